@@ -1,0 +1,53 @@
+# make run     the site, the marketplace and the background worker on this machine
+# make test    every test
+# make check   style, types, layers, migrations, deployment settings
+# make demo    the whole loop without a browser, ending in a summary and files
+
+PYTHON ?= python3.11
+VENV := .venv
+BIN := $(VENV)/bin
+MANAGE := $(BIN)/python manage.py
+
+.PHONY: run test check demo format clean
+
+run: $(VENV)/.installed .env
+	$(MANAGE) migrate --verbosity 0
+	$(MANAGE) load_samples
+	$(MANAGE) serve
+
+test: $(VENV)/.installed-dev
+	$(BIN)/python -m config.test_runner $(TESTS)
+
+check: $(VENV)/.installed-dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(MANAGE) makemigrations --check --dry-run
+	SITE_URL=https://assay.example.org SECRET_KEY=$$($(BIN)/python -c "import secrets; print(secrets.token_urlsafe(50))") \
+		$(MANAGE) check --deploy --fail-level WARNING
+
+demo: $(VENV)/.installed
+	mkdir -p output/demo
+	DATABASE_URL=sqlite:///$(CURDIR)/output/demo/demo.sqlite3 $(MANAGE) demo --output output/demo
+
+format: $(VENV)/.installed-dev
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.installed: requirements.txt | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
+	touch $@
+
+$(VENV)/.installed-dev: requirements-dev.txt $(VENV)/.installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt
+	touch $@
+
+.env:
+	$(PYTHON) -m console.environment
+
+clean:
+	rm -rf output staticfiles .pytest_cache .mypy_cache .ruff_cache .hypothesis

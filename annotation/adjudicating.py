@@ -1,0 +1,30 @@
+"""Deciding what a candidate's value is, where annotators did not agree."""
+
+from django.contrib.auth.models import AbstractBaseUser
+from django.db import transaction
+
+from annotation.exceptions import DecisionRefused
+from annotation.models import Adjudication, Candidate, Question
+
+
+@transaction.atomic
+def decide(
+    *,
+    candidate: Candidate,
+    question: Question,
+    value: float,
+    decided_by: AbstractBaseUser,
+    round: int = 1,
+    note: str = "",
+) -> Adjudication:
+    """Write a decision down; it stands until the next one, and deciding the same again is none."""
+    if candidate.item.study_id != question.study_id:
+        raise DecisionRefused(f"'{candidate}' and '{question}' are of different studies.")
+    if (problem := question.why_not(value)) is not None:
+        raise DecisionRefused(f"{problem[0].upper()}{problem[1:]}")
+    place = {"candidate": candidate, "question": question, "round": round}
+    made = {"value": value, "note": note.strip(), "decided_by_id": decided_by.pk}
+    standing = Adjudication.objects.filter(**place).standing().first()
+    if standing is not None and all(getattr(standing, name) == made[name] for name in made):
+        return standing
+    return Adjudication.objects.create(**place, **made)

@@ -1,0 +1,140 @@
+"""From a study's judgments to how well its annotators agree, question by question.
+
+`annotation/reassessment.py` sets one round against another, and `annotation/disagreement.py`
+says who and what pulls agreement down.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import pandas as pd
+
+from annotation.frames import judgment_frame
+from annotation.models import Question, Study, Submission
+from annotation.plain import plain_records, plain_values
+from annotation.units import judged_units
+from stats.agreement import Agreement
+
+EVERY_CONDITION = ""
+
+
+@dataclass(frozen=True)
+class QuestionAgreement:
+    """Agreement on one question, in one condition or (with none named) in all."""
+
+    question: str
+    level: str
+    condition: str
+    coefficients: tuple[Agreement, ...]
+
+    @property
+    def alpha(self) -> Agreement:
+        """The coefficient that every level and design has."""
+        return next(c for c in self.coefficients if c.name == "krippendorff_alpha")
+
+    def record(self) -> dict[str, Any]:
+        """Alpha as plain values for JSON and pages; undefined numbers are None."""
+        return self._record(self.alpha)
+
+    def coefficient_records(self) -> list[dict[str, Any]]:
+        """Every coefficient as plain values."""
+        return [self._record(coefficient) for coefficient in self.coefficients]
+
+    def _record(self, coefficient: Agreement) -> dict[str, Any]:
+        named = {"question": self.question, "by": self.condition, "level": self.level}
+        return named | plain_values(asdict(coefficient))
+
+
+@dataclass(frozen=True)
+class AgreementReport:
+    """Coefficients by question and condition, and kappa of every pair of annotators by question.
+
+    `questions` counts the submissions that are flagged; `unflagged` leaves them out, and is
+    empty where none is flagged.
+    """
+
+    round: int
+    questions: tuple[QuestionAgreement, ...]
+    pairs: pd.DataFrame
+    n_flagged: int = 0
+    unflagged: tuple[QuestionAgreement, ...] = ()
+
+    def records(self) -> list[dict[str, Any]]:
+        """Alpha of each question."""
+        return [row.record() for row in self.questions]
+
+    def coefficient_records(self) -> list[dict[str, Any]]:
+        """Every coefficient of each question, with flagged submissions and without them."""
+        both = ((True, self.questions), (False, self.unflagged))
+        return [
+            {"with_flagged": with_flagged, **record}
+            for with_flagged, rows in both
+            for row in rows
+            for record in row.coefficient_records()
+        ]
+
+    def pair_records(self) -> list[dict[str, Any]]:
+        """The kappas of pairs of annotators."""
+        return plain_records(self.pairs)
+
+
+def study_agreement(study: Study, *, round: int = 1) -> AgreementReport:
+    """Agreement on every question of a study in one round, from judgments not rejected."""
+    frame = _of_round(judgment_frame(study), round)
+    questions = list(study.questions.all())
+    submissions = Submission.objects.of(study).accepted().filter(round=round)
+    n_flagged = submissions.flagged().count()
+    unflagged: tuple[QuestionAgreement, ...] = ()
+    if n_flagged:
+        rest = _of_round(judgment_frame(study, with_flagged=False), round)
+        unflagged = tuple(_by_condition(questions, rest))
+    return AgreementReport(
+        round=round,
+        questions=tuple(_by_condition(questions, frame)),
+        pairs=_pairs(questions, frame),
+        n_flagged=n_flagged,
+        unflagged=unflagged,
+    )
+
+
+def rounds_of(study: Study) -> list[int]:
+    """The rounds in which a study was judged."""
+    rounds = Submission.objects.of(study).accepted().order_by("round")
+    return list(rounds.values_list("round", flat=True).distinct())
+
+
+def _of_round(frame: pd.DataFrame, round: int) -> pd.DataFrame:
+    return frame[frame["round"] == round]
+
+
+def _by_condition(questions: list[Question], frame: pd.DataFrame) -> Iterator[QuestionAgreement]:
+    """Each question in all conditions together and, where there are several, in each."""
+    for question in questions:
+        asked = frame[frame["question"] == question.name]
+        conditions = list(asked["condition"].unique())
+        parts = [(EVERY_CONDITION, asked)]
+        if len(conditions) > 1:
+            parts += [(name, asked[asked["condition"] == name]) for name in conditions]
+        for condition, part in parts:
+            yield QuestionAgreement(
+                question.name, question.level, condition, _coefficients(question, part)
+            )
+
+
+def _coefficients(question: Question, part: pd.DataFrame) -> tuple[Agreement, ...]:
+    """Those of the candidates one by one and, where they are ticked, of the ticks of an item."""
+    judged = judged_units(question, part)
+    is_ticked = question.study.kind == Study.Kind.ALTERNATIVES and len(question.categories) == 2
+    return judged.coefficients() + ((judged.set_alpha(),) if is_ticked else ())
+
+
+def _pairs(questions: list[Question], frame: pd.DataFrame) -> pd.DataFrame:
+    tables = [(question.name, judged_units(question, frame).pairs()) for question in questions]
+    named = [table.assign(question=name) for name, table in tables if len(table.columns)]
+    if not named:
+        return pd.DataFrame()
+    pairs = pd.concat(named, ignore_index=True)
+    return pairs[["question", *pairs.columns.drop("question")]]

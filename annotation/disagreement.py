@@ -1,0 +1,127 @@
+"""Who and what pulls the agreement of a question down."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pandas as pd
+
+from annotation.frames import judgment_frame
+from annotation.models import Candidate, Question, Submission
+from annotation.plain import plain_records
+from annotation.units import JudgedUnits, Level, judged_units
+from stats.agreement import krippendorff_alpha
+from stats.annotators import annotator_quality
+from stats.arguments import Column
+
+
+def unit_table(question: Question, *, round: int = 1) -> pd.DataFrame:
+    """A row a candidate that two or more judged, least agreement first.
+
+    Columns: `item_id, item, condition, candidate_id, candidate, system, n_judgments, mean, low,
+    high, agreement`.
+    """
+    judged = _judged(question, round)
+    values = judged.values.groupby(judged.units.to_numpy())
+    table = judged.keys.assign(
+        n_judgments=values.size(),
+        mean=values.mean(),
+        low=values.min(),
+        high=values.max(),
+        agreement=judged.agreements(),
+    )
+    named = _candidates(question).merge(table, on=["item", "candidate"])
+    paired = named[named["n_judgments"] > 1]
+    return paired.sort_values("agreement", kind="stable", ignore_index=True)
+
+
+def unit_records(
+    question: Question, *, round: int = 1, most: int | None = None
+) -> list[dict[str, Any]]:
+    """The candidates with least agreement as plain values for JSON and pages."""
+    return plain_records(unit_table(question, round=round)[:most])
+
+
+def annotator_table(question: Question, *, round: int = 1) -> pd.DataFrame:
+    """A row an annotator, those who pull agreement down first.
+
+    `alpha_change` is alpha without the annotator less alpha with everyone: above zero, the
+    annotator pulls it down. `n_flagged` counts their flagged submissions. The other columns are
+    those of `stats.annotators.annotator_quality`, which says what they mean.
+    """
+    judged = _judged(question, round)
+    quality = annotator_quality(
+        judged.units,
+        judged.annotators,
+        judged.values,
+        level=judged.level,
+        order=_order(question, round, judged),
+        seconds=judged.frame["seconds"],
+    )
+    with_all = _alpha(judged.units, judged.annotators, judged.values, judged.level)
+    without = _alpha_without_each(judged, list(quality["annotator"]))
+    flagged = _flagged(question, round)
+    table = quality.rename(columns={"n_labels": "n_judgments"}).assign(
+        alpha_without=without,
+        alpha_change=[value - with_all for value in without],
+        n_flagged=[flagged.get(name, 0) for name in quality["annotator"]],
+    )
+    return table.sort_values("alpha_change", ascending=False, kind="stable", ignore_index=True)
+
+
+def annotator_records(question: Question, *, round: int = 1) -> list[dict[str, Any]]:
+    """The annotators, those who pull agreement down first, as plain values."""
+    return plain_records(annotator_table(question, round=round))
+
+
+def _judged(question: Question, round: int) -> JudgedUnits:
+    frame = judgment_frame(question.study, question=question)
+    return judged_units(question, frame[frame["round"] == round])
+
+
+def _candidates(question: Question) -> pd.DataFrame:
+    """The candidates of the study with their ids, in its order."""
+    columns = {
+        "item_id": "item",
+        "item": "item__key",
+        "condition": "item__condition",
+        "candidate_id": "pk",
+        "candidate": "key",
+        "system": "system",
+    }
+    rows = Candidate.objects.filter(item__study=question.study_id)
+    ordered = rows.order_by("item__position", "position", "pk").values_list(*columns.values())
+    return pd.DataFrame.from_records(list(ordered), columns=list(columns))
+
+
+def _order(question: Question, round: int, judged: JudgedUnits) -> list[float] | None:
+    """When each judgment was given, where that is known of all."""
+    submissions = Submission.objects.of(question.study).accepted().filter(round=round)
+    rows = submissions.values_list("item__key", "annotator__pseudonym", "submitted_at")
+    when = {(item, name): time for item, name, time in rows if time is not None}
+    places = list(zip(judged.clusters, judged.annotators, strict=True))
+    if not places or any(place not in when for place in places):
+        return None
+    return [when[place].timestamp() for place in places]
+
+
+def _alpha_without_each(judged: JudgedUnits, annotators: Sequence[str]) -> list[float]:
+    """Alpha of the others, for each of the annotators left out."""
+    units, values = judged.units.to_numpy(), judged.values.to_numpy()
+    who = pd.Index(annotators).get_indexer(pd.Index(judged.annotators))
+    return [
+        _alpha(units[who != code], who[who != code], values[who != code], judged.level)
+        for code in range(len(annotators))
+    ]
+
+
+def _alpha(units: Column, annotators: Column, values: Column, level: Level) -> float:
+    return krippendorff_alpha(units, annotators, values, level=level).value
+
+
+def _flagged(question: Question, round: int) -> dict[str, int]:
+    """How many of each annotator's submissions are flagged."""
+    submissions = Submission.objects.of(question.study).accepted().flagged().filter(round=round)
+    names = submissions.values_list("annotator__pseudonym", flat=True)
+    return dict(pd.Series(list(names), dtype=str).value_counts())

@@ -1,0 +1,69 @@
+"""What can go wrong in annotation.
+
+AnnotationError
+├── FileRefused            a file holds something that cannot be used
+│   └── ImportRefused      ... or imported
+├── StudyUnknown           no study has that slug
+├── StudyUnfit             the study is not of the kind that was asked for
+├── QuestionUnknown        the study asks no such question
+├── LabelSetUnknown        the study has no label set of that version
+└── DecisionRefused        a value that is not on the question's scale, or of another study
+"""
+
+from pathlib import Path
+
+
+class AnnotationError(Exception):
+    """Something a person can mend; its text says what and how."""
+
+
+class FileRefused(AnnotationError):
+    """A file was refused: where, and why."""
+
+    advice = ""
+
+    def __init__(
+        self, path: Path, problem: str, *, line: int | None = None, field: str | None = None
+    ) -> None:
+        self.path, self.problem, self.line, self.field = path, problem, line, field
+        place = f"Line {line} of {path.name}" if line else path.name
+        where = f"{place}, field {field}" if field else place
+        super().__init__(f"{where}: {problem}{self.advice}")
+
+
+class ImportRefused(FileRefused):
+    """A file was refused, and nothing was imported."""
+
+    advice = " Fix the file and import again; nothing was imported."
+
+
+class StudyUnknown(AnnotationError):
+    """No study has that slug."""
+
+    def __init__(self, slug: str, known: list[str]) -> None:
+        listed = ", ".join(known) if known else "none yet"
+        super().__init__(f"There is no study '{slug}'. Studies: {listed}.")
+
+
+class StudyUnfit(AnnotationError):
+    """The study is not of the kind that was asked for."""
+
+
+class QuestionUnknown(AnnotationError):
+    """The study asks no such question."""
+
+    def __init__(self, study: str, name: str, known: list[str]) -> None:
+        asked = f"no question '{name}'. Questions: {', '.join(known)}" if known else "no question"
+        super().__init__(f"Study '{study}' asks {asked}.")
+
+
+class LabelSetUnknown(AnnotationError):
+    """The study has no label set of that version."""
+
+    def __init__(self, version: int, known: list[int]) -> None:
+        listed = ", ".join(map(str, known)) if known else "none yet; make one with label_study"
+        super().__init__(f"There are no labels of version {version}. Versions: {listed}.")
+
+
+class DecisionRefused(AnnotationError):
+    """A decision that the question's scale does not allow, or on another study's candidate."""

@@ -1,0 +1,191 @@
+"""Making one label of a candidate's judgments, and keeping the set of them under a version."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from math import isnan
+from typing import Any
+
+import pandas as pd
+from django.contrib.auth.models import AbstractBaseUser
+from django.db import transaction
+from django.db.models import Max
+
+from annotation.exceptions import StudyUnfit
+from annotation.frames import judgment_frame
+from annotation.models import Adjudication, Candidate, Label, LabelSet, Question, Study
+from annotation.units import judged_units
+from stats.aggregation import Aggregation, aggregate
+
+CATEGORICAL = ("majority", "dawid_skene", "one_coin", "mace", "glad")
+NUMERIC = ("mean", "trimmed_mean", "median", "bias_precision", "zscore")
+METHODS_AT_LEVEL = {
+    Question.Level.NOMINAL: CATEGORICAL,
+    Question.Level.ORDINAL: ("median", *CATEGORICAL, "mean", "trimmed_mean"),
+    Question.Level.INTERVAL: NUMERIC,
+    Question.Level.RATIO: NUMERIC,
+}
+METHODS = tuple(dict.fromkeys((*CATEGORICAL, *NUMERIC)))
+BATCH_SIZE = 1000
+
+
+@dataclass(frozen=True)
+class Rule:
+    """How several judgments become one label: everything a label set's version depends on."""
+
+    method: str
+    round: int = 1
+    parameters: Mapping[str, Any] | None = None
+    with_flagged: bool = True
+    with_adjudications: bool = True
+
+    def signature(self, method: str, fingerprint: str) -> str:
+        """The rule and its input in one line; `method` is the aggregation's own signature."""
+        flagged = "with" if self.with_flagged else "without"
+        decided = "with" if self.with_adjudications else "without"
+        return (
+            f"{method}|round:{self.round}|flagged:{flagged}|adjudications:{decided}"
+            f"|input:{fingerprint[:16]}"
+        )
+
+
+@dataclass(frozen=True)
+class Made:
+    """A label set, and whether it is new or was there already."""
+
+    label_set: LabelSet
+    is_new: bool
+
+
+def make_label_set(
+    *, question: Question, rule: Rule, made_by: AbstractBaseUser | None = None
+) -> Made:
+    """The question's labels by a rule: a new version, or the one made of the same before."""
+    _require_fit(question, rule.method)
+    study = question.study
+    frame = judgment_frame(study, question=question, with_flagged=rule.with_flagged)
+    frame = frame[frame["round"] == rule.round]
+    decided = _decisions(question, rule)
+    if frame.empty and not decided:
+        raise StudyUnfit(
+            f"Question '{question.name}' of study '{study.slug}' has no judgments in "
+            f"round {rule.round}."
+        )
+    found = _aggregated(question, frame, rule)
+    labels = _labels(question, frame, found, decided)
+    fingerprint = _fingerprint(frame, decided)
+    return _kept(question, rule, found, labels, fingerprint, made_by)
+
+
+def _require_fit(question: Question, method: str) -> None:
+    fit = METHODS_AT_LEVEL[Question.Level(question.level)]
+    if method not in fit:
+        raise StudyUnfit(
+            f"Question '{question.name}' is {question.level}; {method} is no way to label it. "
+            f"Use one of {', '.join(fit)}."
+        )
+
+
+def _decisions(question: Question, rule: Rule) -> dict[tuple[str, str], float]:
+    """The standing decisions of the round by item and candidate; none where they do not count."""
+    if not rule.with_adjudications:
+        return {}
+    made = Adjudication.objects.filter(question=question, round=rule.round).standing()
+    rows = made.values_list("candidate__item__key", "candidate__key", "value")
+    return {(item, candidate): value for item, candidate, value in rows}
+
+
+def _aggregated(question: Question, frame: pd.DataFrame, rule: Rule) -> Aggregation:
+    judged = judged_units(question, frame)
+    return aggregate(
+        judged.units, judged.annotators, judged.values, method=rule.method, **rule.parameters or {}
+    )
+
+
+def _fingerprint(frame: pd.DataFrame, decided: dict[tuple[str, str], float]) -> str:
+    """SHA-256 of the judgments and decisions that labels are made of."""
+    columns = ["item", "candidate", "annotator", "value"]
+    judged = frame[columns].astype({"item": str, "candidate": str, "annotator": str})
+    used = [sorted(judged.to_numpy().tolist()), sorted([*key, v] for key, v in decided.items())]
+    return sha256(json.dumps(used).encode()).hexdigest()
+
+
+def _labels(
+    question: Question,
+    frame: pd.DataFrame,
+    found: Aggregation,
+    decided: dict[tuple[str, str], float],
+) -> list[Label]:
+    """A label for each candidate that was judged or decided upon, where one can be given."""
+    rows = _label_rows(question, frame, found)
+    for place, value in decided.items():
+        there = rows.get(place, {"n_judgments": 0})
+        rows[place] = {"n_judgments": there["n_judgments"], "value": value, "is_adjudicated": True}
+    candidates = Candidate.objects.filter(item__study=question.study_id)
+    ordered = candidates.order_by("item__position", "position", "pk")
+    keys = ordered.values_list("pk", "item__key", "key")
+    return [
+        Label(candidate_id=pk, **rows[item, key]) for pk, item, key in keys if (item, key) in rows
+    ]
+
+
+def _label_rows(
+    question: Question, frame: pd.DataFrame, found: Aggregation
+) -> dict[tuple[str, str], dict[str, Any]]:
+    """The fields of each aggregated label by item and candidate."""
+    keys = judged_units(question, frame).keys
+    places = dict(zip(keys.index, zip(keys["item"], keys["candidate"], strict=True), strict=True))
+    rows: dict[tuple[str, str], dict[str, Any]] = {}
+    for row in found.labels.to_dict(orient="records"):
+        if isnan(row["label"]):
+            continue
+        rows[places[row["item"]]] = {
+            "value": row["label"],
+            "probability": _defined(row.get("probability")),
+            "se": _defined(row.get("se")),
+            "n_judgments": row["n_labels"],
+            "is_tied": row.get("tied", False),
+        }
+    return rows
+
+
+def _defined(number: float | None) -> float | None:
+    return None if number is None or isnan(number) else number
+
+
+@transaction.atomic
+def _kept(
+    question: Question,
+    rule: Rule,
+    found: Aggregation,
+    labels: list[Label],
+    fingerprint: str,
+    made_by: AbstractBaseUser | None,
+) -> Made:
+    study = Study.objects.select_for_update().get(pk=question.study_id)
+    signature = rule.signature(found.signature, fingerprint)
+    known = LabelSet.objects.filter(question=question, signature=signature).first()
+    if known is not None:
+        return Made(known, is_new=False)
+    last = LabelSet.objects.of(study).aggregate(last=Max("version"))["last"] or 0
+    label_set = LabelSet.objects.create(
+        study=study,
+        question=question,
+        version=last + 1,
+        round=rule.round,
+        method=rule.method,
+        parameters=dict(rule.parameters or {}),
+        with_flagged=rule.with_flagged,
+        with_adjudications=rule.with_adjudications,
+        fingerprint=fingerprint,
+        signature=signature,
+        converged=found.converged,
+        iterations=found.iterations,
+        warnings=list(found.warnings),
+        made_by_id=made_by.pk if made_by else None,
+    )
+    for label in labels:
+        label.label_set = label_set
+    Label.objects.bulk_create(labels, batch_size=BATCH_SIZE)
+    return Made(label_set, is_new=True)

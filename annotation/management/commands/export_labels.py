@@ -1,0 +1,25 @@
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandParser
+
+from annotation.exporting import write_labels
+from annotation.models import LabelSet, Study
+
+
+class Command(BaseCommand):
+    help = "Write a label set of a study as CSV, or as JSON to a file that is named so."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("study", metavar="SLUG")
+        parser.add_argument("--labels", type=int, required=True, metavar="VERSION")
+        parser.add_argument("--output", type=Path, required=True, metavar="FILE")
+
+    def handle(self, *args: Any, study: str, labels: int, output: Path, **options: Any) -> None:
+        sets = LabelSet.objects.of(Study.objects.named(study)).select_related("study", "question")
+        label_set = sets.numbered(labels)
+        write_labels(label_set, output)
+        self.stdout.write(
+            f"{output}: {label_set.labels.count()} labels of '{label_set.question.name}', "
+            f"version {labels}, by {label_set.method}."
+        )

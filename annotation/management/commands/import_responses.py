@@ -1,0 +1,35 @@
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import CommandError, CommandParser
+
+from annotation.management.importer import ImportCommand
+from annotation.readers.drafts import QuestionDraft, StudyDraft
+from annotation.readers.responses import APPROPRIATENESS, read_responses
+
+
+class Command(ImportCommand):
+    help = (
+        "Import a CSV or JSON Lines file of responses "
+        "(item, system, context, response, and optionally reference, condition)."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        super().add_arguments(parser)
+        parser.add_argument(
+            "--question",
+            action="append",
+            metavar="NAME=WORDING",
+            help="rated 0-100; may be given several times (default: appropriateness)",
+        )
+
+    def read(self, path: Path, **options: Any) -> StudyDraft:
+        given = [_question(text) for text in options["question"] or ()]
+        return read_responses(path, tuple(given) or (APPROPRIATENESS,))
+
+
+def _question(text: str) -> QuestionDraft:
+    name, equals, wording = text.partition("=")
+    if not (name.strip() and equals and wording.strip()):
+        raise CommandError(f"--question '{text}' is not of the form NAME=WORDING.", returncode=2)
+    return QuestionDraft(name=name.strip()[:64], wording=wording.strip())

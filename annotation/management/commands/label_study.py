@@ -1,0 +1,50 @@
+import json
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandParser
+
+from annotation.exporting import label_set_record
+from annotation.labelling import METHODS, Made, Rule, make_label_set
+from annotation.models import LabelSet, Study
+
+
+class Command(BaseCommand):
+    help = "Make one label of each candidate's judgments, and keep the set under a version."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("study", metavar="SLUG")
+        parser.add_argument("--question", default="", metavar="NAME", help="default: the first")
+        parser.add_argument("--method", choices=METHODS, required=True)
+        parser.add_argument("--round", type=int, default=1)
+        parser.add_argument(
+            "--without-flagged", action="store_true", help="leave flagged submissions out"
+        )
+        parser.add_argument(
+            "--without-adjudications", action="store_true", help="let no decision override"
+        )
+        parser.add_argument("--json", action="store_true", help="for a program to read")
+
+    def handle(self, *args: Any, study: str, **options: Any) -> None:
+        rule = Rule(
+            method=options["method"],
+            round=options["round"],
+            with_flagged=not options["without_flagged"],
+            with_adjudications=not options["without_adjudications"],
+        )
+        question = Study.objects.named(study).question(options["question"])
+        made = make_label_set(question=question, rule=rule)
+        shown = LabelSet.objects.counted().get(pk=made.label_set.pk)
+        self.stdout.write(_record(made, shown) if options["json"] else _sentence(made, shown))
+
+
+def _record(made: Made, shown: Any) -> str:
+    counts = {"n_labels": shown.n_labels, "n_adjudicated": shown.n_adjudicated}
+    return json.dumps(label_set_record(made.label_set) | counts | {"is_new": made.is_new}, indent=1)
+
+
+def _sentence(made: Made, shown: Any) -> str:
+    state = "made" if made.is_new else "was there already: nothing has changed since"
+    return (
+        f"Labels {shown.version} of '{shown.study.slug}', question '{shown.question.name}', "
+        f"by {shown.method}, {state}: {shown.n_labels} labels, {shown.n_adjudicated} adjudicated."
+    )

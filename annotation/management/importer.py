@@ -1,0 +1,51 @@
+"""What the commands that import a file have in common."""
+
+from abc import ABC, abstractmethod
+from pathlib import Path
+from typing import Any
+
+from django.contrib.auth import get_user_model
+from django.contrib.auth.models import AbstractBaseUser
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from annotation.importing import import_study
+from annotation.readers.drafts import StudyDraft
+
+
+class ImportCommand(BaseCommand, ABC):
+    """Read a file, write it into a study, say what was written."""
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        add_study_arguments(parser)
+
+    @abstractmethod
+    def read(self, path: Path, **options: Any) -> StudyDraft:
+        """What the file holds."""
+
+    def handle(self, *args: Any, file: Path, **options: Any) -> None:
+        imported = import_study(
+            draft=self.read(file, **options),
+            path=file,
+            slug=options["study"],
+            title=options["title"],
+            owner=owner_named(options["owner"]),
+        )
+        self.stdout.write(str(imported))
+
+
+def add_study_arguments(parser: CommandParser) -> None:
+    """The file, and the study that it goes into."""
+    parser.add_argument("file", type=Path)
+    parser.add_argument("--study", required=True, metavar="SLUG", help="new, or to add to")
+    parser.add_argument("--title", default="", help="of a new study")
+    parser.add_argument("--owner", metavar="USER", help="whose study it is, if it is new")
+
+
+def owner_named(name: str | None) -> AbstractBaseUser | None:
+    """The user of that name, if one is named; CommandError if there is none."""
+    if name is None:
+        return None
+    user = get_user_model().objects.filter(username=name).first()
+    if user is None:
+        raise CommandError(f"There is no user '{name}'.", returncode=2)
+    return user

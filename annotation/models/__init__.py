@@ -1,0 +1,35 @@
+"""Studies and what people said in them.
+
+A study asks questions about candidates. Candidates are grouped in items: an item is
+what one annotator sees on one page. One annotator's finished pass over one item in one
+round is a submission, which holds one judgment per candidate and question. A label set
+holds one label per candidate, made of the judgments by a rule.
+"""
+
+from annotation.models.judgments import Annotator, Judgment, Submission
+from annotation.models.labels import Adjudication, Label, LabelSet
+from annotation.models.studies import (
+    Candidate,
+    Item,
+    Picture,
+    Question,
+    Study,
+    new_blind_key,
+    new_salt,
+)
+
+__all__ = [
+    "Adjudication",
+    "Annotator",
+    "Candidate",
+    "Item",
+    "Judgment",
+    "Label",
+    "LabelSet",
+    "Picture",
+    "Question",
+    "Study",
+    "Submission",
+    "new_blind_key",
+    "new_salt",
+]

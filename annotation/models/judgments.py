@@ -1,0 +1,114 @@
+"""What people said: submissions and the judgments in them."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.db.models import Q
+
+from annotation.models.studies import Candidate, Item, Question, Study
+
+
+class Annotator(models.Model):
+    """A person in one study, by pseudonym."""
+
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="annotators")
+    pseudonym = models.CharField(max_length=100)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["study", "pseudonym"], name="pseudonym_once_a_study")
+        ]
+
+    def __str__(self) -> str:
+        return self.pseudonym
+
+
+class SubmissionQuerySet(models.QuerySet["Submission"]):
+    def of(self, study: Study) -> SubmissionQuerySet:
+        return self.filter(item__study=study)
+
+    def accepted(self) -> SubmissionQuerySet:
+        """Not rejected: approved, or still waiting for a decision."""
+        return self.exclude(status=Submission.Status.REJECTED)
+
+    def flagged(self) -> SubmissionQuerySet:
+        """Doubted by someone, who said why; they count until they are rejected."""
+        return self.exclude(flag_reason="")
+
+
+class Submission(models.Model):
+    """One annotator's finished pass over one item in one round, kept as it was given."""
+
+    class Status(models.TextChoices):
+        SUBMITTED = "submitted"
+        APPROVED = "approved"
+        REJECTED = "rejected"
+
+    item = models.ForeignKey(Item, on_delete=models.CASCADE, related_name="submissions")
+    annotator = models.ForeignKey(Annotator, on_delete=models.CASCADE, related_name="submissions")
+    round = models.PositiveSmallIntegerField(default=1)
+    status = models.CharField(max_length=16, choices=Status, default=Status.SUBMITTED)
+    raw = models.TextField(help_text="The answer, verbatim.")
+    shown_order = models.JSONField(default=list, help_text="Candidate keys as they were shown.")
+    justification = models.TextField(blank=True)
+    accepted_at = models.DateTimeField(null=True, blank=True)
+    submitted_at = models.DateTimeField(null=True, blank=True)
+    seconds = models.FloatField(null=True, blank=True)
+    flag_reason = models.CharField(
+        max_length=200,
+        blank=True,
+        help_text="Why its judgments are in doubt; empty if they are not.",
+    )
+
+    objects = SubmissionQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["annotator", "item", "round"],
+                name="one_submission_per_annotator_item_and_round",
+            ),
+            models.CheckConstraint(condition=Q(round__gte=1), name="rounds_count_from_one"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.annotator_id} on {self.item_id}, round {self.round}"
+
+
+class JudgmentQuerySet(models.QuerySet["Judgment"]):
+    def of(self, study: Study) -> JudgmentQuerySet:
+        return self.filter(question__study=study)
+
+    def accepted(self) -> JudgmentQuerySet:
+        """Of submissions that were not rejected."""
+        return self.exclude(submission__status=Submission.Status.REJECTED)
+
+    def unflagged(self) -> JudgmentQuerySet:
+        """Of submissions that nobody doubts."""
+        return self.filter(submission__flag_reason="")
+
+
+class Judgment(models.Model):
+    """One annotator's value for one candidate under one question."""
+
+    submission = models.ForeignKey(Submission, on_delete=models.CASCADE, related_name="judgments")
+    candidate = models.ForeignKey(Candidate, on_delete=models.CASCADE, related_name="judgments")
+    question = models.ForeignKey(Question, on_delete=models.CASCADE, related_name="judgments")
+    value = models.FloatField()
+    position = models.PositiveSmallIntegerField(
+        null=True, blank=True, help_text="Place among the candidates as shown, from 0."
+    )
+    seconds = models.FloatField(null=True, blank=True)
+
+    objects = JudgmentQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["submission", "candidate", "question"],
+                name="one_judgment_per_submission_candidate_and_question",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.question_id}({self.candidate_id}) = {self.value}"

@@ -1,0 +1,133 @@
+"""What is taken to be true: decisions on candidates, and versioned sets of labels."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+
+from annotation.exceptions import LabelSetUnknown
+from annotation.models.studies import Candidate, Question, Study
+
+
+class AdjudicationQuerySet(models.QuerySet["Adjudication"]):
+    def of(self, study: Study) -> AdjudicationQuerySet:
+        return self.filter(question__study=study)
+
+    def standing(self) -> AdjudicationQuerySet:
+        """The last decision on each candidate, question and round: the one that counts."""
+        later = Adjudication.objects.filter(
+            candidate=models.OuterRef("candidate"),
+            question=models.OuterRef("question"),
+            round=models.OuterRef("round"),
+            pk__gt=models.OuterRef("pk"),
+        )
+        return self.filter(~models.Exists(later))
+
+
+class Adjudication(models.Model):
+    """What someone entitled to decided a candidate's value is; earlier decisions are kept."""
+
+    candidate = models.ForeignKey(Candidate, on_delete=models.CASCADE, related_name="adjudications")
+    question = models.ForeignKey(Question, on_delete=models.CASCADE, related_name="adjudications")
+    round = models.PositiveSmallIntegerField(default=1)
+    value = models.FloatField()
+    note = models.TextField(blank=True)
+    decided_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="adjudications"
+    )
+    decided_at = models.DateTimeField(auto_now_add=True)
+
+    objects = AdjudicationQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["pk"]
+        indexes = [models.Index(fields=["candidate", "question", "round"])]
+
+    def __str__(self) -> str:
+        return f"{self.question_id}({self.candidate_id}) = {self.value}, decided"
+
+
+class LabelSetQuerySet(models.QuerySet["LabelSet"]):
+    def of(self, study: Study) -> LabelSetQuerySet:
+        return self.filter(study=study)
+
+    def counted(self) -> LabelSetQuerySet:
+        """With `n_labels` and `n_adjudicated`."""
+        return self.annotate(
+            n_labels=models.Count("labels"),
+            n_adjudicated=models.Count("labels", filter=Q(labels__is_adjudicated=True)),
+        )
+
+    def numbered(self, version: int) -> LabelSet:
+        """The set of that version, or LabelSetUnknown with the versions there are."""
+        found = self.filter(version=version).first()
+        if found is None:
+            raise LabelSetUnknown(version, list(self.values_list("version", flat=True)))
+        return found
+
+
+class LabelSet(models.Model):
+    """One label for each judged candidate under one question, by one rule; never changed."""
+
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="label_sets")
+    question = models.ForeignKey(Question, on_delete=models.CASCADE, related_name="label_sets")
+    version = models.PositiveIntegerField(help_text="Counts from one in the study.")
+    round = models.PositiveSmallIntegerField(default=1)
+    method = models.CharField(max_length=32)
+    parameters = models.JSONField(default=dict, blank=True)
+    with_flagged = models.BooleanField(default=True)
+    with_adjudications = models.BooleanField(default=True)
+    fingerprint = models.CharField(max_length=64, help_text="SHA-256 of what it was made of.")
+    signature = models.CharField(max_length=500)
+    converged = models.BooleanField(null=True, help_text="Empty where nothing is iterated.")
+    iterations = models.PositiveIntegerField(null=True)
+    warnings = models.JSONField(default=list, blank=True)
+    made_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        on_delete=models.PROTECT,
+        null=True,
+        blank=True,
+        related_name="label_sets",
+    )
+    made_at = models.DateTimeField(auto_now_add=True)
+
+    objects = LabelSetQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["study", "version"]
+        constraints = [
+            models.UniqueConstraint(fields=["study", "version"], name="label_version_once_a_study"),
+            models.UniqueConstraint(
+                fields=["question", "signature"], name="label_signature_once_a_question"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"labels {self.version} of {self.question}, by {self.method}"
+
+
+class Label(models.Model):
+    """The value a label set gives to one candidate."""
+
+    label_set = models.ForeignKey(LabelSet, on_delete=models.CASCADE, related_name="labels")
+    candidate = models.ForeignKey(Candidate, on_delete=models.CASCADE, related_name="labels")
+    value = models.FloatField()
+    probability = models.FloatField(
+        null=True, blank=True, help_text="Of a category, as the method tells it."
+    )
+    se = models.FloatField(null=True, blank=True, help_text="Standard error of a number.")
+    n_judgments = models.PositiveIntegerField(default=0)
+    is_tied = models.BooleanField(default=False)
+    is_adjudicated = models.BooleanField(default=False)
+
+    class Meta:
+        ordering = ["candidate__item__position", "candidate__position", "pk"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["label_set", "candidate"], name="one_label_per_set_and_candidate"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.candidate_id} = {self.value}"

@@ -1,0 +1,193 @@
+"""Studies: what is asked, about which candidates, in which items."""
+
+from __future__ import annotations
+
+import secrets
+from typing import TYPE_CHECKING
+
+from django.apps import apps
+from django.conf import settings
+from django.db import models
+from django.db.models import F, Q
+from django.db.models.functions import Coalesce
+
+from annotation.exceptions import QuestionUnknown, StudyUnknown
+
+if TYPE_CHECKING:
+    from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
+
+
+class StudyQuerySet(models.QuerySet["Study"]):
+    def visible_to(self, user: AbstractBaseUser | AnonymousUser) -> StudyQuerySet:
+        """Their own, or every study for a superuser."""
+        if getattr(user, "is_superuser", False):
+            return self
+        return self.filter(owner=user.pk) if user.pk else self.none()
+
+    def named(self, slug: str) -> Study:
+        """The study of that slug, or StudyUnknown with the slugs there are."""
+        study = self.filter(slug=slug).first()
+        if study is None:
+            raise StudyUnknown(slug, list(self.order_by("slug").values_list("slug", flat=True)))
+        return study
+
+    def counted(self) -> StudyQuerySet:
+        """With `n_items`, `n_submissions` and `n_judgments`."""
+        return self.annotate(
+            n_items=_count("annotation.Item", "study"),
+            n_submissions=_count("annotation.Submission", "item__study"),
+            n_judgments=_count("annotation.Judgment", "question__study"),
+        )
+
+
+def _count(model: str, path: str) -> Coalesce:
+    """A count per study as its own subquery, so that counts never multiply each other."""
+    rows = apps.get_model(model).objects.filter(**{path: models.OuterRef("pk")}).order_by()
+    per_study = rows.values(path).annotate(n=models.Count("pk")).values("n")
+    return Coalesce(models.Subquery(per_study, output_field=models.IntegerField()), 0)
+
+
+def new_salt() -> str:
+    return secrets.token_hex(16)
+
+
+class Study(models.Model):
+    class Kind(models.TextChoices):
+        RATING = "rating", "Rating of responses"
+        ALTERNATIVES = "alternatives", "Acceptable alternatives"
+
+    slug = models.SlugField(max_length=80, unique=True)
+    title = models.CharField(max_length=128)
+    kind = models.CharField(max_length=16, choices=Kind)
+    instructions = models.TextField(blank=True)
+    justification_min_length = models.PositiveSmallIntegerField(default=0)
+    owner = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, blank=True
+    )
+    pseudonym_salt = models.CharField(max_length=32, default=new_salt, editable=False)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    objects = StudyQuerySet.as_manager()
+
+    class Meta:
+        verbose_name_plural = "studies"
+        ordering = ["-created_at", "-pk"]
+
+    def __str__(self) -> str:
+        return self.slug
+
+    def question(self, name: str = "") -> Question:
+        """The question of that name, or the first where none is named; else QuestionUnknown."""
+        asked = {question.name: question for question in self.questions.all()}
+        found = asked.get(name) if name else next(iter(asked.values()), None)
+        if found is None:
+            raise QuestionUnknown(self.slug, name, list(asked))
+        return found
+
+
+class Question(models.Model):
+    class Level(models.TextChoices):
+        NOMINAL = "nominal"
+        ORDINAL = "ordinal"
+        INTERVAL = "interval"
+        RATIO = "ratio"
+
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="questions")
+    name = models.CharField(max_length=64)
+    wording = models.TextField()
+    level = models.CharField(max_length=16, choices=Level, default=Level.INTERVAL)
+    scale_min = models.FloatField(default=0)
+    scale_max = models.FloatField(default=100)
+    low_label = models.CharField(max_length=64, blank=True)
+    high_label = models.CharField(max_length=64, blank=True)
+    categories = models.JSONField(
+        default=list, blank=True, help_text="Labels of a nominal scale; a value is an index here."
+    )
+    position = models.PositiveSmallIntegerField(default=0)
+
+    class Meta:
+        ordering = ["study", "position", "pk"]
+        constraints = [
+            models.UniqueConstraint(fields=["study", "name"], name="question_name_once_a_study"),
+            models.CheckConstraint(
+                condition=Q(scale_max__gt=F("scale_min")), name="question_scale_is_a_range"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+    def why_not(self, value: float) -> str | None:
+        """Why a value is none that this question can have, if it is not."""
+        if not self.scale_min <= value <= self.scale_max:
+            return (
+                f"value {value:g} is outside the scale of '{self.name}', "
+                f"{self.scale_min:g} to {self.scale_max:g}."
+            )
+        if self.level == self.Level.RATIO and value < 0:
+            return f"value {value:g} is below zero, where the ratio scale of '{self.name}' begins."
+        if self.categories and value != int(value):
+            return (
+                f"value {value:g} is none of the categories of '{self.name}', "
+                f"0 to {len(self.categories) - 1}."
+            )
+        return None
+
+
+class Picture(models.Model):
+    """A picture kept by its content, so that a page made of it never changes."""
+
+    sha256 = models.CharField(max_length=64, unique=True)
+    media_type = models.CharField(max_length=32)
+    content = models.BinaryField()
+
+    def __str__(self) -> str:
+        return self.sha256[:12]
+
+
+class Item(models.Model):
+    """What one annotator sees on one page: a context, or a target with its pool."""
+
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="items")
+    key = models.CharField(max_length=200)
+    condition = models.CharField(max_length=64, blank=True)
+    context = models.TextField(blank=True, help_text="The dialogue, or the target's title.")
+    reference = models.TextField(blank=True)
+    picture = models.ForeignKey(Picture, on_delete=models.PROTECT, null=True, blank=True)
+    position = models.PositiveIntegerField(default=0)
+
+    class Meta:
+        ordering = ["study", "position", "pk"]
+        constraints = [
+            models.UniqueConstraint(fields=["study", "key"], name="item_key_once_a_study")
+        ]
+
+    def __str__(self) -> str:
+        return self.key
+
+
+def new_blind_key() -> str:
+    """A name for the worker's page that tells nothing about the system behind it."""
+    return secrets.token_hex(6)
+
+
+class Candidate(models.Model):
+    """One response, or one pooled product."""
+
+    item = models.ForeignKey(Item, on_delete=models.CASCADE, related_name="candidates")
+    key = models.CharField(max_length=200)
+    blind_key = models.CharField(max_length=12, default=new_blind_key, editable=False)
+    system = models.CharField(max_length=100, blank=True)
+    text = models.TextField(blank=True, help_text="The response, or the product's title.")
+    picture = models.ForeignKey(Picture, on_delete=models.PROTECT, null=True, blank=True)
+    position = models.PositiveSmallIntegerField(default=0)
+
+    class Meta:
+        ordering = ["item", "position", "pk"]
+        constraints = [
+            models.UniqueConstraint(fields=["item", "key"], name="candidate_key_once_an_item"),
+            models.UniqueConstraint(fields=["item", "blind_key"], name="blind_key_once_an_item"),
+        ]
+
+    def __str__(self) -> str:
+        return self.key

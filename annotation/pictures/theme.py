@@ -1,0 +1,95 @@
+"""One look for every chart, on a page in light or dark and in a paper.
+
+A picture is a function from a frame to an `alt.Chart` without colours of its own ground;
+`themed` gives it the look's tokens. Page and paper show the same specification.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+import altair as alt
+
+Form = Literal["svg", "png", "pdf"]
+Picture: TypeAlias = alt.Chart | alt.LayerChart | alt.FacetChart
+
+# Okabe and Ito's palette, told apart by people with any kind of colour vision.
+BLUE, ORANGE, GREEN, PURPLE = "#0072B2", "#E69F00", "#009E73", "#CC79A7"
+SKY, RED, YELLOW = "#56B4E9", "#D55E00", "#F0E442"
+OKABE_ITO = [BLUE, ORANGE, GREEN, PURPLE, SKY, RED, YELLOW]
+FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Liberation Sans', sans-serif"
+PNG_SCALE = 2.0
+# Wide enough for a column of a paper; a page gives charts its own width.
+WIDTH = 560
+
+
+@dataclass(frozen=True)
+class Tokens:
+    """The colours a chart takes from the look, for light or dark."""
+
+    ground: str
+    text: str
+    muted: str
+    line: str
+    low: str
+    middle: str
+
+
+LIGHT = Tokens("#ffffff", "#1d2329", "#5a6570", "#dfe3e8", RED, "#f6f7f9")
+DARK = Tokens("#14171a", "#e6e9ec", "#9aa5b1", "#2e353c", RED, "#1c2126")
+TOKENS = {"light": LIGHT, "dark": DARK}
+
+
+def themed(chart: Picture, tokens: Tokens = LIGHT) -> dict[str, Any]:
+    """The Vega-Lite specification of a chart in the look's colours and type."""
+    spec: dict[str, Any] = chart.to_dict()
+    return spec | {"background": tokens.ground, "config": _config(tokens)}
+
+
+def _config(tokens: Tokens) -> dict[str, Any]:
+    return {
+        "font": FONT,
+        "view": {"stroke": None},
+        "axis": {
+            "labelColor": tokens.text,
+            "titleColor": tokens.muted,
+            "gridColor": tokens.line,
+            "domainColor": tokens.muted,
+            "tickColor": tokens.muted,
+            "labelFontSize": 13,
+            "titleFontSize": 13,
+            "titleFontWeight": "normal",
+            "labelLimit": 220,
+        },
+        "header": {"labelColor": tokens.text, "titleColor": tokens.muted, "labelFontSize": 13},
+        "legend": {
+            "labelColor": tokens.text,
+            "titleColor": tokens.muted,
+            "labelFontSize": 13,
+            "titleFontSize": 13,
+            "titleFontWeight": "normal",
+        },
+        "range": {
+            "category": [*OKABE_ITO, tokens.text],
+            # From disagreement through chance to agreement, with the ground as the middle.
+            "diverging": [tokens.low, tokens.middle, BLUE],
+        },
+        "rule": {"color": tokens.muted},
+        "text": {"color": tokens.text, "fontSize": 13},
+        "point": {"filled": True, "size": 60},
+        "mark": {"color": BLUE if tokens is LIGHT else SKY},
+    }
+
+
+def rendered(spec: dict[str, Any], form: Form) -> bytes:
+    """The specification as a file's content; charts that fill a page's width get one here."""
+    # Loads an engine of its own, which the pages that only show specifications do without.
+    import vl_convert
+
+    sized = spec | {"width": WIDTH} if spec.get("width") == "container" else spec
+    if form == "svg":
+        return vl_convert.vegalite_to_svg(sized).encode()
+    if form == "pdf":
+        return vl_convert.vegalite_to_pdf(sized)
+    return vl_convert.vegalite_to_png(sized, scale=PNG_SCALE)

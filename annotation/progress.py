@@ -1,0 +1,36 @@
+"""How long work tells how far it is: silently, or with a bar on a person's terminal."""
+
+import sys
+from collections.abc import Callable, Iterable
+from typing import Protocol, TypeVar
+
+from tqdm import tqdm
+
+T = TypeVar("T")
+
+
+class Progress(Protocol):
+    """Passes things through, and may tell how many of the total have gone by."""
+
+    def __call__(self, things: Iterable[T], total: int) -> Iterable[T]: ...
+
+
+Reporter = Callable[[str], Progress]
+"""Gives the progress to tell for the work of that name."""
+
+
+def silently(things: Iterable[T], total: int) -> Iterable[T]:
+    return things
+
+
+def bar(what: str) -> Progress:
+    """A bar on standard error, with rate and time left; nothing where that is not a terminal."""
+
+    def progress(things: Iterable[T], total: int) -> Iterable[T]:
+        return tqdm(things, total=total, desc=what, file=sys.stderr, disable=None)
+
+    return progress
+
+
+def without_bars(what: str) -> Progress:
+    return silently

@@ -1,0 +1,100 @@
+"""Judgments of an alternatives study as TREC qrels: `topic 0 docno rel`."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+
+from annotation.exceptions import StudyUnfit
+from annotation.frames import judgment_frame, label_frame
+from annotation.models import LabelSet, Study
+from annotation.writing import write_whole
+
+RULES = ("majority", "any", "all")
+BLANK = re.compile(r"\s")
+
+
+@dataclass(frozen=True)
+class Qrels:
+    """Relevance by topic and docno, with how several annotators were made one."""
+
+    rule: str
+    round: int
+    table: pd.DataFrame
+
+    @property
+    def n_topics(self) -> int:
+        return int(self.table["topic"].nunique())
+
+    @property
+    def n_lines(self) -> int:
+        return len(self.table)
+
+    @property
+    def n_relevant(self) -> int:
+        return int((self.table["relevance"] > 0).sum())
+
+    def lines(self) -> Iterator[str]:
+        """The four TREC columns, one judged pair a line."""
+        for row in self.table.itertuples(index=False):
+            yield f"{row.topic} 0 {row.docno} {row.relevance}\n"
+
+    def write(self, path: Path) -> None:
+        """Write the lines to a file, replacing it whole."""
+        write_whole(path, "".join(self.lines()))
+
+
+def study_qrels(study: Study, *, rule: str = "majority", round: int = 1) -> Qrels:
+    """The judged pairs of one round under the study's first question; a pair that nobody
+    judged is absent.
+
+    A candidate is relevant if more than half of its annotators ticked it (`majority`),
+    or any, or all of them did.
+    """
+    if rule not in RULES:
+        raise ValueError(f"rule must be one of {', '.join(RULES)}, not {rule!r}")
+    _require_alternatives(study)
+    frame = judgment_frame(study)
+    question = study.questions.first()
+    asked = frame["question"] == (question.name if question else "")
+    frame = frame[asked & (frame["round"] == round)]
+    if frame.empty:
+        raise StudyUnfit(f"Study '{study.slug}' has no judgments in round {round}.")
+    shares = frame.groupby(["item", "candidate"], observed=True, sort=False)["value"].mean()
+    least = {"majority": shares > 0.5, "any": shares > 0, "all": shares >= 1}[rule]
+    return Qrels(rule=rule, round=round, table=_table(least.rename("relevance").reset_index()))
+
+
+def label_qrels(label_set: LabelSet) -> Qrels:
+    """The candidates of a label set; one is relevant if its label is above a half."""
+    _require_alternatives(label_set.study)
+    labels = label_frame(label_set)
+    relevant = labels[["item", "candidate"]].assign(relevance=labels["value"] > 0.5)
+    rule = f"labels {label_set.version}, {label_set.method}"
+    return Qrels(rule=rule, round=label_set.round, table=_table(relevant))
+
+
+def _require_alternatives(study: Study) -> None:
+    if study.kind != Study.Kind.ALTERNATIVES:
+        raise StudyUnfit(
+            f"Study '{study.slug}' is a study of {study.kind}; qrels are made of alternatives."
+        )
+
+
+def _table(relevant: pd.DataFrame) -> pd.DataFrame:
+    """Item, candidate and whether it is relevant, as topic, docno and relevance."""
+    table = relevant.set_axis(["topic", "docno", "relevance"], axis="columns")
+    _require_no_blanks(table)
+    return table.assign(relevance=table["relevance"].astype(int))
+
+
+def _require_no_blanks(table: pd.DataFrame) -> None:
+    for column in ("topic", "docno"):
+        for key in table[column].unique():
+            if BLANK.search(key):
+                raise StudyUnfit(
+                    f"The {column} '{key}' has a space in it, and qrels are separated by spaces. "
+                    "Import the study with keys that have none."
+                )

@@ -1,0 +1,109 @@
+"""JSON Lines of targets with their pooled candidates and pictures."""
+
+from pathlib import Path
+from typing import Any
+
+from annotation.readers.drafts import (
+    CandidateDraft,
+    ItemDraft,
+    PictureDraft,
+    QuestionDraft,
+    StudyDraft,
+)
+from annotation.readers.tables import Row, read_rows
+
+MOST_BYTES = 2 * 1024 * 1024
+MOST_CANDIDATES = 100
+SIGNATURES = {
+    b"\x89PNG\r\n\x1a\n": "image/png",
+    b"\xff\xd8\xff": "image/jpeg",
+    b"GIF8": "image/gif",
+    b"<svg": "image/svg+xml",
+}
+
+ACCEPTABLE = QuestionDraft(
+    name="acceptable",
+    wording="Tick every product that would be an acceptable alternative to the one on top.",
+    level="nominal",
+    scale_max=1.0,
+    categories=("no", "yes"),
+)
+
+
+def read_alternatives(path: Path) -> StudyDraft:
+    """The targets of a JSON Lines file; pictures are files named relative to it."""
+    items: dict[str, ItemDraft] = {}
+    for row in read_rows(path, ("item", "target", "candidates")):
+        item = _item(row)
+        if item.key in items:
+            raise row.refuse(
+                f"item '{item.key}' is on line {items[item.key].line} already.", "item"
+            )
+        items[item.key] = item
+    return StudyDraft(kind="alternatives", items=tuple(items.values()), questions=(ACCEPTABLE,))
+
+
+def _item(row: Row) -> ItemDraft:
+    target = _part(row, row.fields["target"], "target")
+    pool = row.fields["candidates"]
+    if not isinstance(pool, list) or not 1 <= len(pool) <= MOST_CANDIDATES:
+        raise row.refuse(f"expected a list of 1 to {MOST_CANDIDATES} objects.", "candidates")
+    candidates: dict[str, CandidateDraft] = {}
+    for index, entry in enumerate(pool):
+        part = _part(row, entry, f"candidates[{index}]")
+        candidate = _candidate(part)
+        if candidate.key in candidates:
+            raise part.refuse(f"'{candidate.key}' is listed twice.", "key")
+        candidates[candidate.key] = candidate
+    return ItemDraft(
+        key=row.required("item"),
+        line=row.line,
+        context=target.required("title", longest=1000),
+        condition=row.optional("condition", longest=64),
+        picture=_picture(target),
+        candidates=tuple(candidates.values()),
+    )
+
+
+def _part(row: Row, value: Any, name: str) -> Row:
+    """An object inside the row, which refuses itself with the row's line and its own name."""
+    if not isinstance(value, dict):
+        raise row.refuse("expected a JSON object in braces.", name)
+    return Row(row.path, row.line, value, inside=name)
+
+
+def _candidate(entry: Row) -> CandidateDraft:
+    return CandidateDraft(
+        key=entry.required("key"),
+        system=entry.optional("system", longest=100),
+        text=entry.required("title", longest=1000),
+        picture=_picture(entry),
+    )
+
+
+def _picture(entry: Row) -> PictureDraft | None:
+    name = entry.text("image").strip()
+    if not name:
+        return None
+    path = entry.path.parent / name
+    try:
+        if not path.is_file():
+            raise entry.refuse(f"there is no picture at {name}.", "image")
+        if path.stat().st_size > MOST_BYTES:
+            raise entry.refuse(f"{name} is over 2 MiB.", "image")
+        content = path.read_bytes()
+    except OSError as error:
+        raise entry.refuse(f"{name[:40]} cannot be read: {error.strerror}.", "image") from None
+    media_type = _media_type(content)
+    if media_type is None:
+        raise entry.refuse(f"{name} is not a PNG, JPEG, GIF, WebP or SVG picture.", "image")
+    return PictureDraft(media_type=media_type, content=content)
+
+
+def _media_type(content: bytes) -> str | None:
+    if content[:4] == b"RIFF" and content[8:12] == b"WEBP":
+        return "image/webp"
+    start = content.lstrip()
+    if start.startswith(b"<?xml") and b"<svg" in start:
+        return "image/svg+xml"
+    return next((kind for mark, kind in SIGNATURES.items() if start.startswith(mark)), None)

@@ -1,0 +1,82 @@
+"""What a reader makes of a file, before anything touches a database."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+
+@dataclass(frozen=True)
+class PictureDraft:
+    media_type: str
+    content: bytes
+
+
+@dataclass(frozen=True)
+class CandidateDraft:
+    key: str
+    system: str = ""
+    text: str = ""
+    picture: PictureDraft | None = None
+
+
+@dataclass(frozen=True)
+class ItemDraft:
+    key: str
+    candidates: tuple[CandidateDraft, ...]
+    line: int
+    context: str = ""
+    reference: str = ""
+    condition: str = ""
+    picture: PictureDraft | None = None
+
+
+@dataclass(frozen=True)
+class QuestionDraft:
+    name: str
+    wording: str
+    level: str = "interval"
+    scale_min: float = 0.0
+    scale_max: float = 100.0
+    low_label: str = ""
+    high_label: str = ""
+    categories: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class JudgmentDraft:
+    candidate: str
+    question: str
+    value: float
+    line: int | None = None
+
+
+@dataclass(frozen=True)
+class SubmissionDraft:
+    """`annotator` is a name that may be shown; `identity` one that must not be."""
+
+    item: str
+    judgments: tuple[JudgmentDraft, ...]
+    raw: str
+    line: int
+    annotator: str = ""
+    identity: str = ""
+    round: int = 1
+    status: str = "submitted"
+    justification: str = ""
+    accepted_at: datetime | None = None
+    submitted_at: datetime | None = None
+    seconds: float | None = None
+
+
+@dataclass(frozen=True)
+class StudyDraft:
+    """A file's content; `repairs` says what was mended on the way, and why.
+
+    Items that are only named belong to a study that has them, or make a new one.
+    """
+
+    kind: str
+    items: tuple[ItemDraft, ...]
+    questions: tuple[QuestionDraft, ...] = ()
+    submissions: tuple[SubmissionDraft, ...] = ()
+    repairs: tuple[str, ...] = ()
+    items_only_named: bool = False

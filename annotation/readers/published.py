@@ -1,0 +1,55 @@
+"""What a published data set brings: a study, and the scores that metrics gave in it."""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from annotation.readers.drafts import JudgmentDraft, QuestionDraft, StudyDraft, SubmissionDraft
+from annotation.readers.tables import Row
+
+MISSING = ("", "N/A")
+MEAN_OF_RATERS = "mean-of-raters"
+
+
+@dataclass(frozen=True)
+class ScoresDraft:
+    """One metric's scores by item and candidate; NaN where it gave none."""
+
+    metric: str
+    signature: str
+    values: Mapping[tuple[str, str], float]
+    higher_is_better: bool = True
+
+
+@dataclass(frozen=True)
+class Published:
+    study: StudyDraft
+    scores: tuple[ScoresDraft, ...] = ()
+
+
+def rating(name: str, wording: str, low: float, high: float) -> QuestionDraft:
+    """A question whose scale goes from low to high."""
+    return QuestionDraft(name=name, wording=wording, scale_min=low, scale_max=high)
+
+
+def judged(row: Row, candidate: str, questions: Iterable[QuestionDraft]) -> list[JudgmentDraft]:
+    """The judgments in a row's fields of the questions' names, without those that are missing."""
+    return [
+        JudgmentDraft(candidate, question.name, row.number(question.name), row.line)
+        for question in questions
+        if row.text(question.name).strip() not in MISSING
+    ]
+
+
+def submission(
+    item: str, annotator: str, rows: list[Row], judgments: list[JudgmentDraft]
+) -> SubmissionDraft:
+    """One annotator's pass over an item, with the rows it was read from."""
+    return SubmissionDraft(
+        item=item,
+        annotator=annotator,
+        line=rows[0].line,
+        status="approved",
+        raw=json.dumps([row.fields for row in rows], ensure_ascii=False),
+        judgments=tuple(judgments),
+    )

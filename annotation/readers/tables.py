@@ -1,0 +1,263 @@
+"""Rows of CSV, TSV, JSON Lines and JSON files, each with the line it begins on.
+
+A file may be compressed with gzip, if its name says so.
+"""
+
+import codecs
+import csv
+import gzip
+import io
+import json
+import math
+import re
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from annotation.exceptions import ImportRefused
+
+# Numbers up to here are exact, and have a next one.
+MOST = 1e15
+DEEPEST = 20
+# A dialogue of 100,000 words is no mistake; Python's own limit is 131,072 characters.
+csv.field_size_limit(10_000_000)
+SURROGATE = re.compile("[\ud800-\udfff]")
+SPACE = re.compile("[ \\t\\r\\n]*")
+
+
+@dataclass(frozen=True)
+class Row:
+    """One record of a file, or an object inside it, which refuses itself with its own line."""
+
+    path: Path
+    line: int
+    fields: dict[str, Any]
+    inside: str = ""
+
+    def refuse(self, problem: str, field: str | None = None) -> ImportRefused:
+        """The error to raise for what this row holds."""
+        whole = f"{self.inside}.{field}" if self.inside and field else field or self.inside
+        return ImportRefused(self.path, problem, line=self.line, field=whole or None)
+
+    def text(self, field: str) -> str:
+        """A field as text; absent is empty."""
+        value = self.fields.get(field)
+        if value is None:
+            return ""
+        if not isinstance(value, str | int | float) or isinstance(value, bool):
+            raise self.refuse(f"expected text, not {type(value).__name__}.", field)
+        text = str(value)
+        if (problem := _unstorable(text)) is not None:
+            raise self.refuse(problem, field)
+        return text
+
+    def required(self, field: str, *, longest: int = 200) -> str:
+        """A field that must hold something, without the space around it."""
+        text = self.optional(field, longest=longest)
+        if not text:
+            raise self.refuse("this field must not be empty.", field)
+        return text
+
+    def optional(self, field: str, *, longest: int = 200) -> str:
+        """A field that may be empty or absent, without the space around it."""
+        text = self.text(field).strip()
+        if len(text) > longest:
+            raise self.refuse(f"{len(text)} characters, where {longest} fit.", field)
+        return text
+
+    def number(self, field: str) -> float:
+        """A field as a finite number."""
+        text = self.text(field).strip()
+        try:
+            value = float("" if "_" in text else text)
+        except ValueError:
+            raise self.refuse(f"'{text[:40]}' is not a number.", field) from None
+        if not math.isfinite(value):
+            raise self.refuse(f"'{text[:40]}' is not a finite number.", field)
+        if abs(value) > MOST:
+            raise self.refuse(f"'{text[:40]}' is beyond {MOST:g}.", field)
+        return value
+
+    def number_or_nan(self, field: str) -> float:
+        """A field as a finite number, or NaN where it is empty: a value that is missing."""
+        return self.number(field) if self.text(field).strip() else math.nan
+
+
+def read_rows(path: Path, columns: Sequence[str] = ()) -> list[Row]:
+    """All rows of a .csv, .tsv or .jsonl file that has at least these columns."""
+    reader = _json_lines if kind_of(path) in {".jsonl", ".ndjson"} else _csv
+    rows = list(reader(path, _content(path), columns))
+    if not rows:
+        raise ImportRefused(path, "it holds no rows.")
+    return rows
+
+
+def read_array(path: Path, columns: Sequence[str] = ()) -> list[Row]:
+    """All rows of a .json file that holds one array of objects with at least these fields."""
+    rows = list(_json_array(path, _content(path)))
+    if not rows:
+        raise ImportRefused(path, "it holds no rows.")
+    return [_fit(row, columns) for row in rows]
+
+
+def read_object(path: Path, columns: Sequence[str] = ()) -> Row:
+    """The one object with at least these fields that a .json file holds, as a row."""
+    return _fit(Row(path, 1, _json_object(path, 1, _content(path))), columns)
+
+
+def kind_of(path: Path) -> str:
+    """The ending of a file's name that says what is in it, in lower case: ".csv"."""
+    return Path(path.name.lower().removesuffix(".gz")).suffix
+
+
+def _content(path: Path) -> str:
+    """The file's text, without the mark that some programs begin UTF-8 with."""
+    try:
+        if not path.exists():
+            raise ImportRefused(path, f"there is no such file at {path}.")
+        if not path.is_file():
+            raise ImportRefused(path, f"{path} is not a file.")
+        content = path.read_bytes()
+        if path.suffix.lower() == ".gz":
+            content = gzip.decompress(content)
+        content = content.removeprefix(codecs.BOM_UTF8)
+    except (EOFError, gzip.BadGzipFile, zlib.error):
+        raise ImportRefused(path, "it is no file that gzip can read.") from None
+    except OSError as error:
+        raise ImportRefused(path, f"it cannot be read: {error.strerror}.") from None
+    try:
+        return content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = len((content[: error.start] + b".").splitlines())
+        raise ImportRefused(path, "this is not UTF-8 text.", line=line) from None
+
+
+def _unstorable(text: str) -> str | None:
+    """Why no database keeps this text, if none does."""
+    if "\x00" in text:
+        return "there is a NUL character in the text."
+    if SURROGATE.search(text):
+        return "there is half a surrogate pair in the text."
+    return None
+
+
+def _csv(path: Path, content: str, columns: Sequence[str]) -> Iterator[Row]:
+    delimiter = "\t" if kind_of(path) == ".tsv" else ","
+    reader = csv.reader(io.StringIO(content, newline=""), strict=True, delimiter=delimiter)
+    header: list[str] | None = None
+    line = 1
+    while (record := _next_record(reader, path, line)) is not None:
+        if header is None:
+            header = _header(path, record, columns)
+        elif record:
+            yield _csv_row(path, line, header, record)
+        line = reader.line_num + 1
+
+
+def _next_record(reader: Any, path: Path, line: int) -> list[str] | None:
+    try:
+        return next(reader, None)
+    except csv.Error as error:
+        raise ImportRefused(path, f"this is not CSV: {error}.", line=line) from None
+
+
+def _header(path: Path, record: list[str], columns: Sequence[str]) -> list[str]:
+    header = [name.strip() for name in record]
+    for name in header:
+        if (problem := _unstorable(name)) is not None:
+            raise ImportRefused(path, problem, line=1)
+    repeated = sorted({name or "(no name)" for name in header if header.count(name) > 1})
+    if repeated:
+        raise ImportRefused(path, f"columns appear twice: {', '.join(repeated)}.", line=1)
+    missing = [name for name in columns if name not in header]
+    if missing:
+        found = ", ".join(header) or "none"
+        raise ImportRefused(
+            path, f"columns are missing: {', '.join(missing)} (found: {found}).", line=1
+        )
+    return header
+
+
+def _csv_row(path: Path, line: int, header: list[str], record: list[str]) -> Row:
+    if len(record) != len(header):
+        raise ImportRefused(
+            path, f"{len(record)} fields, where the header has {len(header)}.", line=line
+        )
+    return Row(path, line, dict(zip(header, record, strict=True)))
+
+
+def _json_lines(path: Path, content: str, columns: Sequence[str]) -> Iterator[Row]:
+    for line, text in enumerate(io.StringIO(content, newline=None), start=1):
+        if text.strip():
+            yield _fit(Row(path, line, _json_object(path, line, text)), columns)
+
+
+def _fit(row: Row, columns: Sequence[str]) -> Row:
+    """The row, if it has these fields and nothing in it is beyond keeping."""
+    for name, value in row.fields.items():
+        if (problem := _unfit(name) or _unfit(value)) is not None:
+            raise row.refuse(problem, name)
+    for name in columns:
+        if name not in row.fields:
+            raise row.refuse("this field is missing.", name)
+    return row
+
+
+def _json_array(path: Path, content: str) -> Iterator[Row]:
+    """The objects of an array one by one, so that each knows its line."""
+    decoder = json.JSONDecoder(parse_constant=_refuse_constant)
+    place = _next_sign(content, 0)
+    if content[place : place + 1] != "[":
+        raise ImportRefused(path, "expected a JSON array of objects, in brackets.", line=1)
+    line, counted = 1, 0
+    before, place = "[", _next_sign(content, place + 1)
+    while before != "]" and not (before == "[" and content[place : place + 1] == "]"):
+        line, counted = line + content.count("\n", counted, place), place
+        try:
+            value, place = decoder.raw_decode(content, place)
+        except (RecursionError, ValueError) as error:
+            raise ImportRefused(path, f"this is not JSON: {error}.", line=line) from None
+        if not isinstance(value, dict):
+            raise ImportRefused(path, "expected a JSON object in braces.", line=line)
+        yield Row(path, line, value)
+        place = _next_sign(content, place)
+        before = content[place : place + 1]
+        if before not in {",", "]"}:
+            raise ImportRefused(path, "expected a comma or a bracket here.", line=line)
+        place = _next_sign(content, place + 1)
+
+
+def _next_sign(content: str, place: int) -> int:
+    """Where the next sign is that is no space."""
+    space = SPACE.match(content, place)
+    return space.end() if space else place
+
+
+def _json_object(path: Path, line: int, text: str) -> dict[str, Any]:
+    try:
+        value = json.loads(text, parse_constant=_refuse_constant)
+    except RecursionError:
+        raise ImportRefused(path, "this is not JSON: it is nested too deeply.", line=line) from None
+    except ValueError as error:
+        raise ImportRefused(path, f"this is not JSON: {error}.", line=line) from None
+    if not isinstance(value, dict):
+        raise ImportRefused(path, "expected a JSON object in braces.", line=line)
+    return value
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is no JSON value")
+
+
+def _unfit(value: Any, depth: int = 0) -> str | None:
+    """Why a JSON value cannot be kept, looking at all that is inside it."""
+    if isinstance(value, str):
+        return _unstorable(value)
+    if not isinstance(value, dict | list):
+        return None
+    if depth == DEEPEST:
+        return f"nested more than {DEEPEST} deep."
+    inside = [*value, *value.values()] if isinstance(value, dict) else value
+    return next((why for part in inside if (why := _unfit(part, depth + 1))), None)

@@ -1,0 +1,101 @@
+"""One round of a study against another: the second assessment of what was judged before."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from itertools import combinations
+from typing import Any, Literal
+
+import pandas as pd
+
+from annotation.agreement import rounds_of
+from annotation.frames import judgment_frame
+from annotation.models import Question, Study
+from annotation.plain import plain_values
+from annotation.units import Level, categories_of
+from stats.agreement import Agreement, coefficients_at_level
+
+By = Literal["same annotator", "another annotator"]
+
+
+@dataclass(frozen=True)
+class RoundAgreement:
+    """A question's values in two rounds: each pair of judgments of one candidate, across them."""
+
+    question: str
+    level: str
+    earlier: int
+    later: int
+    by: By
+    n_pairs: int
+    coefficients: tuple[Agreement, ...]
+
+    def coefficient_records(self) -> list[dict[str, Any]]:
+        """Every coefficient as plain values for JSON and pages."""
+        named = {
+            "question": self.question,
+            "level": self.level,
+            "earlier": self.earlier,
+            "later": self.later,
+            "by": self.by,
+            "n_pairs": self.n_pairs,
+        }
+        return [named | plain_values(asdict(found)) for found in self.coefficients]
+
+
+def round_agreement(study: Study) -> list[RoundAgreement]:
+    """Every two rounds of a study set against each other, where they judged the same.
+
+    A candidate that the same annotator judged again is told apart from one that another did.
+    """
+    frame = judgment_frame(study)
+    questions = list(study.questions.all())
+    return [
+        row
+        for question in questions
+        for earlier, later in combinations(rounds_of(study), 2)
+        for row in _across(question, frame[frame["question"] == question.name], earlier, later)
+    ]
+
+
+def _across(
+    question: Question, asked: pd.DataFrame, earlier: int, later: int
+) -> Iterator[RoundAgreement]:
+    pairs = _crossed(asked, earlier, later)
+    same = pairs["annotator_earlier"] == pairs["annotator_later"]
+    parts: list[tuple[By, pd.DataFrame]] = [
+        ("same annotator", pairs[same]),
+        ("another annotator", pairs[~same]),
+    ]
+    for by, part in parts:
+        if len(part):
+            coefficients = _coefficients(question, part)
+            yield RoundAgreement(
+                question.name, question.level, earlier, later, by, len(part), coefficients
+            )
+
+
+def _crossed(asked: pd.DataFrame, earlier: int, later: int) -> pd.DataFrame:
+    """Each judgment of the earlier round beside each of the same candidate in the later one."""
+    columns = ["item", "candidate", "annotator", "value"]
+    texts = dict.fromkeys(columns[:3], str)
+    first, second = (
+        asked.loc[asked["round"] == round, columns].astype(texts) for round in (earlier, later)
+    )
+    return first.merge(second, on=["item", "candidate"], suffixes=("_earlier", "_later"))
+
+
+def _coefficients(question: Question, pairs: pd.DataFrame) -> tuple[Agreement, ...]:
+    """The two rounds as two annotators; each pair of judgments is a unit, an item a cluster."""
+    values = pd.concat([pairs["value_earlier"], pairs["value_later"]], ignore_index=True)
+    units = list(range(len(pairs)))
+    level: Level = question.level  # type: ignore[assignment]
+    return coefficients_at_level(
+        units * 2,
+        ["earlier"] * len(pairs) + ["later"] * len(pairs),
+        values,
+        level=level,
+        clusters=list(pairs["item"]) * 2,
+        categories=categories_of(question, values),
+    )

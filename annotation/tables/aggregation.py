@@ -1,0 +1,105 @@
+"""One label an item from a plain file of labels."""
+
+import csv
+import io
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from annotation.exceptions import FileRefused
+from annotation.plain import plain_records, plain_values
+from annotation.readers.labels import Columns, Kind, read_labels
+from stats.aggregation import METHODS, Aggregation, aggregate
+
+Repeats = Literal["refuse", "count"]
+OF_NUMBERS = ("mean", "trimmed_mean", "median", "zscore", "bias_precision")
+# One annotator may compare the same two candidates again, for another prompt.
+OF_COMPARISONS = ("bradley_terry",)
+# Dawid and Skene's model has a place for what an annotator says of an item the second time.
+WITH_REPEATS = ("dawid_skene",)
+
+
+@dataclass(frozen=True)
+class FileAggregation:
+    """The labels of a file's items, and how they were found."""
+
+    found: Aggregation
+    n_annotators: int
+    n_judgments: int
+
+    @property
+    def n_unlabelled(self) -> int:
+        return sum(record["label"] is None for record in self.items())
+
+    def items(self) -> list[dict[str, Any]]:
+        """Each item with its label, how sure that is, and why it has none if it has not."""
+        return plain_records(self.found.labels)
+
+    def record(self) -> dict[str, Any]:
+        """As plain values for JSON; a label that cannot be given is None."""
+        items = self.items()
+        rest = {
+            "method": self.found.method,
+            "signature": self.found.signature,
+            "n_items": len(items),
+            "n_annotators": self.n_annotators,
+            "n_judgments": self.n_judgments,
+            "converged": self.found.converged,
+            "iterations": self.found.iterations,
+            "log_likelihood": self.found.log_likelihood,
+            "n_ties": self.found.n_ties,
+            "warnings": list(self.found.warnings),
+            "reason": self.found.reason,
+        }
+        labels = {str(record["item"]): record["label"] for record in items}
+        annotators = plain_records(self.found.annotators)
+        return {"labels": labels} | plain_values(rest) | {"items": items, "annotators": annotators}
+
+    def content(self, path: Path) -> str:
+        """What to write to a file of this name: JSON, or a row an item."""
+        if path.suffix.lower() == ".json":
+            return json.dumps(self.record(), indent=1)
+        return _csv(self.items())
+
+    def sentence(self) -> str:
+        """What was found, for a person."""
+        told = f"{len(self.found.labels)} items labelled by {self.found.method} from "
+        told += f"{self.n_judgments} labels of {self.n_annotators} annotators"
+        if self.found.converged is not None:
+            state = "converged" if self.found.converged else "not converged"
+            told += f"; {state} after {self.found.iterations} iterations"
+        told += f"; {self.found.n_ties} ties" if self.found.n_ties else ""
+        told += f"; {self.n_unlabelled} without a label" if self.n_unlabelled else ""
+        return told + "".join(f".\nNote: {warning}" for warning in self.found.warnings) + "."
+
+
+def aggregate_file(
+    path: Path, columns: Columns, *, method: str, repeats: Repeats | None = None
+) -> FileAggregation:
+    """The labels of the items in a file by a method of `stats.aggregation`.
+
+    `repeats` says whether a label an annotator gives an item again counts or refuses the file;
+    without it, it counts where the method has a place for it.
+    """
+    if method not in METHODS:
+        raise ValueError(f"method must be one of {', '.join(METHODS)}, not {method!r}")
+    kind: Kind = "number" if method in OF_NUMBERS else "text"
+    if repeats is None:
+        repeats = "count" if method in WITH_REPEATS else "refuse"
+    again = repeats == "count" or method in OF_COMPARISONS
+    table = read_labels(path, columns, kind=kind, repeats=again)
+    options = {} if method in OF_COMPARISONS else {"repeats": repeats}
+    try:
+        found = aggregate(table.items, table.annotators, table.values, method=method, **options)
+    except ValueError as error:
+        raise FileRefused(path, f"{error}.") from None
+    return FileAggregation(found, len(set(table.annotators)), len(table.items))
+
+
+def _csv(records: list[dict[str, Any]]) -> str:
+    written = io.StringIO()
+    writer = csv.DictWriter(written, fieldnames=list(records[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(records)
+    return written.getvalue()

@@ -1,0 +1,106 @@
+"""How well the annotators of a plain file of labels agree."""
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from math import isnan
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from annotation.exceptions import FileRefused
+from annotation.plain import plain_records, plain_values
+from annotation.readers.labels import Columns, Kind, LabelTable, read_labels
+from annotation.units import KAPPA_WEIGHTS, MOST_STEPS, Level
+from stats.agreement import Agreement, coefficients_at_level, pairwise_kappa
+from stats.agreement.intervals import CiChoice
+
+KINDS: dict[Level, Kind] = {
+    "nominal": "text",
+    "ordinal": "number",
+    "interval": "number",
+    "ratio": "amount",
+}
+
+
+@dataclass(frozen=True)
+class FileAgreement:
+    """The coefficients of a file's labels, and the kappa of every pair of annotators."""
+
+    level: Level
+    n_items: int
+    n_annotators: int
+    n_judgments: int
+    coefficients: tuple[Agreement, ...]
+    pairs: pd.DataFrame
+
+    def record(self) -> dict[str, Any]:
+        """As plain values for JSON; undefined numbers are None, with a reason."""
+        return {
+            "n_items": self.n_items,
+            "n_annotators": self.n_annotators,
+            "n_judgments": self.n_judgments,
+            "level": self.level,
+            "coefficients": [plain_values(asdict(found)) for found in self.coefficients],
+            "pairs": plain_records(self.pairs),
+        }
+
+    def lines(self) -> Iterator[str]:
+        """A table for a person: what is defined with its interval, then what is not and why."""
+        yield (
+            f"{self.n_judgments} labels of {self.n_items} items by {self.n_annotators} "
+            f"annotators, {self.level}"
+        )
+        yield f"{'':24}{'value':>8}{'se':>8}   interval           items"
+        for found in self.coefficients:
+            if found.is_defined:
+                yield _line(found)
+        for found in self.coefficients:
+            if not found.is_defined:
+                yield f"{found.name:24} undefined: {str(found.reason).replace('_', ' ')}"
+        warnings = dict.fromkeys(text for found in self.coefficients for text in found.warnings)
+        yield from (f"Note: {warning}." for warning in warnings)
+        if len(self.pairs):
+            yield f"{len(self.pairs)} pairs of annotators share items; --json lists their kappas."
+
+
+def agree_on_file(
+    path: Path, columns: Columns, *, level: Level, ci: CiChoice = "jackknife", seed: int = 0
+) -> FileAgreement:
+    """Every coefficient that a level of measurement has, from the labels in a file."""
+    table = read_labels(path, columns, kind=KINDS[level])
+    try:
+        coefficients = coefficients_at_level(
+            table.items,
+            table.annotators,
+            table.values,
+            level=level,
+            clusters=table.clusters,
+            ci=ci,
+            rng=seed,
+        )
+    except ValueError as error:
+        raise FileRefused(path, f"{error}.") from None
+    return FileAgreement(
+        level=level,
+        n_items=len(set(table.items)),
+        n_annotators=len(set(table.annotators)),
+        n_judgments=len(table.items),
+        coefficients=coefficients,
+        pairs=_pairs(table, level),
+    )
+
+
+def _pairs(table: LabelTable, level: Level) -> pd.DataFrame:
+    """Kappas where equality of labels, or steps between them, mean something."""
+    if level not in KAPPA_WEIGHTS or (level == "ordinal" and len(set(table.values)) > MOST_STEPS):
+        return pd.DataFrame()
+    weights = KAPPA_WEIGHTS[level]
+    return pairwise_kappa(table.items, table.annotators, table.values, weights=weights)
+
+
+def _line(found: Agreement) -> str:
+    if isnan(found.se):
+        return f"{found.name:24}{found.value:8.4f}{'':8}   {'no interval':18}{found.n_items:8d}"
+    interval = f"[{found.ci_low:7.4f}, {found.ci_high:7.4f}]"
+    return f"{found.name:24}{found.value:8.4f}{found.se:8.4f}   {interval:18}{found.n_items:8d}"

@@ -1,0 +1,125 @@
+"""The judgments of one question as the columns that `stats` takes.
+
+The unit is a candidate of an item. Candidates of one item were judged on one page, so
+intervals take the item as a cluster.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Literal, cast
+
+import numpy as np
+import pandas as pd
+
+from stats.agreement import (
+    Agreement,
+    coefficients_at_level,
+    item_agreement,
+    krippendorff_alpha,
+    pairwise_kappa,
+)
+
+if TYPE_CHECKING:
+    from annotation.models import Question
+
+Level = Literal["nominal", "ordinal", "interval", "ratio"]
+MOST_STEPS = 1000
+# Distances between more different ratios than these are not tabled; differences stand in.
+MOST_RATIOS = 4000
+# Kappa is left out where equality of two ratings means little.
+KAPPA_WEIGHTS: dict[str, Literal["linear"] | None] = {"nominal": None, "ordinal": "linear"}
+
+
+@dataclass(frozen=True)
+class JudgedUnits:
+    """A row a judgment: the unit it is of, who made it, its value and the unit's item."""
+
+    frame: pd.DataFrame
+    units: pd.Series[int]
+    level: Level
+    categories: Sequence[float] | None
+
+    @cached_property
+    def annotators(self) -> list[str]:
+        return [str(name) for name in self.frame["annotator"]]
+
+    @property
+    def values(self) -> pd.Series[float]:
+        return self.frame["value"]
+
+    @cached_property
+    def clusters(self) -> list[str]:
+        return [str(key) for key in self.frame["item"]]
+
+    def coefficients(self) -> tuple[Agreement, ...]:
+        """Every coefficient that the level has."""
+        return coefficients_at_level(
+            self.units,
+            self.annotators,
+            self.values,
+            level=self.level,
+            clusters=self.clusters,
+            categories=self.categories,
+        )
+
+    def set_alpha(self) -> Agreement:
+        """Alpha of what each annotator chose of an item, all at once; sets are compared by MASI."""
+        chosen: dict[tuple[str, str], set[str]] = {}
+        rows = zip(
+            self.clusters, self.annotators, self.frame["candidate"], self.values, strict=True
+        )
+        for item, annotator, candidate, value in rows:
+            ticked = chosen.setdefault((item, annotator), set())
+            if value > 0:
+                ticked.add(str(candidate))
+        items, annotators = [item for item, _ in chosen], [annotator for _, annotator in chosen]
+        found = krippendorff_alpha(items, annotators, list(chosen.values()), level="set")
+        return replace(found, name="krippendorff_alpha_masi")
+
+    def agreements(self) -> pd.Series[float]:
+        """How far the judgments of each unit agree, by unit."""
+        level = self.level
+        if level == "ratio" and self.values.nunique() > MOST_RATIOS:
+            level = "interval"
+        table = item_agreement(self.units, self.annotators, self.values, level=level)
+        return table.set_index("item")["agreement"]
+
+    def pairs(self) -> pd.DataFrame:
+        """Kappa of every pair of annotators, where the level has one."""
+        if self.level not in KAPPA_WEIGHTS:
+            return pd.DataFrame()
+        return pairwise_kappa(
+            self.units,
+            self.annotators,
+            self.values,
+            weights=KAPPA_WEIGHTS[self.level],
+            categories=self.categories,
+        )
+
+    @property
+    def keys(self) -> pd.DataFrame:
+        """The item and candidate of each unit, by unit."""
+        keys = self.frame[["item", "candidate"]].astype(str).assign(unit=self.units)
+        return keys.drop_duplicates("unit").set_index("unit")
+
+
+def judged_units(question: Question, frame: pd.DataFrame) -> JudgedUnits:
+    """The rows of a judgment frame that are of a question."""
+    asked = frame[frame["question"] == question.name]
+    units = asked.groupby(["item", "candidate"], observed=True, sort=False).ngroup()
+    level = cast(Level, question.level)
+    return JudgedUnits(asked, units, level, categories_of(question, asked["value"]))
+
+
+def categories_of(question: Question, values: pd.Series[float]) -> list[float] | None:
+    """All values a scale has, also those nobody chose; None where they cannot be counted."""
+    if question.level == "nominal" and question.categories:
+        return [float(place) for place in range(len(question.categories))]
+    if question.level != "ordinal":
+        return None
+    steps = np.arange(question.scale_min, question.scale_max + 1)
+    counted = len(steps) <= MOST_STEPS and values.isin(steps).all()
+    return [float(step) for step in steps] if counted else None

@@ -1,0 +1,117 @@
+"""Fifty workers ask for the last assignments of HITs: ``python -m benchmarks.marketplace_accepts``.
+
+Every worker asks, over HTTP, for every HIT, all fifty in the same order, so that they always
+meet; each HIT has places for half of them. It ends with how many assignments there are too
+many of, and how many workers were shown an error: both must be 0, else it exits with 1.
+"""
+
+import argparse
+import sys
+import threading
+from collections import Counter
+from time import perf_counter
+
+from benchmarks.marketplace_people import enrol_requester, publish, sign_in_workers
+from benchmarks.marketplace_site import Site, describe_machine, fresh_site
+from benchmarks.marketplace_traffic import Browser, Tally, print_percentiles
+
+GRANTED, GONE = 302, 410
+
+
+def main() -> None:
+    """Start a marketplace, let the workers ask, count."""
+    options = _options()
+    _say(describe_machine())
+    places = options.workers // 2
+    with fresh_site(
+        options.database_url, processes=options.processes, threads=options.threads
+    ) as site:
+        publish(enrol_requester(), hits=options.hits, max_assignments=places)
+        sessions = sign_in_workers(options.workers)
+        start = perf_counter()
+        answers, tally = _ask_for_all(site, sessions, _hit_paths())
+        lasted = perf_counter() - start
+        faults = site.faults()
+        too_many, accepted = _too_many()
+    asked = answers.total()
+    _say(
+        f"\n{options.workers} workers, {options.hits} HITs of {places} assignments: {asked:,} "
+        f"asked and {accepted:,} accepted in {lasted:.0f} s, {asked / lasted:.1f} answers/s"
+    )
+    print_percentiles(tally)
+    errors = asked - answers[GRANTED] - answers[GONE]
+    _say(f"assignments too many: {too_many}\nerrors shown to a worker: {errors}")
+    for line in (*tally.failures[:3], *faults[:10]):
+        _say(f"  {line}")
+    missing = places * options.hits - accepted
+    sys.exit(1 if too_many or errors or missing or faults else 0)
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--database-url", help="a PostgreSQL database to make; else an SQLite file")
+    parser.add_argument("--workers", type=int, default=50)
+    parser.add_argument("--hits", type=int, default=400, help="400 make 10,000 accepts")
+    parser.add_argument("--processes", type=int, default=2, help="of the server")
+    parser.add_argument("--threads", type=int, default=8, help="of each process of the server")
+    return parser.parse_args()
+
+
+def _hit_paths() -> list[str]:
+    from marketplace.models import Hit
+
+    ids = Hit.objects.order_by("pk").values_list("public_id", flat=True)
+    return [f"/worker/hits/{public_id}/accept/" for public_id in ids]
+
+
+def _ask_for_all(site: Site, sessions: list[str], paths: list[str]) -> tuple[Counter[int], Tally]:
+    """How often each HTTP status was the answer, and how long the answers took."""
+    counts: list[Counter[int]] = [Counter() for _ in sessions]
+    tallies = [Tally() for _ in sessions]
+
+    def ask(number: int) -> None:
+        browser = Browser(site.host, site.port, sessions[number])
+        for path in paths:
+            begun = perf_counter()
+            try:
+                answer = browser.post(path, {})
+            except OSError as error:
+                counts[number][0] += 1
+                tallies[number].failures.append(f"connection: {error}")
+                continue
+            tallies[number].timed("accept", begun)
+            counts[number][answer.status] += 1
+            if answer.status not in (GRANTED, GONE):
+                tallies[number].failures.append(f"{answer.status} {answer.text[:300]}")
+        browser.close()
+
+    threads = [threading.Thread(target=ask, args=(number,)) for number in range(len(sessions))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    whole = Tally()
+    for tally in tallies:
+        whole.add(tally)
+    return sum(counts, Counter()), whole
+
+
+def _too_many() -> tuple[int, int]:
+    """How many assignments are beyond what their HIT asked for, or a worker's second of a
+    HIT; and how many there are."""
+    from marketplace.models import Assignment, Hit
+
+    live = Counter(Assignment.objects.live().values_list("hit", flat=True))
+    asked_for = dict(Hit.objects.values_list("pk", "max_assignments"))
+    beyond = sum(max(0, count - asked_for[key]) for key, count in live.items())
+    pairs = Counter(Assignment.objects.live().values_list("hit", "worker"))
+    return beyond + sum(count - 1 for count in pairs.values()), live.total()
+
+
+def _say(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()

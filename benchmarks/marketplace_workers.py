@@ -1,0 +1,116 @@
+"""Speed of the worker site: ``python -m benchmarks.marketplace_workers --help``.
+
+Fifty workers do HITs of one group over and over, each the way a browser does: accept
+(POST), page (the page to work on, and the frame in it), submit (POST). First without pauses,
+for whole cycles per second; then with pauses for thinking, for the percentiles of each step.
+"""
+
+import argparse
+import multiprocessing
+import random
+import sys
+import threading
+from time import monotonic, perf_counter, sleep
+
+from benchmarks.marketplace_people import enrol_requester, publish, sign_in_workers
+from benchmarks.marketplace_site import Site, describe_machine, fresh_site
+from benchmarks.marketplace_traffic import Browser, Tally, do_one_hit, print_percentiles
+
+GENERATORS = 2
+WARM_UP_SECONDS = 2.0
+
+
+def main() -> None:
+    """Start a marketplace, let the workers work, print the tables."""
+    options = _options()
+    _say(describe_machine())
+    with fresh_site(
+        options.database_url, processes=options.processes, threads=options.threads
+    ) as site:
+        start = perf_counter()
+        group = publish(enrol_requester(), hits=options.hits, max_assignments=1)
+        sessions = sign_in_workers(options.workers)
+        _say(f"{options.hits:,} HITs published in {perf_counter() - start:.0f} s")
+        work(site, group, sessions, WARM_UP_SECONDS, 0.0)
+        for thinking_seconds in (0.0, options.thinking):
+            _measure(site, group, sessions, options, thinking_seconds=thinking_seconds)
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--database-url", help="a PostgreSQL database to make; else an SQLite file")
+    parser.add_argument("--workers", type=int, default=50)
+    parser.add_argument("--hits", type=int, default=10_000)
+    parser.add_argument("--seconds", type=float, default=30, help="how long each part lasts")
+    parser.add_argument("--thinking", type=float, default=2.0, help="the pause, in seconds")
+    parser.add_argument("--processes", type=int, default=2, help="of the server")
+    parser.add_argument("--threads", type=int, default=8, help="of each process of the server")
+    return parser.parse_args()
+
+
+def _measure(
+    site: Site,
+    group: str,
+    sessions: list[str],
+    options: argparse.Namespace,
+    *,
+    thinking_seconds: float,
+) -> None:
+    shares = [sessions[number::GENERATORS] for number in range(GENERATORS)]
+    context = multiprocessing.get_context("spawn")
+    arguments = [(site, group, share, options.seconds, thinking_seconds) for share in shares]
+    with context.Pool(GENERATORS) as pool:
+        tallies = pool.starmap(work, arguments)
+    whole = Tally()
+    for tally in tallies:
+        whole.add(tally)
+    _report(whole, max(tally.lasted for tally in tallies), thinking_seconds, len(sessions))
+
+
+def work(
+    site: Site, group: str, sessions: list[str], seconds: float, thinking_seconds: float
+) -> Tally:
+    """Let these workers work until the time is over or nothing is left."""
+    tallies = [Tally() for _ in sessions]
+    start = perf_counter()
+    until = monotonic() + seconds
+
+    def one(session: str, tally: Tally) -> None:
+        sleep(random.Random(session).uniform(0, 3 * thinking_seconds))  # nobody starts in step
+        browser = Browser(site.host, site.port, session)
+        while monotonic() < until and not tally.failures:
+            if not do_one_hit(browser, group, tally, thinking_seconds=thinking_seconds):
+                break
+        browser.close()
+
+    threads = [
+        threading.Thread(target=one, args=pair) for pair in zip(sessions, tallies, strict=True)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    whole = Tally(lasted=perf_counter() - start)
+    for tally in tallies:
+        whole.add(tally)
+    return whole
+
+
+def _report(tally: Tally, lasted: float, thinking_seconds: float, workers: int) -> None:
+    pause = f"{thinking_seconds:g} s of thinking" if thinking_seconds else "no pauses"
+    _say(
+        f"\n{workers} workers, {pause}: {tally.cycles} cycles in {lasted:.1f} s, "
+        f"{tally.cycles / lasted:.1f} cycles/s, {len(tally.failures)} failures"
+    )
+    print_percentiles(tally)
+    for failure in tally.failures[:3]:
+        _say(f"  {failure}")
+
+
+def _say(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()

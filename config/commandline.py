@@ -1,0 +1,51 @@
+"""The one border where errors become messages: a person never sees a traceback
+for something a person can mend."""
+
+import sys
+
+from django.core.exceptions import ImproperlyConfigured
+from django.core.management import execute_from_command_line
+from django.db.utils import OperationalError, ProgrammingError
+
+BAD_INPUT = 2
+
+
+def main(argv: list[str]) -> int:
+    """Run one management command and return its exit code."""
+    try:
+        execute_from_command_line(argv)
+    except ImproperlyConfigured as error:
+        return _refuse(str(error))
+    except (OperationalError, ProgrammingError) as error:
+        if not _is_unmigrated(error):
+            raise
+        return _refuse(
+            "The database has no tables yet, or old ones. Run `python manage.py migrate` first."
+        )
+    except Exception as error:
+        if not _is_expected(error):
+            raise
+        return _refuse(str(error))
+    return 0
+
+
+def _is_expected(error: Exception) -> bool:
+    """Whether one of the apps raised this for its user to read."""
+    from annotation.exceptions import AnnotationError
+    from console.exceptions import ConsoleError
+    from hits.exceptions import HitsError
+    from marketplace.exceptions import MarketplaceError
+    from metrics.exceptions import MetricsError
+
+    expected = AnnotationError | ConsoleError | HitsError | MarketplaceError | MetricsError
+    return isinstance(error, expected)
+
+
+def _is_unmigrated(error: Exception) -> bool:
+    text = str(error)
+    return "no such table" in text or "does not exist" in text or "no such column" in text
+
+
+def _refuse(message: str) -> int:
+    sys.stderr.write(f"{message}\n")
+    return BAD_INPUT

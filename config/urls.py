@@ -1,0 +1,8 @@
+"""The rooms of the site and their doors."""
+
+from django.urls import URLPattern, URLResolver, include, path
+
+urlpatterns: list[URLPattern | URLResolver] = [
+    path("", include("marketplace.urls")),
+    path("", include("console.urls")),
+]

@@ -1,0 +1,160 @@
+"""The same numbers for programs: read-only, by session, one's own studies."""
+
+from typing import cast
+
+from django.contrib.auth.models import User
+from django.db.models import QuerySet
+from drf_spectacular.utils import OpenApiResponse, extend_schema, inline_serializer
+from rest_framework import serializers, status
+from rest_framework.decorators import action
+from rest_framework.exceptions import APIException, NotFound
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.viewsets import ReadOnlyModelViewSet
+
+from annotation.models import Question, Study
+from console.agreement_parts import AGREEMENT, Content
+from console.models import Work
+from console.pages.waiting import result_or_work
+from console.results import VALIDATION
+
+
+class QuestionSerializer(serializers.ModelSerializer[Question]):
+    class Meta:
+        model = Question
+        fields = ["name", "wording", "level", "scale_min", "scale_max", "categories"]
+
+
+class StudySerializer(serializers.ModelSerializer[Study]):
+    questions = QuestionSerializer(many=True, read_only=True)
+    n_items = serializers.IntegerField(read_only=True)
+    n_submissions = serializers.IntegerField(read_only=True)
+    n_judgments = serializers.IntegerField(read_only=True)
+
+    class Meta:
+        model = Study
+        fields = [
+            "slug",
+            "title",
+            "kind",
+            "created_at",
+            "questions",
+            "n_items",
+            "n_submissions",
+            "n_judgments",
+        ]
+
+
+class AlphaSerializer(serializers.Serializer[object]):
+    """Krippendorff's alpha on one question; null where undefined, and then with a reason."""
+
+    question = serializers.CharField()
+    by = serializers.CharField(help_text="The condition; empty for all of them.")
+    level = serializers.CharField()
+    value = serializers.FloatField(allow_null=True)
+    ci_low = serializers.FloatField(allow_null=True)
+    ci_high = serializers.FloatField(allow_null=True)
+    ci_method = serializers.CharField()
+    confidence = serializers.FloatField()
+    observed = serializers.FloatField(allow_null=True)
+    expected = serializers.FloatField(allow_null=True)
+    n_items = serializers.IntegerField()
+    n_items_dropped = serializers.IntegerField()
+    n_annotators = serializers.IntegerField()
+    n_labels = serializers.IntegerField()
+    n_pairable = serializers.IntegerField()
+    reason = serializers.CharField(allow_null=True)
+    warnings = serializers.ListField(child=serializers.CharField())
+
+
+class CorrelationSerializer(serializers.Serializer[object]):
+    """One metric against one question at one level; null where undefined, with a reason."""
+
+    question = serializers.CharField()
+    by = serializers.CharField(help_text="The condition; empty for all of them.")
+    metric = serializers.CharField()
+    signature = serializers.CharField()
+    level = serializers.CharField()
+    coefficient = serializers.CharField()
+    value = serializers.FloatField(allow_null=True)
+    ci_low = serializers.FloatField(allow_null=True)
+    ci_high = serializers.FloatField(allow_null=True)
+    ci_method = serializers.CharField()
+    confidence = serializers.FloatField()
+    n_resamples = serializers.IntegerField()
+    seed = serializers.IntegerField(allow_null=True)
+    n_groups = serializers.IntegerField()
+    n_used = serializers.IntegerField()
+    n_too_few = serializers.IntegerField()
+    n_constant_human = serializers.IntegerField()
+    n_constant_metric = serializers.IntegerField()
+    n_rows = serializers.IntegerField()
+    n_missing = serializers.IntegerField()
+    reason = serializers.CharField(allow_null=True)
+
+
+class ComputingFailed(APIException):
+    """The background worker could not compute what was asked for."""
+
+    status_code = status.HTTP_500_INTERNAL_SERVER_ERROR
+
+
+PENDING = OpenApiResponse(
+    response=inline_serializer("Pending", {"detail": serializers.CharField()}),
+    description="Being computed in the background; ask again after `Retry-After` seconds.",
+)
+
+
+class StudyViewSet(ReadOnlyModelViewSet[Study]):
+    """Studies with their agreement and the validation of their metrics.
+
+    Access: signed in; one's own studies (a superuser's are all of them).
+    """
+
+    serializer_class = StudySerializer
+    lookup_field = "slug"
+
+    def get_queryset(self) -> QuerySet[Study]:
+        if getattr(self, "swagger_fake_view", False):
+            return Study.objects.none()
+        visible = Study.objects.visible_to(cast(User, self.request.user))
+        return visible.counted().prefetch_related("questions")
+
+    @extend_schema(responses={200: AlphaSerializer(many=True), 202: PENDING})
+    @action(detail=True, pagination_class=None)
+    def agreement(self, request: Request, slug: str) -> Response:
+        """Krippendorff's alpha by question and condition."""
+        result = self._result(request, AGREEMENT)
+        if result is None:
+            return _being_computed()
+        return Response(AlphaSerializer(result["coefficients"], many=True).data)
+
+    @extend_schema(
+        responses={
+            200: CorrelationSerializer(many=True),
+            202: PENDING,
+            404: OpenApiResponse(description="No such study, or judgments or scores are missing."),
+        }
+    )
+    @action(detail=True, pagination_class=None)
+    def validation(self, request: Request, slug: str) -> Response:
+        """Every metric against every question, at every level."""
+        result = self._result(request, VALIDATION)
+        if result is None:
+            return _being_computed()
+        if reason := result.get("reason"):
+            raise NotFound(reason)
+        return Response(CorrelationSerializer(result["rows"], many=True).data)
+
+    def _result(self, request: Request, name: str) -> Content | None:
+        """The result of that name, or None and work on it under way; failed work is told."""
+        result, work = result_or_work(request, self.get_object(), name)
+        if work and work.state == Work.State.FAILED:
+            raise ComputingFailed(work.told)
+        return result
+
+
+def _being_computed() -> Response:
+    """Neither there nor missing: ask again in a moment."""
+    told = {"detail": "Being computed; ask again in a moment."}
+    return Response(told, status=status.HTTP_202_ACCEPTED, headers={"Retry-After": "2"})

@@ -1,0 +1,81 @@
+"""The charts of the agreement page: what each draws, from what, and what it says in words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pandas as pd
+
+from annotation.pictures.agreement import agreement_forest, annotator_scatter, pairwise_matrix
+from annotation.pictures.theme import Picture
+from annotation.pictures.words import forest_in_words, matrix_in_words, scatter_in_words
+from console.agreement_view import AgreementView
+
+
+@dataclass(frozen=True)
+class Chart:
+    """A chart's title, its rows, its picture and its words."""
+
+    name: str
+    title: str
+    rows: Callable[[AgreementView], pd.DataFrame]
+    draw: Callable[[AgreementView], Picture]
+    words: Callable[[AgreementView], str]
+
+
+def _forest(view: AgreementView) -> Picture:
+    return agreement_forest(view.forest())
+
+
+def _matrix(view: AgreementView) -> Picture:
+    return pairwise_matrix(view.pairs(), statistic=view.asked_about["matrix"]["statistic"])
+
+
+def _volume(view: AgreementView) -> Picture:
+    statistic = view.asked_about["statistic"]
+    return annotator_scatter(view.annotators(), against="n_judgments", statistic=statistic)
+
+
+def _speed(view: AgreementView) -> Picture:
+    statistic = view.asked_about["statistic"]
+    return annotator_scatter(view.annotators(), against="seconds", statistic=statistic)
+
+
+CHARTS = {
+    chart.name: chart
+    for chart in [
+        Chart(
+            "forest",
+            "Agreement by question",
+            AgreementView.forest,
+            _forest,
+            lambda view: forest_in_words(view.forest()),
+        ),
+        Chart(
+            "matrix",
+            "Every two annotators",
+            AgreementView.pairs,
+            _matrix,
+            lambda view: matrix_in_words(view.pairs(), view.asked_about["matrix"]["statistic"]),
+        ),
+        Chart(
+            "volume",
+            "Agreement and volume",
+            AgreementView.annotators,
+            _volume,
+            lambda view: scatter_in_words(
+                view.annotators(), "n_judgments", view.asked_about["statistic"]
+            ),
+        ),
+        Chart(
+            "speed",
+            "Agreement and speed",
+            AgreementView.annotators,
+            _speed,
+            lambda view: scatter_in_words(
+                view.annotators(), "seconds", view.asked_about["statistic"]
+            ),
+        ),
+    ]
+}

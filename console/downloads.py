@@ -1,0 +1,98 @@
+"""What a study's page offers to take away."""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from annotation.frames import judgment_frame
+from annotation.models import Study
+from annotation.qrels import study_qrels
+from console.agreement_parts import AGREEMENT, PAIRS, Content
+from console.results import VALIDATION, current
+from metrics.frames import score_frame
+from metrics.models import ScoringRun
+
+
+@dataclass(frozen=True)
+class Download:
+    """A file: its type, what it holds, what writes it, and the result it waits for, if any."""
+
+    content_type: str
+    about: str
+    write: Callable[[Study], str]
+    result: str = ""
+
+
+def judgments_csv(study: Study) -> str:
+    """Every judgment of every submission that was not rejected."""
+    return str(judgment_frame(study).to_csv(index=False))
+
+
+def scores_csv(study: Study) -> str:
+    """Every score with its signature."""
+    return str(score_frame(study).to_csv(index=False))
+
+
+def agreement_json(study: Study) -> str:
+    """Coefficients with what they rest on, and every pair of annotators."""
+    result = current(study, AGREEMENT)
+    rest = f"input:{result['input'][:12]}"
+    found = {
+        "study": study.slug,
+        "coefficients": [_signed(record, rest) for record in _every_coefficient(result)],
+        "between_rounds": [_signed(record, rest) for record in result["between_rounds"]],
+        "pairs": current(study, PAIRS)["pairs"],
+    }
+    return json.dumps(found, indent=1)
+
+
+def _every_coefficient(result: Content) -> list[Content]:
+    """Those of every round, with flagged submissions and without them."""
+    return [
+        {"round": found["round"], **record}
+        for found in result["rounds"]
+        for record in found["coefficients"]
+    ]
+
+
+def _signed(record: dict[str, Any], rest: str) -> dict[str, Any]:
+    rounds = record.get("round") or f"{record['earlier']}-{record['later']}"
+    flagged = "" if record.get("with_flagged", True) else "|flagged:without"
+    signed = f"{record['name']}|ci:{record['ci_method']}|round:{rounds}{flagged}|{rest}"
+    return record | {"signature": signed}
+
+
+def validation_json(study: Study) -> str:
+    """Every correlation, at every level and in every condition; none while scores are missing."""
+    return json.dumps(current(study, VALIDATION), indent=1)
+
+
+def qrels_text(study: Study) -> str:
+    """TREC's four columns, or StudyUnfit where they cannot be written."""
+    return "".join(study_qrels(study).lines())
+
+
+CSV, JSON, TEXT = "text/csv; charset=utf-8", "application/json", "text/plain; charset=utf-8"
+DOWNLOADS = {
+    "judgments.csv": Download(CSV, "every judgment, one long table", judgments_csv),
+    "scores.csv": Download(CSV, "every score with its signature", scores_csv),
+    "agreement.json": Download(
+        JSON, "coefficients with intervals and signatures", agreement_json, AGREEMENT
+    ),
+    "validation.json": Download(
+        JSON,
+        "every correlation, at every level and in every condition",
+        validation_json,
+        VALIDATION,
+    ),
+    "qrels.txt": Download(TEXT, "TREC qrels", qrels_text),
+}
+
+
+def file_names(study: Study) -> list[str]:
+    """The downloads that a study has: qrels of alternatives, and the rest once it is scored."""
+    absent = {"qrels.txt"} if study.kind == Study.Kind.RATING else set()
+    if not ScoringRun.objects.of(study).exists():
+        absent |= {"scores.csv", "validation.json"}
+    return [name for name in DOWNLOADS if name not in absent]

@@ -1,0 +1,79 @@
+"""The few numbers a study's first page shows, each with its interval or denominator."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from django.urls import reverse
+
+from annotation.models import Study
+from console.agreement_parts import AGREEMENT
+from console.progressing import study_progress
+from console.results import VALIDATION, fingerprint, stored
+from console.templatetags.numbers import coefficient, interval, words
+
+if TYPE_CHECKING:
+    from console.sizes import CountedStudy
+
+MOST_QUESTIONS = 4
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A label, a value, what it rests on, and the page it is made of."""
+
+    label: str
+    value: str
+    rests_on: str
+    url: str
+
+
+def figures_of(study: CountedStudy) -> list[Figure]:
+    """Sizes, progress, and the results that are stored; nothing is computed here."""
+    return [
+        Figure(label, value, rests_on, reverse(f"console:{page}", args=[study.slug]))
+        for label, value, rests_on, page in (*_sizes(study), *_results(study))
+    ]
+
+
+def _sizes(study: CountedStudy) -> Iterator[tuple[str, str, str, str]]:
+    yield "Items", f"{study.n_items:,}", study.get_kind_display(), "items"
+    progress = study_progress(study)
+    if progress.n_hits:
+        yield "HITs published", f"{progress.n_published:,}", f"of {progress.n_hits:,}", "publish"
+        told = f"of {progress.n_wanted:,} on offer"
+        yield "Assignments collected", f"{progress.n_collected:,}", told, "answers"
+    told = f"in {study.n_submissions:,} submissions"
+    yield "Judgments", f"{study.n_judgments:,}", told, "items"
+
+
+def _results(study: Study) -> Iterator[tuple[str, str, str, str]]:
+    basis = fingerprint(study)
+    agreement = stored(study, AGREEMENT, basis) or {"coefficients": []}
+    alphas = [row for row in agreement["coefficients"] if _is_main(row)]
+    for row in alphas[:MOST_QUESTIONS]:
+        yield f"Alpha, {row['question']}", *_told(row, "n_items", "candidates"), "agreement"
+    validation = stored(study, VALIDATION, basis) or {"rows": []}
+    defined = [
+        row
+        for row in validation["rows"]
+        if (row["level"], row["coefficient"], row["by"]) == ("item", "spearman", "")
+        and row["value"] is not None
+    ]
+    if defined:
+        best = max(defined, key=lambda row: row["value"])
+        label = f"Best metric, {best['question']}: {best['metric']}"
+        yield label, *_told(best, "n_used", "items, Spearman"), "validation"
+
+
+def _is_main(row: dict[str, Any]) -> bool:
+    return row["name"].startswith("krippendorff_alpha") and not row["by"]
+
+
+def _told(row: dict[str, Any], count: str, unit: str) -> tuple[str, str]:
+    n = f"n = {row[count]:,} {unit}"
+    if row["value"] is None:
+        return "–", f"undefined: {words(row['reason'])}; {n}"
+    return coefficient(row["value"]), f"{interval(row)}, {n}"

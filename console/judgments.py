@@ -1,0 +1,67 @@
+"""Everyone's judgments of one item side by side."""
+
+from collections import defaultdict
+from dataclasses import dataclass
+
+from annotation.models import Annotator, Candidate, Item, Judgment, Question
+
+
+@dataclass(frozen=True)
+class CandidateRow:
+    """A candidate with one value for each annotator who saw it, in the table's order."""
+
+    candidate: Candidate
+    values: tuple[str, ...]
+    mean: float | None
+
+
+@dataclass(frozen=True)
+class QuestionTable:
+    """What was said about each candidate of an item under one question in one round."""
+
+    question: Question
+    round: int
+    annotators: tuple[Annotator, ...]
+    rows: tuple[CandidateRow, ...]
+
+
+def candidates_with_judgments(item: Item) -> list[QuestionTable]:
+    """A table for each question and round in which the item was judged, rejected work left out."""
+    found = (
+        Judgment.objects.filter(candidate__item=item)
+        .accepted()
+        .select_related("question", "submission__annotator")
+        .order_by("question__position", "submission__round", "submission__annotator__pseudonym")
+    )
+    tables: dict[tuple[Question, int], list[Judgment]] = defaultdict(list)
+    for judgment in found:
+        tables[judgment.question, judgment.submission.round].append(judgment)
+    candidates = list(item.candidates.select_related("picture"))
+    return [
+        _table(question, round, judgments, candidates)
+        for (question, round), judgments in tables.items()
+    ]
+
+
+def _table(
+    question: Question, round: int, judgments: list[Judgment], candidates: list[Candidate]
+) -> QuestionTable:
+    annotators = tuple(dict.fromkeys(judgment.submission.annotator for judgment in judgments))
+    values = {(j.candidate_id, j.submission.annotator): j.value for j in judgments}
+    rows = []
+    for candidate in candidates:
+        given = [values.get((candidate.pk, annotator)) for annotator in annotators]
+        numbers = [value for value in given if value is not None]
+        mean = sum(numbers) / len(numbers) if numbers else None
+        told = tuple(written(question, value) for value in given)
+        rows.append(CandidateRow(candidate, told, None if question.categories else mean))
+    return QuestionTable(question, round, annotators, tuple(rows))
+
+
+def written(question: Question, value: float | None) -> str:
+    """A value as its question calls it: a category's label, or a number; a dash for none."""
+    if value is None:
+        return "–"
+    if question.categories and value.is_integer() and 0 <= value < len(question.categories):
+        return str(question.categories[int(value)])
+    return f"{value:g}"

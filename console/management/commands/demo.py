@@ -1,0 +1,64 @@
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandParser
+
+from annotation.agreement import study_agreement
+from annotation.models import Judgment, Study, Submission
+from annotation.progress import bar
+from annotation.qrels import study_qrels
+from console.demonstrating import demonstrate
+from console.preparing import prepare_database
+from console.samples import Crowd
+from metrics.validating import validate_study
+from metrics.validation import EVERY_CONDITION
+
+
+class Command(BaseCommand):
+    help = "Run the whole loop on the sample studies, headless, and write its results to files."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--output", type=Path, default=Path("output/demo"), metavar="FOLDER")
+        parser.add_argument("--workers", type=int, default=4)
+        parser.add_argument("--seed", type=int, default=7)
+
+    def handle(self, *args: Any, output: Path, workers: int, seed: int, **options: Any) -> None:
+        prepare_database()
+        crowd = Crowd(n_workers=workers, seed=seed)
+        shown = demonstrate(folder=output, crowd=crowd, reporter=bar)
+        for study in shown.studies:
+            self.stdout.write("\n".join(_summary(study)))
+        self.stdout.write("\nWritten:")
+        self.stdout.write("\n".join(f"  {path}" for path in shown.files))
+
+
+def _summary(study: Study) -> list[str]:
+    n_submissions = Submission.objects.of(study).count()
+    size = f"{n_submissions} submissions, {Judgment.objects.of(study).count()} judgments"
+    lines = [f"\n{study.title}: {size}"]
+    for row in study_agreement(study).questions:
+        if row.condition == EVERY_CONDITION:
+            alpha = row.alpha
+            lines.append(
+                f"  {row.question:16} Krippendorff's alpha ({row.level}) {alpha.value:5.2f} "
+                f"[{alpha.ci_low:.2f}, {alpha.ci_high:.2f}]"
+            )
+    if study.kind == Study.Kind.ALTERNATIVES:
+        qrels = study_qrels(study)
+        found = f"{qrels.n_topics} topics, {qrels.n_lines} lines, {qrels.n_relevant} relevant"
+        return [*lines, f"  qrels ({qrels.rule}): {found}"]
+    return lines + _correlations(study)
+
+
+def _correlations(study: Study) -> list[str]:
+    report = validate_study(study, levels=["item"], coefficients=["kendall"])
+    lines = ["  Kendall's tau-b with people at the item level:"]
+    for row in report.rows:
+        if row.condition == EVERY_CONDITION:
+            found = row.correlation
+            lines.append(
+                f"    {row.metric:18} {row.question:16} {found.value:5.2f} "
+                f"[{found.ci_low:.2f}, {found.ci_high:.2f}], {found.n_used} of "
+                f"{found.n_groups} items"
+            )
+    return lines

@@ -1,0 +1,41 @@
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError
+
+from annotation.progress import bar
+from console.loop import Marketplace
+from console.preparing import prepare_accounts, prepare_key
+from console.samples import (
+    Crowd,
+    load_sample_answers,
+    load_sample_studies,
+    work_on_samples,
+)
+from console.serving import served_site
+
+
+class Command(BaseCommand):
+    help = (
+        "Make a sample study of each kind, published and worked on, and accounts to look around "
+        "with. What is there already is left alone."
+    )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        if not settings.SAMPLE_PASSWORD:
+            told = "Set SAMPLE_PASSWORD in the environment or .env, or use `make run`, which does."
+            raise CommandError(told, returncode=2)
+        researcher = prepare_accounts(settings.SAMPLE_PASSWORD)
+        studies = load_sample_studies(researcher)
+        with served_site() as site_url:
+            work_on_samples(
+                studies=studies,
+                marketplace=Marketplace(site_url, prepare_key(site_url)),
+                crowd=Crowd(n_left_free=1),
+                reporter=bar,
+            )
+        answers = load_sample_answers(researcher, bar)
+        names = ", ".join(study.slug for study in studies)
+        self.stdout.write(
+            f"Sample studies made, published and worked on: {names}; and scored: {answers.slug}."
+        )

@@ -1,0 +1,109 @@
+"""How well annotators agree: coefficients, pictures, and who and what pulls them down."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, cast
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.utils.text import slugify
+from django.views.decorators.http import require_safe
+
+from annotation.pictures.theme import LIGHT, TOKENS, Form, rendered, themed
+from console.agreement_parts import AGREEMENT, DISAGREEMENT, Content
+from console.agreement_view import AgreementView, disagreement_rows
+from console.charts import CHARTS
+from console.pages.showing import shown_study, study_page
+from console.pages.waiting import result_or_work
+from console.results import fingerprint, stored
+from console.tables import page_of, sort_key, sorted_rows
+
+if TYPE_CHECKING:
+    from console.sizes import CountedStudy
+
+ANNOTATOR_COLUMNS = ["annotator", "agreement", "n_judgments", "seconds", "alpha_change"]
+UNIT_COLUMNS = ["agreement", "item", "candidate", "condition", "n_judgments", "mean"]
+FORMS = {
+    "json": "application/json",
+    "csv": "text/csv; charset=utf-8",
+    "svg": "image/svg+xml",
+    "png": "image/png",
+    "pdf": "application/pdf",
+}
+
+
+@require_safe
+def agreement(request: HttpRequest, slug: str) -> HttpResponse:
+    """Access: the study's owner, or a superuser."""
+    shown = shown_study(request, slug)
+    context: dict[str, Any] = {}
+    if shown.n_judgments:
+        result, context["work"] = result_or_work(request, shown, AGREEMENT)
+        if result is not None and result["rounds"][0]["questions"]:
+            view = _view(result, request)
+            charts = [(chart, chart.words(view)) for chart in CHARTS.values()]
+            context |= {"view": view, "charts": charts}
+    return study_page(request, shown, "agreement", context)
+
+
+@require_safe
+def annotators(request: HttpRequest, slug: str) -> HttpResponse:
+    """Access: the study's owner, or a superuser."""
+    shown, view = _shown(request, slug)
+    key = sort_key(request, ANNOTATOR_COLUMNS, "-alpha_change")
+    page = page_of(request, sorted_rows(view.asked_about["annotators"], key))
+    context = {"view": view, "page": page, "sort": key, "section": AGREEMENT}
+    return study_page(request, shown, "annotators", context)
+
+
+@require_safe
+def disagreement(request: HttpRequest, slug: str) -> HttpResponse:
+    """Access: the study's owner, or a superuser."""
+    shown, view = _shown(request, slug)
+    content = stored(shown, DISAGREEMENT, view.content["input"]) or {}
+    rows = disagreement_rows(content, view)
+    if words := request.GET.get("q", "").strip().lower():
+        rows = [row for row in rows if words in f"{row['item']} {row['candidate']}".lower()]
+    key = sort_key(request, UNIT_COLUMNS, "agreement")
+    page = page_of(request, sorted_rows(rows, key))
+    context = {"view": view, "page": page, "sort": key, "words": words, "section": AGREEMENT}
+    return study_page(request, shown, "disagreement", context)
+
+
+@require_safe
+def picture(request: HttpRequest, slug: str, chart: str, form: str) -> HttpResponse:
+    """Access: the study's owner, or a superuser. A chart as specification, data or file."""
+    shown, view = _shown(request, slug)
+    if chart not in CHARTS or form not in FORMS:
+        raise Http404(f"There is no chart {chart}.{form}.")
+    content = _content(view, chart, form, request.GET.get("theme", "light"))
+    response = HttpResponse(content, content_type=FORMS[form])
+    if form != "json":
+        name = f"{shown.slug}-{slugify(view.question)}-{chart}.{form}"
+        response["Content-Disposition"] = f'attachment; filename="{name}"'
+    return response
+
+
+def _content(view: AgreementView, chart: str, form: str, theme: str) -> str | bytes:
+    drawn = CHARTS[chart]
+    if form == "csv":
+        return str(drawn.rows(view).to_csv(index=False))
+    if form == "json":
+        return json.dumps(themed(drawn.draw(view), TOKENS.get(theme, LIGHT)))
+    return rendered(themed(drawn.draw(view)), cast(Form, form))
+
+
+def _shown(request: HttpRequest, slug: str) -> tuple[CountedStudy, AgreementView]:
+    """The study and the view of its stored agreement, or 404 while there is none."""
+    shown = shown_study(request, slug)
+    result = stored(shown, AGREEMENT, fingerprint(shown))
+    if result is None or not result["rounds"][0]["questions"]:
+        raise Http404("Agreement is not computed yet; its page does that.")
+    return shown, _view(result, request)
+
+
+def _view(result: Content, request: HttpRequest) -> AgreementView:
+    try:
+        return AgreementView.asked(result, request.GET)
+    except KeyError as missing:
+        raise Http404(f"There is no round or question {missing}.") from missing

@@ -1,0 +1,46 @@
+"""Publishing and collecting: the batches, what came back, and what could not be read."""
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.views.decorators.http import require_POST, require_safe
+
+from console.asking import ask
+from console.models import Work
+from console.pages.showing import person, shown_study, study_page
+from console.progressing import study_progress, unreadable_assignments
+from console.tables import page_of
+from hits.models import Batch
+
+
+@require_safe
+def publish(request: HttpRequest, slug: str) -> HttpResponse:
+    """Access: the study's owner, or a superuser."""
+    shown = shown_study(request, slug)
+    context = {
+        "progress": study_progress(shown),
+        "batches": Batch.objects.of(shown).progressing(),
+    }
+    return study_page(request, shown, "publish", context)
+
+
+@require_safe
+def answers(request: HttpRequest, slug: str) -> HttpResponse:
+    """Access: the study's owner, or a superuser."""
+    shown = shown_study(request, slug)
+    unreadable = unreadable_assignments(shown).select_related("worker", "hit__item")
+    context = {
+        "progress": study_progress(shown),
+        "page": page_of(request, unreadable),
+        "work": Work.objects.of(shown).of_kind(Work.Kind.COLLECT).first(),
+    }
+    return study_page(request, shown, "answers", context)
+
+
+@require_POST
+def collect(request: HttpRequest, slug: str) -> HttpResponse:
+    """Access: the study's owner, or a superuser."""
+    shown = shown_study(request, slug)
+    ask(study=shown, kind=Work.Kind.COLLECT, asked_by=person(request))
+    messages.success(request, "Collecting in the background; this page follows it.")
+    return redirect("console:answers", slug)

@@ -1,0 +1,54 @@
+"""The files of a study, and the pictures its pages show."""
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_not_required
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.views.decorators.cache import cache_control
+from django.views.decorators.http import require_safe
+
+from annotation.exceptions import StudyUnfit
+from annotation.models import Picture
+from console.downloads import DOWNLOADS, file_names
+from console.pages.showing import shown_study, study_page
+from console.pages.waiting import result_or_work
+
+
+@require_safe
+def downloads(request: HttpRequest, slug: str) -> HttpResponse:
+    """Access: the study's owner, or a superuser."""
+    shown = shown_study(request, slug)
+    files = [(name, DOWNLOADS[name]) for name in file_names(shown)]
+    return study_page(request, shown, "downloads", {"files": files})
+
+
+@require_safe
+def download(request: HttpRequest, slug: str, name: str) -> HttpResponse:
+    """Access: the study's owner, or a superuser."""
+    shown = shown_study(request, slug)
+    if name not in file_names(shown):
+        raise Http404(f"There is no download {name}.")
+    made = DOWNLOADS[name]
+    if made.result and result_or_work(request, shown, made.result)[0] is None:
+        messages.warning(request, f"{name} is still being computed; fetch it once it is there.")
+        return redirect(f"console:{made.result}", slug)
+    try:
+        response = HttpResponse(made.write(shown), content_type=made.content_type)
+    except StudyUnfit as unfit:
+        messages.error(request, str(unfit))
+        return redirect("console:downloads", slug)
+    response["Content-Disposition"] = f'attachment; filename="{shown.slug}-{name}"'
+    return response
+
+
+@login_not_required
+@require_safe
+@cache_control(public=True, max_age=31_536_000, immutable=True)
+def picture(request: HttpRequest, sha256: str) -> HttpResponse:
+    """Access: anyone who knows the content's hash, since workers' frames have no session."""
+    found = get_object_or_404(Picture, sha256=sha256)
+    response = HttpResponse(bytes(found.content), content_type=found.media_type)
+    response["Content-Security-Policy"] = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
+    response["X-Content-Type-Options"] = "nosniff"
+    response["Cross-Origin-Resource-Policy"] = "cross-origin"
+    return response

@@ -1,0 +1,45 @@
+"""What is judged: the items of a study, and one item with everyone's judgments side by side."""
+
+from django.db.models import Count, Q
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404
+from django.views.decorators.http import require_safe
+
+from annotation.models import Item
+from console.judgments import candidates_with_judgments
+from console.pages.showing import shown_study, study_page
+from console.tables import page_of, sort_key
+
+COLUMNS = ["position", "key", "condition", "n_candidates", "n_submissions"]
+
+
+@require_safe
+def items(request: HttpRequest, slug: str) -> HttpResponse:
+    """Access: the study's owner, or a superuser."""
+    shown = shown_study(request, slug)
+    found = Item.objects.filter(study=shown)
+    if words := request.GET.get("q", "").strip():
+        found = found.filter(Q(key__icontains=words) | Q(context__icontains=words))
+    counted = found.annotate(
+        n_candidates=Count("candidates", distinct=True),
+        n_submissions=Count("submissions", distinct=True),
+    )
+    key = sort_key(request, COLUMNS, "position")
+    page = page_of(request, counted.order_by(key, "pk"))
+    return study_page(request, shown, "items", {"page": page, "sort": key, "words": words})
+
+
+@require_safe
+def item(request: HttpRequest, slug: str, item_id: int) -> HttpResponse:
+    """Access: the study's owner, or a superuser."""
+    shown = shown_study(request, slug)
+    found = get_object_or_404(Item.objects.select_related("picture"), study=shown, pk=item_id)
+    context = {
+        "section": "items",
+        "item": found,
+        "questions": candidates_with_judgments(found),
+        "submissions": found.submissions.select_related("annotator").order_by("round", "pk"),
+        "before": Item.objects.filter(study=shown, position__lt=found.position).last(),
+        "after": Item.objects.filter(study=shown, position__gt=found.position).first(),
+    }
+    return study_page(request, shown, "item", context)

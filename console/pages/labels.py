@@ -1,0 +1,75 @@
+"""Versioned sets of labels: making one, listing them, taking one away."""
+
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.views.decorators.http import require_POST, require_safe
+
+from annotation.agreement import rounds_of
+from annotation.exceptions import StudyUnfit
+from annotation.exporting import labels_csv, labels_json
+from annotation.models import LabelSet
+from annotation.qrels import label_qrels
+from console.asking import ask
+from console.forms import LabelSetForm
+from console.models import Work
+from console.pages.showing import person, shown_study, study_page
+from console.tables import page_of
+
+FORMS = {
+    "csv": ("text/csv; charset=utf-8", labels_csv),
+    "json": ("application/json", labels_json),
+    "txt": ("text/plain; charset=utf-8", lambda found: "".join(label_qrels(found).lines())),
+}
+
+
+@require_safe
+def labels(request: HttpRequest, slug: str) -> HttpResponse:
+    """Access: the study's owner, or a superuser."""
+    shown = shown_study(request, slug)
+    sets = LabelSet.objects.of(shown).counted().select_related("question", "made_by")
+    context = {
+        "page": page_of(request, sets.order_by("-version")),
+        "form": LabelSetForm(shown, rounds_of(shown)) if shown.n_judgments else None,
+        "work": Work.objects.of(shown).of_kind(Work.Kind.LABEL).first(),
+    }
+    return study_page(request, shown, "labels", context)
+
+
+@require_POST
+def label(request: HttpRequest, slug: str) -> HttpResponse:
+    """Access: the study's owner, or a superuser."""
+    shown = shown_study(request, slug)
+    form = LabelSetForm(shown, rounds_of(shown), request.POST)
+    if form.is_valid():
+        names = [form.arguments["question"], form.arguments["method"]]
+        ask(
+            study=shown,
+            kind=Work.Kind.LABEL,
+            names=names,
+            arguments=form.arguments,
+            asked_by=person(request),
+        )
+    else:
+        messages.error(request, "No labels were made: choose a question and a method it allows.")
+    return redirect("console:labels", slug)
+
+
+@require_safe
+def label_set(request: HttpRequest, slug: str, version: int, form: str) -> HttpResponse:
+    """Access: the study's owner, or a superuser."""
+    shown = shown_study(request, slug)
+    sets = LabelSet.objects.of(shown).select_related("study", "question")
+    found = get_object_or_404(sets, version=version)
+    if form not in FORMS:
+        raise Http404(f"There is no form {form}.")
+    content_type, write = FORMS[form]
+    try:
+        response = HttpResponse(write(found), content_type=content_type)
+    except StudyUnfit as unfit:
+        messages.error(request, str(unfit))
+        return redirect("console:labels", slug)
+    what = "qrels" if form == "txt" else "labels"
+    name = f"{shown.slug}-{what}-{version}.{form}"
+    response["Content-Disposition"] = f'attachment; filename="{name}"'
+    return response

@@ -1,0 +1,39 @@
+"""The list of studies, and a study's first page: what needs a decision, then the figures."""
+
+from django.db.models import Q
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_safe
+
+from annotation.models import Study
+from console.decisions import decisions_of
+from console.figures import figures_of
+from console.models import Work
+from console.pages.showing import person, shown_study, study_page
+from console.tables import page_of, sort_key
+
+COLUMNS = ["title", "kind", "n_items", "n_submissions", "n_judgments", "created_at"]
+
+
+@require_safe
+def studies(request: HttpRequest) -> HttpResponse:
+    """Access: signed in; lists one's own studies (a superuser's are all of them)."""
+    visible = Study.objects.visible_to(person(request)).counted()
+    words = request.GET.get("q", "").strip()
+    found = visible.filter(Q(title__icontains=words) | Q(slug__icontains=words))
+    key = sort_key(request, COLUMNS, "-created_at")
+    page = page_of(request, found.order_by(key, "-pk"))
+    context = {"page": page, "sort": key, "words": words, "has_any": page or visible.exists()}
+    return render(request, "console/studies.html", context)
+
+
+@require_safe
+def study(request: HttpRequest, slug: str) -> HttpResponse:
+    """Access: the study's owner, or a superuser."""
+    shown = shown_study(request, slug)
+    context = {
+        "decisions": decisions_of(shown),
+        "figures": figures_of(shown),
+        "works": Work.objects.of(shown).latest_of_each_kind(),
+    }
+    return study_page(request, shown, "study", context)

@@ -1,0 +1,71 @@
+"""A study's report as files to take away: one page, records, or an archive of several files."""
+
+from __future__ import annotations
+
+from base64 import b64decode, b64encode
+from collections.abc import Callable
+from functools import partial
+from io import BytesIO
+from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
+
+from annotation.models import Study
+from metrics.reporting.writing import FORMATS
+from metrics.reports import Asked, study_report_document
+
+# An archive of the same files is the same, whenever it was made.
+TIME = (1980, 1, 1, 0, 0, 0)
+
+
+def _page(study: Study) -> str:
+    return _only(study, "html")
+
+
+def _records(study: Study) -> str:
+    return _only(study, "json")
+
+
+def _only(study: Study, form: str) -> str:
+    [content] = FORMATS[form](study_report_document(Asked(study))).values()
+    return content.decode()
+
+
+def _archive(study: Study, form: str, layout: str = "full") -> str:
+    """All files of a form, in base64."""
+    files = FORMATS[form](study_report_document(Asked(study), layout))
+    written = BytesIO()
+    with ZipFile(written, "w", ZIP_DEFLATED) as archive:
+        for name, content in files.items():
+            archive.writestr(ZipInfo(name, TIME), content, ZIP_DEFLATED)
+    return b64encode(written.getvalue()).decode()
+
+
+REPORT_FILES: dict[str, Callable[[Study], str]] = {
+    "report.html": _page,
+    "report.json": _records,
+    "report-markdown.zip": partial(_archive, form="md"),
+    "report-latex.zip": partial(_archive, form="latex"),
+    "report-csv.zip": partial(_archive, form="csv"),
+    "lmstyle-tables.zip": partial(_archive, form="latex", layout="lmstyle"),
+    "g-eval-tables.zip": partial(_archive, form="latex", layout="g-eval"),
+}
+ABOUT = {
+    "report.html": "One page with pictures, tables, methods and signatures; it needs no network.",
+    "report.json": "Settings, every record, and the tables, for programs.",
+    "report-markdown.zip": "Markdown with pictures as SVG.",
+    "report-latex.zip": "LaTeX that pdflatex compiles: booktabs tables, pictures as PDF.",
+    "report-csv.zip": "Every record and every table, with full precision.",
+    "lmstyle-tables.zip": "LaTeX tables laid out as the LMStyle Benchmark's 1 to 3.",
+    "g-eval-tables.zip": "LaTeX tables laid out as G-Eval's, pooled and by item.",
+}
+TYPES = {
+    "html": "text/html; charset=utf-8",
+    "json": "application/json",
+    "zip": "application/zip",
+}
+
+
+def file_of(name: str, stored: str) -> tuple[bytes, str]:
+    """A stored file's content and type."""
+    form = name.rpartition(".")[2]
+    content = b64decode(stored) if form == "zip" else stored.encode()
+    return content, TYPES[form]

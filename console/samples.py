@@ -1,0 +1,120 @@
+"""The sample study of each kind: made, published, worked on by a crowd, scored."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+
+from django.conf import settings
+from django.contrib.auth.models import AbstractBaseUser
+
+from annotation.importing import import_study
+from annotation.models import Study
+from annotation.progress import Reporter, without_bars
+from annotation.readers.alternatives import read_alternatives
+from annotation.readers.drafts import QuestionDraft
+from annotation.readers.golden_answers import read_golden_answers
+from annotation.readers.responses import APPROPRIATENESS, read_responses
+from console.loop import Marketplace, run_loop
+from hits.models import Batch
+from hits.replaying import Replayed, SimulatedAnswers, crowd_names, replay_group
+from metrics.published import import_published
+from metrics.scoring import named_scorer, score_study
+
+FOLDER: Path = settings.BASE_DIR / "samples"
+REWARD_USD = Decimal("0.12")
+METRICS = ("rouge1", "rouge2", "rougeL", "sacrebleu", "chrf", "embedding")
+DESCRIPTIONS: dict[str, str] = {
+    Study.Kind.RATING: "Read a short conversation and rate four responses to it.",
+    Study.Kind.ALTERNATIVES: "Look at a product and tick those you would take instead.",
+}
+QUESTIONS = (
+    APPROPRIATENESS,
+    QuestionDraft(
+        name="naturalness",
+        wording="How natural is the response, as something a person would say?",
+        low_label="Not at all natural",
+        high_label="Completely natural",
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Crowd:
+    """How many simulated workers there are, by which seed, and how many places they leave free."""
+
+    n_workers: int = 3
+    n_left_free: int = 0
+    seed: int = 7
+
+
+def load_sample_studies(owner: AbstractBaseUser | None = None) -> list[Study]:
+    """Import both samples; again changes nothing."""
+    responses, alternatives = FOLDER / "responses.csv", FOLDER / "alternatives.jsonl"
+    rating = import_study(
+        draft=read_responses(responses, QUESTIONS),
+        path=responses,
+        slug="sample-rating",
+        title="Sample: four assistants rated",
+        owner=owner,
+    )
+    pools = import_study(
+        draft=read_alternatives(alternatives),
+        path=alternatives,
+        slug="sample-alternatives",
+        title="Sample: acceptable alternatives",
+        owner=owner,
+    )
+    Study.objects.filter(pk=pools.study.pk).update(justification_min_length=20)
+    return [rating.study, Study.objects.get(pk=pools.study.pk)]
+
+
+def load_sample_answers(
+    owner: AbstractBaseUser | None = None, reporter: Reporter = without_bars
+) -> Study:
+    """Import the sample golden answers under two prompts, and score them; nobody judges them."""
+    path = FOLDER / "golden_answers.csv"
+    imported = import_published(
+        published=read_golden_answers(path),
+        path=path,
+        slug="sample-golden-answers",
+        title="Sample: golden answers under two prompts",
+        owner=owner,
+    )
+    for name in METRICS:
+        score_study(study=imported.study.study, scorer=named_scorer(name), progress=reporter(name))
+    return imported.study.study
+
+
+def work_on_samples(
+    *,
+    studies: Sequence[Study],
+    marketplace: Marketplace,
+    crowd: Crowd,
+    reporter: Reporter = without_bars,
+) -> None:
+    """Publish the studies, let a simulated crowd work on them, collect, approve, score."""
+    for study in studies:
+        run_loop(
+            study=study,
+            marketplace=marketplace,
+            reward_usd=REWARD_USD,
+            max_assignments=crowd.n_workers + crowd.n_left_free,
+            work=lambda batch, site_url: _work(batch, site_url, crowd, reporter),
+            description=DESCRIPTIONS[study.kind],
+            reporter=reporter,
+        )
+        if study.kind == Study.Kind.RATING:
+            for name in METRICS:
+                score_study(study=study, scorer=named_scorer(name), progress=reporter(name))
+
+
+def _work(batch: Batch, site_url: str, crowd: Crowd, reporter: Reporter) -> Replayed:
+    return replay_group(
+        hit_type_id=batch.hit_type_id,
+        names=crowd_names(crowd.n_workers, seed=crowd.seed),
+        source=SimulatedAnswers(batch.study, seed=crowd.seed),
+        site_url=site_url,
+        total=batch.hits.count() * crowd.n_workers,
+        progress=reporter("working"),
+    )

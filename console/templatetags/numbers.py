@@ -1,0 +1,62 @@
+"""How numbers are written for people: two decimals, with their interval."""
+
+import math
+from collections.abc import Mapping
+from typing import cast
+
+from django import template
+
+register = template.Library()
+
+DASH = "–"
+
+
+@register.filter
+def coefficient(value: float | None) -> str:
+    """`0.34`, with a minus that lines up; undefined is a dash."""
+    if value is None or math.isnan(value):
+        return DASH
+    written = f"{value:.2f}".replace("-", "\N{MINUS SIGN}")
+    return "0.00" if written == "\N{MINUS SIGN}0.00" else written
+
+
+@register.filter
+def change(value: float | None) -> str:
+    """`+0.012`: a difference, always with its sign, to three decimals; undefined is a dash."""
+    if value is None or math.isnan(value):
+        return DASH
+    return f"{value:+.3f}".replace("-", "\N{MINUS SIGN}")
+
+
+@register.filter
+def interval(estimate: object) -> str:
+    """`[0.29, 0.39]` of anything with ci_low and ci_high; empty where there is none."""
+    low, high = (_field(estimate, name) for name in ("ci_low", "ci_high"))
+    if low is None or high is None or math.isnan(low) or math.isnan(high):
+        return ""
+    return f"[{coefficient(low)}, {coefficient(high)}]"
+
+
+def _field(estimate: object, name: str) -> float | None:
+    """A field of a record, whether an object or a mapping bears it."""
+    if isinstance(estimate, Mapping):
+        return cast("float | None", estimate.get(name))
+    return cast("float | None", getattr(estimate, name, None))
+
+
+@register.filter
+def duration(seconds: float | None) -> str:
+    """`2 min 40 s`; a dash where it is not known."""
+    if seconds is None or math.isnan(seconds):
+        return DASH
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    if hours:
+        return f"{hours} h {minutes} min"
+    return f"{minutes} min {rest} s" if minutes else f"{rest} s"
+
+
+@register.filter
+def words(code: object) -> str:
+    """A reason's code as words: `single_category` becomes `single category`."""
+    return str(code).replace("_", " ")

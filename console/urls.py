@@ -1,0 +1,64 @@
+from django.contrib.auth.views import LoginView, LogoutView
+from django.urls import URLPattern, URLResolver, include, path
+from drf_spectacular.views import SpectacularAPIView
+from rest_framework.permissions import IsAuthenticated
+from rest_framework.routers import DefaultRouter
+
+from console.api import StudyViewSet
+from console.pages import (
+    adjudication,
+    agreement,
+    collection,
+    downloads,
+    items,
+    labels,
+    studies,
+    validation,
+    waiting,
+)
+
+app_name = "console"
+
+router = DefaultRouter()
+router.register("studies", StudyViewSet, basename="api-study")
+
+schema = SpectacularAPIView.as_view(permission_classes=[IsAuthenticated])
+login = LoginView.as_view(template_name="console/login.html", redirect_authenticated_user=True)
+
+of_a_study: list[URLPattern | URLResolver] = [
+    path("", studies.study, name="study"),
+    path("items/", items.items, name="items"),
+    path("items/<int:item_id>/", items.item, name="item"),
+    path("publish/", collection.publish, name="publish"),
+    path("answers/", collection.answers, name="answers"),
+    path("collect/", collection.collect, name="collect"),
+    path("agreement/", agreement.agreement, name="agreement"),
+    path("agreement/annotators/", agreement.annotators, name="annotators"),
+    path("agreement/disagreement/", agreement.disagreement, name="disagreement"),
+    path("agreement/<slug:chart>.<slug:form>", agreement.picture, name="agreement-picture"),
+    path("adjudication/", adjudication.adjudication, name="adjudication"),
+    path("adjudication/<int:candidate_id>/", adjudication.decision, name="decision"),
+    path("labels/", labels.labels, name="labels"),
+    path("labels/make/", labels.label, name="label"),
+    path("labels/<int:version>.<slug:form>", labels.label_set, name="label-set"),
+    path("validation/", validation.validation, name="validation"),
+    path("validation/<slug:chart>.<slug:form>", validation.picture, name="validation-picture"),
+    path("report/", validation.report, name="report"),
+    path("report/<str:name>", validation.report_file, name="report-file"),
+    path("score/", validation.score, name="score"),
+    path("work/<int:work_id>/", waiting.work, name="work"),
+    path("work/<int:work_id>/stop/", waiting.stop, name="stop"),
+    path("work/<int:work_id>/again/", waiting.again, name="again"),
+    path("downloads/", downloads.downloads, name="downloads"),
+    path("<str:name>", downloads.download, name="download"),
+]
+
+urlpatterns: list[URLPattern | URLResolver] = [
+    path("", studies.studies, name="studies"),
+    path("login/", login, name="login"),
+    path("logout/", LogoutView.as_view(), name="logout"),
+    path("studies/<slug:slug>/", include(of_a_study)),
+    path("pictures/<str:sha256>", downloads.picture, name="picture"),
+    path("api/", include(router.urls)),
+    path("api/schema/", schema, name="schema"),
+]

@@ -1,0 +1,195 @@
+"""Bringing answers home: kept as they came, then read; again changes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from django.db import transaction
+from django.utils import timezone
+
+from annotation.models import Annotator, Judgment, Submission
+from annotation.progress import Progress, silently
+from annotation.pseudonyms import pseudonym
+from hits.answers import Answer, read_answer
+from hits.endpoints import translated_errors
+from hits.exceptions import AlreadyJudged, AnswerUnreadable
+from hits.models import Assignment, Batch, Hit, Worker
+
+if TYPE_CHECKING:
+    from mypy_boto3_mturk.client import MTurkClient
+    from mypy_boto3_mturk.type_defs import AssignmentTypeDef
+
+STATUSES = {
+    Assignment.Status.SUBMITTED: Submission.Status.SUBMITTED,
+    Assignment.Status.APPROVED: Submission.Status.APPROVED,
+    Assignment.Status.REJECTED: Submission.Status.REJECTED,
+}
+# What a HIT is once nobody can hand in any more work for it.
+CLOSED = ("Reviewable", "Reviewing", "Disposed")
+# Assignments with their items that are in memory at once.
+CHUNK = 100
+
+
+@dataclass(frozen=True)
+class Collected:
+    """What a collection found: assignments new to us, and those no submission could be made of."""
+
+    n_hits: int
+    n_new: int
+    n_unreadable: int
+
+    def __str__(self) -> str:
+        told = f"{self.n_new} new assignments from {self.n_hits} open HITs"
+        if self.n_unreadable:
+            told += f"; kept but not read: {self.n_unreadable} (see the study's page)"
+        return f"{told}."
+
+
+def collect_batch(*, batch: Batch, client: MTurkClient, progress: Progress = silently) -> Collected:
+    """Keep every assignment of the batch's open HITs, and make submissions of them."""
+    hits = list(Hit.objects.of(batch).collectable().select_related("batch"))
+    new = 0
+    for hit in progress(hits, len(hits)):
+        new += _collect_hit(client, hit)
+    read_assignments(batch=batch)
+    unreadable = Assignment.objects.of(batch).unread().count()
+    return Collected(n_hits=len(hits), n_new=new, n_unreadable=unreadable)
+
+
+def _collect_hit(client: MTurkClient, hit: Hit) -> int:
+    """Keep what came in, and note how much it is once no more can; return how much was new."""
+    is_closed = _may_be_closed(hit.batch) and _status_there(client, hit) in CLOSED
+    new = [keep_assignment(hit=hit, given=given) for given in _assignments(client, hit)]
+    if is_closed:
+        Hit.objects.filter(pk=hit.pk).update(n_answers=len(new))
+    return sum(new)
+
+
+def _may_be_closed(batch: Batch) -> bool:
+    """Whether it is worth asking; until its HITs expire, no short HIT of a batch is complete."""
+    started, lifetime = batch.publishing_started_at, timedelta(seconds=batch.lifetime_seconds)
+    return started is not None and timezone.now() > started + lifetime
+
+
+def _status_there(client: MTurkClient, hit: Hit) -> str:
+    with translated_errors():
+        return client.get_hit(HITId=hit.hit_id)["HIT"]["HITStatus"]
+
+
+def _assignments(client: MTurkClient, hit: Hit) -> Iterator[AssignmentTypeDef]:
+    with translated_errors():
+        pages = client.get_paginator("list_assignments_for_hit").paginate(
+            HITId=hit.hit_id, PaginationConfig={"PageSize": 100}
+        )
+        for page in pages:
+            yield from page["Assignments"]
+
+
+@transaction.atomic
+def keep_assignment(*, hit: Hit, given: AssignmentTypeDef) -> bool:
+    """Keep an assignment as it came; True if we had not seen it."""
+    worker, _ = Worker.objects.get_or_create(profile=hit.batch.profile, worker_id=given["WorkerId"])
+    fields = {
+        "hit": hit,
+        "worker": worker,
+        "answer_xml": given["Answer"],
+        "accepted_at": given["AcceptTime"],
+        "submitted_at": given["SubmitTime"],
+        "status": given["AssignmentStatus"],
+    }
+    kept, new = Assignment.objects.get_or_create(
+        assignment_id=given["AssignmentId"], defaults=fields
+    )
+    if not new and kept.status != given["AssignmentStatus"]:
+        set_status(assignment=kept, status=Assignment.Status(given["AssignmentStatus"]))
+    return new
+
+
+@transaction.atomic
+def set_status(*, assignment: Assignment, status: Assignment.Status) -> None:
+    """Record the marketplace's verdict, in the study as well."""
+    Assignment.objects.filter(pk=assignment.pk).update(status=status)
+    Submission.objects.filter(assignment=assignment).update(status=STATUSES[status])
+
+
+def read_assignments(*, batch: Batch) -> int:
+    """Make submissions of the kept assignments that have none; return how many it made."""
+    waiting = list(Assignment.objects.of(batch).unread().values_list("pk", flat=True))
+    return sum(_read(assignment) for assignment in _in_chunks(waiting))
+
+
+def _in_chunks(keys: list[int]) -> Iterator[Assignment]:
+    """The assignments with all that reading them takes, not all in memory at once."""
+    whole = Assignment.objects.select_related("hit__batch", "hit__item__study", "worker")
+    whole = whole.prefetch_related("hit__item__candidates", "hit__item__study__questions")
+    for start in range(0, len(keys), CHUNK):
+        yield from whole.filter(pk__in=keys[start : start + CHUNK])
+
+
+def _read(assignment: Assignment) -> bool:
+    """Make a submission of an assignment, or write down why not; True if it was made."""
+    try:
+        _write_submission(assignment, read_answer(assignment.answer_xml, assignment.hit.item))
+    except (AnswerUnreadable, AlreadyJudged) as problem:
+        Assignment.objects.filter(pk=assignment.pk).update(problem=str(problem))
+        return False
+    return True
+
+
+@transaction.atomic
+def _write_submission(assignment: Assignment, answer: Answer) -> None:
+    """The status is read again under a lock, since a decision may have come meanwhile."""
+    status = Assignment.objects.select_for_update().get(pk=assignment.pk).status
+    annotator = _annotator(assignment)
+    submission = _earlier(assignment, annotator) or _new_submission(assignment, annotator, answer)
+    Assignment.objects.filter(pk=assignment.pk).update(submission=submission, problem="")
+    set_status(assignment=assignment, status=Assignment.Status(status))
+
+
+def _annotator(assignment: Assignment) -> Annotator:
+    study, worker = assignment.hit.item.study, assignment.worker
+    name = pseudonym(study, f"{worker.profile}:{worker.worker_id}")
+    return Annotator.objects.get_or_create(study=study, pseudonym=name)[0]
+
+
+def _earlier(assignment: Assignment, annotator: Annotator) -> Submission | None:
+    """The submission made of this very assignment, where our record of that was lost."""
+    hit = assignment.hit
+    earlier = Submission.objects.filter(
+        item=hit.item, annotator=annotator, round=hit.batch.round
+    ).first()
+    made_of = (assignment.answer_xml, assignment.submitted_at)
+    if earlier is not None and (earlier.raw, earlier.submitted_at) != made_of:
+        raise AlreadyJudged(
+            f"This worker has judged item '{hit.item.key}' in round {hit.batch.round} already."
+        )
+    return earlier
+
+
+def _new_submission(assignment: Assignment, annotator: Annotator, answer: Answer) -> Submission:
+    submission = Submission.objects.create(
+        item=assignment.hit.item,
+        annotator=annotator,
+        round=assignment.hit.batch.round,
+        raw=assignment.answer_xml,
+        shown_order=list(answer.order),
+        justification=answer.justification,
+        accepted_at=assignment.accepted_at,
+        submitted_at=assignment.submitted_at,
+        seconds=(assignment.submitted_at - assignment.accepted_at).total_seconds(),
+    )
+    Judgment.objects.bulk_create(
+        Judgment(
+            submission=submission,
+            candidate=judged.candidate,
+            question=judged.question,
+            value=judged.value,
+            position=judged.position,
+            seconds=judged.seconds,
+        )
+        for judged in answer.judgments
+    )
+    return submission

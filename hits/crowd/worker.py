@@ -1,0 +1,116 @@
+"""A worker of the replay crowd: acts on the worker site as a person's browser would.
+
+It knows HTTP and HTML only. It signs up, opens a HIT, accepts it, reads the page in the
+frame and posts the form.
+"""
+
+import hashlib
+import hmac
+import json
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import parse_qs, urljoin, urlsplit
+
+import requests
+
+from hits.crowd.pages import Form, Page
+from hits.exceptions import CrowdStuck
+
+GONE = (404, 409, 410)
+PATIENCE_SECONDS = 60
+
+
+@dataclass(frozen=True)
+class Task:
+    """One accepted assignment, and what its page says is to be judged."""
+
+    assignment_id: str
+    hit_id: str
+    submit_url: str
+    page: dict[str, Any]
+
+
+class CrowdWorker:
+    """One worker with an account and a session on a worker site."""
+
+    def __init__(self, site_url: str, name: str, *, secret: str) -> None:
+        """Give a `secret` that no worker knows: the account's password is made of it."""
+        self.site_url, self.name = site_url.rstrip("/"), name
+        self.session = requests.Session()
+        message = f"crowd:{name}".encode()
+        self._password = hmac.new(secret.encode(), message, hashlib.sha256).hexdigest()
+
+    def arrive(self) -> None:
+        """Log in; sign up first where there is no such account."""
+        if not (self._enter("/worker/login/") or self._enter("/worker/signup/")):
+            raise CrowdStuck(f"Worker '{self.name}' can neither log in nor sign up.")
+
+    def _enter(self, path: str) -> bool:
+        page = Page(self._get(path).text)
+        form = next((form for form in page.forms if form.asks_for_password), None)
+        if form is None:
+            raise CrowdStuck(f"There is no form with a password at {self.site_url}{path}.")
+        answer = self._fill(self.site_url + path, self._filled(form))
+        return urlsplit(answer.url).path != path
+
+    def _filled(self, form: Form) -> Form:
+        known = {name: self._password for name in form.fields if "password" in name}
+        known |= {name: self.name for name in form.fields if name == "username"}
+        return Form(form.action, form.classes, form.fields | known)
+
+    def accept(self, hit_id: str) -> Task | None:
+        """Accept one HIT by its address; None if it cannot be had any more."""
+        return self._accept(f"/worker/hits/{hit_id}/")
+
+    def accept_next(self, hit_type_id: str) -> Task | None:
+        """Accept the next HIT of a group; None if there is none left for this worker."""
+        return self._accept(f"/worker/groups/{hit_type_id}/")
+
+    def _accept(self, path: str) -> Task | None:
+        """A worker who holds the HIT already is shown the work page at once."""
+        shown = self._get(path, allowed=GONE)
+        form = Page(shown.text).form("accept") if shown.status_code not in GONE else None
+        if form is not None:
+            shown = self._fill(shown.url, form, allowed=GONE)
+        held = shown.status_code not in GONE and "/worker/assignments/" in shown.url
+        return self._open(shown) if held else None
+
+    def _open(self, work: requests.Response) -> Task:
+        frame = Page(work.text).frame
+        if frame is None:
+            raise CrowdStuck(f"The page at {work.url} has no task in a frame.")
+        address = urljoin(work.url, frame)
+        task = Page(self._get(address).text).task
+        if task is None:
+            raise CrowdStuck(f"The task at {address} is not one of Assay's own pages.")
+        query = parse_qs(urlsplit(address).query)
+        return Task(
+            assignment_id=query["assignmentId"][0],
+            hit_id=query["hitId"][0],
+            submit_url=query["turkSubmitTo"][0].rstrip("/") + "/mturk/externalSubmit",
+            page=json.loads(task),
+        )
+
+    def submit(self, task: Task, answer: dict[str, Any]) -> None:
+        """Post the form of the task's page."""
+        fields = {"assignmentId": task.assignment_id, "answer": json.dumps(answer)}
+        self._ask("POST", task.submit_url, data=fields)
+
+    def _get(self, path: str, *, allowed: Collection[int] = ()) -> requests.Response:
+        return self._ask("GET", urljoin(f"{self.site_url}/", path), allowed=allowed)
+
+    def _fill(self, page: str, form: Form, *, allowed: Collection[int] = ()) -> requests.Response:
+        address, told = urljoin(page, form.action), {"Referer": page}
+        return self._ask("POST", address, data=form.fields, headers=told, allowed=allowed)
+
+    def _ask(
+        self, method: str, address: str, *, allowed: Collection[int] = (), **sent: Any
+    ) -> requests.Response:
+        try:
+            answer = self.session.request(method, address, timeout=PATIENCE_SECONDS, **sent)
+        except requests.RequestException as error:
+            raise CrowdStuck(f"No worker site answers at {self.site_url}: {error}") from error
+        if answer.status_code >= 400 and answer.status_code not in allowed:
+            raise CrowdStuck(f"{method} {address} answered {answer.status_code}.")
+        return answer

@@ -1,0 +1,74 @@
+"""What can go wrong in hits.
+
+HitsError
+├── ProfileUnknown           no marketplace of that name is configured
+├── CredentialsMissing       no access key for the marketplace
+├── MarketplaceUnreachable   nobody answers at the endpoint
+├── MarketplaceRefused       the marketplace answered with an error
+├── BatchUnfit               a batch's settings cannot be published
+├── FundsMissing             the requester's account cannot pay for a batch
+├── QuestionTooLarge         an item makes more XML than a marketplace takes
+├── AnswerUnreadable         what came back is not an answer to the item
+├── AlreadyJudged            a worker answered one item twice in a round
+├── FeedbackUnfit            a decision's feedback cannot be sent
+└── CrowdStuck               the worker site did not show what a worker needs
+"""
+
+
+class HitsError(Exception):
+    """Something a person can mend; its text says what and how."""
+
+
+class ProfileUnknown(HitsError):
+    """No marketplace of that name is configured."""
+
+
+class CredentialsMissing(HitsError):
+    """No access key for the marketplace."""
+
+
+class MarketplaceUnreachable(HitsError):
+    """Nobody answers at the endpoint."""
+
+
+class MarketplaceRefused(HitsError):
+    """The marketplace answered with an error; `code` is its TurkErrorCode, or AWS's own."""
+
+    def __init__(self, code: str, message: str) -> None:
+        self.code, self.message = code, message
+        super().__init__(f"The marketplace refused ({code}): {message}")
+
+    def says(self, name: str) -> bool:
+        """Whether the code is this one, whatever its namespace."""
+        return self.code.rsplit(".", 1)[-1].lower() == name.lower()
+
+
+class BatchUnfit(HitsError):
+    """A batch's settings cannot be published."""
+
+
+class FundsMissing(HitsError):
+    """The requester's account cannot pay for a batch."""
+
+
+class QuestionTooLarge(HitsError):
+    """An item makes more XML than a marketplace takes."""
+
+
+class AnswerUnreadable(HitsError):
+    """What came back is not an answer to the item; `told` says what is wrong with it."""
+
+    def __init__(self, told: str) -> None:
+        super().__init__(f"The answer cannot be read: {told}.")
+
+
+class AlreadyJudged(HitsError):
+    """A worker answered one item twice in a round."""
+
+
+class FeedbackUnfit(HitsError):
+    """A decision's feedback cannot be sent."""
+
+
+class CrowdStuck(HitsError):
+    """The worker site did not show what a worker needs."""

@@ -1,0 +1,22 @@
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandParser
+
+from annotation.models import Study
+from annotation.progress import bar
+from hits.collect import collect_batch
+from hits.endpoints import connect
+from hits.models import Batch
+
+
+class Command(BaseCommand):
+    help = "Collect the answers to a study's HITs. Collecting twice changes nothing."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("study", metavar="SLUG")
+
+    def handle(self, *args: Any, study: str, **options: Any) -> None:
+        for batch in Batch.objects.of(Study.objects.named(study)).started():
+            client = connect(batch.profile)
+            collected = collect_batch(batch=batch, client=client, progress=bar("collecting"))
+            self.stdout.write(f"Batch {batch.pk}: {collected}")

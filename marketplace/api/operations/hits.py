@@ -1,0 +1,157 @@
+from typing import Any
+
+from marketplace import amending, clock, lifecycle, publishing
+from marketplace.api.operations.hit_types import type_values
+from marketplace.api.outputs import hit_output, shown
+from marketplace.api.paging import next_token, position_of
+from marketplace.api.registry import Parameters, operation
+from marketplace.defining import find_type
+from marketplace.exceptions import HitDoesNotExist
+from marketplace.models import Hit, HitQuerySet, Requester, ReviewPolicy
+from marketplace.system_qualifications import SYSTEM_QUALIFICATIONS
+
+
+@operation("CreateHIT")
+def create_hit(requester: Requester, parameters: Parameters) -> dict[str, Any]:
+    """Publish a HIT with its type's values."""
+    hit = publishing.create_hit(
+        requester=requester,
+        type_values=type_values(parameters),
+        values=_hit_values(parameters),
+    )
+    return {"HIT": hit_output(find_hit(requester, hit.public_id))}
+
+
+@operation("CreateHITWithHITType")
+def create_hit_with_hit_type(requester: Requester, parameters: Parameters) -> dict[str, Any]:
+    """Publish a HIT of a type that exists."""
+    hit_type = publishing.find_hit_type(requester, parameters["HITTypeId"])
+    hit = publishing.create_hit_with_hit_type(
+        requester=requester, hit_type=hit_type, values=_hit_values(parameters)
+    )
+    return {"HIT": hit_output(find_hit(requester, hit.public_id))}
+
+
+@operation("GetHIT")
+def get_hit(requester: Requester, parameters: Parameters) -> dict[str, Any]:
+    """One HIT; one that was deleted answers with its status Disposed."""
+    return {"HIT": hit_output(find_hit(requester, parameters["HITId"]))}
+
+
+@operation("ListHITs")
+def list_hits(requester: Requester, parameters: Parameters) -> dict[str, Any]:
+    """The requester's HITs that are not disposed of, the newest first."""
+    hits = Hit.objects.of(requester)
+    return _list(hits, f"ListHITs:{requester.pk}", parameters)
+
+
+@operation("ListReviewableHITs")
+def list_reviewable_hits(requester: Requester, parameters: Parameters) -> dict[str, Any]:
+    """The requester's HITs that are to be reviewed, or are being reviewed; of one type, or all."""
+    status, hits = parameters["Status"], Hit.objects.of(requester)
+    type_id = parameters["HITTypeId"]
+    if type_id is not None:
+        hits = hits.in_group(publishing.find_hit_type(requester, type_id))
+    scope = f"ListReviewableHITs:{requester.pk}:{type_id}:{status}"
+    return _list(hits, scope, parameters, status=status)
+
+
+@operation("ListHITsForQualificationType")
+def list_hits_for_qualification_type(
+    requester: Requester, parameters: Parameters
+) -> dict[str, Any]:
+    """The requester's HITs that require this qualification, and are not disposed of."""
+    type_id = parameters["QualificationTypeId"]
+    if type_id in SYSTEM_QUALIFICATIONS:
+        requiring = Hit.objects.filter(hit_type__requirements__system_id=type_id)
+    else:
+        required = find_type(type_id)
+        requiring = Hit.objects.filter(hit_type__requirements__qualification_type=required)
+    hits = Hit.objects.of(requester).filter(pk__in=requiring.values("pk"))
+    return _list(hits, f"ListHITsForQualificationType:{requester.pk}:{type_id}", parameters)
+
+
+@operation("UpdateExpirationForHIT")
+def update_expiration_for_hit(requester: Requester, parameters: Parameters) -> dict[str, Any]:
+    """Expire a HIT now or later."""
+    amending.update_expiration(
+        requester=requester, public_id=parameters["HITId"], expire_at=parameters["ExpireAt"]
+    )
+    return {}
+
+
+@operation("DeleteHIT")
+def delete_hit(requester: Requester, parameters: Parameters) -> dict[str, Any]:
+    """Dispose of a HIT."""
+    amending.delete_hit(requester=requester, public_id=parameters["HITId"])
+    return {}
+
+
+@operation("UpdateHITTypeOfHIT")
+def update_hit_type_of_hit(requester: Requester, parameters: Parameters) -> dict[str, Any]:
+    """Give a HIT another type."""
+    hit_type = publishing.find_hit_type(requester, parameters["HITTypeId"])
+    amending.change_type(requester=requester, public_id=parameters["HITId"], hit_type=hit_type)
+    return {}
+
+
+@operation("CreateAdditionalAssignmentsForHIT")
+def create_additional_assignments(requester: Requester, parameters: Parameters) -> dict[str, Any]:
+    """Ask more workers."""
+    amending.add_assignments(
+        requester=requester,
+        public_id=parameters["HITId"],
+        additional=parameters["NumberOfAdditionalAssignments"],
+        token=parameters["UniqueRequestToken"],
+    )
+    return {}
+
+
+@operation("UpdateHITReviewStatus")
+def update_hit_review_status(requester: Requester, parameters: Parameters) -> dict[str, Any]:
+    """Mark a HIT as being reviewed, or no longer."""
+    amending.set_reviewing(
+        requester=requester, public_id=parameters["HITId"], revert=parameters["Revert"]
+    )
+    return {}
+
+
+def find_hit(requester: Requester, public_id: str) -> Hit:
+    """The requester's HIT of this id, up to date and with its counts."""
+    found = Hit.objects.of(requester).filter(public_id=public_id)
+    lifecycle.settle_due(found, now=clock.now())
+    hit = shown(found).first()
+    if hit is None:
+        raise HitDoesNotExist(public_id)
+    return hit
+
+
+def _hit_values(parameters: Parameters) -> publishing.HitValues:
+    return publishing.HitValues(
+        question=parameters["Question"],
+        max_assignments=parameters["MaxAssignments"],
+        lifetime_seconds=parameters["LifetimeInSeconds"],
+        requester_annotation=parameters["RequesterAnnotation"],
+        unique_request_token=parameters["UniqueRequestToken"],
+        layout_id=parameters["HITLayoutId"],
+        review_policies={
+            level: policy
+            for level in ReviewPolicy.Level
+            if (policy := parameters[f"{level.value}ReviewPolicy"]) is not None
+        },
+    )
+
+
+def _list(
+    hits: HitQuerySet, scope: str, parameters: Parameters, *, status: str | None = None
+) -> dict[str, Any]:
+    """A page of HITs, the newest first, as time has left them."""
+    lifecycle.settle_due(hits, now=clock.now())
+    hits = hits.listed() if status is None else hits.filter(status=status)
+    before = position_of(parameters["NextToken"], scope)
+    if before is not None:
+        hits = hits.filter(pk__lt=before)
+    page = list(hits.order_by("-pk").values_list("pk", flat=True)[: parameters["MaxResults"]])
+    rows = shown(Hit.objects.filter(pk__in=page)).order_by("-pk")
+    output: dict[str, Any] = {"NumResults": len(page), "HITs": [hit_output(hit) for hit in rows]}
+    return output | ({"NextToken": next_token(scope, page[-1])} if page else {})

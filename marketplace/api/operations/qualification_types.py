@@ -1,0 +1,108 @@
+from typing import Any
+
+from django.db.models import Q
+
+from marketplace import defining
+from marketplace.api.outputs import qualification_type_output, system_qualification_output
+from marketplace.api.paging import next_token, position_of
+from marketplace.api.registry import Parameters, operation
+from marketplace.models import QualificationType, Requester
+from marketplace.system_qualifications import ALL, SYSTEM_QUALIFICATIONS, SystemQualification
+
+
+@operation("CreateQualificationType")
+def create_qualification_type(requester: Requester, parameters: Parameters) -> dict[str, Any]:
+    """A new qualification type."""
+    row = defining.create_qualification_type(
+        requester=requester,
+        name=parameters["Name"],
+        keywords=parameters["Keywords"],
+        values=_values(parameters),
+    )
+    return {"QualificationType": qualification_type_output(row, requester)}
+
+
+@operation("UpdateQualificationType")
+def update_qualification_type(requester: Requester, parameters: Parameters) -> dict[str, Any]:
+    """Change one of the requester's own."""
+    row = defining.update_qualification_type(
+        requester=requester,
+        public_id=parameters["QualificationTypeId"],
+        values=_values(parameters),
+    )
+    return {"QualificationType": qualification_type_output(row, requester)}
+
+
+@operation("GetQualificationType")
+def get_qualification_type(requester: Requester, parameters: Parameters) -> dict[str, Any]:
+    """One of anybody's, or one that the marketplace computes."""
+    public_id = parameters["QualificationTypeId"]
+    if public_id in SYSTEM_QUALIFICATIONS:
+        system = SYSTEM_QUALIFICATIONS[public_id]
+        return {"QualificationType": system_qualification_output(system)}
+    row = defining.find_type(public_id)
+    return {"QualificationType": qualification_type_output(row, requester)}
+
+
+@operation("DeleteQualificationType")
+def delete_qualification_type(requester: Requester, parameters: Parameters) -> dict[str, Any]:
+    """Take one of the requester's own out of use."""
+    defining.delete_qualification_type(
+        requester=requester, public_id=parameters["QualificationTypeId"]
+    )
+    return {}
+
+
+@operation("ListQualificationTypes")
+def list_qualification_types(requester: Requester, parameters: Parameters) -> dict[str, Any]:
+    """Qualification types that mention a text: the marketplace's own first, unless only those
+    that can be requested, or are the requester's, are asked for."""
+    query = parameters["Query"] or ""
+    requestable, owned = parameters["MustBeRequestable"], parameters["MustBeOwnedByCaller"]
+    scope = f"ListQualificationTypes:{requester.pk}:{query}:{requestable}:{owned}"
+    number, key = position_of(parameters["NextToken"], scope) or (0, 0)
+    systems = [] if requestable or owned else _mentioning(query)[number:]
+    room = parameters["MaxResults"]
+    rows = _search(requester, query, requestable=requestable, owned=owned).filter(pk__gt=key)
+    systems = systems[:room]
+    page = list(rows.order_by("pk")[: room - len(systems)])
+    shown = [system_qualification_output(each) for each in systems]
+    shown += [qualification_type_output(row, requester) for row in page]
+    output: dict[str, Any] = {"NumResults": len(shown), "QualificationTypes": shown}
+    position = [number + len(systems), page[-1].pk if page else key]
+    return output | ({"NextToken": next_token(scope, position)} if shown else {})
+
+
+def _mentioning(query: str) -> list[SystemQualification]:
+    words = query.lower()
+    return [each for each in ALL if words in f"{each.name} {each.description}".lower()]
+
+
+def _search(requester: Requester, query: str, *, requestable: bool, owned: bool) -> Any:
+    rows = QualificationType.objects.existing()
+    if owned:
+        rows = rows.of(requester)
+    elif not requestable:
+        rows = rows.filter(Q(requester=requester) | Q(status="Active"))
+    if requestable:
+        rows = rows.requestable()
+    if query:
+        rows = rows.filter(
+            Q(name__icontains=query)
+            | Q(description__icontains=query)
+            | Q(keywords__icontains=query)
+        )
+    return rows
+
+
+def _values(parameters: Parameters) -> defining.TypeValues:
+    return defining.TypeValues(
+        description=parameters["Description"],
+        status=parameters["QualificationTypeStatus"],
+        test=parameters["Test"],
+        answer_key=parameters["AnswerKey"],
+        test_duration_seconds=parameters["TestDurationInSeconds"],
+        retry_delay_seconds=parameters["RetryDelayInSeconds"],
+        auto_granted=parameters["AutoGranted"],
+        auto_granted_value=parameters["AutoGrantedValue"],
+    )

@@ -1,0 +1,99 @@
+from typing import Any
+
+from marketplace import granting, requesting
+from marketplace.api.outputs import qualification_output, request_output
+from marketplace.api.paging import page_of
+from marketplace.api.registry import Parameters, operation
+from marketplace.defining import find_own_type
+from marketplace.models import Qualification, QualificationRequest, Requester
+
+
+@operation("AssociateQualificationWithWorker")
+def associate_qualification(requester: Requester, parameters: Parameters) -> dict[str, Any]:
+    """Give a worker a qualification, or another value of it."""
+    granting.associate(
+        qualification_type=find_own_type(requester, parameters["QualificationTypeId"]),
+        worker=granting.find_worker(parameters["WorkerId"]),
+        value=parameters["IntegerValue"],
+        notify=parameters["SendNotification"],
+    )
+    return {}
+
+
+@operation("DisassociateQualificationFromWorker")
+def disassociate_qualification(requester: Requester, parameters: Parameters) -> dict[str, Any]:
+    """Take it back."""
+    granting.disassociate(
+        qualification_type=find_own_type(requester, parameters["QualificationTypeId"]),
+        worker=granting.find_worker(parameters["WorkerId"]),
+        reason=parameters["Reason"],
+    )
+    return {}
+
+
+@operation("GetQualificationScore")
+def get_qualification_score(requester: Requester, parameters: Parameters) -> dict[str, Any]:
+    """A worker's value of one of the requester's qualifications."""
+    qualification_type = find_own_type(requester, parameters["QualificationTypeId"])
+    worker = granting.find_worker(parameters["WorkerId"])
+    row = granting.find_qualification(qualification_type, worker)
+    return {"Qualification": qualification_output(row, qualification_type.public_id)}
+
+
+@operation("ListWorkersWithQualificationType")
+def list_workers_with_qualification_type(
+    requester: Requester, parameters: Parameters
+) -> dict[str, Any]:
+    """Who has, or had, one of the requester's qualifications."""
+    qualification_type = find_own_type(requester, parameters["QualificationTypeId"])
+    status = parameters["Status"]
+    rows = Qualification.objects.filter(qualification_type=qualification_type)
+    if status is not None:
+        rows = rows.filter(status=status)
+    return page_of(
+        rows.select_related("worker"),
+        f"ListWorkersWithQualificationType:{qualification_type.pk}:{status}",
+        parameters,
+        member="Qualifications",
+        describe=lambda row: qualification_output(row, qualification_type.public_id),
+    )
+
+
+@operation("ListQualificationRequests")
+def list_qualification_requests(requester: Requester, parameters: Parameters) -> dict[str, Any]:
+    """The requests that wait for the requester's decision, of one type or all."""
+    type_id = parameters["QualificationTypeId"]
+    rows = QualificationRequest.objects.filter(
+        qualification_type__requester=requester, status=QualificationRequest.Status.SUBMITTED
+    )
+    if type_id is not None:
+        rows = rows.filter(qualification_type=find_own_type(requester, type_id))
+    return page_of(
+        rows.select_related("qualification_type", "worker"),
+        f"ListQualificationRequests:{requester.pk}:{type_id}",
+        parameters,
+        member="QualificationRequests",
+        describe=request_output,
+    )
+
+
+@operation("AcceptQualificationRequest")
+def accept_qualification_request(requester: Requester, parameters: Parameters) -> dict[str, Any]:
+    """Grant what a worker asked for."""
+    requesting.accept_request(
+        requester=requester,
+        public_id=parameters["QualificationRequestId"],
+        value=parameters["IntegerValue"],
+    )
+    return {}
+
+
+@operation("RejectQualificationRequest")
+def reject_qualification_request(requester: Requester, parameters: Parameters) -> dict[str, Any]:
+    """Don't."""
+    requesting.reject_request(
+        requester=requester,
+        public_id=parameters["QualificationRequestId"],
+        reason=parameters["Reason"],
+    )
+    return {}

@@ -1,0 +1,55 @@
+from typing import Any
+
+from marketplace import blocking, messaging
+from marketplace.api.outputs import block_output
+from marketplace.api.paging import page_of
+from marketplace.api.registry import Parameters, operation
+from marketplace.models import Requester, WorkerBlock
+
+
+@operation("CreateWorkerBlock")
+def create_worker_block(requester: Requester, parameters: Parameters) -> dict[str, Any]:
+    """Take no more work from a worker."""
+    blocking.block_worker(
+        requester=requester, worker_id=parameters["WorkerId"], reason=parameters["Reason"]
+    )
+    return {}
+
+
+@operation("DeleteWorkerBlock")
+def delete_worker_block(requester: Requester, parameters: Parameters) -> dict[str, Any]:
+    """Take work from a worker again."""
+    blocking.unblock_worker(requester=requester, worker_id=parameters["WorkerId"])
+    return {}
+
+
+@operation("ListWorkerBlocks")
+def list_worker_blocks(requester: Requester, parameters: Parameters) -> dict[str, Any]:
+    """Whom the requester has blocked."""
+    return page_of(
+        WorkerBlock.objects.filter(requester=requester).select_related("worker"),
+        f"ListWorkerBlocks:{requester.pk}",
+        parameters,
+        member="WorkerBlocks",
+        describe=block_output,
+    )
+
+
+@operation("NotifyWorkers")
+def notify_workers(requester: Requester, parameters: Parameters) -> dict[str, Any]:
+    """Write to workers the requester knows."""
+    undelivered = messaging.notify_workers(
+        requester=requester,
+        subject=parameters["Subject"],
+        text=parameters["MessageText"],
+        worker_ids=parameters["WorkerIds"],
+    )
+    failures = [
+        {
+            "NotifyWorkersFailureCode": "HardFailure",
+            "NotifyWorkersFailureMessage": each.reason,
+            "WorkerId": each.worker_id,
+        }
+        for each in undelivered
+    ]
+    return {"NotifyWorkersFailureStatuses": failures}

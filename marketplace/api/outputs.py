@@ -1,0 +1,218 @@
+"""What the API shows of a HIT, of an assignment and of all the rest."""
+
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+
+from marketplace.models import (
+    Assignment,
+    BonusPayment,
+    Hit,
+    HitQuerySet,
+    Qualification,
+    QualificationRequest,
+    QualificationType,
+    Requester,
+    ReviewAction,
+    ReviewResult,
+    WorkerBlock,
+)
+from marketplace.requiring import RequirementValues, requirements_of
+from marketplace.system_qualifications import SINCE, SystemQualification
+
+
+def shown(hits: HitQuerySet) -> HitQuerySet:
+    """HITs with all that `hit_output` tells of them."""
+    return (
+        hits.with_counts()
+        .select_related("hit_type")
+        .prefetch_related("hit_type__requirements__qualification_type")
+    )
+
+
+def hit_output(hit: Hit) -> dict[str, Any]:
+    """The HIT structure, for a HIT that comes from `shown()`."""
+    hit_type = hit.hit_type
+    output = {
+        "HITId": hit.public_id,
+        "HITTypeId": hit_type.public_id,
+        "HITGroupId": hit_type.group_id,
+        "CreationTime": epoch(hit.created_at),
+        "Title": hit_type.title,
+        "Description": hit_type.description,
+        "Question": hit.question,
+        "Keywords": hit_type.keywords,
+        "HITStatus": hit.status,
+        "MaxAssignments": hit.max_assignments,
+        "Reward": dollars(hit_type.reward_usd),
+        "AutoApprovalDelayInSeconds": hit_type.auto_approval_delay_seconds,
+        "Expiration": epoch(hit.expiration),
+        "AssignmentDurationInSeconds": hit_type.assignment_duration_seconds,
+        "RequesterAnnotation": hit.requester_annotation,
+        "QualificationRequirements": [
+            requirement_output(requirement) for requirement in requirements_of(hit_type)
+        ],
+        "HITReviewStatus": "NotReviewed",
+        "NumberOfAssignmentsPending": hit.accepted_count,
+        "NumberOfAssignmentsAvailable": hit.free_count,
+        "NumberOfAssignmentsCompleted": hit.decided_count,
+    }
+    return {name: value for name, value in output.items() if value != ""}
+
+
+def assignment_output(assignment: Assignment, *, hit_id: str) -> dict[str, Any]:
+    """The Assignment structure."""
+    moments = {
+        "AutoApprovalTime": assignment.auto_approval_at,
+        "AcceptTime": assignment.accepted_at,
+        "SubmitTime": assignment.submitted_at,
+        "ApprovalTime": assignment.approved_at,
+        "RejectionTime": assignment.rejected_at,
+        "Deadline": assignment.deadline,
+    }
+    output: dict[str, Any] = {
+        "AssignmentId": assignment.public_id,
+        "WorkerId": assignment.worker.worker_id,
+        "HITId": hit_id,
+        "AssignmentStatus": assignment.status,
+        "Answer": assignment.answer,
+    }
+    if assignment.requester_feedback:
+        output["RequesterFeedback"] = assignment.requester_feedback
+    return output | {name: epoch(moment) for name, moment in moments.items() if moment}
+
+
+def requirement_output(requirement: RequirementValues) -> dict[str, Any]:
+    """The QualificationRequirement structure."""
+    output: dict[str, Any] = {
+        "QualificationTypeId": requirement.type_id,
+        "Comparator": requirement.comparator,
+        "ActionsGuarded": requirement.actions_guarded,
+        "RequiredToPreview": requirement.actions_guarded != "Accept",
+    }
+    if requirement.integer_values:
+        output["IntegerValues"] = list(requirement.integer_values)
+    if requirement.locale_values:
+        output["LocaleValues"] = [locale_output(*place) for place in requirement.locale_values]
+    return output
+
+
+def locale_output(country: str, subdivision: str) -> dict[str, str]:
+    """The Locale structure."""
+    return {"Country": country} | ({"Subdivision": subdivision} if subdivision else {})
+
+
+def bonus_output(bonus: BonusPayment) -> dict[str, Any]:
+    """The BonusPayment structure."""
+    return {
+        "WorkerId": bonus.assignment.worker.worker_id,
+        "BonusAmount": dollars(bonus.amount_usd),
+        "AssignmentId": bonus.assignment.public_id,
+        "Reason": bonus.reason,
+        "GrantTime": epoch(bonus.created_at),
+    }
+
+
+def qualification_type_output(row: QualificationType, requester: Requester) -> dict[str, Any]:
+    """The QualificationType structure. A test and its answers are only their owner's to read."""
+    output: dict[str, Any] = {
+        "QualificationTypeId": row.public_id,
+        "CreationTime": epoch(row.created_at),
+        "Name": row.name,
+        "Description": row.description,
+        "Keywords": row.keywords,
+        "QualificationTypeStatus": row.status,
+        "TestDurationInSeconds": row.test_duration_seconds,
+        "RetryDelayInSeconds": row.retry_delay_seconds,
+        "IsRequestable": True,
+        "AutoGranted": row.auto_granted,
+    }
+    if row.requester_id == requester.pk:
+        output |= {"Test": row.test, "AnswerKey": row.answer_key}
+    if row.auto_granted:
+        output["AutoGrantedValue"] = row.auto_granted_value
+    return {name: value for name, value in output.items() if value not in ("", None)}
+
+
+def system_qualification_output(system: SystemQualification) -> dict[str, Any]:
+    """The same of a qualification that the marketplace computes."""
+    return {
+        "QualificationTypeId": system.public_id,
+        "CreationTime": epoch(SINCE),
+        "Name": system.name,
+        "Description": system.description,
+        "QualificationTypeStatus": "Active",
+        "IsRequestable": False,
+        "AutoGranted": False,
+    }
+
+
+def qualification_output(row: Qualification, type_id: str) -> dict[str, Any]:
+    """The Qualification structure."""
+    output: dict[str, Any] = {
+        "QualificationTypeId": type_id,
+        "WorkerId": row.worker.worker_id,
+        "GrantTime": epoch(row.granted_at),
+        "Status": row.status,
+    }
+    if row.integer_value is not None:
+        output["IntegerValue"] = row.integer_value
+    if row.country:
+        output["LocaleValue"] = locale_output(row.country, row.subdivision)
+    return output
+
+
+def request_output(row: QualificationRequest) -> dict[str, Any]:
+    """The QualificationRequest structure."""
+    output: dict[str, Any] = {
+        "QualificationRequestId": row.public_id,
+        "QualificationTypeId": row.qualification_type.public_id,
+        "WorkerId": row.worker.worker_id,
+        "Test": row.test,
+        "Answer": row.answer,
+    }
+    if row.submitted_at is not None:
+        output["SubmitTime"] = epoch(row.submitted_at)
+    return {name: value for name, value in output.items() if value != ""}
+
+
+def block_output(row: WorkerBlock) -> dict[str, Any]:
+    """The WorkerBlock structure."""
+    return {"WorkerId": row.worker.worker_id, "Reason": row.reason}
+
+
+def review_result_output(row: ReviewResult) -> dict[str, Any]:
+    """The ReviewResultDetail structure."""
+    output = {
+        "ActionId": row.action_id,
+        "SubjectId": row.subject_id,
+        "SubjectType": row.subject_type,
+        "QuestionId": row.question_id,
+        "Key": row.key,
+        "Value": row.value,
+    }
+    return {name: value for name, value in output.items() if name != "QuestionId" or value}
+
+
+def review_action_output(row: ReviewAction) -> dict[str, Any]:
+    """The ReviewActionDetail structure."""
+    output: dict[str, Any] = {
+        "ActionId": row.action_id,
+        "ActionName": row.name,
+        "TargetId": row.target_id,
+        "TargetType": row.target_type,
+        "Status": row.status,
+        "CompleteTime": epoch(row.completed_at),
+        "Result": row.result,
+    }
+    return output | ({"ErrorCode": row.error_code} if row.error_code else {})
+
+
+def epoch(moment: datetime) -> float:
+    """Epoch seconds to the millisecond."""
+    return round(moment.timestamp(), 3)
+
+
+def dollars(amount_usd: Decimal) -> str:
+    """A sum as the protocol writes it."""
+    return f"{amount_usd:.2f}"

@@ -1,0 +1,38 @@
+"""The marketplace's clock: everything that time does to HITs reads it here, so
+that a test or a rehearsal can live through a month in a second."""
+
+from datetime import datetime, timedelta
+
+from django.conf import settings
+from django.utils import timezone
+
+from marketplace.models import ClockShift
+
+_ahead = timedelta()
+
+
+def now() -> datetime:
+    """The marketplace's present moment, aware, in UTC."""
+    return timezone.now() + _ahead + _shift()
+
+
+def advance(step: timedelta) -> None:
+    """Move the clock of this process forward."""
+    global _ahead
+    if step < timedelta():
+        raise ValueError(f"step must not be negative, got {step}")
+    _ahead += step
+
+
+def reset() -> None:
+    """Back to the machine's own time."""
+    global _ahead
+    _ahead = timedelta()
+
+
+def _shift() -> timedelta:
+    """What a rehearsal has set for all processes (see marketplace.rehearsing)."""
+    if not getattr(settings, "MARKETPLACE_TESTING", False):
+        return timedelta()
+    shift = ClockShift.objects.first()
+    return shift.ahead if shift else timedelta()

@@ -1,0 +1,143 @@
+"""What a worker's own words must be: their length, their range, their form."""
+
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from xml.etree.ElementTree import Element
+
+import regex  # type: ignore[import-untyped]
+
+from marketplace.documents.reading import Children, whole_number
+from marketplace.exceptions import InvalidQuestion
+
+# A pattern is the requester's and the text the worker's: neither may keep the server busy.
+PATTERN_TIMEOUT_SECONDS = 0.2
+MOST_LINES = 100
+
+
+@dataclass(frozen=True)
+class FreeText:
+    """An answer in one's own words."""
+
+    default: str = ""
+    lines: int = 1
+    minimum_length: int = 0
+    maximum_length: int | None = None
+    is_numeric: bool = False
+    least: Decimal | None = None
+    greatest: Decimal | None = None
+    patterns: tuple["Pattern", ...] = ()
+
+    def complaint(self, text: str) -> str | None:
+        """What is wrong with this answer, in a sentence for the worker; None if nothing."""
+        if len(text) < self.minimum_length:
+            return f"Write at least {self.minimum_length} characters; there are {len(text)}."
+        if self.maximum_length is not None and len(text) > self.maximum_length:
+            return f"Write at most {self.maximum_length} characters; there are {len(text)}."
+        if self.is_numeric and (complaint := self._numeric_complaint(text)):
+            return complaint
+        failed = (pattern for pattern in self.patterns if not pattern.matches(text))
+        return next((pattern.complaint for pattern in failed), None)
+
+    def _numeric_complaint(self, text: str) -> str | None:
+        number = _decimal(text)
+        if number is None:
+            return "Write a number."
+        if self.least is not None and number < self.least:
+            return f"Write a number of at least {self.least}."
+        if self.greatest is not None and number > self.greatest:
+            return f"Write a number of at most {self.greatest}."
+        return None
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """A regular expression to be found in the answer, as JavaScript would."""
+
+    expression: str
+    complaint: str
+    ignores_case: bool
+
+    def matches(self, text: str) -> bool:
+        """Whether it is found. A pattern that takes too long to tell refuses nobody."""
+        try:
+            found = self._compiled().search(text, timeout=PATTERN_TIMEOUT_SECONDS)
+        except TimeoutError:
+            return True
+        return found is not None
+
+    def check(self) -> None:
+        """Refuse what is no regular expression."""
+        try:
+            self._compiled()
+        except regex.error as error:
+            raise InvalidQuestion(
+                f"The regular expression {self.expression[:80]!r} can't be read: {error}."
+            ) from error
+
+    def _compiled(self) -> regex.Pattern[str]:
+        return regex.compile(self.expression, regex.IGNORECASE if self.ignores_case else 0)
+
+
+def read_free_text(element: Element) -> FreeText:
+    """What a FreeTextAnswer, or an OtherSelection, asks for."""
+    children = Children(element)
+    found = children.optional("Constraints")
+    default = children.optional("DefaultText")
+    lines = children.number("NumberOfLinesSuggestion", 1)
+    children.finish()
+    constraints = Children(found) if found is not None else None
+    length = constraints.optional("Length") if constraints else None
+    numeric = constraints.optional("IsNumeric") if constraints else None
+    patterns = tuple(map(_pattern, constraints.all("AnswerFormatRegex"))) if constraints else ()
+    if constraints:
+        constraints.finish()
+    minimum, maximum = _lengths(length)
+    return FreeText(
+        default="" if default is None else default.text or "",
+        lines=min(max(lines, 1), MOST_LINES),
+        minimum_length=minimum,
+        maximum_length=maximum,
+        is_numeric=numeric is not None,
+        least=_bound(numeric, "minValue"),
+        greatest=_bound(numeric, "maxValue"),
+        patterns=patterns,
+    )
+
+
+def _lengths(element: Element | None) -> tuple[int, int | None]:
+    if element is None:
+        return 0, None
+    minimum = whole_number(element.get("minLength", "0"), "minLength")
+    most = element.get("maxLength")
+    maximum = None if most is None else whole_number(most, "maxLength")
+    if maximum is not None and not (minimum <= maximum and maximum > 0):
+        raise InvalidQuestion(f"No text has from {minimum} to {maximum} characters.")
+    return minimum, maximum
+
+
+def _pattern(element: Element) -> Pattern:
+    flags = element.get("flags", "")
+    complaint = element.get("errorText") or "This is not in the form that is asked for."
+    pattern = Pattern(element.get("regex", ""), complaint, "i" in flags)
+    if not pattern.expression:
+        raise InvalidQuestion("AnswerFormatRegex must have a regex.")
+    pattern.check()
+    return pattern
+
+
+def _bound(element: Element | None, name: str) -> Decimal | None:
+    text = None if element is None else element.get(name)
+    if text is None:
+        return None
+    number = _decimal(text)
+    if number is None:
+        raise InvalidQuestion(f"{name} must be a number, got {text[:40]!r}.")
+    return number
+
+
+def _decimal(text: str) -> Decimal | None:
+    try:
+        number = Decimal(text.strip())
+    except InvalidOperation:
+        return None
+    return number if number.is_finite() else None

@@ -1,0 +1,122 @@
+"""What a worker filled into a QuestionForm: checked, and written as QuestionFormAnswers."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from marketplace.documents.answers import document, escaped
+from marketplace.documents.constraints import FreeText
+from marketplace.documents.question_forms import FormQuestion, Overview, QuestionForm, Selection
+
+OTHER = "other"
+
+ValuesOf = Callable[[str], Sequence[str]]
+
+
+@dataclass(frozen=True)
+class Filled:
+    """One question as it was filled in, and what is wrong with it."""
+
+    question: FormQuestion
+    text: str = ""
+    chosen: frozenset[int] = frozenset()
+    is_other: bool = False
+    complaint: str | None = None
+
+
+@dataclass(frozen=True)
+class FilledForm:
+    """A form as it was filled in."""
+
+    form: QuestionForm
+    answers: Mapping[int, Filled] = field(default_factory=dict)
+
+    @property
+    def complaints(self) -> list[Filled]:
+        """The questions to be mended."""
+        return [filled for filled in self.answers.values() if filled.complaint]
+
+    @property
+    def parts(self) -> list[Overview | Filled]:
+        """Overviews and filled questions in the form's order."""
+        return [
+            part if isinstance(part, Overview) else self.answers[part.number]
+            for part in self.form.parts
+        ]
+
+    @property
+    def is_valid(self) -> bool:
+        return not self.complaints
+
+    def to_xml(self) -> str:
+        """The QuestionFormAnswers document. A text left blank is there and empty, a
+        selection without a choice isn't there."""
+        return document("".join(_answer(filled) for filled in self.answers.values()))
+
+
+def blank(form: QuestionForm) -> FilledForm:
+    """The form before anybody has touched it, with the requester's default texts."""
+    answers = {}
+    for question in form.questions:
+        default = question.free_text.default if question.free_text else ""
+        answers[question.number] = Filled(question, text=default)
+    return FilledForm(form, answers)
+
+
+def fill_in(form: QuestionForm, values_of: ValuesOf) -> FilledForm:
+    """The form with what came in for it; `values_of` gives all values under a field's name."""
+    return FilledForm(
+        form, {question.number: _fill(question, values_of) for question in form.questions}
+    )
+
+
+def _fill(question: FormQuestion, values_of: ValuesOf) -> Filled:
+    asked = question.answer
+    if isinstance(asked, Selection):
+        return _choose(question, asked, values_of)
+    # Browsers send line breaks as CR LF, whatever the worker typed.
+    written = "".join(values_of(question.name)[:1]).replace("\r\n", "\n")
+    complaint = _text_complaint(asked, written, is_required=question.is_required)
+    return Filled(question, text=written, complaint=complaint)
+
+
+def _text_complaint(asked: FreeText, written: str, *, is_required: bool) -> str | None:
+    if not written.strip():
+        return "This question needs an answer." if is_required else None
+    return asked.complaint(written)
+
+
+def _choose(question: FormQuestion, asked: Selection, values_of: ValuesOf) -> Filled:
+    sent = values_of(question.name)
+    keys = {str(index): index for index in range(len(asked.options))}
+    chosen = frozenset(keys[value] for value in sent if value in keys)
+    words = "".join(values_of(f"{question.name}-{OTHER}")[:1]).strip() if asked.other else ""
+    is_other = bool(asked.other) and (OTHER in sent or bool(words))
+    complaint = _choice_complaint(question, asked, len(chosen) + is_other)
+    if complaint is None and is_other and asked.other:
+        complaint = _text_complaint(asked.other, words, is_required=True)
+    return Filled(question, text=words, chosen=chosen, is_other=is_other, complaint=complaint)
+
+
+def _choice_complaint(question: FormQuestion, asked: Selection, count: int) -> str | None:
+    if not count:
+        return "This question needs an answer." if question.is_required else None
+    if count < asked.minimum:
+        return f"Choose at least {asked.minimum}; {count} chosen."
+    if count > asked.maximum:
+        return f"Choose at most {asked.maximum}; {count} chosen."
+    return None
+
+
+def _answer(filled: Filled) -> str:
+    asked = filled.question.selection
+    identifier = f"<QuestionIdentifier>{escaped(filled.question.identifier)}</QuestionIdentifier>"
+    if asked is None:
+        return f"<Answer>{identifier}<FreeText>{escaped(filled.text)}</FreeText></Answer>"
+    if not filled.chosen and not filled.is_other:
+        return ""
+    chosen = "".join(
+        f"<SelectionIdentifier>{escaped(asked.options[index].identifier)}</SelectionIdentifier>"
+        for index in sorted(filled.chosen)
+    )
+    other = f"<OtherSelectionText>{escaped(filled.text)}</OtherSelectionText>"
+    return f"<Answer>{identifier}{chosen}{other if filled.is_other else ''}</Answer>"

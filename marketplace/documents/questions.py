@@ -1,0 +1,91 @@
+"""Reading a HIT's question."""
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+from urllib.parse import urlencode, urlsplit, urlunsplit
+from xml.etree.ElementTree import Element
+
+from marketplace.documents.question_forms import is_question_form, read_question_form
+from marketplace.documents.reading import SCHEMAS, read_xml
+from marketplace.exceptions import InvalidQuestion
+
+HTML_QUESTION = f"{SCHEMAS}/2011-11-11/HTMLQuestion.xsd"
+EXTERNAL_QUESTION = f"{SCHEMAS}/2006-07-14/ExternalQuestion.xsd"
+FORM_ROOT = re.compile(
+    r"\ufeff?(?:\s|<\?.*?\?>|<!--.*?-->)*<(?:[\w.-]+:)?QuestionForm\b", re.DOTALL
+)
+MAX_FRAME_HEIGHT = 32_767
+
+
+@dataclass(frozen=True)
+class Question:
+    """What a worker is shown: HTML or the page at a URL, both in a frame, or a QuestionForm,
+    which is the XML itself."""
+
+    kind: Literal["html", "external", "form"]
+    content: str
+    frame_height: int
+
+    def url_with(self, parameters: dict[str, str]) -> str:
+        """The external page's URL with these parameters after its own."""
+        parts = urlsplit(self.content)
+        query = "&".join(part for part in (parts.query, urlencode(parameters)) if part)
+        return urlunsplit(parts._replace(query=query))
+
+
+def parse_question(xml: str, *, allow_http: bool) -> Question:
+    """The question in this XML, checked. `allow_http` lets an external page be
+    served without TLS, as on a machine of one's own."""
+    root = read_xml(xml)
+    if root.tag == f"{{{HTML_QUESTION}}}HTMLQuestion":
+        return Question("html", _child(root, HTML_QUESTION, "HTMLContent"), _frame_height(root))
+    if root.tag == f"{{{EXTERNAL_QUESTION}}}ExternalQuestion":
+        url = _child(root, EXTERNAL_QUESTION, "ExternalURL").strip()
+        _check_url(url, allow_http=allow_http)
+        return Question("external", url, _frame_height(root))
+    if is_question_form(root):
+        read_question_form(root)
+        return Question("form", xml, 0)
+    raise InvalidQuestion(
+        f"The root element {root.tag} is neither an HTMLQuestion in the namespace "
+        f"{HTML_QUESTION} nor an ExternalQuestion in {EXTERNAL_QUESTION} nor a QuestionForm."
+    )
+
+
+def is_form(xml: str) -> bool:
+    """Whether this checked XML is a QuestionForm, told without reading all of it."""
+    return FORM_ROOT.match(xml) is not None
+
+
+def _child(root: Element, namespace: str, name: str) -> str:
+    children = root.findall(f"{{{namespace}}}{name}")
+    if len(children) != 1:
+        raise InvalidQuestion(f"There must be exactly one {name}, got {len(children)}.")
+    text = children[0].text or ""
+    if len(children[0]):
+        raise InvalidQuestion(f"{name} must be text: put markup in a CDATA section.")
+    if not text.strip():
+        raise InvalidQuestion(f"{name} is empty.")
+    return text
+
+
+def _frame_height(root: Element) -> int:
+    namespace = root.tag[1:].split("}")[0]
+    text = _child(root, namespace, "FrameHeight").strip()
+    if not (text.isascii() and text.isdigit() and int(text[:6]) <= MAX_FRAME_HEIGHT):
+        raise InvalidQuestion(
+            f"FrameHeight must be a whole number of pixels from 0 to {MAX_FRAME_HEIGHT}."
+        )
+    return int(text)
+
+
+def _check_url(url: str, *, allow_http: bool) -> None:
+    schemes = ("https", "http") if allow_http else ("https",)
+    try:
+        parts = urlsplit(url)
+        is_fine = parts.scheme in schemes and bool(parts.hostname)
+    except ValueError:
+        is_fine = False
+    if not is_fine:
+        raise InvalidQuestion(f"ExternalURL must be a full {' or '.join(schemes)} address.")

@@ -1,0 +1,247 @@
+"""What can go wrong in marketplace.
+
+MarketplaceError
++-- InvalidAmount                a sum of money that is not one
++-- NameTaken                    a person's or requester's name already in use
++-- InsufficientFunds            the requester's balance doesn't cover it
++-- NotOffered                   part of the protocol that isn't here yet
++-- Missing
+|   +-- HitDoesNotExist
+|   +-- HitTypeDoesNotExist
+|   +-- AssignmentDoesNotExist
+|   +-- HitLayoutDoesNotExist
+|   +-- QualificationTypeDoesNotExist
+|   +-- QualificationDoesNotExist
+|   +-- QualificationRequestDoesNotExist
+|   +-- RequesterDoesNotExist
+|   +-- AccessKeyDoesNotExist
+|   +-- ChannelDoesNotExist
++-- HitAlreadyExists             a unique request token came twice
++-- DuplicateRequest             the same, where it was for a bonus or an extension
++-- QualificationTypeAlreadyExists
++-- InvalidParameter             well-formed, yet not acceptable
++-- InvalidQuestion              the question's XML
++-- InvalidPayoutFile            it doesn't agree with the books
++-- TooManyKeys
++-- InvalidHitState
++-- InvalidAssignmentState
++-- InvalidQualificationState
++-- InvalidQualificationTypeState
++-- InvalidQualificationRequestState
++-- InvalidMaximumAssignmentsIncrease
++-- ProtocolError                not a matter of this app's: signatures, types, rates
++-- WorkRefused                  what a worker asked for can't be had
+    +-- NoAssignmentsLeft
+    +-- AlreadyWorkedOn
+    +-- HitExpired
+    +-- AssignmentClosed         returned or run out of time
+    +-- AssignmentNotHeld        already submitted
+    +-- NothingAnswered
+    +-- FormNotChecked           a QuestionForm's answers came past its page
+    +-- PreviewOnly
+    +-- NotQualified
+    +-- RequestRefused           of a qualification
+    +-- SubmissionTooLarge
+    +-- ChannelClosed            a link that leads nowhere, or not any more
+    +-- ParticipantUnknown       a panel's link that doesn't say who comes
+"""
+
+
+class MarketplaceError(Exception):
+    """Something a person can mend; its text says what and how."""
+
+
+class InvalidAmount(MarketplaceError, ValueError): ...
+
+
+class NameTaken(MarketplaceError): ...
+
+
+class InsufficientFunds(MarketplaceError):
+    def __init__(self) -> None:
+        super().__init__(
+            "This Requester has insufficient funds in their account to complete this transaction."
+        )
+
+
+class NotOffered(MarketplaceError): ...
+
+
+class Missing(MarketplaceError):
+    noun = "Object"
+
+    def __init__(self, public_id: str) -> None:
+        super().__init__(f"{self.noun} {public_id} does not exist.")
+
+
+class HitDoesNotExist(Missing):
+    noun = "Hit"
+
+
+class HitTypeDoesNotExist(Missing):
+    noun = "HitType"
+
+
+class AssignmentDoesNotExist(Missing):
+    noun = "Assignment"
+
+
+class HitLayoutDoesNotExist(Missing):
+    """Layouts were made on a page of Amazon's that has no counterpart here."""
+
+    def __init__(self, public_id: str) -> None:
+        Exception.__init__(
+            self,
+            f"HITLayout {public_id} does not exist: this marketplace keeps no layouts. "
+            "Fill in the layout yourself and send it as an HTMLQuestion in Question.",
+        )
+
+
+class QualificationTypeDoesNotExist(Missing):
+    noun = "QualificationType"
+
+
+class QualificationDoesNotExist(Missing):
+    def __init__(self) -> None:
+        Exception.__init__(self, "You requested a Qualification that does not exist.")
+
+
+class QualificationRequestDoesNotExist(Missing):
+    noun = "QualificationRequest"
+
+
+class HitAlreadyExists(MarketplaceError):
+    """Carries the HIT's id in its text, where clients look for it."""
+
+    def __init__(self, public_id: str) -> None:
+        super().__init__(
+            f"The HIT with ID {public_id} already exists: "
+            "this UniqueRequestToken has been used before."
+        )
+
+
+class DuplicateRequest(MarketplaceError):
+    """Carries the id of what the first request made."""
+
+    def __init__(self, noun: str, public_id: str) -> None:
+        super().__init__(
+            f"The {noun} with request ID {public_id} already exists: "
+            "this UniqueRequestToken has been used before."
+        )
+
+
+class QualificationTypeAlreadyExists(MarketplaceError):
+    def __init__(self) -> None:
+        super().__init__("You have already created a QualificationType with this name.")
+
+
+class InvalidParameter(MarketplaceError, ValueError): ...
+
+
+class InvalidQuestion(MarketplaceError, ValueError): ...
+
+
+class InvalidHitState(MarketplaceError): ...
+
+
+class InvalidAssignmentState(MarketplaceError): ...
+
+
+class InvalidQualificationState(MarketplaceError): ...
+
+
+class InvalidQualificationTypeState(MarketplaceError): ...
+
+
+class InvalidQualificationRequestState(MarketplaceError): ...
+
+
+class InvalidMaximumAssignmentsIncrease(MarketplaceError): ...
+
+
+class ProtocolError(MarketplaceError):
+    """Carries the code an AWS JSON service would answer with."""
+
+    def __init__(self, code: str, message: str, *, status: int = 400) -> None:
+        super().__init__(message)
+        self.code = code
+        self.status = status
+
+
+class WorkRefused(MarketplaceError):
+    """Carries the HTTP status of the page that explains it to the worker."""
+
+    status = 409
+
+
+class NoAssignmentsLeft(WorkRefused):
+    status = 410
+
+
+class AlreadyWorkedOn(WorkRefused): ...
+
+
+class HitExpired(WorkRefused):
+    status = 410
+
+
+class AssignmentClosed(WorkRefused):
+    status = 410
+
+
+class AssignmentNotHeld(WorkRefused): ...
+
+
+class NothingAnswered(WorkRefused):
+    status = 400
+
+
+class FormNotChecked(WorkRefused):
+    status = 400
+
+
+class PreviewOnly(WorkRefused):
+    status = 403
+
+
+class NotQualified(WorkRefused):
+    """Its text says which requirements are not met, and how."""
+
+    status = 403
+
+
+class RequestRefused(WorkRefused):
+    """A qualification that can't be asked for, or not now."""
+
+
+class SubmissionTooLarge(WorkRefused):
+    status = 413
+
+    def __init__(self) -> None:
+        super().__init__("The form is larger than this marketplace takes. Nothing was submitted.")
+
+
+class ChannelClosed(WorkRefused):
+    status = 410
+
+
+class ParticipantUnknown(WorkRefused):
+    status = 400
+
+
+class RequesterDoesNotExist(Missing):
+    noun = "Requester"
+
+
+class AccessKeyDoesNotExist(Missing):
+    noun = "Access key"
+
+
+class ChannelDoesNotExist(Missing):
+    noun = "Channel"
+
+
+class InvalidPayoutFile(MarketplaceError, ValueError): ...
+
+
+class TooManyKeys(MarketplaceError): ...

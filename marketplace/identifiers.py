@@ -1,0 +1,38 @@
+"""Ids that strangers see. They are unguessable, so that an assignment id can
+serve as the right to submit that assignment."""
+
+import re
+import secrets
+import string
+
+ALPHABET = string.ascii_uppercase + string.digits
+BASE32 = string.ascii_uppercase + "234567"
+
+
+def new_entity_id() -> str:
+    """30 characters for a HIT, a HIT type or an assignment (155 bits)."""
+    return _draw(ALPHABET, 30)
+
+
+def is_entity_id(text: str) -> bool:
+    """Whether this could be such an id at all."""
+    return re.fullmatch("[A-Z0-9]{1,64}", text) is not None
+
+
+def new_person_id() -> str:
+    """`A` and 13 characters for a worker or a requester."""
+    return "A" + _draw(ALPHABET, 13)
+
+
+def new_access_key_id() -> str:
+    """20 characters, as long as Amazon's and not to be taken for one of theirs."""
+    return "ASSAY" + _draw(BASE32, 15)
+
+
+def new_token() -> str:
+    """32 characters for a link that lets somebody in."""
+    return _draw(string.ascii_lowercase + string.digits, 32)
+
+
+def _draw(alphabet: str, length: int) -> str:
+    return "".join(secrets.choice(alphabet) for _ in range(length))

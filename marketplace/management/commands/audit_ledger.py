@@ -1,0 +1,15 @@
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from marketplace import ledger
+
+
+class Command(BaseCommand):
+    help = "Check that every transaction balances and that no account says what it hasn't."
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        problems = ledger.audit()
+        if problems:
+            raise CommandError("\n".join(problems))
+        self.stdout.write("The books balance.")

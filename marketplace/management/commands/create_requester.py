@@ -1,0 +1,40 @@
+import json
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandParser
+
+from marketplace import ledger
+from marketplace.enrolling import issue_access_key, let_act_for, parse_amount
+
+
+class Command(BaseCommand):
+    help = "Issue an access key of the marketplace to a requester, who is enrolled where unknown."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("name", help="The requester's name, as workers see it.")
+        parser.add_argument("--deposit", metavar="USD", help="Dollars to put into the account.")
+        parser.add_argument("--user", help="A user who may see the requester's pages.")
+        parser.add_argument("--json", action="store_true", help="Print one JSON object.")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        deposit = options["deposit"]
+        key = issue_access_key(
+            name=options["name"], deposit_usd=None if deposit is None else parse_amount(deposit)
+        )
+        if options["user"]:
+            let_act_for(requester=key.requester, username=options["user"])
+        facts = {
+            "requester": key.requester.name,
+            "access_key_id": key.access_key_id,
+            "secret_access_key": key.secret_access_key,
+            "balance_usd": str(ledger.balance_of(ledger.available_account(key.requester))),
+        }
+        self.stdout.write(json.dumps(facts) if options["json"] else _as_text(facts))
+
+
+def _as_text(facts: dict[str, str]) -> str:
+    return (
+        f"Requester {facts['requester']}, balance ${facts['balance_usd']}.\n"
+        f"AWS_ACCESS_KEY_ID={facts['access_key_id']}\n"
+        f"AWS_SECRET_ACCESS_KEY={facts['secret_access_key']}"
+    )

@@ -1,0 +1,17 @@
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandParser
+
+from marketplace.enrolling import create_worker
+
+
+class Command(BaseCommand):
+    help = "Create a worker who can sign in to the worker site, and print the worker's id."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("name", help="The name or e-mail address to sign in with.")
+        parser.add_argument("--password", required=True)
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        worker = create_worker(username=options["name"], password=options["password"])
+        self.stdout.write(worker.worker_id)

@@ -1,0 +1,47 @@
+import csv
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from marketplace import payouts
+from marketplace.enrolling import parse_amount
+from marketplace.exceptions import InvalidAmount
+from marketplace.models import PayoutBatch
+
+
+class Command(BaseCommand):
+    help = (
+        "Take all earnings into a batch of payouts, and write what is to be paid as CSV. "
+        "Batches that were made earlier and aren't paid are written again."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("file", type=Path, metavar="FILE")
+        parser.add_argument(
+            "--minimum", default="0.01", metavar="USD", help="Leave smaller earnings alone."
+        )
+        parser.add_argument(
+            "--dry-run", action="store_true", help="Make no batch; write only what waits already."
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        if not options["dry_run"]:
+            payouts.make_batch(minimum_usd=_minimum(options["minimum"]))
+        batches = list(PayoutBatch.objects.filter(paid_at=None))
+        rows = list(payouts.export(batches))
+        with options["file"].open("w", newline="", encoding="utf-8") as file:
+            csv.writer(file).writerows(rows)
+        if not options["dry_run"]:
+            for batch in batches:
+                payouts.note_export(batch)
+        total = sum((Decimal(row[4]) for row in rows[1:] if not row[6]), Decimal("0.00"))
+        self.stdout.write(f"{len(rows) - 1} payouts in {options['file']}, ${total} not yet paid.")
+
+
+def _minimum(text: str) -> Decimal:
+    try:
+        return parse_amount(text)
+    except InvalidAmount as error:
+        raise CommandError(str(error)) from error

@@ -1,0 +1,23 @@
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from marketplace import payouts
+from marketplace.exceptions import InvalidPayoutFile
+
+
+class Command(BaseCommand):
+    help = "Mark as paid the payouts that a CSV file names by payout_id and amount_usd."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("file", type=Path, metavar="FILE")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        try:
+            with options["file"].open(newline="", encoding="utf-8-sig") as file:
+                named = payouts.read_paid(file)
+        except (OSError, UnicodeDecodeError, InvalidPayoutFile) as error:
+            raise CommandError(str(error)) from error
+        count = payouts.mark_paid(named)
+        self.stdout.write(f"{count} payouts marked as paid, {len(named) - count} were already.")

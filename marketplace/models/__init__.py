@@ -1,0 +1,78 @@
+"""The marketplace's tables, one module per noun."""
+
+from marketplace.models.channels import Arrival, Channel, Invitation, PanelWorker
+from marketplace.models.money import (
+    BonusPayment,
+    LedgerAccount,
+    LedgerEntry,
+    LedgerTransaction,
+    Payout,
+    PayoutBatch,
+)
+from marketplace.models.notifications import Notification, NotificationSetting, Transport
+from marketplace.models.people import (
+    AccessKey,
+    AuditEntry,
+    RateBucket,
+    Requester,
+    WorkerAccount,
+    WorkerBlock,
+    WorkerMessage,
+)
+from marketplace.models.qualifications import (
+    Qualification,
+    QualificationChange,
+    QualificationRequest,
+    QualificationRequirement,
+    QualificationType,
+)
+from marketplace.models.rehearsal import ClockShift, Fault
+from marketplace.models.reviews import ReviewAction, ReviewPolicy, ReviewResult, SubjectType
+from marketplace.models.work import (
+    Assignment,
+    AssignmentQuerySet,
+    Hit,
+    HitExtension,
+    HitQuerySet,
+    HitType,
+)
+
+__all__ = [
+    "AccessKey",
+    "Arrival",
+    "Assignment",
+    "AssignmentQuerySet",
+    "AuditEntry",
+    "BonusPayment",
+    "Channel",
+    "ClockShift",
+    "Fault",
+    "Hit",
+    "HitExtension",
+    "HitQuerySet",
+    "HitType",
+    "Invitation",
+    "LedgerAccount",
+    "LedgerEntry",
+    "LedgerTransaction",
+    "Notification",
+    "NotificationSetting",
+    "PanelWorker",
+    "Payout",
+    "PayoutBatch",
+    "Qualification",
+    "QualificationChange",
+    "QualificationRequest",
+    "QualificationRequirement",
+    "QualificationType",
+    "RateBucket",
+    "Requester",
+    "ReviewAction",
+    "ReviewPolicy",
+    "ReviewResult",
+    "SubjectType",
+    "Transport",
+    "WorkerAccount",
+    "WorkerBlock",
+    "WorkerMessage",
+]

@@ -1,0 +1,176 @@
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+
+from marketplace.identifiers import new_entity_id
+from marketplace.models.people import Requester, WorkerAccount
+from marketplace.models.work import Assignment, Hit
+
+
+class LedgerAccount(models.Model):
+    """A place where money lies. Only the world outside may go below zero."""
+
+    class Kind(models.TextChoices):
+        OUTSIDE = "outside", "Outside the marketplace"
+        AVAILABLE = "available", "A requester's available balance"
+        HELD = "held", "A requester's money held for published HITs"
+        EARNINGS = "earnings", "A worker's earnings"
+        PAYOUTS = "payouts", "Earnings on their way out of the marketplace"
+        FEES = "fees", "The marketplace's fees"
+
+    kind = models.CharField(max_length=10, choices=Kind)
+    requester = models.ForeignKey(
+        Requester, null=True, on_delete=models.PROTECT, related_name="ledger_accounts"
+    )
+    worker = models.ForeignKey(
+        WorkerAccount, null=True, on_delete=models.PROTECT, related_name="ledger_accounts"
+    )
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["kind"],
+                condition=Q(requester=None, worker=None),
+                name="one_ledger_account_of_a_kind",
+            ),
+            models.UniqueConstraint(
+                fields=["requester", "kind"], name="one_ledger_account_per_requester_and_kind"
+            ),
+            models.UniqueConstraint(
+                fields=["worker", "kind"], name="one_ledger_account_per_worker_and_kind"
+            ),
+            models.CheckConstraint(
+                condition=Q(kind__in=["outside", "fees", "payouts"], requester=None, worker=None)
+                | Q(kind__in=["available", "held"], requester__isnull=False, worker=None)
+                | Q(kind="earnings", requester=None, worker__isnull=False),
+                name="ledger_account_has_its_owner",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind} of {self.requester or self.worker or 'the marketplace'}"
+
+
+class LedgerTransaction(models.Model):
+    """One movement of money; its entries sum to zero."""
+
+    class Kind(models.TextChoices):
+        DEPOSIT = "deposit", "Deposit"
+        HOLD = "hold", "Hold for published work"
+        RELEASE = "release", "Release of a hold"
+        PAYMENT = "payment", "Payment of an approved assignment"
+        BONUS = "bonus", "Bonus"
+        PAYOUT = "payout", "Payout of earnings"
+
+    kind = models.CharField(max_length=10, choices=Kind)
+    created_at = models.DateTimeField()
+    hit = models.ForeignKey(
+        Hit, null=True, on_delete=models.PROTECT, related_name="ledger_transactions"
+    )
+    assignment = models.ForeignKey(
+        Assignment, null=True, on_delete=models.PROTECT, related_name="ledger_transactions"
+    )
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["assignment"],
+                condition=Q(kind="payment"),
+                name="an_assignment_is_paid_at_most_once",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.pk}"
+
+
+class LedgerEntry(models.Model):
+    """One side of a transaction, with the account's balance after it, as on a
+    bank statement."""
+
+    transaction = models.ForeignKey(
+        LedgerTransaction, on_delete=models.PROTECT, related_name="entries"
+    )
+    account = models.ForeignKey(LedgerAccount, on_delete=models.PROTECT, related_name="entries")
+    amount_usd = models.DecimalField(max_digits=14, decimal_places=2)
+    balance_usd = models.DecimalField(max_digits=14, decimal_places=2)
+
+    class Meta:
+        indexes = [models.Index(fields=["account", "-id"], name="ledger_entry_statement")]
+        constraints = [
+            models.CheckConstraint(condition=~Q(amount_usd=0), name="ledger_entry_moves_money"),
+            models.UniqueConstraint(
+                fields=["transaction", "account"], name="one_ledger_entry_per_account"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.amount_usd} on {self.account}"
+
+
+class BonusPayment(models.Model):
+    """What a requester paid a worker beyond an assignment's reward."""
+
+    requester = models.ForeignKey(
+        Requester, on_delete=models.PROTECT, related_name="bonus_payments"
+    )
+    assignment = models.ForeignKey(
+        Assignment, on_delete=models.PROTECT, related_name="bonus_payments"
+    )
+    public_id = models.CharField(max_length=30, unique=True, default=new_entity_id)
+    amount_usd = models.DecimalField(max_digits=12, decimal_places=2)
+    fee_usd = models.DecimalField(max_digits=12, decimal_places=2)
+    reason = models.TextField()
+    unique_request_token = models.CharField(max_length=64, null=True)  # noqa: DJ001 - absent is not ""
+    transaction = models.OneToOneField(
+        LedgerTransaction, on_delete=models.PROTECT, related_name="bonus_payment"
+    )
+    created_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["requester", "unique_request_token"], name="one_bonus_per_request_token"
+            ),
+            models.CheckConstraint(condition=Q(amount_usd__gt=0), name="a_bonus_is_money"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.amount_usd} for {self.assignment}"
+
+
+class PayoutBatch(models.Model):
+    """Earnings that an operator exports together, to be paid outside the marketplace."""
+
+    created_at = models.DateTimeField()
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
+    )
+    exported_at = models.DateTimeField(null=True)
+    paid_at = models.DateTimeField(null=True)
+    note = models.CharField(max_length=200, blank=True)
+
+    class Meta:
+        verbose_name_plural = "payout batches"
+
+    def __str__(self) -> str:
+        return f"Payouts of {self.created_at:%Y-%m-%d}"
+
+
+class Payout(models.Model):
+    """One worker's part of a batch. Its money leaves the earnings when the batch is made
+    and the marketplace when it is paid."""
+
+    batch = models.ForeignKey(PayoutBatch, on_delete=models.PROTECT, related_name="payouts")
+    worker = models.ForeignKey(WorkerAccount, on_delete=models.PROTECT, related_name="payouts")
+    amount_usd = models.DecimalField(max_digits=14, decimal_places=2)
+    paid_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["batch", "worker"], name="one_payout_per_batch"),
+            models.CheckConstraint(condition=Q(amount_usd__gt=0), name="a_payout_is_money"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.amount_usd} to {self.worker}"

@@ -1,0 +1,127 @@
+from django.conf import settings
+from django.db import models
+
+from marketplace.identifiers import new_access_key_id, new_person_id
+
+
+class Requester(models.Model):
+    """Who asks for work and pays for it, through the API and, where it has users,
+    through the site."""
+
+    public_id = models.CharField(max_length=14, unique=True, default=new_person_id)
+    name = models.CharField(max_length=150, unique=True)
+    users = models.ManyToManyField(
+        settings.AUTH_USER_MODEL, blank=True, related_name="marketplace_requesters"
+    )
+    created_at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class AccessKey(models.Model):
+    """One of a requester's keys; the secret that goes with it is in no table
+    (see marketplace.keys)."""
+
+    requester = models.ForeignKey(Requester, on_delete=models.CASCADE, related_name="access_keys")
+    access_key_id = models.CharField(max_length=20, unique=True, default=new_access_key_id)
+    label = models.CharField(max_length=100, blank=True)
+    created_at = models.DateTimeField()
+    # To the minute: not every call writes it.
+    last_used_at = models.DateTimeField(null=True)
+    revoked_at = models.DateTimeField(null=True)
+
+    def __str__(self) -> str:
+        return self.access_key_id
+
+
+class RateBucket(models.Model):
+    """How many calls an access key may make at this moment (see marketplace.throttling)."""
+
+    access_key = models.OneToOneField(
+        AccessKey, on_delete=models.CASCADE, related_name="rate_bucket", primary_key=True
+    )
+    tokens = models.FloatField()
+    filled_at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return f"{self.tokens:.1f} of {self.access_key_id}"
+
+
+class WorkerAccount(models.Model):
+    """Who does the work: a person who signs in to the worker site. The facts below are what
+    the system qualifications go by; an empty one is not known, and meets no requirement."""
+
+    user = models.OneToOneField(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="worker_account"
+    )
+    worker_id = models.CharField(max_length=14, unique=True, default=new_person_id)
+    created_at = models.DateTimeField()
+    country = models.CharField(max_length=2, blank=True)  # ISO 3166-1 alpha-2
+    subdivision = models.CharField(max_length=3, blank=True)  # ISO 3166-2, without the country
+    adult_confirmed_at = models.DateTimeField(null=True)
+    # Since when the operator counts this worker among the Masters.
+    master_since = models.DateTimeField(null=True)
+
+    def __str__(self) -> str:
+        return self.worker_id
+
+
+class WorkerBlock(models.Model):
+    """A worker whose work a requester doesn't want. The worker never reads the reason."""
+
+    requester = models.ForeignKey(Requester, on_delete=models.CASCADE, related_name="worker_blocks")
+    worker = models.ForeignKey(WorkerAccount, on_delete=models.CASCADE, related_name="blocks")
+    reason = models.TextField()
+    created_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["requester", "worker"], name="one_block_per_requester_and_worker"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.worker} blocked by {self.requester}"
+
+
+class WorkerMessage(models.Model):
+    """What a requester wrote to a worker, or what a requester's decision tells one."""
+
+    requester = models.ForeignKey(
+        Requester, on_delete=models.PROTECT, related_name="messages_to_workers"
+    )
+    worker = models.ForeignKey(WorkerAccount, on_delete=models.CASCADE, related_name="messages")
+    subject = models.CharField(max_length=200)
+    text = models.TextField()
+    created_at = models.DateTimeField()
+    read_at = models.DateTimeField(null=True)
+
+    class Meta:
+        indexes = [models.Index(fields=["worker", "-id"], name="message_to_worker")]
+
+    def __str__(self) -> str:
+        return self.subject
+
+
+class AuditEntry(models.Model):
+    """Something a person or a requester did that an operator may want to look up. Rows are
+    added by marketplace.auditing and never changed."""
+
+    created_at = models.DateTimeField()
+    # Either may be absent: a command has no user, an operator no requester.
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
+    )
+    requester = models.ForeignKey(Requester, null=True, on_delete=models.PROTECT, related_name="+")
+    action = models.CharField(max_length=64)
+    subject = models.CharField(max_length=200, blank=True)
+    detail = models.JSONField(default=dict)
+
+    class Meta:
+        indexes = [models.Index(fields=["requester", "-id"], name="audit_of_requester")]
+        verbose_name_plural = "audit entries"
+
+    def __str__(self) -> str:
+        return f"{self.action} {self.subject}".strip()

@@ -1,0 +1,73 @@
+from django.db import models
+
+from marketplace.identifiers import new_entity_id
+from marketplace.models.work import Hit
+
+
+class ReviewPolicy(models.Model):
+    """How a HIT's answers are to be reviewed without the requester."""
+
+    class Level(models.TextChoices):
+        ASSIGNMENT = "Assignment"
+        HIT = "HIT"
+
+    hit = models.ForeignKey(Hit, on_delete=models.CASCADE, related_name="review_policies")
+    level = models.CharField(max_length=10, choices=Level)
+    name = models.CharField(max_length=64)
+    # As the requester sent them: [{"Key": ..., "Values": [...], "MapEntries": [...]}].
+    parameters = models.JSONField(default=list)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["hit", "level"], name="one_review_policy_per_level")
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class SubjectType(models.TextChoices):
+    """What a result or an action of a review policy is about."""
+
+    ASSIGNMENT = "Assignment"
+    HIT = "HIT"
+
+
+class ReviewResult(models.Model):
+    """One thing that a review policy computed."""
+
+    policy = models.ForeignKey(ReviewPolicy, on_delete=models.CASCADE, related_name="results")
+    # Results of one application of the policy have the same action id.
+    action_id = models.CharField(max_length=30)
+    subject_type = models.CharField(max_length=10, choices=SubjectType)
+    subject_id = models.CharField(max_length=30)
+    question_id = models.CharField(max_length=128, blank=True)
+    key = models.CharField(max_length=64)
+    value = models.TextField()
+    created_at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return f"{self.key} = {self.value}"
+
+
+class ReviewAction(models.Model):
+    """One thing that a review policy did, or could not do."""
+
+    class Status(models.TextChoices):
+        INTENDED = "Intended"
+        SUCCEEDED = "Succeeded"
+        FAILED = "Failed"
+        CANCELLED = "Cancelled"
+
+    policy = models.ForeignKey(ReviewPolicy, on_delete=models.CASCADE, related_name="actions")
+    action_id = models.CharField(max_length=30, unique=True, default=new_entity_id)
+    name = models.CharField(max_length=64)
+    target_type = models.CharField(max_length=10, choices=SubjectType)
+    target_id = models.CharField(max_length=30)
+    status = models.CharField(max_length=9, choices=Status)
+    result = models.TextField(blank=True)
+    error_code = models.CharField(max_length=64, blank=True)
+    completed_at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.status}"

@@ -1,0 +1,1 @@
+"""The operators' pages: requesters' money, workers' payouts, the audit log."""

@@ -1,0 +1,1 @@
+"""The requesters' pages: keys, money, channels."""

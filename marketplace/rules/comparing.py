@@ -1,0 +1,68 @@
+"""Whether a qualification's value meets a requirement."""
+
+from collections.abc import Callable, Sequence
+from operator import eq, ge, gt, le, lt
+from typing import NamedTuple
+
+
+class Locale(NamedTuple):
+    """A country, and perhaps a part of it."""
+
+    country: str
+    subdivision: str = ""
+
+    def includes(self, other: "Locale") -> bool:
+        """Whether the other place lies in this one; a country includes its parts."""
+        return self.country == other.country and self.subdivision in ("", other.subdivision)
+
+    def __str__(self) -> str:
+        return f"{self.country}-{self.subdivision}" if self.subdivision else self.country
+
+
+ORDERS: dict[str, Callable[[int, int], bool]] = {
+    "LessThan": lt,
+    "LessThanOrEqualTo": le,
+    "GreaterThan": gt,
+    "GreaterThanOrEqualTo": ge,
+    "EqualTo": eq,
+}
+NEGATIONS = {"NotEqualTo": "EqualTo", "NotIn": "In"}
+
+
+def meets_integer(comparator: str, value: int | None, wanted: Sequence[int]) -> bool:
+    """Whether a number, or the lack of one, meets the comparison."""
+    if comparator in NEGATIONS:
+        return not meets_integer(NEGATIONS[comparator], value, wanted)
+    if value is None:
+        return False
+    if comparator == "In":
+        return value in wanted
+    return ORDERS[comparator](value, wanted[0])
+
+
+def meets_locale(comparator: str, value: Locale | None, wanted: Sequence[Locale]) -> bool:
+    """Whether a place, or the lack of one, meets the comparison."""
+    if comparator in NEGATIONS:
+        return not meets_locale(NEGATIONS[comparator], value, wanted)
+    return value is not None and any(place.includes(value) for place in wanted)
+
+
+def meets(
+    comparator: str,
+    *,
+    is_held: bool,
+    value: int | Locale | None,
+    wanted: Sequence[int] | Sequence[Locale],
+) -> bool:
+    """Whether a worker who holds the qualification with this value, or doesn't hold it, meets
+    the requirement. Who doesn't hold it meets DoesNotExist alone: nothing can be compared."""
+    if comparator == "DoesNotExist":
+        return not is_held
+    if comparator == "Exists" or not is_held:
+        return is_held
+    if value is None:
+        return False
+    places = [place for place in wanted if isinstance(place, Locale)]
+    if isinstance(value, Locale):
+        return meets_locale(comparator, value, places)
+    return meets_integer(comparator, value, [each for each in wanted if isinstance(each, int)])

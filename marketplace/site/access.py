@@ -1,0 +1,53 @@
+"""Who may see a worker's page, and what others see instead."""
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Concatenate, ParamSpec
+
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+
+from marketplace.exceptions import Missing, WorkRefused
+from marketplace.models import WorkerAccount
+
+P = ParamSpec("P")
+
+
+def worker_of(request: HttpRequest) -> WorkerAccount | None:
+    """The worker who is signed in, if any."""
+    if not request.user.is_authenticated:
+        return None
+    account: WorkerAccount | None = getattr(request.user, "worker_account", None)
+    return account
+
+
+def worker_required(
+    view: Callable[Concatenate[HttpRequest, WorkerAccount, P], HttpResponse],
+) -> Callable[Concatenate[HttpRequest, P], HttpResponse]:
+    """A view of the signed-in worker's; others are asked to sign in, or told that
+    theirs is no worker account. What can't be had is explained, not raised."""
+
+    @login_required(login_url="marketplace:login")
+    @wraps(view)
+    def guarded(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
+        worker = worker_of(request)
+        if worker is None:
+            return render(request, "marketplace/not_a_worker.html", status=403)
+        try:
+            return view(request, worker, *args, **kwargs)
+        except (Missing, WorkRefused) as error:
+            return explain(request, error)
+
+    return guarded
+
+
+def explain(
+    request: HttpRequest,
+    error: Missing | WorkRefused,
+    *,
+    template: str = "marketplace/refused.html",
+) -> HttpResponse:
+    """A page that says what happened and what to do."""
+    status = error.status if isinstance(error, WorkRefused) else 404
+    return render(request, template, {"explanation": str(error)}, status=status)

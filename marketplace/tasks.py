@@ -1,0 +1,11 @@
+"""Background work."""
+
+from django_tasks import task
+
+from marketplace import clock, lifecycle
+
+
+@task()
+def sweep_marketplace() -> int:
+    """Write down what time has done to HITs, and return to how many."""
+    return lifecycle.sweep(clock.now())

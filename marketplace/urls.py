@@ -1,0 +1,122 @@
+from django.urls import URLPattern, URLResolver, include, path, register_converter
+from django.urls.converters import StringConverter
+
+from marketplace.api import rehearsal
+from marketplace.api.dispatch import requester_api
+from marketplace.operator_site import pages as operator_pages
+from marketplace.requester_site import channels
+from marketplace.requester_site import pages as requester_pages
+from marketplace.site import (
+    accounts,
+    answering,
+    arriving,
+    browsing,
+    continuing,
+    frames,
+    qualifications,
+    records,
+    working,
+)
+
+
+class EntityIdConverter(StringConverter):
+    """An id of the marketplace's."""
+
+    regex = "[A-Z0-9]{1,64}"
+
+
+register_converter(EntityIdConverter, "entity_id")
+
+requester_patterns: list[URLPattern | URLResolver] = [
+    path("", requester_pages.overview, name="requester"),
+    path("keys/", requester_pages.issue_key, name="issue_key"),
+    path("keys/<entity_id:access_key_id>/revoke/", requester_pages.revoke_key, name="revoke_key"),
+    path("statement/", requester_pages.statement, name="statement"),
+    path("channels/", channels.channels, name="channels"),
+    path("channels/<slug:token>/", channels.channel, name="channel"),
+    path("channels/<slug:token>/invite/", channels.invite, name="invite"),
+    path("channels/<slug:token>/close/", channels.close, name="close_channel"),
+    path("channels/<slug:token>/links.csv", channels.links, name="channel_links"),
+]
+operator_patterns: list[URLPattern | URLResolver] = [
+    path("", operator_pages.requesters, name="operator_requesters"),
+    path(
+        "requesters/<entity_id:requester_id>/",
+        operator_pages.requester,
+        name="operator_requester",
+    ),
+    path("payouts/", operator_pages.payout_batches, name="operator_payouts"),
+    path("payouts/make/", operator_pages.make_payouts, name="make_payouts"),
+    path("payouts/<int:batch_id>/export/", operator_pages.export_payouts, name="export_payouts"),
+    path("payouts/<int:batch_id>/paid/", operator_pages.mark_payouts_paid, name="payouts_paid"),
+    path("audit/", operator_pages.audit_log, name="operator_audit"),
+]
+
+app_name = "marketplace"
+urlpatterns: list[URLPattern | URLResolver] = [
+    path("requester", requester_api, name="requester_api"),
+    path("requester/", requester_api),
+    path("testing/clock", rehearsal.clock_page, name="rehearsal_clock"),
+    path("testing/faults", rehearsal.faults_page, name="rehearsal_faults"),
+    path("testing/sweep", rehearsal.sweep_page, name="rehearsal_sweep"),
+    path("mturk/externalSubmit", working.external_submit, name="external_submit"),
+    path("worker/", browsing.groups, name="groups"),
+    path("worker/signup/", accounts.signup, name="signup"),
+    path("worker/login/", accounts.login, name="login"),
+    path("worker/logout/", accounts.logout, name="logout"),
+    path("worker/profile/", accounts.profile, name="profile"),
+    path("worker/dashboard/", records.dashboard, name="dashboard"),
+    path("worker/earnings/", records.earnings, name="earnings"),
+    path("worker/messages/", records.inbox, name="inbox"),
+    path("worker/messages/read/", records.mark_read, name="mark_read"),
+    path("worker/groups/<entity_id:hit_type_id>/", browsing.group, name="group"),
+    path("worker/groups/<entity_id:hit_type_id>/accept/", working.accept_next, name="accept_next"),
+    path("worker/groups/<entity_id:hit_type_id>/next/", continuing.next_hit, name="next_hit"),
+    path("worker/groups/<entity_id:hit_type_id>/finish/", arriving.finish, name="finish"),
+    path("worker/hits/<entity_id:hit_id>/", browsing.hit, name="hit"),
+    path("worker/hits/<entity_id:hit_id>/accept/", working.accept_hit, name="accept_hit"),
+    path("worker/assignments/<entity_id:assignment_id>/", working.assignment, name="assignment"),
+    path(
+        "worker/assignments/<entity_id:assignment_id>/return/",
+        working.return_assignment,
+        name="return_assignment",
+    ),
+    path(
+        "worker/assignments/<entity_id:assignment_id>/submit/",
+        answering.submit_form,
+        name="submit_form",
+    ),
+    path(
+        "worker/assignments/<entity_id:assignment_id>/auto-accept/",
+        continuing.auto_accept,
+        name="auto_accept",
+    ),
+    path("worker/qualifications/", qualifications.qualifications, name="qualifications"),
+    path(
+        "worker/qualifications/<entity_id:type_id>/",
+        qualifications.qualification,
+        name="qualification",
+    ),
+    path(
+        "worker/qualification-tests/<entity_id:request_id>/",
+        qualifications.test,
+        name="qualification_test",
+    ),
+    path(
+        "worker/qualification-tests/<entity_id:request_id>/hand-in/",
+        qualifications.hand_in,
+        name="hand_in_test",
+    ),
+    path("mturk/preview", continuing.preview, name="mturk_preview"),
+    path("mturk/previewandaccept", continuing.preview_and_accept, name="mturk_preview_and_accept"),
+    path("projects/<entity_id:hit_type_id>/tasks", continuing.project, name="mturk_project"),
+    path("requester-console/", requester_pages.index, name="requester_index"),
+    path("requester-console/login/", requester_pages.login, name="requester_login"),
+    path("requester-console/logout/", requester_pages.logout, name="requester_logout"),
+    path("requester-console/sign-up/", requester_pages.sign_up, name="requester_sign_up"),
+    path("requester-console/<entity_id:requester_id>/", include(requester_patterns)),
+    path("marketplace-operator/", include(operator_patterns)),
+    path("join/<slug:token>/", arriving.arrive, name="arrive"),
+    path("worker/frame/<entity_id:assignment_id>/", frames.frame, name="frame"),
+    path("worker/frame/preview/<entity_id:hit_id>/", frames.preview_frame, name="preview_frame"),
+]

@@ -1,0 +1,79 @@
+"""Correlations and comparisons of metrics as text for people."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+Record = Mapping[str, Any]
+CORRELATIONS = ("by", "metric", "level", "coefficient", "value", "interval", "used", "notes")
+COMPARISONS = ("by", "level", "coefficient", "metrics", "test", "delta", "p", "p_holm", "p_bh")
+
+
+def as_text(found: Mapping[str, Sequence[Record]]) -> str:
+    """A table of the correlations and, where there are any, one of the comparisons."""
+    text = _table(CORRELATIONS, [_correlation(row) for row in found["correlations"]])
+    if found["comparisons"]:
+        rows = [_comparison(row) for row in found["comparisons"]]
+        text += "\n\n" + _table(COMPARISONS, rows)
+    return text
+
+
+def _correlation(row: Record) -> tuple[str, ...]:
+    return (
+        row["by"] or "(all)",
+        row["metric"],
+        row["level"],
+        row["coefficient"],
+        _number(row["value"]),
+        _interval(row),
+        f"{row['n_used']}/{row['n_groups']}",
+        _notes(row),
+    )
+
+
+def _notes(row: Record) -> str:
+    """Why a value is undefined, what was left out, and an interval that is no bootstrap."""
+    counts = {
+        "constant human": row["n_constant_human"],
+        "constant metric": row["n_constant_metric"],
+        "too few": row["n_too_few"],
+        "cells missing": row["n_missing"],
+    }
+    notes = [f"undefined: {row['reason']}"] if row["reason"] else []
+    notes += [f"{count} {name}" for name, count in counts.items() if count]
+    if row["n_zeroed"]:
+        notes.append(f"{row['n_zeroed']} counted as 0")
+    if row["ci_method"].startswith("fisher"):
+        notes.append(row["ci_method"])
+    return ", ".join(notes)
+
+
+def _comparison(row: Record) -> tuple[str, ...]:
+    numbers = (_number(row[name]) for name in ("delta", "p", "p_holm", "p_bh"))
+    metrics = f"{row['metric_a']} - {row['metric_b']}"
+    return (
+        row["by"] or "(all)",
+        row["level"],
+        row["coefficient"],
+        metrics,
+        row["test"],
+        *numbers,
+    )
+
+
+def _interval(row: Record) -> str:
+    if row["ci_low"] is None:
+        return ""
+    return f"[{_number(row['ci_low'])}, {_number(row['ci_high'])}]"
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.3f}"
+
+
+def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [header, *rows]
+    widths = [max(len(line[at]) for line in lines) for at in range(len(header))]
+    padded = (
+        [cell.ljust(width) for cell, width in zip(line, widths, strict=True)] for line in lines
+    )
+    return "\n".join("  ".join(cells).rstrip() for cells in padded)

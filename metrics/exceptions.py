@@ -1,0 +1,90 @@
+"""What can go wrong in metrics.
+
+MetricsError
+├── MetricUnknown      there is no scorer of that name
+├── ParameterRefused   a metric has no such parameter, or the value does not fit
+├── ModelUnfit         a metric's model is missing or was changed
+├── NothingToScore     the study has no candidates
+├── RunBusy            another process is scoring just that
+├── RunTaken           the run was stopped, or another process took it over
+├── NotPaired          there are no pairs to compare
+├── ColumnsUnfit       the columns named do not fit together
+├── NothingToValidate  judgments or scores are missing
+├── SettingsUnfit      a report cannot be made by such settings
+├── ValidationUnknown  a study has no report of that version
+└── ReportUnwritten    a report's files cannot be written there
+
+annotation.exceptions.FileRefused
+├── FileUnfit          a file to score, or of scores, cannot be used
+└── TableRefused       a table to correlate cannot be used
+"""
+
+from annotation.exceptions import FileRefused
+
+
+class MetricsError(Exception):
+    """Something a person can mend; its text says what and how."""
+
+
+class MetricUnknown(MetricsError):
+    """There is no scorer of that name."""
+
+
+class ParameterRefused(MetricsError):
+    """A metric has no such parameter, or the value does not fit."""
+
+
+class ModelUnfit(MetricsError):
+    """A metric's model is missing or was changed."""
+
+
+class NothingToScore(MetricsError):
+    """The study has no candidates."""
+
+
+class RunBusy(MetricsError):
+    """Another process is scoring just that."""
+
+
+class RunTaken(MetricsError):
+    """The run was stopped, or another process took it over."""
+
+
+class NotPaired(MetricsError):
+    """There are no pairs to compare."""
+
+
+class FileUnfit(FileRefused):
+    """A file to score, or of scores, cannot be used."""
+
+    advice = " Nothing was scored."
+
+
+class ColumnsUnfit(MetricsError):
+    """The columns named do not fit together."""
+
+
+class TableRefused(FileRefused):
+    """A table to correlate cannot be used."""
+
+    advice = " Nothing was computed."
+
+
+class NothingToValidate(MetricsError):
+    """Judgments or scores are missing."""
+
+
+class SettingsUnfit(MetricsError):
+    """A report cannot be made by such settings."""
+
+
+class ValidationUnknown(MetricsError):
+    """A study has no report of that version."""
+
+    def __init__(self, version: int, known: list[int]) -> None:
+        versions = ", ".join(map(str, known)) or "none yet"
+        super().__init__(f"There is no validation report {version}; there are: {versions}.")
+
+
+class ReportUnwritten(MetricsError):
+    """A report's files cannot be written there."""

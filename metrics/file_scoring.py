@@ -1,0 +1,269 @@
+"""Scoring a plain file of responses, without a database."""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from annotation.progress import Reporter, without_bars
+from metrics.batching import Content, chunks, content_of, grouped
+from metrics.judging import prepare
+from metrics.score_files import (
+    ScoreRow,
+    append_scores,
+    read_examples,
+    read_scores,
+    write_scores_file,
+)
+from metrics.scorers.scorer import Example, Score, Scorer
+from metrics.scoring import Plan, estimated, finite, measured, signature_of
+
+
+class Place(NamedTuple):
+    """What a score is of."""
+
+    item: str
+    system: str
+    metric: str
+    signature: str
+
+
+@dataclass(frozen=True)
+class SystemMean:
+    """The mean of a system's defined scores; NaN where none is."""
+
+    system: str
+    mean: float
+    n: int
+    n_undefined: int
+
+
+@dataclass(frozen=True)
+class OutputScored:
+    """One output of a metric over the whole file."""
+
+    metric: str
+    signature: str
+    higher_is_better: bool
+    n_computed: int
+    systems: tuple[SystemMean, ...]
+
+    @property
+    def n_scored(self) -> int:
+        return sum(system.n for system in self.systems)
+
+    @property
+    def n_undefined(self) -> int:
+        return sum(system.n_undefined for system in self.systems)
+
+    def record(self) -> dict[str, Any]:
+        """As plain values for JSON; an undefined mean is None."""
+        systems = [
+            vars(system) | {"mean": None if math.isnan(system.mean) else system.mean}
+            for system in self.systems
+        ]
+        counts = {"n_scored": self.n_scored, "n_undefined": self.n_undefined}
+        return vars(self) | counts | {"systems": systems}
+
+
+@dataclass(frozen=True)
+class FileScored:
+    """What a file of scores holds of the responses asked for."""
+
+    output: Path
+    n_responses: int
+    outputs: tuple[OutputScored, ...]
+
+    def record(self) -> dict[str, Any]:
+        """As plain values for JSON."""
+        return {
+            "output": str(self.output),
+            "n_responses": self.n_responses,
+            "n_scored": sum(found.n_scored for found in self.outputs),
+            "n_undefined": sum(found.n_undefined for found in self.outputs),
+            "n_computed": sum(found.n_computed for found in self.outputs),
+            "metrics": [found.record() for found in self.outputs],
+        }
+
+    def __str__(self) -> str:
+        counts = self.record()
+        return (
+            f"{self.output}: {counts['n_scored']} scores of {self.n_responses} responses"
+            f" ({counts['n_undefined']} undefined, {counts['n_computed']} computed now)."
+        )
+
+
+def score_file(
+    *,
+    path: Path,
+    scorers: Sequence[Scorer],
+    output: Path,
+    reporter: Reporter = without_bars,
+    retry_undefined: bool = False,
+) -> FileScored:
+    """Score a file's responses into a file of scores; what that holds already is left alone.
+
+    Lines are added as they are computed, and put into the order of the responses at the end.
+    With `retry_undefined`, what the file holds without a value is computed anew.
+    """
+    examples = read_examples(path)
+    for scorer in scorers:
+        prepare(scorer)
+    jobs = [_Job(scorer, signature_of(scorer)) for scorer in scorers]
+    sheet = _Sheet(output, examples, jobs if retry_undefined else ())
+    sheet.begin()
+    for job in jobs:
+        steps = _score(sheet, job)
+        for _ in reporter(job.scorer.name)(steps, len(sheet.waiting(job))):
+            pass
+    sheet.put_in_order(jobs)
+    told = (_told(sheet, job, name) for job in jobs for name in job.scorer.outputs)
+    return FileScored(output, len(examples), tuple(told))
+
+
+def plan_file(
+    *, path: Path, scorers: Sequence[Scorer], output: Path, retry_undefined: bool = False
+) -> list[Plan]:
+    """What `score_file` would compute, without computing or writing anything."""
+    for scorer in scorers:
+        prepare(scorer, only_estimates=True)
+    jobs = [_Job(scorer, signature_of(scorer)) for scorer in scorers]
+    sheet = _Sheet(output, read_examples(path), jobs if retry_undefined else ())
+    return [_planned(sheet, job) for job in jobs]
+
+
+class _Job(NamedTuple):
+    scorer: Scorer
+    signature: str
+
+    def places(self, example: Example) -> list[Place]:
+        """What there is to know of an example: a score for each output."""
+        names = self.scorer.outputs
+        return [Place(example.item, example.system, name, self.signature) for name in names]
+
+
+class _Sheet:
+    """A file of scores and what is known of it."""
+
+    def __init__(self, path: Path, examples: Sequence[Example], retried: Sequence[_Job]) -> None:
+        self.path = path
+        self.examples = examples
+        self.contents = [content_of(example) for example in examples]
+        self.computed: set[Place] = set()
+        self.rows = self._still_true(read_scores(path))
+        anew = {place for job in retried for place in self._undefined(job)}
+        self.rows = {place: row for place, row in self.rows.items() if place not in anew}
+
+    def begin(self) -> None:
+        """Leave in the file what is to be kept of it."""
+        write_scores_file(self.path, self.rows.values())
+
+    def waiting(self, job: _Job) -> list[tuple[int, Content]]:
+        """The numbers of the examples that lack one of a scorer's outputs."""
+        return [
+            (number, self.contents[number])
+            for number, example in enumerate(self.examples)
+            if any(place not in self.rows for place in job.places(example))
+        ]
+
+    def add(self, rows: Sequence[ScoreRow]) -> None:
+        append_scores(self.path, rows)
+        fresh = {_place(row): row for row in rows}
+        self.rows |= fresh
+        self.computed |= fresh.keys()
+
+    def put_in_order(self, jobs: Sequence[_Job]) -> None:
+        """By metric and then as the responses came; other scores follow as they were."""
+        wanted = (place for job in jobs for each in self.examples for place in job.places(each))
+        self.rows = {place: self.rows[place] for place in wanted} | self.rows
+        write_scores_file(self.path, self.rows.values())
+
+    def _undefined(self, job: _Job) -> set[Place]:
+        """The scores that are there without a value."""
+        places = (place for example in self.examples for place in job.places(example))
+        return {p for p in places if p in self.rows and math.isnan(self.rows[p].value)}
+
+    def _still_true(self, rows: Sequence[ScoreRow]) -> dict[Place, ScoreRow]:
+        """Without the scores of texts that are others now."""
+        digests = {
+            (example.item, example.system): content.digest
+            for example, content in zip(self.examples, self.contents, strict=True)
+        }
+        return {
+            _place(row): row
+            for row in rows
+            if digests.get((row.item, row.system), row.input) == row.input
+        }
+
+
+def _score(sheet: _Sheet, job: _Job) -> Iterator[int]:
+    """Score what is missing, each content once, and yield the number of each example scored."""
+    for batch in chunks(grouped(sheet.waiting(job)), job.scorer.batch_size):
+        scores = measured(job.scorer, [sheet.examples[numbers[0]] for _, numbers in batch])
+        rows = [
+            _row(place, given[place.metric], content)
+            for (content, numbers), given in zip(batch, scores, strict=True)
+            for number in numbers
+            for place in job.places(sheet.examples[number])
+        ]
+        sheet.add(rows)
+        yield from (number for _, numbers in batch for number in numbers)
+
+
+def _planned(sheet: _Sheet, job: _Job) -> Plan:
+    waiting = sheet.waiting(job)
+    texts = tuple(sheet.examples[numbers[0]] for _, numbers in grouped(waiting))
+    return Plan(
+        metric=job.scorer.name,
+        signature=job.signature,
+        n_candidates=len(sheet.examples),
+        n_known=len(sheet.examples) - len(waiting),
+        n_reusable=0,
+        examples=texts,
+        estimate=estimated(job.scorer, texts),
+    )
+
+
+def _row(place: Place, score: Score, content: Content) -> ScoreRow:
+    kept = finite(score)
+    reason = " ".join((kept.reason or "").split())
+    return ScoreRow(
+        item=place.item,
+        system=place.system,
+        metric=place.metric,
+        value=float(kept.value),
+        signature=place.signature,
+        reason=reason,
+        input=content.digest,
+    )
+
+
+def _place(row: ScoreRow) -> Place:
+    return Place(row.item, row.system, row.metric, row.signature)
+
+
+def _told(sheet: _Sheet, job: _Job, output: str) -> OutputScored:
+    by_system: dict[str, list[float]] = {}
+    places = [
+        Place(example.item, example.system, output, job.signature) for example in sheet.examples
+    ]
+    for place in places:
+        by_system.setdefault(place.system, []).append(sheet.rows[place].value)
+    return OutputScored(
+        metric=output,
+        signature=job.signature,
+        higher_is_better=job.scorer.higher_is_better_for(output),
+        n_computed=len(sheet.computed.intersection(places)),
+        systems=tuple(_mean(system, values) for system, values in by_system.items()),
+    )
+
+
+def _mean(system: str, values: Sequence[float]) -> SystemMean:
+    defined = [value for value in values if not math.isnan(value)]
+    return SystemMean(
+        system=system,
+        mean=math.fsum(defined) / len(defined) if defined else math.nan,
+        n=len(defined),
+        n_undefined=len(values) - len(defined),
+    )

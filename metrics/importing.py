@@ -1,0 +1,127 @@
+"""Scores that were computed elsewhere, from a CSV or JSON Lines file.
+
+A long file has the columns `item`, `system` (or `candidate`), `metric` and `value`, and
+may have `signature` and `reason`. A wide one has a column per metric, named when importing.
+An empty value is a score that could not be computed.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from django.db import transaction
+
+from annotation.exceptions import ImportRefused
+from annotation.models import Candidate, Study
+from annotation.readers.tables import Row, read_rows
+from metrics.scoring import write_scores
+
+LONGEST = 64
+LONGEST_SIGNATURE = 500
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Which score of which candidate a row holds; numbers are rows of the file."""
+
+    item: str
+    candidate: str
+    metric: str
+    signature: str
+
+
+@transaction.atomic
+def import_scores(
+    *,
+    study: Study,
+    path: Path,
+    metrics: Sequence[str] = (),
+    lower_is_better: Sequence[str] = (),
+    signature: str = "",
+) -> dict[str, int]:
+    """Read a file of scores into a study; return how many scores each metric has in it.
+
+    `signature` is that of the rows that name none.
+    """
+    names = tuple(dict.fromkeys(metrics))
+    values, reasons = _read(study, path, names, signature or f"imported|file:{path.name}")
+    counts = Counter(place.metric for place in values)
+    if absent := [metric for metric in lower_is_better if metric not in counts]:
+        found = ", ".join(counts)
+        raise ImportRefused(path, f"it has no metric '{absent[0]}' to be lower (found: {found}).")
+    for (metric, found), places in _by_run(values).items():
+        write_scores(
+            study=study,
+            metric=metric,
+            signature=found,
+            values={(place.item, place.candidate): values[place] for place in places},
+            higher_is_better=metric not in lower_is_better,
+            reasons={(place.item, place.candidate): reasons[place] for place in places},
+        )
+    return dict(counts)
+
+
+def _read(
+    study: Study, path: Path, metrics: Sequence[str], signature: str
+) -> tuple[dict[_Place, float], dict[_Place, str]]:
+    """The values by place, and the reasons that undefined ones have."""
+    known = _known_candidates(study)
+    rows = read_rows(path, ("item", *(metrics or ("metric", "value"))))
+    values: dict[_Place, float] = {}
+    lines: dict[_Place, int] = {}
+    reasons: dict[_Place, str] = {}
+    for row in rows:
+        item = row.required("item")
+        candidate = _candidate(row, item, known, study)
+        for metric, field in _cells(row, metrics):
+            place = _Place(
+                item,
+                candidate,
+                metric,
+                row.optional("signature", longest=LONGEST_SIGNATURE) or signature,
+            )
+            if place in values:
+                raise row.refuse(f"line {lines[place]} gives '{metric}' for it already.", field)
+            values[place] = row.number_or_nan(field)
+            lines[place] = row.line
+            reasons[place] = row.optional("reason")
+    return values, reasons
+
+
+def _by_run(values: Iterable[_Place]) -> dict[tuple[str, str], list[_Place]]:
+    """The places of each metric and signature."""
+    places: dict[tuple[str, str], list[_Place]] = {}
+    for place in values:
+        places.setdefault((place.metric, place.signature), []).append(place)
+    return places
+
+
+def _known_candidates(study: Study) -> dict[tuple[str, str], set[str]]:
+    """The keys of candidates by item and name: a key, or else the system they are of."""
+    rows = Candidate.objects.filter(item__study=study).values_list("item__key", "key", "system")
+    known: dict[tuple[str, str], set[str]] = {}
+    for item, key, system in rows:
+        known.setdefault((item, system), set()).add(key)
+    return known | {(item, key): {key} for item, key, _ in rows}
+
+
+def _candidate(row: Row, item: str, known: dict[tuple[str, str], set[str]], study: Study) -> str:
+    name = row.optional("candidate") or row.required("system")
+    keys = known.get((item, name), set())
+    if not keys:
+        raise row.refuse(f"study '{study.slug}' has no candidate '{name}' of '{item}'.")
+    if len(keys) > 1:
+        told = f"system '{name}' has {len(keys)} candidates of '{item}'; name one by its key."
+        raise row.refuse(told, "candidate")
+    return next(iter(keys))
+
+
+def _cells(row: Row, metrics: Sequence[str]) -> list[tuple[str, str]]:
+    """The metrics of a row, each with the field that holds its value."""
+    if metrics:
+        for metric in metrics:
+            if len(metric) > LONGEST:
+                raise row.refuse(f"a metric's name has at most {LONGEST} characters.", metric)
+        return [(metric, metric) for metric in metrics]
+    return [(row.required("metric", longest=LONGEST), "value")]

@@ -1,0 +1,119 @@
+"""Judges in scoring runs: probed first, held to a common cap, and told of with the run."""
+
+import json
+import os
+from dataclasses import asdict
+from decimal import Decimal
+from typing import Any, NamedTuple
+
+from django.conf import settings
+
+from annotation.models import Study
+from metrics.exceptions import ModelUnfit, ParameterRefused
+from metrics.models import JudgeVersion, Score, ScoringRun
+from metrics.scorers.errors import EndpointError, ScorerError
+from metrics.scorers.judges.capabilities import Capabilities
+from metrics.scorers.judges.client import Client, client_of_environment
+from metrics.scorers.judges.judge import EndpointJudge
+from metrics.scorers.judges.probes import kept, probed
+from metrics.scorers.registry import SCORERS
+from metrics.scorers.scorer import Scorer
+
+WAYS = ("one call", "n", "n calls", "top_logprobs")
+"""How a distribution may have been obtained, as raw records begin with it."""
+
+
+class Caps(NamedTuple):
+    """What the judges of a command may spend together; None leaves it to the environment."""
+
+    max_requests: int | None = None
+    max_usd: Decimal | None = None
+
+
+def is_judge(metric: str) -> bool:
+    """Whether the metric of that name asks an endpoint."""
+    factory = SCORERS[metric].factory if metric in SCORERS else None
+    return isinstance(factory, type) and issubclass(factory, EndpointJudge)
+
+
+def judges_client(caps: Caps = Caps()) -> Client:  # noqa: B008 -- immutable
+    """The client of the environment's endpoint, under these caps, or ParameterRefused."""
+    given = {"JUDGE_MAX_REQUESTS": caps.max_requests, "JUDGE_MAX_USD": caps.max_usd}
+    changed = {name: str(value) for name, value in given.items() if value is not None}
+    try:
+        return client_of_environment(os.environ | changed)
+    except ValueError as error:
+        raise ParameterRefused(f"{error}.") from error
+
+
+def prepare(scorer: Scorer, *, only_estimates: bool = False) -> None:
+    """Let a judge know its endpoint, which is probed where nobody did and it matters.
+
+    For estimates it need not answer: then one reply to a request is counted on.
+    """
+    if not isinstance(scorer, EndpointJudge):
+        return
+    try:
+        if seen := _found(scorer, only_estimates):
+            scorer.learn(seen)
+        elif scorer.is_probed_first:
+            scorer.expect_several_replies(False)
+        scorer.fit_batches()
+    except ScorerError as error:
+        raise ModelUnfit(f"{scorer.name}: {error}") from error
+
+
+def _found(scorer: EndpointJudge, only_estimates: bool) -> Capabilities | None:
+    if not scorer.is_probed_first:
+        return kept(scorer.client.endpoint, settings.JUDGE_PROBES)
+    try:
+        return probed(scorer.client, settings.JUDGE_PROBES)
+    except EndpointError:
+        if only_estimates:
+            return None
+        raise
+
+
+def judge_record(scorer: Scorer) -> dict[str, Any] | None:
+    """What is kept with the run of a judge: what it asks of whom, and what that can do."""
+    if not isinstance(scorer, EndpointJudge):
+        return None
+    endpoint, seen = scorer.client.endpoint, scorer.capabilities
+    return {
+        "base_url": endpoint.base_url,
+        "model": endpoint.model,
+        "settings": json.loads(scorer.settings.to_json()),
+        "fingerprint": scorer.settings.fingerprint,
+        "capabilities": asdict(seen) if seen else None,
+    }
+
+
+def ways_obtained(run: ScoringRun) -> dict[str, int]:
+    """How many of a judge's scores were obtained in which way."""
+    counts = {
+        way: Score.objects.filter(run=run, raw__startswith=f'{{"obtained": "{way}",').count()
+        for way in WAYS
+    }
+    return {way: count for way, count in counts.items() if count}
+
+
+def probe_anew(client: Client) -> Capabilities:
+    """What the endpoint does now, kept instead of what was found before."""
+    try:
+        return probed(client, settings.JUDGE_PROBES, anew=True)
+    except ScorerError as error:
+        raise ModelUnfit(f"{error}.") from error
+
+
+def study_judges(study: Study) -> dict[str, list[dict[str, Any]]]:
+    """A study's judges for JSON: the `settings` it keeps, and the `runs` that were made."""
+    fields = ("metric", "name", "version", "fingerprint", "content")
+    runs = ScoringRun.objects.of(study).exclude(judge=None)
+    return {
+        "settings": list(JudgeVersion.objects.of(study).values(*fields)),
+        "runs": [
+            {"metric": run.metric, "signature": run.signature, "obtained": ways_obtained(run)}
+            | (run.judge or {})
+            for run in runs
+        ],
+    }

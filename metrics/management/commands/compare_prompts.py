@@ -1,0 +1,65 @@
+import json
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandParser
+
+from annotation.models import Study
+from metrics.prompts import ALL, PromptEffect, SystemScore, prompt_effects, system_scores
+
+
+class Command(BaseCommand):
+    help = (
+        "Compare what metrics say of systems' answers under two prompts: each system's means, and "
+        "the difference as a paired test over the questions (t, Wilcoxon, bootstrap interval)."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("study", metavar="SLUG")
+        parser.add_argument(
+            "--prompts",
+            nargs=2,
+            default=("standard", "enhanced"),
+            metavar=("FIRST", "SECOND"),
+            help="conditions of the study",
+        )
+        parser.add_argument("--resamples", type=int, default=10_000)
+        parser.add_argument("--seed", type=int, default=0)
+        parser.add_argument("--json", action="store_true")
+
+    def handle(self, *args: Any, study: str, **options: Any) -> None:
+        compared = Study.objects.named(study)
+        effects = prompt_effects(
+            compared,
+            prompts=tuple(options["prompts"]),
+            n_resamples=options["resamples"],
+            seed=options["seed"],
+        )
+        scores = system_scores(compared)
+        self.stdout.write(_json(scores, effects) if options["json"] else _text(scores, effects))
+
+
+def _json(scores: list[SystemScore], effects: list[PromptEffect]) -> str:
+    told = {
+        "systems": [score.record() for score in scores],
+        "prompts": [effect.record() for effect in effects],
+    }
+    return json.dumps(told, indent=1)
+
+
+def _text(scores: list[SystemScore], effects: list[PromptEffect]) -> str:
+    lines = [f"{'metric':20} {'system':20} {'prompt':10}   mean      n"]
+    lines += [
+        f"{row.metric:20} {row.system:20} {row.condition or 'all':10} {row.mean:7.3f} {row.n:6}"
+        for row in scores
+    ]
+    lines += ["", f"{'metric':20} {'system':20} difference, interval, p (t), p (Wilcoxon), pairs"]
+    return "\n".join([*lines, *(_effect(row) for row in effects)])
+
+
+def _effect(row: PromptEffect) -> str:
+    found = row.difference
+    interval = f"[{found.ci_low:+.3f}, {found.ci_high:+.3f}]"
+    named = f"{row.metric:20} {row.system if row.system != ALL else 'all':20}"
+    reason = f" ({found.reason})" if found.reason else ""
+    tests = f"{found.t_p:.2g} {found.wilcoxon_p:.2g}"
+    return f"{named} {found.mean:+.3f} {interval} {tests} {found.n_pairs}{reason}"

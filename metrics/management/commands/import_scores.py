@@ -1,0 +1,41 @@
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from annotation.models import Study
+from metrics.importing import LONGEST_SIGNATURE, import_scores
+
+
+class Command(BaseCommand):
+    help = (
+        "Import scores computed elsewhere: item, system (or candidate), metric, value and "
+        "optionally signature; or one column per metric, named with --metric."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("file", type=Path)
+        parser.add_argument("--study", required=True, metavar="SLUG")
+        parser.add_argument("--metric", action="append", default=[], metavar="COLUMN")
+        parser.add_argument("--lower-is-better", action="append", default=[], metavar="METRIC")
+
+        parser.add_argument(
+            "--signature",
+            default="",
+            help="of rows that name none, such as nll|model:...|version:1",
+        )
+
+    def handle(self, *args: Any, file: Path, study: str, **options: Any) -> None:
+        signature = options["signature"].strip()
+        if len(signature) > LONGEST_SIGNATURE:
+            told = f"--signature: {len(signature)} characters, where {LONGEST_SIGNATURE} fit."
+            raise CommandError(told, returncode=2)
+        counts = import_scores(
+            study=Study.objects.named(study),
+            path=file,
+            metrics=options["metric"],
+            lower_is_better=options["lower_is_better"],
+            signature=signature,
+        )
+        told = ", ".join(f"{count} of {metric}" for metric, count in counts.items())
+        self.stdout.write(f"Study '{study}': {told} scores imported.")

@@ -1,0 +1,65 @@
+import json
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandParser
+
+from annotation.progress import bar
+from metrics.choosing import chosen_scorers
+from metrics.file_scoring import FileScored, plan_file, score_file
+from metrics.management.spending import add_caps, caps_of
+from metrics.management.warned import plain_warnings
+from metrics.scoring import Plan
+
+
+class Command(BaseCommand):
+    help = (
+        "Score a CSV or JSON Lines file of responses (item, system, response, and what the "
+        "metrics need of context, reference, condition) into a file of scores (item, system, "
+        "metric, value, signature, reason, input). Needs no database; resumes where it stopped."
+    )
+    requires_system_checks = ()
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("items", type=Path, metavar="ITEMS")
+        parser.add_argument(
+            "--metric", action="append", required=True, help="see the command `metrics`"
+        )
+        parser.add_argument(
+            "--set", action="append", default=[], metavar="METRIC.PARAMETER=VALUE", dest="settings_"
+        )
+        parser.add_argument(
+            "--dry-run", action="store_true", help="say what would be computed, and do nothing"
+        )
+        parser.add_argument("--output", type=Path, required=True, metavar="SCORES.csv")
+        add_caps(parser)
+        parser.add_argument(
+            "--retry-undefined", action="store_true", help="score anew what came out undefined"
+        )
+        parser.add_argument("--json", action="store_true", help="print a summary as JSON")
+
+    def handle(self, *args: Any, items: Path, output: Path, **options: Any) -> None:
+        scorers = chosen_scorers(options["metric"], options["settings_"], caps=caps_of(options))
+        again = options["retry_undefined"]
+        done: FileScored | list[Plan]
+        with plain_warnings():
+            if options["dry_run"]:
+                done = plan_file(path=items, scorers=scorers, output=output, retry_undefined=again)
+            else:
+                done = score_file(
+                    path=items,
+                    scorers=scorers,
+                    output=output,
+                    reporter=bar,
+                    retry_undefined=again,
+                )
+        self.stdout.write(_as_json(done) if options["json"] else _as_text(done))
+
+
+def _as_json(done: FileScored | list[Plan]) -> str:
+    record = [plan.record() for plan in done] if isinstance(done, list) else done.record()
+    return json.dumps(record, indent=1)
+
+
+def _as_text(done: FileScored | list[Plan]) -> str:
+    return "\n".join(map(str, done)) if isinstance(done, list) else str(done)

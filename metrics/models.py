@@ -1,0 +1,182 @@
+"""Scores that automatic metrics gave to a study's candidates."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Count, Q
+
+from annotation.models import Candidate, Study
+from metrics.exceptions import ValidationUnknown
+
+
+class ScoringRunQuerySet(models.QuerySet["ScoringRun"]):
+    def of(self, study: Study) -> ScoringRunQuerySet:
+        return self.filter(study=study)
+
+    def counted(self) -> ScoringRunQuerySet:
+        """With `n_scores` and, among them, `n_undefined`."""
+        return self.annotate(
+            n_scores=Count("scores"),
+            n_undefined=Count("scores", filter=Q(scores__value=None)),
+        )
+
+    def leading(self) -> ScoringRunQuerySet:
+        """One of each scorer's outputs: the run that tells the state of them all."""
+        return self.filter(leader=None)
+
+    def running(self) -> ScoringRunQuerySet:
+        """Being scored, by their own account."""
+        return self.filter(state=ScoringRun.State.RUNNING)
+
+
+class ScoringRun(models.Model):
+    """One output of a metric, as its signature describes it, over one study.
+
+    A scorer's outputs are scored together; the first of their runs leads the others, and bears
+    the state of the work: who is at it, since when, and why it broke off.
+    """
+
+    class State(models.TextChoices):
+        RUNNING = "running"
+        DONE = "done"
+        FAILED = "failed"
+
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="scoring_runs")
+    metric = models.CharField(max_length=64)
+    signature = models.CharField(max_length=500)
+    higher_is_better = models.BooleanField(default=True)
+    leader = models.ForeignKey(
+        "self", on_delete=models.CASCADE, related_name="followers", null=True, blank=True
+    )
+    state = models.CharField(max_length=8, choices=State, default=State.DONE)
+    error = models.TextField(blank=True, help_text="Why scoring broke off, if it did.")
+    claimed_by = models.CharField(max_length=200, blank=True, help_text="The process at it.")
+    n_before = models.PositiveIntegerField(default=0, help_text="Scores there at the start.")
+    n_total = models.PositiveIntegerField(default=0, help_text="Candidates there at the start.")
+    started_at = models.DateTimeField(null=True, blank=True)
+    seen_at = models.DateTimeField(null=True, blank=True, help_text="The last sign of life.")
+    judge = models.JSONField(
+        null=True, help_text="What was asked of whom, and what it was found to do; of judges only."
+    )
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    objects = ScoringRunQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["study", "pk"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["study", "metric", "signature"], name="one_run_per_study_and_signature"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return self.metric
+
+
+class Score(models.Model):
+    """A metric's value for one candidate; without a value, the reason is said."""
+
+    run = models.ForeignKey(ScoringRun, on_delete=models.CASCADE, related_name="scores")
+    candidate = models.ForeignKey(Candidate, on_delete=models.CASCADE, related_name="scores")
+    value = models.FloatField(null=True)
+    reason = models.CharField(max_length=200, blank=True)
+    raw = models.TextField(blank=True, help_text="What the value was read from, verbatim.")
+    content = models.CharField(
+        max_length=32, blank=True, help_text="Digest of the texts scored; empty if imported."
+    )
+
+    class Meta:
+        indexes = [models.Index(fields=["content", "run"], name="score_by_content")]
+        constraints = [
+            models.UniqueConstraint(fields=["run", "candidate"], name="one_score_per_candidate"),
+            models.CheckConstraint(
+                condition=Q(value__isnull=False) | ~Q(reason=""), name="undefined_has_a_reason"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.run_id}({self.candidate_id}) = {self.value}"
+
+
+class ValidationRecordQuerySet(models.QuerySet["ValidationRecord"]):
+    def of(self, study: Study) -> ValidationRecordQuerySet:
+        return self.filter(study=study)
+
+    def newest_first(self) -> ValidationRecordQuerySet:
+        return self.order_by("-version")
+
+    def numbered(self, version: int) -> ValidationRecord:
+        """The record of that version, or ValidationUnknown with the versions there are."""
+        found = self.filter(version=version).first()
+        if found is None:
+            raise ValidationUnknown(version, list(self.values_list("version", flat=True)))
+        return found
+
+
+class ValidationRecord(models.Model):
+    """A study's report on its metrics, as it was computed; never changed."""
+
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="validation_records")
+    version = models.PositiveIntegerField(help_text="Counts from one in the study.")
+    fingerprint = models.CharField(max_length=64, help_text="SHA-256 of what it was made of.")
+    rules = models.JSONField(help_text="The settings it was made by.")
+    basis = models.JSONField(help_text="The state of judgments and scores, to tell what changed.")
+    content = models.JSONField()
+    changes = models.JSONField(null=True, help_text="Since the version before; empty for a first.")
+    made_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        on_delete=models.PROTECT,
+        null=True,
+        blank=True,
+        related_name="validation_records",
+    )
+    made_at = models.DateTimeField(auto_now_add=True)
+
+    objects = ValidationRecordQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["study", "version"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["study", "version"], name="validation_version_once_a_study"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"validation {self.version} of {self.study_id}"
+
+
+class JudgeVersionQuerySet(models.QuerySet["JudgeVersion"]):
+    def of(self, study: Study) -> JudgeVersionQuerySet:
+        return self.filter(study=study)
+
+    def called(self, metric: str, name: str) -> JudgeVersionQuerySet:
+        """All versions of that name, the newest first."""
+        return self.filter(metric=metric, name=name).order_by("-version")
+
+
+class JudgeVersion(models.Model):
+    """What a study asks a language model, as it was at a time; never changed."""
+
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="judge_versions")
+    metric = models.CharField(max_length=64, help_text="Who asks it: judge or geval.")
+    name = models.SlugField(max_length=64)
+    version = models.PositiveIntegerField(help_text="Counts from one for each name.")
+    fingerprint = models.CharField(max_length=12, help_text="As scores' signatures have it.")
+    content = models.JSONField(help_text="Templates, steps, and how replies are drawn.")
+    made_at = models.DateTimeField(auto_now_add=True)
+
+    objects = JudgeVersionQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["study", "metric", "name", "version"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["study", "metric", "name", "version"], name="judge_version_once_a_name"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.name}@{self.version}"

@@ -1,0 +1,68 @@
+"""How large a study must be to tell two metrics apart."""
+
+from __future__ import annotations
+
+import altair as alt
+import pandas as pd
+
+from annotation.pictures.theme import BLUE, GREEN, ORANGE, PURPLE, RED, SKY, Picture
+from metrics.pictures.sizes import FILLING
+
+COLOURS = [BLUE, RED, GREEN, PURPLE, ORANGE, SKY]
+HEIGHT = 280
+
+
+def power_curve(
+    curve: pd.DataFrame, *, metric_a: str, metric_b: str, power: float = 0.8
+) -> Picture:
+    """The power to tell two metrics apart by the number of items, a line a number of annotators.
+
+    `curve` is a frame of `stats.planning.sample_size_curve`; `power` is the one wished for.
+    """
+    drawn = curve[curve["power"].notna()].assign(people=curve["n_annotators"].map(people_text))
+    kinds = list(dict.fromkeys(drawn["people"]))
+    base = alt.Chart(drawn).encode(
+        x=alt.X(
+            "n_items:Q",
+            title="Items in the study",
+            scale=alt.Scale(zero=True, nice=False, domain=_reach(drawn)),
+        ),
+        y=alt.Y(
+            "power:Q",
+            title=f"Power to tell {metric_a} from {metric_b}",
+            scale=alt.Scale(domain=[0, 1]),
+            axis=alt.Axis(format=".0%", tickCount=5),
+        ),
+        color=alt.Color(
+            "people:N", legend=None, scale=alt.Scale(domain=kinds, range=COLOURS[: len(kinds)])
+        ),
+    )
+    tips = [
+        alt.Tooltip("n_items:Q", format=",", title="Items"),
+        alt.Tooltip("people:N", title="Ratings"),
+        alt.Tooltip("power:Q", format=".0%", title="Power"),
+        alt.Tooltip("delta:Q", format="+.3f", title="Difference"),
+    ]
+    wished = alt.Chart().mark_rule(strokeDash=[4, 3]).encode(y=alt.datum(power))
+    last = drawn.sort_values("n_items").groupby("people", sort=False).tail(1)
+    names = base.properties(data=last).mark_text(align="left", dx=8, fontSize=12)
+    layers = [
+        wished,
+        base.mark_line(strokeWidth=2.5),
+        base.mark_point(opacity=1).encode(tooltip=tips),
+    ]
+    if any(kinds):
+        layers.append(names.encode(text="people:N"))
+    return alt.layer(*layers).properties(width="container", height=HEIGHT, autosize=FILLING)
+
+
+def people_text(n_annotators: float) -> str:
+    """How many ratings each candidate has; nothing where that is unknown."""
+    if pd.isna(n_annotators):
+        return ""
+    return "1 rating each" if n_annotators == 1 else f"{n_annotators:.3g} ratings each"
+
+
+def _reach(curve: pd.DataFrame) -> list[float]:
+    """From none to the most items, with room for the lines' names."""
+    return [0, float(curve["n_items"].max()) * 1.3] if len(curve) else [0, 1]

@@ -1,0 +1,163 @@
+"""E2E's questions to a study: what each metric says of each system, and what a prompt changes.
+
+A study of golden answers has an item for each question under each prompt; the prompt is the
+item's condition, the question its context. An answer under one prompt is paired with the same
+system's answer to the same question under another.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import pandas as pd
+
+from annotation.frames import candidate_frame
+from annotation.models import Study
+from annotation.plain import plain_values
+from metrics.exceptions import NotPaired
+from metrics.frames import score_frame
+from stats.significance.adjusting import holm
+from stats.significance.pairing import PairedDifference, paired_difference
+
+ALL = ""
+"""Stands for every system, or every condition."""
+
+
+@dataclass(frozen=True)
+class SystemScore:
+    """The mean of one metric over one system's responses, in one condition or in all."""
+
+    metric: str
+    signature: str
+    system: str
+    condition: str
+    mean: float
+    sd: float
+    n: int
+    n_undefined: int
+
+    def record(self) -> dict[str, Any]:
+        return plain_values(asdict(self))
+
+
+@dataclass(frozen=True)
+class PromptEffect:
+    """What the second prompt changes in one metric of one system, or of all of them.
+
+    For all systems a question counts once, with the mean over the systems that have a score
+    of it under both prompts, since answers to one question are not independent of each other.
+    """
+
+    metric: str
+    signature: str
+    system: str
+    difference: PairedDifference
+    t_p_holm: float
+    wilcoxon_p_holm: float
+
+    def record(self) -> dict[str, Any]:
+        named = {"metric": self.metric, "signature": self.signature, "system": self.system}
+        adjusted = {"t_p_holm": self.t_p_holm, "wilcoxon_p_holm": self.wilcoxon_p_holm}
+        return named | plain_values(asdict(self.difference) | adjusted)
+
+
+def scored_responses(study: Study) -> pd.DataFrame:
+    """Every score of a study beside the system, condition and context it is of."""
+    candidates = candidate_frame(study)[["item", "candidate", "system", "condition", "context"]]
+    return score_frame(study).merge(candidates, on=["item", "candidate"], how="left")
+
+
+def system_scores(study: Study) -> list[SystemScore]:
+    """A row for each metric and system, over all conditions and, where there are any, in each."""
+    scores = scored_responses(study)
+    return [
+        SystemScore(
+            metric=str(metric),
+            signature=str(signature),
+            system=str(system),
+            condition=condition,
+            mean=float(part["value"].mean()),
+            sd=float(part["value"].std(ddof=1)),
+            n=int(part["value"].notna().sum()),
+            n_undefined=int(part["value"].isna().sum()),
+        )
+        for (metric, signature), run in scores.groupby(["metric", "signature"], sort=False)
+        for system, answers in run.groupby("system", sort=False)
+        for condition, part in _by_condition(answers)
+    ]
+
+
+def prompt_effects(
+    study: Study,
+    *,
+    prompts: tuple[str, str] = ("standard", "enhanced"),
+    n_resamples: int = 10_000,
+    seed: int = 0,
+) -> list[PromptEffect]:
+    """Compare two prompts, by each metric: over all systems, and for each of them.
+
+    The p-values are adjusted by Holm's method over all the rows of a test together.
+    """
+    scores = scored_responses(study)
+    _require_prompts(study, prompts, scores)
+    found = [
+        (
+            str(metric),
+            str(signature),
+            system,
+            paired_difference(
+                pairs[prompts[0]], pairs[prompts[1]], n_resamples=n_resamples, seed=seed
+            ),
+        )
+        for (metric, signature), run in scores.groupby(["metric", "signature"], sort=False)
+        for system, pairs in _pairs(run, prompts)
+    ]
+    t_ps = holm([difference.t_p for *_, difference in found])
+    wilcoxon_ps = holm([difference.wilcoxon_p for *_, difference in found])
+    return [
+        PromptEffect(*row, t_p_holm=float(t_p), wilcoxon_p_holm=float(wilcoxon_p))
+        for row, t_p, wilcoxon_p in zip(found, t_ps, wilcoxon_ps, strict=True)
+    ]
+
+
+def _by_condition(answers: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
+    yield ALL, answers
+    for condition, part in answers.groupby("condition", sort=False):
+        if condition:
+            yield str(condition), part
+
+
+def _pairs(run: pd.DataFrame, prompts: Sequence[str]) -> Iterator[tuple[str, pd.DataFrame]]:
+    """Answers under both prompts, a row a question: the mean of all systems', then each one's."""
+    asked = run[run["condition"].isin(prompts)]
+    pairs = asked.pivot(index=["system", "context"], columns="condition", values="value")
+    order = list(dict.fromkeys(asked["system"]))
+    yield (
+        ALL,
+        pairs.dropna().groupby("context", sort=False).mean().reindex(pairs.index.unique("context")),
+    )
+    for system in order:
+        yield str(system), pairs.loc[system]
+
+
+def _require_prompts(study: Study, prompts: Sequence[str], scores: pd.DataFrame) -> None:
+    if scores.empty:
+        raise NotPaired(f"Study '{study.slug}' has no scores; score it first.")
+    conditions = list(dict.fromkeys(scores["condition"]))
+    for prompt in prompts:
+        if prompt not in conditions:
+            there = ", ".join(name for name in conditions if name) or "none"
+            raise NotPaired(
+                f"Study '{study.slug}' has no condition '{prompt}'. Conditions: {there}."
+            )
+    if prompts[0] == prompts[1]:
+        raise NotPaired(f"'{prompts[0]}' cannot be compared with itself; name two conditions.")
+    asked = scores[scores["condition"].isin(prompts)]
+    place = ["metric", "signature", "system", "context", "condition"]
+    twice = asked[asked.duplicated(place)]
+    if not twice.empty:
+        first = twice.iloc[0]
+        raise NotPaired(
+            f"'{first['system']}' has two answers to the same question under "
+            f"'{first['condition']}': '{first['context'][:60]}'. Answers are paired by question."
+        )

@@ -1,0 +1,131 @@
+"""Plain files of examples and of scores.
+
+A file of scores is written batch by batch. What a killed process left of it is read again: a
+line that was cut short is dropped, and so is a score of a text that has changed since.
+"""
+
+import csv
+import io
+import math
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+from annotation.exceptions import ImportRefused
+from annotation.readers.tables import Row, read_rows
+from metrics.exceptions import FileUnfit
+from metrics.scorers.scorer import Example
+
+NEEDED = ("item", "system", "response")
+
+
+@dataclass(frozen=True)
+class ScoreRow:
+    """A line of a file of scores; `input` is the digest of the texts that were scored."""
+
+    item: str
+    system: str
+    metric: str
+    value: float
+    signature: str
+    reason: str
+    input: str
+
+    def texts(self) -> list[str]:
+        """As the cells of a line; an undefined value is an empty cell."""
+        value = "" if math.isnan(self.value) else repr(self.value)
+        return list((vars(self) | {"value": value}).values())
+
+
+COLUMNS = [field.name for field in fields(ScoreRow)]
+
+
+def read_examples(path: Path) -> list[Example]:
+    """The examples of a CSV or JSON Lines file, each item and system once."""
+    try:
+        rows = read_rows(path, NEEDED)
+        return _examples(rows)
+    except ImportRefused as refused:
+        raise FileUnfit(path, refused.problem, line=refused.line, field=refused.field) from refused
+
+
+def _examples(rows: list[Row]) -> list[Example]:
+    found: dict[tuple[str, str], int] = {}
+    examples = []
+    for row in rows:
+        example = _example(row)
+        line = found.setdefault((example.item, example.system), row.line)
+        if line != row.line:
+            told = f"item '{example.item}' has a response of '{example.system}' on line {line}"
+            raise row.refuse(f"{told} already.", "system")
+        examples.append(example)
+    return examples
+
+
+def _example(row: Row) -> Example:
+    return Example(
+        item=row.required("item"),
+        system=row.required("system"),
+        response=row.text("response"),
+        context=row.text("context") or None,
+        reference=row.text("reference") or None,
+        condition=row.text("condition") or None,
+    )
+
+
+def read_scores(path: Path) -> list[ScoreRow]:
+    """The scores that a file holds whole; none where there is no file yet."""
+    if not path.exists():
+        return []
+    try:
+        content = path.read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise FileUnfit(path, f"it cannot be read: {error.strerror}.") from None
+    if not content:
+        return []
+    records = list(csv.reader(io.StringIO(content, newline="")))
+    if records[0] != COLUMNS:
+        raise FileUnfit(path, "it is there and no file of scores; name another --output.", line=1)
+    whole = records[1:] if content.endswith("\n") else records[1:-1]
+    return [row for record in whole if (row := _score(record)) is not None]
+
+
+def _score(record: list[str]) -> ScoreRow | None:
+    if len(record) != len(COLUMNS):
+        return None
+    cells = dict(zip(COLUMNS, record, strict=True))
+    try:
+        value = float(cells.pop("value") or "nan")
+    except ValueError:
+        return None
+    return ScoreRow(value=value, **cells)
+
+
+def write_scores_file(path: Path, rows: Iterable[ScoreRow]) -> None:
+    """Replace a file of scores in one step: whoever looks sees the old one or the new one."""
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with beside.open("w", encoding="utf-8", newline="") as file:
+            file.write(_lines([COLUMNS]))
+            file.write(_lines(row.texts() for row in rows))
+            file.flush()
+            os.fsync(file.fileno())
+        beside.replace(path)
+    except OSError as error:
+        beside.unlink(missing_ok=True)
+        raise FileUnfit(path, f"it cannot be written: {error.strerror}.") from None
+
+
+def append_scores(path: Path, rows: Iterable[ScoreRow]) -> None:
+    """Add a batch to a file of scores, and see to it that it is on the disk."""
+    with path.open("a", encoding="utf-8", newline="") as file:
+        file.write(_lines(row.texts() for row in rows))
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _lines(records: Iterable[list[str]]) -> str:
+    written = io.StringIO(newline="")
+    csv.writer(written, lineterminator="\n").writerows(records)
+    return written.getvalue()

@@ -1,0 +1,61 @@
+"""On what a model runs. Not part of a signature: the numeric type changes scores, this does not."""
+
+DEVICES = ("cuda", "mps", "cpu")
+
+
+def chosen(device: str | None = None) -> str:
+    """Take the device that was asked for, or the fastest there is.
+
+    Parameters
+    ----------
+    device : str, optional
+        ``"cpu"``, ``"cuda"``, ``"cuda:1"``, ``"mps"``.
+
+    Returns
+    -------
+    str
+
+    Raises
+    ------
+    ValueError
+        If `device` is of no kind known here, or this machine has none.
+
+    Examples
+    --------
+    >>> chosen("cpu")
+    'cpu'
+    >>> chosen("abacus")
+    Traceback (most recent call last):
+    ValueError: device must be one of cuda, mps, cpu, got 'abacus'
+    """
+    there = available()
+    if device is None:
+        return there[0]
+    kind = device.partition(":")[0]
+    if kind not in DEVICES:
+        raise ValueError(f"device must be one of {', '.join(DEVICES)}, got {device!r}")
+    if kind not in there:
+        raise ValueError(f"device {device!r} is not on this machine, which has {', '.join(there)}")
+    return device
+
+
+def available() -> list[str]:
+    """List the kinds of device this machine has, the fastest first.
+
+    Returns
+    -------
+    list of str
+
+    Examples
+    --------
+    >>> available()[-1]
+    'cpu'
+    """
+    import torch
+
+    has = {
+        "cuda": torch.cuda.is_available(),
+        "mps": torch.backends.mps.is_available(),
+        "cpu": True,
+    }
+    return [kind for kind in DEVICES if has[kind]]

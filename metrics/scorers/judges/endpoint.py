@@ -1,0 +1,217 @@
+"""Where a judge is reached, and how hard it may be pressed: from arguments or the environment."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from urllib.parse import urlsplit
+
+from metrics.scorers.errors import EndpointRefusedError
+
+UNSET = "unset"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Endpoint:
+    """An OpenAI-compatible server and a model on it; the key itself is never held.
+
+    Attributes
+    ----------
+    base_url : str
+        Up to and with the version, ``https://api.openai.com/v1``; ``""`` where none is set.
+    model : str
+        As the server names it.
+    key_variable : str
+        The environment variable that holds the key. It is read for each request and goes
+        nowhere else; where it is unset, no key is sent.
+    timeout_seconds : float
+        How long one answer may take.
+    length_field : str
+        What the server calls the longest reply: ``max_tokens``, or ``max_completion_tokens``.
+
+    Raises
+    ------
+    ValueError
+        If the address is not plain HTTP(S), or carries a user name or a query.
+
+    Examples
+    --------
+    >>> Endpoint(base_url="http://127.0.0.1:8000/v1/", model="tiny").url("chat/completions")
+    'http://127.0.0.1:8000/v1/chat/completions'
+    """
+
+    base_url: str
+    model: str
+    key_variable: str = "JUDGE_API_KEY"
+    timeout_seconds: float = 120.0
+    length_field: str = "max_tokens"
+
+    def __post_init__(self) -> None:
+        if not self.base_url:
+            return
+        parts = urlsplit(self.base_url)
+        if parts.scheme not in {"http", "https"} or not parts.hostname:
+            raise ValueError(f"base_url must start with http:// or https://, got {self.base_url!r}")
+        if parts.username or parts.password or parts.query:
+            raise ValueError("base_url must not carry a user name, a password or a query")
+
+    def url(self, path: str) -> str:
+        """Address an operation.
+
+        Parameters
+        ----------
+        path : str
+            Such as ``chat/completions``.
+
+        Returns
+        -------
+        str
+
+        Raises
+        ------
+        EndpointRefusedError
+            If no address or no model is set.
+        """
+        if not self.base_url or self.model == UNSET:
+            raise EndpointRefusedError("no judge is set: set JUDGE_BASE_URL and JUDGE_MODEL")
+        return f"{self.base_url.rstrip('/')}/{path}"
+
+    def key(self) -> str:
+        """Read the key from the environment; ``""`` where there is none."""
+        return os.environ.get(self.key_variable, "")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """How hard an endpoint may be pressed; None is no limit.
+
+    Attributes
+    ----------
+    requests_per_minute, tokens_per_minute : float or None
+        Kept by spacing requests evenly; tokens are estimated before they are sent.
+    concurrency : int
+        Requests under way at a time.
+    attempts : int
+        How often one request is sent before it counts as failed.
+    longest_wait_seconds : float
+        The longest pause between two attempts. An endpoint that asks for a longer one is
+        unavailable.
+
+    Raises
+    ------
+    ValueError
+        If one of them is not positive.
+
+    Examples
+    --------
+    >>> Limits(requests_per_minute=60).concurrency
+    4
+    """
+
+    requests_per_minute: float | None = None
+    tokens_per_minute: float | None = None
+    concurrency: int = 4
+    attempts: int = 5
+    longest_wait_seconds: float = 60.0
+
+    def __post_init__(self) -> None:
+        for name in ("requests_per_minute", "tokens_per_minute", "concurrency", "attempts"):
+            value = getattr(self, name)
+            if value is not None and not value > 0:
+                raise ValueError(f"{name} must be positive, got {value!r}")
+
+
+def endpoint_of(environment: Mapping[str, str]) -> Endpoint:
+    """Read ``JUDGE_BASE_URL``, ``JUDGE_MODEL`` and ``JUDGE_TIMEOUT_SECONDS``.
+
+    Parameters
+    ----------
+    environment : mapping of str to str
+        Such as ``os.environ``.
+
+    Returns
+    -------
+    Endpoint
+        Which names its lack, when it is asked, where nothing is set.
+
+    Raises
+    ------
+    ValueError
+        If a value cannot be read; the message names the variable.
+
+    Examples
+    --------
+    >>> endpoint_of({"JUDGE_BASE_URL": "http://127.0.0.1/v1", "JUDGE_MODEL": "tiny"}).model
+    'tiny'
+    """
+    return Endpoint(
+        base_url=environment.get("JUDGE_BASE_URL", ""),
+        model=environment.get("JUDGE_MODEL", "") or UNSET,
+        timeout_seconds=float(number(environment, "JUDGE_TIMEOUT_SECONDS") or 120),
+        length_field=environment.get("JUDGE_LENGTH_FIELD", "") or "max_tokens",
+    )
+
+
+def limits_of(environment: Mapping[str, str]) -> Limits:
+    """Read ``JUDGE_REQUESTS_PER_MINUTE``, ``JUDGE_TOKENS_PER_MINUTE``, ``JUDGE_CONCURRENCY``.
+
+    Parameters
+    ----------
+    environment : mapping of str to str
+
+    Returns
+    -------
+    Limits
+
+    Raises
+    ------
+    ValueError
+        If a value is no positive number.
+
+    Examples
+    --------
+    >>> limits_of({"JUDGE_CONCURRENCY": "8"}).concurrency
+    8
+    """
+    requests = number(environment, "JUDGE_REQUESTS_PER_MINUTE")
+    tokens = number(environment, "JUDGE_TOKENS_PER_MINUTE")
+    return Limits(
+        requests_per_minute=None if requests is None else float(requests),
+        tokens_per_minute=None if tokens is None else float(tokens),
+        concurrency=int(number(environment, "JUDGE_CONCURRENCY") or 4),
+    )
+
+
+def number(environment: Mapping[str, str], variable: str) -> Decimal | None:
+    """Read one number.
+
+    Parameters
+    ----------
+    environment : mapping of str to str
+    variable : str
+
+    Returns
+    -------
+    Decimal or None
+        None where it is not set.
+
+    Raises
+    ------
+    ValueError
+        If it is no finite number from 0.
+
+    Examples
+    --------
+    >>> number({"JUDGE_MAX_USD": "2.50"}, "JUDGE_MAX_USD")
+    Decimal('2.50')
+    """
+    text = environment.get(variable, "").strip()
+    if not text:
+        return None
+    try:
+        value = Decimal(text)
+    except InvalidOperation:
+        value = Decimal("NaN")
+    if not (value.is_finite() and value >= 0):
+        raise ValueError(f"{variable} must be a number from 0, got {text!r}")
+    return value

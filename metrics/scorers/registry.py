@@ -1,0 +1,183 @@
+"""The metrics by name: one line for each."""
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple
+
+from metrics.scorers.bertscore import BertScore
+from metrics.scorers.bleu import Bleu, Chrf, Ter
+from metrics.scorers.embedding import Embedding
+from metrics.scorers.judges.geval import GEval
+from metrics.scorers.judges.grade import Grade
+from metrics.scorers.nll import Nll
+from metrics.scorers.plain import DistinctN, Length, Repetition
+from metrics.scorers.rouge import Rouge
+from metrics.scorers.scorer import Scorer
+from metrics.scorers.style import Style
+from metrics.scorers.use import UniversalSentenceEncoder
+
+
+class Entry(NamedTuple):
+    """How to make a scorer, a sentence about it, and what it takes besides the texts."""
+
+    factory: Callable[..., Scorer]
+    summary: str
+    requires: str = ""
+
+
+SCORERS: Mapping[str, Entry] = {
+    "rouge1": Entry(partial(Rouge, "1"), "ROUGE-1: overlap in words with the reference, 0 to 1"),
+    "rouge2": Entry(partial(Rouge, "2"), "ROUGE-2: overlap in pairs of words, 0 to 1"),
+    "rougeL": Entry(partial(Rouge, "L"), "ROUGE-L: longest common subsequence of words, 0 to 1"),
+    "rougeLsum": Entry(partial(Rouge, "Lsum"), "ROUGE-Lsum: ROUGE-L over lines, 0 to 1"),
+    "sacrebleu": Entry(Bleu, "Sentence BLEU with effective order, 0 to 100"),
+    "chrf": Entry(Chrf, "chrF: F of character n-grams, 0 to 100"),
+    "ter": Entry(Ter, "TER: edits per word of the reference, from 0; lower is better"),
+    "bertscore": Entry(
+        BertScore,
+        "BERTScore: greedy matches of token embeddings with the reference; F, at most 1",
+        "an encoder of transformers (1.4 GB for the default, roberta-large)",
+    ),
+    "embedding": Entry(
+        Embedding,
+        "Cosine of sentence embeddings, -1 to 1",
+        "a sentence-transformers model; the default comes with the requirements",
+    ),
+    "use": Entry(
+        UniversalSentenceEncoder,
+        "Cosine of Universal Sentence Encoder embeddings, -1 to 1",
+        "the package tensorflow, and the encoder's SavedModel in a folder",
+    ),
+    "style": Entry(
+        Style,
+        "Probability of the style that was asked for, 0 to 1",
+        "a sequence classifier of transformers (0.5 GB for the default, which is licensed"
+        " CC BY-NC-SA 4.0: not for commercial use), or one trained here from labelled texts",
+    ),
+    "nll": Entry(
+        Nll,
+        "Mean loss of the response under a language model, in nats; lower is better",
+        "a causal language model of transformers (14 GB for the default, bigscience/bloom-7b1),"
+        " or an endpoint that returns the log-probabilities of a prompt",
+    ),
+    "judge": Entry(
+        Grade,
+        "A grade by a language model, from 0 to 100",
+        "an OpenAI-compatible endpoint: JUDGE_BASE_URL, JUDGE_MODEL, JUDGE_API_KEY",
+    ),
+    "geval": Entry(
+        GEval,
+        "G-Eval: a rating by a language model, weighted by probability, on its aspect's scale",
+        "an OpenAI-compatible endpoint: JUDGE_BASE_URL, JUDGE_MODEL, JUDGE_API_KEY",
+    ),
+    "length": Entry(Length, "Words, and characters, of the response: a control"),
+    "distinct_n": Entry(DistinctN, "Distinct n-grams of a response, as a share, 0 to 1"),
+    "repetition": Entry(Repetition, "Share of a response's 4-grams that are repeats, 0 to 1"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """What a person choosing a metric wants to know.
+
+    Attributes
+    ----------
+    name, summary : str
+    outputs : tuple of str
+        The scores it gives, the plain name first.
+    needs : frozenset of str
+        The fields it needs besides the response, with its parameters at their defaults.
+    lower_is_better : frozenset of str
+        Those of its outputs of which a better response has the lower value.
+    requires : str
+        The packages, the model or the endpoint it takes; empty where the requirements suffice.
+    parameters : mapping of str to object
+        What `build` takes by name, with the default of each.
+    """
+
+    name: str
+    summary: str
+    outputs: tuple[str, ...]
+    needs: frozenset[str]
+    lower_is_better: frozenset[str]
+    requires: str
+    parameters: Mapping[str, object]
+
+    @property
+    def higher_is_better(self) -> bool:
+        """Whether a better response has the higher value of the first output."""
+        return self.outputs[0] not in self.lower_is_better
+
+
+def available() -> list[Description]:
+    """Describe every metric, in the order of the registry.
+
+    Returns
+    -------
+    list of Description
+
+    Examples
+    --------
+    >>> [description.name for description in available()][:6]
+    ['rouge1', 'rouge2', 'rougeL', 'rougeLsum', 'sacrebleu', 'chrf']
+    >>> available()[0].parameters
+    {'tokenizer': 'google'}
+    """
+    return [_describe(name, entry) for name, entry in SCORERS.items()]
+
+
+def build(name: str, **parameters: object) -> Scorer:
+    """Make a scorer by its name.
+
+    Parameters
+    ----------
+    name : str
+        One of those `available` lists.
+    **parameters
+        The scorer's own; those left out have its defaults.
+
+    Returns
+    -------
+    Scorer
+
+    Raises
+    ------
+    ValueError
+        If the name is unknown, or a parameter is unknown or out of range.
+
+    Examples
+    --------
+    >>> build("rougeL", tokenizer="unicode").signature
+    'rouge|nrefs:1|variant:L|tokenizer:unicode|stemmer:no|version:2'
+    >>> build("bleurt")
+    Traceback (most recent call last):
+    ValueError: name must be one of rouge1, rouge2, ..., got 'bleurt'
+    """
+    if name not in SCORERS:
+        raise ValueError(f"name must be one of {', '.join(SCORERS)}, got {name!r}")
+    factory = SCORERS[name].factory
+    known = _parameters(factory)
+    for parameter in parameters:
+        if parameter not in known:
+            raise ValueError(f"{parameter} is no parameter of {name}; it has {', '.join(known)}")
+    return factory(**parameters)
+
+
+def _describe(name: str, entry: Entry) -> Description:
+    scorer = entry.factory()
+    return Description(
+        name=name,
+        summary=entry.summary,
+        outputs=scorer.outputs,
+        needs=scorer.needs,
+        lower_is_better=scorer.lower_is_better,
+        requires=entry.requires,
+        parameters=_parameters(entry.factory),
+    )
+
+
+def _parameters(factory: Callable[..., Scorer]) -> dict[str, object]:
+    signature = inspect.signature(factory)
+    return {name: parameter.default for name, parameter in signature.parameters.items()}

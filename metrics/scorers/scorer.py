@@ -1,0 +1,259 @@
+"""The interface of every automatic metric: examples in, named scores out."""
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, TypeAlias
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Example:
+    """One response, and what a metric may compare it with.
+
+    Attributes
+    ----------
+    item, system : str
+        Whose response to what this is; scorers carry them along and do not read them.
+    response : str
+        The text to score. An empty response is a response.
+    context : str or None
+        What the response answers.
+    reference : str or None
+        What a good response looks like.
+    condition : str or None
+        What the response was asked to be ("Formal"), where a study has such conditions.
+
+    Examples
+    --------
+    >>> Example(item="7", system="llama", response="Good day.", reference="Hello.").context
+    """
+
+    item: str
+    system: str
+    response: str
+    context: str | None = None
+    reference: str | None = None
+    condition: str | None = None
+
+
+class Score(NamedTuple):
+    """One value of one metric; NaN where it is undefined, and then ``reason`` says why.
+
+    ``raw`` is what the value was read from, verbatim, where a metric has such a thing: a
+    judge's replies, as one line of JSON. It is kept with the score, defined or not.
+    """
+
+    value: float
+    reason: str | None = None
+    raw: str | None = None
+
+
+Scores: TypeAlias = dict[str, Score]
+"""The outputs of one scorer for one example, by name."""
+
+Progress: TypeAlias = Callable[[int], object]
+"""Called with the number of examples just finished (``tqdm.update`` fits)."""
+
+
+def undefined(reason: str, raw: str | None = None) -> Score:
+    """Return the score of a response that cannot be scored.
+
+    Parameters
+    ----------
+    reason : str
+        Why, in words a reader of the report understands.
+    raw : str, optional
+        What could not be read, verbatim.
+
+    Examples
+    --------
+    >>> undefined("no reference")
+    Score(value=nan, reason='no reference', raw=None)
+    """
+    return Score(math.nan, reason, raw)
+
+
+def sign(name: str, **fields: object) -> str:
+    """Write a signature in sacrebleu's form: the metric, then ``key:value`` fields.
+
+    Parameters
+    ----------
+    name : str
+        The metric.
+    **fields
+        What the score depends on, in the order to be written; the version comes last.
+
+    Returns
+    -------
+    str
+
+    Raises
+    ------
+    ValueError
+        If a value holds the separator ``|``.
+
+    Examples
+    --------
+    >>> sign("rouge", variant="L", version=1)
+    'rouge|variant:L|version:1'
+    """
+    for key, value in fields.items():
+        if "|" in str(value):
+            raise ValueError(f"{key} must not contain '|', got {value!r}")
+    return "|".join([name, *(f"{key}:{value}" for key, value in fields.items())])
+
+
+class Scorer(ABC):
+    """An automatic metric.
+
+    A scorer is built with its parameters and is then a pure function of the examples: the same
+    signature and the same texts give the same scores, whatever the order or the batch. One
+    scorer may have several outputs (ROUGE has F, precision and recall); the first bears the
+    scorer's own name, and all share one signature.
+
+    A new metric subclasses this, sets the attributes and writes ``measure`` and ``signature``.
+    Heavy libraries are imported where the model is loaded, never at the head of a module.
+
+    Attributes
+    ----------
+    name : str
+        The metric, as in the registry.
+    outputs : tuple of str
+        The names of the scores given for each example; ``outputs[0] == name``.
+    needs : frozenset of str
+        The fields of `Example`, besides the response, without which the score is undefined.
+    lower_is_better : frozenset of str
+        The outputs of which a better response has the lower value; of all others the higher.
+    batch_size : int
+        How many examples to hand over at a time. Reusing work inside a batch is the scorer's
+        affair; a caller who stores each batch loses at most one when interrupted.
+    """
+
+    name: str
+    outputs: tuple[str, ...]
+    needs: frozenset[str] = frozenset()
+    lower_is_better: frozenset[str] = frozenset()
+    batch_size: int = 1024
+
+    @property
+    def higher_is_better(self) -> bool:
+        """Whether a better response has the higher value of the first output."""
+        return self.higher_is_better_for(self.outputs[0])
+
+    def higher_is_better_for(self, output: str) -> bool:
+        """Tell whether a better response has the higher value of an output.
+
+        Parameters
+        ----------
+        output : str
+            One of `outputs`.
+
+        Returns
+        -------
+        bool
+
+        Raises
+        ------
+        ValueError
+            If the scorer has no such output.
+        """
+        if output not in self.outputs:
+            raise ValueError(f"output must be one of {', '.join(self.outputs)}, got {output!r}")
+        return output not in self.lower_is_better
+
+    @property
+    @abstractmethod
+    def signature(self) -> str:
+        """What the scores depend on, as one line: ``metric|key:value|...|version:...``.
+
+        It is cheap enough to ask before scoring (no model is loaded for it) and equal on every
+        machine with the same parameters, weights and versions.
+        """
+
+    @abstractmethod
+    def measure(self, examples: Sequence[Example]) -> Sequence[Scores]:
+        """Score one batch of examples which all have what `needs` names.
+
+        Parameters
+        ----------
+        examples : sequence of Example, length n
+
+        Returns
+        -------
+        sequence of dict, length n
+            For each example in order, every name of `outputs` with its score.
+        """
+
+    def score(self, examples: Sequence[Example], progress: Progress | None = None) -> list[Scores]:
+        """Score examples, in batches, and return everything at the end.
+
+        Parameters
+        ----------
+        examples : sequence of Example, length n
+        progress : callable, optional
+            Called after each batch with the number of its examples.
+
+        Returns
+        -------
+        list of dict, length n
+            For each example in order, every name of `outputs` with its score. The value is NaN,
+            with the reason, where a field named by `needs` is missing or blank.
+        """
+        return [scores for _, batch in self.batches(examples, progress) for scores in batch]
+
+    def batches(
+        self, examples: Sequence[Example], progress: Progress | None = None
+    ) -> Iterator[tuple[Sequence[Example], list[Scores]]]:
+        """Score examples batch by batch, for a caller who stores results as they come.
+
+        To resume, leave out the examples whose scores are stored under this signature.
+
+        Parameters
+        ----------
+        examples : sequence of Example, length n
+        progress : callable, optional
+            Called with the number of examples of a batch, once its results have been taken.
+
+        Yields
+        ------
+        (sequence of Example, list of dict)
+            A batch and its scores, as `score` returns them.
+        """
+        for start in range(0, len(examples), self.batch_size):
+            batch = examples[start : start + self.batch_size]
+            yield batch, self._score_batch(batch)
+            if progress is not None:
+                progress(len(batch))
+
+    def _score_batch(self, batch: Sequence[Example]) -> list[Scores]:
+        missing = [self._missing(example) for example in batch]
+        complete = [example for example, gap in zip(batch, missing, strict=True) if not gap]
+        measured = self.measure(complete) if complete else []
+        if len(measured) != len(complete):
+            raise ValueError(f"{self.name} gave {len(measured)} scores for {len(complete)} texts")
+        remaining = iter(measured)
+        return [
+            dict.fromkeys(self.outputs, undefined(f"no {gap}"))
+            if gap
+            else self._checked(next(remaining))
+            for gap in missing
+        ]
+
+    def _missing(self, example: Example) -> str:
+        """Name the fields that are needed and blank; a blank cell of a file is no reference."""
+        blank = []
+        for need in self.needs:
+            text = getattr(example, need)
+            if not text or text.isspace():
+                blank.append(need)
+        return " and no ".join(sorted(blank)) if blank else ""
+
+    def _checked(self, scores: Scores) -> Scores:
+        """Hold a scorer to its word: its outputs, and a reason with every NaN."""
+        if tuple(scores) != self.outputs and scores.keys() != set(self.outputs):
+            raise ValueError(f"{self.name} gave {sorted(scores)}, not {sorted(self.outputs)}")
+        for output, (value, reason, _) in scores.items():
+            if value != value and not reason:
+                raise ValueError(f"{self.name} gave {output} = NaN without a reason")
+        return scores

@@ -1,0 +1,347 @@
+"""Scoring a study: each text once per signature, batch by batch, so that it can be resumed."""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from types import MappingProxyType
+from typing import Any
+
+from django.conf import settings
+from django.db import transaction
+
+from annotation.models import Candidate, Study
+from annotation.progress import Progress, silently
+from metrics.batching import Content, chunks, content_of, grouped
+from metrics.claiming import Claim, claimed
+from metrics.exceptions import MetricUnknown, ModelUnfit, NothingToScore, ParameterRefused
+from metrics.judging import judge_record, prepare
+from metrics.models import Score, ScoringRun
+from metrics.scorers import scorer as scorers
+from metrics.scorers.errors import ScorerError
+from metrics.scorers.judges.budget import Estimate
+from metrics.scorers.judges.judge import EndpointJudge
+from metrics.scorers.registry import SCORERS, build
+from metrics.scorers.scorer import Example, Scorer, Scores
+
+LOOKED_UP_AT_ONCE = 500
+READ_AT_ONCE = 2000
+Group = tuple[Content, list[int]]
+"""A content, and the keys of the candidates that have it."""
+
+
+@dataclass(frozen=True)
+class Scored:
+    """What one scoring run wrote, how much of it others had computed, and what it found done."""
+
+    metric: str
+    signature: str
+    n_scored: int
+    n_known: int
+    n_reused: int = 0
+
+    def __str__(self) -> str:
+        reused = f", {self.n_reused} of them reused" if self.n_reused else ""
+        known = f", {self.n_known} were scored already" if self.n_known else ""
+        return (
+            f"{self.metric}: {self.n_scored} candidates scored{reused}{known} ({self.signature})."
+        )
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What scoring a study would have to do; `examples` are the texts to be computed.
+
+    What that takes of an endpoint is estimated for the metrics that ask one.
+    """
+
+    metric: str
+    signature: str
+    n_candidates: int
+    n_known: int
+    n_reusable: int
+    examples: tuple[Example, ...]
+    estimate: Estimate | None
+
+    def record(self) -> dict[str, Any]:
+        """As plain values for JSON, the texts counted; amounts of money are text."""
+        estimate = (
+            asdict(self.estimate) | {"usd": str(self.estimate.usd)} if self.estimate else None
+        )
+        return vars(self) | {"examples": len(self.examples), "estimate": estimate}
+
+    def __str__(self) -> str:
+        estimate = f" Estimated: {self.estimate}." if self.estimate else ""
+        return (
+            f"{self.metric}: {len(self.examples)} texts to compute for {self.n_candidates} "
+            f"candidates, of which {self.n_known} are scored already and {self.n_reusable} have "
+            f"texts scored before ({self.signature}).{estimate}"
+        )
+
+
+def named_scorer(name: str, **parameters: object) -> Scorer:
+    """The scorer of that name with the site's settings, or MetricUnknown with the names there are.
+
+    A model named in the settings may be fetched from its hub. What `parameters` name goes before
+    the settings.
+    """
+    configured: dict[str, object] = {}
+    if name == "embedding" and settings.EMBEDDING_MODEL:
+        configured = {"model": settings.EMBEDDING_MODEL, "download": True}
+    try:
+        return build(name, **(configured | parameters))
+    except (TypeError, ValueError) as error:
+        refused = MetricUnknown if name not in SCORERS else ParameterRefused
+        raise refused(f"{error}.") from error
+    except ScorerError as error:
+        raise ModelUnfit(f"{name}: {error}") from error
+
+
+def plan_scoring(*, study: Study, scorer: Scorer) -> Plan:
+    """What `score_study` would compute, without computing or writing anything."""
+    prepare(scorer, only_estimates=True)
+    signature = signature_of(scorer)
+    known = ScoringRun.objects.of(study).filter(metric=scorer.name, signature=signature).first()
+    groups = _waiting(study, known)
+    kept = {
+        digest
+        for chunk in chunks(groups, LOOKED_UP_AT_ONCE)
+        for digest in _kept_scores(scorer, chunk)
+    }
+    fresh = [group for group in groups if group[0].digest not in kept]
+    n_candidates = Candidate.objects.filter(item__study=study).count()
+    n_waiting = sum(len(keys) for _, keys in groups)
+    examples = tuple(
+        example for chunk in chunks(fresh, READ_AT_ONCE) for example in _examples(chunk)
+    )
+    return Plan(
+        metric=scorer.name,
+        signature=signature,
+        n_candidates=n_candidates,
+        n_known=n_candidates - n_waiting,
+        n_reusable=n_waiting - sum(len(keys) for _, keys in fresh),
+        examples=examples,
+        estimate=estimated(scorer, examples),
+    )
+
+
+def estimated(scorer: Scorer, examples: Sequence[Example]) -> Estimate | None:
+    """What computing the scores would take of an endpoint; None where there is none."""
+    try:
+        return scorer.estimate(examples) if isinstance(scorer, EndpointJudge) else None
+    except ScorerError as error:
+        raise ModelUnfit(f"{scorer.name}: {error}") from error
+
+
+def score_study(
+    *,
+    study: Study,
+    scorer: Scorer,
+    progress: Progress = silently,
+    retry_undefined: bool = False,
+) -> Scored:
+    """Give every candidate of a study the scorer's outputs; those it has are left alone.
+
+    A text that was scored under the same signature before, in any study, is not computed again.
+    With `retry_undefined`, candidates that have an undefined output are scored anew.
+    """
+    total = Candidate.objects.filter(item__study=study).count()
+    if total == 0:
+        raise NothingToScore(f"Study '{study.slug}' has no candidates; import some first.")
+    prepare(scorer)
+    runs = _runs(study, scorer)
+    with claimed(runs[0], n_before=runs[0].scores.count(), n_total=total) as claim:
+        if retry_undefined:
+            _forget_undefined(claim, runs)
+        groups = _waiting(study, runs[0])
+        n_waiting = sum(len(keys) for _, keys in groups)
+        steps = progress(_score(groups, scorer, runs, claim), n_waiting)
+        n_reused = sum(was_reused for was_reused in steps)
+    return Scored(scorer.name, runs[0].signature, n_waiting, total - n_waiting, n_reused)
+
+
+def signature_of(scorer: Scorer) -> str:
+    """The scorer's signature; a model that is missing is told to the person who asked."""
+    try:
+        return scorer.signature
+    except ScorerError as error:
+        raise ModelUnfit(str(error)) from error
+
+
+def measured(scorer: Scorer, examples: Sequence[Example]) -> Sequence[Scores]:
+    """The scores of a batch; a model that is missing is told to the person who asked."""
+    try:
+        return scorer.score(examples)
+    except ScorerError as error:
+        raise ModelUnfit(str(error)) from error
+
+
+@transaction.atomic
+def _runs(study: Study, scorer: Scorer) -> list[ScoringRun]:
+    """A run for each output, the leader first."""
+    signature, judge = signature_of(scorer), judge_record(scorer)
+    runs: list[ScoringRun] = []
+    for output in scorer.outputs:
+        fields = {
+            "higher_is_better": scorer.higher_is_better_for(output),
+            "leader": runs[0] if runs else None,
+            "judge": judge,
+        }
+        run, _ = ScoringRun.objects.update_or_create(
+            study=study, metric=output, signature=signature, defaults=fields
+        )
+        runs.append(run)
+    return runs
+
+
+@transaction.atomic
+def _forget_undefined(claim: Claim, runs: list[ScoringRun]) -> None:
+    """Delete all outputs of the candidates of which one is undefined."""
+    claim.hold()
+    scores = Score.objects.filter(run__in=runs)
+    undefined = scores.filter(value=None).values("candidate_id")
+    scores.filter(candidate__in=undefined).delete()
+
+
+def _waiting(study: Study, run: ScoringRun | None) -> list[Group]:
+    """The contents that have no score yet; their texts are looked at and let go of."""
+    candidates = Candidate.objects.filter(item__study=study)
+    waiting = candidates.exclude(scores__run=run) if run else candidates
+    read = waiting.select_related("item").order_by("pk").iterator(chunk_size=READ_AT_ONCE)
+    return grouped((candidate.pk, content_of(example_of(candidate))) for candidate in read)
+
+
+def _score(
+    groups: list[Group], scorer: Scorer, runs: list[ScoringRun], claim: Claim
+) -> Iterator[bool]:
+    """Write the scores of each content, and yield for each candidate whether they were reused."""
+    fresh: list[Group] = []
+    for chunk in chunks(groups, LOOKED_UP_AT_ONCE):
+        kept = _kept_scores(scorer, chunk)
+        there = [group for group in chunk if group[0].digest in kept]
+        fresh += [group for group in chunk if group[0].digest not in kept]
+        if there:
+            scores = [kept[content.digest] for content, _ in there]
+            yield from _write(claim, runs, there, scores, True)
+    for batch in chunks(fresh, scorer.batch_size):
+        yield from _write(claim, runs, batch, measured(scorer, _examples(batch)), False)
+
+
+def _kept_scores(scorer: Scorer, groups: Sequence[Group]) -> dict[str, Scores]:
+    """The scores that these contents have under this signature already, in whichever study.
+
+    What was undefined is tried again: a judge that gave no number may give one now.
+    """
+    rows = Score.objects.filter(
+        run__metric__in=scorer.outputs,
+        run__signature=signature_of(scorer),
+        content__in=[content.digest for content, _ in groups],
+    )
+    found: dict[str, Scores] = {}
+    for digest, output, value, raw in rows.values_list("content", "run__metric", "value", "raw"):
+        if value is not None:
+            found.setdefault(digest, {})[output] = scorers.Score(value, None, raw or None)
+    return {digest: found[digest] for digest in found if len(found[digest]) == len(scorer.outputs)}
+
+
+def _examples(groups: Sequence[Group]) -> list[Example]:
+    """One example of each content, in the order of the groups."""
+    keys = [keys[0] for _, keys in groups]
+    candidates = Candidate.objects.select_related("item").in_bulk(keys)
+    return [example_of(candidates[key]) for key in keys]
+
+
+def example_of(candidate: Candidate) -> Example:
+    """A candidate as a scorer sees it."""
+    item = candidate.item
+    return Example(
+        item=item.key,
+        system=candidate.system,
+        response=candidate.text,
+        context=item.context or None,
+        reference=item.reference or None,
+        condition=item.condition or None,
+    )
+
+
+def _write(
+    claim: Claim,
+    runs: list[ScoringRun],
+    groups: Sequence[Group],
+    scores: Sequence[Scores],
+    were_reused: bool,
+) -> list[bool]:
+    """Write a batch whole, for all outputs, so that what is there is complete."""
+    rows = [
+        score_of(run, key, given[run.metric], content.digest)
+        for (content, keys), given in zip(groups, scores, strict=True)
+        for key in keys
+        for run in runs
+    ]
+    with transaction.atomic():
+        claim.hold()
+        Score.objects.bulk_create(rows, batch_size=1000)
+    return [were_reused] * (len(rows) // len(runs))
+
+
+def score_of(run: ScoringRun, candidate_id: int, score: scorers.Score, content: str = "") -> Score:
+    """A score to be written."""
+    kept = finite(score)
+    return Score(
+        run=run,
+        candidate_id=candidate_id,
+        value=None if kept.reason else kept.value,
+        reason=(kept.reason or "")[:200],
+        raw=kept.raw or "",
+        content=content,
+    )
+
+
+def finite(score: scorers.Score) -> scorers.Score:
+    """The score as it is kept: what is no finite number has a reason instead of a value."""
+    if math.isfinite(score.value):
+        return score._replace(reason=None)
+    told = "undefined" if math.isnan(score.value) else f"not finite: {score.value}"
+    return scorers.Score(math.nan, score.reason or told, score.raw)
+
+
+@transaction.atomic
+def write_scores(
+    *,
+    study: Study,
+    metric: str,
+    signature: str,
+    values: Mapping[tuple[str, str], float],
+    higher_is_better: bool = True,
+    reasons: Mapping[tuple[str, str], str] = MappingProxyType({}),
+) -> ScoringRun:
+    """Keep scores that were computed elsewhere, by item and candidate key.
+
+    Those the run has already are replaced, and its other scores stay. `reasons` says why a
+    value is NaN, where that is known.
+    """
+    run, _ = ScoringRun.objects.update_or_create(
+        study=study,
+        metric=metric,
+        signature=signature,
+        defaults={"higher_is_better": higher_is_better},
+    )
+    candidates = Candidate.objects.filter(item__study=study).select_related("item")
+    known = {(candidate.item.key, candidate.key): candidate for candidate in candidates}
+    if unknown := sorted(values.keys() - known.keys()):
+        item, key = unknown[0]
+        raise ValueError(f"values holds '{key}' of '{item}', which study '{study.slug}' has not")
+    # Replaced rather than changed: new keys tell the caches of results that scores changed.
+    for batch in chunks([known[place] for place in values], 500):
+        run.scores.filter(candidate__in=batch).delete()
+    Score.objects.bulk_create(
+        (
+            score_of(run, known[place].pk, scorers.Score(value, _reason(value, reasons.get(place))))
+            for place, value in values.items()
+        ),
+        batch_size=500,
+    )
+    return run
+
+
+def _reason(value: float, known: str | None) -> str | None:
+    return known or "not computed" if math.isnan(value) else None

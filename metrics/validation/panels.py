@@ -1,0 +1,120 @@
+"""What one question's correlations are computed from.
+
+A panel holds the judged candidates of all conditions or of one, a human value for each, and a
+row of scores a metric.
+"""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from stats.arguments import Floats, Integers
+
+EVERY_CONDITION = ""
+Scope = Literal["all", "condition", "mean_of_conditions"]
+MISSING, SCORED, UNDEFINED, UNPARSED = range(4)
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A set of scores: a metric under one signature, and which way is up."""
+
+    metric: str
+    signature: str
+    higher_is_better: bool
+
+    def record(self) -> dict[str, Any]:
+        return vars(self).copy()
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """Of the candidates judged: those scored, and why the others are not.
+
+    `n_items_of_one_score` counts the items that a metric does not tell the candidates of apart,
+    whether or not people do.
+    """
+
+    n_candidates: int
+    n_scored: int
+    n_unscored: int
+    n_undefined_scores: int
+    n_unparsed: int
+    n_items_of_one_score: int
+
+
+@dataclass(frozen=True)
+class Panel:
+    """Judged candidates with a human value and, by metric, a score; NaN where there is none.
+
+    Scores are turned so that higher is better. `item` and `system` are codes in order of
+    appearance, and `system` is -1 for a candidate of no system; `number` counts the panels of a
+    question, and with the seed makes each panel's own.
+    """
+
+    question: str
+    scope: Scope
+    condition: str
+    number: int
+    metrics: tuple[Metric, ...]
+    places: pd.DataFrame
+    item: Integers
+    system: Integers
+    human: Floats
+    scores: Floats
+    states: NDArray[np.int8]
+
+    @property
+    def n_items(self) -> int:
+        return int(self.item.max(initial=-1)) + 1
+
+    @cached_property
+    def repeats_cells(self) -> bool:
+        """Whether an item has several candidates of a system, or of none."""
+        return bool(pd.DataFrame({"item": self.item, "system": self.system}).duplicated().any())
+
+    @cached_property
+    def coverages(self) -> list[Coverage]:
+        """What there is of the scores of each metric."""
+        return [self._coverage(number) for number in range(len(self.metrics))]
+
+    def _coverage(self, number: int) -> Coverage:
+        missing, _, undefined, unparsed = np.bincount(self.states[number], minlength=4).tolist()
+        scored = int(np.count_nonzero(~np.isnan(self.scores[number])))
+        of_one = self._items_of_one_score(number)
+        return Coverage(len(self.human), scored, missing, undefined, unparsed, of_one)
+
+    def _items_of_one_score(self, number: int) -> int:
+        """Items whose two or more scored candidates have the same score from a metric."""
+        known = ~np.isnan(self.scores[number])
+        by_item = pd.Series(self.scores[number][known]).groupby(self.item[known])
+        found = by_item.agg(["size", "min", "max"])
+        return int(((found["size"] > 1) & (found["min"] == found["max"])).sum())
+
+    def of_systems(self) -> "Panel":
+        """The candidates that are of a system."""
+        return self if (self.system >= 0).all() else self.part(self.system >= 0)
+
+    def part(self, chosen: NDArray[np.bool_], **named: Any) -> "Panel":
+        """Some of the candidates, with items and systems numbered anew."""
+        return replace(
+            self,
+            places=self.places[chosen],
+            item=pd.factorize(self.item[chosen])[0],
+            system=system_codes(self.places["system"][chosen]),
+            human=self.human[chosen],
+            scores=self.scores[:, chosen],
+            states=self.states[:, chosen],
+            **named,
+        )
+
+
+def system_codes(names: "pd.Series[Any]") -> Integers:
+    """Codes of systems in order of appearance, -1 for no system."""
+    texts = names.astype(str)
+    codes, _ = pd.factorize(texts.where(texts != ""))
+    return codes.astype(np.intp)

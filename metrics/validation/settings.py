@@ -1,0 +1,122 @@
+"""By which rules a report is made; kept with it, so that it can be made again."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any, Literal, get_args
+
+from stats.arguments import require_confidence, require_one_of
+from stats.correlation import Coefficient, Level, Resample, RowCoefficient, Undefined
+from stats.significance import Test
+
+Aggregation = Literal["mean", "median", "trimmed_mean", "bias_precision"]
+Ratings = Literal["raw", "zscore"]
+Judgments = Literal["accepted", "all"]
+Unparsed = Literal["drop", "zero"]
+ReportTest = Literal["auto", "paired_bootstrap"] | Test
+POLICIES: dict[str, tuple[str, ...]] = {
+    "undefined": ("drop", "zero"),
+    "unparsed": get_args(Unparsed),
+    "ratings": get_args(Ratings),
+    "judgments": get_args(Judgments),
+    "aggregation": ("mean", "median", "trimmed_mean"),
+}
+"""The settings that a report varies one at a time, with the choices it tries."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """What a report shows, and what it does where people disagree about what is right.
+
+    `undefined` is what becomes of groups with a constant side, `unparsed` of scores whose
+    source could not be read, `ratings` whether each annotator's scale is taken out first,
+    `judgments` whether rejected ones count, `aggregation` how several judgments of a candidate
+    become one. `questions_of` names, by metric, the only questions it is meant for. `test` is
+    one of `stats.significance`, or ``"paired_bootstrap"``; ``"auto"`` swaps items at the item
+    level and is the paired bootstrap elsewhere.
+    """
+
+    levels: tuple[Level, ...] = get_args(Level)
+    coefficients: tuple[Coefficient, ...] = ("pearson", "spearman", "kendall")
+    resample: Resample = "items"
+    undefined: Undefined = "drop"
+    unparsed: Unparsed = "drop"
+    ratings: Ratings = "raw"
+    judgments: Judgments = "accepted"
+    aggregation: Aggregation = "mean"
+    round: int = 1
+    confidence: float = 0.95
+    n_resamples: int = 1000
+    test: ReportTest = "auto"
+    n_permutations: int = 2000
+    alpha: float = 0.05
+    n_splits: int = 20
+    n_worst: int = 10
+    seed: int = 0
+    questions_of: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    planned: tuple[tuple[Level, Coefficient], ...] = ()
+
+    def __post_init__(self) -> None:
+        require_one_of(
+            resample=(self.resample, get_args(Resample)),
+            undefined=(self.undefined, get_args(Undefined)),
+            unparsed=(self.unparsed, get_args(Unparsed)),
+            ratings=(self.ratings, get_args(Ratings)),
+            judgments=(self.judgments, get_args(Judgments)),
+            aggregation=(self.aggregation, get_args(Aggregation)),
+            test=(self.test, ("auto", "paired_bootstrap", *get_args(Test))),
+            **{f"planned ({level})": (level, get_args(Level)) for level, _ in self.planned},
+            **{f"planned ({c})": (c, get_args(RowCoefficient)) for _, c in self.planned},
+            **{f"levels ({level})": (level, get_args(Level)) for level in self.levels},
+            **{f"coefficients ({c})": (c, get_args(Coefficient)) for c in self.coefficients},
+        )
+        require_confidence(self.confidence)
+        for name in ("n_resamples", "n_splits", "n_worst", "seed"):
+            if getattr(self, name) < 0:
+                raise ValueError(f"{name} must not be negative, not {getattr(self, name)}")
+        if self.n_permutations < 1:
+            raise ValueError(f"n_permutations must be at least 1, not {self.n_permutations}")
+
+    def measures(self) -> Iterator[tuple[Level, Coefficient]]:
+        """Every coefficient at every level; soft pairwise accuracy is of systems only."""
+        for level in self.levels:
+            for coefficient in self.coefficients:
+                if coefficient != "spa" or level == "system":
+                    yield level, coefficient
+
+    def varied(self, setting: str, choice: str) -> "Settings":
+        """The same settings but for one."""
+        return replace(self, **{setting: choice})  # type: ignore[arg-type]
+
+    def is_for(self, metric: str, question: str) -> bool:
+        """Whether a metric is meant for a question."""
+        named = dict(self.questions_of)
+        return not named or question in named.get(metric, ())
+
+    def content(self) -> dict[str, Any]:
+        """As plain values for JSON."""
+        values = {name: _plain(value) for name, value in asdict(self).items()}
+        return values | {"questions_of": {m: list(q) for m, q in self.questions_of}}
+
+    @classmethod
+    def of(cls, content: Mapping[str, Any]) -> "Settings":
+        """The settings of that content; what it does not name is as by default."""
+        known = {field.name for field in fields(cls)}
+        if unknown := sorted(set(content) - known):
+            raise ValueError(f"there is no setting {', '.join(unknown)}")
+        values = {name: _frozen(value) for name, value in content.items()}
+        return cls(**values)
+
+
+def only_for(questions_of: Mapping[str, Any] | None) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """`questions_of` as a setting, from a mapping of metrics to questions."""
+    return tuple((metric, tuple(asked)) for metric, asked in (questions_of or {}).items())
+
+
+def _plain(value: Any) -> Any:
+    return [_plain(one) for one in value] if isinstance(value, tuple) else value
+
+
+def _frozen(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return only_for(value)
+    return tuple(_frozen(one) for one in value) if isinstance(value, list) else value

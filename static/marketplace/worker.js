@@ -1,0 +1,77 @@
+// The worker site's page: local times, the time left, storage for the page in the frame, and
+// moving on after a submission.
+
+// As storage.js has it, with room for the quotes around.
+const LARGEST_STORAGE = 500_000;
+
+function showLocalTimes() {
+  for (const element of document.querySelectorAll("time[datetime]")) {
+    const moment = new Date(element.dateTime);
+    element.textContent = moment.toLocaleString([], { dateStyle: "medium", timeStyle: "short" });
+  }
+}
+
+function formatSeconds(seconds) {
+  const hours = Math.floor(seconds / 3600);
+  const minutes = Math.floor((seconds % 3600) / 60);
+  if (hours > 0) return `${hours} h ${minutes} min`;
+  if (minutes > 0) return `${minutes} min ${seconds % 60} s`;
+  return `${seconds} s`;
+}
+
+function countDown(element) {
+  const deadline = new Date(element.dataset.deadline);
+  const tick = () => {
+    const seconds = Math.max(0, Math.floor((deadline - Date.now()) / 1000));
+    element.textContent = seconds > 0 ? formatSeconds(seconds) : "none, the time is over";
+    if (seconds === 0) clearInterval(timer);
+  };
+  const timer = setInterval(tick, 1000);
+  tick();
+}
+
+function moveOnAfterSubmission(work) {
+  const frame = document.getElementById("task");
+  window.addEventListener("message", (event) => {
+    if (event.source !== frame.contentWindow) return;
+    if (event.data?.type !== "assay:submitted") return;
+    window.location.assign(work.dataset.next);
+  });
+}
+
+// What the page in the frame stores is kept in this tab, as text that nothing here reads. Where
+// there is some, another frame takes the place of the first, with it for a name: storage.js
+// finds it there. The token tells the page that has it from the one before, which knew nothing.
+function lendStorage(first) {
+  const key = `assay:storage:${first.dataset.storage}`;
+  const kept = sessionStorage.getItem(key);
+  const token = kept ? String(Math.random()) : "";
+  const frame = kept ? first.cloneNode() : first;
+  window.addEventListener("message", (event) => {
+    if (event.source !== frame.contentWindow || event.data?.type !== "assay:stored") return;
+    const { items } = event.data;
+    if (event.data.token !== token || typeof items !== "string" || items.length > LARGEST_STORAGE) return;
+    try { sessionStorage.setItem(key, items); } catch { /* full of other requesters' */ }
+  });
+  if (!kept) return;
+  frame.name = JSON.stringify({ token, items: kept });
+  first.replaceWith(frame);
+}
+
+// The choice is kept as soon as it is made, so that it holds however the work ends.
+function keepChoice(form) {
+  form.addEventListener("change", () => {
+    fetch(form.action, { method: "POST", body: new FormData(form), redirect: "manual" });
+  });
+}
+
+showLocalTimes();
+const timeLeft = document.getElementById("time-left");
+if (timeLeft) countDown(timeLeft);
+const lent = document.querySelector("iframe[data-storage]");
+if (lent) lendStorage(lent);
+const work = document.getElementById("work");
+if (work) moveOnAfterSubmission(work);
+const choice = document.getElementById("auto-accept");
+if (choice) keepChoice(choice);
+document.getElementById("complaints")?.focus();

@@ -1,0 +1,74 @@
+"""Every method of aggregation under its name."""
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from stats.aggregation.bias_precision import bias_precision
+from stats.aggregation.dawid_skene import dawid_skene
+from stats.aggregation.glad import glad
+from stats.aggregation.mace import mace
+from stats.aggregation.majority import majority
+from stats.aggregation.mean import mean
+from stats.aggregation.median import median
+from stats.aggregation.one_coin import one_coin
+from stats.aggregation.preferences import preference_strengths
+from stats.aggregation.result import Aggregation
+from stats.aggregation.trimmed_mean import trimmed_mean
+from stats.aggregation.zscore import zscore
+from stats.arguments import Column
+
+METHODS: dict[str, Callable[..., Aggregation]] = {
+    "majority": majority,
+    "dawid_skene": dawid_skene,
+    "one_coin": one_coin,
+    "mace": mace,
+    "glad": glad,
+    "mean": mean,
+    "trimmed_mean": trimmed_mean,
+    "median": median,
+    "zscore": zscore,
+    "bias_precision": bias_precision,
+    "bradley_terry": preference_strengths,
+}
+
+
+def aggregate(
+    items: Column, annotators: Column, values: Column, *, method: str, **options: Any
+) -> Aggregation:
+    """One label an item from the labels of a crowd, by the method of this name.
+
+    Parameters
+    ----------
+    items, annotators, values : array-like, shape (n_labels,)
+        One row a label. A missing label is an absent row.
+    method : str
+        A key of `METHODS`, whose function says what it does with the columns.
+    **options
+        The keyword arguments of that function.
+
+    Returns
+    -------
+    Aggregation
+
+    Raises
+    ------
+    ValueError
+        If the method is unknown, has no such option, or does not accept the columns.
+
+    Examples
+    --------
+    >>> aggregate([1, 1, 1], list("abc"), list("xyx"), method="majority").label_by_item
+    {1: 'x'}
+    """
+    if method not in METHODS:
+        raise ValueError(f"method must be one of {', '.join(METHODS)}, not {method!r}")
+    function = METHODS[method]
+    known = [
+        name
+        for name, parameter in inspect.signature(function).parameters.items()
+        if parameter.kind is inspect.Parameter.KEYWORD_ONLY
+    ]
+    if unknown := sorted(set(options) - set(known)):
+        raise ValueError(f"{method} has no option {', '.join(unknown)}; it has {', '.join(known)}")
+    return function(items, annotators, values, **options)

@@ -1,0 +1,199 @@
+"""Preferences written in a long frame, read as comparisons of two candidates."""
+
+from collections.abc import Sequence
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+
+from stats.aggregation.bradley_terry import Comparisons, aggregation_of
+from stats.aggregation.crowd import code_ratings
+from stats.aggregation.result import Aggregation
+from stats.arguments import (
+    Column,
+    Floats,
+    Integers,
+    coded,
+    coded_in_order,
+    require_same_length,
+    series,
+)
+from stats.grouping import pairs_within, sum_by
+
+TIES = frozenset({"=", "tie"})
+Pair = tuple[str, str, float]
+
+
+def preference_strengths(
+    items: Column,
+    annotators: Column,
+    values: Column,
+    *,
+    smoothing: float = 0.0,
+    confidence: float = 0.95,
+    max_iterations: int = 100,
+) -> Aggregation:
+    """Bradley-Terry strengths of candidates from preferences in a long frame.
+
+    Parameters
+    ----------
+    items, annotators, values : array-like, shape (n_labels,)
+        One row a judgment, in one of three forms, the same in all rows:
+
+        - ``values`` are orders such as ``"a>b"``, ``"a=b"`` (a tie) or ``"best>c=d>worst"``;
+          items are whatever was judged, such as a prompt.
+        - ``items`` list the candidates shown, ``"a|b"`` or ``"a|b|c"``, and ``values`` name the
+          preferred one, which beats the others, or are ``"="`` or ``"tie"``.
+        - ``values`` are numbers and ``items`` the candidates: an annotator prefers what they
+          gave the higher number; equal numbers are ties.
+    smoothing, confidence, max_iterations
+        As for `bradley_terry`.
+
+    Returns
+    -------
+    Aggregation
+        ``labels`` has a row a candidate, as for `bradley_terry`. ``annotators`` has
+        ``n_labels`` and ``agreement``: the share of an annotator's comparisons, ties left out,
+        that the stronger candidate won. Standard errors are clustered by row where a row
+        implies several comparisons, and by annotator where values are numbers.
+
+    Raises
+    ------
+    ValueError
+        If the columns differ in length, hold a missing value or mix forms, a value does not
+        name a candidate of its item, an order names a candidate twice, or in the third form
+        an (item, annotator) pair repeats.
+
+    References
+    ----------
+    R. A. Bradley and M. E. Terry (1952). Rank analysis of incomplete block designs I.
+    Biometrika 39, 324-345.
+
+    Examples
+    --------
+    >>> columns = ["p1", "p2", "p3"], ["x", "x", "y"], ["a>b", "a>b", "b>a"]
+    >>> preference_strengths(*columns).labels[["item", "label"]].round(3)
+      item  label
+    0    a  0.347
+    1    b -0.347
+    >>> shown = preference_strengths(["a|b", "a|b", "a|b"], ["x", "x", "y"], ["a", "a", "b"])
+    >>> shown.annotators["agreement"].tolist()
+    [1.0, 0.0]
+    """
+    comparisons, annotator = _comparisons(items, annotators, values)
+    row_annotator, names = coded_in_order(annotators, "annotators")
+    result = aggregation_of(
+        comparisons,
+        method="bradley_terry",
+        annotators=pd.DataFrame(
+            {
+                "annotator": pd.Series(names),
+                "n_labels": np.bincount(row_annotator, minlength=len(names)),
+            }
+        ),
+        smoothing=smoothing,
+        confidence=confidence,
+        max_iterations=max_iterations,
+    )
+    if result.reason is None:
+        strength = result.labels["label"].to_numpy()
+        result.annotators["agreement"] = _agreement(comparisons, annotator, strength, len(names))
+    return result
+
+
+def _comparisons(items: Column, annotators: Column, values: Column) -> tuple[Comparisons, Integers]:
+    """The comparisons, and the annotator of each."""
+    require_same_length(items=items, annotators=annotators, values=values)
+    coded(items, "items")
+    coded(values, "values")
+    numeric = pd.to_numeric(series(values, "values"), errors="coerce")
+    shown = series(items, "items").astype(str)
+    if numeric.notna().all() and not shown.str.contains("|", regex=False).all():
+        return _from_ratings(items, annotators, numeric)
+    text = series(values, "values").astype(str)
+    row, pairs = _from_text(shown, text)
+    annotator, _ = coded_in_order(annotators, "annotators")
+    ends, candidates = coded_in_order(
+        [pair[0] for pair in pairs] + [pair[1] for pair in pairs], "values"
+    )
+    winner, loser = np.split(ends, 2)
+    weight = np.array([pair[2] for pair in pairs], dtype=np.float64)
+    return Comparisons(winner, loser, weight, row, candidates), annotator[row]
+
+
+def _from_ratings(
+    items: Column, annotators: Column, values: "pd.Series[float]"
+) -> tuple[Comparisons, Integers]:
+    ratings = code_ratings(items, annotators, values, "refuse")
+    left, right = pairs_within(ratings.annotator, len(ratings.annotators))
+    gap = ratings.value[left] - ratings.value[right]
+    tie = np.flatnonzero(gap == 0)
+    winner = np.where(gap >= 0, ratings.item[left], ratings.item[right])
+    loser = np.where(gap >= 0, ratings.item[right], ratings.item[left])
+    weight = np.where(gap == 0, 0.5, 1.0)
+    annotator = ratings.annotator[left]
+    comparisons = Comparisons(
+        np.concatenate([winner, loser[tie]]),
+        np.concatenate([loser, winner[tie]]),
+        np.concatenate([weight, weight[tie]]),
+        np.concatenate([annotator, annotator[tie]]),
+        ratings.items,
+    )
+    return comparisons, comparisons.judgment
+
+
+def _from_text(shown: "pd.Series[str]", text: "pd.Series[str]") -> tuple[Integers, list[Pair]]:
+    """The comparisons of all rows, and the row of each; each distinct judgment is read once."""
+    keys = pd.MultiIndex.from_arrays([shown, text])
+    code, distinct = pd.factorize(keys)
+    read = [_read(item, value) for item, value in distinct]
+    pairs = [pair for judgment in code for pair in read[judgment]]
+    lengths = np.array([len(judgment) for judgment in read], dtype=np.intp)
+    return np.repeat(np.arange(len(code)), lengths[code]), pairs
+
+
+def _read(item: str, value: str) -> list[Pair]:
+    """The comparisons one judgment implies."""
+    if ">" in value or ("=" in value and value.strip() != "="):
+        return ordered_pairs([tier.split("=") for tier in value.split(">")], value)
+    candidates = [name.strip() for name in item.split("|")]
+    if len(candidates) < 2:
+        raise ValueError(
+            f"values must be orders such as 'a>b', names of a candidate of an item such as "
+            f"'a|b', or numbers; {value!r} for item {item!r} is none of them"
+        )
+    if value.strip().lower() in TIES:
+        return ordered_pairs([candidates], item)
+    if value.strip() not in candidates:
+        raise ValueError(
+            f"values must name a candidate of their item: {value!r} is not in {item!r}"
+        )
+    return ordered_pairs(
+        [[value], [name for name in candidates if name != value.strip()]], item, ties=False
+    )
+
+
+def ordered_pairs(tiers: Sequence[Sequence[str]], shown: str, *, ties: bool = True) -> list[Pair]:
+    """Each candidate beats those of lower tiers; with `ties`, equals win half each way."""
+    names = [[name.strip() for name in tier] for tier in tiers]
+    flat = [name for tier in names for name in tier]
+    if not all(flat) or len(set(flat)) < len(flat) or len(flat) < 2:
+        raise ValueError(f"values must name two or more candidates, each once: {shown!r}")
+    pairs: list[Pair] = []
+    for upper, lower in combinations(names, 2):
+        pairs += [(winner, loser, 1.0) for winner in upper for loser in lower]
+    if ties:
+        for tier in names:
+            for one, other in combinations(tier, 2):
+                pairs += [(one, other, 0.5), (other, one, 0.5)]
+    return pairs
+
+
+def _agreement(
+    comparisons: Comparisons, annotator: Integers, strength: Floats, n_annotators: int
+) -> Floats:
+    decided = comparisons.weight == 1
+    right = decided & (strength[comparisons.winner] > strength[comparisons.loser])
+    total = sum_by(annotator, decided * 1.0, n_annotators)
+    with np.errstate(invalid="ignore"):
+        return np.asarray(sum_by(annotator, right * 1.0, n_annotators) / total)

@@ -1,0 +1,172 @@
+"""What every method of aggregation returns, and how it is put together."""
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from math import nan
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from stats.aggregation.crowd import Crowd, Ratings, Votes
+from stats.arguments import Floats, Integers
+
+VERSION = 1
+TIE = 1e-9
+
+
+class Reason(StrEnum):
+    """Why nothing is aggregated, or an item has no label or no interval."""
+
+    NO_LABELS = "no_labels"
+    ONE_LABEL = "one_label"
+    TOO_FEW_LABELS = "too_few_labels"
+    NO_USABLE_LABELS = "no_usable_labels"
+    NO_COMPARISONS = "no_comparisons"
+    NOT_CONNECTED = "not_connected"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Aggregation:
+    """One label an item, how sure it is, and what the method found out about annotators.
+
+    Attributes
+    ----------
+    method : str
+        The method, as in `METHODS`.
+    signature : str
+        Method, parameters and version: the same signature and labels give the same result.
+    labels : DataFrame
+        A row an item, by item: ``item, label, n_labels`` and, for categories, ``probability``
+        of the label and ``tied``; for numbers ``se, ci_low, ci_high, reason``. A label that
+        cannot be given is NaN, and ``reason`` says why.
+    annotators : DataFrame
+        A row an annotator: ``annotator, n_labels`` and what the method estimates.
+    probabilities : DataFrame or None
+        Items in rows, categories in columns; None where labels are numbers.
+    confusions : DataFrame or None
+        ``annotator, truth, label, probability`` where the method estimates confusion matrices.
+    converged : bool or None
+        Whether an iterative method met its tolerance; None where there is nothing to iterate.
+    iterations : int or None
+        Iterations done.
+    log_likelihood : float
+        What the iterations increase, in nats: the log-likelihood of the labels, plus the log
+        density of the prior (up to a constant) where the method smooths. NaN without a model.
+    n_ties : int
+        Items on which the most probable categories are tied.
+    warnings : tuple of str
+        What a reader should know before trusting the labels.
+    reason : Reason or None
+        Why there are no labels at all; None where there are.
+    """
+
+    method: str
+    signature: str
+    labels: pd.DataFrame
+    annotators: pd.DataFrame
+    probabilities: pd.DataFrame | None = None
+    confusions: pd.DataFrame | None = None
+    converged: bool | None = None
+    iterations: int | None = None
+    log_likelihood: float = nan
+    n_ties: int = 0
+    warnings: tuple[str, ...] = ()
+    reason: Reason | None = None
+
+    @property
+    def label_by_item(self) -> dict[Hashable, object]:
+        """The labels as a mapping."""
+        return dict(zip(self.labels["item"], self.labels["label"], strict=True))
+
+
+def sign(method: str, **parameters: object) -> str:
+    """A signature in sacrebleu's form: the method, ``key:value`` fields, and the version."""
+    fields = [f"{name}:{value}" for name, value in parameters.items()]
+    return "|".join([method, *fields, f"version:{VERSION}"])
+
+
+def name_of(signature: str) -> str:
+    """The method a signature begins with."""
+    return signature.partition("|")[0]
+
+
+def nothing(signature: str, reason: Reason = Reason.NO_LABELS) -> Aggregation:
+    """The result where there is nothing to aggregate."""
+    return Aggregation(
+        method=name_of(signature),
+        signature=signature,
+        labels=pd.DataFrame({"item": [], "label": [], "n_labels": []}),
+        annotators=pd.DataFrame({"annotator": [], "n_labels": []}),
+        reason=reason,
+    )
+
+
+def repeat_warnings(crowd: Crowd) -> tuple[str, ...]:
+    """The warning that repeated labels were counted as if they were independent."""
+    if crowd.n_repeated:
+        return (f"{crowd.n_repeated} labels repeat an (item, annotator) pair; each was counted",)
+    return ()
+
+
+def annotator_table(crowd: Crowd, **estimates: Floats) -> pd.DataFrame:
+    """The annotators, how many labels each gave, and the estimates."""
+    return pd.DataFrame(
+        {
+            "annotator": pd.Series(crowd.annotators),
+            "n_labels": crowd.labels_per_annotator.astype(np.intp),
+            **estimates,
+        }
+    )
+
+
+def chosen_categories(probability: Floats) -> tuple[Integers, NDArray[np.bool_]]:
+    """The first of the most probable categories of each item, and whether it has rivals."""
+    best = probability >= probability.max(axis=1, keepdims=True) - TIE
+    return best.argmax(axis=1), best.sum(axis=1) > 1
+
+
+def label_table(votes: Votes, probability: Floats, choice: Integers | None = None) -> pd.DataFrame:
+    """The most probable category of each item; `choice` settles ties in another way."""
+    first, tied = chosen_categories(probability)
+    chosen = first if choice is None else choice
+    return pd.DataFrame(
+        {
+            "item": pd.Series(votes.items),
+            "label": pd.Series(votes.categories)[chosen].reset_index(drop=True),
+            "n_labels": votes.labels_per_item.astype(np.intp),
+            "probability": probability[np.arange(len(probability)), chosen],
+            "tied": tied,
+        }
+    )
+
+
+def probability_table(votes: Votes, probability: Floats) -> pd.DataFrame:
+    """The probability of every category of each item."""
+    return pd.DataFrame(
+        probability,
+        index=pd.Index(votes.items, name="item", tupleize_cols=False),
+        columns=pd.Index(votes.categories, tupleize_cols=False),
+    )
+
+
+def value_table(
+    ratings: Ratings,
+    label: Floats,
+    se: Floats,
+    limits: tuple[Floats, Floats],
+    reason: Sequence[Reason | None],
+) -> pd.DataFrame:
+    """A number for each item, its standard error, and the limits of its interval."""
+    return pd.DataFrame(
+        {
+            "item": pd.Series(ratings.items),
+            "label": label,
+            "n_labels": ratings.labels_per_item.astype(np.intp),
+            "se": se,
+            "ci_low": limits[0],
+            "ci_high": limits[1],
+            "reason": pd.Series(np.array(reason, dtype=object)),
+        }
+    )

@@ -1,0 +1,179 @@
+"""Every coefficient of agreement at a level of measurement, computed or with the reason why not."""
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from stats.agreement.chance import (
+    MOST_WEIGHTED_CATEGORIES,
+    brennan_prediger_in,
+    fleiss_kappa_in,
+    gwet_ac1_in,
+    gwet_ac2_in,
+    percent_agreement_in,
+    scott_pi_in,
+)
+from stats.agreement.cohen import cohen_kappa_of_codes, kappa_name
+from stats.agreement.conger import conger_kappa_in
+from stats.agreement.design import Design, design_of
+from stats.agreement.icc import MODELS, Model, icc_in
+from stats.agreement.intervals import CiChoice, Request
+from stats.agreement.kappa import Weights
+from stats.agreement.krippendorff import LevelOfMeasurement, krippendorff_alpha_in
+from stats.agreement.result import Agreement, Reason
+from stats.arguments import Column
+
+MOST_CATEGORIES = 20
+
+
+def coefficients_at_level(
+    items: Column,
+    annotators: Column,
+    values: Column,
+    *,
+    level: LevelOfMeasurement,
+    clusters: Column | None = None,
+    categories: Sequence[Hashable] | None = None,
+    confidence: float = 0.95,
+    ci: CiChoice = "jackknife",
+    n_resamples: int = 1000,
+    rng: int | np.random.Generator = 0,
+) -> tuple[Agreement, ...]:
+    """All coefficients of one set of labels, in one fixed order.
+
+    Parameters
+    ----------
+    items, annotators, values : array-like, shape (n_labels,)
+        One row a label. A missing label is an absent row.
+    level : {"nominal", "ordinal", "interval", "ratio", "set"}
+        Level of measurement of the values; sets are compared by MASI.
+    clusters : array-like, shape (n_labels,), optional
+        The cluster of each row's item, where items are not independent.
+    categories : sequence, optional
+        All categories of the scale, in order; without it, those that occur, ascending.
+    confidence : float
+        Confidence level of the intervals, between 0 and 1.
+    ci : {"jackknife", "analytic", "bootstrap"}
+        How the intervals are made.
+    n_resamples : int
+        Bootstrap samples.
+    rng : int or Generator
+        Seed or generator of the bootstrap.
+
+    Returns
+    -------
+    tuple of Agreement
+        Always percent_agreement, cohen_kappa, cohen_kappa_linear, cohen_kappa_quadratic,
+        scott_pi, fleiss_kappa, conger_kappa, krippendorff_alpha, gwet_ac1, gwet_ac2_quadratic,
+        brennan_prediger, icc1, icc1k, icc2, icc2k, icc3, icc3k. What does not apply is NaN
+        with its reason: Cohen's and Scott's need exactly two annotators, the weighted ones
+        order, the ICC numbers (interval or ratio level) and, two-way, a complete design. At
+        the interval and ratio levels what counts equality needs 20 categories or fewer.
+
+    Raises
+    ------
+    ValueError
+        If the columns differ in length, a value is missing or not of the kind the level
+        needs, an annotator labels an item twice, or an option is not usable.
+
+    References
+    ----------
+    K. L. Gwet (2014). Handbook of Inter-Rater Reliability, 4th edition.
+
+    Examples
+    --------
+    >>> found = coefficients_at_level(
+    ...     [1, 1, 2, 2, 3, 3], list("ababab"), list("xxyyxy"), level="nominal"
+    ... )
+    >>> [(result.name, round(result.value, 3)) for result in found if result.is_defined][:3]
+    [('percent_agreement', 0.667), ('cohen_kappa', 0.4), ('scott_pi', 0.333)]
+    >>> found[-1].name, str(found[-1].reason)
+    ('icc3k', 'needs_numbers')
+    """
+    request = Request(confidence, ci, n_resamples, rng)
+    design = design_of(
+        items, annotators, values, level=level, clusters=clusters, categories=categories
+    )
+    guessed = categories is None
+    return (
+        _by_equality(percent_agreement_in, "percent_agreement", design, request),
+        _cohen(design, request, None, guessed=False),
+        _cohen(design, request, "linear", guessed=guessed),
+        _cohen(design, request, "quadratic", guessed=guessed),
+        _by_equality(scott_pi_in, "scott_pi", design, request),
+        _by_equality(fleiss_kappa_in, "fleiss_kappa", design, request),
+        _by_equality(conger_kappa_in, "conger_kappa", design, request),
+        krippendorff_alpha_in(design, request),
+        _by_equality(gwet_ac1_in, "gwet_ac1", design, request),
+        _ac2(design, request),
+        _by_equality(brennan_prediger_in, "brennan_prediger", design, request),
+        *(_icc(design, request, model) for model in MODELS),
+    )
+
+
+def _by_equality(
+    coefficient: Callable[[Design, Request], Agreement], name: str, design: Design, request: Request
+) -> Agreement:
+    """A coefficient that counts equal labels, where equality means something."""
+    if design.reason is None and _too_many(design):
+        return design.result(name, request, reason=Reason.TOO_MANY_CATEGORIES)
+    return coefficient(design, request)
+
+
+def _too_many(design: Design) -> bool:
+    measured = design.level in ("interval", "ratio")
+    return measured and len(design.domain) > MOST_CATEGORIES
+
+
+def _cohen(
+    design: Design, request: Request, weights: Weights | None, *, guessed: bool
+) -> Agreement:
+    level = "nominal" if weights is None else "ordinal"
+    reason = _why_not_cohen(design, weights)
+    if reason is not None:
+        return design.result(kappa_name(weights), request, reason=reason, level=level)
+    labels = design.labels
+    kept = design.size[labels.item] == 2
+    order = np.lexsort((labels.annotator[kept], labels.item[kept]))
+    codes = design.value[kept][order]
+    cluster = None
+    if design.clustered:
+        cluster = np.unique(design.cluster[labels.item[kept][order][::2]], return_inverse=True)[1]
+    found = cohen_kappa_of_codes(
+        codes[::2],
+        codes[1::2],
+        len(design.domain),
+        weights,
+        request,
+        cluster=cluster,
+        guessed=guessed,
+    )
+    dropped = design.labels.n_items - found.n_items
+    return replace(found, n_items_dropped=dropped, n_labels=len(labels.item))
+
+
+def _why_not_cohen(design: Design, weights: Weights | None) -> Reason | None:
+    if design.reason is not None:
+        return design.reason
+    if len(design.labels.annotators) != 2:
+        return Reason.NOT_TWO_ANNOTATORS
+    if weights is not None and design.level in ("nominal", "set"):
+        return Reason.NEEDS_ORDER
+    too_many = (
+        _too_many(design) if weights is None else len(design.domain) > MOST_WEIGHTED_CATEGORIES
+    )
+    return Reason.TOO_MANY_CATEGORIES if too_many else None
+
+
+def _ac2(design: Design, request: Request) -> Agreement:
+    if design.reason is None and design.level in ("nominal", "set"):
+        reason = Reason.NEEDS_ORDER
+        return design.result("gwet_ac2_quadratic", request, reason=reason, level="ordinal")
+    return gwet_ac2_in(design, request)
+
+
+def _icc(design: Design, request: Request, model: Model) -> Agreement:
+    if design.reason is None and design.level not in ("interval", "ratio"):
+        return design.result(model, request, reason=Reason.NEEDS_NUMBERS, level="interval")
+    return icc_in(design, request, model)

@@ -1,0 +1,214 @@
+"""Cohen's kappa of two annotators, plain or weighted."""
+
+from collections.abc import Hashable, Sequence
+from math import nan
+
+import numpy as np
+import pandas as pd
+
+from stats.agreement.cohen_sums import cohen_interval
+from stats.agreement.intervals import (
+    NO_INTERVAL,
+    CiChoice,
+    Interval,
+    Request,
+    interval_warnings,
+)
+from stats.agreement.kappa import AnyWeights, Kappas, agreement_weights, kappas, recoded
+from stats.agreement.result import (
+    Agreement,
+    CiMethod,
+    Reason,
+    few_items_warnings,
+    prevalence_warnings,
+)
+from stats.arguments import (
+    Column,
+    Integers,
+    coded,
+    coded_in_order,
+    require_same_length,
+    series,
+)
+
+
+def cohen_kappa(
+    first: Column,
+    second: Column,
+    *,
+    weights: AnyWeights | None = None,
+    categories: Sequence[Hashable] | None = None,
+    clusters: Column | None = None,
+    confidence: float = 0.95,
+    ci: CiChoice = "jackknife",
+    n_resamples: int = 1000,
+    rng: int | np.random.Generator = 0,
+) -> Agreement:
+    """Cohen's kappa of two annotators who labelled the same items.
+
+    Parameters
+    ----------
+    first, second : array-like, shape (n_items,)
+        The labels of the two annotators, item by item.
+    weights : {None, "linear", "quadratic"} or array-like, shape (n_categories, n_categories)
+        Whether disagreements count all the same, or by the distance (or its square) of the two
+        categories' positions in `categories`, or the weight of agreement of every two
+        categories: 1 on the diagonal, at most 1 elsewhere, first annotator in rows.
+    categories : sequence, optional
+        All categories of the scale, in order. Without it, those that occur, ascending. A
+        category nobody used leaves plain kappa as it is but changes a weighted one. Positions
+        count, not numbers: for unevenly spaced numbers use `krippendorff_alpha` at the
+        interval level.
+    clusters : array-like, shape (n_items,), optional
+        The cluster of each item, where items are not independent.
+    confidence : float
+        Confidence level of the interval, between 0 and 1.
+    ci : {"jackknife", "analytic", "bootstrap"}
+        How the interval is made.
+    n_resamples : int
+        Bootstrap samples.
+    rng : int or Generator
+        Seed or generator of the bootstrap.
+
+    Returns
+    -------
+    Agreement
+        `value` is NaN, and `reason` set, where there is no item, one item, or where both
+        annotators gave one and the same category throughout.
+
+    Raises
+    ------
+    ValueError
+        If the columns differ in length, hold a missing value or one `categories` does not
+        list, or if `weights`, `categories` or `confidence` is not usable.
+
+    Notes
+    -----
+    Kappa is ``(p_o - p_e) / (1 - p_e)``. The analytic interval is normal, with the asymptotic
+    standard error of Fleiss, Cohen and Everitt, which replaced the one of Cohen's own paper;
+    with clusters it is Student's t of the summed influences.
+
+    References
+    ----------
+    J. Cohen (1960). A coefficient of agreement for nominal scales. Educational and
+    Psychological Measurement 20(1), 37-46.
+    J. Cohen (1968). Weighted kappa. Psychological Bulletin 70(4), 213-220.
+    J. L. Fleiss, J. Cohen and B. S. Everitt (1969). Large sample standard errors of kappa and
+    weighted kappa. Psychological Bulletin 72(5), 323-327.
+
+    Examples
+    --------
+    >>> result = cohen_kappa(list("yynn"), list("yyny"), ci="analytic")
+    >>> result.value, round(result.se, 3), result.observed, result.expected
+    (0.5, 0.375, 0.75, 0.5)
+    >>> str(cohen_kappa(["y", "y"], ["y", "y"]).reason)
+    'single_category'
+    """
+    request = Request(confidence, ci, n_resamples, rng)
+    n = require_same_length(first=first, second=second)
+    for column, name in ((first, "first"), (second, "second")):
+        _require_listed(column, name, categories)
+    both = pd.concat([series(first, "first"), series(second, "second")], ignore_index=True)
+    codes, found = recoded(*coded_in_order(both, "first and second"), categories, "first or second")
+    cluster = None
+    if clusters is not None:
+        require_same_length(first=first, clusters=clusters)
+        cluster = coded(clusters, "clusters")[0]
+    guessed = weights is not None and categories is None
+    return cohen_kappa_of_codes(
+        codes[:n], codes[n:], len(found), weights, request, cluster=cluster, guessed=guessed
+    )
+
+
+def cohen_kappa_of_codes(
+    first: Integers,
+    second: Integers,
+    n_categories: int,
+    weights: AnyWeights | None,
+    request: Request,
+    *,
+    cluster: Integers | None = None,
+    guessed: bool = False,
+) -> Agreement:
+    """Cohen's kappa of two columns of category codes, of the same items."""
+    name = kappa_name(weights)
+    table = agreement_weights(weights, n_categories)
+    if not len(first):
+        return _result(name, None, first, request, NO_INTERVAL, guessed=guessed)
+    terms = kappas(np.zeros(len(first), np.intp), first, second, 1, n_categories, table)
+    interval = NO_INTERVAL
+    if not np.isnan(terms.kappa[0]):
+        interval = cohen_interval(first, second, n_categories, table, terms, request, cluster)
+    codes = np.concatenate([first, second])
+    return _result(name, terms, codes, request, interval, guessed=guessed)
+
+
+def kappa_name(weights: AnyWeights | None) -> str:
+    """The name of kappa with these weights."""
+    if weights is None:
+        return "cohen_kappa"
+    return f"cohen_kappa_{weights if isinstance(weights, str) else 'weighted'}"
+
+
+def _require_listed(column: Column, name: str, categories: Sequence[Hashable] | None) -> None:
+    """Refuse a missing or unlisted label under the name of the argument that holds it."""
+    recoded(*coded(column, name), categories, name)
+
+
+def _result(
+    name: str,
+    terms: Kappas | None,
+    codes: Integers,
+    request: Request,
+    interval: Interval,
+    *,
+    guessed: bool,
+) -> Agreement:
+    n = len(codes) // 2
+    reason = _reason(n, terms)
+    value = nan if terms is None else float(terms.kappa[0])
+    prevalence = float(np.bincount(codes).max()) / len(codes) if n else nan
+    drawn = interval.method in (CiMethod.BOOTSTRAP_ITEMS, CiMethod.BOOTSTRAP_CLUSTERS)
+    return Agreement(
+        name=name,
+        value=value,
+        se=interval.se,
+        ci_low=interval.low,
+        ci_high=interval.high,
+        ci_method=interval.method,
+        confidence=request.confidence,
+        observed=nan if terms is None else float(terms.observed[0]),
+        expected=nan if terms is None else float(terms.expected[0]),
+        n_items=n,
+        n_items_dropped=0,
+        n_annotators=2,
+        n_labels=len(codes),
+        n_pairable=len(codes),
+        prevalence=prevalence,
+        reason=reason,
+        level="nominal" if name == "cohen_kappa" else "ordinal",
+        n_resamples=request.n_resamples if drawn else 0,
+        seed=request.seed if drawn else None,
+        warnings=() if reason else _warnings(value, codes, prevalence, interval, guessed=guessed),
+    )
+
+
+def _reason(n: int, terms: Kappas | None) -> Reason | None:
+    if terms is None:
+        return Reason.NO_OVERLAP
+    if n == 1:
+        return Reason.SINGLE_ITEM
+    return Reason.SINGLE_CATEGORY if terms.same_category[0] else None
+
+
+def _warnings(
+    value: float, codes: Integers, prevalence: float, interval: Interval, *, guessed: bool
+) -> tuple[str, ...]:
+    found = prevalence_warnings(prevalence) + few_items_warnings(len(codes) // 2)
+    halves = np.split(codes, 2)
+    for name, half in zip(("first", "second"), halves, strict=True):
+        if (half == half[0]).all():
+            found += (f"the {name} annotator gave every item the same category",)
+    if guessed:
+        found += ("categories come from the data: an unused one changes a weighted kappa",)
+    return found + interval_warnings(value, interval)

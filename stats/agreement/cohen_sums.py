@@ -1,0 +1,80 @@
+"""Intervals of Cohen's kappa: from sums over items or clusters, or in closed form."""
+
+import numpy as np
+
+from stats.agreement.intervals import Interval, Request, interval_of, linearised_t, normal
+from stats.agreement.kappa import Kappas
+from stats.agreement.sums import Sums, by_cluster, table_of
+from stats.arguments import Floats, Integers
+from stats.grouping import sum_by
+
+TINY = 1e-11
+MOST_TABLED_CATEGORIES = 2000
+
+
+def cohen_interval(
+    first: Integers,
+    second: Integers,
+    n_categories: int,
+    weights: Floats | None,
+    terms: Kappas,
+    request: Request,
+    cluster: Integers | None,
+) -> Interval:
+    """The interval asked for, of one pair of annotators."""
+    value, n = float(terms.kappa[0]), len(first)
+    groups = np.arange(n) if cluster is None else cluster
+
+    def analytic() -> Interval:
+        if cluster is None:
+            return normal(value, float(terms.se[0]), request.confidence)
+        moved = _influence(first, second, n_categories, weights, terms)
+        n_clusters = int(cluster.max()) + 1
+        summed = sum_by(cluster, moved, n_clusters) * n_clusters / n
+        return linearised_t(value, summed, request.confidence)
+
+    if n_categories > MOST_TABLED_CATEGORIES:  # the table of the quadratic form would not fit
+        return analytic()
+    return interval_of(
+        value,
+        cohen_sums(first, second, n_categories, weights, groups),
+        request,
+        clustered=cluster is not None,
+        analytic=analytic,
+    )
+
+
+def cohen_sums(
+    first: Integers, second: Integers, n_categories: int, weights: Floats | None, group: Integers
+) -> Sums:
+    """Kappa from items, agreement, and the counts of both annotators side by side."""
+    n_groups = int(group.max()) + 1
+    agree = (first == second).astype(np.float64) if weights is None else weights[first, second]
+    linear = by_cluster(group, n_groups, np.ones(len(first)), agree)
+    columns = np.concatenate([first, second + n_categories])
+    rows, ones = np.concatenate([group, group]), np.ones(2 * len(first))
+    vector = table_of(rows, columns, ones, (n_groups, 2 * n_categories))
+    cross = np.eye(n_categories) if weights is None else weights
+    empty = np.zeros_like(cross)
+    form = np.block([[empty, cross / 2], [cross.T / 2, empty]])
+
+    def evaluate(n: Floats, agreed: Floats, chance: Floats) -> Floats:
+        expected = chance / np.square(n)
+        value = (agreed / n - expected) / (1 - expected)
+        return np.asarray(np.where((1 - expected > TINY) & (n >= 2), value, np.nan))
+
+    return Sums(linear, evaluate, vector, form)
+
+
+def _influence(
+    first: Integers, second: Integers, n_categories: int, weights: Floats | None, terms: Kappas
+) -> Floats:
+    n = len(first)
+    rows = np.bincount(first, minlength=n_categories) / n
+    columns = np.bincount(second, minlength=n_categories) / n
+    cross = np.eye(n_categories) if weights is None else weights
+    observed, expected = float(terms.observed[0]), float(terms.expected[0])
+    chance = (cross @ columns)[first] + (rows @ cross)[second]
+    left = 1 - expected
+    agreed = (cross[first, second] - observed) / left
+    return np.asarray(agreed - (1 - observed) * (chance - 2 * expected) / left**2)

@@ -1,0 +1,209 @@
+"""Conger's kappa: Fleiss' kappa with chance drawn from each annotator's own labels."""
+
+from dataclasses import dataclass
+from typing import Unpack
+
+import numpy as np
+from scipy import sparse
+
+from stats.agreement.chance import TINY
+from stats.agreement.design import Design, Options, nominal_design, requested
+from stats.agreement.intervals import Interval, Request, interval_of, linearised_t
+from stats.agreement.result import Agreement, Reason
+from stats.agreement.sums import CHUNK, by_cluster, drawn, row_forms, table_of
+from stats.arguments import Column, Floats
+from stats.grouping import sum_by
+
+
+def conger_kappa(
+    items: Column, annotators: Column, values: Column, **options: Unpack[Options]
+) -> Agreement:
+    """Conger's kappa, with any number of labels an item.
+
+    Parameters
+    ----------
+    items, annotators, values : array-like, shape (n_labels,)
+        One row a label. A missing label is an absent row.
+    **options : Options
+        Clusters, categories and the interval, as `stats.agreement.design.Options` says.
+
+    Returns
+    -------
+    Agreement
+        `value` is NaN, and `reason` set, where it is undefined.
+
+    Raises
+    ------
+    ValueError
+        If the columns differ in length or hold a missing value, an annotator labels an item
+        twice, or an option is not usable.
+
+    Notes
+    -----
+    Observed agreement is that of Fleiss' kappa; chance is the mean over pairs of annotators of
+    the agreement their own shares of the categories would give. With two annotators who
+    labelled the same items it is Cohen's kappa.
+
+    References
+    ----------
+    A. J. Conger (1980). Integration and generalization of kappas for multiple raters.
+    Psychological Bulletin 88(2), 322-328.
+    K. L. Gwet (2014). Handbook of Inter-Rater Reliability, 4th edition, chapter 2.
+
+    Examples
+    --------
+    >>> round(conger_kappa([1, 1, 2, 2, 3, 3], list("ababab"), list("xxyyxy")).value, 4)
+    0.4
+    """
+    design = nominal_design(items, annotators, values, options)
+    return conger_kappa_in(design, requested(options))
+
+
+def conger_kappa_in(design: Design, request: Request) -> Agreement:
+    """Conger's kappa of a coded design."""
+    name = "conger_kappa"
+    if design.reason is not None:
+        return design.result(name, request, reason=design.reason)
+    estimate = _Estimate.of(design)
+    observed, expected = estimate.observed, estimate.expected
+    if 1 - expected < TINY:
+        return design.result(
+            name, request, observed=observed, expected=expected, reason=Reason.SINGLE_CATEGORY
+        )
+    value = (observed - expected) / (1 - expected)
+    interval = interval_of(
+        value,
+        estimate,
+        request,
+        clustered=design.clustered,
+        analytic=lambda: _linearised(design, estimate, value, request.confidence),
+    )
+    return design.result(
+        name, request, value=value, observed=observed, expected=expected, interval=interval
+    )
+
+
+@dataclass(frozen=True)
+class _Estimate:
+    """Counts of labels by annotator and category, and agreement, by cluster.
+
+    `linear` holds items of two labels and their agreement, shape (n_clusters, 2); `counts`
+    has shape (n_clusters, n_annotators * n_categories).
+    """
+
+    linear: Floats
+    counts: "sparse.csr_array[np.float64]"
+    n_annotators: int
+    n_categories: int
+    agree: Floats
+
+    @staticmethod
+    def of(design: Design) -> "_Estimate":
+        size, n_categories = design.size, len(design.domain)
+        paired = (size >= 2).astype(np.float64)
+        pairs = np.maximum(size * (size - 1), 1)
+        agree = paired * (row_forms(design.table, None) - size) / pairs
+        column = design.labels.annotator * n_categories + design.value
+        n_annotators = len(design.labels.annotators)
+        shape = (design.n_clusters, n_annotators * n_categories)
+        rows = design.cluster[design.labels.item]
+        counts = table_of(rows, column, np.ones(len(rows)), shape)
+        linear = by_cluster(design.cluster, design.n_clusters, paired, agree)
+        return _Estimate(linear, counts, n_annotators, n_categories, agree)
+
+    @property
+    def observed(self) -> float:
+        paired, agree = self.linear.sum(axis=0)
+        return float(agree / paired)
+
+    @property
+    def total(self) -> Floats:
+        counts: Floats = np.asarray(self.counts.sum(axis=0)).ravel()
+        return counts.reshape(self.n_annotators, self.n_categories)
+
+    @property
+    def expected(self) -> float:
+        return float(_expected(*_moments(self.total[None]))[0])
+
+    def value(self) -> float:
+        return (self.observed - self.expected) / (1 - self.expected)
+
+    def without_each(self) -> Floats:
+        step = max(1, CHUNK // (self.n_categories * 8))
+        starts = range(0, len(self.linear), step)
+        expected = np.concatenate([self._expected_left(start, start + step) for start in starts])
+        return _kappa(self.linear.sum(axis=0) - self.linear, expected)
+
+    def _expected_left(self, start: int, stop: int) -> Floats:
+        """Chance agreement without each cluster: only its own annotators' shares move."""
+        total, part = self.total, self.counts[start:stop]
+        row = np.repeat(np.arange(part.shape[0]), np.diff(part.indptr))
+        annotator, category = np.divmod(part.indices, self.n_categories)
+        key = row * self.n_annotators + annotator
+        cells, cell = np.unique(key, return_inverse=True)
+        owner, who = np.divmod(cells, self.n_annotators)
+        left = total[who]
+        np.subtract.at(left, (cell, category), part.data)
+        left_sum = left.sum(axis=1, keepdims=True)
+        new = np.divide(left, left_sum, out=np.zeros_like(left), where=left_sum > 0)
+        old = total[who] / total[who].sum(axis=1, keepdims=True)
+        shares, squares, present = (entry[0] for entry in _moments(total[None]))
+        gather = table_of(
+            owner, np.arange(len(owner)), np.ones(len(owner)), (part.shape[0], len(owner))
+        )
+        moved = shares + gather @ (new - old)
+        moved_squares = squares + gather @ (np.square(new) - np.square(old)).sum(axis=1)
+        gone = gather @ (left_sum.ravel() == 0).astype(np.float64)
+        return _expected(moved, moved_squares, present - gone)
+
+    def resampled(self, n_resamples: int, rng: np.random.Generator) -> Floats:
+        count = np.ones(len(self.linear), np.intp)
+        wide = max(len(count), self.counts.shape[1])
+        values = []
+        for weights in drawn(count, n_resamples, rng, wide):
+            counts = np.asarray((self.counts.T @ weights.T).T)
+            counts = counts.reshape(len(weights), self.n_annotators, self.n_categories)
+            values.append(_kappa(weights @ self.linear, _expected(*_moments(counts))))
+        return np.concatenate(values)
+
+
+def _moments(counts: Floats) -> tuple[Floats, Floats, Floats]:
+    """Sums over annotators of shares and of squared shares, and how many annotators there are."""
+    totals = counts.sum(axis=2, keepdims=True)
+    shares = np.divide(counts, totals, out=np.zeros_like(counts), where=totals > 0)
+    present = (totals > 0).sum(axis=(1, 2)).astype(np.float64)
+    return shares.sum(axis=1), np.square(shares).sum(axis=(1, 2)), present
+
+
+def _expected(shares: Floats, squares: Floats, present: Floats) -> Floats:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray((np.square(shares).sum(axis=1) - squares) / (present * (present - 1)))
+
+
+def _kappa(linear: Floats, expected: Floats) -> Floats:
+    paired, agree = linear.T
+    with np.errstate(divide="ignore", invalid="ignore"):
+        value = (agree / paired - expected) / (1 - expected)
+    return np.asarray(np.where((1 - expected > TINY) & (paired >= 2), value, np.nan))
+
+
+def _linearised(design: Design, estimate: _Estimate, value: float, confidence: float) -> Interval:
+    """Gwet's large-sample error: each label moves its annotator's shares."""
+    labels, n = design.labels, design.labels.n_items
+    total, expected = estimate.total, estimate.expected
+    given = total.sum(axis=1, keepdims=True)
+    shares = total / given
+    others = shares.sum(axis=0) - shares
+    r = estimate.n_annotators
+    own = (shares * others).sum(axis=1)
+    moved = (
+        n
+        / given[labels.annotator, 0]
+        * (others[labels.annotator, design.value] - own[labels.annotator])
+    )
+    of_item = expected + sum_by(labels.item, moved, n) / (r * (r - 1))
+    paired = (design.size >= 2).astype(np.float64)
+    first = n / paired.sum() * (estimate.agree - expected * paired) / (1 - expected)
+    influence = first - value - 2 * (1 - value) * (of_item - expected) / (1 - expected)
+    summed = sum_by(design.cluster, influence, design.n_clusters) * design.n_clusters / n
+    return linearised_t(value, summed, confidence)

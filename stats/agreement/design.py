@@ -1,0 +1,228 @@
+"""A labelled design coded once, for all the coefficients computed from it."""
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import nan
+from typing import Any, TypedDict
+
+import numpy as np
+import pandas as pd
+from scipy import sparse
+
+from stats.agreement.intervals import (
+    NO_INTERVAL,
+    CiChoice,
+    Interval,
+    Request,
+    interval_warnings,
+)
+from stats.agreement.kappa import recoded
+from stats.agreement.labels import Labels, Units, code_labels, pairable
+from stats.agreement.result import (
+    Agreement,
+    CiMethod,
+    Reason,
+    few_items_warnings,
+    prevalence_warnings,
+)
+from stats.agreement.sums import table_of
+from stats.arguments import Column, Floats, Integers, coded, require_same_length
+
+LEVELS = ("nominal", "ordinal", "interval", "ratio", "set")
+NUMERIC_LEVELS = ("ordinal", "interval", "ratio")
+
+
+class Options(TypedDict, total=False):
+    """What every coefficient of a long frame takes beside its three columns.
+
+    Attributes
+    ----------
+    clusters : array-like, shape (n_labels,)
+        The cluster of each row's item, where items are not independent. Intervals then leave
+        out or resample clusters instead of items.
+    categories : sequence
+        All categories of the scale, in order; without it, those that occur, ascending.
+    confidence : float
+        Confidence level of the interval, between 0 and 1; 0.95.
+    ci : {"jackknife", "analytic", "bootstrap"}
+        How the interval is made; the delete-one jackknife with Student's t by default.
+    n_resamples : int
+        Bootstrap samples; 1000.
+    rng : int or Generator
+        Seed or generator of the bootstrap; 0.
+    """
+
+    clusters: Column | None
+    categories: Sequence[Hashable] | None
+    confidence: float
+    ci: CiChoice
+    n_resamples: int
+    rng: int | np.random.Generator
+
+
+def requested(options: Options) -> Request:
+    """The interval the options ask for."""
+    return Request(
+        options.get("confidence", 0.95),
+        options.get("ci", "jackknife"),
+        options.get("n_resamples", 1000),
+        options.get("rng", 0),
+    )
+
+
+@dataclass(frozen=True)
+class Design:
+    """Labels as codes, the cluster of each item, and the categories of the scale.
+
+    `value` are positions in `domain`, which may list categories nobody used.
+    """
+
+    labels: Labels
+    level: str
+    cluster: Integers
+    n_clusters: int
+    clusters: Column | None
+    value: Integers
+    domain: list[Hashable]
+
+    @property
+    def clustered(self) -> bool:
+        """Whether clusters of items, and not items, are independent."""
+        return self.clusters is not None
+
+    @cached_property
+    def units(self) -> Units:
+        """The items with two labels or more."""
+        return pairable(self.labels, self.clusters)
+
+    @cached_property
+    def size(self) -> Floats:
+        """Labels of each item."""
+        counts = np.bincount(self.labels.item, minlength=self.labels.n_items)
+        return counts.astype(np.float64)
+
+    @cached_property
+    def table(self) -> "sparse.csr_array[np.float64]":
+        """How often each category was given to each item."""
+        shape = (self.labels.n_items, len(self.domain))
+        return table_of(self.labels.item, self.value, np.ones(len(self.value)), shape)
+
+    @cached_property
+    def reason(self) -> Reason | None:
+        """Why no coefficient whatever is defined, but for the variety of the labels."""
+        if not len(self.labels.item):
+            return Reason.NO_LABELS
+        if len(self.labels.annotators) == 1:
+            return Reason.ONE_ANNOTATOR
+        if self.units.n_units == 0:
+            return Reason.NO_PAIRABLE_UNITS
+        if self.units.n_units == 1:
+            return Reason.SINGLE_ITEM
+        return None
+
+    @property
+    def numeric(self) -> bool:
+        """Whether all categories are numbers."""
+        return all(
+            isinstance(category, (int, float, np.number)) and not isinstance(category, str)
+            for category in self.domain
+        )
+
+    def result(
+        self,
+        name: str,
+        request: Request,
+        *,
+        value: float = nan,
+        observed: float = nan,
+        expected: float = nan,
+        interval: Interval = NO_INTERVAL,
+        reason: Reason | None = None,
+        level: str = "nominal",
+        warnings: tuple[str, ...] = (),
+    ) -> Agreement:
+        """A coefficient with what this design says about it."""
+        units = self.units
+        n = units.n_labels
+        prevalence = float(units.counts.max()) / n if n and level in ("nominal", "ordinal") else nan
+        if reason is None:
+            warnings = (
+                prevalence_warnings(prevalence)
+                + few_items_warnings(units.n_units)
+                + interval_warnings(value, interval)
+                + warnings
+            )
+        drawn = interval.method in (CiMethod.BOOTSTRAP_ITEMS, CiMethod.BOOTSTRAP_CLUSTERS)
+        return Agreement(
+            name=name,
+            value=float(value),
+            se=interval.se,
+            ci_low=interval.low,
+            ci_high=interval.high,
+            ci_method=interval.method,
+            confidence=request.confidence,
+            observed=float(observed),
+            expected=float(expected),
+            n_items=units.n_units,
+            n_items_dropped=self.labels.n_items - units.n_units,
+            n_annotators=len(self.labels.annotators),
+            n_labels=len(self.labels.item),
+            n_pairable=n,
+            prevalence=prevalence,
+            reason=reason,
+            level=level,
+            n_resamples=request.n_resamples if drawn else 0,
+            seed=request.seed if drawn else None,
+            warnings=() if reason else warnings,
+        )
+
+
+def design_of(
+    items: Column,
+    annotators: Column,
+    values: Column,
+    *,
+    level: str = "nominal",
+    clusters: Column | None = None,
+    categories: Sequence[Hashable] | None = None,
+) -> Design:
+    """Check and code the columns of a long frame for one level of measurement."""
+    if level not in LEVELS:
+        raise ValueError(f"level must be one of {', '.join(LEVELS)}, not {level!r}")
+    if level == "set":
+        values = as_sets(values)
+    labels = code_labels(items, annotators, values, numeric=level in NUMERIC_LEVELS)
+    value, domain = recoded(labels.value, labels.categories, categories, "values")
+    cluster = np.arange(labels.n_items)
+    n_clusters = labels.n_items
+    if clusters is not None:
+        require_same_length(items=labels.item, clusters=clusters)
+        codes, distinct = coded(clusters, "clusters")
+        cluster = np.zeros(labels.n_items, dtype=np.intp)
+        cluster[labels.item] = codes
+        if (cluster[labels.item] != codes).any():
+            raise ValueError("clusters must put every item in exactly one cluster")
+        n_clusters = len(distinct)
+    return Design(labels, level, cluster, n_clusters, clusters, value, domain)
+
+
+def nominal_design(items: Column, annotators: Column, values: Column, options: Options) -> Design:
+    """The design of values that are names and no more."""
+    return design_of(
+        items,
+        annotators,
+        values,
+        clusters=options.get("clusters"),
+        categories=options.get("categories"),
+    )
+
+
+def as_sets(values: Column) -> "pd.Series[Any]":
+    """The column as frozen sets."""
+    found = []
+    for value in values:
+        if isinstance(value, (str, bytes)) or not hasattr(value, "__iter__"):
+            raise ValueError(f"values must be sets at the set level, and one is {value!r}")
+        found.append(frozenset(value))
+    return pd.Series(found, dtype=object)

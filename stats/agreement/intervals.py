@@ -1,0 +1,183 @@
+"""Confidence intervals of coefficients of agreement, which lie between -1 and 1."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import nan
+from typing import Literal
+
+import numpy as np
+from scipy import stats
+
+from stats.agreement.result import CiMethod
+from stats.agreement.sums import Replicable
+from stats.arguments import Floats, require_confidence
+
+CiChoice = Literal["jackknife", "analytic", "bootstrap"]
+CI_CHOICES = ("jackknife", "analytic", "bootstrap")
+MOST_UNDEFINED = 0.05
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A standard error and the limits drawn from it."""
+
+    se: float
+    low: float
+    high: float
+    method: CiMethod
+
+
+@dataclass(frozen=True)
+class Request:
+    """The interval a caller asks for."""
+
+    confidence: float = 0.95
+    method: CiChoice = "jackknife"
+    n_resamples: int = 1000
+    rng: int | np.random.Generator = 0
+
+    def __post_init__(self) -> None:
+        require_confidence(self.confidence)
+        if self.method not in CI_CHOICES:
+            raise ValueError(f"ci must be one of {', '.join(CI_CHOICES)}, not {self.method!r}")
+        if self.n_resamples < 2:
+            raise ValueError(f"n_resamples must be at least 2, not {self.n_resamples}")
+
+    @property
+    def seed(self) -> int | None:
+        """The seed to record; None where a generator was handed in."""
+        return None if isinstance(self.rng, np.random.Generator) else int(self.rng)
+
+
+NO_INTERVAL = Interval(nan, nan, nan, CiMethod.NONE)
+
+
+def jackknife_t(
+    value: float,
+    replicates: Floats,
+    confidence: float,
+    method: CiMethod = CiMethod.JACKKNIFE_ITEMS,
+    least: float = -1.0,
+) -> Interval:
+    """Delete-one jackknife interval with Student's t.
+
+    Parameters
+    ----------
+    value : float
+        The estimate from all the data; the interval is centred on it.
+    replicates : ndarray of float, shape (n_deletions,)
+        The estimate with each item (or cluster) left out in turn.
+    confidence : float
+        Confidence level, between 0 and 1.
+    method : CiMethod
+        What was deleted.
+    least : float
+        The least value the coefficient can take, where the limits are cut off.
+
+    Returns
+    -------
+    Interval
+        Without limits where a replicate is NaN or there are fewer than two.
+
+    References
+    ----------
+    B. Efron and C. Stein (1981). The jackknife estimate of variance. Annals of Statistics 9.
+    J. Hughes (2022). Toward improved inference for Krippendorff's Alpha agreement coefficient.
+    arXiv:2210.13265.
+
+    Examples
+    --------
+    >>> interval = jackknife_t(2.0, np.array([1.0, 2.0, 3.0]), 0.95)
+    >>> round(interval.se, 4), interval.low, interval.high
+    (1.1547, -1.0, 1.0)
+    """
+    count = len(replicates)
+    if count < 2 or np.isnan(replicates).any():
+        return NO_INTERVAL
+    variance = (count - 1) / count * np.square(replicates - replicates.mean()).sum()
+    se = float(np.sqrt(variance))
+    return _around(value, se, float(stats.t.ppf((1 + confidence) / 2, count - 1)), method, least)
+
+
+def normal(value: float, se: float, confidence: float) -> Interval:
+    """The interval of an asymptotically normal estimate with standard error `se`.
+
+    Examples
+    --------
+    >>> interval = normal(0.5, 0.1, 0.95)
+    >>> round(interval.low, 3), round(interval.high, 3)
+    (0.304, 0.696)
+    """
+    quantile = float(stats.norm.ppf((1 + confidence) / 2))
+    return _around(value, se, quantile, CiMethod.NORMAL)
+
+
+def linearised_t(
+    value: float, influence: Floats, confidence: float, freedom: int | None = None
+) -> Interval:
+    """Student's t around an estimate whose error is the mean of each cluster's influence.
+
+    Examples
+    --------
+    >>> interval = linearised_t(0.5, np.array([0.1, -0.1, 0.2, -0.2]), 0.95)
+    >>> round(interval.se, 4)
+    0.0913
+    """
+    count = len(influence)
+    if count < 2 or not np.isfinite(influence).all():
+        return NO_INTERVAL
+    se = float(np.sqrt(np.square(influence).sum() / (count * (count - 1))))
+    quantile = float(stats.t.ppf((1 + confidence) / 2, freedom or count - 1))
+    return _around(value, se, quantile, CiMethod.LINEARISED)
+
+
+def bootstrap(replicates: Floats, confidence: float, method: CiMethod) -> Interval:
+    """Percentile interval; none where over one in twenty samples leaves the value undefined.
+
+    Examples
+    --------
+    >>> interval = bootstrap(np.arange(101.0) / 100, 0.9, CiMethod.BOOTSTRAP_ITEMS)
+    >>> round(interval.low, 3), round(interval.high, 3)
+    (0.05, 0.95)
+    """
+    defined = replicates[~np.isnan(replicates)]
+    if len(defined) < max(2, (1 - MOST_UNDEFINED) * len(replicates)):
+        return NO_INTERVAL
+    low, high = np.quantile(defined, [(1 - confidence) / 2, (1 + confidence) / 2])
+    return Interval(float(defined.std(ddof=1)), float(low), float(high), method)
+
+
+def interval_of(
+    value: float,
+    estimate: Replicable,
+    request: Request,
+    *,
+    clustered: bool,
+    analytic: Callable[[], Interval],
+    low: float = -1,
+) -> Interval:
+    """The interval asked for, by resampling or leaving out clusters (or items)."""
+    if request.method == "analytic":
+        return analytic()
+    if request.method == "jackknife":
+        method = CiMethod.JACKKNIFE_CLUSTERS if clustered else CiMethod.JACKKNIFE_ITEMS
+        return jackknife_t(value, estimate.without_each(), request.confidence, method, low)
+    replicates = estimate.resampled(request.n_resamples, np.random.default_rng(request.rng))
+    method = CiMethod.BOOTSTRAP_CLUSTERS if clustered else CiMethod.BOOTSTRAP_ITEMS
+    return bootstrap(replicates, request.confidence, method)
+
+
+def interval_warnings(value: float, interval: Interval) -> tuple[str, ...]:
+    """What to say where an interval is missing or has no width."""
+    if interval.method is CiMethod.NONE:
+        return ("no interval: too few items or clusters, or one of them holds all the variation",)
+    if value == 1:
+        return ("no disagreement was seen, so the interval has no width",)
+    return ()
+
+
+def _around(
+    value: float, se: float, quantile: float, method: CiMethod, least: float = -1.0
+) -> Interval:
+    low, high = np.clip([value - quantile * se, value + quantile * se], least, 1.0)
+    return Interval(se, float(low), float(high), method)

@@ -1,0 +1,126 @@
+"""What every coefficient of agreement returns."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from math import isnan
+
+PREVALENCE_WORTH_A_WARNING = 0.8
+FEW_ITEMS = 10
+
+
+class Reason(StrEnum):
+    """Why a coefficient is undefined."""
+
+    NO_LABELS = "no_labels"
+    ONE_ANNOTATOR = "one_annotator"
+    NO_OVERLAP = "no_overlap"
+    NO_PAIRABLE_UNITS = "no_pairable_units"
+    SINGLE_ITEM = "single_item"
+    SINGLE_CATEGORY = "single_category"
+    NOT_TWO_ANNOTATORS = "not_two_annotators"
+    NEEDS_ORDER = "needs_order"
+    NEEDS_NUMBERS = "needs_numbers"
+    INCOMPLETE_DESIGN = "incomplete_design"
+    TOO_MANY_CATEGORIES = "too_many_categories"
+    NO_ITEM_VARIANCE = "no_item_variance"
+
+
+class CiMethod(StrEnum):
+    """How an interval was computed."""
+
+    JACKKNIFE_ITEMS = "jackknife-t-items"
+    JACKKNIFE_CLUSTERS = "jackknife-t-clusters"
+    BOOTSTRAP_ITEMS = "bootstrap-percentile-items"
+    BOOTSTRAP_CLUSTERS = "bootstrap-percentile-clusters"
+    NORMAL = "asymptotic-normal"
+    LINEARISED = "linearised-t"
+    F = "analytic-f"
+    NONE = "none"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Agreement:
+    """A coefficient of agreement, its interval, and what it rests on.
+
+    Attributes
+    ----------
+    name : str
+        The coefficient, with its weights, such as ``cohen_kappa_linear``.
+    value : float
+        The coefficient; NaN where undefined, and then `reason` says why.
+    se, ci_low, ci_high : float
+        Standard error and confidence limits; NaN where they cannot be computed.
+    ci_method : CiMethod
+        How the limits were computed.
+    confidence : float
+        The confidence level of the limits, between 0 and 1.
+    observed, expected : float
+        Observed and chance agreement, so that
+        ``value == (observed - expected) / (1 - expected)``. Where distances count (weighted
+        kappa; ordinal and interval alpha) a pair agrees by one minus its distance over the
+        largest distance in the data or, for kappa, among the categories.
+    n_items : int
+        Items the coefficient rests on.
+    n_items_dropped : int
+        Items left out because only one annotator labelled them.
+    n_annotators, n_labels : int
+        Annotators and labels handed in.
+    n_pairable : int
+        Labels on the items the coefficient rests on.
+    prevalence : float
+        Share of the most frequent category; NaN for interval values.
+    reason : Reason or None
+        Why `value` is undefined; None where it is defined.
+    level : str or None
+        Level of measurement the coefficient takes the values to have: nominal, ordinal,
+        interval, ratio or set.
+    n_resamples : int
+        Bootstrap samples behind the interval; 0 where it is not a bootstrap.
+    seed : int or None
+        Seed of the bootstrap; None where there is none, or a generator was handed in.
+    warnings : tuple of str
+        What a reader should know before trusting the value.
+    """
+
+    name: str
+    value: float
+    se: float
+    ci_low: float
+    ci_high: float
+    ci_method: CiMethod
+    confidence: float
+    observed: float
+    expected: float
+    n_items: int
+    n_items_dropped: int
+    n_annotators: int
+    n_labels: int
+    n_pairable: int
+    prevalence: float
+    reason: Reason | None = None
+    level: str | None = None
+    n_resamples: int = 0
+    seed: int | None = None
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def is_defined(self) -> bool:
+        """Whether the coefficient has a value."""
+        return not isnan(self.value)
+
+
+def prevalence_warnings(prevalence: float) -> tuple[str, ...]:
+    """The warning a lopsided distribution of labels deserves."""
+    if prevalence > PREVALENCE_WORTH_A_WARNING:
+        return (
+            f"one category holds {prevalence:.0%} of the labels: chance agreement is high, "
+            "and the coefficient low even where annotators mostly agree",
+        )
+    return ()
+
+
+def few_items_warnings(n_items: int) -> tuple[str, ...]:
+    """The warning that few pairs deserve."""
+    if n_items < FEW_ITEMS:
+        return (f"only {n_items} items have two labels: the interval is a rough guide",)
+    return ()

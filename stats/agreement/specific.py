@@ -1,0 +1,155 @@
+"""Agreement on each item, and on each category."""
+
+from math import nan
+
+import numpy as np
+import pandas as pd
+
+from stats.agreement.alpha_sums import distance_table, masi, ratio_table, unit_table
+from stats.agreement.design import Design, design_of
+from stats.agreement.distances import unit_disagreement
+from stats.agreement.krippendorff import MOST_TABLED_VALUES, LevelOfMeasurement
+from stats.agreement.result import Reason
+from stats.agreement.sums import row_forms
+from stats.arguments import Column, Floats
+from stats.grouping import sum_by
+
+
+def item_agreement(
+    items: Column, annotators: Column, values: Column, *, level: LevelOfMeasurement = "nominal"
+) -> pd.DataFrame:
+    """How far the labels of each item agree.
+
+    Parameters
+    ----------
+    items, annotators, values : array-like, shape (n_labels,)
+        One row a label. A missing label is an absent row.
+    level : {"nominal", "ordinal", "interval", "ratio", "set"}
+        Level of measurement of the values.
+
+    Returns
+    -------
+    DataFrame
+        A row an item, in order of appearance: ``item, n_labels, n_distinct, agreement,
+        reason``. Agreement is one minus the mean distance of two labels of the item over the
+        largest distance in the data: at the nominal level the share of equal pairs. It is NaN,
+        and `reason` ``no_pairable_units``, for an item labelled once.
+
+    Raises
+    ------
+    ValueError
+        If the columns differ in length, a value is missing or not of the kind the level
+        needs, an annotator labels an item twice, or there are over 4,000 different ratios or
+        sets.
+
+    References
+    ----------
+    J. L. Fleiss (1971). Measuring nominal scale agreement among many raters. Psychological
+    Bulletin 76(5), 378-382 (the extent of agreement on a subject).
+
+    Examples
+    --------
+    >>> table = item_agreement([1, 1, 1, 2, 2], list("abcab"), list("xxyxx"))
+    >>> table[["item", "agreement"]].round(3)
+       item  agreement
+    0     1      0.333
+    1     2      1.000
+    """
+    design = design_of(items, annotators, values, level=level)
+    labels, size = design.labels, design.size
+    paired = size >= 2
+    agreement = np.full(labels.n_items, nan)
+    if paired.any():
+        unit_items = pd.unique(labels.item[paired[labels.item]])
+        agreement[unit_items] = 1 - _mean_distances(design)
+    names = pd.Series(items).reset_index(drop=True)[np.unique(labels.item, return_index=True)[1]]
+    reasons = [None if pairs else Reason.NO_PAIRABLE_UNITS for pairs in paired]
+    return pd.DataFrame(
+        {
+            "item": names.to_numpy(),
+            "n_labels": size.astype(np.intp),
+            "n_distinct": np.diff(design.table.indptr),
+            "agreement": agreement,
+            "reason": pd.Series(reasons, dtype=object),
+        }
+    )
+
+
+def category_agreement(items: Column, annotators: Column, values: Column) -> pd.DataFrame:
+    """How far annotators agree on each category: positive and negative agreement, if two.
+
+    Parameters
+    ----------
+    items, annotators, values : array-like, shape (n_labels,)
+        One row a label. A missing label is an absent row.
+
+    Returns
+    -------
+    DataFrame
+        A row a category, ascending: ``category, n_labels, share, agreement, kappa``. Counts
+        and shares are of pairable labels. Agreement is specific: given one label of the
+        category, the chance that another label of the item is of it too. Kappa is Fleiss'
+        kappa of the category. NaN where the category has no pairable label, and kappa where it
+        has all.
+
+    Raises
+    ------
+    ValueError
+        If the columns differ in length or hold a missing value, or an annotator labels an item
+        twice.
+
+    References
+    ----------
+    J. L. Fleiss (1971). Measuring nominal scale agreement among many raters. Psychological
+    Bulletin 76(5), 378-382.
+    D. V. Cicchetti and A. R. Feinstein (1990). High agreement but low kappa: II. Resolving the
+    paradoxes. Journal of Clinical Epidemiology 43(6), 551-558.
+
+    Examples
+    --------
+    >>> category_agreement([1, 1, 2, 2, 3, 3], list("ababab"), list("xxyyxy")).round(3)
+      category  n_labels  share  agreement  kappa
+    0        x         3    0.5      0.667  0.333
+    1        y         3    0.5      0.667  0.333
+    """
+    design = design_of(items, annotators, values)
+    size, table = design.size, design.table
+    item = np.repeat(np.arange(table.shape[0]), np.diff(table.indptr))
+    n, category = len(design.domain), table.indices.astype(np.intp)
+    pairable = sum_by(category, table.data * (size[item] >= 2), n)
+    together = sum_by(category, table.data * (table.data - 1), n)
+    pairs = sum_by(category, table.data * (size[item] - 1), n)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share, agreement = pairable / pairable.sum(), together / pairs
+        kappa = np.where(share < 1, (agreement - share) / (1 - share), nan)
+    return pd.DataFrame(
+        {
+            "category": pd.Series(design.domain),
+            "n_labels": pairable.astype(np.intp),
+            "share": share,
+            "agreement": agreement,
+            "kappa": kappa,
+        }
+    )
+
+
+def _mean_distances(design: Design) -> Floats:
+    """The mean distance of two labels of each unit, over the largest in the data."""
+    units = design.units
+    if len(units.categories) == 1:
+        return np.zeros(units.n_units)
+    if design.level == "nominal":
+        together = row_forms(unit_table(units), None)
+        return np.asarray((np.square(units.size) - together) / (units.size * (units.size - 1)))
+    if design.level in ("ratio", "set"):
+        if len(units.categories) > MOST_TABLED_VALUES:
+            raise ValueError(f"values hold over {MOST_TABLED_VALUES} different ones")
+        ratio = design.level == "ratio"
+        table = ratio_table(units.categories) if ratio else distance_table(units.categories, masi)
+        pairs = units.size * (units.size - 1)
+        return np.asarray(row_forms(unit_table(units), table) / pairs / table.max())
+    scale = np.asarray(units.categories, dtype=np.float64)
+    if design.level == "ordinal":
+        scale = np.cumsum(units.counts) - units.counts / 2
+    mean = unit_disagreement(units, scale[units.value]) / units.size
+    return np.asarray(mean / np.ptp(scale) ** 2)

@@ -1,0 +1,120 @@
+"""What callers hand in, checked once: columns of a long frame, and confidence levels."""
+
+from collections.abc import Hashable, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    Column: TypeAlias = Sequence[Any] | NDArray[Any] | pd.Series[Any] | pd.Index[Any]
+else:  # pandas classes take no parameters at run time
+    Column: TypeAlias = Sequence[Any] | NDArray[Any] | pd.Series | pd.Index
+Floats: TypeAlias = NDArray[np.float64]
+Integers: TypeAlias = NDArray[np.intp]
+
+
+def series(values: Column, name: str) -> "pd.Series[Any]":
+    """The column as a Series with a fresh index, whatever kind of sequence it came as."""
+    if isinstance(values, np.ndarray) and values.ndim != 1:
+        raise ValueError(f"{name} must be one-dimensional, not of shape {values.shape}")
+    if isinstance(values, str):
+        raise ValueError(f"{name} must be a column of values, not a single string")
+    return pd.Series(values).reset_index(drop=True)
+
+
+def require_same_length(**columns: Column) -> int:
+    """The common length of the columns."""
+    lengths = {name: len(column) for name, column in columns.items()}
+    if len(set(lengths.values())) > 1:
+        found = ", ".join(f"{name} has {length}" for name, length in lengths.items())
+        raise ValueError(f"{', '.join(columns)} must have the same length: {found}")
+    return next(iter(lengths.values()))
+
+
+def coded(values: Column, name: str) -> tuple[Integers, list[Hashable]]:
+    """Integer codes by order of appearance, and the distinct values they stand for."""
+    try:
+        codes, distinct = pd.factorize(series(values, name))
+    except TypeError as error:
+        raise ValueError(f"{name} holds a value that cannot be hashed: {error}") from error
+    if (codes < 0).any():
+        missing = int((codes < 0).sum())
+        raise ValueError(f"{name} has {missing} missing values; leave their rows out")
+    return codes.astype(np.intp, copy=False), list(distinct)
+
+
+def coded_in_order(values: Column, name: str) -> tuple[Integers, list[Hashable]]:
+    """Like `coded`, by ascending value where the values can be ordered."""
+    if (small := _small_integers(values)) is not None:
+        return small
+    codes, distinct = coded(values, name)
+    try:
+        order = _ascending(distinct)
+    except TypeError:
+        return codes, distinct
+    position = np.empty(len(order), dtype=np.intp)
+    position[order] = np.arange(len(order))
+    return position[codes], [distinct[index] for index in order]
+
+
+def _ascending(distinct: list[Hashable]) -> Sequence[int] | Integers:
+    """The positions of the values by ascending value; fast where all are numbers."""
+    array = np.asarray(distinct) if all(isinstance(v, int | float) for v in distinct) else None
+    if array is not None and array.dtype.kind in "iuf":
+        return np.argsort(array, kind="stable")
+    return sorted(range(len(distinct)), key=distinct.__getitem__)  # type: ignore[arg-type]
+
+
+def _small_integers(values: Column) -> tuple[Integers, list[Hashable]] | None:
+    """Codes of integers in a narrow range, found by counting, which is several times as fast."""
+    data = values.to_numpy() if isinstance(values, pd.Series) else values
+    if not isinstance(data, np.ndarray) or data.dtype.kind != "i" or data.ndim != 1:
+        return None
+    if not len(data) or int(data.max()) - int(data.min()) > len(data):
+        return None
+    low = int(data.min())
+    present = np.bincount(data - low) > 0
+    codes = (np.cumsum(present) - 1)[data - low]
+    return codes.astype(np.intp, copy=False), [
+        int(found) + low for found in np.flatnonzero(present)
+    ]
+
+
+def numbers(values: Column, name: str) -> Floats:
+    """The column as floats; missing values are NaN, and infinite ones are refused."""
+    column = series(values, name)
+    if column.dtype == object and column.map(lambda value: isinstance(value, str)).any():
+        raise ValueError(f"{name} must be numeric, and holds text")
+    if not (pd.api.types.is_numeric_dtype(column) or column.dtype == object or column.empty):
+        raise ValueError(f"{name} must be numeric, not {column.dtype}")
+    try:
+        result = column.to_numpy(dtype=np.float64, na_value=np.nan)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} must be numeric: {error}") from error
+    if np.isinf(result).any():
+        raise ValueError(f"{name} must be finite")
+    return result
+
+
+def complete_numbers(values: Column, name: str) -> Floats:
+    """The column as floats, without a missing value."""
+    result = numbers(values, name)
+    missing = int(np.isnan(result).sum())
+    if missing:
+        raise ValueError(f"{name} has {missing} missing values; leave their rows out")
+    return result
+
+
+def require_confidence(confidence: float) -> None:
+    """A confidence level lies strictly between 0 and 1."""
+    if not 0 < confidence < 1:
+        raise ValueError(f"confidence must lie between 0 and 1, not {confidence}")
+
+
+def require_one_of(**given: tuple[str, tuple[str, ...]]) -> None:
+    """Each argument's value is one of those it may have."""
+    for name, (value, known) in given.items():
+        if value not in known:
+            raise ValueError(f"{name} must be one of {', '.join(known)}, not {value!r}")

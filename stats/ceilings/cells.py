@@ -1,0 +1,57 @@
+"""The cells that several people rated, each one's ratings set against the others'."""
+
+from math import nan
+
+import numpy as np
+import pandas as pd
+
+from stats.arguments import Column, Floats, coded_in_order, complete_numbers, require_same_length
+from stats.grouping import sum_by
+
+
+def cells_of_several(
+    items: Column, systems: Column, annotators: Column, values: Column
+) -> pd.DataFrame:
+    """One rating of each annotator for each cell that has several."""
+    require_same_length(items=items, systems=systems, annotators=annotators, values=values)
+    named = {"items": items, "systems": systems, "annotators": annotators}
+    codes = {name: coded_in_order(column, name) for name, column in named.items()}
+    frame = pd.DataFrame({name: code for name, (code, _) in codes.items()})
+    frame["value"] = complete_numbers(values, "values")
+    means: pd.DataFrame = frame.groupby(list(named), as_index=False)[["value"]].mean()
+    n_systems = max(1, len(codes["systems"][1]))
+    means["cell"] = pd.factorize(means["items"] * n_systems + means["systems"])[0]
+    several = means.groupby("cell")["value"].transform("size") > 1
+    means = means[several].reset_index(drop=True)
+    means["cell"] = pd.factorize(means["cell"])[0]
+    means["annotator"] = pd.Index(codes["annotators"][1], tupleize_cols=False).take(
+        means["annotators"].to_numpy()
+    )
+    return means
+
+
+def random_halves(cells: pd.DataFrame, rng: np.random.Generator) -> tuple[Floats, Floats]:
+    """The cells' means in two random halves of the same size."""
+    cell, value = cells["cell"].to_numpy(), cells["value"].to_numpy()
+    # cells come in order, so that this shuffles within each
+    order = np.argsort(cell + rng.random(len(cells)))
+    size = np.bincount(cell)
+    place = np.arange(len(cells)) - np.repeat(np.cumsum(size) - size, size)
+    half = np.repeat(size // 2, size)
+    first, second = order[place < half], order[(place >= half) & (place < 2 * half)]
+    means = [sum_by(cell[side], value[side], len(size)) / (size // 2) for side in (first, second)]
+    return means[0], means[1]
+
+
+def growth(cells: pd.DataFrame) -> float:
+    """How many times as many ratings there are as in a half."""
+    size = np.bincount(cells["cell"].to_numpy())
+    return float(size.mean() / (size // 2).mean()) if len(size) else nan
+
+
+def means_of_others(cells: pd.DataFrame) -> Floats:
+    """For each rating, the mean of its cell's other ratings."""
+    cell, value = cells["cell"].to_numpy(), cells["value"].to_numpy()
+    n_cells = int(cell.max(initial=-1)) + 1
+    size, total = np.bincount(cell, minlength=n_cells), sum_by(cell, value, n_cells)
+    return np.asarray((total[cell] - value) / (size[cell] - 1))

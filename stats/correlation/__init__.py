@@ -1,0 +1,33 @@
+"""Correlation of a metric with people: by item, by system, or pooled, with intervals."""
+
+from stats.correlation.coefficients import (
+    Coefficient,
+    RowCoefficient,
+    correlate,
+    grouped_correlation,
+)
+from stats.correlation.levels import correlation_at_level
+from stats.correlation.result import (
+    CiMethod,
+    Correlation,
+    Level,
+    Reason,
+    Resample,
+    Undefined,
+)
+from stats.correlation.spa import soft_pairwise_accuracy
+
+__all__ = [
+    "CiMethod",
+    "Coefficient",
+    "Correlation",
+    "Level",
+    "Reason",
+    "Resample",
+    "RowCoefficient",
+    "Undefined",
+    "correlate",
+    "correlation_at_level",
+    "grouped_correlation",
+    "soft_pairwise_accuracy",
+]

@@ -1,0 +1,73 @@
+"""The complete cells of a long frame, with items and systems as codes."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from stats.arguments import (
+    Column,
+    Floats,
+    Integers,
+    coded,
+    coded_in_order,
+    numbers,
+    require_same_length,
+)
+
+
+@dataclass(frozen=True)
+class Cells:
+    """Human and metric values of complete cells, and how many were not complete.
+
+    `item` and `system` are codes, None where the column was not given; `n_groups` counts the
+    items handed in, with or without a complete cell.
+    """
+
+    human: Floats
+    metric: Floats
+    item: Integers | None
+    system: Integers | None
+    n_groups: int
+    n_missing: int
+
+    @property
+    def n_rows(self) -> int:
+        return len(self.human)
+
+
+def complete_cells(
+    human: Column, metric: Column, items: Column | None, systems: Column | None
+) -> Cells:
+    """Check the columns, code items and systems, and drop the cells with a missing value."""
+    given = {"human": human, "metric": metric, "items": items, "systems": systems}
+    require_same_length(**{name: column for name, column in given.items() if column is not None})
+    x, y = numbers(human, "human"), numbers(metric, "metric")
+    item = None if items is None else coded(items, "items")[0]
+    system = None if systems is None else coded_in_order(systems, "systems")[0]
+    if item is not None and system is not None:
+        _refuse_repeats(item, system)
+    complete = ~(np.isnan(x) | np.isnan(y))
+    return Cells(
+        human=x[complete],
+        metric=y[complete],
+        item=None if item is None else item[complete],
+        system=None if system is None else system[complete],
+        n_groups=0 if item is None or not len(item) else int(item.max()) + 1,
+        n_missing=int((~complete).sum()),
+    )
+
+
+def _refuse_repeats(item: Integers, system: Integers) -> None:
+    repeated = int(pd.DataFrame({"item": item, "system": system}).duplicated().sum())
+    if repeated:
+        raise ValueError(
+            f"items and systems name the same cell again in {repeated} rows; "
+            "average the judgments of a cell first"
+        )
+
+
+def renumbered(codes: Integers) -> tuple[Integers, int]:
+    """The same grouping with codes 0, 1, ... and none unused, and how many there are."""
+    new, distinct = pd.factorize(codes)
+    return np.asarray(new, dtype=np.intp), len(distinct)

@@ -1,0 +1,89 @@
+"""p-values adjusted for how many tests were done."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from stats.arguments import Column, Floats, numbers
+
+
+def holm(p: Column) -> Floats:
+    """Holm's step-down adjustment, which bounds the chance of any false rejection.
+
+    Parameters
+    ----------
+    p : array-like of float, shape (n_tests,)
+        p-values; NaN for a test that could not be done, which does not count.
+
+    Returns
+    -------
+    ndarray of float, shape (n_tests,)
+        Adjusted p-values in the same order, NaN where `p` is.
+
+    Raises
+    ------
+    ValueError
+        If a p-value lies outside 0 to 1.
+
+    References
+    ----------
+    S. Holm (1979). A simple sequentially rejective multiple test procedure. Scandinavian Journal
+    of Statistics 6(2), 65-70.
+
+    Examples
+    --------
+    >>> holm([0.01, 0.04, 0.03, 0.005]).round(3).tolist()
+    [0.03, 0.06, 0.06, 0.02]
+    """
+    return _adjusted(p, _holm)
+
+
+def benjamini_hochberg(p: Column) -> Floats:
+    """Benjamini and Hochberg's step-up adjustment, which bounds the rate of false discoveries.
+
+    Parameters
+    ----------
+    p : array-like of float, shape (n_tests,)
+        p-values; NaN for a test that could not be done, which does not count.
+
+    Returns
+    -------
+    ndarray of float, shape (n_tests,)
+        Adjusted p-values in the same order, NaN where `p` is.
+
+    Raises
+    ------
+    ValueError
+        If a p-value lies outside 0 to 1.
+
+    References
+    ----------
+    Y. Benjamini and Y. Hochberg (1995). Controlling the false discovery rate. Journal of the
+    Royal Statistical Society B 57(1), 289-300.
+
+    Examples
+    --------
+    >>> benjamini_hochberg([0.01, 0.04, 0.03, 0.005]).round(3).tolist()
+    [0.02, 0.04, 0.04, 0.02]
+    """
+    return _adjusted(p, _benjamini_hochberg)
+
+
+def _adjusted(p: Column, of_ascending: Callable[[Floats], Floats]) -> Floats:
+    values = numbers(p, "p")
+    known = np.flatnonzero(~np.isnan(values))
+    if ((values[known] < 0) | (values[known] > 1)).any():
+        raise ValueError("p must lie between 0 and 1")
+    order = known[np.argsort(values[known], kind="stable")]
+    result = np.full(len(values), np.nan)
+    result[order] = np.minimum(of_ascending(values[order]), 1.0)
+    return result
+
+
+def _holm(p: Floats) -> Floats:
+    return np.maximum.accumulate(p * np.arange(len(p), 0, -1))
+
+
+def _benjamini_hochberg(p: Floats) -> Floats:
+    scaled = p * len(p) / np.arange(1, len(p) + 1)
+    return np.minimum.accumulate(scaled[::-1])[::-1]

@@ -1,0 +1,181 @@
+"""All pairs of metrics tested, with p-values adjusted for their number."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from functools import partial
+from itertools import combinations
+from typing import Any, Literal, get_args
+
+import numpy as np
+import pandas as pd
+
+from stats.arguments import Column, Floats, require_one_of
+from stats.correlation.bootstrap import rounded_means, unit_range
+from stats.correlation.cells import Cells, renumbered
+from stats.correlation.coefficients import Coefficient, correlate
+from stats.correlation.levels import require_level
+from stats.correlation.result import Level, Undefined
+from stats.grouping import sum_by
+from stats.significance.adjusting import benjamini_hochberg, holm
+from stats.significance.deltas import Swap
+from stats.significance.permutation import permutation_test, shared_cells
+from stats.significance.result import Comparison, Undecided
+from stats.significance.williams import williams_test
+
+Test = Literal["perm_both", "perm_items", "perm_systems", "williams"]
+SWAPS: dict[Test, Swap] = {"perm_both": "both", "perm_items": "items", "perm_systems": "systems"}
+COLUMNS = [
+    "metric_a",
+    "metric_b",
+    "test",
+    "value_a",
+    "value_b",
+    "delta",
+    "p",
+    "p_holm",
+    "p_bh",
+    "n_cells",
+    "n_permutations",
+    "seed",
+    "reason",
+]
+
+
+def compare_metrics(
+    human: Column,
+    metrics: Mapping[str, Column],
+    *,
+    level: Level,
+    coefficient: Coefficient,
+    items: Column | None = None,
+    systems: Column | None = None,
+    test: Test = "perm_both",
+    undefined: Undefined = "drop",
+    n_permutations: int = 1000,
+    rng: int = 0,
+) -> pd.DataFrame:
+    """Test every two metrics for whether they agree with people equally well.
+
+    Parameters
+    ----------
+    human : array-like of float, shape (n_cells,)
+        One row a cell: an item under a system.
+    metrics : mapping of str to array-like of float, shape (n_cells,)
+        Scores of the same cells by metric. A pair is compared on the cells that people and
+        both metrics have a value for.
+    level, coefficient, items, systems, undefined
+        As in `stats.correlation.correlation_at_level`.
+    test : {"perm_both", "perm_items", "perm_systems", "williams"}
+        The permutation test that swaps scores of cells, items or systems; or Williams' t, for
+        Pearson at the pooled level over cells and at the system level over systems, which takes
+        them for independent.
+    n_permutations : int
+        Permutations drawn for each pair.
+    rng : int
+        Seed of the permutations of each pair, recorded in the result.
+
+    Returns
+    -------
+    DataFrame
+        A row for each pair in the order of `metrics`, with columns metric_a, metric_b, test,
+        value_a, value_b, delta (a less b), p (two-sided), p_holm, p_bh, n_cells,
+        n_permutations, seed, and reason where p is NaN (otherwise None).
+
+    Raises
+    ------
+    ValueError
+        As `permutation_test`; or if `test` is unknown or not for this level and coefficient.
+
+    References
+    ----------
+    D. Deutsch, R. Dror and D. Roth (2021). A statistical analysis of summarization evaluation
+    metrics using resampling methods. TACL 9, 1132-1146.
+    Y. Graham and T. Baldwin (2014). Testing for significance of increased correlation with human
+    judgment. EMNLP 2014, 172-176.
+
+    Examples
+    --------
+    >>> human = [1, 2, 3, 4, 5, 6, 7, 8]
+    >>> metrics = {"good": [1, 2, 3, 4, 5, 6, 8, 7], "bad": [5, 1, 7, 3, 8, 2, 6, 4]}
+    >>> found = compare_metrics(
+    ...     human, metrics, level="pooled", coefficient="pearson", test="williams"
+    ... )
+    >>> found[["metric_a", "metric_b", "delta", "p"]].round(3).to_dict("records")
+    [{'metric_a': 'good', 'metric_b': 'bad', 'delta': 0.881, 'p': 0.006}]
+    """
+    require_one_of(test=(test, get_args(Test)))
+    require_level(level, coefficient, items, systems)
+    one: Callable[..., Comparison]
+    if test == "williams":
+        _require_pearson(level, coefficient)
+        one = partial(_williams, level=level, items=items, systems=systems)
+    else:
+        one = partial(
+            permutation_test,
+            level=level,
+            coefficient=coefficient,
+            items=items,
+            systems=systems,
+            swap=SWAPS[test],
+            undefined=undefined,
+            n_permutations=n_permutations,
+            rng=rng,
+        )
+    rows: list[dict[str, Any]] = [
+        {"metric_a": a, "metric_b": b, "test": test, **asdict(one(human, metrics[a], metrics[b]))}
+        for a, b in combinations(metrics, 2)
+    ]
+    found = pd.DataFrame(rows, columns=COLUMNS).astype(
+        {"p": "float64", "reason": object, "seed": object}
+    )
+    return found.assign(p_holm=holm(found["p"]), p_bh=benjamini_hochberg(found["p"]))
+
+
+def _require_pearson(level: Level, coefficient: Coefficient) -> None:
+    if level == "item" or coefficient != "pearson":
+        raise ValueError(
+            "test 'williams' is for coefficient 'pearson' at the pooled or system level, not "
+            f"{coefficient!r} at level {level!r}"
+        )
+
+
+def _williams(
+    human: Column,
+    metric_a: Column,
+    metric_b: Column,
+    *,
+    level: Level,
+    items: Column | None,
+    systems: Column | None,
+) -> Comparison:
+    cells_a, cells_b = shared_cells(human, metric_a, metric_b, items, systems)
+    x, a, b = cells_a.human, cells_a.metric, cells_b.metric
+    if level == "system":
+        x, a, b = (_means(side, cells_a) for side in (x, a, b))
+    value_a, value_b, between = (
+        correlate(first, second, coefficient="pearson")
+        for first, second in ((x, a), (x, b), (a, b))
+    )
+    reason: Undecided | None = None
+    p = np.nan
+    if np.isnan([value_a, value_b]).any():
+        reason = Undecided.UNDEFINED
+    else:
+        p = williams_test(value_a, value_b, between, len(x)).p
+        if np.isnan(p):
+            reason = Undecided.TOO_FEW if len(x) < 4 else Undecided.SAME_METRIC
+    return Comparison(
+        value_a=value_a,
+        value_b=value_b,
+        delta=value_a - value_b,
+        p=p,
+        n_cells=cells_a.n_rows,
+        reason=reason,
+    )
+
+
+def _means(column: Floats, cells: Cells) -> Floats:
+    assert cells.system is not None
+    system, n_systems = renumbered(cells.system)
+    count = sum_by(system, np.ones(len(column)), n_systems)
+    return rounded_means(sum_by(system, unit_range(column), n_systems), count)

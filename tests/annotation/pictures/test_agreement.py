@@ -1,0 +1,140 @@
+"""Pictures of agreement draw what they were given, and leave out what is undefined."""
+
+import pandas as pd
+import pytest
+
+from annotation.pictures.agreement import (
+    MOST_WITH_NUMBERS,
+    agreement_forest,
+    annotator_scatter,
+    pairwise_matrix,
+)
+from annotation.pictures.words import forest_in_words, matrix_in_words, scatter_in_words
+
+NOTHING = float("nan")
+
+
+def forest(*rows):
+    columns = ["label", "part", "value", "ci_low", "ci_high", "n_items"]
+    return pd.DataFrame(rows, columns=columns).astype({"value": float, "ci_low": float})
+
+
+def pairs(*rows):
+    columns = ["annotator_a", "annotator_b", "n_shared", "value", "reason"]
+    return pd.DataFrame(rows, columns=columns).astype({"value": float})
+
+
+def annotators(*rows):
+    columns = ["annotator", "agreement", "n_judgments", "seconds", "n_flagged"]
+    return pd.DataFrame(rows, columns=columns).astype({"agreement": float, "seconds": float})
+
+
+FOREST = forest(
+    ("empathy", "all", 0.4, 0.3, 0.5, 80),
+    ("fluency", "all", 0.1, -0.1, 0.3, 80),
+    ("tone", "all", NOTHING, NOTHING, NOTHING, 0),
+)
+PAIRS = pairs(
+    ("Ann", "Bob", 9, 0.5, None),
+    ("Ann", "Cyd", 9, -0.25, None),
+    ("Bob", "Cyd", 1, NOTHING, "single_item"),
+)
+ANNOTATORS = annotators(
+    ("Ann", 0.6, 80, 4.0, 0),
+    ("Bob", 0.5, 40, 6.0, 0),
+    ("Cyd", -0.1, 20, 1.5, 3),
+    ("Dan", NOTHING, 1, NOTHING, 0),
+)
+
+
+def data_of(spec):
+    """All rows that a specification holds, one list a data set."""
+    return list(spec["datasets"].values())
+
+
+def test_a_forest_draws_the_defined_with_intervals_and_a_line_at_chance():
+    spec = agreement_forest(FOREST).to_dict()
+    chance, spans, points = spec["layer"]
+    assert chance["encoding"] == {"x": {"datum": 0}}
+    assert (spans["encoding"]["x"]["field"], spans["encoding"]["x2"]["field"]) == (
+        "ci_low",
+        "ci_high",
+    )
+    assert points["encoding"]["x"]["scale"]["domain"] == pytest.approx([-0.12, 1.02])
+    rows = spec["datasets"][points["data"]["name"]]
+    assert [row["label"] for row in rows] == ["empathy", "fluency"]
+
+
+def test_a_forest_tells_parts_apart_only_where_there_are_several():
+    points = agreement_forest(FOREST).to_dict()["layer"][2]
+    assert "color" not in points["encoding"]
+    both = pd.concat([FOREST, FOREST.assign(part="without flagged")])
+    points = agreement_forest(both).to_dict()["layer"][2]
+    assert points["encoding"]["color"]["scale"]["domain"] == ["all", "without flagged"]
+
+
+def test_a_matrix_shows_each_pair_both_ways_best_first():
+    filled, numbers = pairwise_matrix(PAIRS, statistic="Cohen's kappa").to_dict()["layer"]
+    assert filled["encoding"]["x"]["sort"] == ["Bob", "Ann", "Cyd"]
+    assert filled["encoding"]["color"]["scale"]["domain"] == [-1, 0, 1]
+    assert numbers["mark"]["type"] == "text"
+    [rows] = data_of(pairwise_matrix(PAIRS, statistic="Cohen's kappa").to_dict())
+    assert {(row["annotator_a"], row["annotator_b"], row["value"]) for row in rows} == {
+        ("Ann", "Bob", 0.5),
+        ("Bob", "Ann", 0.5),
+        ("Ann", "Cyd", -0.25),
+        ("Cyd", "Ann", -0.25),
+    }
+
+
+def test_a_large_matrix_has_no_numbers_in_its_cells():
+    many = pairs(*(("Ann", f"P{n}", 9, 0.5, None) for n in range(MOST_WITH_NUMBERS)))
+    assert "layer" not in pairwise_matrix(many, statistic="Pearson's r").to_dict()
+
+
+@pytest.mark.parametrize("against", ["n_judgments", "seconds"])
+def test_a_scatter_shows_those_who_share_candidates_and_names_those_who_agree_least(against):
+    spec = annotator_scatter(ANNOTATORS, against=against, statistic="Kappa").to_dict()
+    chance, points, names = spec["layer"]
+    assert chance["encoding"] == {"y": {"datum": 0}}
+    assert points["encoding"]["x"]["field"] == against
+    assert points["encoding"]["x"]["scale"]["type"] == "log"
+    assert points["encoding"]["color"]["legend"] is not None
+    shown = spec["datasets"][points["data"]["name"]]
+    assert [row["annotator"] for row in shown] == ["Ann", "Bob", "Cyd"]
+    named = spec["datasets"][names["data"]["name"]]
+    assert named[0]["annotator"] == "Cyd"
+
+
+def test_a_scatter_without_flags_needs_no_legend():
+    spec = annotator_scatter(
+        ANNOTATORS.assign(n_flagged=0), against="n_judgments", statistic="Kappa"
+    ).to_dict()
+    assert spec["layer"][1]["encoding"]["color"]["legend"] is None
+
+
+def test_words_say_what_the_pictures_show():
+    assert forest_in_words(FOREST) == (
+        "Alpha with its interval: empathy (all) 0.40 [0.30, 0.50]; "
+        "fluency (all) 0.10 [-0.10, 0.30]."
+    )
+    many = pd.concat([FOREST] * 4)
+    assert forest_in_words(many) == "8 coefficients, from 0.10 (fluency) to 0.40 (empathy)."
+    assert matrix_in_words(PAIRS, "Cohen's kappa") == (
+        "Cohen's kappa of 2 pairs, from -0.25 (Ann and Cyd) to 0.50 (Ann and Bob), median 0.12."
+    )
+    assert scatter_in_words(ANNOTATORS, "n_judgments", "Kappa") == (
+        "Kappa of 3 annotators, from -0.10 (Cyd) to 0.60 (Ann); "
+        "its rank correlation with how much they worked is 1.00."
+    )
+    assert "how slowly they worked is 0.50" in scatter_in_words(ANNOTATORS, "seconds", "Kappa")
+
+
+def test_pictures_of_nothing_are_drawn_and_said():
+    assert agreement_forest(FOREST[2:]).to_dict()
+    assert pairwise_matrix(PAIRS[2:], statistic="Cohen's kappa").to_dict()
+    assert annotator_scatter(ANNOTATORS[3:], against="seconds", statistic="Kappa").to_dict()
+    assert forest_in_words(FOREST[2:]) == "No coefficient is defined."
+    assert matrix_in_words(PAIRS[2:], "r") == "No two annotators share enough candidates."
+    told = scatter_in_words(ANNOTATORS[3:], "seconds", "Kappa")
+    assert told == "No annotator shares candidates with others."

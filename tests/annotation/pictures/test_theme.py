@@ -1,0 +1,44 @@
+"""One look, in light and dark, and as a file of each form."""
+
+import pandas as pd
+import pytest
+
+from annotation.pictures.agreement import agreement_forest
+from annotation.pictures.theme import DARK, LIGHT, OKABE_ITO, rendered, themed
+
+ROWS = pd.DataFrame(
+    {
+        "label": ["empathy"],
+        "part": ["all"],
+        "value": [0.4],
+        "ci_low": [0.3],
+        "ci_high": [0.5],
+        "n_items": [80],
+    }
+)
+
+
+@pytest.mark.parametrize("tokens", [LIGHT, DARK])
+def test_a_chart_takes_the_looks_colours(tokens):
+    spec = themed(agreement_forest(ROWS), tokens)
+    assert spec["background"] == tokens.ground
+    assert spec["config"]["axis"]["labelColor"] == tokens.text
+    assert spec["config"]["range"]["category"][: len(OKABE_ITO)] == OKABE_ITO
+
+
+def test_a_specification_loads_nothing_from_elsewhere():
+    spec = themed(agreement_forest(ROWS))
+    assert "url" not in repr(spec).replace("schema", "")
+
+
+@pytest.mark.parametrize(
+    ("form", "begins"), [("svg", b"<svg"), ("png", b"\x89PNG"), ("pdf", b"%PDF")]
+)
+def test_a_chart_is_a_file_of_every_form(form, begins):
+    content = rendered(themed(agreement_forest(ROWS)), form)
+    assert content.startswith(begins)
+    assert len(content) > 1000
+
+
+def test_the_words_of_a_file_are_there_to_be_read():
+    assert b"empathy" in rendered(themed(agreement_forest(ROWS)), "svg")

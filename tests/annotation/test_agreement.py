@@ -1,0 +1,342 @@
+import itertools
+import json
+from itertools import pairwise
+from math import isnan
+
+import krippendorff
+import pytest
+from sklearn.metrics import cohen_kappa_score
+
+from annotation.agreement import rounds_of, study_agreement
+from annotation.flagging import flag_submission
+from annotation.models import Submission
+from stats.agreement import CiMethod, Reason
+from tests.annotation.studies import (
+    alternatives_study,
+    rate,
+    rated_study,
+    rating_study,
+    tick,
+    ticked_study,
+)
+
+pytestmark = pytest.mark.django_db
+
+# What each person gave alpha and beta of items d0, d1 and d2.
+GIVEN = {"Ann": [1, 2, 5, 4, 1, 3], "Bob": [2, 2, 4, 5, 1, 5], "Cyd": [1, 1, 5, 5, 2, 3]}
+
+
+def judged_study(slug="judged", people=GIVEN, *, scale_max=5, **fields):
+    study = rating_study(slug, **fields)
+    study.questions.update(scale_min=1, scale_max=scale_max)
+    for person in people:
+        judge(study, person)
+    return study
+
+
+def judge(study, person, **options):
+    for place, item in enumerate(study.items.all()):
+        alpha, beta = GIVEN[person][2 * place : 2 * place + 2]
+        rate(study, person, item.key, {"alpha": alpha, "beta": beta}, **options)
+
+
+def only(report):
+    [row] = report.questions
+    return row
+
+
+@pytest.mark.parametrize("level", ["nominal", "ordinal", "interval"])
+def test_alpha_takes_each_candidate_for_a_unit_at_the_questions_level(level):
+    row = only(study_agreement(judged_study(level=level)))
+    expected = krippendorff.alpha(list(GIVEN.values()), level_of_measurement=level)
+    assert row.alpha.value == pytest.approx(expected)
+    assert (row.question, row.level, row.condition) == ("appropriateness", level, "")
+    assert (row.alpha.n_items, row.alpha.n_annotators, row.alpha.n_labels) == (6, 3, 18)
+
+
+def test_intervals_take_the_candidates_of_an_item_together():
+    alpha = only(study_agreement(judged_study())).alpha
+    assert alpha.ci_method == CiMethod.JACKKNIFE_CLUSTERS
+    assert alpha.ci_low < alpha.value < alpha.ci_high
+
+
+def test_each_question_is_reported_in_the_studys_order():
+    study = rated_study(questions=("style", "appropriateness"))
+    assert [row.question for row in study_agreement(study).questions] == [
+        "style",
+        "appropriateness",
+    ]
+
+
+def test_conditions_are_reported_after_all_of_them_together():
+    study = judged_study(conditions=("calm", "angry", "calm"))
+    together, calm, angry = study_agreement(study).questions
+    assert [row.condition for row in (together, calm, angry)] == ["", "calm", "angry"]
+    rows = list(GIVEN.values())
+    in_calm = [[*given[:2], *given[4:]] for given in rows]
+    assert calm.alpha.value == pytest.approx(
+        krippendorff.alpha(in_calm, level_of_measurement="interval")
+    )
+    assert angry.alpha.value == pytest.approx(
+        krippendorff.alpha([given[2:4] for given in rows], level_of_measurement="interval")
+    )
+    assert together.alpha.n_items == calm.alpha.n_items + angry.alpha.n_items
+
+
+def test_one_condition_is_not_reported_twice():
+    assert only(study_agreement(judged_study(conditions=("calm",)))).condition == ""
+
+
+def test_rejected_submissions_do_not_count():
+    study = judged_study()
+    Submission.objects.filter(annotator__pseudonym="Cyd").update(status=Submission.Status.REJECTED)
+    without = judged_study("without", ("Ann", "Bob"))
+    assert only(study_agreement(study)) == only(study_agreement(without))
+
+
+def test_rounds_are_reported_apart():
+    study = judged_study(people=("Ann", "Bob"))
+    for person in ("Ann", "Cyd"):
+        judge(study, person, round=2)
+    second = study_agreement(study, round=2)
+    assert second.round == 2
+    expected = krippendorff.alpha([GIVEN["Ann"], GIVEN["Cyd"]], level_of_measurement="interval")
+    assert only(second).alpha.value == pytest.approx(expected)
+
+
+def test_a_person_twice_in_different_rounds_is_no_pair():
+    study = judged_study(people=("Ann",))
+    judge(study, "Ann", round=2)
+    assert only(study_agreement(study)).alpha.reason == Reason.ONE_ANNOTATOR
+
+
+def test_kappa_is_that_of_every_pair_at_the_nominal_level():
+    pairs = study_agreement(judged_study(level="nominal")).pairs
+    expected = {
+        (a, b): cohen_kappa_score(GIVEN[a], GIVEN[b]) for a, b in [*pairwise(GIVEN), ("Ann", "Cyd")]
+    }
+    found = {(row.annotator_a, row.annotator_b): row.kappa for row in pairs.itertuples()}
+    assert found == pytest.approx(expected)
+    assert set(pairs["question"]) == {"appropriateness"}
+    assert set(pairs["n_overlap"]) == {6}
+
+
+def test_kappa_of_an_ordinal_scale_counts_the_steps_that_nobody_chose():
+    study = judged_study(people=(), level="ordinal")
+    ann, bob = [1, 2, 5, 4, 1, 2], [1, 1, 5, 2, 2, 4]
+    for person, given in (("Ann", ann), ("Bob", bob)):
+        for place in range(3):
+            alpha, beta = given[2 * place : 2 * place + 2]
+            rate(study, person, f"d{place}", {"alpha": alpha, "beta": beta})
+    by_step = cohen_kappa_score(ann, bob, labels=range(1, 6), weights="linear")
+    by_rank = cohen_kappa_score(ann, bob, weights="linear")
+    assert by_step != pytest.approx(by_rank)
+    [row] = study_agreement(study).pairs.itertuples()
+    assert row.kappa == pytest.approx(by_step)
+    # A scale of very many steps is taken by the ranks of the values that occur.
+    study.questions.update(scale_max=100_000)
+    [row] = study_agreement(study).pairs.itertuples()
+    assert row.kappa == pytest.approx(by_rank)
+
+
+def test_a_rating_between_the_steps_of_an_ordinal_scale_is_still_a_rank():
+    study = judged_study(people=("Ann", "Bob"), level="ordinal")
+    rate(study, "Cyd", "d0", {"alpha": 1.5, "beta": 2})
+    pairs = study_agreement(study).pairs
+    assert list(pairs["n_overlap"]) == [6, 2, 2]
+    assert not pairs["kappa"].isna().all()
+
+
+def test_kappa_is_left_out_at_the_interval_level():
+    report = study_agreement(judged_study(level="interval"))
+    assert report.pairs.empty
+    assert report.pair_records() == []
+
+
+def test_pairs_without_a_kappa_say_why():
+    study = rating_study(level="nominal")
+    rate(study, "Ann", "d0", {"alpha": 1, "beta": 1})
+    rate(study, "Bob", "d0", {"alpha": 1, "beta": 1})
+    rate(study, "Cyd", "d1", {"alpha": 1})
+    rate(study, "Bob", "d1", {"alpha": 1})
+    records = study_agreement(study).pair_records()
+    assert [(row["annotator_a"], row["annotator_b"]) for row in records] == [
+        ("Ann", "Bob"),
+        ("Bob", "Cyd"),
+    ]
+    assert [row["reason"] for row in records] == [Reason.SINGLE_CATEGORY, Reason.SINGLE_ITEM]
+    assert [row["kappa"] for row in records] == [None, None]
+
+
+def test_questions_at_different_levels_share_one_table_of_pairs():
+    study = rated_study(questions=("style", "liked"), level="nominal")
+    study.questions.filter(name="style").update(level="interval")
+    report = study_agreement(study)
+    assert set(report.pairs["question"]) == {"liked"}
+    assert [row.level for row in report.questions] == ["interval", "nominal"]
+
+
+def test_pools_are_agreed_upon_product_by_product():
+    study = ticked_study()
+    tick(study, "Bob", "boot", {"clog"})
+    tick(study, "Bob", "gown", {"coat"})
+    report = study_agreement(study)
+    ann, bob = [1, 1, 0, 0, 0], [1, 0, 0, 0, 1]
+    assert only(report).alpha.value == pytest.approx(
+        krippendorff.alpha([ann, bob], level_of_measurement="nominal")
+    )
+    [row] = report.pairs.itertuples()
+    assert row.kappa == pytest.approx(cohen_kappa_score(ann, bob))
+
+
+def test_a_candidates_key_may_recur_in_another_item():
+    study = alternatives_study(pools={"boot": ("x", "y"), "gown": ("x", "y")})
+    for person, boot, gown in [("Ann", {"x"}, {"y"}), ("Bob", {"x"}, {"x"})]:
+        tick(study, person, "boot", boot)
+        tick(study, person, "gown", gown)
+    assert only(study_agreement(study)).alpha.n_items == 4
+
+
+@pytest.mark.parametrize("level", ["nominal", "ordinal", "interval"])
+def test_a_study_nobody_judged_has_a_reason_for_each_question(level):
+    report = study_agreement(rating_study(level=level, questions=("a", "b")))
+    assert [row.alpha.reason for row in report.questions] == [Reason.NO_LABELS] * 2
+    assert report.pair_records() == []
+
+
+def test_pools_nobody_judged_have_a_reason_for_every_coefficient():
+    coefficients = only(study_agreement(alternatives_study())).coefficients
+    assert {c.reason for c in coefficients} == {Reason.NO_LABELS}
+
+
+def test_a_study_without_questions_or_items_has_an_empty_report():
+    report = study_agreement(rating_study(n_items=0, questions=()))
+    assert (report.questions, report.pair_records()) == ((), [])
+
+
+@pytest.mark.parametrize("level", ["nominal", "ordinal", "interval"])
+def test_a_lone_annotator_agrees_with_nobody(level):
+    report = study_agreement(judged_study(people=("Ann",), level=level))
+    assert only(report).alpha.reason == Reason.ONE_ANNOTATOR
+    assert isnan(only(report).alpha.value)
+    assert report.pair_records() == []
+
+
+def test_constant_judgments_leave_a_reason():
+    study = rating_study()
+    for person in ("Ann", "Bob"):
+        for item in ("d0", "d1"):
+            rate(study, person, item, {"alpha": 50, "beta": 50})
+    assert only(study_agreement(study)).alpha.reason == Reason.SINGLE_CATEGORY
+
+
+def test_a_single_candidate_leaves_a_reason():
+    study = rating_study(n_items=1, systems=("alpha",))
+    for person, value in (("Ann", 20), ("Bob", 40)):
+        rate(study, person, "d0", {"alpha": value})
+    assert only(study_agreement(study)).alpha.reason == Reason.SINGLE_ITEM
+
+
+def test_records_can_be_written_as_json_with_null_for_undefined():
+    study = judged_study(people=("Ann",))
+    [record] = json.loads(json.dumps(study_agreement(study).records(), allow_nan=False))
+    assert record == record | {
+        "question": "appropriateness",
+        "by": "",
+        "level": "interval",
+        "name": "krippendorff_alpha",
+        "value": None,
+        "ci_low": None,
+        "reason": "one_annotator",
+        "n_labels": 6,
+    }
+
+
+def test_pair_records_can_be_written_as_json():
+    study = judged_study(level="nominal")
+    json.dumps(study_agreement(study).pair_records(), allow_nan=False)
+
+
+def test_every_coefficient_of_a_question_is_recorded_with_its_value_or_reason():
+    records = study_agreement(judged_study(level="nominal")).coefficient_records()
+    values = {record["name"]: record["value"] for record in records}
+    assert values["krippendorff_alpha"] == pytest.approx(
+        krippendorff.alpha(list(GIVEN.values()), level_of_measurement="nominal")
+    )
+    assert values["icc1"] is None
+    assert all((record["value"] is None) == bool(record["reason"]) for record in records)
+    assert {record["with_flagged"] for record in records} == {True}
+
+
+def test_ratios_are_measured_as_ratios():
+    row = only(study_agreement(judged_study(level="ratio")))
+    expected = krippendorff.alpha(list(GIVEN.values()), level_of_measurement="ratio")
+    assert row.alpha.value == pytest.approx(expected)
+
+
+def test_a_scale_counts_its_unused_categories():
+    study = alternatives_study(pools={"boot": ("clog", "pump"), "gown": ("coat",)})
+    study.questions.update(categories=["no", "yes", "unsure"])
+    for person, clogs in (("Ann", {"clog", "pump"}), ("Bob", {"clog"})):
+        tick(study, person, "boot", clogs)
+        tick(study, person, "gown", set())
+    records = study_agreement(study).coefficient_records()
+    [found] = [row["value"] for row in records if row["name"] == "brennan_prediger"]
+    assert found == pytest.approx((2 / 3 - 1 / 3) / (1 - 1 / 3))
+
+
+def test_flagged_submissions_are_counted_and_shown_both_ways():
+    study = judged_study()
+    for submission in study.annotators.get(pseudonym="Cyd").submissions.all():
+        flag_submission(submission=submission, reason="too fast")
+    report, without = study_agreement(study), judged_study("without", ("Ann", "Bob"))
+    assert report.n_flagged == 3
+    assert only(report).alpha.n_annotators == 3
+    [unflagged] = report.unflagged
+    assert unflagged.record() == only(study_agreement(without)).record()
+    assert {row["with_flagged"] for row in report.coefficient_records()} == {True, False}
+
+
+def test_a_flag_in_another_round_or_on_what_was_rejected_is_not_shown():
+    study = judged_study(people=("Ann", "Bob"))
+    flag_submission(submission=rate(study, "Ann", "d0", {"alpha": 1}, round=2), reason="fast")
+    rejected = rate(study, "Cyd", "d0", {"alpha": 1}, status=Submission.Status.REJECTED)
+    flag_submission(submission=rejected, reason="fast")
+    report = study_agreement(study)
+    assert (report.n_flagged, report.unflagged) == (0, ())
+
+
+def test_the_rounds_of_a_study_are_those_that_count():
+    study = judged_study(people=("Ann",))
+    judge(study, "Bob", round=3)
+    judge(study, "Cyd", round=2, status=Submission.Status.REJECTED)
+    assert rounds_of(study) == [1, 3]
+
+
+def test_what_is_ticked_of_an_item_is_also_compared_as_a_set():
+    study = alternatives_study()
+    given = {
+        "Ann": ({"clog", "pump"}, set()),
+        "Bob": ({"clog"}, set()),
+        "Cyd": ({"flat"}, {"skirt"}),
+    }
+    for person, pools in given.items():
+        for item, ticked in zip(("boot", "gown"), pools, strict=True):
+            tick(study, person, item, ticked)
+    found = {c.name: c for c in only(study_agreement(study)).coefficients}
+    sets = found["krippendorff_alpha_masi"]
+    assert (sets.n_items, sets.n_labels, sets.level) == (2, 6, "set")
+    # Two of a set share one of two (MASI 1 - 1/2 * 2/3); any other two that differ share none.
+    between = [2 / 3, 1, 1, 0, 1, 1]
+    everyone = [*given.values()]
+    labels = [frozenset(pools[place]) for place in (0, 1) for pools in everyone]
+    expected = [
+        0.0 if a == b else 2 / 3 if a & b else 1.0 for a, b in itertools.combinations(labels, 2)
+    ]
+    observed, chance = sum(between) / 6, sum(expected) / len(expected)
+    assert sets.value == pytest.approx(1 - observed / chance)
+
+
+def test_ratings_are_not_compared_as_sets():
+    names = [c.name for c in only(study_agreement(judged_study(level="nominal"))).coefficients]
+    assert "krippendorff_alpha_masi" not in names

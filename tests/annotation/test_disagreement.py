@@ -1,0 +1,177 @@
+import json
+
+import krippendorff
+import numpy as np
+import pytest
+from django.contrib.auth.models import User
+
+from annotation.adjudicating import decide
+from annotation.disagreement import annotator_records, annotator_table, unit_records, unit_table
+from annotation.disputes import adjudication_queue
+from annotation.flagging import flag_submission
+from annotation.models import Candidate, Study
+from tests.annotation.studies import alternatives_study, rate, rating_study, tick
+
+pytestmark = pytest.mark.django_db
+
+TICKS = {
+    "Ann": ({"clog", "pump"}, {"skirt"}),
+    "Bob": ({"clog", "pump"}, {"skirt"}),
+    "Cyd": ({"clog"}, {"skirt"}),
+    "Odd": ({"flat"}, {"skirt", "coat"}),
+}
+RATINGS = {"Ann": [10, 50, 90, 30], "Bob": [12, 55, 80, 35], "Odd": [90, 20, 10, 70]}
+
+
+@pytest.fixture
+def ticked() -> Study:
+    """Four people tick two pools; Odd ticks what nobody else does."""
+    study = alternatives_study()
+    for person, (boot, gown) in TICKS.items():
+        tick(study, person, "boot", boot)
+        tick(study, person, "gown", gown)
+    return study
+
+
+@pytest.fixture
+def rated() -> Study:
+    study = rating_study(n_items=4, systems=("alpha",))
+    for person, values in RATINGS.items():
+        for place, value in enumerate(values):
+            rate(study, person, f"d{place}", {"alpha": value})
+    return study
+
+
+class TestUnits:
+    def test_the_candidates_with_least_agreement_come_first(self, ticked: Study) -> None:
+        records = unit_records(ticked.question())
+        # Of the six pairs of four people, those with two ticks agree in two, with one in three.
+        assert [(row["candidate"], round(row["agreement"], 4)) for row in records] == [
+            ("pump", 0.3333),
+            ("clog", 0.5),
+            ("flat", 0.5),
+            ("coat", 0.5),
+            ("skirt", 1),
+        ]
+        assert records[0]["mean"] == 0.5
+        assert (records[0]["n_judgments"], records[0]["low"], records[0]["high"]) == (4, 0, 1)
+
+    def test_records_name_what_a_page_links_to(self, ticked: Study) -> None:
+        [first] = unit_records(ticked.question(), most=1)
+        pump = Candidate.objects.get(key="pump")
+        assert (first["candidate_id"], first["item_id"]) == (pump.pk, pump.item_id)
+        json.dumps(first, allow_nan=False)
+
+    def test_ratings_far_apart_agree_less_than_ratings_nearby(self, rated: Study) -> None:
+        rated_by_two = rating_study("two", n_items=2, systems=("alpha",))
+        for person, values in (("Ann", (10, 20)), ("Bob", (90, 25))):
+            for place, value in enumerate(values):
+                rate(rated_by_two, person, f"d{place}", {"alpha": value})
+        table = unit_table(rated_by_two.question())
+        assert list(table["item"]) == ["d0", "d1"]
+        assert table["agreement"].is_monotonic_increasing
+        assert table["agreement"].nunique() == 2
+
+    def test_a_candidate_that_one_person_judged_is_left_out(self, ticked: Study) -> None:
+        study = alternatives_study("one")
+        tick(study, "Ann", "boot", {"clog"})
+        assert unit_records(study.question()) == []
+
+    def test_rounds_and_rejected_submissions_are_kept_apart(self, ticked: Study) -> None:
+        tick(ticked, "Dee", "boot", {"clog"}, status="rejected")
+        tick(ticked, "Eve", "boot", {"clog"}, round=2)
+        assert set(unit_table(ticked.question())["n_judgments"]) == {4}
+        assert unit_records(ticked.question(), round=2) == []
+
+
+class TestAnnotators:
+    def test_who_pulls_agreement_down_comes_first(self, ticked: Study) -> None:
+        first, *rest = annotator_records(ticked.question())
+        assert first["annotator"] == "Odd"
+        assert first["alpha_change"] > 0
+        assert all(row["alpha_change"] < first["alpha_change"] for row in rest)
+        assert first["loo_agreement"] < min(row["loo_agreement"] for row in rest)
+
+    def test_alpha_without_a_person_is_that_of_the_others(self, rated: Study) -> None:
+        table = annotator_table(rated.question()).set_index("annotator")
+        others = [RATINGS["Ann"], RATINGS["Bob"]]
+        expected = krippendorff.alpha(others, level_of_measurement="interval")
+        everyone = krippendorff.alpha([*RATINGS.values()], level_of_measurement="interval")
+        assert table.loc["Odd", "alpha_without"] == pytest.approx(expected)
+        assert table.loc["Odd", "alpha_change"] == pytest.approx(expected - everyone)
+
+    def test_ratings_are_compared_by_correlation_and_bias(self, rated: Study) -> None:
+        table = annotator_table(rated.question()).set_index("annotator")
+        others = np.mean([RATINGS["Ann"], RATINGS["Bob"]], axis=0)
+        assert table.loc["Odd", "loo_correlation"] == pytest.approx(
+            np.corrcoef(RATINGS["Odd"], others)[0, 1]
+        )
+        assert table.loc["Odd", "bias"] == pytest.approx(np.mean(RATINGS["Odd"] - others))
+
+    def test_volume_speed_and_flags_are_told(self, ticked: Study) -> None:
+        flag_submission(submission=tick(ticked, "Odd", "boot", {"pump"}, round=2), reason="fast")
+        odd = ticked.annotators.get(pseudonym="Odd")
+        flag_submission(submission=odd.submissions.get(item__key="gown"), reason="fast")
+        records = {row["annotator"]: row for row in annotator_records(ticked.question())}
+        assert (records["Odd"]["n_flagged"], records["Ann"]["n_flagged"]) == (1, 0)
+        assert (records["Odd"]["n_judgments"], records["Odd"]["median_seconds"]) == (5, 1.5)
+        json.dumps(records, allow_nan=False)
+
+    def test_one_annotator_leaves_nulls_and_a_reason(self) -> None:
+        study = alternatives_study()
+        tick(study, "Ann", "boot", {"clog"})
+        [record] = annotator_records(study.question())
+        assert (record["alpha_without"], record["reason"]) == (None, "no_overlap")
+
+    def test_nobody_is_an_empty_table(self) -> None:
+        assert annotator_records(alternatives_study().question()) == []
+        assert annotator_records(rating_study().question()) == []
+
+
+class TestQueue:
+    @pytest.fixture
+    def senior(self) -> User:
+        return User.objects.create_user("senior")
+
+    def keys(self, study: Study, **options: object) -> list[str]:
+        return [row.candidate for row in adjudication_queue(study.question(), **options).disputes]
+
+    def test_what_is_agreed_upon_is_not_in_the_queue(self, ticked: Study) -> None:
+        assert self.keys(ticked) == ["pump", "clog", "flat", "coat"]
+        assert self.keys(ticked, most=2) == ["pump", "clog"]
+        assert adjudication_queue(ticked.question(), most=2).n_disputed == 4
+
+    def test_each_dispute_shows_who_gave_what_and_why(self, ticked: Study) -> None:
+        given = ticked.annotators.get(pseudonym="Odd").submissions.get(item__key="boot")
+        given.justification = "flat is flat"
+        given.save()
+        flag_submission(submission=given, reason="too fast")
+        first = adjudication_queue(ticked.question()).disputes[0]
+        assert [(o.annotator, o.value, o.category) for o in first.opinions] == [
+            ("Ann", 1, "yes"),
+            ("Bob", 1, "yes"),
+            ("Cyd", 0, "no"),
+            ("Odd", 0, "no"),
+        ]
+        last = first.opinions[-1]
+        assert (last.justification, last.flag_reason) == ("flat is flat", "too fast")
+
+    def test_what_was_decided_leaves_the_queue(self, ticked: Study, senior: User) -> None:
+        pump = Candidate.objects.get(key="pump")
+        decide(candidate=pump, question=ticked.question(), value=1, decided_by=senior, note="why")
+        assert self.keys(ticked) == ["clog", "flat", "coat"]
+        queue = adjudication_queue(ticked.question(), with_decided=True)
+        assert (queue.n_disputed, queue.n_decided) == (4, 1)
+        record = queue.disputes[0].record()
+        assert record["decision"]["value"] == 1
+        assert (record["decision"]["decided_by"], record["decision"]["note"]) == ("senior", "why")
+        json.dumps(record, allow_nan=False)
+
+    def test_a_decision_in_another_round_does_not_count(self, ticked: Study, senior: User) -> None:
+        pump = Candidate.objects.get(key="pump")
+        decide(candidate=pump, question=ticked.question(), value=1, decided_by=senior, round=2)
+        assert self.keys(ticked)[0] == "pump"
+
+    def test_a_study_nobody_judged_has_an_empty_queue(self) -> None:
+        queue = adjudication_queue(alternatives_study().question())
+        assert (queue.disputes, queue.n_disputed, queue.n_decided) == ((), 0, 0)

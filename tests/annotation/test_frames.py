@@ -1,0 +1,151 @@
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from annotation.flagging import flag_submission
+from annotation.frames import candidate_frame, judgment_frame
+from annotation.models import Judgment, Study
+from tests.annotation.studies import (
+    alternatives_study,
+    rate,
+    rated_study,
+    rating_study,
+    tick,
+    ticked_study,
+)
+
+pytestmark = pytest.mark.django_db
+
+COLUMNS = [
+    *("study", "round", "item", "condition", "candidate", "system", "question", "annotator"),
+    *("value", "position", "seconds"),
+]
+TEXTS = ("study", "item", "condition", "candidate", "system", "question", "annotator")
+
+
+def _is_typed(frame: pd.DataFrame) -> bool:
+    kinds = dict.fromkeys(TEXTS, "category") | {"round": "int64"}
+    kinds |= dict.fromkeys(("value", "position", "seconds"), "float64")
+    return {name: str(kind) for name, kind in frame.dtypes.items()} == kinds
+
+
+def test_a_frame_has_a_row_for_each_judgment() -> None:
+    study = rated_study("rated", conditions=("formal", "casual"))
+    rated_study("another")
+    frame = judgment_frame(study)
+    assert list(frame.columns) == COLUMNS
+    assert _is_typed(frame)
+    assert len(frame) == Judgment.objects.of(study).count() == 12
+    assert frame.iloc[0].to_dict() == {
+        **{"study": "rated", "round": 1, "item": "d0", "condition": "formal"},
+        **{"candidate": "alpha", "system": "alpha", "question": "appropriateness"},
+        **{"annotator": "Ann", "value": 20.0, "position": 0.0, "seconds": 1.5},
+    }
+    assert frame.groupby("system", observed=True)["value"].mean().to_dict() == {
+        "alpha": 23.5,
+        "beta": 53.5,
+    }
+
+
+def test_rows_come_in_the_studys_order_however_they_were_written() -> None:
+    study = rating_study(n_items=11, questions=("wit", "tone"))
+    for question in ("tone", "wit"):
+        for person in ("Bob", "Ann"):
+            for number in (2, 1):
+                for item in ("d10", "d9", "d0"):
+                    values = {"beta": 1.0, "alpha": 2.0}
+                    rate(study, person, item, values, question=question, round=number)
+    frame = judgment_frame(study)
+    keys = ["question", "item", "candidate", "round", "annotator"]
+    assert frame[keys].to_numpy().tolist() == [
+        [question, item, candidate, number, person]
+        for question in ("wit", "tone")
+        for item in ("d0", "d9", "d10")
+        for candidate in ("alpha", "beta")
+        for number in (1, 2)
+        for person in ("Ann", "Bob")
+    ]
+
+
+def test_an_unticked_alternative_is_a_judgment_of_0() -> None:
+    frame = judgment_frame(ticked_study())
+    assert frame[["item", "candidate", "value"]].to_numpy().tolist() == [
+        ["boot", "clog", 1.0],
+        ["boot", "pump", 1.0],
+        ["boot", "flat", 0.0],
+        ["gown", "skirt", 0.0],
+        ["gown", "coat", 0.0],
+    ]
+
+
+def test_rejected_judgments_are_left_out_unless_asked_for() -> None:
+    study = alternatives_study()
+    tick(study, "Ann", "boot", {"clog"})
+    tick(study, "Bob", "boot", {"clog"}, status="rejected")
+    tick(study, "Cyd", "boot", {"clog"}, status="submitted")
+    assert set(judgment_frame(study)["annotator"]) == {"Ann", "Cyd"}
+    assert set(judgment_frame(study, accepted=False)["annotator"]) == {"Ann", "Bob", "Cyd"}
+
+
+def test_a_study_without_judgments_is_an_empty_frame_of_the_same_columns() -> None:
+    frame = judgment_frame(rating_study())
+    assert frame.empty
+    assert list(frame.columns) == COLUMNS
+    assert _is_typed(frame)
+
+
+def test_what_was_not_recorded_is_nan() -> None:
+    study = rated_study()
+    Judgment.objects.filter(value=20).update(position=None, seconds=None)
+    frame = judgment_frame(study)
+    unknown = frame[frame["value"] == 20]
+    assert np.isnan(unknown[["position", "seconds"]].to_numpy(dtype=float)).all()
+    assert frame["seconds"].notna().sum() == 11
+    Judgment.objects.update(position=None, seconds=None)
+    frame = judgment_frame(study)
+    assert frame[["position", "seconds"]].isna().to_numpy().all()
+    assert _is_typed(frame)
+
+
+def test_a_frame_takes_one_query_however_long(django_assert_num_queries: Any) -> None:
+    short, long = rated_study("short", n_items=1), rated_study("long", n_items=12)
+    for study in (short, long):
+        with django_assert_num_queries(1):
+            judgment_frame(study)
+        with django_assert_num_queries(1):
+            candidate_frame(study)
+
+
+def test_candidates_come_with_the_texts_a_metric_needs() -> None:
+    study = rating_study(n_items=2, conditions=("formal",))
+    rating_study("another")
+    frame = candidate_frame(study)
+    assert list(frame.columns) == [
+        *("candidate_id", "item", "condition", "candidate", "system"),
+        *("context", "response", "reference"),
+    ]
+    assert frame.drop(columns="candidate_id").to_numpy().tolist() == [
+        ["d0", "formal", "alpha", "alpha", "Context 0", "alpha on d0", "Reference 0"],
+        ["d0", "formal", "beta", "beta", "Context 0", "beta on d0", "Reference 0"],
+        ["d1", "formal", "alpha", "alpha", "Context 1", "alpha on d1", "Reference 1"],
+        ["d1", "formal", "beta", "beta", "Context 1", "beta on d1", "Reference 1"],
+    ]
+    assert candidate_frame(Study.objects.create(slug="empty", kind="rating")).empty
+
+
+def test_the_judgments_of_one_question_can_be_read_alone() -> None:
+    study = rated_study(questions=("style", "wit"))
+    frame = judgment_frame(study, question=study.question("wit"))
+    assert set(frame["question"]) == {"wit"}
+    assert len(frame) == len(judgment_frame(study)) / 2
+
+
+def test_flagged_submissions_are_left_out_where_asked() -> None:
+    study = rated_study()
+    ann = study.annotators.get(pseudonym="Ann")
+    for submission in ann.submissions.all():
+        flag_submission(submission=submission, reason="too fast")
+    assert set(judgment_frame(study)["annotator"]) == {"Ann", "Bob"}
+    assert set(judgment_frame(study, with_flagged=False)["annotator"]) == {"Bob"}

@@ -1,0 +1,318 @@
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from annotation.exceptions import AnnotationError
+from annotation.frames import judgment_frame
+from annotation.models import Candidate, Item, Judgment, Question, Study, Submission
+from annotation.qrels import study_qrels
+from tests.annotation.importing import assert_refused, everything, told
+from tests.annotation.studies import alternatives_study, rated_study, rating_study, ticked_study
+
+pytestmark = pytest.mark.django_db
+
+HEADER = "item,candidate,question,annotator,round,value,condition\n"
+FILE = (
+    HEADER
+    + "d0,alpha,wit,Ann,1,3,formal\n"
+    + "d0,beta,wit,Ann,,5,formal\n"
+    + "d0,alpha,wit,Bob,2,1.5,formal\n"
+    + "d1,alpha,wit,Ann,1,4,casual\n"
+    + "d0,alpha,tone,Ann,1,-2,formal\n"
+)
+
+
+@pytest.fixture
+def judgments(tmp_path: Path) -> Path:
+    path = tmp_path / "judgments.csv"
+    path.write_text(FILE)
+    return path
+
+
+def test_a_long_file_becomes_a_study_of_its_own(judgments: Path) -> None:
+    said = told("import_judgments", judgments, study="wits")
+    assert said == "Study 'wits': 2 items and 3 submissions imported.\n"
+    study = Study.objects.named("wits")
+    assert study.kind == "rating"
+    frame = judgment_frame(study)
+    columns = ["question", "item", "condition", "candidate", "round", "annotator", "value"]
+    assert frame[columns].to_numpy().tolist() == [
+        ["wit", "d0", "formal", "alpha", 1, "Ann", 3.0],
+        ["wit", "d0", "formal", "alpha", 2, "Bob", 1.5],
+        ["wit", "d0", "formal", "beta", 1, "Ann", 5.0],
+        ["wit", "d1", "casual", "alpha", 1, "Ann", 4.0],
+        ["tone", "d0", "formal", "alpha", 1, "Ann", -2.0],
+    ]
+
+
+def test_a_scale_is_what_the_values_span(judgments: Path) -> None:
+    told("import_judgments", judgments, study="wits")
+    scales = Question.objects.values_list("name", "scale_min", "scale_max", "level")
+    assert set(scales) == {("wit", 1.5, 5, "interval"), ("tone", -2, -1, "interval")}
+
+
+@pytest.mark.parametrize("value", ["1e15", "-1e15", "0", "1e-300"])
+def test_one_value_alone_spans_a_scale(tmp_path: Path, value: str) -> None:
+    path = tmp_path / "one.csv"
+    path.write_text(f"item,annotator,value\nd0,Ann,{value}\n")
+    told("import_judgments", path, study="s")
+    assert Judgment.objects.get().value == float(value)
+
+
+def test_three_columns_are_enough(tmp_path: Path) -> None:
+    path = tmp_path / "short.csv"
+    path.write_text("item,annotator,value\nd0,Ann,1\nd0,Bob,2\n")
+    told("import_judgments", path, study="s")
+    assert list(Candidate.objects.values_list("key", "system")) == [("item", "")]
+    assert list(Question.objects.values_list("name", flat=True)) == ["value"]
+    assert set(Submission.objects.values_list("annotator__pseudonym", "round", "status")) == {
+        ("Ann", 1, "submitted"),
+        ("Bob", 1, "submitted"),
+    }
+
+
+def test_a_candidate_may_be_called_a_system(tmp_path: Path) -> None:
+    path = tmp_path / "systems.jsonl"
+    path.write_text('{"item": "d0", "system": "alpha", "annotator": 7, "value": 1}')
+    told("import_judgments", path, study="s")
+    assert list(Candidate.objects.values_list("key", "system")) == [("alpha", "alpha")]
+    assert Submission.objects.get().annotator.pseudonym == "7"
+
+
+def test_nominal_values_are_categories(tmp_path: Path) -> None:
+    path = tmp_path / "labels.csv"
+    path.write_text("item,annotator,value\nd0,Ann,yes\nd1,Ann,no\nd2,Ann,maybe\n")
+    told("import_judgments", path, study="s", level="nominal")
+    question = Question.objects.get()
+    assert (question.level, question.categories) == ("nominal", ["maybe", "no", "yes"])
+    assert (question.scale_min, question.scale_max) == (0, 2)
+    values = Judgment.objects.order_by("candidate__item__position").values_list("value", flat=True)
+    assert list(values) == [2, 1, 0]
+
+
+def test_each_question_has_its_own_categories(tmp_path: Path) -> None:
+    path = tmp_path / "labels.csv"
+    path.write_text("item,annotator,question,value\nd0,Ann,q1,b\nd0,Ann,q2,a\n")
+    told("import_judgments", path, study="s", level="nominal")
+    assert dict(Question.objects.values_list("name", "categories")) == {"q1": ["b"], "q2": ["a"]}
+    assert set(Judgment.objects.values_list("value", flat=True)) == {0}
+
+
+def test_other_categories_than_the_study_has_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "labels.csv"
+    path.write_text("item,annotator,value\nd0,Ann,yes\nd1,Ann,no\n")
+    told("import_judgments", path, study="s", level="nominal")
+    path.write_text("item,annotator,value\nd0,Bob,yes\nd1,Bob,perhaps\n")
+    problem = "question 'value' of study 's' has the categories no, yes"
+    assert_refused("import_judgments", path, problem, level="nominal")
+
+
+def test_more_categories_than_a_question_keeps_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "labels.csv"
+    rows = "".join(f"d{n},Ann,label {n}\n" for n in range(1001))
+    path.write_text("item,annotator,value\n" + rows)
+    problem = "question 'value' has 1001 categories; 1000 fit"
+    assert_refused("import_judgments", path, problem, level="nominal")
+
+
+REFUSALS = [
+    ("no number", "d0,a,q,Ann,1,good,\n", "value", "'good' is not a number"),
+    ("an empty value", "d0,a,q,Ann,1,,\n", "value", "'' is not a number"),
+    ("not a number", "d0,a,q,Ann,1,NaN,\n", "value", "'NaN' is not a finite number"),
+    ("infinity", "d0,a,q,Ann,1,-Infinity,\n", "value", "is not a finite number"),
+    ("no annotator", "d0,a,q,,1,1,\n", "annotator", "must not be empty"),
+    ("no item", ",a,q,Ann,1,1,\n", "item", "must not be empty"),
+    ("round zero", "d0,a,q,Ann,0,1,\n", "round", "a whole number from 1"),
+    ("round one and a half", "d0,a,q,Ann,1.5,1,\n", "round", "a whole number from 1"),
+    ("a round beyond counting", "d0,a,q,Ann,1001,1,\n", "round", "a whole number from 1"),
+    ("a round in words", "d0,a,q,Ann,first,1,\n", "round", "'first' is not a number"),
+    ("a long candidate", f"d0,{'c' * 101},q,Ann,1,1,\n", "candidate", "101 characters"),
+    ("a long question", f"d0,a,{'q' * 65},Ann,1,1,\n", "question", "65 characters"),
+    ("a long annotator", f"d0,a,q,{'A' * 101},1,1,\n", "annotator", "101 characters"),
+    ("a long condition", f"d0,a,q,Ann,1,1,{'c' * 65}\n", "condition", "65 characters"),
+]
+
+
+@pytest.mark.parametrize(
+    ("row", "field", "problem"),
+    [case[1:] for case in REFUSALS],
+    ids=[case[0] for case in REFUSALS],
+)
+def test_a_judgment_that_is_not_whole_is_refused(
+    tmp_path: Path, row: str, field: str, problem: str
+) -> None:
+    path = tmp_path / "judgments.csv"
+    path.write_text(HEADER + "d9,a,q,Ann,1,1,\n" + row)
+    assert_refused("import_judgments", path, problem, line=3, field=field)
+
+
+def test_conditions_that_differ_within_an_item_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "judgments.csv"
+    path.write_text(HEADER + "d0,a,q,Ann,1,1,formal\nd0,b,q,Ann,1,1,casual\n")
+    problem = "differs from line 2 of the same item"
+    assert_refused("import_judgments", path, problem, line=3, field="condition")
+
+
+@pytest.mark.parametrize(
+    "repeat", ["d0,alpha,wit,Ann,1,3,formal\n", "d0,alpha,wit,Ann,,4,formal\n"]
+)
+def test_a_judgment_twice_is_refused(tmp_path: Path, repeat: str) -> None:
+    path = tmp_path / "judgments.csv"
+    path.write_text(FILE + repeat)
+    assert_refused("import_judgments", path, "'Ann' judged item 'd0' on line 2 already", line=7)
+
+
+def test_judgments_join_the_study_they_name(tmp_path: Path) -> None:
+    study = rated_study("rated")
+    path = tmp_path / "more.csv"
+    path.write_text(
+        "item,candidate,question,annotator,value\n"
+        "d0,alpha,appropriateness,Cyd,100\n"
+        "d0,beta,appropriateness,Cyd,0\n"
+    )
+    said = told("import_judgments", path, study="rated")
+    assert (
+        said == "Study 'rated': 0 items (1 more were there already) and 1 submissions imported.\n"
+    )
+    cyd = Judgment.objects.of(study).filter(submission__annotator__pseudonym="Cyd")
+    assert sorted(cyd.values_list("candidate__key", "value")) == [("alpha", 100), ("beta", 0)]
+    assert study.items.count() == 3
+    assert study.questions.get().scale_max == 100
+
+
+def test_a_second_round_joins_a_study_of_alternatives(tmp_path: Path) -> None:
+    study = ticked_study("ticked")
+    path = tmp_path / "round2.csv"
+    path.write_text(
+        "item,candidate,question,annotator,round,value\n"
+        "boot,clog,acceptable,Bob,2,0\n"
+        "boot,pump,acceptable,Bob,2,1\n"
+    )
+    told("import_judgments", path, study="ticked")
+    assert list(study_qrels(study, round=2).lines()) == ["boot 0 clog 0\n", "boot 0 pump 1\n"]
+    assert study_qrels(study).n_relevant == 2
+
+
+UNFIT = [
+    ("an unknown item", "d7,alpha,appropriateness,Cyd,1\n", 3, "item", "'rated' has no item 'd7'"),
+    ("an unknown candidate", "d1,gamma,appropriateness,Cyd,1\n", 3, None, "'gamma' of item 'd1'"),
+    (
+        "a value too high",
+        "d1,alpha,appropriateness,Cyd,101\n",
+        3,
+        "value",
+        "101 is outside the sca",
+    ),
+    ("a value too low", "d1,alpha,appropriateness,Cyd,-1\n", 3, "value", "'appropriateness', 0 to"),
+]
+
+
+@pytest.mark.parametrize(
+    ("row", "line", "field", "problem"),
+    [case[1:] for case in UNFIT],
+    ids=[case[0] for case in UNFIT],
+)
+def test_judgments_that_do_not_fit_the_study_are_refused(
+    tmp_path: Path, row: str, line: int, field: str | None, problem: str
+) -> None:
+    rated_study("rated")
+    path = tmp_path / "more.csv"
+    path.write_text(
+        "item,candidate,question,annotator,value\nd0,alpha,appropriateness,Cyd,1\n" + row
+    )
+    assert_refused("import_judgments", path, problem, line=line, field=field, study="rated")
+
+
+def test_a_value_between_two_categories_is_refused(tmp_path: Path) -> None:
+    alternatives_study("pools")
+    path = tmp_path / "more.csv"
+    path.write_text("item,candidate,question,annotator,value\nboot,clog,acceptable,Ann,0.5\n")
+    problem = "0.5 is none of the categories of 'acceptable', 0 to 1"
+    assert_refused("import_judgments", path, problem, line=2, field="value", study="pools")
+
+
+def test_the_same_judgments_again_change_nothing(judgments: Path) -> None:
+    told("import_judgments", judgments, study="wits")
+    before = everything()
+    said = told("import_judgments", judgments, study="wits")
+    assert said == (
+        "Study 'wits': 0 items (2 more were there already) and 0 submissions "
+        "(3 more were there already) imported.\n"
+    )
+    assert everything() == before
+
+
+def test_another_judgment_in_the_same_place_is_refused(judgments: Path) -> None:
+    told("import_judgments", judgments, study="wits")
+    judgments.write_text(FILE.replace("beta,wit,Ann,,5", "beta,wit,Ann,,4"))
+    problem = "annotator 'Ann' has another submission for item 'd0' in the study"
+    assert_refused("import_judgments", judgments, problem, line=2, study="wits")
+
+
+def test_more_rounds_and_annotators_are_added(judgments: Path) -> None:
+    told("import_judgments", judgments, study="wits")
+    judgments.write_text(FILE + "d1,alpha,wit,Cyd,1,2,casual\nd1,alpha,wit,Ann,2,2,casual\n")
+    said = told("import_judgments", judgments, study="wits")
+    assert said.endswith("and 2 submissions (3 more were there already) imported.\n")
+    assert Submission.objects.count() == 5
+
+
+def test_an_answer_is_kept_verbatim(judgments: Path) -> None:
+    told("import_judgments", judgments, study="wits")
+    bob = Submission.objects.get(annotator__pseudonym="Bob")
+    assert json.loads(bob.raw) == [
+        {
+            **{"item": "d0", "candidate": "alpha", "question": "wit", "annotator": "Bob"},
+            **{"round": "2", "value": "1.5", "condition": "formal"},
+        }
+    ]
+
+
+def test_the_number_of_queries_does_not_grow_with_the_judgments(tmp_path: Path) -> None:
+    counts: dict[str, list[int]] = {"first": [], "again": []}
+    for slug, n_items in (("few", 2), ("many", 60)):
+        path = tmp_path / f"{slug}.csv"
+        rows = (f"d{n},{who},{n % 5}\n" for n in range(n_items) for who in ("Ann", "Bob"))
+        path.write_text("item,annotator,value\n" + "".join(rows))
+        for time in ("first", "again"):
+            with CaptureQueriesContext(connection) as queries:
+                told("import_judgments", path, study=slug)
+            counts[time].append(len(queries))
+    assert Item.objects.count() == 62
+    for few, many in counts.values():
+        # SQLite takes at most 999 values in one statement, so more rows are written in parts.
+        assert few <= many <= few + 2 <= 22
+
+
+def test_an_annotator_of_one_study_is_another_in_the_next(judgments: Path, tmp_path: Path) -> None:
+    told("import_judgments", judgments, study="one")
+    told("import_judgments", judgments, study="two")
+    names: Any = Submission.objects.values_list("annotator__study__slug", "annotator__pseudonym")
+    assert set(names) == {("one", "Ann"), ("one", "Bob"), ("two", "Ann"), ("two", "Bob")}
+    assert len(set(Submission.objects.values_list("annotator", flat=True))) == 4
+
+
+def test_a_study_without_items_takes_them_from_the_judgments(judgments: Path) -> None:
+    rating_study("wits", n_items=0, questions=())
+    told("import_judgments", judgments, study="wits")
+    assert Item.objects.count() == 2
+
+
+def test_ratings_joining_alternatives_need_its_items(judgments: Path) -> None:
+    alternatives_study("pools")
+    before = everything()
+    with pytest.raises(AnnotationError, match="study 'pools' has no item 'd0'"):
+        told("import_judgments", judgments, study="pools")
+    assert everything() == before
+
+
+def test_a_scale_given_leaves_room_for_later_rounds(tmp_path: Path) -> None:
+    path = tmp_path / "votes.csv"
+    for row in ("a,Ann,3,1", "a,Ann,7,2"):
+        path.write_text(f"item,annotator,value,round\n{row}\n")
+        told("import_judgments", path, study="votes", scale=(1, 7))
+    assert list(Judgment.objects.order_by("pk").values_list("value", flat=True)) == [3, 7]

@@ -1,0 +1,370 @@
+import csv
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from annotation.exceptions import AnnotationError, ImportRefused
+from annotation.frames import candidate_frame, judgment_frame
+from annotation.models import Annotator, Item, Judgment, Study, Submission
+from annotation.readers.mturk_batch import read_mturk_batch
+from tests.annotation.importing import assert_refused, everything, told
+from tests.annotation.studies import alternatives_study
+
+pytestmark = pytest.mark.django_db
+
+WORKERS = ("A1WORKERONE", "A2WORKERTWO", "A3WORKERTHREE")
+TIMES = {
+    "AcceptTime": "Tue Jun 13 14:13:34 PDT 2023",
+    "SubmitTime": "Tue Jun 13 23:59:59 PST 2023",
+    "WorkTimeInSeconds": "174",
+}
+
+
+def assignment(hit: str, worker: str, status: str, *values: float, **fields: Any) -> dict[str, Any]:
+    """A row as Amazon writes it, with a rating of fit and of style for two systems."""
+    names = ("Answer.Fit_big", "Answer.Fit_small", "Answer.Style_big", "Answer.Style_small")
+    return {
+        "HITId": hit,
+        "Title": "Rate the responses",
+        "AssignmentId": f"ASSIGNMENT-{hit}-{worker}",
+        "WorkerId": worker,
+        "AssignmentStatus": status,
+        **TIMES,
+        "LifetimeApprovalRate": "89% (201/227)",
+        "Input.Speaker": f"context of {hit}",
+        "Input.big": f"big says {hit}",
+        "Input.small": f"small says {hit}",
+        **dict(zip(names, values or (10, 20, 30, 40), strict=True)),
+        "Approve": "",
+        **fields,
+    }
+
+
+BATCH = (
+    assignment("H1", WORKERS[0], "Approved", 10, 20, 30, 40),
+    assignment("H1", WORKERS[1], "Rejected", 0, 0, 0, 0),
+    assignment("H2", WORKERS[0], "Submitted", 50, 60, 70, 80),
+)
+
+Writer = Callable[..., Path]
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Writer:
+    def write(*rows: dict[str, Any], name: str = "Batch_1_batch_results.csv") -> Path:
+        path = tmp_path / name
+        with path.open("w", encoding="utf-8", newline="") as file:
+            writer = csv.DictWriter(file, list(rows[0]), quoting=csv.QUOTE_ALL)
+            writer.writeheader()
+            writer.writerows(rows)
+        return path
+
+    return write
+
+
+def test_a_batch_becomes_a_rating_study(write: Writer) -> None:
+    said = told("import_mturk_batch", write(*BATCH), study="styles")
+    assert said == "Study 'styles': 2 items and 3 submissions imported.\n"
+    study = Study.objects.get()
+    assert study.kind == "rating"
+    assert list(study.items.values_list("key", "context")) == [
+        ("H1", "context of H1"),
+        ("H2", "context of H2"),
+    ]
+    frame = judgment_frame(study)
+    assert frame[["question", "item", "system", "value"]].to_numpy().tolist() == [
+        ["Fit", "H1", "big", 10.0],
+        ["Fit", "H1", "small", 20.0],
+        ["Fit", "H2", "big", 50.0],
+        ["Fit", "H2", "small", 60.0],
+        ["Style", "H1", "big", 30.0],
+        ["Style", "H1", "small", 40.0],
+        ["Style", "H2", "big", 70.0],
+        ["Style", "H2", "small", 80.0],
+    ]
+    assert candidate_frame(study)["response"].tolist()[:2] == ["big says H1", "small says H1"]
+
+
+def test_what_amazon_decided_is_kept(write: Writer) -> None:
+    told("import_mturk_batch", write(*BATCH), study="styles")
+    submissions = Submission.objects.order_by("pk")
+    assert [s.status for s in submissions] == ["approved", "rejected", "submitted"]
+    assert Judgment.objects.count() == 12
+    assert Judgment.objects.accepted().count() == 8
+
+
+def test_amazons_local_times_become_utc(write: Writer) -> None:
+    rows = [
+        BATCH[0],
+        assignment("H2", WORKERS[0], "Approved", AcceptTime="2023-06-13T14:13:34+02:00"),
+        assignment("H3", WORKERS[0], "Approved", AcceptTime="2023-06-13 14:13:34"),
+        assignment("H4", WORKERS[0], "Approved", AcceptTime="", WorkTimeInSeconds=""),
+    ]
+    told("import_mturk_batch", write(*rows), study="styles")
+    h1, h2, h3, h4 = Submission.objects.order_by("pk")
+    assert h1.accepted_at == datetime(2023, 6, 13, 21, 13, 34, tzinfo=UTC)
+    assert h1.submitted_at == datetime(2023, 6, 14, 7, 59, 59, tzinfo=UTC)
+    assert h1.seconds == 174
+    assert h2.accepted_at == datetime(2023, 6, 13, 12, 13, 34, tzinfo=UTC)
+    assert h3.accepted_at == datetime(2023, 6, 13, 14, 13, 34, tzinfo=UTC)
+    assert (h4.accepted_at, h4.seconds) == (None, None)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "yesterday",
+        "Tue Jun 13 14:13:34 CEST 2023",
+        "Tue Jun 31 14:13:34 PDT 2023",
+        "Tue Jun 13 25:13:34 PDT 2023",
+        "13/06/2023",
+        "0001-01-01T00:00:00+23:59",
+        "1686690814",
+    ],
+)
+@pytest.mark.parametrize("field", ["AcceptTime", "SubmitTime"])
+def test_what_is_no_time_is_refused(write: Writer, field: str, text: str) -> None:
+    path = write(BATCH[0], {**BATCH[2], field: text})
+    assert_refused("import_mturk_batch", path, "is not a time", line=3, field=field)
+
+
+@pytest.mark.parametrize(
+    "layout", ["{question}_{system}", "{question}.{system}", "{system}_{question}"]
+)
+def test_answers_are_found_in_each_layout(write: Writer, layout: str) -> None:
+    inputs = {"Input.text": "hi", "Input.2": "b", "Input.gpt": "c", "Input.gpt_2": "a"}
+    columns = [
+        layout.format(question=question, system=system)
+        for question in ("Fit", "Style")
+        for system in ("gpt_2", "2", "gpt")
+    ]
+    row = {
+        **{"HITId": "H1", "WorkerId": "W", "AssignmentStatus": "Approved", **inputs},
+        **{f"Answer.{column}": value for value, column in enumerate(columns)},
+        "Answer.comment": "fine",
+    }
+    told("import_mturk_batch", write(row), study="s")
+    frame = judgment_frame(Study.objects.get())
+    assert frame[["question", "system", "value"]].to_numpy().tolist() == [
+        *(["Fit", "gpt_2", 0.0], ["Fit", "2", 1.0], ["Fit", "gpt", 2.0]),
+        *(["Style", "gpt_2", 3.0], ["Style", "2", 4.0], ["Style", "gpt", 5.0]),
+    ]
+
+
+def test_a_worker_is_known_by_a_pseudonym_alone(write: Writer, tmp_path: Path) -> None:
+    said = told("import_mturk_batch", write(*BATCH), study="styles")
+    study = Study.objects.get()
+    csv_text = judgment_frame(study, accepted=False).to_csv() + candidate_frame(study).to_csv()
+    stored = repr(everything())
+    for text in (said, csv_text, stored):
+        assert not [word for word in (*WORKERS, "ASSIGNMENT-", "201/227") if word in text]
+    names = judgment_frame(study, accepted=False)["annotator"].unique()
+    assert len(names) == 2
+    assert all(len(name) == 11 and name[0] == "A" and int(name[1:], 16) >= 0 for name in names)
+
+
+def test_a_worker_has_other_pseudonyms_in_other_studies(write: Writer) -> None:
+    told("import_mturk_batch", write(*BATCH), study="one")
+    told("import_mturk_batch", write(*BATCH), study="two")
+    names = Annotator.objects.values_list("pseudonym", flat=True)
+    assert len(set(names)) == len(names) == 4
+
+
+def test_no_refusal_tells_a_worker(write: Writer) -> None:
+    path = write(*BATCH)
+    told("import_mturk_batch", path, study="styles")
+    write(assignment("H1", WORKERS[0], "Approved", 11, 20, 30, 40))
+    problem = "annotator 'A[0-9a-f]{10}' has another submission for item 'H1'"
+    error = assert_refused("import_mturk_batch", path, problem, line=2, study="styles")
+    assert WORKERS[0] not in str(error)
+
+
+def test_only_the_answers_are_kept_verbatim(write: Writer) -> None:
+    rows = [{**row, "Answer.comment": "☃ naïve", "Input.note": "n"} for row in BATCH]
+    told("import_mturk_batch", write(*rows), study="s", context="Speaker")
+    raw = json.loads(Submission.objects.order_by("pk")[0].raw)
+    assert raw == {
+        **{"Answer.Fit_big": "10", "Answer.Fit_small": "20"},
+        **{"Answer.Style_big": "30", "Answer.Style_small": "40"},
+        "Answer.comment": "☃ naïve",
+    }
+
+
+def test_items_may_be_left_without_their_answers(write: Writer) -> None:
+    said = told("import_mturk_batch", write(*BATCH), study="styles", items_only=True)
+    assert said == "Study 'styles': 2 items imported.\n"
+    assert (Item.objects.count(), Submission.objects.count()) == (2, 0)
+    assert not Annotator.objects.exists()
+    assert Study.objects.get().questions.count() == 2
+
+
+def test_columns_may_name_items_and_conditions(write: Writer) -> None:
+    extra = {"Input.dataset": "BST", "Input.number": "7"}
+    rows = [{**BATCH[0], **extra}, {**BATCH[2], **extra, "Input.number": "8"}]
+    told(
+        "import_mturk_batch",
+        write(*rows),
+        study="s",
+        item=["dataset", "number"],
+        condition="dataset",
+    )
+    assert list(Item.objects.values_list("key", "condition")) == [
+        ("BST-7", "BST"),
+        ("BST-8", "BST"),
+    ]
+
+
+def test_a_context_that_cannot_be_told_has_to_be_named(write: Writer) -> None:
+    path = write(*({**row, "Input.dataset": "BST"} for row in BATCH))
+    before = everything()
+    with pytest.raises(AnnotationError, match=r"name it with --context \(one of: Speaker, data"):
+        told("import_mturk_batch", path, study="s")
+    assert everything() == before
+    told("import_mturk_batch", path, study="s", context="Speaker")
+    assert Item.objects.get(key="H1").context == "context of H1"
+
+
+def test_a_rejected_submission_gives_way_to_the_workers_next(write: Writer) -> None:
+    rows = [
+        assignment("H1", WORKERS[0], "Rejected", 0, 0, 0, 0),
+        assignment("H1", WORKERS[0], "Approved", 1, 1, 1, 1),
+        assignment("H1", WORKERS[0], "Rejected", 2, 2, 2, 2),
+        assignment("H1", WORKERS[0], "Approved", 3, 3, 3, 3),
+    ]
+    said = told("import_mturk_batch", write(*rows), study="s")
+    assert set(Judgment.objects.values_list("value", "submission__status")) == {(1, "approved")}
+    kept = "the same worker's submission for item 'H1' on line 3 was kept"
+    assert said.splitlines()[1:] == [
+        f"Repaired: line {line} left out: {kept}." for line in (2, 4, 5)
+    ]
+
+
+def test_a_republished_hit_is_one_item_where_columns_name_it(write: Writer) -> None:
+    rows = [
+        {**assignment("H1", WORKERS[0], "Rejected"), "Input.Speaker": "hi", "Input.n": "1"},
+        {**assignment("H2", WORKERS[1], "Approved"), "Input.Speaker": "hi", "Input.n": "1"},
+    ]
+    rows[1] |= {"Input.big": rows[0]["Input.big"], "Input.small": rows[0]["Input.small"]}
+    told("import_mturk_batch", write(*rows), study="s", item=["n"])
+    assert (Item.objects.get().key, Submission.objects.count()) == ("1", 2)
+
+
+REFUSALS: list[tuple[str, dict[str, Any], str, str]] = [
+    ("an unknown status", {"AssignmentStatus": "Lost"}, "AssignmentStatus", "'Lost' is none of Su"),
+    ("no status", {"AssignmentStatus": ""}, "AssignmentStatus", "must not be empty"),
+    ("no worker", {"WorkerId": " "}, "WorkerId", "must not be empty"),
+    ("no HIT", {"HITId": ""}, "HITId", "must not be empty"),
+    ("an answer left out", {"Answer.Fit_big": ""}, "Answer.Fit_big", "'' is not a number"),
+    ("an answer in words", {"Answer.Fit_big": "good"}, "Answer.Fit_big", "'good' is not a number"),
+    ("an answer of NaN", {"Answer.Fit_big": "nan"}, "Answer.Fit_big", "not a finite number"),
+    ("no work time", {"WorkTimeInSeconds": "long"}, "WorkTimeInSeconds", "'long' is not a number"),
+    ("an answer off the scale", {"Answer.Fit_big": "101"}, "value", "101 is outside the scale of"),
+    ("a negative answer", {"Answer.Style_small": "-1"}, "value", "-1 is outside the scale of 'St"),
+]
+
+
+@pytest.mark.parametrize(
+    ("change", "field", "problem"),
+    [case[1:] for case in REFUSALS],
+    ids=[case[0] for case in REFUSALS],
+)
+def test_an_assignment_that_is_not_whole_is_refused(
+    write: Writer, change: dict[str, Any], field: str, problem: str
+) -> None:
+    path = write(BATCH[0], {**BATCH[2], **change})
+    assert_refused("import_mturk_batch", path, problem, line=3, field=field)
+
+
+def test_an_item_that_differs_between_assignments_is_refused(write: Writer) -> None:
+    path = write(BATCH[0], {**BATCH[1], "Input.big": "something else"})
+    assert_refused("import_mturk_batch", path, "item 'H1' differs from line 2; name the", line=3)
+
+
+@pytest.mark.parametrize("missing", ["HITId", "WorkerId", "AssignmentStatus"])
+def test_a_batch_without_its_columns_is_refused(write: Writer, missing: str) -> None:
+    path = write({name: value for name, value in BATCH[0].items() if name != missing})
+    assert_refused("import_mturk_batch", path, f"columns are missing: {missing}", line=1)
+
+
+def test_a_batch_without_ratings_is_refused(write: Writer) -> None:
+    row = {name: value for name, value in BATCH[0].items() if not name.startswith("Answer.")}
+    problem = r"no Answer\.\* column ends in the name of an Input\.\* column"
+    assert_refused("import_mturk_batch", write({**row, "Answer.note": "x"}), problem, line=1)
+
+
+@pytest.mark.parametrize("option", ["context", "condition"])
+def test_a_column_that_is_not_there_is_refused(write: Writer, option: str) -> None:
+    named: dict[str, Any] = {option: "Dialogue"}
+    problem = r"there is no column Input\.Dialogue"
+    assert_refused("import_mturk_batch", write(*BATCH), problem, line=1, **named)
+    with pytest.raises(ImportRefused, match=problem):
+        read_mturk_batch(write(*BATCH), item=("Dialogue",))
+
+
+@pytest.mark.parametrize("name", ["q" * 65 + "_big", "_big", "Fit_" + "s" * 101])
+def test_names_that_do_not_fit_are_refused(write: Writer, name: str) -> None:
+    inputs = {f"Input.{'s' * 101}": "a"} if "s" * 101 in name else {}
+    path = write({**BATCH[0], f"Answer.{name}": "1", **inputs})
+    problem = "does not name a question of 1 to 64 characters"
+    assert_refused("import_mturk_batch", path, problem, line=1, context="Speaker")
+
+
+def test_an_item_name_that_does_not_fit_is_refused(write: Writer) -> None:
+    path = write({**BATCH[0], "Input.a": "x" * 150, "Input.b": "y" * 50})
+    problem = "the item's name has 201 characters, where 200 fit"
+    assert_refused("import_mturk_batch", path, problem, line=2, field="Input.b", item=["a", "b"])
+
+
+def test_the_same_batch_again_changes_nothing(write: Writer) -> None:
+    path = write(*BATCH)
+    told("import_mturk_batch", path, study="styles")
+    before = everything()
+    said = told("import_mturk_batch", path, study="styles")
+    assert said == (
+        "Study 'styles': 0 items (2 more were there already) and 0 submissions "
+        "(3 more were there already) imported.\n"
+    )
+    assert everything() == before
+
+
+def test_answers_may_follow_the_items(write: Writer) -> None:
+    path = write(*BATCH)
+    told("import_mturk_batch", path, study="styles", items_only=True)
+    said = told("import_mturk_batch", path, study="styles")
+    assert "0 items (2 more were there already) and 3 submissions imported" in said
+
+
+def test_a_batch_reviewed_since_brings_its_decisions(write: Writer) -> None:
+    told("import_mturk_batch", write(*BATCH), study="styles")
+    judged = list(Judgment.objects.order_by("pk").values_list("pk", "value"))
+    path = write(*BATCH[:2], {**BATCH[2], "AssignmentStatus": "Rejected"})
+    said = told("import_mturk_batch", path, study="styles")
+    assert "0 submissions (3 more were there already)" in said
+    statuses = Submission.objects.order_by("pk").values_list("status", flat=True)
+    assert list(statuses) == ["approved", "rejected", "rejected"]
+    assert list(Judgment.objects.order_by("pk").values_list("pk", "value")) == judged
+
+
+@pytest.mark.parametrize("items_only", [True, False])
+def test_ratings_do_not_join_a_study_of_alternatives(write: Writer, items_only: bool) -> None:
+    alternatives_study("pools")
+    before = everything()
+    with pytest.raises(AnnotationError, match="'pools' is a study of alternatives; this file hol"):
+        told("import_mturk_batch", write(*BATCH), study="pools", items_only=items_only)
+    assert everything() == before
+
+
+def test_the_number_of_queries_does_not_grow_with_the_batch(write: Writer) -> None:
+    counts = []
+    for slug, n_hits in (("few", 2), ("many", 24)):
+        path = write(*(assignment(f"H{n}", WORKERS[n % 3], "Approved") for n in range(n_hits)))
+        with CaptureQueriesContext(connection) as queries:
+            told("import_mturk_batch", path, study=slug)
+        counts.append(len(queries))
+    assert counts[0] == counts[1] <= 22

@@ -1,0 +1,205 @@
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from annotation.exceptions import AnnotationError
+from annotation.models import Candidate, Item, Question, Study
+from tests.annotation.importing import assert_refused, everything, told
+from tests.annotation.studies import rated_study, ticked_study
+
+pytestmark = pytest.mark.django_db
+
+HEADER = "item,system,context,response,reference,condition\n"
+FILE = (
+    HEADER
+    + 'd1,beta,"Hi,\n""you""!",Hello,Hey,formal\n'
+    + 'd0,alpha,Bye, ,"",casual\n'
+    + 'd1,alpha,"Hi,\n""you""!",Ciao ☃,Hey,formal\n'
+)
+
+
+@pytest.fixture
+def responses(tmp_path: Path) -> Path:
+    path = tmp_path / "responses.csv"
+    path.write_text(FILE, encoding="utf-8")
+    return path
+
+
+def test_a_file_of_responses_becomes_a_rating_study(responses: Path) -> None:
+    owner = User.objects.create_user("owner")
+    said = told("import_responses", responses, study="styles", title="Styles", owner="owner")
+    assert said == "Study 'styles': 2 items imported.\n"
+    study = Study.objects.named("styles")
+    assert (study.kind, study.title, study.owner) == ("rating", "Styles", owner)
+    items = list(study.items.values_list("key", "condition", "context", "reference", "position"))
+    assert items == [("d1", "formal", 'Hi,\n"you"!', "Hey", 0), ("d0", "casual", "Bye", "", 1)]
+    candidates = Candidate.objects.filter(item__study=study).order_by("item__position", "position")
+    assert list(candidates.values_list("item__key", "key", "system", "text", "position")) == [
+        ("d1", "beta", "beta", "Hello", 0),
+        ("d1", "alpha", "alpha", "Ciao ☃", 1),
+        ("d0", "alpha", "alpha", " ", 0),
+    ]
+
+
+def test_without_a_title_a_study_is_called_by_its_slug(responses: Path) -> None:
+    told("import_responses", responses, study="styles")
+    study = Study.objects.get()
+    assert (study.title, study.owner) == ("styles", None)
+
+
+def test_json_lines_say_the_same_as_csv(responses: Path, tmp_path: Path) -> None:
+    rows = [
+        {"item": "d1", "system": "beta", "context": 'Hi,\n"you"!', "response": "Hello"},
+        {"item": "d0", "system": "alpha", "context": "Bye", "response": " ", "reference": None},
+        {"item": "d1", "system": "alpha", "context": 'Hi,\n"you"!', "response": "Ciao ☃"},
+    ]
+    lines = tmp_path / "responses.JSONL"
+    extra = [{**row, "reference": "Hey", "condition": "formal"} for row in rows]
+    extra[1] = {**rows[1], "condition": "casual"}
+    lines.write_text("\n".join(json.dumps(row) for row in extra))
+    told("import_responses", responses, study="one")
+    told("import_responses", lines, study="two")
+    columns = ("item__key", "item__context", "item__reference", "item__condition", "key", "text")
+    one, two = (
+        list(Candidate.objects.filter(item__study__slug=slug).order_by("pk").values_list(*columns))
+        for slug in ("one", "two")
+    )
+    assert one == two
+
+
+def test_responses_are_rated_for_appropriateness_unless_told_otherwise(responses: Path) -> None:
+    told("import_responses", responses, study="one")
+    told(
+        "import_responses",
+        responses,
+        study="two",
+        question=["style=Is it formal?", " wit = Is it = funny? "],
+    )
+    asked = Question.objects.order_by("study__slug", "position")
+    assert list(asked.values_list("study__slug", "name", "scale_min", "scale_max", "level")) == [
+        ("one", "appropriateness", 0, 100, "interval"),
+        ("two", "style", 0, 100, "interval"),
+        ("two", "wit", 0, 100, "interval"),
+    ]
+    assert asked.get(name="wit").wording == "Is it = funny?"
+
+
+REFUSALS = [
+    ("a pair twice", "d0,alpha,hi,a,,\nd1,alpha,hi,a,,\nd0,alpha,hi,b,,\n", 4, "system", "already"),
+    ("another context", "d0,a,hi,r,,\nd0,b,ho,r,,\n", 3, "context", "differs from line 2"),
+    ("another reference", "d0,a,hi,r,x,\nd0,b,hi,r,y,\n", 3, "reference", "differs from line 2"),
+    ("another condition", "d0,a,hi,r,,x\nd0,b,hi,r,,y\n", 3, "condition", "differs from line 2"),
+    ("no system", "d0, ,hi,r,,\n", 2, "system", "must not be empty"),
+    ("a long condition", f"d0,a,hi,r,,{'c' * 65}\n", 2, "condition", "65 characters, where 64"),
+]
+
+
+@pytest.mark.parametrize(
+    ("rows", "line", "field", "problem"),
+    [case[1:] for case in REFUSALS],
+    ids=[case[0] for case in REFUSALS],
+)
+def test_responses_that_contradict_are_refused(
+    tmp_path: Path, rows: str, line: int, field: str, problem: str
+) -> None:
+    path = tmp_path / "responses.csv"
+    path.write_text(HEADER + rows)
+    assert_refused("import_responses", path, problem, line=line, field=field)
+
+
+def test_the_same_file_again_changes_nothing(responses: Path) -> None:
+    told("import_responses", responses, study="styles")
+    before = everything()
+    said = told("import_responses", responses, study="styles", title="Another title")
+    assert said == "Study 'styles': 0 items (2 more were there already) imported.\n"
+    assert everything() == before
+
+
+def test_a_longer_file_adds_what_is_new(responses: Path) -> None:
+    told("import_responses", responses, study="styles")
+    responses.write_text(FILE + "d2,alpha,Later,See you,,\n", encoding="utf-8")
+    said = told("import_responses", responses, study="styles")
+    assert said == "Study 'styles': 1 items (2 more were there already) imported.\n"
+    assert list(Item.objects.values_list("key", "position")) == [("d1", 0), ("d0", 1), ("d2", 2)]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "field", "problem"),
+    [
+        ("Hello", "Hullo", 2, None, "candidate 'beta' of item 'd1' .* is another there"),
+        ("d1,beta", "d1,gamma", 2, None, "candidate 'gamma' of item 'd1' is not in study"),
+        ("Bye", "Good bye", 4, "context", "item 'd0' is in the study with another context"),
+        ("Hey", "Hoy", 2, "reference", "item 'd1' is in the study with another reference"),
+        ("casual", "formal", 4, "condition", "item 'd0' is in the study with another condition"),
+    ],
+)
+def test_what_differs_from_the_study_is_refused(
+    responses: Path, old: str, new: str, line: int, field: str | None, problem: str
+) -> None:
+    told("import_responses", responses, study="styles")
+    assert old in FILE
+    fresh = "d9,alpha,Fresh,new,,\n"
+    responses.write_text(FILE.replace(old, new) + fresh, encoding="utf-8")
+    assert_refused("import_responses", responses, problem, line=line, field=field, study="styles")
+
+
+def test_an_import_that_fails_at_its_last_write_leaves_nothing(
+    responses: Path, monkeypatch: Any
+) -> None:
+    def fail(*_: Any, **__: Any) -> None:
+        raise RuntimeError("the disk is full")
+
+    monkeypatch.setattr(Candidate.objects, "bulk_create", fail)
+    before = everything()
+    with pytest.raises(RuntimeError, match="the disk is full"):
+        told("import_responses", responses, study="styles")
+    assert everything() == before
+
+
+def test_responses_do_not_join_a_study_of_alternatives(responses: Path) -> None:
+    ticked_study("ticked")
+    before = everything()
+    with pytest.raises(AnnotationError, match="'ticked' is a study of alternatives; this file hol"):
+        told("import_responses", responses, study="ticked")
+    assert everything() == before
+
+
+@pytest.mark.parametrize("slug", ["", "two words", "é", "a/b", "x" * 81])
+def test_a_name_that_is_no_slug_is_refused(responses: Path, slug: str) -> None:
+    with pytest.raises(AnnotationError, match="is no name for a study"):
+        told("import_responses", responses, study=slug)
+    assert not Study.objects.exists()
+
+
+def test_the_longest_slug_and_title_fit(responses: Path) -> None:
+    told("import_responses", responses, study="x" * 80, title="t" * 300)
+    assert Study.objects.get().title == "t" * 128
+
+
+def test_studies_do_not_share_items(responses: Path) -> None:
+    rated_study("rated")
+    told("import_responses", responses, study="styles")
+    assert Study.objects.named("styles").items.count() == 2
+    assert Study.objects.named("rated").items.count() == 3
+
+
+def _queries_of_import(path: Path, slug: str, n_items: int) -> int:
+    rows = (f"d{n},{s},hi {n},ok {s},,\n" for n in range(n_items) for s in ("alpha", "beta"))
+    path.write_text(HEADER + "".join(rows))
+    with CaptureQueriesContext(connection) as queries:
+        told("import_responses", path, study=slug)
+    return len(queries)
+
+
+def test_the_number_of_queries_does_not_grow_with_the_items(tmp_path: Path) -> None:
+    few = _queries_of_import(tmp_path / "a.csv", "few", 2)
+    many = _queries_of_import(tmp_path / "b.csv", "many", 60)
+    again_few = _queries_of_import(tmp_path / "a.csv", "few", 2)
+    again_many = _queries_of_import(tmp_path / "b.csv", "many", 60)
+    assert few == many <= 12
+    assert again_few == again_many <= 12

@@ -1,0 +1,248 @@
+import json
+from pathlib import Path
+
+import pytest
+from django.contrib.auth.models import User
+
+from annotation.adjudicating import decide
+from annotation.exceptions import LabelSetUnknown, QuestionUnknown, StudyUnfit
+from annotation.exporting import labels_csv, labels_json, write_labels
+from annotation.flagging import flag_submission
+from annotation.frames import label_frame
+from annotation.labelling import METHODS_AT_LEVEL, Rule, make_label_set
+from annotation.models import Candidate, LabelSet, Question, Study
+from annotation.qrels import label_qrels, study_qrels
+from tests.annotation.studies import (
+    alternatives_study,
+    rate,
+    rated_study,
+    rating_study,
+    tick,
+    ticked_study,
+)
+
+pytestmark = pytest.mark.django_db
+
+MAJORITY = Rule(method="majority")
+
+
+@pytest.fixture
+def judged_by_three() -> Study:
+    """Clog ticked by three of three, pump by two, flat by one, sole by none."""
+    study = alternatives_study(pools={"boot": ("clog", "pump", "flat", "sole"), "gown": ("coat",)})
+    tick(study, "Ann", "boot", {"clog", "pump", "flat"})
+    tick(study, "Bob", "boot", {"clog", "pump"})
+    tick(study, "Cyd", "boot", {"clog"})
+    return study
+
+
+@pytest.fixture
+def senior() -> User:
+    return User.objects.create_user("senior")
+
+
+def make(study: Study, rule: Rule = MAJORITY, **options: object) -> LabelSet:
+    return make_label_set(question=study.question(), rule=rule, **options).label_set
+
+
+def values_of(label_set: LabelSet) -> dict[str, float]:
+    return dict(label_set.labels.values_list("candidate__key", "value"))
+
+
+def overrule(study: Study, key: str, value: float, by: User, **options: int) -> None:
+    candidate = Candidate.objects.get(item__study=study, key=key)
+    decide(candidate=candidate, question=study.question(), value=value, decided_by=by, **options)
+
+
+def test_each_judged_candidate_gets_one_label(judged_by_three: Study) -> None:
+    label_set = make(judged_by_three)
+    assert values_of(label_set) == {"clog": 1, "pump": 1, "flat": 0, "sole": 0}
+    pump = label_set.labels.get(candidate__key="pump")
+    assert pump.probability == pytest.approx(2 / 3)
+    assert (pump.n_judgments, pump.is_tied, pump.is_adjudicated, pump.se) == (3, False, False, None)
+
+
+def test_ratings_are_labelled_with_a_number_and_its_error() -> None:
+    label_set = make(rated_study(), Rule(method="mean"))
+    first = label_set.labels.first()
+    assert (first.value, first.se, first.probability) == (22.5, 2.5, None)
+
+
+def test_the_same_made_again_is_the_same_version(judged_by_three: Study) -> None:
+    first = make_label_set(question=judged_by_three.question(), rule=MAJORITY)
+    second = make_label_set(question=judged_by_three.question(), rule=MAJORITY)
+    assert (first.is_new, second.is_new) == (True, False)
+    assert first.label_set == second.label_set
+    assert LabelSet.objects.count() == 1
+
+
+def test_a_new_judgment_makes_a_new_version_and_leaves_the_old(judged_by_three: Study) -> None:
+    old = make(judged_by_three)
+    tick(judged_by_three, "Dee", "gown", {"coat"})
+    new = make(judged_by_three)
+    assert (old.version, new.version) == (1, 2)
+    assert old.fingerprint != new.fingerprint
+    assert "coat" in values_of(new)
+    assert "coat" not in values_of(old)
+
+
+def test_another_rule_makes_another_version(judged_by_three: Study) -> None:
+    rules = [
+        MAJORITY,
+        Rule(method="dawid_skene"),
+        Rule(method="majority", parameters={"repeats": "count"}),
+        Rule(method="majority", with_adjudications=False),
+        Rule(method="majority", with_flagged=False),
+    ]
+    assert [make(judged_by_three, rule).version for rule in rules] == [1, 2, 3, 4, 5]
+    assert [make(judged_by_three, rule).version for rule in rules] == [1, 2, 3, 4, 5]
+
+
+def test_versions_count_in_each_study_alone(judged_by_three: Study) -> None:
+    make(judged_by_three)
+    assert make(ticked_study()).version == 1
+
+
+def test_questions_of_a_study_share_the_count_of_versions() -> None:
+    study = rated_study(questions=("style", "wit"))
+    sets = [
+        make_label_set(question=question, rule=Rule(method="mean")).label_set
+        for question in study.questions.all()
+    ]
+    assert [(s.question.name, s.version) for s in sets] == [("style", 1), ("wit", 2)]
+
+
+def test_an_iterative_rule_says_whether_it_converged(judged_by_three: Study) -> None:
+    by_model, by_vote = make(judged_by_three, Rule(method="dawid_skene")), make(judged_by_three)
+    assert by_model.converged is True
+    assert by_model.iterations > 0
+    assert (by_vote.converged, by_vote.iterations) == (None, None)
+
+
+def test_a_decision_overrides_the_rule(judged_by_three: Study, senior: User) -> None:
+    without = make(judged_by_three)
+    overrule(judged_by_three, "flat", 1, senior)
+    decided = make(judged_by_three)
+    assert values_of(decided)["flat"] == 1
+    assert values_of(without)["flat"] == 0
+    label = decided.labels.get(candidate__key="flat")
+    assert (label.is_adjudicated, label.n_judgments, label.probability) == (True, 3, None)
+    assert decided.labels.filter(is_adjudicated=True).count() == 1
+
+
+def test_decisions_can_be_left_out(judged_by_three: Study, senior: User) -> None:
+    overrule(judged_by_three, "flat", 1, senior)
+    label_set = make(judged_by_three, Rule(method="majority", with_adjudications=False))
+    assert values_of(label_set)["flat"] == 0
+
+
+def test_a_decision_labels_what_nobody_judged(judged_by_three: Study, senior: User) -> None:
+    overrule(judged_by_three, "coat", 1, senior)
+    label = make(judged_by_three).labels.get(candidate__key="coat")
+    assert (label.value, label.n_judgments) == (1, 0)
+
+
+def test_a_decision_of_another_round_does_not_count(judged_by_three: Study, senior: User) -> None:
+    overrule(judged_by_three, "flat", 1, senior, round=2)
+    assert values_of(make(judged_by_three))["flat"] == 0
+
+
+def test_rejected_submissions_do_not_count_and_flagged_ones_where_chosen() -> None:
+    study = alternatives_study(pools={"boot": ("clog",)})
+    tick(study, "Ann", "boot", {"clog"})
+    flag_submission(submission=tick(study, "Bob", "boot", set()), reason="too fast")
+    tick(study, "Cyd", "boot", set(), status="rejected")
+    assert make(study).labels.get().n_judgments == 2
+    unflagged = make(study, Rule(method="majority", with_flagged=False)).labels.get()
+    assert (unflagged.n_judgments, unflagged.value) == (1, 1)
+
+
+def test_the_same_key_in_two_items_is_two_labels() -> None:
+    study = alternatives_study(pools={"boot": ("x",), "gown": ("x",)})
+    tick(study, "Ann", "boot", {"x"})
+    tick(study, "Ann", "gown", set())
+    labels = make(study).labels.values_list("candidate__item__key", "value")
+    assert set(labels) == {("boot", 1), ("gown", 0)}
+
+
+@pytest.mark.parametrize("level", Question.Level.values)
+def test_every_rule_of_a_level_labels_every_candidate(level: str) -> None:
+    study = rating_study(level=level, n_items=4)
+    study.questions.update(scale_min=1, scale_max=5)
+    for person, more in (("Ann", 0), ("Bob", 1), ("Cyd", 0)):
+        for place in range(4):
+            rate(study, person, f"d{place}", {"alpha": 1 + (place + more) % 4, "beta": 5 - more})
+    for method in METHODS_AT_LEVEL[level]:
+        assert make(study, Rule(method=method)).labels.count() == 8
+
+
+def test_a_rule_that_does_not_fit_the_level_is_refused() -> None:
+    with pytest.raises(StudyUnfit, match="is nominal; mean is no way to label it"):
+        make(ticked_study(), Rule(method="mean"))
+
+
+def test_a_round_without_judgments_is_refused() -> None:
+    with pytest.raises(StudyUnfit, match="has no judgments in round 2"):
+        make(ticked_study(), Rule(method="majority", round=2))
+
+
+def test_an_unknown_question_or_version_is_told_with_those_there_are() -> None:
+    study = ticked_study()
+    make(study)
+    with pytest.raises(QuestionUnknown, match=r"asks no question 'wit'\. Questions: acceptable\."):
+        study.question("wit")
+    with pytest.raises(LabelSetUnknown, match=r"no labels of version 7\. Versions: 1\."):
+        LabelSet.objects.of(study).numbered(7)
+
+
+def test_label_sets_are_counted(judged_by_three: Study, senior: User) -> None:
+    overrule(judged_by_three, "flat", 1, senior)
+    make(judged_by_three, made_by=senior)
+    counted = LabelSet.objects.counted().get()
+    assert (counted.n_labels, counted.n_adjudicated, counted.made_by) == (4, 1, senior)
+
+
+def test_labels_are_framed_in_the_studys_order_with_their_categories(
+    judged_by_three: Study,
+) -> None:
+    frame = label_frame(make(judged_by_three))
+    assert list(frame["candidate"]) == ["clog", "pump", "flat", "sole"]
+    assert list(frame["category"]) == ["yes", "yes", "no", "no"]
+
+
+def test_csv_and_json_hold_the_same_labels(judged_by_three: Study, tmp_path: Path) -> None:
+    label_set = make(judged_by_three)
+    write_labels(label_set, tmp_path / "labels.json")
+    write_labels(label_set, tmp_path / "labels.csv")
+    written = json.loads((tmp_path / "labels.json").read_text())
+    assert written == json.loads(labels_json(label_set))
+    assert (tmp_path / "labels.csv").read_text() == labels_csv(label_set)
+    assert labels_csv(label_set).splitlines()[1].startswith("boot,,clog,,1.0,yes,1.0,,3,False")
+    assert written["labels"][1] == {
+        "item": "boot",
+        "condition": "",
+        "candidate": "pump",
+        "system": "",
+        "value": 1,
+        "category": "yes",
+        "probability": pytest.approx(2 / 3),
+        "se": None,
+        "n_judgments": 3,
+        "is_tied": False,
+        "is_adjudicated": False,
+    }
+    assert (written["version"], written["signature"]) == (1, label_set.signature)
+
+
+def test_qrels_of_labels_follow_decisions(judged_by_three: Study, senior: User) -> None:
+    overrule(judged_by_three, "flat", 1, senior)
+    by_labels, by_vote = label_qrels(make(judged_by_three)), study_qrels(judged_by_three)
+    assert list(by_labels.lines())[2] == "boot 0 flat 1\n"
+    assert list(by_vote.lines())[2] == "boot 0 flat 0\n"
+    assert by_labels.rule == "labels 1, majority"
+    assert (by_labels.n_lines, by_labels.n_relevant) == (4, 3)
+
+
+def test_labels_of_ratings_make_no_qrels() -> None:
+    with pytest.raises(StudyUnfit, match="qrels are made of alternatives"):
+        label_qrels(make(rated_study(), Rule(method="mean")))

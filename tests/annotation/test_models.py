@@ -1,0 +1,222 @@
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import AnonymousUser, User
+from django.db import IntegrityError, transaction
+
+from annotation.exceptions import StudyUnknown
+from annotation.models import Annotator, Candidate, Item, Judgment, Question, Study, Submission
+from tests.annotation.studies import (
+    alternatives_study,
+    rate,
+    rated_study,
+    rating_study,
+    tick,
+    ticked_study,
+)
+
+pytestmark = pytest.mark.django_db
+
+
+def _is_refused(create: Any, constraint_of: str) -> None:
+    """The database itself refuses, and what is named in the error is the table's."""
+    with pytest.raises(IntegrityError, match=f"(?i){constraint_of}"), transaction.atomic():
+        create()
+
+
+def test_a_study_has_one_submission_per_annotator_item_and_round() -> None:
+    study = rating_study()
+    first = rate(study, "Ann", "d0", {"alpha": 1})
+    _is_refused(
+        lambda: Submission.objects.create(
+            item=first.item, annotator=first.annotator, round=1, raw="{}"
+        ),
+        "annotation_submission|one_submission_per",
+    )
+    Submission.objects.create(item=first.item, annotator=first.annotator, round=2, raw="{}")
+    assert Submission.objects.of(study).count() == 2
+
+
+def test_a_submission_has_one_judgment_per_candidate_and_question() -> None:
+    study = rating_study()
+    judgment = rate(study, "Ann", "d0", {"alpha": 1}).judgments.get()
+    _is_refused(
+        lambda: Judgment.objects.create(
+            submission=judgment.submission,
+            candidate=judgment.candidate,
+            question=judgment.question,
+            value=2,
+        ),
+        "annotation_judgment|one_judgment_per",
+    )
+
+
+@pytest.mark.parametrize(("low", "high"), [(0, 0), (5, 1)])
+def test_a_scale_is_a_range(low: float, high: float) -> None:
+    study = rating_study()
+    _is_refused(
+        lambda: Question.objects.create(
+            study=study, name="other", wording="?", scale_min=low, scale_max=high
+        ),
+        "question_scale_is_a_range",
+    )
+
+
+def test_rounds_count_from_one() -> None:
+    submission = rate(rating_study(), "Ann", "d0", {})
+    _is_refused(
+        lambda: Submission.objects.filter(pk=submission.pk).update(round=0), "rounds_count_from_one"
+    )
+
+
+def test_names_are_used_once_in_what_they_belong_to() -> None:
+    study = rated_study()
+    item = study.items.get(key="d0")
+    candidate = item.candidates.get(key="alpha")
+    _is_refused(lambda: Study.objects.create(slug="rated", kind="rating"), "annotation_study|slug")
+    _is_refused(lambda: Item.objects.create(study=study, key="d0"), "annotation_item|item_key")
+    _is_refused(
+        lambda: Question.objects.create(study=study, name="appropriateness", wording="?"),
+        "annotation_question|question_name",
+    )
+    _is_refused(
+        lambda: Annotator.objects.create(study=study, pseudonym="Ann"),
+        "annotation_annotator|pseudonym_once",
+    )
+    _is_refused(
+        lambda: Candidate.objects.create(item=item, key="alpha"),
+        "annotation_candidate|candidate_key",
+    )
+    _is_refused(
+        lambda: Candidate.objects.create(item=item, key="x", blind_key=candidate.blind_key),
+        "annotation_candidate|blind_key",
+    )
+
+
+def test_two_studies_may_use_the_same_names() -> None:
+    assert rated_study("one").items.count() == rated_study("two").items.count() == 3
+
+
+def test_a_blind_key_tells_nothing_about_the_system() -> None:
+    rating_study(n_items=20, systems=("alpha", "beta"))
+    keys = Candidate.objects.values_list("blind_key", flat=True)
+    assert len(set(keys)) == 40
+    assert all(len(key) == 12 and int(key, 16) >= 0 for key in keys)
+
+
+def test_a_study_is_visible_to_its_owner_and_to_superusers() -> None:
+    owner, other = User.objects.create_user("owner"), User.objects.create_user("other")
+    chief = User.objects.create_superuser("chief")
+    owned, unowned = rating_study("owned", owner=owner), rating_study("unowned")
+    assert list(Study.objects.visible_to(owner)) == [owned]
+    assert list(Study.objects.visible_to(other)) == []
+    assert set(Study.objects.visible_to(chief)) == {owned, unowned}
+    assert list(Study.objects.visible_to(AnonymousUser())) == []
+
+
+def test_a_study_is_found_by_its_slug() -> None:
+    study = rating_study("styles")
+    assert Study.objects.named("styles") == study
+
+
+def test_an_unknown_slug_is_told_with_the_slugs_there_are() -> None:
+    with pytest.raises(StudyUnknown, match=r"no study 'x'\. Studies: none yet\."):
+        Study.objects.named("x")
+    rating_study("styles")
+    rating_study("dialogues")
+    with pytest.raises(StudyUnknown, match=r"no study 'x'\. Studies: dialogues, styles\."):
+        Study.objects.named("x")
+
+
+def test_an_unknown_slug_never_tells_studies_the_user_may_not_see() -> None:
+    owner, other = User.objects.create_user("owner"), User.objects.create_user("other")
+    rating_study("secret", owner=owner)
+    with pytest.raises(StudyUnknown, match=r"none yet"):
+        Study.objects.visible_to(other).named("secret")
+
+
+def test_counts_do_not_multiply_each_other() -> None:
+    rated_study("rated", questions=("appropriateness", "style"))
+    ticked_study("ticked")
+    rating_study("unrated")
+    Study.objects.create(slug="empty", kind="rating")
+    counts = {
+        study.slug: (study.n_items, study.n_submissions, study.n_judgments)
+        for study in Study.objects.counted()
+    }
+    assert counts == {
+        "rated": (3, 6, 24),
+        "ticked": (2, 2, 5),
+        "unrated": (3, 0, 0),
+        "empty": (0, 0, 0),
+    }
+
+
+def test_counting_takes_one_query_however_many_studies(
+    django_assert_num_queries: Any,
+) -> None:
+    for number in range(5):
+        rated_study(f"study-{number}")
+    with django_assert_num_queries(1):
+        assert [study.n_judgments for study in Study.objects.counted()] == [12] * 5
+
+
+def test_counts_can_be_filtered_by_who_may_see_them() -> None:
+    owner = User.objects.create_user("owner")
+    rated_study("owned", owner=owner)
+    rated_study("other")
+    assert [s.n_judgments for s in Study.objects.visible_to(owner).counted()] == [12]
+
+
+def test_accepted_means_not_rejected() -> None:
+    study = alternatives_study()
+    tick(study, "Ann", "boot", {"clog"}, status=Submission.Status.APPROVED)
+    tick(study, "Bob", "boot", {"clog"}, status=Submission.Status.SUBMITTED)
+    tick(study, "Cyd", "boot", {"clog"}, status=Submission.Status.REJECTED)
+    submissions = Submission.objects.of(study).accepted()
+    judgments = Judgment.objects.of(study).accepted()
+    assert {s.annotator.pseudonym for s in submissions} == {"Ann", "Bob"}
+    assert {j.submission.annotator.pseudonym for j in judgments} == {"Ann", "Bob"}
+    assert (Judgment.objects.of(study).count(), judgments.count()) == (9, 6)
+
+
+def test_judgments_are_of_one_study() -> None:
+    one, two = rated_study("one"), ticked_study("two")
+    assert Judgment.objects.of(one).count() == 12
+    assert Judgment.objects.of(two).count() == 5
+    assert Submission.objects.of(two).count() == 2
+
+
+def test_rows_read_as_what_they_are() -> None:
+    study = rated_study()
+    judgment = Judgment.objects.of(study).select_related("question").order_by("pk")[0]
+    assert str(study) == "rated"
+    assert str(judgment.question) == "appropriateness"
+    assert str(judgment).endswith("= 20.0")
+    assert str(judgment.submission).endswith("round 1")
+    assert str(judgment.candidate) == "alpha"
+    assert str(judgment.candidate.item) == "d0"
+    assert str(judgment.submission.annotator) == "Ann"
+
+
+def test_items_and_questions_come_in_their_positions() -> None:
+    study = rating_study(n_items=12, questions=("b", "a"))
+    assert [item.key for item in study.items.all()] == [f"d{n}" for n in range(12)]
+    assert [question.name for question in study.questions.all()] == ["b", "a"]
+
+
+@pytest.mark.parametrize(
+    ("value", "problem"),
+    [
+        (0, None),
+        (100, None),
+        (-1, "below zero, where the ratio scale"),
+        (101, "outside the scale"),
+        (float("nan"), "outside the scale"),
+    ],
+)
+def test_a_question_tells_why_a_value_is_none_of_its_own(value: float, problem: str | None) -> None:
+    study = rating_study(level="ratio")
+    study.questions.update(scale_min=-5)
+    told = study.question().why_not(value)
+    assert told is None if problem is None else problem in str(told)

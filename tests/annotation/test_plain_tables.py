@@ -1,0 +1,387 @@
+"""`agreement` and `aggregate`: plain files in, numbers out, and no database anywhere."""
+
+import csv
+import json
+import math
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import krippendorff
+import pytest
+
+from stats.aggregation import METHODS
+from tests.annotation.test_commands import ROOT, exit_code
+
+NAMED = ("--item", "item", "--annotator", "annotator", "--value", "label")
+NO_DATABASE = "postgres://nobody@127.0.0.1:1/nothing"
+SMALL = [
+    ("a", "ann", "yes"),
+    ("a", "bob", "yes"),
+    ("a", "cyd", "no"),
+    ("b", "ann", "no"),
+    ("b", "bob", "no"),
+    ("c", "cyd", "yes"),
+    ("c", "bob", "yes"),
+]
+RATED = [
+    (f"i{item}", who, str(10 * item + more))
+    for item in range(6)
+    for who, more in (("ann", 0), ("bob", 3), ("cyd", item))
+]
+Captured = pytest.CaptureFixture[str]
+Run = Callable[..., dict[str, Any]]
+
+
+def table(
+    path: Path, rows: Iterable[tuple[str, ...]], header: str = "item,annotator,label"
+) -> Path:
+    separator = "\t" if path.suffix == ".tsv" else ","
+    lines = [header.replace(",", separator), *(separator.join(row) for row in rows)]
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+@pytest.fixture
+def run(capsys: Captured) -> Run:
+    """A command's JSON; a test that asked for the database would be refused it."""
+
+    def told(command: str, path: Path, *options: str) -> dict[str, Any]:
+        assert exit_code(command, path, *NAMED, *options, "--json") == 0
+        answer: dict[str, Any] = json.loads(capsys.readouterr().out)
+        return answer
+
+    return told
+
+
+def value_of(answer: dict[str, Any], name: str) -> Any:
+    [found] = [row for row in answer["coefficients"] if row["name"] == name]
+    return found
+
+
+def refusal(capsys: Captured, command: str, path: Path, *options: str) -> str:
+    assert exit_code(command, path, *NAMED, *options) == 2
+    told = capsys.readouterr().err
+    assert told.count("\n") == 1
+    return told
+
+
+class TestAggregate:
+    def test_labels_stay_as_they_were_written(self, tmp_path: Path, run: Run) -> None:
+        rows = [("01", "ann", "007"), ("01", "bob", "007"), ("2", "ann", "1e3")]
+        path = table(tmp_path / "labels.csv", rows)
+        answer = run("aggregate", path, "--method", "majority")
+        assert answer["labels"] == {"01": "007", "2": "1e3"}
+        assert (answer["converged"], answer["iterations"]) == (None, None)
+        assert (answer["n_items"], answer["n_annotators"], answer["n_judgments"]) == (2, 2, 3)
+
+    def test_numbers_are_averaged_with_an_interval(self, tmp_path: Path, run: Run) -> None:
+        answer = run("aggregate", table(tmp_path / "l.csv", RATED), "--method", "mean")
+        assert answer["labels"]["i3"] == pytest.approx((30 + 33 + 33) / 3)
+        first = answer["items"][0]
+        assert first["ci_low"] < first["label"] < first["ci_high"]
+        assert "mean" in answer["signature"]
+
+    def test_an_undefined_number_is_null_with_a_reason(self, tmp_path: Path, run: Run) -> None:
+        path = table(tmp_path / "l.csv", [("a", "ann", "5"), ("b", "ann", "6"), ("b", "bob", "7")])
+        answer = run("aggregate", path, "--method", "mean")
+        assert (answer["items"][0]["se"], answer["items"][0]["reason"]) == (None, "one_label")
+
+    def test_ties_are_told(self, tmp_path: Path, capsys: Captured) -> None:
+        path = table(tmp_path / "l.csv", [("a", "ann", "x"), ("a", "bob", "y"), ("b", "ann", "x")])
+        assert exit_code("aggregate", path, *NAMED, "--method", "majority") == 0
+        told = "2 items labelled by majority from 3 labels of 2 annotators; 1 ties."
+        assert capsys.readouterr().out.strip() == told
+
+    def test_what_is_said_again_counts_where_it_is_asked_to(
+        self, tmp_path: Path, run: Run, capsys: Captured
+    ) -> None:
+        path = table(tmp_path / "l.csv", [*SMALL, ("a", "ann", "no"), ("a", "bob", "no")])
+        told = refusal(capsys, "aggregate", path, "--method", "majority")
+        assert "annotator 'ann' labelled item 'a' on line 2 already" in told
+        answer = run("aggregate", path, "--method", "majority", "--repeats", "count")
+        assert answer["labels"]["a"] == "no"
+        assert "repeats:count" in answer["signature"]
+        assert any("2 labels repeat" in warning for warning in answer["warnings"])
+        assert refusal(capsys, "aggregate", path, "--method", "dawid_skene", "--repeats", "refuse")
+
+    def test_an_iterative_method_says_whether_it_converged(
+        self, tmp_path: Path, run: Run, capsys: Captured
+    ) -> None:
+        path = table(tmp_path / "l.csv", SMALL)
+        answer = run("aggregate", path, "--method", "dawid_skene")
+        assert answer["converged"] is True
+        assert answer["iterations"] >= 1
+        exit_code("aggregate", path, *NAMED, "--method", "dawid_skene")
+        assert f"; converged after {answer['iterations']} iter" in capsys.readouterr().out
+
+    @pytest.mark.parametrize("name", ["found.csv", "found.json"])
+    def test_labels_are_written_to_a_file(
+        self, tmp_path: Path, capsys: Captured, name: str
+    ) -> None:
+        path, output = table(tmp_path / "l.csv", SMALL), tmp_path / name
+        options = ("--method", "majority", "--output", output)
+        assert exit_code("aggregate", path, *NAMED, *options) == 0
+        assert capsys.readouterr().out.startswith(f"{output}: 3 items labelled by majority")
+        content = output.read_text()
+        if name == "found.json":
+            assert json.loads(content)["labels"] == {"a": "yes", "b": "no", "c": "yes"}
+        else:
+            rows = list(csv.DictReader(content.splitlines()))
+            assert [(row["item"], row["label"]) for row in rows][:2] == [("a", "yes"), ("b", "no")]
+
+    def test_an_output_that_cannot_be_written_ends_with_2(
+        self, tmp_path: Path, capsys: Captured
+    ) -> None:
+        path = table(tmp_path / "l.csv", SMALL)
+        output = str(tmp_path / "none" / "l.csv")
+        told = refusal(capsys, "aggregate", path, "--method", "majority", "--output", output)
+        assert told == f"{output} cannot be written: No such file or directory.\n"
+
+    @pytest.mark.parametrize("suffix", [".tsv", ".jsonl"])
+    def test_other_kinds_of_file_are_read_the_same(
+        self, tmp_path: Path, run: Run, suffix: str
+    ) -> None:
+        path = tmp_path / f"l{suffix}"
+        if suffix == ".tsv":
+            table(path, SMALL)
+        else:
+            names = ("item", "annotator", "label")
+            path.write_text(
+                "".join(json.dumps(dict(zip(names, row, strict=True))) + "\n" for row in SMALL)
+            )
+        answer = run("aggregate", path, "--method", "majority")
+        assert answer["labels"] == {"a": "yes", "b": "no", "c": "yes"}
+
+    @pytest.mark.parametrize("method", sorted({*METHODS} - {"bradley_terry"}))
+    def test_every_method_labels_every_item(self, tmp_path: Path, run: Run, method: str) -> None:
+        answer = run("aggregate", table(tmp_path / "l.csv", RATED), "--method", method)
+        assert set(answer["labels"]) == {f"i{item}" for item in range(6)}
+        assert answer["method"] == method
+
+    def test_preferences_give_strengths_and_may_repeat(self, tmp_path: Path, run: Run) -> None:
+        rows = [("a|b", "ann", "a"), ("a|b", "ann", "a"), ("a|b", "bob", "b")]
+        answer = run("aggregate", table(tmp_path / "l.csv", rows), "--method", "bradley_terry")
+        labels = answer["labels"]
+        assert labels["a"] - labels["b"] == pytest.approx(math.log(2))
+
+    def test_a_preference_for_what_was_not_shown_ends_with_2(
+        self, tmp_path: Path, capsys: Captured
+    ) -> None:
+        path = table(tmp_path / "l.csv", [("a|b", "ann", "a"), ("a|b", "bob", "c")])
+        told = refusal(capsys, "aggregate", path, "--method", "bradley_terry")
+        assert told == "l.csv: values must name a candidate of their item: 'c' is not in 'a|b'.\n"
+
+    def test_an_unknown_method_ends_with_2(self, tmp_path: Path, capsys: Captured) -> None:
+        path = table(tmp_path / "l.csv", SMALL)
+        assert exit_code("aggregate", path, *NAMED, "--method", "most") == 2
+        assert "invalid choice: 'most'" in capsys.readouterr().err
+
+
+BAD_FILES = {
+    "item,annotator,label\n": "l.csv: it holds no rows.",
+    "": "l.csv: it holds no rows.",
+    "item,annotator\na,b\n": "Line 1 of l.csv: columns are missing: label",
+    "item,annotator,label\na,ann,1\nb,,2\n": "Line 3 of l.csv, field annotator: this field must",
+    "item,annotator,label\na,ann,1\nb,ann,\n": "Line 3 of l.csv, field label:",
+    "item,annotator,label\na,ann,1\nb,ann,2\n\na,ann,3\n": (
+        "Line 5 of l.csv: annotator 'ann' labelled item 'a' on line 2 already."
+    ),
+    "item,annotator,label\na,ann,1\nb,ann,many\n": (
+        "Line 3 of l.csv, field label: 'many' is not a number."
+    ),
+}
+COMMANDS = [("aggregate", "--method", "mean"), ("agreement", "--level", "interval")]
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command[0])
+class TestBadInput:
+    @pytest.mark.parametrize("content", BAD_FILES)
+    def test_a_bad_file_ends_with_2_and_names_the_place(
+        self, tmp_path: Path, capsys: Captured, command: tuple[str, ...], content: str
+    ) -> None:
+        path = tmp_path / "l.csv"
+        path.write_text(content)
+        told = refusal(capsys, command[0], path, *command[1:])
+        assert told.startswith(BAD_FILES[content])
+        assert "imported" not in told
+
+    def test_a_file_that_is_not_there_ends_with_2(
+        self, tmp_path: Path, capsys: Captured, command: tuple[str, ...]
+    ) -> None:
+        told = refusal(capsys, command[0], tmp_path / "none.csv", *command[1:])
+        assert "there is no such file" in told
+
+    def test_no_database_is_asked(self, tmp_path: Path, command: tuple[str, ...]) -> None:
+        path = table(tmp_path / "l.csv", RATED)
+        ended = subprocess.run(
+            [sys.executable, "manage.py", command[0], str(path), *NAMED, *command[1:], "--json"],
+            cwd=ROOT,
+            env={**os.environ, "DATABASE_URL": NO_DATABASE},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert (ended.returncode, ended.stderr) == (0, "")
+        assert json.loads(ended.stdout)["n_items"] == 6
+
+
+NAMES = [
+    *("percent_agreement", "cohen_kappa", "cohen_kappa_linear", "cohen_kappa_quadratic"),
+    *("scott_pi", "fleiss_kappa", "conger_kappa", "krippendorff_alpha", "gwet_ac1"),
+    *("gwet_ac2_quadratic", "brennan_prediger", "icc1", "icc1k", "icc2", "icc2k", "icc3", "icc3k"),
+]
+LEVELS = ("nominal", "ordinal", "interval", "ratio")
+
+
+class TestAgreement:
+    def test_counts_coefficients_and_pairs_are_told(self, tmp_path: Path, run: Run) -> None:
+        answer = run("agreement", table(tmp_path / "l.csv", SMALL), "--level", "nominal")
+        assert (answer["n_items"], answer["n_annotators"], answer["n_judgments"]) == (3, 3, 7)
+        columns = [["yes", "no", None], ["yes", "no", "yes"], ["no", None, "yes"]]
+        codes = [[{"yes": 1, "no": 0, None: math.nan}[v] for v in row] for row in columns]
+        expected = krippendorff.alpha(codes, level_of_measurement="nominal")
+        assert value_of(answer, "krippendorff_alpha")["value"] == pytest.approx(expected)
+        assert [(row["annotator_a"], row["annotator_b"]) for row in answer["pairs"]] == [
+            ("ann", "bob"),
+            ("ann", "cyd"),
+            ("bob", "cyd"),
+        ]
+
+    @pytest.mark.parametrize("level", LEVELS)
+    def test_every_coefficient_has_a_value_or_a_reason(
+        self, tmp_path: Path, run: Run, level: str
+    ) -> None:
+        answer = run("agreement", table(tmp_path / "l.csv", RATED), "--level", level)
+        assert [row["name"] for row in answer["coefficients"]] == NAMES
+        for row in answer["coefficients"]:
+            assert (row["value"] is None) == (row["reason"] is not None)
+        assert value_of(answer, "krippendorff_alpha")["value"] is not None
+        assert (value_of(answer, "icc2")["value"] is None) == (level in ("nominal", "ordinal"))
+
+    @pytest.mark.parametrize(
+        ("rows", "reason"),
+        [
+            ([("a", "ann", "1"), ("b", "ann", "2")], "one_annotator"),
+            ([("a", "ann", "1"), ("a", "bob", "2")], "single_item"),
+            ([("a", "ann", "1"), ("b", "bob", "2")], "no_pairable_units"),
+            ([(i, who, "1") for i in "abc" for who in ("ann", "bob")], "single_category"),
+        ],
+    )
+    @pytest.mark.parametrize("level", LEVELS)
+    def test_nothing_is_undefined_in_silence(
+        self, tmp_path: Path, run: Run, rows: list[tuple[str, ...]], reason: str, level: str
+    ) -> None:
+        answer = run("agreement", table(tmp_path / "l.csv", rows), "--level", level)
+        alpha = value_of(answer, "krippendorff_alpha")
+        assert (alpha["value"], alpha["ci_low"], alpha["reason"]) == (None, None, reason)
+
+    @pytest.mark.parametrize("ci", ["jackknife", "analytic", "bootstrap"])
+    def test_an_interval_says_how_it_was_made(self, tmp_path: Path, run: Run, ci: str) -> None:
+        path = table(tmp_path / "l.csv", RATED)
+        fleiss = value_of(run("agreement", path, "--level", "ordinal", "--ci", ci), "fleiss_kappa")
+        expected = {"jackknife": "jackknife", "analytic": "linear", "bootstrap": "bootstrap"}[ci]
+        assert fleiss["ci_method"].startswith(expected)
+
+    def test_clusters_widen_what_is_left_out(self, tmp_path: Path, run: Run) -> None:
+        rows = [(*row, row[0][:1] + str(int(row[0][1:]) // 2)) for row in RATED]
+        path = table(tmp_path / "l.csv", rows, "item,annotator,label,page")
+        apart = run("agreement", path, "--level", "interval")
+        together = run("agreement", path, "--level", "interval", "--cluster", "page")
+        one, other = (value_of(answer, "krippendorff_alpha") for answer in (apart, together))
+        assert one["value"] == other["value"]
+        assert one["se"] != other["se"]
+        assert other["ci_method"] == "jackknife-t-clusters"
+
+    def test_an_item_in_two_clusters_is_refused(self, tmp_path: Path, capsys: Captured) -> None:
+        rows = [("a", "ann", "1", "p"), ("a", "bob", "1", "q")]
+        path = table(tmp_path / "l.csv", rows, "item,annotator,label,page")
+        told = refusal(capsys, "agreement", path, "--level", "nominal", "--cluster", "page")
+        assert told == "Line 3 of l.csv, field page: differs from line 2 of the same item.\n"
+
+    def test_an_amount_below_zero_is_refused(self, tmp_path: Path, capsys: Captured) -> None:
+        path = table(tmp_path / "l.csv", [("a", "ann", "1"), ("a", "bob", "-2")])
+        told = refusal(capsys, "agreement", path, "--level", "ratio")
+        assert told.startswith("Line 3 of l.csv, field label: '-2' is below zero")
+
+    def test_a_person_reads_a_table_with_reasons(self, tmp_path: Path, capsys: Captured) -> None:
+        path = table(tmp_path / "l.csv", SMALL)
+        assert exit_code("agreement", path, *NAMED, "--level", "nominal") == 0
+        lines = capsys.readouterr().out.splitlines()
+        assert lines[0] == "7 labels of 3 items by 3 annotators, nominal"
+        [alpha] = [line for line in lines if line.startswith("krippendorff_alpha")]
+        assert "[" in alpha
+        assert f"{'icc1':24} undefined: needs numbers" in lines
+        assert lines[-1] == "3 pairs of annotators share items; --json lists their kappas."
+        assert not re.search(r"\bnan\b", " ".join(lines))
+
+    def test_a_file_of_many_rows_is_read(self, tmp_path: Path, run: Run) -> None:
+        rows = [
+            (f"i{n}", f"w{(n + k) % 200}", str((n * k) % 3)) for n in range(5000) for k in (1, 2)
+        ]
+        answer = run("agreement", table(tmp_path / "l.csv", rows), "--level", "nominal")
+        assert answer["n_judgments"] == 10_000
+        assert len(answer["pairs"]) == 200
+
+
+@pytest.mark.shared_data
+class TestRealCrowds:
+    """Numbers that were published, or computed by others, on real crowds."""
+
+    def test_textual_entailment_is_agreed_upon_as_is_known(
+        self, shared_data: Path, run: Run
+    ) -> None:
+        labels = shared_data / "crowd" / "rte" / "labels.csv"
+        answer = run("agreement", labels, "--level", "nominal")
+        assert (answer["n_items"], answer["n_annotators"]) == (800, 164)
+        assert value_of(answer, "krippendorff_alpha")["value"] == pytest.approx(0.2415, abs=5e-5)
+
+    def test_anger_is_agreed_upon_as_is_known(
+        self, shared_data: Path, run: Run, tmp_path: Path
+    ) -> None:
+        with (shared_data / "crowd" / "affect" / "labels.csv").open(newline="") as file:
+            rows = [
+                (row["item"], row["annotator"], row["label"])
+                for row in csv.DictReader(file)
+                if row["emotion"] == "anger"
+            ]
+        answer = run("agreement", table(tmp_path / "anger.csv", rows), "--level", "interval")
+        alpha = value_of(answer, "krippendorff_alpha")
+        assert alpha["value"] == pytest.approx(0.353, abs=5e-4)
+        assert alpha["ci_low"] < alpha["value"] < alpha["ci_high"]
+
+    def test_patients_of_dawid_and_skene_are_diagnosed_as_published(
+        self, shared_data: Path, run: Run, tmp_path: Path
+    ) -> None:
+        file = shared_data.parent / "reference" / "agreement" / "dawid_skene1979.json"
+        known = json.loads(file.read_text())
+        rows = [tuple(map(str, row)) for row in known["rows"]]
+        answer = run("aggregate", table(tmp_path / "ds.csv", rows), "--method", "dawid_skene")
+        published = known["published"]["patients_1_to_6"]
+        diagnoses = [str(1 + shares.index(max(shares))) for shares in published]
+        assert [answer["labels"][str(patient)] for patient in range(1, 7)] == diagnoses
+
+    @pytest.mark.parametrize(
+        ("crowd", "method", "accuracy"),
+        [
+            ("rte", "majority", 0.897),
+            ("rte", "dawid_skene", 0.928),
+            ("bluebirds", "majority", 0.759),
+            ("bluebirds", "dawid_skene", 0.898),
+        ],
+    )
+    def test_labels_are_right_as_often_as_is_known(
+        self, shared_data: Path, run: Run, crowd: str, method: str, accuracy: float
+    ) -> None:
+        folder = shared_data / "crowd" / crowd
+        answer = run("aggregate", folder / "labels.csv", "--method", method)
+        with (folder / "gold.csv").open(newline="") as file:
+            gold = dict(list(csv.reader(file))[1:])
+        right = sum(answer["labels"][item] == label for item, label in gold.items())
+        # Ties of an even number of votes fall either way.
+        margin = 0.005 if (crowd, method) == ("rte", "majority") else 6e-4
+        assert right / len(gold) == pytest.approx(accuracy, abs=margin)

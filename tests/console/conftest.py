@@ -1,0 +1,69 @@
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.cache import cache
+from django.test import Client
+
+from marketplace.enrolling import create_worker
+
+PASSWORD = "a-long-and-winding-password"
+
+
+@pytest.fixture(autouse=True)
+def empty_cache() -> Iterator[None]:
+    """No test sees what another computed."""
+    cache.clear()
+    yield
+    cache.clear()
+
+
+@pytest.fixture(autouse=True)
+def quick_passwords(settings: Any) -> None:
+    """Hashing slowly is Django's to test."""
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+
+
+@pytest.fixture
+def researcher(db: None) -> User:
+    return User.objects.create_user("rosa", password=PASSWORD)
+
+
+@pytest.fixture
+def colleague(db: None) -> User:
+    return User.objects.create_user("carl", password=PASSWORD)
+
+
+@pytest.fixture
+def superuser(db: None) -> User:
+    return User.objects.create_superuser("root", password=PASSWORD)
+
+
+@pytest.fixture
+def worker(db: None) -> User:
+    return create_worker(username="ada", password=PASSWORD).user
+
+
+@pytest.fixture
+def signed_in() -> Callable[[User], Client]:
+    """A browser of this person."""
+
+    def sign_in(user: User) -> Client:
+        client = Client(headers={"host": "localhost"})
+        client.force_login(user)
+        return client
+
+    return sign_in
+
+
+@pytest.fixture
+def rosa(researcher: User, signed_in: Callable[[User], Client]) -> Client:
+    """The researcher's browser."""
+    return signed_in(researcher)
+
+
+@pytest.fixture
+def _immediate_tasks(settings: Any) -> None:
+    backend = "django_tasks.backends.immediate.ImmediateBackend"
+    settings.TASKS = {"default": {"BACKEND": backend}}

@@ -1,0 +1,89 @@
+"""Studies further on their way, for the pages that show them."""
+
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any
+
+from annotation.models import Study
+from console.models import StoredResult
+from console.results import REPORT, VALIDATION, fingerprint
+from hits.models import Assignment, Batch, Hit, Worker
+from metrics.report_versions import make_validation
+from metrics.scoring import write_scores
+from metrics.validation import Settings
+from tests.annotation.studies import rated_study
+
+NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
+
+
+def scored_study(
+    slug: str = "scored", *, metrics: tuple[str, ...] = ("nll",), **fields: Any
+) -> Study:
+    """A study that Ann and Bob rated, with scores of each metric, which sees it as they do."""
+    study = rated_study(slug, **fields)
+    for metric in metrics:
+        add_scores(study, metric)
+    return study
+
+
+def add_scores(study: Study, metric: str = "nll", *, higher_is_better: bool = True) -> None:
+    """A score for every candidate, higher with each."""
+    places = [
+        (item.key, candidate.key)
+        for item in study.items.all()
+        for candidate in item.candidates.all()
+    ]
+    values = {place: number / 8 for number, place in enumerate(places)}
+    write_scores(
+        study=study,
+        metric=metric,
+        signature=f"{metric}|v:1",
+        values=values,
+        higher_is_better=higher_is_better,
+    )
+
+
+def add_batch(study: Study, *, n_published: int = 1, max_assignments: int = 3) -> Batch:
+    """A batch with a HIT for each item, the first of them published."""
+    batch = Batch.objects.create(
+        study=study,
+        title=f"Judge {study.slug}",
+        description="Read and judge.",
+        reward_usd=Decimal("0.10"),
+        max_assignments=max_assignments,
+        hit_type_id="3TYPE" if n_published else "",
+    )
+    for place, item in enumerate(study.items.all()):
+        hit_id = f"3HIT{batch.pk}N{place}" if place < n_published else ""
+        Hit.objects.create(batch=batch, item=item, hit_id=hit_id)
+    return batch
+
+
+def add_assignment(hit: Hit, worker: str = "A1WORKER", *, problem: str = "") -> Assignment:
+    """What a worker handed in for a HIT, as yet no submission."""
+    known, _ = Worker.objects.get_or_create(profile="local", worker_id=worker)
+    return Assignment.objects.create(
+        hit=hit,
+        worker=known,
+        assignment_id=f"3ASSIGNMENT{hit.pk}{worker}",
+        status=Assignment.Status.SUBMITTED,
+        answer_xml="<answer/>",
+        accepted_at=NOON,
+        submitted_at=NOON,
+        problem=problem,
+    )
+
+
+def keep_validation(study: Study) -> None:
+    """A quick report on the study's metrics, and its file, as the background worker keeps them."""
+    quick = Settings(n_resamples=0, n_permutations=1, n_splits=0, n_worst=0)
+    record = make_validation(study=study, settings=quick).record
+    basis = fingerprint(study)
+    rows = [row for row in record.content["correlations"] if row["scope"] != "mean_of_conditions"]
+    for name, content in {
+        VALIDATION: {"report": record.version, "rows": rows},
+        REPORT: {"files": {"report.html": "<p>Found</p>"}},
+    }.items():
+        StoredResult.objects.create(
+            study=study, name=name, fingerprint=basis, content=content | {"input": basis}
+        )

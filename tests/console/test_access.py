@@ -1,0 +1,208 @@
+"""Who may open which address; the addresses are those there are, whoever adds one."""
+
+from collections.abc import Iterator
+
+import pytest
+from django.conf import settings
+from django.test import Client
+from django.urls import URLPattern, URLResolver, reverse
+
+from annotation.labelling import Rule, make_label_set
+from annotation.models import Adjudication, Candidate, Item
+from console.agreement_parts import AGREEMENT
+from console.models import Work
+from console.results import compute
+from console.urls import urlpatterns
+from tests.annotation.studies import rating_study
+from tests.console.filled import keep_validation, scored_study
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_immediate_tasks")]
+
+PAGES = [
+    *("study", "items", "publish", "answers", "agreement", "annotators", "disagreement"),
+    *("adjudication", "labels", "validation", "report", "downloads"),
+]
+OF_A_STUDY = {
+    **{page: {"slug": "mine"} for page in PAGES},
+    "item": {"slug": "mine", "item_id": 1},
+    "agreement-picture": {"slug": "mine", "chart": "forest", "form": "json"},
+    "validation-picture": {"slug": "mine", "chart": "forest", "form": "json"},
+    "report-file": {"slug": "mine", "name": "report.html"},
+    "work": {"slug": "mine", "work_id": 1},
+    "label-set": {"slug": "mine", "version": 1, "form": "csv"},
+    "download": {"slug": "mine", "name": "judgments.csv"},
+    "api-study-detail": {"slug": "mine"},
+    "api-study-agreement": {"slug": "mine"},
+    "api-study-validation": {"slug": "mine"},
+}
+ACTIONS = {
+    "collect": {"slug": "mine"},
+    "score": {"slug": "mine"},
+    "label": {"slug": "mine"},
+    "decision": {"slug": "mine", "candidate_id": 1},
+    "stop": {"slug": "mine", "work_id": 1},
+    "again": {"slug": "mine", "work_id": 1},
+}
+OF_ANYONE_SIGNED_IN = {
+    "studies": {},
+    "logout": {},
+    "api-root": {},
+    "api-study-list": {},
+    "schema": {},
+}
+# What the forms of the actions hold, all in one.
+FORM = {"metric": "rouge1", "rule": "mean:appropriateness", "round": "1", "value": "5"}
+PUBLIC = {"login": {}, "picture": {"sha256": "0" * 64}}
+PRIVATE = OF_A_STUDY | ACTIONS | OF_ANYONE_SIGNED_IN
+
+
+def names(patterns: list[URLPattern | URLResolver]) -> Iterator[str]:
+    for pattern in patterns:
+        if isinstance(pattern, URLResolver):
+            yield from names(pattern.url_patterns)
+        else:
+            yield pattern.name
+
+
+def address(name, more=None):
+    parts = (PRIVATE | PUBLIC)[name] | (more or {})
+    for part, model in (("item_id", Item), ("candidate_id", Candidate), ("work_id", Work)):
+        if part in parts:
+            parts |= {part: model.objects.get_queryset().first().pk}
+    return reverse(f"console:{name}", kwargs=parts)
+
+
+def nothing_was_done():
+    """The study's one piece of work still waits, no other was asked for, nothing was decided."""
+    waiting = list(Work.objects.values_list("state", "stop_asked")) == [("queued", False)]
+    return waiting and not Adjudication.objects.exists()
+
+
+@pytest.fixture
+def study(researcher):
+    made = scored_study("mine", owner=researcher)
+    compute(made, AGREEMENT)
+    keep_validation(made)
+    make_label_set(question=made.questions.get(), rule=Rule("mean"))
+    Work.objects.create(study=made, kind=Work.Kind.SCORE, names=["rouge1"])
+    return made
+
+
+def test_these_tests_know_every_address():
+    assert set(names(urlpatterns)) == set(PRIVATE | PUBLIC)
+
+
+@pytest.mark.parametrize("method", ["get", "head", "post", "put", "delete"])
+@pytest.mark.parametrize("name", PRIVATE)
+def test_nothing_opens_without_signing_in(client, study, name, method):
+    answer = getattr(client, method)(address(name))
+    if name.startswith("api-") or name == "schema":
+        assert answer.status_code == 403
+    else:
+        assert answer.status_code == 302
+        assert answer.url == f"{reverse('console:login')}?next={address(name)}"
+    assert nothing_was_done()
+
+
+@pytest.mark.parametrize("name", [name for name in PRIVATE if name.startswith("api-")])
+def test_a_suffix_opens_nothing_either(client, study, name):
+    assert client.get(address(name, {"format": "json"})).status_code == 403
+
+
+def test_a_person_who_signed_in_is_sent_where_they_were_going(client, study, researcher):
+    where = address("study")
+    form = {"username": "rosa", "password": "a-long-and-winding-password", "next": where}
+    answer = client.post(reverse("console:login"), form)
+    assert (answer.status_code, answer.url) == (302, where)
+
+
+def test_nobody_is_sent_to_another_site(client, researcher):
+    form = {
+        "username": "rosa",
+        "password": "a-long-and-winding-password",
+        "next": "https://elsewhere.example/",
+    }
+    assert client.post(reverse("console:login"), form).url == reverse("console:studies")
+
+
+def test_a_wrong_password_signs_nobody_in(client, researcher):
+    answer = client.post(reverse("console:login"), {"username": "rosa", "password": "guess"})
+    assert answer.status_code == 200
+    assert "Please enter a correct username and password" in answer.content.decode()
+    assert settings.SESSION_COOKIE_NAME not in client.cookies
+
+
+def test_signing_out_ends_the_session(rosa):
+    assert rosa.get(address("logout")).status_code == 405
+    assert rosa.get(address("studies")).status_code == 200
+    rosa.post(address("logout"))
+    assert rosa.get(address("studies")).status_code == 302
+
+
+@pytest.mark.parametrize("name", OF_A_STUDY)
+def test_the_owner_and_a_superuser_see_a_study(study, researcher, superuser, signed_in, name):
+    for user in (researcher, superuser):
+        assert signed_in(user).get(address(name)).status_code == 200
+
+
+@pytest.mark.parametrize("name", OF_A_STUDY)
+@pytest.mark.parametrize("person", ["colleague", "worker"])
+def test_to_anyone_else_a_study_is_not_there(request, study, signed_in, name, person):
+    browser = signed_in(request.getfixturevalue(person))
+    assert browser.get(address(name)).status_code == 404
+
+
+@pytest.mark.parametrize("person", ["colleague", "worker"])
+@pytest.mark.parametrize("name", ACTIONS)
+def test_nobody_else_sets_work_going(request, study, signed_in, name, person):
+    browser = signed_in(request.getfixturevalue(person))
+    assert browser.post(address(name), FORM).status_code == 404
+    assert nothing_was_done()
+
+
+def test_a_study_without_an_owner_is_a_superusers(researcher, superuser, signed_in):
+    rating_study("nobodys")
+    where = reverse("console:study", args=["nobodys"])
+    assert signed_in(researcher).get(where).status_code == 404
+    assert signed_in(superuser).get(where).status_code == 200
+
+
+@pytest.mark.parametrize("page", ["studies", "api-study-list"])
+def test_people_are_shown_their_own_studies(
+    study, researcher, colleague, worker, superuser, signed_in, page
+):
+    rating_study("theirs", owner=colleague)
+    shown = {
+        user.username: {
+            slug for slug in ("mine", "theirs") if f">{slug}<" in text or f'"slug":"{slug}"' in text
+        }
+        for user in (researcher, colleague, worker, superuser)
+        for text in [signed_in(user).get(address(page)).content.decode()]
+    }
+    assert shown == {
+        "rosa": {"mine"},
+        "carl": {"theirs"},
+        "ada": set(),
+        "root": {"mine", "theirs"},
+    }
+
+
+@pytest.mark.parametrize("name", ACTIONS)
+def test_what_sets_work_going_must_be_posted(rosa, study, name):
+    assert rosa.get(address(name)).status_code == 405
+    assert nothing_was_done()
+
+
+@pytest.mark.parametrize("name", ACTIONS)
+def test_a_post_from_another_site_is_refused(study, researcher, name):
+    browser = Client(enforce_csrf_checks=True, headers={"host": "localhost"})
+    browser.force_login(researcher)
+    assert browser.post(address(name), FORM).status_code == 403
+    assert nothing_was_done()
+
+
+@pytest.mark.parametrize("name", ["studies", *OF_A_STUDY])
+def test_what_is_only_shown_takes_no_other_method(rosa, study, name):
+    for method in ("post", "put", "patch", "delete"):
+        assert getattr(rosa, method)(address(name)).status_code == 405
+    assert rosa.head(address(name)).status_code == 200

@@ -1,0 +1,122 @@
+"""The queue on a page: what is shown first, what a decision does, what is refused."""
+
+import pytest
+from django.urls import reverse
+
+from annotation.models import Adjudication
+from tests.annotation.studies import rate, rating_study, tick, ticked_study
+from tests.console.pages import words_of
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_immediate_tasks")]
+
+
+@pytest.fixture
+def study(researcher):
+    """Ann and Bob are far apart on d1, less so on d0, and one on d2."""
+    study = rating_study(owner=researcher, systems=("alpha",))
+    for item, first, second in (("d0", 40, 50), ("d1", 10, 90), ("d2", 70, 70)):
+        rate(study, "Ann", item, {"alpha": first})
+        rate(study, "Bob", item, {"alpha": second})
+    return study
+
+
+@pytest.fixture
+def look(rosa):
+    def page(study, **query):
+        answer = rosa.get(reverse("console:adjudication", args=[study.slug]), query)
+        assert answer.status_code == 200
+        return answer.content.decode()
+
+    return page
+
+
+def decide(browser, study, item, **form):
+    candidate = study.items.get(key=item).candidates.first()
+    where = reverse("console:decision", args=[study.slug, candidate.pk])
+    answer = browser.post(where, form, follow=True)
+    assert answer.status_code == 200
+    return words_of(answer.content.decode())
+
+
+def test_the_candidate_with_least_agreement_comes_first(look, study):
+    page = words_of(look(study))
+    assert "0 of 2 candidates that annotators do not wholly agree on are decided" in page
+    assert page.index("d1 / alpha") < page.index("Then Item Candidate")
+    assert "Ann 10 – – Bob 90 – –" in page
+    assert "Decision, 0 to 100" in page
+    assert "d2" not in page
+
+
+def test_a_decision_is_kept_with_who_made_it_and_leads_to_the_next(rosa, look, study, researcher):
+    page = decide(rosa, study, "d1", value="35.5", note="Bob misread it.")
+    assert "alpha of d1 is decided." in page
+    assert "1 of 2 candidates" in page
+    assert "d0 / alpha" in page
+    made = Adjudication.objects.get()
+    assert (made.value, made.note, made.decided_by) == (35.5, "Bob misread it.", researcher)
+    decide(rosa, study, "d0", value="45")
+    assert "Everything that was disputed is decided. Make labels of it" in words_of(look(study))
+
+
+def test_a_decided_candidate_can_be_decided_anew_and_the_old_decision_stays(rosa, look, study):
+    for value in ("20", "30"):
+        decide(rosa, study, "d1", value=value)
+    assert [made.value for made in Adjudication.objects.all()] == [20, 30]
+    page = look(study, decided=1)
+    assert "Decided by rosa" in words_of(page)
+    assert 'value="30"' in page
+
+
+def test_one_can_be_skipped_for_now(look, study):
+    page = words_of(look(study, skip=1))
+    assert "d0 / alpha" in page
+    assert "d1" not in page
+    assert "No more to decide after those skipped." in words_of(look(study, skip=2))
+
+
+@pytest.mark.parametrize("value", ["104", "-1", "much", "", "nan"])
+def test_a_value_off_the_scale_decides_nothing_and_says_why(rosa, study, value):
+    page = decide(rosa, study, "d1", value=value)
+    assert "Nothing was decided." in page
+    assert not Adjudication.objects.exists()
+
+
+def test_categories_are_chosen_from_by_name(rosa, look, researcher):
+    study = ticked_study(owner=researcher)
+    tick(study, "Bob", "boot", {"clog"})
+    page = words_of(look(study))
+    assert "Ann yes" in page
+    assert "Decision no yes" in page
+    candidate = study.items.get(key="boot").candidates.get(key="pump")
+    where = reverse("console:decision", args=[study.slug, candidate.pk])
+    rosa.post(where, {"value": "1"})
+    assert Adjudication.objects.get().value == 1
+    rosa.post(where, {"value": "2"})
+    assert Adjudication.objects.count() == 1
+
+
+def test_a_candidate_of_another_study_is_not_found(rosa, study, researcher):
+    other = rating_study("other", owner=researcher)
+    candidate = other.items.first().candidates.first()
+    where = reverse("console:decision", args=[study.slug, candidate.pk])
+    assert rosa.post(where, {"value": "5"}).status_code == 404
+
+
+@pytest.mark.parametrize("query", [{"question": "nothing"}])
+def test_a_question_that_is_not_asked_is_not_found(rosa, study, query):
+    where = reverse("console:adjudication", args=[study.slug])
+    assert rosa.get(where, query).status_code == 404
+
+
+def test_without_judgments_the_page_says_what_will_appear(look, researcher):
+    page = words_of(look(rating_study(owner=researcher)))
+    assert "Candidates that annotators do not agree on will appear here" in page
+
+
+def test_rounds_are_decided_apart(rosa, look, study):
+    rate(study, "Ann", "d0", {"alpha": 0}, round=2)
+    rate(study, "Bob", "d0", {"alpha": 100}, round=2)
+    assert "0 of 1 candidates" in words_of(look(study, round=2))
+    decide(rosa, study, "d0", value="50", round="2")
+    assert Adjudication.objects.get().round == 2
+    assert "0 of 2 candidates" in words_of(look(study))

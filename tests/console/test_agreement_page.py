@@ -1,0 +1,172 @@
+"""The page of agreement: its pictures as specification, data and files; its tables."""
+
+import csv
+import io
+import json
+
+import pytest
+from django.urls import reverse
+
+from annotation.flagging import flag_submission
+from annotation.models import Submission
+from console.agreement_parts import AGREEMENT
+from console.pair_matrix import MOST_ANNOTATORS
+from console.results import compute, current
+from tests.annotation.studies import rate, rated_study, rating_study
+from tests.console.pages import words_of
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_immediate_tasks")]
+
+CHARTS = ["forest", "matrix", "volume", "speed"]
+
+
+@pytest.fixture
+def study(researcher):
+    return rated_study(
+        owner=researcher, questions=("empathy", "tone"), conditions=("calm", "cross")
+    )
+
+
+@pytest.fixture
+def fetch(rosa):
+    def fetched(study, chart, form, **query):
+        where = reverse("console:agreement-picture", args=[study.slug, chart, form])
+        return rosa.get(where, query)
+
+    return fetched
+
+
+@pytest.fixture
+def read(rosa):
+    def page(study, name="agreement", **query):
+        answer = rosa.get(reverse(f"console:{name}", args=[study.slug]), query)
+        assert answer.status_code == 200
+        return words_of(answer.content.decode())
+
+    return page
+
+
+def rows_of(answer):
+    return list(csv.DictReader(io.StringIO(answer.content.decode())))
+
+
+@pytest.mark.parametrize("chart", CHARTS)
+def test_a_chart_is_a_specification_in_light_or_dark(fetch, study, chart):
+    compute(study, AGREEMENT)
+    for theme, ground in (("light", "#ffffff"), ("dark", "#14171a"), ("pink", "#ffffff")):
+        answer = fetch(study, chart, "json", theme=theme)
+        assert answer["Content-Type"] == "application/json"
+        spec = json.loads(answer.content)
+        assert spec["$schema"].startswith("https://vega.github.io/schema/vega-lite/v6")
+        assert spec["background"] == ground
+
+
+@pytest.mark.parametrize(
+    ("form", "begins"),
+    [("svg", b"<svg"), ("png", b"\x89PNG"), ("pdf", b"%PDF"), ("csv", b"label,")],
+)
+def test_a_chart_is_taken_away_as_a_file(fetch, study, form, begins):
+    compute(study, AGREEMENT)
+    answer = fetch(study, "forest", form, question="tone")
+    assert answer.content.startswith(begins)
+    told = f'attachment; filename="rated-tone-forest.{form}"'
+    assert answer["Content-Disposition"] == told
+
+
+def test_the_data_of_a_chart_are_those_of_the_table(fetch, study):
+    compute(study, AGREEMENT)
+    rows = rows_of(fetch(study, "forest", "csv"))
+    assert [row["label"] for row in rows[:3]] == ["empathy", "empathy, calm", "empathy, cross"]
+    shown = current(study, AGREEMENT)["coefficients"][0]
+    assert float(rows[0]["value"]) == shown["value"]
+    [pair] = rows_of(fetch(study, "matrix", "csv", question="tone"))
+    assert (pair["annotator_a"], pair["annotator_b"], pair["n_shared"]) == ("Ann", "Bob", "6")
+    assert float(pair["value"]) == pytest.approx(1)
+    people = rows_of(fetch(study, "volume", "csv"))
+    assert {(row["annotator"], row["n_judgments"], row["seconds"]) for row in people} == {
+        ("Ann", "6", "1.5"),
+        ("Bob", "6", "1.5"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("chart", "form", "query"),
+    [
+        ("pie", "json", {}),
+        ("forest", "exe", {}),
+        ("forest", "json", {"question": "nothing"}),
+        ("forest", "json", {"round": "7"}),
+        ("forest", "json", {"condition": "nothing"}),
+    ],
+)
+def test_a_chart_that_is_not_there_is_not_found(fetch, study, chart, form, query):
+    compute(study, AGREEMENT)
+    assert fetch(study, chart, form, **query).status_code == 404
+
+
+@pytest.mark.parametrize("name", ["annotators", "disagreement"])
+def test_what_is_not_computed_yet_is_not_there_yet(rosa, fetch, study, name):
+    assert fetch(study, "forest", "json").status_code == 404
+    assert rosa.get(reverse(f"console:{name}", args=[study.slug])).status_code == 404
+
+
+def test_flagged_submissions_are_shown_both_ways(read, fetch, study):
+    assert "Without flagged" not in read(study)
+    flag_submission(submission=Submission.objects.first(), reason="Too fast.")
+    page = read(study)
+    assert "All submissions Without flagged" in page
+    assert "1 submission is flagged; they count until they are rejected." in page
+    parts = {row["part"] for row in rows_of(fetch(study, "forest", "csv"))}
+    assert parts == {"all submissions", "without flagged ones"}
+
+
+def test_conditions_and_questions_are_chosen_by_the_address(read, study):
+    assert "Condition: all calm cross" in read(study)
+    calm = read(study, condition="calm", question="tone")
+    assert "Krippendorff's alpha" in calm
+    assert "4 2 8 jackknife" in calm
+    assert "6 2 12 jackknife" in read(study)
+
+
+def test_rounds_are_shown_apart_and_against_each_other(read, researcher):
+    study = rated_study(owner=researcher)
+    for item in ("d0", "d1", "d2"):
+        rate(study, "Ann", item, {"alpha": 30, "beta": 60}, round=2)
+    page = read(study)
+    assert "Round: 1 2" in page
+    assert "One round against another" in page
+    assert "1 and 2 same annotator Krippendorff's alpha" in page
+    assert "undefined: one annotator" in read(study, round=2)
+
+
+def test_those_who_judged_most_are_in_the_matrix_and_the_page_says_so(read, fetch, researcher):
+    study = rating_study(owner=researcher, n_items=1)
+    for number in range(MOST_ANNOTATORS + 2):
+        rate(study, f"P{number:02}", "d0", {"alpha": number, "beta": 50})
+    assert f"The {MOST_ANNOTATORS} who judged most, of {MOST_ANNOTATORS + 2} annotators." in (
+        read(study)
+    )
+    n_pairs = MOST_ANNOTATORS * (MOST_ANNOTATORS - 1) // 2
+    rows = rows_of(fetch(study, "matrix", "csv"))
+    assert len(rows) == n_pairs
+    assert {row["reason"] for row in rows} == {"too_few"}
+
+
+def test_annotators_are_sorted_by_the_address(read, study):
+    compute(study, AGREEMENT)
+    page = read(study, "annotators", sort="annotator")
+    assert page.index("Ann 1.00") < page.index("Bob 1.00")
+    page = read(study, "annotators", sort="-annotator")
+    assert page.index("Bob 1.00") < page.index("Ann 1.00")
+
+
+def test_candidates_are_listed_least_agreement_first_with_links(rosa, read, study):
+    rate(study, "Cyd", "d1", {"alpha": 100, "beta": 50}, question="empathy")
+    compute(study, AGREEMENT)
+    page = read(study, "disagreement")
+    assert page.index("d1 alpha") < page.index("d0 alpha")
+    assert "1 of 6 candidates" in read(study, "disagreement", q="d1 ALPHA")
+    assert "No candidate contains “nothing”." in read(study, "disagreement", q="nothing")
+    where = reverse("console:item", args=[study.slug, study.items.get(key="d1").pk])
+    content = rosa.get(reverse("console:disagreement", args=[study.slug])).content.decode()
+    assert f'href="{where}"' in content

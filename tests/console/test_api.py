@@ -1,0 +1,141 @@
+import json
+
+import pytest
+from django.urls import reverse
+
+from annotation.agreement import study_agreement
+from annotation.models import Submission
+from console.models import Work
+from metrics.validating import validate_study
+from tests.annotation.studies import rate, rated_study, rating_study, ticked_study
+from tests.console.filled import add_scores, scored_study
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_immediate_tasks")]
+
+
+@pytest.fixture
+def ask(rosa):
+    """The JSON of an address, and its status."""
+
+    def asked(name, *slug, **query):
+        answer = rosa.get(reverse(f"console:{name}", args=slug), query)
+        assert answer["Content-Type"] == "application/json"
+        return answer.status_code, json.loads(answer.content)
+
+    return asked
+
+
+def plain(records):
+    return json.loads(json.dumps(records, allow_nan=False))
+
+
+def test_a_study_is_told_with_its_questions_and_sizes(ask, researcher):
+    study = rated_study(owner=researcher, questions=("appropriateness", "style"))
+    status, told = ask("api-study-detail", study.slug)
+    assert status == 200
+    assert told.pop("created_at").endswith("Z")
+    question = {"level": "interval", "scale_min": 0, "scale_max": 100, "categories": []}
+    assert told == {
+        "slug": "rated",
+        "title": "Rated",
+        "kind": "rating",
+        "questions": [
+            {"name": "appropriateness", "wording": "appropriateness?", **question},
+            {"name": "style", "wording": "style?", **question},
+        ],
+        "n_items": 3,
+        "n_submissions": 6,
+        "n_judgments": 24,
+    }
+
+
+def test_studies_come_in_pages(ask, researcher):
+    for number in range(3):
+        rating_study(f"study-{number}", owner=researcher)
+    status, told = ask("api-study-list", limit=2)
+    assert (status, told["count"]) == (200, 3)
+    assert [study["slug"] for study in told["results"]] == ["study-2", "study-1"]
+    assert told["next"].endswith("?limit=2&offset=2")
+
+
+def test_listing_many_studies_takes_as_many_queries_as_listing_one(
+    rosa, researcher, django_assert_num_queries
+):
+    for number in range(4):
+        rated_study(f"study-{number}", owner=researcher)
+    with django_assert_num_queries(5):  # session, user, count, studies, questions
+        rosa.get(reverse("console:api-study-list"))
+
+
+def test_agreement_is_that_of_the_report(ask, researcher):
+    study = ticked_study(owner=researcher)
+    status, told = ask("api-study-agreement", study.slug)
+    assert status == 200
+    records = plain(study_agreement(study).records())
+    assert told == [{name: record[name] for name in told[0]} for record in records]
+    assert {"question", "by", "value", "ci_low", "ci_method", "n_items", "reason"} <= set(told[0])
+
+
+def test_undefined_agreement_is_null_with_a_reason(ask, researcher):
+    status, [told] = ask("api-study-agreement", rating_study(owner=researcher).slug)
+    assert (status, told["value"], told["reason"]) == (200, None, "no_labels")
+
+
+def test_agreement_follows_a_rejection(ask, researcher):
+    study = rated_study(owner=researcher)
+    _, [before] = ask("api-study-agreement", study.slug)
+    Submission.objects.filter(annotator__pseudonym="Bob").update(status="rejected")
+    _, [after] = ask("api-study-agreement", study.slug)
+    assert before["value"] > 0.9
+    assert (after["value"], after["reason"]) == (None, "one_annotator")
+
+
+def test_what_is_not_computed_yet_is_asked_for_once_and_promised(rosa, researcher, settings):
+    settings.TASKS = {"default": {"BACKEND": "django_tasks_db.DatabaseBackend"}}
+    study = scored_study(owner=researcher)
+    for name in ("agreement", "validation"):
+        for _ in range(2):
+            answer = rosa.get(reverse(f"console:api-study-{name}", args=[study.slug]))
+            assert (answer.status_code, answer["Retry-After"]) == (202, "2")
+            assert "Being computed" in answer.json()["detail"]
+    assert [work.names for work in Work.objects.all()] == [["validation"], ["agreement"]]
+
+
+def test_validation_is_that_of_the_report(ask, researcher):
+    study = scored_study(owner=researcher, conditions=("calm", "angry"), metrics=("nll", "bleu"))
+    status, told = ask("api-study-validation", study.slug)
+    assert status == 200
+
+    def place(record):
+        return [record[name] for name in ("by", "metric", "level", "coefficient")]
+
+    records = plain(validate_study(study).records())
+    assert len(told) == len(records) == 3 * 2 * 9
+    given = [{name: record[name] for name in told[0]} for record in records]
+    assert sorted(told, key=place) == sorted(given, key=place)
+    assert {"value", "ci_low", "ci_method", "seed", "n_missing", "signature"} <= set(told[0])
+
+
+def test_undefined_correlations_are_null_with_a_reason(ask, researcher):
+    study = rating_study(owner=researcher)
+    for place in range(3):
+        rate(study, "Ann", f"d{place}", {"alpha": 50, "beta": 50})
+    add_scores(study)
+    status, told = ask("api-study-validation", study.slug)
+    assert status == 200
+    assert {(row["value"], row["reason"]) for row in told} == {
+        (None, "constant_human"),
+        (None, "no_defined_item"),
+    }
+
+
+def test_a_study_without_scores_has_no_validation_yet(ask, researcher):
+    status, told = ask("api-study-validation", rated_study(owner=researcher).slug)
+    assert status == 404
+    assert told == {"detail": "Study 'rated' has no scores; score it or import some."}
+
+
+def test_the_schema_describes_this_api(rosa):
+    answer = rosa.get(reverse("console:schema"))
+    assert answer.status_code == 200
+    assert b"/api/studies/{slug}/validation/" in answer.content

@@ -1,0 +1,267 @@
+from datetime import timedelta
+from decimal import Decimal
+
+import pytest
+from django.urls import reverse
+from django.utils import timezone
+from django_tasks import TaskResultStatus
+from django_tasks_db.models import DBTaskResult
+
+from annotation.models import Judgment, Submission
+from console import tasks
+from console.doing import Telling, claim
+from console.exceptions import WorkStopped
+from console.models import LOST_AFTER, StoredResult, Work
+from console.results import fingerprint
+from hits.models import Assignment
+from marketplace.enrolling import create_worker, issue_access_key
+from metrics.models import Score, ScoringRun
+from tests.annotation.studies import add_candidates, rate, rating_study
+from tests.boto_clients import in_process_client
+from tests.console.filled import add_scores
+from tests.console.pages import words_of
+from tests.console.work import work_off
+from tests.hits.work import hand_in, published
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def study(researcher):
+    return rating_study(owner=researcher)
+
+
+PAGES = {"collect": "answers", "score": "validation"}
+
+
+def ask(browser, action, **form):
+    """Post the form of the page, and return the words of the page one is sent to."""
+    answer = browser.post(reverse(f"console:{action}", args=["ratings"]), form, follow=True)
+    where = reverse(f"console:{PAGES[action]}", args=["ratings"])
+    assert answer.redirect_chain == [(where, 302)]
+    return words_of(answer.content.decode())
+
+
+def poll(browser, work, *, by_htmx=True):
+    """What the page's polling is answered."""
+    headers = {"HX-Request": "true"} if by_htmx else {}
+    where = reverse("console:work", args=["ratings", work.pk])
+    answer = browser.get(where, headers=headers)
+    assert answer.status_code == 200
+    return answer
+
+
+def post(browser, action, work):
+    answer = browser.post(reverse(f"console:{action}", args=["ratings", work.pk]), follow=True)
+    return words_of(answer.content.decode())
+
+
+def test_asking_for_scores_leaves_them_to_the_background_worker(rosa, study):
+    page = ask(rosa, "score", metric=["rouge1", "chrf"])
+    assert "Scoring in the background: rouge1, chrf." in page
+    assert "Scoring rouge1, chrf: waiting for the background worker" in page
+    assert not Score.objects.exists()
+    [waiting] = DBTaskResult.objects.all()
+    assert waiting.status == TaskResultStatus.READY
+
+
+def test_waiting_work_is_polled_by_the_page(rosa, study):
+    content = rosa.post(
+        reverse("console:score", args=["ratings"]), {"metric": "rouge1"}, follow=True
+    ).content.decode()
+    work = Work.objects.get()
+    where = reverse("console:work", args=["ratings", work.pk])
+    assert f'hx-get="{where}" hx-trigger="every 1s"' in content
+    answer = poll(rosa, work)
+    assert f'hx-get="{where}"' in answer.content.decode()
+    assert "HX-Refresh" not in answer
+    assert "no-store" in answer["Cache-Control"]
+
+
+def test_asking_while_the_same_waits_doubles_nothing(rosa, study):
+    for _ in range(2):
+        ask(rosa, "score", metric="rouge1")
+    assert (Work.objects.count(), DBTaskResult.objects.count()) == (1, 1)
+    ask(rosa, "score", metric="chrf")
+    assert (Work.objects.count(), DBTaskResult.objects.count()) == (2, 2)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_background_worker_scores_what_was_asked_for(rosa, study):
+    ask(rosa, "score", metric=["rouge1", "chrf"])
+    work_off()
+    work = Work.objects.get()
+    assert work.state == Work.State.DONE
+    assert "rouge1: 6 candidates scored" in work.told
+    assert {"rouge1", "chrf"} <= set(ScoringRun.objects.values_list("metric", flat=True))
+    assert Score.objects.filter(run__metric="chrf").count() == 6
+    assert poll(rosa, work)["HX-Refresh"] == "true"
+    told = words_of(poll(rosa, work, by_htmx=False).content.decode())
+    assert "Scoring rouge1, chrf: done" in told
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("name", ["agreement", "validation"])
+def test_a_result_is_computed_by_the_background_worker_and_not_by_the_page(rosa, study, name):
+    rate(study, "Ann", "d0", {"alpha": 1, "beta": 2})
+    rate(study, "Bob", "d0", {"alpha": 1, "beta": 3})
+    add_scores(study)
+    where = reverse(f"console:{name}", args=["ratings"])
+    for _ in range(2):
+        assert f"Computing {name}: waiting" in words_of(rosa.get(where).content.decode())
+    assert not StoredResult.objects.exists()
+    assert DBTaskResult.objects.count() == 1
+    work_off()
+    page = words_of(rosa.get(where).content.decode())
+    assert "waiting" not in page
+    assert "appropriateness" in page
+    assert DBTaskResult.objects.count() == 1
+
+
+def test_a_download_that_is_not_computed_yet_leads_to_where_it_will_be(rosa, study):
+    rate(study, "Ann", "d0", {"alpha": 1, "beta": 2})
+    where = reverse("console:download", args=["ratings", "agreement.json"])
+    answer = rosa.get(where, follow=True)
+    assert answer.redirect_chain == [(reverse("console:agreement", args=["ratings"]), 302)]
+    page = words_of(answer.content.decode())
+    assert "agreement.json is still being computed" in page
+    assert "Computing agreement: waiting" in page
+
+
+@pytest.mark.usefixtures("_immediate_tasks")
+def test_asking_twice_scores_once(rosa, study):
+    ask(rosa, "score", metric="rouge1")
+    before = list(Score.objects.order_by("pk").values_list())
+    ask(rosa, "score", metric="rouge1")
+    assert list(Score.objects.order_by("pk").values_list()) == before
+
+
+@pytest.mark.parametrize(
+    "form", [{}, {"metric": "bleurt"}, {"metric": "judge"}, {"metric": "<script>"}]
+)
+def test_a_form_without_a_known_metric_scores_nothing_and_says_so(rosa, study, form):
+    assert "Nothing was scored: choose at least one metric." in ask(rosa, "score", **form)
+    assert not Work.objects.exists()
+
+
+def test_known_metrics_are_scored_beside_unknown_ones(rosa, study):
+    assert "in the background: rouge1." in ask(rosa, "score", metric=["bleurt", "rouge1"])
+
+
+@pytest.mark.usefixtures("_immediate_tasks")
+def test_collecting_a_study_that_was_never_published_finds_nothing(rosa, study):
+    assert "Collecting answers: done" in ask(rosa, "collect")
+    assert Work.objects.get().told == "0 new assignments."
+
+
+@pytest.mark.usefixtures("_immediate_tasks")
+def test_work_that_fails_says_why_and_can_be_tried_again(rosa, researcher):
+    study = rating_study(owner=researcher, n_items=0)
+    page = ask(rosa, "score", metric="rouge1")
+    assert "Scoring rouge1 failed. Study 'ratings' has no candidates; import some first." in page
+    assert "Try again" in page
+    assert not ScoringRun.objects.exists()
+    overview = rosa.get(reverse("console:study", args=["ratings"])).content.decode()
+    assert "Scoring failed: Study" in words_of(overview)
+    add_candidates(study.items.create(key="d0", reference="r"), ["alpha"], are_systems=True)
+    assert "Scoring rouge1: done" in post(rosa, "again", Work.objects.get())
+    assert [work.state for work in Work.objects.all()] == ["done", "failed"]
+
+
+@pytest.mark.usefixtures("_immediate_tasks")
+def test_an_error_nobody_expected_is_told_without_its_secrets(rosa, study):
+    # Work of a metric that was taken away since.
+    work = Work.objects.create(study=study, kind=Work.Kind.RESULT, names=["no such result"])
+    tasks.do_work.enqueue(work.pk)
+    work.refresh_from_db()
+    assert work.state == Work.State.FAILED
+    assert work.told == "Something nobody expected: KeyError. The site's log has the rest."
+
+
+def test_work_that_waits_can_be_stopped_and_is_then_not_done(rosa, study):
+    ask(rosa, "score", metric="rouge1")
+    work = Work.objects.get()
+    assert "Scoring rouge1 was stopped. Stopped before it began." in post(rosa, "stop", work)
+    assert tasks.do_work.call(work.pk) == "not queued"
+    assert not Score.objects.exists()
+
+
+def test_running_work_that_is_stopped_ends_at_its_next_step(rosa, study, monkeypatch):
+    work = Work.objects.create(study=study, kind=Work.Kind.SCORE, names=["rouge1"])
+    assert claim(work.pk) == work
+    steps = []
+
+    def go():
+        for step in Telling(work, "rouge1")(range(9), 9):
+            steps.append(step)
+            post(rosa, "stop", work)
+
+    monkeypatch.setattr("console.doing.TELL_EVERY_SECONDS", 0)
+    with pytest.raises(WorkStopped, match="what was done until then is kept"):
+        go()
+    assert steps == [0]
+
+
+def test_running_work_tells_how_far_it_is(rosa, study):
+    work = Work.objects.create(study=study, kind=Work.Kind.SCORE, names=["rouge1"])
+    claim(work.pk)
+    now = timezone.now()
+    Work.objects.update(
+        n_done=30, n_total=90, doing="rouge1", started_at=now - timedelta(seconds=60), seen_at=now
+    )
+    told = words_of(poll(rosa, work).content.decode())
+    assert "Scoring rouge1 : rouge1 30 of 90, 0.5 a second, 2 min 0 s left" in told
+    assert "Stop" in told
+
+
+def test_work_whose_process_is_gone_can_be_asked_for_again(rosa, study):
+    work = Work.objects.create(study=study, kind=Work.Kind.SCORE, names=["rouge1"])
+    claim(work.pk)
+    Work.objects.update(seen_at=timezone.now() - LOST_AFTER - timedelta(seconds=1))
+    page = words_of(rosa.get(reverse("console:validation", args=["ratings"])).content.decode())
+    assert "Scoring rouge1 stopped without a word." in page
+    assert "Scoring rouge1: waiting" in post(rosa, "again", work)
+    assert Work.objects.count() == 2
+
+
+def test_work_is_done_by_one_worker_alone(study):
+    work = Work.objects.create(study=study, kind=Work.Kind.COLLECT)
+    assert claim(work.pk) == work
+    assert claim(work.pk) is None
+
+
+@pytest.mark.usefixtures("_immediate_tasks")
+def test_a_result_that_cannot_be_computed_is_not_tried_again_by_itself(rosa, study):
+    rate(study, "Ann", "d0", {"alpha": 1, "beta": 2})
+    where = reverse("console:agreement", args=["ratings"])
+    Work.objects.create(
+        study=study,
+        kind=Work.Kind.RESULT,
+        names=["agreement"],
+        basis=fingerprint(study),
+        state=Work.State.FAILED,
+        told="It broke.",
+    )
+    for _ in range(2):
+        page = words_of(rosa.get(where).content.decode())
+        assert "Computing agreement failed. It broke." in page
+    assert Work.objects.count() == 1
+    assert "Krippendorff's alpha" in post(rosa, "again", Work.objects.get())
+
+
+@pytest.mark.usefixtures("_immediate_tasks")
+@pytest.mark.django_db(transaction=True)
+def test_collecting_brings_workers_answers_into_the_study(rosa, study, settings, live_server):
+    key = issue_access_key(name="Dialogue lab", deposit_usd=Decimal(10))
+    settings.MARKETPLACE_ACCESS_KEY_ID = key.access_key_id
+    settings.MARKETPLACE_SECRET_ACCESS_KEY = key.secret_access_key
+    settings.MARKETPLACE_ENDPOINT_URL = f"{live_server.url}/requester"
+    batch = published(study, in_process_client(vars(key)), max_assignments=2)
+    worker = create_worker(username="ann", password="a-long-and-winding-password")
+    for hit in batch.hits.all():
+        hand_in(worker, hit, {"alpha": 30, "beta": 70})
+    ask(rosa, "collect")
+    assert (Assignment.objects.count(), Submission.objects.count()) == (3, 3)
+    assert sorted(Judgment.objects.values_list("value", flat=True)) == [30] * 3 + [70] * 3
+    ask(rosa, "collect")
+    assert Submission.objects.count() == 3

@@ -1,0 +1,184 @@
+import csv
+import io
+import json
+
+import pytest
+from django.urls import reverse
+
+from annotation.models import Item
+from console.agreement_parts import AGREEMENT, PAIRS
+from console.downloads import file_names
+from console.results import VALIDATION, current
+from metrics.importing import import_scores
+from tests.annotation.studies import rated_study, rating_study, tick, ticked_study
+from tests.console.filled import add_scores, scored_study
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_immediate_tasks")]
+
+
+@pytest.fixture
+def fetch(rosa):
+    def fetched(study, name):
+        return rosa.get(reverse("console:download", args=[study.slug, name]))
+
+    return fetched
+
+
+def table(answer):
+    return list(csv.DictReader(io.StringIO(answer.content.decode())))
+
+
+@pytest.mark.parametrize(
+    ("name", "content_type"),
+    [
+        ("judgments.csv", "text/csv; charset=utf-8"),
+        ("scores.csv", "text/csv; charset=utf-8"),
+        ("agreement.json", "application/json"),
+        ("validation.json", "application/json"),
+    ],
+)
+def test_a_file_is_saved_under_the_studys_name(fetch, researcher, name, content_type):
+    answer = fetch(scored_study(owner=researcher), name)
+    assert answer.status_code == 200
+    assert answer["Content-Type"] == content_type
+    assert answer["Content-Disposition"] == f'attachment; filename="scored-{name}"'
+    assert answer["X-Content-Type-Options"] == "nosniff"
+
+
+def test_judgments_are_one_long_table(fetch, researcher):
+    rows = table(fetch(rated_study(owner=researcher), "judgments.csv"))
+    assert len(rows) == 12
+    assert rows[0] == {
+        "study": "rated",
+        "round": "1",
+        "item": "d0",
+        "condition": "",
+        "candidate": "alpha",
+        "system": "alpha",
+        "question": "appropriateness",
+        "annotator": "Ann",
+        "value": "20.0",
+        "position": "0.0",
+        "seconds": "1.5",
+    }
+
+
+def test_a_study_without_judgments_has_a_table_of_the_columns_alone(fetch, researcher):
+    answer = fetch(rating_study(owner=researcher), "judgments.csv")
+    assert answer.content.decode().startswith("study,round,item,")
+    assert table(answer) == []
+
+
+def test_scores_can_be_imported_into_the_same_study_elsewhere(fetch, researcher, tmp_path):
+    path = tmp_path / "scores.csv"
+    answer = fetch(scored_study(owner=researcher), "scores.csv")
+    path.write_bytes(answer.content)
+    there = rated_study("there", owner=researcher)
+    import_scores(study=there, path=path)
+    assert fetch(there, "scores.csv").content == answer.content
+
+
+def test_agreement_holds_what_the_page_shows_with_signatures(fetch, researcher):
+    study = ticked_study(owner=researcher)
+    tick(study, "Bob", "boot", {"clog"})
+    tick(study, "Bob", "gown", {"coat"})
+    given = json.loads(fetch(study, "agreement.json").content)
+    shown = current(study, AGREEMENT)["rounds"][0]["coefficients"]
+    signatures = [row.pop("signature") for row in given["coefficients"]]
+    assert given["coefficients"] == [{"round": 1, **row} for row in shown]
+    assert {row["name"] for row in shown} >= {"krippendorff_alpha", "cohen_kappa", "gwet_ac1"}
+    told = "krippendorff_alpha|ci:jackknife-t-clusters|round:1|input:"
+    assert [told in signature for signature in signatures].count(True) == 1
+    assert given["pairs"] == current(study, PAIRS)["pairs"]
+    assert (given["study"], len(given["pairs"])) == ("ticked", 1)
+
+
+def test_the_input_in_a_signature_changes_with_the_judgments(fetch, researcher):
+    study = rated_study(owner=researcher)
+
+    def signature():
+        return json.loads(fetch(study, "agreement.json").content)["coefficients"][0]["signature"]
+
+    before = signature()
+    assert signature() == before
+    study.items.first().submissions.first().delete()
+    assert signature() != before
+
+
+def test_validation_holds_what_the_page_shows_and_how_it_was_made(fetch, researcher):
+    study = scored_study(owner=researcher, conditions=("calm", "angry"))
+    given = json.loads(fetch(study, "validation.json").content)
+    assert given["rows"] == current(study, VALIDATION)["rows"]
+    assert (given["study"], given["round"], given["aggregation"]) == ("scored", 1, "mean")
+    assert (given["n_resamples"], given["seed"]) == (1000, 0)
+
+
+def test_scores_without_judgments_validate_nothing_and_say_so(fetch, researcher):
+    study = rating_study(owner=researcher)
+    add_scores(study)
+    given = json.loads(fetch(study, "validation.json").content)
+    assert given["rows"] == []
+    assert "no judgments in round 1" in given["reason"]
+
+
+def test_undefined_numbers_are_null_in_json(fetch, researcher):
+    study = rating_study(owner=researcher)
+    answer = fetch(study, "agreement.json").content.decode()
+    assert "NaN" not in answer
+    assert json.loads(answer)["coefficients"][0]["value"] is None
+
+
+def test_qrels_are_trecs_four_columns(fetch, researcher):
+    answer = fetch(ticked_study(owner=researcher), "qrels.txt")
+    assert answer["Content-Type"] == "text/plain; charset=utf-8"
+    assert answer.content.decode().splitlines() == [
+        "boot 0 clog 1",
+        "boot 0 pump 1",
+        "boot 0 flat 0",
+        "gown 0 skirt 0",
+        "gown 0 coat 0",
+    ]
+
+
+def test_qrels_that_cannot_be_written_leave_the_reason_on_the_page(rosa, researcher):
+    study = ticked_study(owner=researcher)
+    Item.objects.filter(key="boot").update(key="rubber boot")
+    where = reverse("console:download", args=["ticked", "qrels.txt"])
+    answer = rosa.get(where, follow=True)
+    assert answer.redirect_chain == [(reverse("console:downloads", args=[study.slug]), 302)]
+    assert "The topic &#x27;rubber boot&#x27; has a space in it" in answer.content.decode()
+
+
+@pytest.mark.parametrize("name", ["nothing.csv", "judgments", "judgments.CSV", "qrels.txt"])
+def test_what_a_rating_study_does_not_offer_is_not_found(fetch, researcher, name):
+    assert fetch(scored_study(owner=researcher), name).status_code == 404
+
+
+@pytest.mark.parametrize("name", ["scores.csv", "validation.json"])
+def test_a_study_without_scores_does_not_offer_them(fetch, researcher, name):
+    assert fetch(rated_study(owner=researcher), name).status_code == 404
+
+
+def test_alternatives_offer_scores_once_they_have_some(researcher):
+    study = ticked_study(owner=researcher)
+    assert file_names(study) == ["judgments.csv", "agreement.json", "qrels.txt"]
+    add_scores(study)
+    assert file_names(study) == [
+        "judgments.csv",
+        "scores.csv",
+        "agreement.json",
+        "validation.json",
+        "qrels.txt",
+    ]
+
+
+@pytest.mark.parametrize("build", [scored_study, ticked_study])
+def test_a_page_links_to_the_files_a_study_has_and_to_no_others(rosa, researcher, build):
+    study = build(owner=researcher)
+    page = rosa.get(reverse("console:downloads", args=[study.slug])).content.decode()
+    for name in file_names(study):
+        where = reverse("console:download", args=[study.slug, name])
+        assert f'href="{where}"' in page
+        assert rosa.get(where).status_code == 200
+    for name in {"scores.csv", "qrels.txt"} - set(file_names(study)):
+        assert name not in page

@@ -1,0 +1,71 @@
+import stat
+
+import environ
+import pytest
+
+from console.environment import add_setting, write_environment
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / ".env"
+
+
+def settings_in(path):
+    """As the site reads them."""
+    read = {}
+
+    class Env(environ.Env):
+        ENVIRON = read
+
+    Env.read_env(path)
+    return read
+
+
+def mode(path):
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def test_a_new_checkout_gets_secrets_of_its_own(path, tmp_path):
+    other = tmp_path / "other.env"
+    assert write_environment(path)
+    assert write_environment(other)
+    here, there = settings_in(path), settings_in(other)
+    assert here.keys() == {"SECRET_KEY", "SAMPLE_PASSWORD"}
+    assert all(here[name] != there[name] for name in here)
+    assert len(here["SECRET_KEY"]) >= 50
+
+
+def test_nobody_else_on_the_machine_may_read_it(path):
+    write_environment(path)
+    assert mode(path) == 0o600
+
+
+def test_an_environment_that_is_there_is_left_alone(path):
+    path.write_text("SECRET_KEY=mine\n")
+    assert not write_environment(path)
+    assert path.read_text() == "SECRET_KEY=mine\n"
+
+
+def test_a_setting_is_added_after_what_is_there(path):
+    path.write_text("DEBUG=1\n")
+    add_setting("KEY", "a+b/c=d", path)
+    assert settings_in(path) == {"DEBUG": "1", "KEY": "a+b/c=d"}
+
+
+def test_a_setting_never_joins_an_unfinished_line(path):
+    path.write_text("DEBUG=1")
+    add_setting("KEY", "value", path)
+    assert settings_in(path) == {"DEBUG": "1", "KEY": "value"}
+
+
+def test_an_added_setting_takes_the_place_of_an_empty_one(path):
+    path.write_text("KEY=\n")
+    add_setting("KEY", "value", path)
+    assert settings_in(path) == {"KEY": "value"}
+
+
+def test_a_setting_without_a_file_makes_one_that_is_private(path):
+    add_setting("KEY", "value", path)
+    assert settings_in(path) == {"KEY": "value"}
+    assert mode(path) == 0o600

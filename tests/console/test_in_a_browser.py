@@ -1,0 +1,229 @@
+"""The researcher's pages in a real Chromium: to everyone accessible, and by themselves."""
+
+import re
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import expect
+
+from annotation.flagging import flag_submission
+from annotation.models import Adjudication, Submission
+from console.results import compute
+from tests.annotation.studies import rate, rated_study, rating_study
+from tests.console.conftest import PASSWORD
+from tests.console.filled import add_assignment, add_batch, add_scores, scored_study
+from tests.console.work import work_off
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+WIDE, NARROW = {"width": 1280, "height": 900}, {"width": 400, "height": 800}
+
+
+@pytest.fixture(params=["light", "dark"])
+def page(request, chromium, live_server):
+    """A page that keeps what it asked the network for in `asked`."""
+    context = chromium.new_context(
+        base_url=live_server.url, color_scheme=request.param, viewport=WIDE
+    )
+    page = context.new_page()
+    page.set_default_timeout(20_000)
+    page.asked = []
+    page.on("request", lambda asked: page.asked.append(asked.url))
+    # Anything the content policy refuses is told here.
+    page.complaints = []
+    page.on("console", lambda told: page.complaints.append(told) if told.type == "error" else None)
+    page.on("pageerror", lambda error: page.complaints.append(error))
+    yield page
+    assert page.asked
+    assert not [str(told) for told in page.complaints]
+    assert all(url.startswith(live_server.url) for url in page.asked)
+    context.close()
+
+
+# What does not depend on the colours is tried in one of them.
+in_light = pytest.mark.parametrize("page", ["light"], indirect=True)
+
+
+def check_accessible(page):
+    assert not [str(told) for told in page.complaints]
+    for size in (WIDE, NARROW):
+        page.set_viewport_size(size)
+        found = Axe().run(page)
+        assert found.violations_count == 0, found.generate_report()
+        assert page.evaluate("document.documentElement.scrollWidth") <= size["width"]
+    page.set_viewport_size(WIDE)
+    # The checker styles what it measures, which the policy refuses it as it would a page.
+    page.complaints.clear()
+
+
+def sign_in(page):
+    page.goto("/")
+    page.get_by_label("Username").fill("rosa")
+    page.get_by_label("Password").fill(PASSWORD)
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", name="Studies")).to_be_visible()
+
+
+def test_signing_in_and_out_is_accessible(page, researcher):
+    page.goto("/")
+    check_accessible(page)
+    page.get_by_label("Username").fill("rosa")
+    page.get_by_label("Password").fill("a guess")
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("Please enter a correct username and password")).to_be_visible()
+    check_accessible(page)
+    sign_in(page)
+    check_accessible(page)
+    page.get_by_role("button", name="Log out").press("Enter")
+    expect(page.get_by_role("heading", name="Log in")).to_be_visible()
+
+
+@pytest.fixture
+def everything(researcher):
+    """A rating study that is far on its way, with something wrong at every turn."""
+    study = scored_study(
+        owner=researcher,
+        title="Dialogue responses",
+        conditions=("calm", "angry"),
+        metrics=("nll", "bleurt"),
+        level="ordinal",
+    )
+    add_scores(study, "perplexity", higher_is_better=False)
+    batch = add_batch(study, n_published=2)
+    add_assignment(batch.hits.first(), problem="The answer names no candidate.")
+    flag_submission(submission=Submission.objects.first(), reason="Too fast.")
+    for name in ("agreement", "validation"):
+        compute(study, name)
+    return study
+
+
+def test_a_rating_study_with_everything_in_it_is_accessible(page, everything):
+    sign_in(page)
+    check_accessible(page)
+    page.get_by_role("link", name="Dialogue responses").press("Enter")
+    expect(page.get_by_role("heading", name="Dialogue responses")).to_be_visible()
+    check_accessible(page)
+    stages = page.get_by_role("navigation", name="Stages of the study")
+    for stage in ("Items", "Publish", "Collect", "Labels", "Metrics", "Downloads"):
+        stages.get_by_role("link", name=stage).press("Enter")
+        expect(stages.get_by_role("link", name=stage)).to_have_attribute("aria-current", "page")
+        check_accessible(page)
+
+
+@in_light
+def test_scoring_is_asked_for_by_keyboard_and_followed_by_the_page(page, everything):
+    sign_in(page)
+    page.goto("/studies/scored/validation/")
+    page.get_by_role("link", name="System level").press("Enter")
+    expect(page.get_by_text("Correlation of the systems' means")).to_be_visible()
+    page.get_by_role("link", name="angry").press("Enter")
+    page.get_by_label("rouge1").check()
+    page.get_by_role("button", name="Score").press("Enter")
+    expect(page.get_by_role("status")).to_contain_text("Scoring in the background: rouge1")
+    expect(page.get_by_text("Scoring rouge1: waiting")).to_be_visible()
+    check_accessible(page)
+    work_off()
+    expect(page.get_by_text("Scoring rouge1: done")).to_be_visible()
+
+
+def test_agreement_is_drawn_in_the_page_s_colours_and_accessible(page, everything):
+    sign_in(page)
+    page.goto("/studies/scored/agreement/")
+    charts = page.locator("[data-chart]")
+    expect(charts).to_have_count(4)
+    for chart in charts.all():
+        expect(chart).to_have_attribute("data-drawn", re.compile("light|dark"))
+        expect(chart.locator("svg")).to_be_visible()
+    forest = page.get_by_role("img", name="Agreement by question")
+    expect(forest).to_have_attribute("aria-label", re.compile(r"appropriateness .* \[.*\]"))
+    expect(forest.locator("svg")).to_contain_text("appropriateness, calm")
+    check_accessible(page)
+    page.get_by_role("link", name="Least agreement first").press("Enter")
+    check_accessible(page)
+    page.get_by_role("link", name="Item", exact=True).press("Enter")
+    expect(page.get_by_role("columnheader", name="Item")).to_have_attribute(
+        "aria-sort", "ascending"
+    )
+    page.get_by_role("link", name="d0").first.press("Enter")
+    expect(page.get_by_role("heading", name="Item d0")).to_be_visible()
+    check_accessible(page)
+    page.goto("/studies/scored/agreement/annotators/")
+    check_accessible(page)
+
+
+@in_light
+def test_a_page_that_waits_shows_the_result_once_it_is_there(page, researcher):
+    rated_study(owner=researcher)
+    sign_in(page)
+    page.goto("/studies/rated/agreement/")
+    expect(page.get_by_text("Computing agreement: waiting")).to_be_visible()
+    check_accessible(page)
+    work_off()
+    expect(page.get_by_role("heading", name="Agreement by question")).to_be_visible()
+
+
+@in_light
+def test_disputes_are_decided_one_after_another_by_keyboard_alone(page, researcher):
+    study = rating_study(owner=researcher, systems=("alpha",), level="ordinal")
+    study.questions.update(scale_max=4)
+    for item, first, second in (("d0", 1, 2), ("d1", 0, 4), ("d2", 1, 3)):
+        rate(study, "Ann", item, {"alpha": first})
+        rate(study, "Bob", item, {"alpha": second})
+    sign_in(page)
+    page.goto("/studies/ratings/adjudication/")
+    check_accessible(page)
+    page.get_by_label("0", exact=True).focus()
+    for value in (2, 1, 3):
+        page.keyboard.press("Space")
+        for _ in range(value):
+            page.keyboard.press("ArrowRight")
+        page.keyboard.press("Enter")
+        expect(page.get_by_role("status")).to_contain_text("is decided.")
+        if value != 3:
+            expect(page.get_by_label("0", exact=True)).to_be_focused()
+    expect(page.get_by_text("Everything that was disputed is decided.")).to_be_visible()
+    decided = Adjudication.objects.values_list("candidate__item__key", "value")
+    assert list(decided) == [("d1", 2), ("d2", 1), ("d0", 3)]
+    check_accessible(page)
+
+
+@in_light
+def test_labels_are_made_by_keyboard(page, researcher):
+    rated_study(owner=researcher)
+    sign_in(page)
+    page.goto("/studies/rated/labels/")
+    check_accessible(page)
+    page.get_by_label("Question and method").select_option(label="appropriateness: median")
+    page.get_by_role("button", name="Make labels").press("Enter")
+    expect(page.get_by_text("Labelling appropriateness, median: waiting")).to_be_visible()
+    work_off()
+    expect(page.get_by_text("Labels 1 of appropriateness, by median.")).to_be_visible()
+    expect(page.get_by_role("row", name="1 appropriateness median")).to_be_visible()
+    check_accessible(page)
+
+
+def test_studies_at_their_beginning_are_accessible(page, researcher):
+    rating_study(owner=researcher, n_items=0)
+    sign_in(page)
+    for name in ("", "items/", "agreement/", "validation/"):
+        page.goto(f"/studies/ratings/{name}")
+        check_accessible(page)
+
+
+def test_an_address_that_is_not_there_is_accessible(page, researcher):
+    sign_in(page)
+    page.goto("/studies/nothing/")
+    expect(page.get_by_role("heading", name="Nothing here")).to_be_visible()
+    # The browser itself tells of the missing page.
+    page.complaints.clear()
+    check_accessible(page)
+
+
+@in_light
+def test_the_keyboard_reaches_the_content_first(page, researcher):
+    sign_in(page)
+    page.goto("/")
+    page.keyboard.press("Tab")
+    skip = page.get_by_role("link", name="Skip to content")
+    expect(skip).to_be_focused()
+    expect(skip).to_be_in_viewport()

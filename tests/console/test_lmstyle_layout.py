@@ -1,0 +1,106 @@
+"""The ready-made layout gives the LMStyle Benchmark's own tables, of a validation of its data."""
+
+import json
+
+import pandas as pd
+import pytest
+
+from console.lmstyle import QUESTION_OF, SCORES, read_batch
+from console.lmstyle_tables import table_3
+from metrics.reporting.content import Content
+from metrics.reporting.full import full_report
+from metrics.reporting.layouts import lmstyle_correlations, lmstyle_people
+from metrics.validation import Settings, report_from_tables
+
+pytestmark = pytest.mark.shared_data
+SETTINGS = Settings(
+    levels=("item",),
+    coefficients=("pearson", "kendall"),
+    n_resamples=0,
+    n_permutations=1,
+    n_splits=0,
+    questions_of=tuple((metric, (question,)) for metric, question in QUESTION_OF.items()),
+)
+
+
+@pytest.fixture(scope="module")
+def content():
+    from tests.conftest import SHARED_DATA
+
+    folder = SHARED_DATA / "lmstyle"
+    if not folder.is_dir():
+        pytest.skip(f"research data is not at {folder}")
+    draft = read_batch(folder)
+    contexts = {item.key: item.context.strip() for item in draft.items}
+    judgments = pd.DataFrame(
+        [
+            {
+                "question": judgment.question,
+                "condition": submission.item.split("-")[1],
+                "item": submission.item,
+                "system": judgment.candidate,
+                "annotator": submission.annotator,
+                "value": judgment.value,
+            }
+            for submission in draft.submissions
+            if submission.status == "approved"
+            for judgment in submission.judgments
+        ]
+    )
+    places = judgments[["item", "system"]].drop_duplicates()
+    place = places["item"].str.split("-", expand=True)
+    joined = places.assign(
+        dataset=place[0], task=place[1], model=places["system"], input=places["item"].map(contexts)
+    )
+    table = pd.read_csv(folder / SCORES)
+    table["input"] = table["input"].str.strip()
+    scores = joined.merge(table, on=["dataset", "task", "model", "input"], how="left")
+    long = scores.melt(["item", "system"], list(QUESTION_OF), "metric", "value")
+    return folder, Content("lmstyle", report_from_tables(judgments, long, SETTINGS).content())
+
+
+def test_its_first_table_has_the_forty_published_cells(content):
+    folder, found = content
+    known = json.loads((folder / "table1.json").read_text())
+    shown = lmstyle_correlations(found)
+    symbols = {"r": "published_pearson", "τ": "published_kendall"}
+    cells = [
+        (row[1], column, cell)
+        for row in shown.rows
+        for column, cell in zip(shown.columns[2:], row[2:], strict=True)
+        if column.group != "Overall"
+    ]
+    assert len(cells) == 40
+    for metric, column, cell in cells:
+        printed = known[symbols[column.title]][metric]
+        assert cell.text == f"{printed[known['columns'].index(column.group)]:.1f}"
+
+
+def test_its_report_shows_what_counting_undefined_items_as_zero_would_give(content):
+    _, found = content
+    document = full_report(found, title="LMStyle")
+    [table] = [table for table in document.tables if table.name == "sensitivity"]
+    moved = [
+        row[-3:-1]
+        for row in table.rows
+        if (row[1], row[4], row[5]) == ("mean of conditions", "counted as 0", "Pearson's r")
+        and row[6] == "ChatGPT"
+    ]
+    [(before, after)] = moved
+    assert (round(before.value * 100, 1), round(after.value * 100, 1)) == (23.1, 18.3)
+
+
+def test_its_third_table_has_peoples_means(content):
+    folder, found = content
+    shown = lmstyle_people(found)
+    titles = [column.title for column in shown.columns]
+    known = {
+        (cell["question"], cell["system"], cell["by"]): cell["value"] for cell in table_3(folder)
+    }
+    checked = 0
+    for row in shown.rows:
+        for title, cell in zip(titles[2:], row[2:], strict=True):
+            if (row[0], row[1], title) in known:
+                assert cell.value == pytest.approx(known[row[0], row[1], title])
+                checked += 1
+    assert checked == len(known)

@@ -1,0 +1,121 @@
+"""A researcher publishes, a person in a real Chromium does the HIT, the judgments come home."""
+
+import io
+from decimal import Decimal
+
+import pytest
+from django.core.management import call_command
+from playwright.sync_api import FrameLocator, Page, expect
+
+from annotation.importing import import_study
+from annotation.models import Judgment, Study, Submission
+from annotation.readers.alternatives import read_alternatives
+from annotation.readers.responses import read_responses
+from console.loop import issue_key
+from console.samples import FOLDER
+from hits.collect import collect_batch
+from hits.endpoints import connect
+from hits.publish import create_batch, draft_batch, publish_batch
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+PASSWORD = "correct horse battery staple"
+
+
+@pytest.fixture
+def client(live_server):
+    key = issue_key(requester="Test lab", deposit_usd=Decimal(100))
+    return connect(key=key, endpoint_url=f"{live_server.url}/requester")
+
+
+@pytest.fixture
+def page(chromium, live_server):
+    call_command("create_worker", "ada", password=PASSWORD, stdout=io.StringIO())
+    context = chromium.new_context(
+        base_url=live_server.url, viewport={"width": 1280, "height": 900}
+    )
+    page = context.new_page()
+    page.set_default_timeout(20_000)
+    page.goto("/worker/login/")
+    page.get_by_label("Username").fill("ada")
+    page.get_by_label("Password").fill(PASSWORD)
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/worker/")
+    yield page
+    context.close()
+
+
+def published(study: Study, client):
+    batch = create_batch(
+        draft_batch(
+            study=study,
+            title=study.title,
+            description="Judge what is on the page.",
+            reward_usd=Decimal("0.12"),
+            max_assignments=1,
+        )
+    )
+    publish_batch(batch=batch, client=client)
+    return batch
+
+
+def accepted(page: Page, title: str) -> FrameLocator:
+    """The task of the group's next HIT, found and accepted by keyboard."""
+    page.get_by_role("link", name=title).press("Enter")
+    page.get_by_role("button", name="Accept this HIT").press("Enter")
+    page.wait_for_url("**/worker/assignments/**")
+    task = page.frame_locator("iframe#task")
+    expect(task.locator("#progress")).not_to_be_empty()
+    return task
+
+
+def test_a_rating_made_by_keyboard_becomes_the_studys_judgments(page, client):
+    responses = FOLDER / "responses.csv"
+    study = import_study(
+        draft=read_responses(responses), path=responses, slug="rated", title="Rate responses"
+    ).study
+    batch = published(study, client)
+    page.reload()
+    task = accepted(page, "Rate responses")
+    letters = {}
+    for place, slider in enumerate(task.get_by_role("slider").all()):
+        slider.press("Home")
+        for _ in range(place + 1):
+            page.keyboard.press("PageUp")
+        letters[task.locator("[data-candidate]").nth(place).inner_text()[0]] = 10 * (place + 1)
+    before = page.url
+    task.get_by_role("button", name="Submit").press("Enter")
+    page.wait_for_url(lambda url: url != before)
+    collect_batch(batch=batch, client=client)
+    judgments = Judgment.objects.of(study).order_by("position")
+    assert [judgment.value for judgment in judgments] == [10, 20, 30, 40]
+    assert [judgment.position for judgment in judgments] == [0, 1, 2, 3]
+    assert letters == {"A": 10, "B": 20, "C": 30, "D": 40}
+    submission = Submission.objects.get()
+    assert submission.shown_order == [judgment.candidate.key for judgment in judgments]
+    assert submission.seconds is not None
+    assert submission.annotator.pseudonym.startswith("A")
+
+
+def test_alternatives_ticked_by_keyboard_become_ones_and_the_rest_zeros(page, client):
+    pools = FOLDER / "alternatives.jsonl"
+    study = import_study(
+        draft=read_alternatives(pools), path=pools, slug="pools", title="Tick alternatives"
+    ).study
+    batch = published(study, client)
+    page.reload()
+    task = accepted(page, "Tick alternatives")
+    cards = task.locator("[data-candidate]")
+    chosen = [cards.nth(place) for place in (0, 3)]
+    for card in chosen:
+        card.get_by_role("checkbox").press("Space")
+    titles = {card.get_by_role("img").first.get_attribute("alt") for card in chosen}
+    before = page.url
+    task.locator("textarea").first.press_sequentially("They have the same shape and colour.")
+    task.get_by_role("button", name="Submit").press("Enter")
+    page.wait_for_url(lambda url: url != before)
+    collect_batch(batch=batch, client=client)
+    values = {j.candidate.text: j.value for j in Judgment.objects.of(study)}
+    assert len(values) == 8
+    assert {title for title, value in values.items() if value == 1} == titles
+    submission = Submission.objects.get()
+    assert submission.justification == "They have the same shape and colour."

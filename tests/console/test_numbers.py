@@ -1,0 +1,55 @@
+from dataclasses import dataclass
+from math import nan
+
+import pytest
+
+from console.templatetags.numbers import change, coefficient, duration, interval, words
+from stats.agreement import Reason
+
+
+@dataclass
+class Estimate:
+    ci_low: float | None
+    ci_high: float | None
+
+
+@pytest.mark.parametrize(
+    ("value", "written"),
+    [(0.344, "0.34"), (-0.5, "−0.50"), (-0.001, "0.00"), (1, "1.00"), (nan, "–"), (None, "–")],
+)
+def test_coefficients_have_two_decimals_and_a_minus_that_lines_up(value, written):
+    assert coefficient(value) == written
+
+
+@pytest.mark.parametrize(
+    ("estimate", "written"),
+    [
+        (Estimate(-0.1, 0.25), "[−0.10, 0.25]"),
+        (Estimate(nan, nan), ""),
+        (Estimate(None, None), ""),
+        (object(), ""),
+        ({"ci_low": 0.1, "ci_high": 0.2}, "[0.10, 0.20]"),
+        ({"ci_low": None, "ci_high": None}, ""),
+    ],
+)
+def test_an_interval_is_written_where_there_is_one(estimate, written):
+    assert interval(estimate) == written
+
+
+def test_reasons_are_written_as_words():
+    assert words(Reason.NO_PAIRABLE_UNITS) == "no pairable units"
+
+
+@pytest.mark.parametrize(
+    ("value", "written"), [(0.0123, "+0.012"), (-0.5, "−0.500"), (nan, "–"), (None, "–")]
+)
+def test_a_change_has_its_sign(value, written):
+    assert change(value) == written
+
+
+@pytest.mark.parametrize(
+    ("seconds", "written"),
+    [(160, "2 min 40 s"), (9.6, "10 s"), (7260, "2 h 1 min"), (None, "–"), (nan, "–")],
+)
+def test_durations_are_told_in_the_units_people_use(seconds, written):
+    assert duration(seconds) == written

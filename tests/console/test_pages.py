@@ -1,0 +1,391 @@
+import re
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+
+from annotation.models import Candidate, Question, Study, Submission
+from console.content_policy import POLICY
+from console.results import compute
+from hits.models import Hit
+from metrics.scoring import write_scores
+from tests.annotation.studies import (
+    rate,
+    rated_study,
+    rating_study,
+    ticked_study,
+)
+from tests.console.filled import add_assignment, add_batch, add_scores, scored_study
+from tests.console.pages import words_of
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_immediate_tasks")]
+
+PAGES = [
+    *("study", "items", "publish", "answers", "agreement", "annotators", "disagreement"),
+    *("adjudication", "labels", "validation", "downloads"),
+]
+HOSTILE = """<script>alert('1')</script>"&<b>"""
+
+
+@pytest.fixture
+def read(rosa):
+    """The words of one of a study's pages."""
+
+    def page(study, name="study", **query):
+        answer = rosa.get(reverse(f"console:{name}", args=[study.slug]), query)
+        assert answer.status_code == 200
+        return words_of(answer.content.decode())
+
+    return page
+
+
+def test_the_first_page_lists_studies_with_their_sizes(rosa, researcher):
+    rated_study("first", title="First study", owner=researcher)
+    ticked_study("second", title="Second study", owner=researcher)
+    page = words_of(rosa.get("/").content.decode())
+    assert "First study first Rating of responses 3 6 12" in page
+    assert "Second study second Acceptable alternatives 2 2 5" in page
+
+
+def test_studies_are_sorted_and_filtered_by_the_address(rosa, researcher):
+    rating_study("few", title="Few items", n_items=1, owner=researcher)
+    rating_study("many", title="Many items", n_items=5, owner=researcher)
+
+    def page(**query):
+        return words_of(rosa.get("/", query).content.decode())
+
+    assert page().index("Many") < page().index("Few")
+    assert page(sort="n_items").index("Few") < page(sort="n_items").index("Many")
+    assert "Few" not in page(q="MANY")
+    assert "No study contains “nothing”." in page(q="nothing")
+
+
+def test_without_studies_the_first_page_says_how_to_make_one(rosa):
+    page = words_of(rosa.get("/").content.decode())
+    assert "Your studies will appear here." in page
+    assert "import_responses FILE.csv --study NAME --owner rosa" in page
+
+
+def test_an_empty_study_says_what_will_appear(read, researcher):
+    study = rating_study(n_items=0, questions=(), owner=researcher)
+    assert "The study has no items yet. Import some" in read(study)
+    assert "import_responses FILE.csv --study ratings" in read(study, "items")
+    assert "No HITs yet." in read(study, "publish")
+    assert "Workers' answers will appear here once HITs are published." in read(study, "answers")
+    assert "Agreement will appear once" in read(study, "agreement")
+    assert "Correlations will appear once there are judgments" in read(study, "validation")
+    assert "validation.json" not in read(study, "downloads")
+
+
+def test_an_imported_study_shows_how_to_publish_it(read, researcher):
+    study = rating_study(owner=researcher)
+    assert "3 items have no HITs yet. Publish them" in read(study)
+    told = "publish_study ratings --reward 0.10 --assignments 3 --dry-run"
+    assert told in read(study, "publish")
+    assert "Collect answers" not in read(study, "answers")
+    assert "Score the candidates" in read(study, "validation")
+
+
+def test_a_published_study_shows_how_far_it_is(read, researcher):
+    study = rated_study(owner=researcher)
+    batch = add_batch(study, n_published=2)
+    for hit in batch.hits.all()[:2]:
+        add_assignment(hit)
+    for page in (read(study), read(study, "answers")):
+        assert "HITs published 2 of 3" in page
+        assert "Assignments collected 2 of 6 on offer" in page
+    assert "1 HITs are not published yet. Publish them" in read(study)
+    assert "Collect answers" in read(study, "answers")
+    assert "Judge rated #" in read(study, "publish")
+
+
+def test_the_stages_say_in_words_how_it_stands(read, researcher):
+    study = rated_study(owner=researcher)
+    batch = add_batch(study, n_published=2)
+    add_assignment(batch.hits.first(), problem="The answer names no candidate.")
+    page = read(study)
+    assert "Items , done 3" in page
+    assert "Publish , under way 2 of 3 HITs" in page
+    assert "Collect , needs you 1 unreadable" in page
+    assert "Agreement , under way to be computed" in page
+    assert "Metrics , not yet" in page
+    read(study, "agreement")
+    assert "Agreement , done computed" in read(study)
+
+
+def test_what_could_not_be_read_is_shown_with_its_reason(read, researcher):
+    study = rating_study(owner=researcher)
+    [first, second, _] = add_batch(study, n_published=3).hits.all()
+    add_assignment(first, problem="The answer names no candidate.")
+    add_assignment(second)
+    assert "1 assignment is kept but could not be read." in read(study)
+    page = read(study, "answers")
+    assert "1 assignment is kept but could not be read into judgments." in page
+    assert "The answer names no candidate." in page
+
+
+def test_when_many_could_not_be_read_the_page_shows_fifty_and_counts_all(read, researcher):
+    study = rating_study(owner=researcher, n_items=1)
+    hit = add_batch(study).hits.get()
+    for number in range(51):
+        add_assignment(hit, f"A{number}", problem="It is empty.")
+    page = read(study, "answers")
+    assert "51 assignments are kept but could not be read" in page
+    assert page.count("It is empty.") == 50
+    assert read(study, "answers", page=2).count("It is empty.") == 1
+
+
+def test_agreement_comes_before_scores(read, researcher):
+    study = rated_study(owner=researcher)
+    page = read(study, "agreement")
+    assert re.search(r"Krippendorff's alpha 0\.9\d \[[^]]+\] 6 2 12 jackknife", page)
+    assert "ICC(2) Absolute agreement of one annotator drawn from many" in page
+    assert "Correlations will appear once" in read(study, "validation")
+    assert re.search(r"Alpha, appropriateness 0\.9\d \[[^]]+\], n = 6 candidates", read(study))
+    told = "There are judgments, and no metric's scores to set beside them. Score the candidates"
+    assert told in read(study)
+
+
+def test_correlations_are_shown_at_the_level_asked_for(read, researcher):
+    study = scored_study(owner=researcher)
+    by_item = read(study, "validation")
+    assert "Correlation over the candidates of each item" in by_item
+    assert "nll appropriateness 1.00 [1.00, 1.00] 1.00 [1.00, 1.00] 1.00 [1.00, 1.00] 3 of 3" in (
+        by_item
+    )
+    system = read(study, "validation", level="system")
+    assert "Correlation of the systems' means" in system
+    pooled = read(study, "validation", level="pooled")
+    assert "Correlation over all candidates at once" in pooled
+    assert "Candidates used" in pooled
+    told = "Best metric, appropriateness: nll 1.00 [1.00, 1.00], n = 3 items, Spearman"
+    assert told in read(study)
+
+
+def test_runs_of_one_metric_are_told_apart_by_their_signature(read, researcher):
+    study = scored_study(owner=researcher, metrics=("nll", "bleu"))
+    values = {("d0", "alpha"): 0.0, ("d0", "beta"): -1.0}
+    write_scores(study=study, metric="nll", signature="nll|v:2", values=values)
+    page = read(study, "validation")
+    assert "nll nll|v:1 appropriateness 1.00" in page
+    assert "nll nll|v:2 appropriateness −1.00" in page
+    assert "bleu appropriateness" in page
+
+
+def test_missing_scores_are_counted_beside_the_correlation(read, researcher):
+    study = rated_study(owner=researcher)
+    values = {("d0", "alpha"): 1.0, ("d0", "beta"): 2.0, ("d1", "alpha"): 3.0}
+    write_scores(study=study, metric="nll", signature="nll|v:1", values=values)
+    assert "1 of 3 (3 without a score)" in read(study, "validation")
+
+
+def test_conditions_can_be_looked_at_one_by_one(read, researcher):
+    study = scored_study(owner=researcher, conditions=("calm", "angry & loud"))
+    assert "Condition: all calm angry & loud" in read(study, "validation")
+    angry = read(study, "validation", condition="angry & loud")
+    assert "1 of 1" in angry
+
+
+def test_undefined_numbers_say_why(read, researcher):
+    study = rating_study(owner=researcher, systems=("alpha",), n_items=2, level="nominal")
+    for person in ("Ann", "Bob"):
+        for item in ("d0", "d1"):
+            rate(study, person, item, {"alpha": 1})
+    add_scores(study)
+    assert "undefined: single category" in read(study, "agreement")
+    by_item = read(study, "validation")
+    assert "undefined: no defined item" in by_item
+    assert "undefined: constant human" in read(study, "validation", level="pooled")
+    for name in ("study", "agreement", "validation"):
+        assert not re.search(r"\bnan\b", read(study, name).lower())
+
+
+def test_a_lone_annotator_agrees_with_nobody(read, researcher):
+    study = rating_study(owner=researcher)
+    rate(study, "Ann", "d0", {"alpha": 1, "beta": 2})
+    assert "undefined: one annotator" in read(study, "agreement")
+
+
+def test_rejected_judgments_leave_the_agreement_without_labels(read, researcher):
+    study = rated_study(owner=researcher)
+    Submission.objects.update(status=Submission.Status.REJECTED)
+    assert "undefined: no labels" in read(study, "agreement")
+
+
+def test_alternatives_with_scores_have_correlations(read, researcher):
+    study = ticked_study(owner=researcher)
+    assert "Score the candidates" not in read(study, "validation")
+    add_scores(study, "cosine")
+    assert re.search(r"cosine acceptable −?\d\.\d\d", read(study, "validation"))
+    assert "undefined: too few" in read(study, "validation", level="system")
+    page = read(study, "downloads")
+    assert "validation.json" in page
+    assert "qrels.txt TREC qrels" in page
+
+
+def test_scores_are_listed_with_signature_and_direction(read, researcher):
+    study = rating_study(owner=researcher)
+    add_scores(study, "nll", higher_is_better=False)
+    assert "nll (lower is better) nll|v:1 6 0" in read(study, "validation")
+
+
+@pytest.mark.parametrize("query", [{"level": "nonsense"}, {"condition": "nonsense"}])
+def test_a_level_or_condition_that_is_not_there_is_not_found(rosa, researcher, query):
+    scored_study(owner=researcher)
+    assert rosa.get(reverse("console:validation", args=["scored"]), query).status_code == 404
+
+
+def test_an_unknown_study_is_not_found(rosa):
+    assert rosa.get(reverse("console:study", args=["none"])).status_code == 404
+
+
+def test_what_people_wrote_is_shown_as_text(rosa, researcher):
+    study = scored_study(owner=researcher, title=HOSTILE, conditions=("calm", HOSTILE))
+    batch = add_batch(study)
+    batch.title = HOSTILE
+    batch.save()
+    add_assignment(batch.hits.first(), problem=HOSTILE)
+    study.questions.update(name=HOSTILE, level="nominal")
+    study.annotators.filter(pseudonym="Ann").update(pseudonym=HOSTILE)
+    study.scoring_runs.update(metric=HOSTILE, signature=HOSTILE)
+    compute(study, "agreement")
+    for name, query in [*((name, {}) for name in PAGES), ("validation", {"condition": HOSTILE})]:
+        page = rosa.get(reverse(f"console:{name}", args=["scored"]), query)
+        assert page.status_code == 200
+        content = page.content.decode()
+        assert "&lt;script&gt;" in content
+        assert "<script>" not in content
+        assert "<b>" not in content
+    assert "<script>" not in rosa.get("/").content.decode()
+
+
+def test_a_username_is_shown_as_text(signed_in, db):
+    name = "<b>eve</b>"
+    page = signed_in(User.objects.create(username=name)).get("/").content.decode()
+    assert "&lt;b&gt;eve&lt;/b&gt;" in page
+    assert name not in page
+
+
+def queries_of(browser, where):
+    with CaptureQueriesContext(connection) as found:
+        assert browser.get(where).status_code == 200
+    return len(found)
+
+
+def test_the_list_takes_as_many_queries_for_many_studies_as_for_one(rosa, researcher):
+    rated_study("first", owner=researcher)
+    one = queries_of(rosa, "/")
+    for number in range(5):
+        rated_study(f"more-{number}", owner=researcher, n_items=4)
+    assert queries_of(rosa, "/") == one
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_takes_as_many_queries_for_a_large_study_as_for_a_small_one(rosa, researcher, name):
+    found = []
+    for slug, n_items, metrics in [("small", 2, ("nll",)), ("large", 8, ("nll", "bleu", "chrf"))]:
+        study = scored_study(slug, owner=researcher, n_items=n_items, metrics=metrics)
+        for number in range(n_items // 2):
+            add_batch(study, n_published=number)
+        for hit in Hit.objects.filter(batch__study=study):
+            add_assignment(hit, problem="It is empty.")
+        compute(study, "agreement")
+        where = reverse(f"console:{name}", args=[slug])
+        rosa.get(where)
+        found.append(queries_of(rosa, where))
+    assert found[0] == found[1]
+
+
+def test_an_item_takes_as_many_queries_with_many_judgments_as_with_few(rosa, researcher):
+    found = []
+    for slug, people in [("few", ("Ann",)), ("many", ("Ann", "Bob", "Cyd", "Dan"))]:
+        study = rating_study(slug, owner=researcher)
+        for person in people:
+            rate(study, person, "d0", {"alpha": 1, "beta": 2})
+        item = study.items.first()
+        found.append(queries_of(rosa, reverse("console:item", args=[slug, item.pk])))
+    assert found[0] == found[1]
+
+
+def test_an_item_shows_everyones_judgments_side_by_side(rosa, researcher):
+    study = rated_study(owner=researcher)
+    study.items.get(key="d0").submissions.update(justification="It fits.")
+    where = reverse("console:item", args=["rated", study.items.get(key="d0").pk])
+    page = words_of(rosa.get(where).content.decode())
+    assert "Candidate Ann Bob Mean alpha alpha on d0 20 25 22.50" in page
+    assert "Ann 1 Approved – It fits. –" in page
+    assert "Next item" in page
+    assert "Previous item" not in page
+
+
+def test_ticks_are_told_in_the_words_of_their_categories(rosa, researcher):
+    study = ticked_study(owner=researcher)
+    where = reverse("console:item", args=["ticked", study.items.get(key="boot").pk])
+    assert "clog clog on boot yes" in words_of(rosa.get(where).content.decode())
+
+
+def test_an_item_of_another_study_is_not_found(rosa, researcher):
+    rated_study(owner=researcher)
+    other = rated_study("other", owner=researcher)
+    where = reverse("console:item", args=["rated", other.items.first().pk])
+    assert rosa.get(where).status_code == 404
+
+
+def test_items_are_sorted_filtered_and_paged_by_the_address(read, researcher):
+    study = rating_study(owner=researcher, n_items=60)
+    rate(study, "Ann", "d7", {"alpha": 1})
+    page = read(study, "items")
+    assert "1–50 of 60" in page
+    assert "Context 49" in page
+    assert "Context 50" not in page
+    assert "Context 50" in read(study, "items", page=2)
+    assert "1 of 60 items" in read(study, "items", q="Context 41")
+    by_submissions = read(study, "items", sort="-n_submissions")
+    assert by_submissions.index("Context 7") < by_submissions.index("Context 0")
+    assert "Context 0" in read(study, "items", sort="password")
+    assert "No item contains “nothing”." in read(study, "items", q="nothing")
+
+
+def test_questions_cost_no_queries_of_their_own(rosa, researcher):
+    one = rated_study("one", owner=researcher)
+    three = rated_study("three", owner=researcher, questions=("a", "b", "c"))
+    assert Question.objects.filter(study=three).count() == 3
+    found = [queries_of(rosa, reverse("console:study", args=[s.slug])) for s in (one, three)]
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("name", ["agreement", "validation"])
+def test_a_page_read_again_computes_nothing_again(rosa, researcher, name):
+    scored_study(owner=researcher)
+    where = reverse(f"console:{name}", args=["scored"])
+    first = queries_of(rosa, where)
+    assert queries_of(rosa, where) < first
+
+
+def test_pages_ask_nothing_of_other_sites_and_bear_the_policy(rosa, researcher):
+    compute(scored_study(owner=researcher), "agreement")
+    of_study = [reverse(f"console:{name}", args=["scored"]) for name in PAGES]
+    for where in ("/", "/login/", *of_study):
+        answer = rosa.get(where, follow=True)
+        page = answer.content.decode()
+        assert not re.search(r"""(src|href|action)=["']?(https?:)?//""", page)
+        assert not re.search(r"""<style|\sstyle=|\son[a-z]+=|<script(?![^>]* src=)""", page)
+        assert answer["Content-Security-Policy"] == POLICY
+
+
+def test_candidates_of_a_study_without_text_do_no_harm(read, researcher):
+    study = rated_study(owner=researcher)
+    Candidate.objects.update(text="", system="")
+    add_scores(study)
+    assert "undefined: too few" in read(study, "validation", level="system")
+    assert Study.objects.count() == 1
+
+
+def test_an_address_that_is_not_there_says_so_and_leads_back(rosa):
+    answer = rosa.get("/studies/nothing/")
+    assert answer.status_code == 404
+    page = words_of(answer.content.decode())
+    assert "There is nothing at this address" in page
+    assert "To the first page" in page

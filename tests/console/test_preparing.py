@@ -1,0 +1,83 @@
+import os
+import sqlite3
+import subprocess
+import sys
+from decimal import Decimal
+
+import pytest
+from django.conf import settings as site
+from django.contrib.auth import authenticate
+from django.contrib.auth.models import User
+
+from console.loop import issue_key
+from console.preparing import prepare_accounts, prepare_database, prepare_key
+from marketplace.models import Requester, WorkerAccount
+from tests.boto_clients import in_process_client
+
+pytestmark = pytest.mark.django_db
+
+
+def test_a_researcher_and_a_worker_can_sign_in():
+    researcher = prepare_accounts("a-long-and-winding-password")
+    assert authenticate(username="researcher", password="a-long-and-winding-password") == researcher
+    worker = authenticate(username="worker", password="a-long-and-winding-password")
+    assert WorkerAccount.objects.get().user == worker
+    assert not researcher.is_superuser
+    assert not worker.is_superuser
+
+
+def test_preparing_again_makes_nobody_new_and_takes_the_new_password():
+    first = prepare_accounts("a-long-and-winding-password")
+    assert prepare_accounts("another-winding-password") == first
+    assert User.objects.count() == 2
+    assert authenticate(username="worker", password="a-long-and-winding-password") is None
+    assert authenticate(username="worker", password="another-winding-password")
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("known", ["", "AKIDOFADATABASETHATISGONE"])
+def test_a_new_key_opens_the_marketplace_and_is_written_down(
+    settings, tmp_path, live_server, known
+):
+    settings.MARKETPLACE_ACCESS_KEY_ID = settings.MARKETPLACE_SECRET_ACCESS_KEY = known
+    path = tmp_path / ".env"
+    key = prepare_key(live_server.url, path)
+    balance = in_process_client(vars(key)).get_account_balance()["AvailableBalance"]
+    assert Decimal(balance) == 1000
+    assert path.read_text().splitlines() == [
+        f"MARKETPLACE_ACCESS_KEY_ID={key.access_key_id}",
+        f"MARKETPLACE_SECRET_ACCESS_KEY={key.secret_access_key}",
+    ]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_key_that_opens_the_marketplace_is_used(settings, tmp_path, live_server):
+    mine = issue_key(requester="My lab", deposit_usd=Decimal(0))
+    settings.MARKETPLACE_ACCESS_KEY_ID = mine.access_key_id
+    settings.MARKETPLACE_SECRET_ACCESS_KEY = mine.secret_access_key
+    path = tmp_path / ".env"
+    assert prepare_key(live_server.url, path) == mine
+    assert not path.exists()
+    assert Requester.objects.count() == 1
+
+
+def test_a_database_that_is_up_to_date_is_left_alone(django_assert_max_num_queries):
+    with django_assert_max_num_queries(5):
+        prepare_database()
+
+
+def test_an_empty_embedded_database_gets_its_tables(tmp_path):
+    path = tmp_path / "new.sqlite3"
+    program = (
+        "import django; django.setup(); "
+        "from console.preparing import prepare_database; prepare_database()"
+    )
+    environment = os.environ | {
+        "DATABASE_URL": f"sqlite:///{path}",
+        "DJANGO_SETTINGS_MODULE": "config.settings",
+    }
+    subprocess.run([sys.executable, "-c", program], check=True, cwd=site.BASE_DIR, env=environment)
+    with sqlite3.connect(path) as database:
+        tables = {name for (name,) in database.execute("SELECT name FROM sqlite_master")}
+    database.close()
+    assert {"annotation_study", "hits_batch", "metrics_score"} <= tables

@@ -1,0 +1,59 @@
+"""The LMStyle Benchmark's batch goes through the loop and comes out as its Table 1."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+from django.conf import settings
+
+pytestmark = pytest.mark.shared_data
+COEFFICIENTS = {"pearson": "pearson", "kendall": "kendall_b"}
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """The environment of a site of its own, as a newcomer's would be."""
+    database = tmp_path_factory.mktemp("site") / "assay.sqlite3"
+    return os.environ | {"DATABASE_URL": f"sqlite:///{database}", "PYTHONWARNINGS": "default"}
+
+
+def replay(site, folder):
+    done = subprocess.run(
+        [sys.executable, "manage.py", "replay_lmstyle", str(folder), "--json"],
+        cwd=settings.BASE_DIR,
+        env=site,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+@pytest.mark.timeout(1200)
+def test_all_forty_cells_come_out_as_published(shared_data, site):
+    folder = shared_data / "lmstyle"
+    code, printed, told = replay(site, folder)
+    assert code == 0, told
+    cells = json.loads(printed)
+    assert len(cells) == 40
+    table = json.loads((folder / "table1.json").read_text())
+    for cell in cells:
+        known = table["values"][cell["metric"]][cell["by"]]
+        assert cell["value"] == pytest.approx(known[COEFFICIENTS[cell["coefficient"]]], abs=1e-9)
+        assert (cell["n_groups"], cell["n_used"]) == (known["n_groups"], known["n_valid"])
+        published = table[f"published_{cell['coefficient']}"][cell["metric"]]
+        place = table["columns"].index(cell["by"])
+        assert round(cell["value"], 1) == published[place]
+    used = [c["n_used"] for c in cells if (c["metric"], c["coefficient"]) == ("ChatGPT", "pearson")]
+    assert used == [71, 85, 75, 89]
+    again = replay(site, folder)
+    assert json.loads(again[1]) == cells
+
+
+def test_a_folder_without_the_data_is_refused_in_words(tmp_path, site):
+    code, printed, told = replay(site, tmp_path)
+    assert (code, printed) == (2, "")
+    assert "There is no mturk_batch_results.csv in" in told
+    assert "Traceback" not in told

@@ -1,0 +1,193 @@
+"""Results are computed once, and again when what they rest on changes."""
+
+import json
+
+import pytest
+
+from annotation.flagging import flag_submission, unflag_submission
+from annotation.models import Submission
+from console.agreement_parts import AGREEMENT
+from console.results import (
+    VALIDATION,
+    compute,
+    conditions_of,
+    correlation_table,
+    current,
+    fingerprint,
+    stored,
+)
+from metrics.models import ValidationRecord
+from metrics.scoring import write_scores
+from metrics.validating import COEFFICIENTS, LEVELS, validate_study
+from tests.annotation.studies import rate, rated_study, rating_study
+from tests.console.filled import add_scores, scored_study
+
+pytestmark = pytest.mark.django_db
+
+APPROVED, REJECTED = Submission.Status.APPROVED, Submission.Status.REJECTED
+
+
+def alpha_of(study):
+    return current(study, AGREEMENT)["coefficients"][0]
+
+
+def pooled(study):
+    rows = current(study, VALIDATION)["rows"]
+    return next(row for row in rows if row["level"] == "pooled")
+
+
+def set_status(status, **which):
+    Submission.objects.filter(**which).update(status=status)
+
+
+def test_an_unchanged_study_is_read_once(django_assert_num_queries):
+    study = scored_study()
+    first = current(study, AGREEMENT), current(study, VALIDATION)
+    with django_assert_num_queries(10):  # two fingerprints, two rows
+        again = current(study, AGREEMENT), current(study, VALIDATION)
+    assert again == first
+
+
+def test_a_result_is_kept_until_what_it_rests_on_changes():
+    study = rated_study()
+    assert stored(study, AGREEMENT, fingerprint(study)) is None
+    made = compute(study, AGREEMENT)
+    assert stored(study, AGREEMENT, fingerprint(study)) == made[AGREEMENT]
+    rate(study, "Cyd", "d0", {"alpha": 90})
+    assert stored(study, AGREEMENT, fingerprint(study)) is None
+
+
+def test_rejecting_a_submission_changes_the_agreement_shown():
+    study = rated_study()
+    before = alpha_of(study)
+    set_status(REJECTED, item__key="d0", annotator__pseudonym="Bob")
+    after = alpha_of(study)
+    assert after["n_labels"] == before["n_labels"] - 2
+    assert after["value"] != before["value"]
+    set_status(APPROVED)
+    assert alpha_of(study) == before
+
+
+def test_rejecting_one_submission_instead_of_another_changes_the_agreement_shown():
+    study = rated_study()
+    set_status(REJECTED, annotator__pseudonym="Ann", item__key__in=["d0", "d2"])
+    first, second = study.items.get(key="d0"), study.items.get(key="d1")
+    before = {row.item_id for row in Submission.objects.filter(status=REJECTED)}
+    keys = fingerprint(study)
+    set_status(APPROVED, annotator__pseudonym="Ann", item=first)
+    set_status(REJECTED, annotator__pseudonym="Ann", item=second)
+    assert {row.item_id for row in Submission.objects.filter(status=REJECTED)} != before
+    assert fingerprint(study) != keys
+
+
+def test_a_doubted_submission_makes_the_results_anew():
+    study = rated_study()
+    before = fingerprint(study)
+    doubted = Submission.objects.first()
+    flag_submission(submission=doubted, reason="Too fast.")
+    assert fingerprint(study) != before
+    unflag_submission(submission=doubted)
+    assert fingerprint(study) == before
+
+
+def test_approving_changes_nothing():
+    study = rated_study()
+    set_status(Submission.Status.SUBMITTED)
+    before = fingerprint(study)
+    set_status(APPROVED)
+    assert fingerprint(study) == before
+
+
+def test_a_new_judgment_changes_the_agreement_shown():
+    study = rated_study()
+    before = alpha_of(study)
+    rate(study, "Cyd", "d0", {"alpha": 90, "beta": 10})
+    assert alpha_of(study)["value"] < before["value"]
+
+
+def test_a_withdrawn_submission_changes_the_agreement_shown():
+    study = rated_study()
+    before = alpha_of(study)
+    Submission.objects.filter(item__key="d1", annotator__pseudonym="Ann").delete()
+    assert alpha_of(study)["n_labels"] == before["n_labels"] - 2
+
+
+def test_scores_that_arrive_change_the_correlations_shown():
+    study = rated_study()
+    assert "has no scores" in current(study, VALIDATION)["reason"]
+    add_scores(study)
+    assert pooled(study)["n_rows"] == 6
+
+
+def test_scores_imported_again_with_other_values_change_the_correlations_shown():
+    study = scored_study()
+    before = pooled(study)
+    swapped = {("d0", "alpha"): 0.125, ("d0", "beta"): 0.0}
+    write_scores(study=study, metric="nll", signature="nll|v:1", values=swapped)
+    assert pooled(study)["value"] < before["value"]
+
+
+def test_what_happens_in_another_study_changes_nothing():
+    study, other = scored_study(), rated_study("other")
+    before = fingerprint(study)
+    rate(other, "Cyd", "d0", {"alpha": 90, "beta": 10})
+    add_scores(other)
+    other.items.all().delete()
+    assert fingerprint(study) == before
+
+
+def test_studies_with_the_same_content_are_kept_apart():
+    first, second = rating_study("first"), rating_study("second")
+    assert fingerprint(first) != fingerprint(second)
+    add_scores(first)
+    rate(first, "Ann", "d0", {"alpha": 1, "beta": 2})
+    assert current(first, VALIDATION)["study"] == "first"
+    assert "'second'" in current(second, VALIDATION)["reason"]
+
+
+def test_correlations_are_those_of_the_study_and_lead_to_the_report_that_is_kept():
+    study = scored_study(conditions=("calm", "angry"))
+    whole, alone = current(study, VALIDATION), validate_study(study)
+    expected = json.loads(json.dumps(alone.records(), allow_nan=False))
+    shown = [{name: row[name] for name in expected[0]} for row in whole["rows"]]
+
+    def place(row):
+        return row["by"], row["level"], row["coefficient"]
+
+    assert sorted(shown, key=place) == sorted(expected, key=place)
+    assert whole["n_resamples"] == alone.n_resamples
+    assert ValidationRecord.objects.of(study).numbered(whole["report"]).content["correlations"]
+    assert {row["level"] for row in whole["rows"]} == set(LEVELS)
+
+
+def test_computing_tells_how_far_it_is():
+    told = []
+
+    def progress(things, total):
+        told.append(total)
+        yield from things
+
+    compute(scored_study(), VALIDATION, progress)
+    assert told == [2]
+
+
+def test_a_table_has_a_row_for_each_metric_and_question_and_a_cell_for_each_coefficient():
+    study = scored_study(metrics=("nll", "bleu"), questions=("a", "b"))
+    table = correlation_table(current(study, VALIDATION)["rows"], "item", "")
+    assert [(row.metric, row.question) for row in table] == [
+        ("nll", "a"),
+        ("nll", "b"),
+        ("bleu", "a"),
+        ("bleu", "b"),
+    ]
+    assert [cell["coefficient"] for cell in table[0].cells] == list(COEFFICIENTS)
+    assert table[0].first == table[0].cells[0]
+
+
+def test_a_table_shows_one_condition():
+    study = scored_study(conditions=("calm", "angry", "calm"))
+    rows = current(study, VALIDATION)["rows"]
+    assert conditions_of(rows) == ["calm", "angry"]
+    [row] = correlation_table(rows, "item", "calm")
+    assert row.first["n_groups"] == 2
+    assert correlation_table(rows, "item", "none") == []

@@ -1,0 +1,166 @@
+"""The page of metrics and people: its pictures, its tables, and the report to take away."""
+
+import csv
+import io
+import json
+import zipfile
+from xml.etree import ElementTree
+
+import pytest
+from django.urls import reverse
+
+from annotation.models import Submission
+from console.results import REPORT, SCATTERS, VALIDATION, compute, current
+from metrics.models import ValidationRecord
+from tests.annotation.studies import rated_study, rating_study
+from tests.console.filled import add_scores, scored_study
+from tests.console.pages import words_of
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_immediate_tasks")]
+
+CHARTS = ["heat-map", "forest", "significance", "ranks", "scatter"]
+HOSTILE = """<script>alert('1')</script>"&<b> 100%_x"""
+
+
+@pytest.fixture
+def study(researcher):
+    return scored_study(
+        owner=researcher,
+        questions=("empathy", "tone"),
+        conditions=("calm", "cross"),
+        metrics=("nll", "bleu"),
+    )
+
+
+@pytest.fixture
+def fetch(rosa):
+    def fetched(study, chart, form, **query):
+        where = reverse("console:validation-picture", args=[study.slug, chart, form])
+        return rosa.get(where, query)
+
+    return fetched
+
+
+@pytest.fixture
+def read(rosa):
+    def page(study, name="validation", **query):
+        answer = rosa.get(reverse(f"console:{name}", args=[study.slug]), query)
+        assert answer.status_code == 200
+        return words_of(answer.content.decode())
+
+    return page
+
+
+def rows_of(answer):
+    return list(csv.DictReader(io.StringIO(answer.content.decode())))
+
+
+def test_every_chart_is_a_specification_and_a_file(fetch, study):
+    compute(study, VALIDATION)
+    for chart in CHARTS:
+        for theme, ground in (("light", "#ffffff"), ("dark", "#14171a")):
+            spec = json.loads(fetch(study, chart, "json", theme=theme).content)
+            assert spec["background"] == ground
+        answer = fetch(study, chart, "svg", question="tone")
+        assert answer.content.startswith(b"<svg")
+        name = chart if chart == "heat-map" else f"{chart}-q2"
+        assert answer["Content-Disposition"] == f'attachment; filename="scored-{name}.svg"'
+    assert fetch(study, "forest", "png").content.startswith(b"\x89PNG")
+    assert fetch(study, "forest", "pdf").content.startswith(b"%PDF")
+
+
+def test_the_data_of_a_chart_are_those_of_the_table(fetch, study):
+    compute(study, VALIDATION)
+    found = {
+        (row["metric"], row["level"], row["coefficient"], row["by"]): row["value"]
+        for row in current(study, VALIDATION)["rows"]
+        if row["question"] == "tone"
+    }
+    asked = {"question": "tone", "level": "pooled", "coefficient": "pearson", "condition": "cross"}
+    rows = rows_of(fetch(study, "forest", "csv", **asked))
+    assert {row["metric"]: float(row["value"]) for row in rows} == {
+        metric: found[metric, "pooled", "pearson", "cross"] for metric in ("nll", "bleu")
+    }
+
+
+def test_a_scatter_has_a_point_for_each_candidate(fetch, study):
+    compute(study, VALIDATION)
+    rows = rows_of(fetch(study, "scatter", "csv", metric="bleu"))
+    assert len(rows) == len(current(study, SCATTERS)["scatters"][0]["rows"]) == 6
+    assert {row["item"] for row in rows} == {"d0", "d1", "d2"}
+
+
+def test_what_is_not_there_is_not_found(fetch, study, rosa):
+    compute(study, VALIDATION)
+    where = reverse("console:validation", args=[study.slug])
+    for name in ("question", "level", "coefficient", "condition", "metric"):
+        query = {name: "none"}
+        assert fetch(study, "forest", "json", **query).status_code == 404
+        assert rosa.get(where, query).status_code == 404
+
+
+def test_a_chart_of_another_name_or_form_is_not_found(fetch, study):
+    assert fetch(study, "forest", "json").status_code == 404  # not computed yet
+    compute(study, VALIDATION)
+    assert fetch(study, "pie", "json").status_code == 404
+    assert fetch(study, "forest", "exe").status_code == 404
+
+
+def test_the_page_tells_each_picture_in_words_and_shows_tables_and_methods(read, study):
+    page = read(study)
+    assert "Kendall's τ-b, by item of 2 metrics by 2 questions" in page
+    assert "By people, from best to worst:" in page
+    assert "metrics tested pair by pair" in page
+    assert "Every metric was set against every question." in page
+
+
+def test_one_metric_is_tested_against_none(read, fetch, researcher):
+    study = scored_study("alone", owner=researcher)
+    assert "differ beyond chance" not in read(study)
+    assert fetch(study, "significance", "json").status_code == 404
+
+
+def test_candidates_of_one_system_are_not_ranked(read, fetch, researcher):
+    study = rated_study("alone", systems=("alpha",), owner=researcher)
+    add_scores(study)
+    assert "the systems' ranks" not in read(study)
+    assert fetch(study, "ranks", "json").status_code == 404
+
+
+def test_the_page_keeps_a_report_under_a_version(read, study):
+    read(study)
+    read(study)
+    assert ValidationRecord.objects.of(study).count() == 1
+    Submission.objects.filter(annotator__pseudonym="Bob").update(status="rejected")
+    read(study)
+    assert ValidationRecord.objects.of(study).count() == 2
+
+
+def test_the_report_can_be_taken_away_in_every_form(read, rosa, study):
+    page = read(study, "report")
+    files = current(study, REPORT)["files"]
+    assert "report-latex.zip" in files
+    for name in files:
+        assert name in page
+        answer = rosa.get(reverse("console:report-file", args=[study.slug, name]))
+        assert answer["Content-Disposition"] == f'attachment; filename="scored-{name}"'
+        if name.endswith(".zip"):
+            with zipfile.ZipFile(io.BytesIO(answer.content)) as archive:
+                assert archive.testzip() is None
+                assert {"report.tex", "report.md", "correlations.csv"} & set(archive.namelist())
+    html = rosa.get(reverse("console:report-file", args=[study.slug, "report.html"]))
+    ElementTree.fromstring(html.content.decode().removeprefix("<!DOCTYPE html>\n"))
+    assert rosa.get(reverse("console:report-file", args=[study.slug, "x.exe"])).status_code == 404
+
+
+def test_without_scores_there_is_nothing_to_report(read, researcher):
+    assert "has no scores" in read(rated_study("bare", owner=researcher), "report")
+    empty = rating_study("empty", owner=researcher)
+    assert "A report will be here once there are judgments" in read(empty, "report")
+
+
+def test_hostile_names_stay_text(rosa, researcher):
+    study = scored_study(owner=researcher, questions=(HOSTILE,), systems=(HOSTILE, "beta"))
+    page = rosa.get(reverse("console:validation", args=[study.slug])).content.decode()
+    assert "<script>alert" not in page
+    assert HOSTILE in words_of(page).replace("\u2019", "'")

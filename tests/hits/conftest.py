@@ -1,0 +1,68 @@
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from annotation.models import Study
+from marketplace import clock
+from marketplace.enrolling import create_worker, issue_access_key
+from marketplace.models import WorkerAccount
+from tests.annotation.studies import rating_study
+from tests.hits.wire import Wire, wire_of
+from tests.marketplace.conftest import assert_books_balance
+
+
+@pytest.fixture(autouse=True)
+def marketplace_clock() -> Iterator[None]:
+    """Every test starts at the machine's own time."""
+    clock.reset()
+    yield
+    clock.reset()
+
+
+@pytest.fixture(autouse=True)
+def quick_passwords(settings: Any) -> None:
+    """Hashing slowly is Django's to test."""
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+
+
+@pytest.fixture
+def keys(db: None) -> dict[str, str]:
+    """What `create_requester --json` prints, of a requester with $10."""
+    return asdict(issue_access_key(name="Dialogue lab", deposit_usd=Decimal(10)))
+
+
+@pytest.fixture
+def wire(keys: dict[str, str]) -> Iterator[Wire]:
+    """The way to the marketplace; whatever a test does over it, the books balance at its end."""
+    yield wire_of(keys)
+    assert_books_balance()
+
+
+@pytest.fixture
+def client(wire: Wire) -> Any:
+    """The requester's boto3 client, which goes over the wire."""
+    return wire.client
+
+
+@pytest.fixture
+def make_worker(db: None) -> Callable[[str], WorkerAccount]:
+    return lambda name: create_worker(username=name, password="a-long-and-winding-password")
+
+
+@pytest.fixture
+def ann(make_worker: Callable[[str], WorkerAccount]) -> WorkerAccount:
+    return make_worker("ann")
+
+
+@pytest.fixture
+def bob(make_worker: Callable[[str], WorkerAccount]) -> WorkerAccount:
+    return make_worker("bob")
+
+
+@pytest.fixture
+def study(db: None) -> Study:
+    """Items d0, d1, d2 with responses of alpha and beta, rated 0-100 under one question."""
+    return rating_study()

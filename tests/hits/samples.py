@@ -1,0 +1,108 @@
+"""Two small studies, one of each kind, for the tests of the worker's pages."""
+
+from hashlib import sha256
+
+from annotation.models import Candidate, Item, Picture, Question, Study
+
+SYSTEMS = ["transparent-llama", "gpt-neo-ft", "retrieval-bm25", "human-gold"]
+CONTEXT = (
+    "A: I have finally booked the train to Lisbon.\n"
+    "B: Really? I thought you were afraid of long journeys.\n"
+    "A: I was, but my sister lives there now & I miss her."
+)
+RESPONSES = [
+    "That is lovely. How long will you stay with her?",
+    "I like trains.\nI like <b>all</b> trains.",
+    "",
+    "Forsooth! A pilgrimage to thy sister's hearth doth warm the coldest heart, and though the "
+    "road be long, each milestone shall be a verse in the song of your reunion.",
+]
+SHAPES = [
+    '<circle cx="60" cy="60" r="{size}" fill="{colour}"/>',
+    '<rect x="20" y="30" width="80" height="{size}" rx="8" fill="{colour}"/>',
+    '<path d="M60 15 L105 100 L15 100 Z" fill="{colour}" stroke="#222" stroke-width="2"/>',
+]
+COLOURS = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#888888"]
+
+
+def picture_of(content: bytes, media_type: str = "image/svg+xml") -> Picture:
+    digest = sha256(content).hexdigest()
+    fields = {"media_type": media_type, "content": content}
+    return Picture.objects.get_or_create(sha256=digest, defaults=fields)[0]
+
+
+def drawing(number: int) -> Picture:
+    """A drawn product, different for each number."""
+    shape = SHAPES[number % 3].format(size=30 + number, colour=COLOURS[number % 7])
+    frame = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 120 120">{shape}</svg>'
+    return picture_of(frame.encode())
+
+
+def rating_item(justification: int = 0) -> Item:
+    """A context with four responses, judged under two questions."""
+    study = Study.objects.create(
+        slug="style-transfer-pilot",
+        title="Judge four responses to a conversation",
+        kind=Study.Kind.RATING,
+        instructions=(
+            "Read the conversation, then each of the four responses.\n\n"
+            "A response is appropriate if a sensible person could say it next. Do not lower it "
+            "for spelling.\n\nStyle strength is how plainly the response shows its style, "
+            "whether or not you like it."
+        ),
+        justification_min_length=justification,
+    )
+    Question.objects.create(
+        study=study,
+        name="appropriateness",
+        wording="Could a sensible person say this next?",
+        low_label="not at all",
+        high_label="entirely",
+        position=0,
+    )
+    Question.objects.create(
+        study=study,
+        name="style_strength",
+        wording="How strongly does it show a style of its own?",
+        low_label="no style",
+        high_label="very strong style",
+        position=1,
+    )
+    item = Item.objects.create(
+        study=study, key="dialogue-17|ironic", condition="ironic", context=CONTEXT
+    )
+    for number, (system, text) in enumerate(zip(SYSTEMS, RESPONSES, strict=True)):
+        Candidate.objects.create(
+            item=item, key=f"{system}/17", system=system, text=text, position=number
+        )
+    return item
+
+
+def alternatives_item(justification: int = 20, products: int = 14) -> Item:
+    """A target product with a pool of drawn products."""
+    study = Study.objects.create(
+        slug="alternatives-pilot",
+        title="Which products would do instead?",
+        kind=Study.Kind.ALTERNATIVES,
+        instructions="Imagine that the target is sold out.",
+        justification_min_length=justification,
+    )
+    Question.objects.create(
+        study=study,
+        name="acceptable",
+        wording="Which of these would you accept instead of the target?",
+        level=Question.Level.NOMINAL,
+    )
+    item = Item.objects.create(
+        study=study, key="B000TARGET", context="Desk lamp, brass, dimmable", picture=drawing(0)
+    )
+    for number in range(products):
+        Candidate.objects.create(
+            item=item,
+            key=f"B000POOL{number:02}",
+            system=SYSTEMS[number % 4],
+            text=f"Lamp {number + 1} with a rather long name & a “quoted” part",
+            picture=drawing(number + 1),
+            position=number,
+        )
+    return item

@@ -1,0 +1,73 @@
+"""What happens when the same is run twice at once: real threads, real connections."""
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+
+import pytest
+from django.db import connection
+
+from annotation.models import Judgment, Submission
+from hits.collect import collect_batch
+from hits.models import Assignment, Batch, Hit
+from hits.publish import publish_batch
+from hits.review import decide, send_decisions
+from tests.annotation.studies import rating_study
+from tests.boto_clients import in_process_client
+from tests.hits.work import balance_of, batch_of, hand_in, listed, published
+from tests.marketplace.conftest import file_database  # noqa: F401 - a fixture
+
+pytestmark = pytest.mark.django_db(transaction=True)
+AT_ONCE = 3
+
+
+def at_once(call):
+    """What each of several calls of the same returned."""
+    barrier = threading.Barrier(AT_ONCE)
+
+    def run(_):
+        with closing(connection):
+            barrier.wait(timeout=30)
+            return call()
+
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        return list(pool.map(run, range(AT_ONCE)))
+
+
+@pytest.fixture
+def lab(file_database, keys):  # noqa: F811 - the fixture
+    client = in_process_client(keys)
+    client.get_account_balance()  # loads the site's addresses before threads meet in them
+    return client
+
+
+def test_a_batch_is_published_once_however_many_publish_it(lab):
+    batch = batch_of(rating_study(n_items=5))
+    at_once(lambda: publish_batch(batch=Batch.objects.get(), client=lab))
+    there = {hit["HITId"] for hit in listed(lab)}
+    assert there == set(Hit.objects.of(batch).values_list("hit_id", flat=True))
+    assert len(there) == 5
+    assert balance_of(lab) == ("9.50", "0.50")
+
+
+def test_an_answer_is_collected_and_read_once_however_many_collect_it(lab, ann, bob):
+    batch = published(rating_study(), lab, max_assignments=2)
+    for worker in (ann, bob):
+        for hit in Hit.objects.of(batch):
+            hand_in(worker, hit, {"alpha": 10, "beta": 20})
+    found = at_once(lambda: collect_batch(batch=batch, client=lab))
+    assert sum(collected.n_new for collected in found) == 6
+    assert Assignment.objects.count() == Submission.objects.count() == 6
+    assert Judgment.objects.count() == 12
+    assert not Assignment.objects.exclude(problem="").exists()
+
+
+def test_work_is_paid_once_however_many_send_the_decisions(lab, ann):
+    batch = published(rating_study(), lab, reward_usd="1.00")
+    for hit in Hit.objects.of(batch):
+        hand_in(ann, hit, {"alpha": 10, "beta": 20})
+    collect_batch(batch=batch, client=lab)
+    decide(assignments=Assignment.objects.all(), decision=Assignment.Decision.APPROVE)
+    at_once(lambda: send_decisions(batch=batch, client=lab))
+    assert balance_of(lab) == ("7.00", "0.00")
+    assert set(Assignment.objects.values_list("status", flat=True)) == {"Approved"}

@@ -1,0 +1,231 @@
+"""The commands, over the network: publish, replay, collect, approve."""
+
+import csv
+from decimal import Decimal
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from annotation.exceptions import StudyUnknown
+from annotation.frames import judgment_frame
+from annotation.models import Study, Submission
+from hits.exceptions import (
+    BatchUnfit,
+    CredentialsMissing,
+    FundsMissing,
+    HitsError,
+    MarketplaceUnreachable,
+)
+from hits.models import Assignment, Batch, Hit
+from hits.review import decide
+from marketplace.models import Hit as MarketplaceHit
+from tests.annotation.importing import told
+from tests.annotation.studies import add_candidates
+from tests.hits.work import balance_of, listed, tables
+from tests.marketplace.conftest import submit
+
+
+@pytest.fixture
+def site(live_server, keys, settings):
+    """The site of this test, with the requester's key where commands look for it."""
+    settings.MARKETPLACE_ENDPOINT_URL = f"{live_server.url}/requester"
+    settings.MARKETPLACE_ACCESS_KEY_ID = keys["access_key_id"]
+    settings.MARKETPLACE_SECRET_ACCESS_KEY = keys["secret_access_key"]
+    return live_server.url
+
+
+def publish(**options) -> str:
+    return told("publish_study", "ratings", reward=Decimal("0.10"), **options)
+
+
+def replay(site: str, **options) -> str:
+    return told("replay_crowd", "ratings", site=site, **options)
+
+
+def test_the_whole_loop(study, site, client):
+    cost = "3 HITs, 6 assignments: rewards $0.60, fees $0.00, in all $0.60"
+    assert publish(assignments=2).endswith(f"({cost}).\n")
+    assert "2 workers submitted 6 assignments" in replay(site, workers=2)
+    assert "6 new assignments from 3 open HITs." in told("collect_study", "ratings")
+    assert "would approve 6 assignments, $0.60" in told("approve_study", "ratings", dry_run=True)
+    assert balance_of(client) == ("9.40", "0.60")
+    assert "6 assignments approved" in told("approve_study", "ratings")
+    assert balance_of(client) == ("9.40", "0.00")
+    assert len(judgment_frame(study)) == 12
+    assert set(Submission.objects.values_list("status", flat=True)) == {"approved"}
+
+
+def test_the_whole_loop_again_changes_nothing(study, site, client):
+    def loop() -> None:
+        publish(assignments=2)
+        replay(site, workers=2)
+        told("collect_study", "ratings")
+        told("approve_study", "ratings")
+
+    loop()
+    before = tables(), balance_of(client), listed(client)
+    loop()
+    assert (tables(), balance_of(client), listed(client)) == before
+    assert "0 new assignments from 0 open HITs." in told("collect_study", "ratings")
+    assert "would approve 0 assignments, $0.00" in told("approve_study", "ratings", dry_run=True)
+
+
+def test_a_dry_run_needs_no_marketplace_and_keeps_nothing(study, settings):
+    settings.MARKETPLACE_ACCESS_KEY_ID = ""
+    before = tables()
+    answer = publish(assignments=2, dry_run=True)
+    cost = "3 HITs, 6 assignments: rewards $0.60, fees $0.00, in all $0.60"
+    assert answer == f"Would publish {cost}. Nothing was published.\n"
+    assert tables() == before
+    assert not MarketplaceHit.objects.exists()
+
+
+def test_what_waits_in_a_batch_is_published_by_running_again(study, site, client):
+    publish()
+    Hit.objects.filter(pk=Hit.objects.first().pk).update(hit_id="")
+    item = study.items.create(key="d3", context="Context 3", position=3)
+    add_candidates(item, ["alpha", "beta"], are_systems=True)
+    assert "Would publish 2 HITs" in publish(dry_run=True)
+    assert "Published 2 HITs" in publish()
+    assert len(listed(client)) == Hit.objects.published().count() == 4
+
+
+@pytest.mark.parametrize("changed", [{"reward": "0.20"}, {"assignments": 4}])
+@pytest.mark.parametrize("dry_run", [True, False])
+def test_a_round_has_one_price(study, site, changed, dry_run):
+    told("publish_study", "ratings", reward=Decimal("0.10"), assignments=3)
+    options = {"reward": "0.10", "assignments": 3} | changed
+    options["reward"] = Decimal(options["reward"])
+    with pytest.raises(BatchUnfit, match=r"--reward 0\.10 and --assignments 3.*--round 2"):
+        told("publish_study", "ratings", dry_run=dry_run, **options)
+    assert Batch.objects.count() == 1
+    told("publish_study", "ratings", round=2, **options)
+    assert Batch.objects.get(round=2).max_assignments == options["assignments"]
+
+
+def test_a_batch_of_another_marketplace_is_left_alone(study, site, client):
+    sandbox = Batch.objects.create(
+        study=study, profile="sandbox", title="T", description="D", reward_usd=Decimal("0.10")
+    )
+    publish()
+    assert Batch.objects.exclude(pk=sandbox.pk).get().profile == "local"
+    assert not Hit.objects.of(sandbox).exists()
+
+
+def test_without_the_money_nothing_is_published_or_kept(study, site, client):
+    before = tables()
+    with pytest.raises(FundsMissing, match=r"in all \$18\.00; .* only \$10\.00"):
+        told("publish_study", "ratings", reward=Decimal("6.00"), assignments=1)
+    assert tables() == before
+    assert listed(client) == []
+
+
+def test_without_a_key_nothing_is_kept(study, settings):
+    settings.MARKETPLACE_ACCESS_KEY_ID = ""
+    before = tables()
+    with pytest.raises(CredentialsMissing):
+        publish()
+    assert tables() == before
+
+
+@pytest.mark.parametrize(
+    "command", ["publish_study", "collect_study", "approve_study", "replay_crowd"]
+)
+@pytest.mark.django_db
+def test_an_unknown_study_is_told(command):
+    options = {"reward": Decimal("0.10")} if command == "publish_study" else {}
+    with pytest.raises(StudyUnknown, match="nothing-such"):
+        told(command, "nothing-such", **options)
+
+
+@pytest.mark.parametrize("reward", ["ten cents", "", "0,10"])
+def test_a_reward_that_is_no_number_is_bad_input(study, reward):
+    with pytest.raises(CommandError, match="is not an amount of money") as refused:
+        call_command("publish_study", "ratings", f"--reward={reward}")
+    assert refused.value.returncode == 2
+
+
+@pytest.mark.parametrize("option", ["--reward=nan", "--minutes=0", "--days=366", "--round=0"])
+def test_settings_that_no_marketplace_takes_are_refused(study, option):
+    given = [option] if "reward" in option else ["--reward=0.10", option]
+    with pytest.raises(BatchUnfit):
+        call_command("publish_study", "ratings", *given)
+    assert not Batch.objects.exists()
+
+
+def test_a_batch_that_was_never_published_asks_nothing_of_the_marketplace(study, settings):
+    settings.MARKETPLACE_ACCESS_KEY_ID = ""
+    Batch.objects.create(study=study, title="T", description="D", reward_usd=Decimal("0.10"))
+    assert told("collect_study", "ratings") == told("approve_study", "ratings") == ""
+
+
+def test_what_could_not_be_read_is_not_approved(study, site, client, ann, bob):
+    publish(assignments=2)
+    replay(site, workers=1)
+    submit(bob, Hit.objects.first().hit_id, answer="nonsense")
+    assert "kept but not read: 1" in told("collect_study", "ratings")
+    assert "3 assignments approved" in told("approve_study", "ratings")
+    unread = Assignment.objects.get(submission=None)
+    assert (unread.status, unread.decision) == ("Submitted", "")
+
+
+def test_approvals_that_were_written_down_but_not_sent_are_counted_and_sent(study, site, client):
+    publish(assignments=2)
+    replay(site, workers=2)
+    told("collect_study", "ratings")
+    four = Assignment.objects.filter(pk__in=Assignment.objects.values("pk")[:4])
+    decide(assignments=four, decision=Assignment.Decision.APPROVE)
+    assert "would approve 6 assignments, $0.60" in told("approve_study", "ratings", dry_run=True)
+    assert "6 assignments approved" in told("approve_study", "ratings")
+    assert balance_of(client) == ("9.40", "0.00")
+
+
+SYSTEMS = {"gpt": (71, 12), "rule": (30.5, 88)}
+
+
+@pytest.fixture
+def batch_results(tmp_path):
+    """A Mechanical Turk batch results file: two workers, two inputs, one rejection, and two
+    responses of one input with the same text."""
+    path = tmp_path / "batch.csv"
+    header = ["HITId", "WorkerId", "AssignmentStatus", "Input.id", "Input.said"]
+    header += [f"Input.{name}" for name in SYSTEMS] + [f"Answer.quality_{name}" for name in SYSTEMS]
+    rows = [
+        ["H1", "A1WORKER", "Approved", "x", "Hello?", "Hi.", "Hi.", 71, 30.5],
+        ["H1", "A2WORKER", "Approved", "x", "Hello?", "Hi.", "Hi.", 12, 88],
+        ["H2", "A1WORKER", "Approved", "y", "Bye.", "Ciao.", "Farewell", 0, 100],
+        ["H2", "A3WORKER", "Rejected", "y", "Bye.", "Ciao.", "Farewell", 5, 5],
+    ]
+    with path.open("w", newline="") as file:
+        csv.writer(file).writerows([header, *rows])
+    return path
+
+
+def values_of(slug: str):
+    frame = judgment_frame(Study.objects.get(slug=slug))
+    columns = ["item", "candidate", "question", "value"]
+    return sorted(frame[columns].itertuples(index=False, name=None))
+
+
+def test_a_recorded_batch_replayed_is_the_batch_imported(site, batch_results, client):
+    layout = {"context": "said", "item": ["id"]}
+    told("import_mturk_batch", batch_results, study="imported", **layout)
+    told("import_mturk_batch", batch_results, study="replayed", items_only=True, **layout)
+    told("publish_study", "replayed", reward=Decimal("0.10"), assignments=2)
+    recorded = {"site": site, "recorded": batch_results} | layout
+    assert "2 workers submitted 3 assignments" in told("replay_crowd", "replayed", **recorded)
+    assert "submitted 0 assignments (3 HITs" in told("replay_crowd", "replayed", **recorded)
+    told("collect_study", "replayed")
+    told("approve_study", "replayed")
+    assert values_of("replayed") == values_of("imported")
+    assert len(values_of("replayed")) == 6
+
+
+def test_a_marketplace_that_is_down_is_one_sentence(study, site, settings, monkeypatch):
+    monkeypatch.setattr("hits.endpoints.PATIENCE", None)
+    monkeypatch.setenv("AWS_MAX_ATTEMPTS", "1")
+    settings.MARKETPLACE_ENDPOINT_URL = "http://127.0.0.1:9/requester"
+    with pytest.raises(MarketplaceUnreachable, match="No marketplace answers") as unreachable:
+        publish()
+    assert isinstance(unreachable.value, HitsError)
+    assert not Batch.objects.exists()

@@ -1,0 +1,301 @@
+"""The crowd at the worker site, over HTTP; its answers without."""
+
+import json
+
+import pytest
+from django.contrib.auth.models import User
+
+from annotation.frames import judgment_frame
+from annotation.models import Candidate, Item, Study, new_blind_key
+from annotation.readers.drafts import JudgmentDraft, SubmissionDraft
+from hits.collect import collect_batch
+from hits.crowd.pages import Page
+from hits.crowd.worker import CrowdWorker
+from hits.exceptions import CrowdStuck
+from hits.models import Assignment, Hit
+from hits.questions import task_page
+from hits.replaying import (
+    RecordedAnswers,
+    SimulatedAnswers,
+    crowd_names,
+    replay_group,
+    replay_plan,
+)
+from marketplace.models import Assignment as MarketplaceAssignment
+from marketplace.models import WorkerAccount
+from tests.annotation.studies import alternatives_study, rating_study
+from tests.hits.work import hit_on, listed, published
+from tests.marketplace.conftest import HIT, submit
+
+SECRET = "known to no worker"
+
+
+def crowd_worker(site, name="ann") -> CrowdWorker:
+    worker = CrowdWorker(site.url, name, secret=SECRET)
+    worker.arrive()
+    return worker
+
+
+def simulate(batch, site, *, n_workers=2, seed=7):
+    return replay_group(
+        hit_type_id=batch.hit_type_id,
+        names=crowd_names(n_workers, seed=seed),
+        source=SimulatedAnswers(batch.study, seed=seed),
+        site_url=site.url,
+        total=0,
+    )
+
+
+def record(item: str, values: dict[str, float], *, who: str, **fields) -> SubmissionDraft:
+    judgments = tuple(
+        JudgmentDraft(candidate=key, question="appropriateness", value=value)
+        for key, value in values.items()
+    )
+    return SubmissionDraft(item=item, judgments=judgments, raw="", line=2, identity=who, **fields)
+
+
+def replay(batch, site, drafts):
+    source = RecordedAnswers(batch.study, drafts)
+    return replay_plan(plan=source.plan(batch), source=source, site_url=site.url)
+
+
+def values_by_item(study):
+    frame = judgment_frame(study)
+    return sorted(frame[["item", "candidate", "value"]].itertuples(index=False, name=None))
+
+
+def task_of(item) -> dict:
+    return json.loads(Page(task_page(item)).task or "null")
+
+
+# At the worker site
+
+
+def test_a_worker_signs_up_once_and_logs_in_ever_after(live_server, keys):
+    for _ in range(2):
+        crowd_worker(live_server)
+    assert User.objects.filter(username="ann").count() == WorkerAccount.objects.count() == 1
+
+
+def test_a_worker_cannot_take_anothers_account(live_server, keys):
+    crowd_worker(live_server)
+    with pytest.raises(CrowdStuck, match="'ann' can neither log in nor sign up"):
+        CrowdWorker(live_server.url, "ann", secret="another").arrive()
+
+
+def test_every_worker_does_every_hit_once_and_a_second_run_does_nothing(live_server, study, client):
+    batch = published(study, client, max_assignments=3)
+    assert simulate(batch, live_server).n_submitted == 6
+    again = simulate(batch, live_server)
+    assert (again.n_workers, again.n_submitted) == (2, 0)
+    takers = MarketplaceAssignment.objects.values_list("hit", "worker")
+    assert len(takers) == len(set(takers)) == 6
+    assert all(hit["NumberOfAssignmentsAvailable"] == 1 for hit in listed(client))
+
+
+def test_a_worker_cannot_take_a_hit_again_by_its_address(live_server, study, client):
+    batch = published(study, client, max_assignments=3)
+    hit = hit_on(batch, "d0")
+    worker = crowd_worker(live_server)
+    task = worker.accept(hit.hit_id)
+    assert task.hit_id == hit.hit_id
+    assert worker.accept(hit.hit_id).assignment_id == task.assignment_id
+    worker.submit(task, SimulatedAnswers(study, seed=1).answer("ann", task.page))
+    assert worker.accept(hit.hit_id) is None
+    assert MarketplaceAssignment.objects.count() == 1
+
+
+def test_more_workers_than_places_share_them(live_server, study, client):
+    batch = published(study, client, max_assignments=2)
+    assert simulate(batch, live_server, n_workers=3).n_submitted == 6
+    assert simulate(batch, live_server, n_workers=3).n_submitted == 0
+
+
+def test_recorded_answers_come_back_exactly(live_server, study, client):
+    Candidate.objects.filter(item__study=study, item__key="d0").update(text="The same words.")
+    batch = published(study, client, max_assignments=2)
+    drafts = [
+        record("d0", {"alpha": 13, "beta": 87}, who="A1"),
+        record("d0", {"alpha": 86, "beta": 12}, who="A2"),
+        record("d2", {"alpha": 0, "beta": 100}, who="A1"),
+        record("elsewhere", {"alpha": 0, "beta": 100}, who="A1"),
+    ]
+    done = replay(batch, live_server, drafts)
+    assert (done.n_workers, done.n_submitted, done.n_gone) == (2, 3, 0)
+    again = replay(batch, live_server, drafts)
+    assert (again.n_submitted, again.n_gone) == (0, 3)
+    assert collect_batch(batch=batch, client=client).n_unreadable == 0
+    recorded = [(d.item, j.candidate, j.value) for d in drafts[:3] for j in d.judgments]
+    assert values_by_item(study) == sorted(recorded)
+    by_annotator = judgment_frame(study).groupby("annotator", observed=True)["item"].nunique()
+    assert sorted(by_annotator) == [1, 2]
+
+
+def test_recorded_fractions_and_justifications_come_back(live_server, client):
+    study = rating_study(n_items=1, justification_min_length=5)
+    batch = published(study, client)
+    draft = record("d0", {"alpha": 12.5, "beta": 0}, who="A1", justification="Därum: “ja” & <b>")
+    replay(batch, live_server, [draft])
+    collect_batch(batch=batch, client=client)
+    assert values_by_item(study) == [("d0", "alpha", 12.5), ("d0", "beta", 0)]
+    assert Assignment.objects.get().submission.justification == "Därum: “ja” & <b>"
+
+
+def test_a_run_that_stopped_between_accepting_and_submitting_goes_on(live_server, study, client):
+    batch = published(study, client)
+    worker = CrowdWorker(live_server.url, "A1", secret="x")
+    worker.arrive()
+    held = worker.accept(hit_on(batch, "d0").hit_id)
+    worker = CrowdWorker(live_server.url, "A1", secret="x")
+    worker.arrive()
+    assert worker.accept(hit_on(batch, "d0").hit_id).assignment_id == held.assignment_id
+
+
+def test_a_hit_that_is_gone_is_passed_over(live_server, study, client, bob):
+    batch = published(study, client)
+    client.update_expiration_for_hit(HITId=hit_on(batch, "d0").hit_id, ExpireAt=0)
+    submit(bob, hit_on(batch, "d1").hit_id)
+    Hit.objects.filter(pk=hit_on(batch, "d2").pk).update(hit_id="3NOSUCHHIT")
+    drafts = [record(f"d{n}", {"alpha": 1, "beta": 2}, who="A1") for n in range(3)]
+    done = replay(batch, live_server, drafts)
+    assert (done.n_submitted, done.n_gone) == (0, 3)
+    assert str(done) == ("1 workers submitted 0 assignments (3 HITs were taken or done already).")
+
+
+def test_a_page_that_is_not_ours_stops_the_crowd(live_server, client):
+    hit = client.create_hit(**HIT)["HIT"]
+    with pytest.raises(CrowdStuck, match="not one of Assay's own pages"):
+        crowd_worker(live_server).accept(hit["HITId"])
+
+
+def test_an_answer_the_site_refuses_stops_the_crowd(live_server, study, client):
+    batch = published(study, client)
+    worker = crowd_worker(live_server)
+    task = worker.accept(hit_on(batch, "d0").hit_id)
+    lost = type(task)("3NOSUCHASSIGNMENT", task.hit_id, task.submit_url, task.page)
+    with pytest.raises(CrowdStuck, match="externalSubmit answered 404"):
+        worker.submit(lost, {})
+
+
+def test_no_site_at_all_stops_the_crowd():
+    with pytest.raises(CrowdStuck, match=r"No worker site answers at http://127\.0\.0\.1:9"):
+        CrowdWorker("http://127.0.0.1:9", "ann", secret=SECRET).arrive()
+
+
+def test_a_site_without_a_login_stops_the_crowd(live_server, db):
+    with pytest.raises(CrowdStuck, match="answered 404"):
+        CrowdWorker(f"{live_server.url}/nowhere", "ann", secret=SECRET).arrive()
+
+
+# What it answers
+
+
+def test_a_record_without_this_workers_answer_is_told(study):
+    source = RecordedAnswers(study, [record("d0", {"alpha": 1, "beta": 2}, who="A1")])
+    page = task_of(study.items.get(key="d0"))
+    with pytest.raises(CrowdStuck, match="no answer of 'A2' for item 'd0'"):
+        source.answer("A2", page)
+    with pytest.raises(CrowdStuck, match="no answer of 'A1' for item 'd1'"):
+        source.answer("A1", task_of(study.items.get(key="d1")))
+
+
+def test_a_record_that_leaves_a_candidate_out_is_told(study):
+    source = RecordedAnswers(study, [record("d0", {"alpha": 1}, who="A1")])
+    with pytest.raises(CrowdStuck, match="no appropriateness of 'beta' in item 'd0'"):
+        source.answer("A1", task_of(study.items.get(key="d0")))
+
+
+def test_a_seed_makes_the_same_answers_and_another_seed_others(study):
+    pages = [task_of(item) for item in study.items.all()]
+
+    def answers(seed):
+        source = SimulatedAnswers(study, seed=seed)
+        return [source.answer(name, page) for name in ("one", "two") for page in pages]
+
+    def values(given):
+        return [sorted(judged["value"] for judged in one["judgments"]) for one in given]
+
+    assert answers(1) == answers(1)
+    assert values(answers(1)) != values(answers(2))
+    before = values(answers(1))
+    for candidate in Candidate.objects.all():
+        Candidate.objects.filter(pk=candidate.pk).update(blind_key=new_blind_key())
+    pages = [task_of(item) for item in Item.objects.all()]
+    assert values(answers(1)) == before  # another import of the study is the same study
+
+
+def test_an_answer_does_not_depend_on_what_was_answered_before(study):
+    first, second = (task_of(item) for item in study.items.all()[:2])
+    source, other = SimulatedAnswers(study, seed=1), SimulatedAnswers(study, seed=1)
+    source.answer("one", first)
+    assert source.answer("one", second) == other.answer("one", second)
+
+
+def test_simulated_annotators_take_time_and_give_reasons_only_where_asked(study):
+    given = SimulatedAnswers(study, seed=1).answer("one", task_of(study.items.get(key="d0")))
+    times = [judged["seconds"] for judged in given["judgments"]]
+    assert all(seconds > 0 for seconds in times)
+    assert given["active_seconds"] == sum(times)
+    assert given["justification"] == ""
+    asking = alternatives_study(justification_min_length=100)
+    page = task_of(asking.items.first())
+    assert len(SimulatedAnswers(asking, seed=1).answer("one", page)["justification"]) >= 100
+
+
+def test_a_candidate_like_the_reference_is_rated_higher(study):
+    item = study.items.get(key="d0")
+    item.candidates.filter(key="alpha").update(text="nothing alike")
+    item.candidates.filter(key="beta").update(text="Reference 0")
+    blind = dict(item.candidates.values_list("key", "blind_key"))
+    source = SimulatedAnswers(study, seed=3)
+    for number in range(20):
+        given = source.answer(f"worker-{number}", task_of(item))["judgments"]
+        values = {judged["candidate"]: judged["value"] for judged in given}
+        assert values[blind["beta"]] > values[blind["alpha"]]
+
+
+def scales(kind: str) -> Study:
+    """A study of each kind of page, and scales on which rounding would go wrong."""
+    if kind == "alternatives":
+        return alternatives_study(justification_min_length=300)
+    study = rating_study(questions=("a", "b"), justification_min_length=0)
+    if kind == "categories":
+        study.questions.update(categories=["bad", "fair", "good"])
+    if kind == "fractional":
+        study.questions.update(scale_min=0.5, scale_max=2.7)
+    if kind == "below zero":
+        study.questions.update(scale_min=-3, scale_max=3)
+    return study
+
+
+@pytest.mark.parametrize(
+    "kind", ["alternatives", "rating", "categories", "fractional", "below zero"]
+)
+def test_simulated_answers_are_valid_for_every_kind_of_page(client, make_worker, kind):
+    study = scales(kind)
+    batch = published(study, client, max_assignments=5, reward_usd="0.01")
+    source = SimulatedAnswers(study, seed=5, noise=2)
+    for number in range(5):
+        worker = make_worker(f"w{number}")
+        for hit in Hit.objects.of(batch):
+            answer = source.answer(worker.user.username, task_of(hit.item))
+            submit(worker, hit.hit_id, answer=json.dumps(answer))
+    assert collect_batch(batch=batch, client=client).n_unreadable == 0
+    for question in study.questions.all():
+        assert len(set(question.judgments.values_list("value", flat=True))) > 1
+
+
+def test_a_pages_forms_frame_and_task_are_read():
+    page = Page(
+        '<form class="search"><input name="q"></form>'
+        '<form class="big accept" action="/go/"><input type="hidden" name="token" value="a&amp;b">'
+        '<input type="submit" name="send" value="x"></form><input name="outside" value="1">'
+        '<iframe id="ad" src="/ad"></iframe><iframe id="task" src="/task?a=1&amp;b=2"></iframe>'
+        '<script>var x = "{}";</script>'
+        '<script id="task" type="application/json">{"a": "<b>"}</script>'
+    )
+    form = page.form("accept")
+    assert (form.action, form.fields) == ("/go/", {"token": "a&b"})
+    assert page.form("missing") is None
+    assert page.frame == "/task?a=1&b=2"
+    assert json.loads(page.task) == {"a": "<b>"}

@@ -1,0 +1,315 @@
+from datetime import timedelta
+from decimal import Decimal
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from annotation.models import Candidate, Item, Study
+from hits.endpoints import AccessKey, connect
+from hits.exceptions import (
+    BatchUnfit,
+    MarketplaceRefused,
+    MarketplaceUnreachable,
+    QuestionTooLarge,
+)
+from hits.models import Batch, Hit
+from hits.publish import CHUNK, draft_batch, find_published, publish_batch
+from marketplace import ledger
+from marketplace.models import Hit as MarketplaceHit
+from marketplace.models import Requester
+from tests.annotation.studies import add_candidates, rating_study
+from tests.boto_clients import ENDPOINT_URL
+from tests.hits.samples import drawing
+from tests.hits.wire import Wire, answer_lost, refusal, unreachable
+from tests.hits.work import balance_of, batch_of, hit_on, listed, published, tables
+
+CREATE = "CreateHITWithHITType"
+
+
+def hit_ids(batch: Batch) -> list[str]:
+    return list(Hit.objects.of(batch).values_list("hit_id", flat=True))
+
+
+def assert_each_once(batch: Batch, client) -> None:
+    """The marketplace has one HIT for each of the batch's, and we know which."""
+    there = {hit["HITId"]: hit["RequesterAnnotation"] for hit in listed(client)}
+    ours = {hit.hit_id: hit.requester_annotation for hit in Hit.objects.of(batch)}
+    assert there == ours
+    assert len(ours) == Hit.objects.of(batch).count() == batch.study.items.count()
+
+
+def long_ago(batch: Batch, **ago: float) -> None:
+    Batch.objects.filter(pk=batch.pk).update(
+        publishing_started_at=timezone.now() - timedelta(**ago)
+    )
+    batch.refresh_from_db()
+
+
+def forget_tokens() -> None:
+    """What Mechanical Turk does with them after a day."""
+    MarketplaceHit.objects.update(unique_request_token=None)
+
+
+def test_every_item_becomes_a_hit_with_the_batchs_settings(study, client):
+    batch = published(
+        study,
+        client,
+        reward_usd="0.12",
+        max_assignments=3,
+        assignment_duration_seconds=600,
+        auto_approval_delay_seconds=7200,
+        lifetime_seconds=86_400,
+        keywords="dialogue, rating",
+    )
+    assert_each_once(batch, client)
+    for hit in listed(client):
+        assert hit["HITTypeId"] == batch.hit_type_id
+        assert (hit["Title"], hit["Description"]) == ("Judge ratings", "Read and judge.")
+        assert (hit["Reward"], hit["MaxAssignments"]) == ("0.12", 3)
+        assert (hit["AssignmentDurationInSeconds"], hit["AutoApprovalDelayInSeconds"]) == (
+            600,
+            7200,
+        )
+        assert hit["Expiration"] - hit["CreationTime"] == timedelta(days=1)
+        assert hit["Keywords"] == "dialogue, rating"
+
+
+def test_a_hits_page_is_its_items(study, client):
+    batch = published(study, client)
+    question = client.get_hit(HITId=hit_on(batch, "d1").hit_id)["HIT"]["Question"]
+    assert "Context 1" in question
+    assert "alpha on d1" in question
+    assert "Context 0" not in question
+
+
+def test_publishing_again_publishes_nothing(study, client):
+    batch = published(study, client)
+    before = tables()
+    assert publish_batch(batch=batch, client=client) == 0
+    assert tables() == before
+    assert_each_once(batch, client)
+
+
+def test_a_stopped_publication_goes_on_where_it_was(study, wire, client):
+    batch = batch_of(study)
+    wire.fail(CREATE, unreachable, at=3)
+    with pytest.raises(MarketplaceUnreachable):
+        publish_batch(batch=batch, client=client)
+    recorded = hit_ids(batch)
+    assert [bool(hit_id) for hit_id in recorded] == [True, True, False]
+    assert publish_batch(batch=batch, client=client) == 1
+    assert hit_ids(batch)[:2] == recorded[:2]
+    assert_each_once(batch, client)
+
+
+def test_a_hit_whose_answer_was_lost_is_the_one_that_exists(study, wire, client):
+    batch = batch_of(study)
+    wire.fail(CREATE, answer_lost, at=2)
+    with pytest.raises(MarketplaceUnreachable):
+        publish_batch(batch=batch, client=client)
+    lost = listed(client)[0]["HITId"]
+    assert hit_ids(batch)[1] == ""
+    assert publish_batch(batch=batch, client=client) == 2
+    assert hit_ids(batch)[1] == lost
+    assert_each_once(batch, client)
+
+
+def test_boto3s_own_second_attempt_makes_no_second_hit(study, keys):
+    key = AccessKey(keys["access_key_id"], keys["secret_access_key"])
+    wire = Wire(connect(key=key, endpoint_url=ENDPOINT_URL))
+    batch = batch_of(study)
+    wire.fail(CREATE, answer_lost, at=2)
+    assert publish_batch(batch=batch, client=wire.client) == 3
+    assert wire.calls[CREATE] == 4
+    assert_each_once(batch, wire.client)
+
+
+@pytest.mark.parametrize("code", ["ThrottlingException", "AccessDeniedException"])
+def test_a_refusal_stops_the_publication_and_loses_nothing(study, wire, client, code):
+    batch = batch_of(study)
+    wire.fail(CREATE, refusal(code), at=2)
+    with pytest.raises(MarketplaceRefused) as refused:
+        publish_batch(batch=batch, client=client)
+    assert refused.value.says(code)
+    assert publish_batch(batch=batch, client=client) == 2
+    assert_each_once(batch, client)
+
+
+def test_a_hit_has_one_token_and_one_annotation_for_good(study):
+    batch, other = batch_of(study), batch_of(study, round=2)
+    hits = [*Hit.objects.of(batch), *Hit.objects.of(other)]
+    tokens = [hit.unique_request_token for hit in hits]
+    assert len(set(tokens)) == 6
+    assert all(len(token) <= 64 for token in tokens)
+    assert tokens == [Hit.objects.get(pk=hit.pk).unique_request_token for hit in hits]
+    assert len({hit.requester_annotation for hit in hits}) == 6
+
+
+def test_an_annotation_fits_even_for_the_largest_key(study):
+    hit = Hit.objects.of(batch_of(study)).first()
+    hit.item_id = 2**63 - 1
+    assert len(hit.requester_annotation) <= 255
+
+
+def test_after_the_tokens_day_a_lost_hit_is_found_by_its_annotation(study, wire, client):
+    batch = batch_of(study)
+    wire.fail(CREATE, answer_lost, at=2)
+    with pytest.raises(MarketplaceUnreachable):
+        publish_batch(batch=batch, client=client)
+    lost = listed(client)[0]["HITId"]
+    long_ago(batch, days=2)
+    forget_tokens()
+    assert publish_batch(batch=batch, client=client) == 1
+    assert hit_ids(batch)[1] == lost
+    assert_each_once(batch, client)
+    assert timezone.now() - batch.publishing_started_at < timedelta(hours=1)
+
+
+def test_a_second_attempt_does_not_prolong_the_tokens_day(study, wire, client):
+    batch = batch_of(study)
+    wire.fail(CREATE, answer_lost, at=1)
+    with pytest.raises(MarketplaceUnreachable):
+        publish_batch(batch=batch, client=client)
+    long_ago(batch, hours=15)
+    wire.fail(CREATE, unreachable, at=1)
+    with pytest.raises(MarketplaceUnreachable):
+        publish_batch(batch=batch, client=client)
+    assert timezone.now() - batch.publishing_started_at > timedelta(hours=14)
+
+
+def test_within_the_tokens_day_nothing_is_looked_up(study, wire, client):
+    batch = batch_of(study)
+    wire.fail(CREATE, unreachable, at=2)
+    with pytest.raises(MarketplaceUnreachable):
+        publish_batch(batch=batch, client=client)
+    publish_batch(batch=batch, client=client)
+    assert wire.calls["ListHITs"] == 0
+
+
+def test_a_lost_hit_is_found_on_a_later_page_too(client):
+    study = rating_study(n_items=103, systems=["alpha"])
+    batch = published(study, client, reward_usd="0.01")
+    oldest = Hit.objects.of(batch).order_by("pk")[:2]
+    before = hit_ids(batch)
+    Hit.objects.filter(pk__in=[hit.pk for hit in oldest]).update(hit_id="")
+    assert find_published(batch=batch, client=client) == 2
+    assert hit_ids(batch) == before
+
+
+def test_others_hits_are_not_taken_for_the_batchs(study, client):
+    published(study, client, round=2)
+    batch = batch_of(study)
+    assert find_published(batch=batch, client=client) == 0
+    assert hit_ids(batch) == ["", "", ""]
+
+
+def test_where_money_runs_out_the_rest_waits_for_more(study, client):
+    batch = batch_of(study, reward_usd="2.00", max_assignments=2)
+    with pytest.raises(MarketplaceRefused, match="insufficient funds") as refused:
+        publish_batch(batch=batch, client=client)
+    assert refused.value.says("InsufficientFunds")
+    assert [bool(hit_id) for hit_id in hit_ids(batch)] == [True, True, False]
+    assert balance_of(client) == ("2.00", "8.00")
+    ledger.deposit(requester=Requester.objects.get(), amount_usd=Decimal(2), at=timezone.now())
+    assert publish_batch(batch=batch, client=client) == 1
+    assert balance_of(client) == ("0.00", "12.00")
+    assert_each_once(batch, client)
+
+
+def test_batches_of_different_rewards_have_different_hit_types(study, client):
+    first = published(study, client, reward_usd="0.10")
+    second = published(study, client, reward_usd="0.11", round=2)
+    assert first.hit_type_id != second.hit_type_id
+    kept = first.hit_type_id
+    publish_batch(batch=first, client=client)
+    assert first.hit_type_id == kept
+
+
+def test_an_item_imported_since_gets_a_hit_the_next_time(study, client):
+    batch = published(study, client)
+    item = Item.objects.create(study=study, key="d3", context="Context 3", position=3)
+    add_candidates(item, ["alpha", "beta"], are_systems=True)
+    assert publish_batch(batch=batch, client=client) == 1
+    assert_each_once(batch, client)
+
+
+@pytest.mark.parametrize(
+    ("chosen", "told"),
+    [
+        ({"reward_usd": "-0.10"}, "-0.10 is not an amount"),
+        ({"reward_usd": "0.105"}, "0.105 is not an amount"),
+        ({"reward_usd": "NaN"}, "not an amount"),
+        ({"reward_usd": "Infinity"}, "not an amount"),
+        ({"reward_usd": "1000000"}, "reward_usd: .*digits"),
+        ({"max_assignments": 0}, "max_assignments: .*greater than or equal to 1"),
+        ({"profile": "elsewhere"}, "no marketplace profile 'elsewhere'"),
+        ({"round": 0}, "round: .*greater than or equal to 1"),
+        ({"assignment_duration_seconds": 29}, "assignment_duration_seconds: .*30"),
+        ({"lifetime_seconds": 366 * 86_400}, "lifetime_seconds: .*31536000"),
+        ({"auto_approval_delay_seconds": 31 * 86_400}, "auto_approval_delay_seconds: .*2592000"),
+        ({"keywords": "k" * 1001}, "keywords: .*1000"),
+    ],
+)
+def test_settings_no_marketplace_takes_are_refused_before_anything_is_kept(study, chosen, told):
+    with pytest.raises(BatchUnfit, match=told):
+        batch_of(study, **chosen)
+    assert not Batch.objects.exists()
+
+
+@pytest.mark.parametrize("field", ["title", "description"])
+@pytest.mark.parametrize("text", ["", "x" * 2001])
+def test_a_batch_needs_a_title_and_a_description_that_fit(study, field, text):
+    texts = {"title": "Rate", "description": "Read and rate.", field: text}
+    with pytest.raises(BatchUnfit, match=f"{field}: "):
+        draft_batch(study=study, reward_usd=Decimal("0.10"), **texts)
+
+
+@pytest.mark.django_db
+def test_a_study_without_items_has_nothing_to_publish():
+    empty = Study.objects.create(slug="empty", title="Empty", kind=Study.Kind.RATING)
+    with pytest.raises(BatchUnfit, match="'empty' has no items"):
+        batch_of(empty)
+
+
+def test_one_item_too_large_stops_the_batch_before_its_first_hit(study):
+    item = study.items.get(key="d2")
+    Item.objects.filter(pk=item.pk).update(context="long " * 20_000)
+    with pytest.raises(QuestionTooLarge, match="Item 'd2'"):
+        batch_of(study)
+    assert not Batch.objects.exists()
+
+
+def test_an_item_that_makes_no_page_stops_the_batch_before_its_first_hit(study):
+    Item.objects.create(study=study, key="bare", position=9)
+    with pytest.raises(BatchUnfit, match="'bare' has no candidates"):
+        batch_of(study)
+    study.items.get(key="bare").delete()
+    study.questions.all().delete()
+    with pytest.raises(BatchUnfit, match="asks no question"):
+        batch_of(study)
+
+
+def picture_queries(captured: CaptureQueriesContext) -> int:
+    """How often pictures of candidates were fetched."""
+    return sum('FROM "annotation_picture"' in query["sql"] for query in captured)
+
+
+def test_pages_and_pictures_are_in_memory_a_chunk_at_a_time(client):
+    study = rating_study(n_items=2 * CHUNK + 1, systems=["alpha"])
+    for number, candidate in enumerate(Candidate.objects.filter(item__study=study)):
+        candidate.picture = drawing(number % 5)
+        candidate.save()
+    with CaptureQueriesContext(
+        connection,
+    ) as drafting:
+        batch = batch_of(study, reward_usd="0.01")
+    assert picture_queries(drafting) == 3
+    with CaptureQueriesContext(connection) as beginning:
+        publish_batch(batch=batch, client=client, progress=lambda hits, total: [next(iter(hits))])
+    assert picture_queries(beginning) == 1
+    with CaptureQueriesContext(connection) as publishing:
+        publish_batch(batch=batch, client=client)
+    assert picture_queries(publishing) == 2
+    assert_each_once(batch, client)

@@ -1,0 +1,248 @@
+import base64
+import json
+import os
+import re
+from xml.etree import ElementTree
+
+import pytest
+from django.db import connection
+from django.test import override_settings
+from django.test.utils import CaptureQueriesContext
+
+from annotation.models import Candidate, Item, Question
+from hits.exceptions import QuestionTooLarge
+from hits.questions import (
+    MAX_QUESTION_BYTES,
+    data_address,
+    html_question,
+    question_of,
+    scale_of,
+    task_page,
+)
+from tests.hits.samples import CONTEXT, alternatives_item, picture_of, rating_item
+
+pytestmark = pytest.mark.django_db
+NAMESPACE = (
+    "{http://mechanicalturk.amazonaws.com/AWSMechanicalTurkDataSchemas/2011-11-11/HTMLQuestion.xsd}"
+)
+
+
+def task_of(page: str) -> dict:
+    return json.loads(re.search(r'<script id="task"[^>]*>(.*?)</script>', page, re.DOTALL)[1])
+
+
+def fields_of(item: Item) -> set[str]:
+    hidden = {item.key, item.condition, item.study.slug} - {""}
+    for candidate in item.candidates.all():
+        hidden |= {candidate.key, candidate.system}
+    return hidden
+
+
+@pytest.mark.parametrize("build", [rating_item, alternatives_item])
+def test_the_page_names_no_system_condition_or_key(build):
+    item = build()
+    for text in (html_question(item), task_page(item)):
+        assert [secret for secret in fields_of(item) if secret.lower() in text.lower()] == []
+
+
+@pytest.mark.parametrize("build", [rating_item, alternatives_item])
+def test_the_order_of_elements_does_not_depend_on_how_candidates_were_stored(build):
+    item = build()
+    before = task_of(task_page(item))["candidates"]
+    for candidate in item.candidates.all():
+        candidate.position = 100 - candidate.position
+        candidate.system = f"another {candidate.system}"
+        candidate.save()
+    again = Item.objects.get(pk=item.pk)
+    assert task_of(task_page(again))["candidates"] == before
+    stored = [each.blind_key for each in again.candidates.all()]
+    assert sorted(before) == sorted(stored)
+
+
+def test_elements_of_different_items_come_in_different_orders():
+    item = alternatives_item(products=6)
+    orders = set()
+    for number in range(12):
+        item.key = f"item {number}"
+        place = {key: at for at, key in enumerate(task_of(task_page(item))["candidates"])}
+        orders.add(tuple(place[each.blind_key] for each in item.candidates.all()))
+    assert len(orders) > 8
+
+
+def test_the_page_holds_the_task_for_programs_that_act_as_workers():
+    item = rating_item(justification=12)
+    task = task_of(task_page(item))
+    assert task == {
+        "version": 1,
+        "item": str(item.pk),
+        "kind": "rating",
+        "questions": [
+            {"name": "appropriateness", "min": 0, "max": 100},
+            {"name": "style_strength", "min": 0, "max": 100},
+        ],
+        "candidates": task["candidates"],
+        "justification_min_length": 12,
+    }
+    assert len(task["candidates"]) == 4
+
+
+def test_alternatives_are_judged_by_zero_or_one_whatever_the_questions_scale():
+    task = task_of(task_page(alternatives_item()))
+    assert task["questions"] == [{"name": "acceptable", "min": 0, "max": 1}]
+
+
+def test_a_question_with_categories_takes_their_indexes():
+    item = rating_item()
+    item.study.questions.filter(name="style_strength").update(categories=["no", "some", "much"])
+    item = Item.objects.get(pk=item.pk)
+    page = task_page(item)
+    assert task_of(page)["questions"][1] == {"name": "style_strength", "min": 0, "max": 2}
+    assert page.count('<input type="radio"') == 12
+    assert page.count('<input type="range"') == 4
+
+
+def test_a_scale_keeps_its_own_ends():
+    item = rating_item()
+    item.study.questions.filter(position=0).update(scale_min=-1.5, scale_max=5000)
+    item = Item.objects.get(pk=item.pk)
+    question = item.study.questions.get(position=0)
+    assert scale_of(question, item.study) == (-1.5, 5000)
+    with override_settings(USE_THOUSAND_SEPARATOR=True, LANGUAGE_CODE="de"):
+        assert 'min="-1.5" max="5000"' in task_page(item)
+
+
+def test_texts_are_escaped_and_keep_their_lines():
+    item = rating_item()
+    item.study.title = "<script>alert(1)</script>"
+    item.context = '</script><img src=x onerror="alert(1)"> {{ secret }} {% now "Y" %}'
+    page = task_page(item)
+    assert "<script>alert" not in page
+    assert "<img src=x" not in page
+    assert "{{ secret }} {% now &quot;Y&quot; %}" in page
+    assert "I like trains.\nI like &lt;b&gt;all&lt;/b&gt; trains." in page
+
+
+def test_an_empty_response_is_said_to_be_empty():
+    page = task_page(rating_item())
+    assert page.count("(empty response)") == 1
+
+
+def test_a_context_is_shown_line_by_line():
+    escaped = CONTEXT.replace("&", "&amp;")
+    assert f'<p class="text">{escaped}</p>' in task_page(rating_item())
+
+
+def test_the_xml_gives_back_the_page_as_it_was():
+    item = rating_item()
+    item.context = "An array: a[b[0]]> 1 ]]]>]]> end"
+    root = ElementTree.fromstring(html_question(item))
+    assert root.tag == f"{NAMESPACE}HTMLQuestion"
+    assert root.findtext(f"{NAMESPACE}HTMLContent") == task_page(item)
+    assert root.findtext(f"{NAMESPACE}FrameHeight") == "0"
+
+
+@pytest.mark.parametrize("page", ["]]>", "a[b[0]]>1", "]]]]>>", "]]><![CDATA[", "<p>plain</p>"])
+def test_a_page_may_hold_what_ends_a_cdata_section(page):
+    root = ElementTree.fromstring(question_of(page))
+    assert root.findtext(f"{NAMESPACE}HTMLContent") == page
+
+
+def test_characters_that_xml_cannot_hold_are_replaced():
+    item = rating_item()
+    item.context = "bell \x07, half \ud83d, end\x0b, not a character \uffff, 🙂"
+    text = html_question(item)
+    assert "bell \ufffd, half \ufffd, end\ufffd, not a character \ufffd, 🙂" in text
+    ElementTree.fromstring(text)
+
+
+def test_a_question_may_fill_the_marketplaces_limit_to_the_byte():
+    item = rating_item()
+    item.context = ""
+    item.context = "é"
+    room = MAX_QUESTION_BYTES - len(html_question(item).encode())
+    item.context = "é" + "x" * room
+    assert len(html_question(item).encode()) == MAX_QUESTION_BYTES
+    item.context += "x"
+    with pytest.raises(QuestionTooLarge) as refused:
+        html_question(item)
+    assert "'dialogue-17|ironic'" in str(refused.value)
+    assert "65,536 bytes" in str(refused.value)
+    assert "Shorten" in str(refused.value)
+
+
+def test_style_and_script_leave_most_of_the_question_to_its_content():
+    page = task_page(rating_item())
+    style = re.search("<style>(.*?)</style>", page, re.DOTALL)[1]
+    script = re.search('<script type="module">(.*?)</script>', page, re.DOTALL)[1]
+    assert len(f"{style}{script}".encode()) <= 16 * 1024
+
+
+def test_small_pictures_travel_inside_the_page():
+    page = task_page(alternatives_item())
+    assert page.count('src="data:image/svg+xml') == 15
+    assert "/pictures/" not in page
+
+
+@override_settings(SITE_URL="https://assay.example")
+def test_pictures_that_would_not_fit_are_addresses_all_of_them():
+    item = alternatives_item(products=3)
+    big = picture_of(os.urandom(50_000), "image/png")
+    Candidate.objects.filter(item=item, position=1).update(picture=big)
+    item = Item.objects.get(pk=item.pk)
+    page = task_page(item)
+    assert 'src="data:' not in page
+    assert f'src="https://assay.example/pictures/{big.sha256}"' in page
+    assert page.count('src="https://assay.example/pictures/') == 4
+    assert len(html_question(item).encode()) < MAX_QUESTION_BYTES
+
+
+def test_pictures_of_many_megabytes_are_addresses():
+    item = alternatives_item(products=2)
+    huge = picture_of(bytes(3_000_000), "image/jpeg")
+    Item.objects.filter(pk=item.pk).update(picture=huge)
+    assert f"/pictures/{huge.sha256}" in html_question(Item.objects.get(pk=item.pk))
+
+
+def test_a_data_address_holds_the_picture_itself():
+    content = os.urandom(300)
+    address = data_address(picture_of(content, "image/png"))
+    kind, _, encoded = address.partition(";base64,")
+    assert kind == "data:image/png"
+    assert base64.b64decode(encoded) == content
+
+
+def test_a_page_asks_the_database_as_often_for_many_candidates_as_for_few():
+    item = alternatives_item(products=2)
+    with CaptureQueriesContext(connection) as of_few:
+        task_page(Item.objects.get(pk=item.pk))
+    for number in range(20):
+        picture = picture_of(f"<svg>{number}</svg>".encode())
+        Candidate.objects.create(item=item, key=f"more {number}", picture=picture)
+    with CaptureQueriesContext(connection) as of_many:
+        task_page(Item.objects.get(pk=item.pk))
+    assert len(of_few) == len(of_many) <= 6
+
+
+def test_prefetched_items_ask_nothing_more(django_assert_num_queries):
+    item = alternatives_item()
+    ready = (
+        Item.objects.select_related("study", "picture")
+        .prefetch_related("study__questions", "candidates__picture")
+        .get(pk=item.pk)
+    )
+    with django_assert_num_queries(0):
+        html_question(ready)
+
+
+def test_alternatives_are_ticked_under_exactly_one_question():
+    item = alternatives_item()
+    Question.objects.create(study=item.study, name="second", wording="And?")
+    with pytest.raises(ValueError, match="asks 2 questions"):
+        task_page(Item.objects.get(pk=item.pk))
+
+
+def test_an_item_without_candidates_makes_no_page():
+    item = rating_item()
+    item.candidates.all().delete()
+    with pytest.raises(ValueError, match="has no candidates"):
+        task_page(Item.objects.get(pk=item.pk))

@@ -1,0 +1,175 @@
+from datetime import timedelta
+
+import pytest
+
+from annotation.models import Submission
+from hits.collect import collect_batch
+from hits.exceptions import FeedbackUnfit, MarketplaceRefused, MarketplaceUnreachable
+from hits.models import Assignment
+from hits.review import decide, send_decisions
+from marketplace import clock
+from tests.hits.wire import answer_lost, refusal, unreachable
+from tests.hits.work import balance_of, hand_in, hit_on, published
+
+APPROVE, REJECT = Assignment.Decision.APPROVE, Assignment.Decision.REJECT
+
+
+@pytest.fixture
+def batch(study, client, ann):
+    """Three HITs of $1.00 that Ann has done and we have collected."""
+    batch = published(study, client, reward_usd="1.00")
+    for place in range(3):
+        hand_in(ann, hit_on(batch, f"d{place}"), {"alpha": place, "beta": 50})
+    collect_batch(batch=batch, client=client)
+    return batch
+
+
+def approve(batch) -> int:
+    return decide(assignments=Assignment.objects.of(batch), decision=APPROVE)
+
+
+def send(batch, client) -> int:
+    return send_decisions(batch=batch, client=client)
+
+
+def statuses(client):
+    """What we, the study and the marketplace think of each assignment."""
+    for assignment in Assignment.objects.select_related("submission"):
+        answer = client.get_assignment(AssignmentId=assignment.assignment_id)
+        yield (
+            assignment.status,
+            assignment.submission.status,
+            answer["Assignment"]["AssignmentStatus"],
+        )
+
+
+APPROVED = ("Approved", "approved", "Approved")
+SUBMITTED = ("Submitted", "submitted", "Submitted")
+REJECTED = ("Rejected", "rejected", "Rejected")
+
+
+def test_a_decision_is_written_down_before_it_is_sent(batch, wire, client):
+    assert approve(batch) == 3
+    assert wire.calls["ApproveAssignment"] == 0
+    assert list(statuses(client)) == [SUBMITTED] * 3
+    assert balance_of(client) == ("7.00", "3.00")
+    assert send(batch, client) == 3
+    assert list(statuses(client)) == [APPROVED] * 3
+    assert balance_of(client) == ("7.00", "0.00")
+
+
+def test_deciding_and_sending_again_does_and_pays_nothing(batch, wire, client):
+    approve(batch)
+    send(batch, client)
+    wire.calls.clear()
+    assert approve(batch) == 0
+    assert send(batch, client) == 0
+    assert not wire.calls
+    assert balance_of(client) == ("7.00", "0.00")
+
+
+def test_a_crash_between_intent_and_send_is_made_good(batch, wire, client):
+    approve(batch)
+    wire.fail("ApproveAssignment", unreachable, at=2)
+    with pytest.raises(MarketplaceUnreachable):
+        send(batch, client)
+    assert list(statuses(client)) == [APPROVED, SUBMITTED, SUBMITTED]
+    assert Assignment.objects.decided_but_unsent().count() == 2
+    assert send(batch, client) == 2
+    assert list(statuses(client)) == [APPROVED] * 3
+    assert wire.calls["ApproveAssignment"] == 4
+    assert balance_of(client) == ("7.00", "0.00")
+
+
+def test_an_approval_whose_answer_was_lost_is_paid_once(batch, wire, client):
+    approve(batch)
+    wire.fail("ApproveAssignment", answer_lost, at=2)
+    with pytest.raises(MarketplaceUnreachable):
+        send(batch, client)
+    assert list(statuses(client)) == [
+        APPROVED,
+        ("Submitted", "submitted", "Approved"),
+        SUBMITTED,
+    ]
+    assert send(batch, client) == 2
+    assert list(statuses(client)) == [APPROVED] * 3
+    assert balance_of(client) == ("7.00", "0.00")
+
+
+def test_what_was_approved_elsewhere_is_taken_over(batch, client):
+    for assignment in Assignment.objects.all():
+        client.approve_assignment(AssignmentId=assignment.assignment_id)
+    approve(batch)
+    assert send(batch, client) == 3
+    assert list(statuses(client)) == [APPROVED] * 3
+    assert balance_of(client) == ("7.00", "0.00")
+
+
+def test_a_rejection_that_comes_too_late_is_an_approval(batch, client):
+    clock.advance(timedelta(days=4))
+    decide(assignments=Assignment.objects.of(batch), decision=REJECT, feedback="Too quick.")
+    send(batch, client)
+    assert list(statuses(client)) == [APPROVED] * 3
+    assert balance_of(client) == ("7.00", "0.00")
+
+
+def test_a_rejection_carries_its_feedback_and_pays_nothing(batch, client):
+    first = Assignment.objects.of(batch)[:1].get()
+    chosen = Assignment.objects.filter(pk=first.pk)
+    assert decide(assignments=chosen, decision=REJECT, feedback="Everything is 50.") == 1
+    send(batch, client)
+    assert list(statuses(client)) == [REJECTED, SUBMITTED, SUBMITTED]
+    told = client.get_assignment(AssignmentId=first.assignment_id)["Assignment"]
+    assert told["RequesterFeedback"] == "Everything is 50."
+    assert Submission.objects.accepted().count() == 2
+    approve(batch)
+    send(batch, client)
+    assert list(statuses(client)) == [REJECTED, APPROVED, APPROVED]
+    assert balance_of(client) == ("8.00", "0.00")
+
+
+def test_the_first_decision_stands(batch):
+    approve(batch)
+    assert decide(assignments=Assignment.objects.all(), decision=REJECT, feedback="No.") == 0
+    assert set(Assignment.objects.values_list("decision", "feedback")) == {(APPROVE, "")}
+
+
+@pytest.mark.parametrize("feedback", ["", "  \n"])
+def test_a_rejection_without_a_reason_is_refused(batch, feedback):
+    with pytest.raises(FeedbackUnfit, match="say to the worker what was wrong"):
+        decide(assignments=Assignment.objects.all(), decision=REJECT, feedback=feedback)
+    assert Assignment.objects.undecided().count() == 3
+
+
+@pytest.mark.parametrize("feedback", ["x" * 1025, "no\0", "bell \7"])
+@pytest.mark.parametrize("decision", [APPROVE, REJECT])
+def test_feedback_no_marketplace_takes_is_refused_before_it_is_written(batch, decision, feedback):
+    with pytest.raises(FeedbackUnfit, match="1024"):
+        decide(assignments=Assignment.objects.all(), decision=decision, feedback=feedback)
+    assert Assignment.objects.undecided().count() == 3
+
+
+def test_the_longest_feedback_arrives(batch, client):
+    feedback = "é\n" * 512
+    decide(assignments=Assignment.objects.all(), decision=REJECT, feedback=feedback)
+    send(batch, client)
+    assert list(statuses(client)) == [REJECTED] * 3
+
+
+def test_a_refusal_keeps_the_intent(batch, wire, client):
+    approve(batch)
+    wire.fail("ApproveAssignment", refusal("AccessDeniedException"))
+    with pytest.raises(MarketplaceRefused, match="AccessDenied"):
+        send(batch, client)
+    assert Assignment.objects.decided_but_unsent().count() == 3
+    assert send(batch, client) == 3
+
+
+def test_other_batches_decisions_are_left_alone(study, batch, client, bob):
+    other = published(study, client, round=2)
+    hand_in(bob, hit_on(other, "d0"), {"alpha": 1, "beta": 2})
+    collect_batch(batch=other, client=client)
+    approve(batch)
+    approve(other)
+    assert send(other, client) == 1
+    assert Assignment.objects.of(batch).decided_but_unsent().count() == 3

@@ -1,0 +1,705 @@
+import json
+import re
+from collections.abc import Callable, Iterator
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from django.template.loader import render_to_string
+from playwright.sync_api import Browser, FrameLocator, Locator, Page, expect
+
+from annotation.models import Item
+from hits.answers import Answer, read_answer
+from hits.questions import task_page
+from tests.hits.frames import Frame, framed
+from tests.hits.samples import alternatives_item, rating_item
+from tests.hits.test_answers import xml_of
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db]
+NOT_ACCEPTED = "ASSIGNMENT_ID_NOT_AVAILABLE"
+Open = Callable[..., Page]
+
+
+@pytest.fixture
+def open_page(chromium: Browser) -> Iterator[Open]:
+    """Opens an address in a browser context of its own, and holds the page to having no errors."""
+    contexts, problems = [], []
+
+    def open_(address: str, **options: object) -> Page:
+        viewport = {"width": 1280, "height": 900}
+        context = chromium.new_context(**({"viewport": viewport} | options))
+        contexts.append(context)
+        page = context.new_page()
+        page.on("pageerror", lambda error: problems.append(str(error)))
+        page.on("console", lambda said: said.type == "error" and problems.append(said.text))
+        page.goto(address)
+        return page
+
+    yield open_
+    for context in contexts:
+        context.close()
+    assert problems == []
+
+
+@pytest.fixture
+def rating() -> Item:
+    return rating_item()
+
+
+@pytest.fixture
+def alternatives() -> Item:
+    return alternatives_item()
+
+
+@pytest.fixture
+def rating_frame(rating: Item) -> Iterator[Frame]:
+    with framed(task_page(rating)) as frame:
+        yield frame
+
+
+@pytest.fixture
+def alternatives_frame(alternatives: Item) -> Iterator[Frame]:
+    with framed(task_page(alternatives)) as frame:
+        yield frame
+
+
+def inside(page: Page) -> FrameLocator:
+    """The worker's page in its frame, once its script has run."""
+    task = page.frame_locator("iframe")
+    expect(task.locator("#progress")).not_to_be_empty()
+    return task
+
+
+def shown_order(page: Page | FrameLocator) -> list[str]:
+    cards = page.locator("[data-candidate]")
+    return [card.get_attribute("data-candidate") for card in cards.all()]
+
+
+def sliders(page: Page | FrameLocator) -> Locator:
+    return page.get_by_role("slider")
+
+
+def opacity_of_thumb(slider: Locator) -> str:
+    return slider.evaluate("node => getComputedStyle(node).getPropertyValue('--thumb').trim()")
+
+
+def tab_to(page: Page, target: Locator, key: str = "Tab", most: int = 60) -> None:
+    for _ in range(most):
+        if target.evaluate("node => node === document.activeElement"):
+            return
+        page.keyboard.press(key)
+    raise AssertionError(f"{most} presses of {key} do not lead to {target}")
+
+
+def sent(frame: Frame, item: Item) -> tuple[dict, Answer]:
+    """What the one post held, and the answer as the study reads it."""
+    assert [path for path, _ in frame.posts] == ["/mturk/externalSubmit"]
+    fields = {name: values[0] for name, values in frame.posts[0][1].items()}
+    assert fields.keys() == {"assignmentId", "answer"}
+    assert fields["assignmentId"] == "3ASSIGNMENT1"
+    return json.loads(fields["answer"]), read_answer(xml_of({"answer": fields["answer"]}), item)
+
+
+def answer_every_slider(page: Page | FrameLocator) -> None:
+    for slider in sliders(page).all():
+        slider.press("End")
+
+
+# Rating
+
+
+def test_a_rating_is_done_by_keyboard_alone_in_a_sandboxed_frame(rating, rating_frame, open_page):
+    page = open_page(rating_frame.address("frame"))
+    task = inside(page)
+    expect(task.locator("#progress")).to_have_text("0 of 8 ratings given")
+    presses = [["Space"], ["ArrowLeft"], ["PageUp"], ["PageDown", "ArrowDown"]]
+    presses += [["Home"], ["End"], ["Enter", "ArrowRight", "ArrowUp"], ["PageUp", "Home", "PageUp"]]
+    for slider, keys in zip(sliders(task).all(), presses, strict=True):
+        tab_to(page, slider)
+        for key in keys:
+            page.keyboard.press(key)
+    expect(task.locator("#progress")).to_have_text("8 of 8 ratings given")
+    tab_to(page, task.get_by_label("Comments for the requester"))
+    page.keyboard.type("Clear.")
+    order = shown_order(task)
+    tab_to(page, task.get_by_role("button", name="Submit"))
+    page.keyboard.press("Enter")
+    expect(task.get_by_text("Received.")).to_be_visible()
+    given, answer = sent(rating_frame, rating)
+    values = [judged.value for judged in answer.judgments]
+    assert values == [50, 49, 60, 39, 0, 100, 52, 10]
+    assert given["order"] == order
+    keys = {candidate.blind_key: candidate.key for candidate in rating.candidates.all()}
+    assert answer.order == tuple(keys[key] for key in order)
+    assert [judged.position for judged in answer.judgments] == [0, 0, 1, 1, 2, 2, 3, 3]
+    assert all(judged.seconds is not None for judged in answer.judgments)
+    assert answer.active_seconds >= max(judged.seconds for judged in answer.judgments) - 0.2
+    assert (answer.comment, answer.pasted) == ("Clear.", False)
+
+
+def test_a_slider_has_no_value_and_no_thumb_until_it_is_touched(rating_frame, open_page):
+    page = open_page(rating_frame.address("task"))
+    slider, other = sliders(page).nth(0), sliders(page).nth(1)
+    expect(slider).to_have_attribute("aria-valuetext", "Not answered yet")
+    assert opacity_of_thumb(slider) == ""
+    slider.press("Space")
+    expect(slider).to_have_attribute("aria-valuetext", "50 on a scale from 0 to 100")
+    assert opacity_of_thumb(slider) == "1"
+    assert opacity_of_thumb(other) == ""
+    expect(page.locator("#progress")).to_have_text("1 of 8 ratings given")
+
+
+def test_the_unseen_thumb_takes_no_ink(rating_frame, open_page):
+    """Two untouched sliders whose unseen thumbs are apart look alike to the pixel."""
+    page = open_page(rating_frame.address("task"))
+    slider = sliders(page).nth(0)
+    middle = slider.screenshot()
+    slider.evaluate("node => { node.value = 10; }")
+    assert slider.screenshot() == middle
+    slider.press("Home")
+    assert slider.screenshot() != middle
+
+
+@pytest.mark.parametrize(
+    ("share", "value"), [(0.5, 50), (0.48, 48), (0.1, 8), (0.0, 0), (1.0, 100)]
+)
+def test_a_click_counts_where_it_falls_even_on_the_unseen_thumb(
+    rating_frame, open_page, share, value
+):
+    page = open_page(rating_frame.address("task"))
+    slider = sliders(page).nth(2)
+    slider.scroll_into_view_if_needed()
+    box = slider.bounding_box()
+    across = min(max(box["width"] * share, 1), box["width"] - 1)
+    slider.click(position={"x": across, "y": box["height"] / 2})
+    expect(page.locator("#progress")).to_have_text("1 of 8 ratings given")
+    pixel = 100 / (box["width"] - 24)
+    assert float(slider.input_value()) == pytest.approx(
+        min(100, max(0, (across - 12) * pixel)), abs=pixel + 0.5
+    )
+    assert float(slider.input_value()) == pytest.approx(value, abs=5)
+
+
+def test_a_slider_can_be_dragged(rating_frame, open_page):
+    page = open_page(rating_frame.address("task"))
+    slider = sliders(page).nth(0)
+    slider.scroll_into_view_if_needed()
+    box = slider.bounding_box()
+    height = box["y"] + box["height"] / 2
+    page.mouse.move(box["x"] + box["width"] * 0.2, height)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] * 0.6, height, steps=5)
+    page.mouse.move(box["x"] + box["width"] - 2, height, steps=5)
+    page.mouse.up()
+    assert slider.input_value() == "100"
+
+
+def test_a_mouse_let_go_over_a_slider_answers_nothing(rating_frame, open_page):
+    page = open_page(rating_frame.address("task"))
+    slider = sliders(page).nth(0)
+    slider.scroll_into_view_if_needed()
+    box = slider.bounding_box()
+    page.mouse.move(box["x"] + 50, box["y"] - 60)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 50, box["y"] + 20, steps=4)
+    page.mouse.up()
+    expect(page.locator("#progress")).to_have_text("0 of 8 ratings given")
+
+
+def test_a_tap_counts_where_it_falls(rating_frame, open_page):
+    page = open_page(
+        rating_frame.address("task"), viewport={"width": 400, "height": 800}, has_touch=True
+    )
+    slider = sliders(page).nth(0)
+    slider.scroll_into_view_if_needed()
+    box = slider.bounding_box()
+    page.touchscreen.tap(box["x"] + box["width"] / 2 + 5, box["y"] + box["height"] / 2)
+    expect(page.locator("#progress")).to_have_text("1 of 8 ratings given")
+    pixel = 100 / (box["width"] - 24)
+    assert float(slider.input_value()) == pytest.approx(50 + 5 * pixel, abs=pixel + 0.5)
+
+
+def swipe(page: Page, x: float, y: float, up: float) -> None:
+    """A finger comes down, moves up in small steps, and is lifted."""
+    session = page.context.new_cdp_session(page)
+    points = [{"x": x, "y": y - up * step / 10} for step in range(11)]
+    kinds = ["touchStart"] + ["touchMove"] * 10
+    for kind, point in zip(kinds, points, strict=True):
+        session.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": [point]})
+        page.evaluate("() => new Promise(requestAnimationFrame)")
+    session.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+
+
+@pytest.mark.parametrize("share", [0.1, 0.5])
+@pytest.mark.parametrize("key", [None, "End"])
+def test_a_finger_that_scrolls_over_a_slider_changes_nothing(rating_frame, open_page, share, key):
+    page = open_page(
+        rating_frame.address("task"), viewport={"width": 400, "height": 500}, has_touch=True
+    )
+    slider = sliders(page).nth(0)
+    if key:
+        slider.press(key)
+    slider.evaluate("node => node.scrollIntoView({ block: 'center' })")
+    told, value = page.locator("#progress").inner_text(), slider.input_value()
+    box, before = slider.bounding_box(), page.evaluate("scrollY")
+    swipe(page, box["x"] + box["width"] * share, box["y"] + box["height"] / 2, up=130)
+    page.wait_for_function(f"scrollY > {before + 40}")
+    expect(page.locator("#progress")).to_have_text(told)
+    assert slider.input_value() == value
+
+
+def test_the_buttons_beside_a_slider_move_it_by_one(rating_frame, open_page):
+    page = open_page(rating_frame.address("task"))
+    more = page.get_by_role("button", name="More: Style strength, response B")
+    box = more.bounding_box()
+    assert min(box["width"], box["height"]) >= 44
+    more.click()
+    more.click()
+    page.get_by_role("button", name="Less: Style strength, response B").click()
+    slider = page.get_by_role("slider", name="Style strength, response B")
+    assert slider.input_value() == "51"
+
+
+def test_every_slider_is_named_by_its_question_and_the_letter_it_stands_under(
+    rating_frame, open_page
+):
+    page = open_page(rating_frame.address("task"))
+    names = [slider.get_attribute("aria-label") for slider in sliders(page).all()]
+    assert names == [
+        f"{question}, response {letter}"
+        for letter in "ABCD"
+        for question in ("Appropriateness", "Style strength")
+    ]
+    badges = page.locator(".badge")
+    assert badges.all_inner_texts() == ["A", "B", "C", "D"]
+    lefts = [badge.bounding_box()["x"] for badge in badges.all()]
+    assert lefts == sorted(lefts)
+
+
+def test_no_number_is_shown(rating_frame, open_page):
+    page = open_page(rating_frame.address("task"))
+    answer_every_slider(page)
+    assert re.findall(r"\d", page.locator("#cards").inner_text()) == []
+
+
+def test_nothing_is_sent_while_a_rating_is_missing(rating, rating_frame, open_page):
+    page = open_page(rating_frame.address("frame"))
+    task = inside(page)
+    for slider in sliders(task).all()[:6]:
+        slider.press("PageUp")
+    task.get_by_role("button", name="Submit").click()
+    problems = task.locator("#problems")
+    expect(problems).to_be_focused()
+    expect(problems).to_contain_text("Not sent yet: 2 answers are missing")
+    expect(task.get_by_text("Needs an answer").locator("visible=true")).to_have_count(2)
+    problems.get_by_role("link", name="Style strength, response D").press("Enter")
+    last = task.get_by_role("slider", name="Style strength, response D")
+    expect(last).to_be_focused()
+    expect(last).to_have_attribute("aria-invalid", "true")
+    page.keyboard.press("Home")
+    expect(last).to_have_attribute("aria-invalid", "false")
+    task.get_by_role("link", name="Go to the first missing").click()
+    expect(task.get_by_role("slider", name="Appropriateness, response D")).to_be_focused()
+    page.keyboard.press("End")
+    expect(problems).to_be_hidden()
+    assert rating_frame.posts == []
+    task.get_by_role("button", name="Submit").click()
+    expect(task.get_by_text("Received.")).to_be_visible()
+    assert [judged.value for judged in sent(rating_frame, rating)[1].judgments][-2:] == [100, 0]
+
+
+def test_a_double_click_on_submit_sends_once(rating, rating_frame, open_page):
+    page = open_page(rating_frame.address("frame"))
+    task = inside(page)
+    answer_every_slider(task)
+    task.get_by_role("button", name="Submit").evaluate("node => { node.click(); node.click(); }")
+    expect(task.get_by_text("Received.")).to_be_visible()
+    sent(rating_frame, rating)
+
+
+@pytest.mark.parametrize("assignment_id", [NOT_ACCEPTED, None])
+@pytest.mark.parametrize("kind", ["rating", "alternatives"])
+def test_a_preview_shows_everything_and_takes_nothing(request, open_page, kind, assignment_id):
+    frame = request.getfixturevalue(f"{kind}_frame")
+    page = open_page(frame.address("frame", assignment_id))
+    task = inside(page)
+    expect(task.get_by_text("Accept the HIT to begin")).to_be_visible()
+    expect(task.locator("#cards > [data-candidate]").first).to_be_visible()
+    inputs = task.locator("input:not([type=hidden]), textarea, button[type=submit]")
+    assert inputs.count() > 5
+    assert all(each.is_disabled() for each in inputs.all())
+    task.locator("#send").evaluate("form => form.requestSubmit()")
+    expect(task.locator("#cards")).to_be_visible()
+    assert frame.posts == []
+
+
+@pytest.mark.parametrize("address", ["javascript:alert(1)//", "", "nowhere"])
+def test_a_page_without_a_marketplace_to_send_to_takes_nothing(rating_frame, open_page, address):
+    page = open_page(f"{rating_frame.origin}/task?assignmentId=3A&turkSubmitTo={address}")
+    expect(page.get_by_text("opened outside a marketplace")).to_be_visible()
+    assert all(slider.is_disabled() for slider in sliders(page).all())
+    assert "javascript" not in (page.locator("#send").get_attribute("action") or "")
+
+
+def test_each_assignment_has_its_own_order_and_keeps_it(rating, rating_frame, open_page):
+    page = open_page(rating_frame.address("task"))
+    orders = []
+    for number in range(24):
+        page.goto(rating_frame.address("task", f"3ASSIGNMENT{number}"))
+        orders.append(tuple(shown_order(page)))
+    page.goto(rating_frame.address("task", "3ASSIGNMENT5"))
+    assert tuple(shown_order(page)) == orders[5]
+    assert len(set(orders)) > 12
+    assert {order[0] for order in orders} == {each.blind_key for each in rating.candidates.all()}
+
+
+def test_every_place_is_equally_likely_for_every_response(rating_frame, open_page):
+    """The page's own shuffle over 4,000 assignments: chi-square with 9 degrees of freedom."""
+    page = open_page(rating_frame.address("task"))
+    script = render_to_string("worker_page/page.js")
+    pieces = [script[script.index(f"function {name}(") :] for name in ("hash", "shuffled")]
+    functions = "".join(piece[: piece.index("\n}\n") + 3] for piece in pieces)
+    counting = """
+        const counts = [0, 1, 2, 3].map(() => [0, 0, 0, 0]);
+        for (let at = 0; at < 4000; at++) {
+          const order = shuffled([0, 1, 2, 3], hash("3ASSIGNMENT" + at));
+          order.forEach((who, place) => { counts[who][place] += 1; });
+        }
+        return counts;
+    """
+    counts = page.evaluate(f"() => {{ {functions} {counting} }}")
+    chi_square = sum((count - 1000) ** 2 / 1000 for row in counts for count in row)
+    assert chi_square < 27.9  # p = 0.001
+
+
+def test_a_draft_survives_a_reload_where_there_is_storage(rating, rating_frame, open_page):
+    page = open_page(rating_frame.address("task"))
+    sliders(page).nth(3).press("Home")
+    sliders(page).nth(4).press("Space")
+    page.get_by_label("Comments for the requester").fill("half way")
+    page.reload()
+    expect(page.locator("#progress")).to_have_text("2 of 8 ratings given")
+    assert [sliders(page).nth(at).input_value() for at in (3, 4)] == ["0", "50"]
+    expect(page.get_by_label("Comments for the requester")).to_have_value("half way")
+    page.goto(rating_frame.address("task", "3ANOTHER"))
+    expect(page.locator("#progress")).to_have_text("0 of 8 ratings given")
+
+
+def test_instructions_are_open_the_first_time_and_then_as_they_were_left(rating_frame, open_page):
+    page = open_page(rating_frame.address("task"))
+    details = page.locator("#instructions")
+    expect(details).to_have_attribute("open", "")
+    details.locator("summary").click()
+    page.wait_for_function(
+        "Object.entries(localStorage).some(([key, value]) =>"
+        " key.startsWith('assay:instructions') && value === 'true')"
+    )
+    page.goto(rating_frame.address("task", "3ANOTHER"))
+    expect(details).not_to_have_attribute("open", "")
+
+
+def test_a_long_context_can_be_read_whole(rating, open_page):
+    rating.context = "\n".join(f"A: line {number}" for number in range(60))
+    with framed(task_page(rating)) as frame:
+        page = open_page(frame.address("task"))
+        last = page.get_by_text("A: line 59")
+        box = page.locator("#context .scroll")
+        assert box.bounding_box()["height"] < 300
+        page.get_by_role("button", name="Show all of it").click()
+        assert box.bounding_box()["height"] > 1000
+        expect(last).to_be_visible()
+        page.get_by_role("button", name="Keep it in view").click()
+        assert box.bounding_box()["height"] < 300
+
+
+def test_the_context_stays_in_view_on_a_wide_screen(rating_frame, open_page):
+    page = open_page(rating_frame.address("task"), viewport={"width": 1280, "height": 600})
+    page.evaluate("scrollTo(0, document.body.scrollHeight)")
+    assert page.evaluate("scrollY") > 100
+    assert page.locator("#context").bounding_box()["y"] == pytest.approx(0, abs=1)
+
+
+@pytest.mark.parametrize(("width", "columns"), [(1200, 4), (800, 2), (599, 1), (320, 1)])
+def test_responses_stand_in_columns_of_equal_width(rating_frame, open_page, width, columns):
+    page = open_page(rating_frame.address("task"), viewport={"width": width, "height": 800})
+    boxes = [card.bounding_box() for card in page.locator("#cards > .card").all()]
+    assert len({box["x"] for box in boxes}) == columns
+    assert max(box["width"] for box in boxes) - min(box["width"] for box in boxes) < 1
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_categories_are_chosen_among_buttons(rating, open_page):
+    rating.study.questions.filter(position=1).update(categories=["no style", "some", "much"])
+    item = Item.objects.get(pk=rating.pk)
+    with framed(task_page(item)) as frame:
+        page = open_page(frame.address("frame"))
+        task = inside(page)
+        answer_every_slider(task)
+        task.get_by_role("button", name="Submit").click()
+        expect(task.locator("#problems")).to_contain_text("4 answers are missing")
+        for number, group in enumerate(task.locator("fieldset").all()):
+            group.get_by_role("radio").nth(number % 3).check()
+        task.get_by_role("button", name="Submit").click()
+        expect(task.get_by_text("Received.")).to_be_visible()
+        values = [judged.value for judged in sent(frame, item)[1].judgments]
+    assert values == [100, 0, 100, 1, 100, 2, 100, 0]
+
+
+def test_a_rating_study_may_ask_for_a_reason(open_page):
+    item = rating_item(justification=10)
+    with framed(task_page(item)) as frame:
+        page = open_page(frame.address("frame"))
+        task = inside(page)
+        answer_every_slider(task)
+        task.get_by_role("button", name="Submit").click()
+        problem = task.get_by_role("link", name="Your reason has 0 of at least 10 characters")
+        problem.click()
+        page.keyboard.type("Because 🙂.")
+        task.get_by_role("button", name="Submit").click()
+        expect(task.get_by_text("Received.")).to_be_visible()
+        assert sent(frame, item)[1].justification == "Because 🙂."
+
+
+def test_hostile_texts_are_shown_as_they_are(rating, open_page):
+    evil = '</script><script>document.title="owned"</script><img src=x onerror=alert(1)>'
+    rating.context = rating.study.title = evil
+    rating.study.instructions = evil
+    rating.candidates.update(text=evil)
+    rating.study.questions.update(wording=evil, low_label='" onfocus="alert(1)'[:64])
+    item = Item.objects.get(pk=rating.pk)
+    item.context, item.study.title = evil, evil
+    with framed(task_page(item)) as frame:
+        page = open_page(frame.address("task"))
+        assert page.title() == evil
+        assert page.locator("#cards .card > div > .text").all_inner_texts() == [evil] * 4
+        assert page.locator("img").count() == 0
+
+
+# Alternatives
+
+
+def test_alternatives_are_chosen_by_keyboard_alone_in_a_sandboxed_frame(
+    alternatives, alternatives_frame, open_page
+):
+    page = open_page(alternatives_frame.address("frame"))
+    task = inside(page)
+    boxes = task.locator(".grid input")
+    order = shown_order(task)
+    for number in (0, 3):
+        tab_to(page, boxes.nth(number))
+        page.keyboard.press("Space")
+    expect(task.locator("#progress")).to_have_text("2 of 14 chosen")
+    tab_to(page, task.get_by_label("Why did you choose as you did?"))
+    page.keyboard.type("Both of them are lamps as well.")
+    tab_to(page, task.get_by_role("button", name="Submit"))
+    page.keyboard.press("Enter")
+    expect(task.get_by_text("Received.")).to_be_visible()
+    given, answer = sent(alternatives_frame, alternatives)
+    assert given["order"] == order
+    chosen = [judged.position for judged in answer.judgments if judged.value]
+    assert chosen == [0, 3]
+    assert len(answer.judgments) == 14
+    untouched = {judged.seconds for judged in answer.judgments if not judged.value}
+    assert untouched == {None}
+    assert (answer.justification, answer.pasted) == ("Both of them are lamps as well.", False)
+
+
+def test_the_whole_card_is_the_label_of_its_box(alternatives_frame, open_page):
+    page = open_page(alternatives_frame.address("task"))
+    card = page.locator(".grid .card").nth(2)
+    card.locator("img").click()
+    expect(card.get_by_role("checkbox")).to_be_checked()
+    label = card.locator("label").bounding_box()
+    assert label["width"] >= card.bounding_box()["width"] - 2
+    card.locator(".text").click()
+    expect(card.get_by_role("checkbox")).not_to_be_checked()
+
+
+def test_none_of_them_excludes_every_other(alternatives, alternatives_frame, open_page):
+    page = open_page(alternatives_frame.address("frame"))
+    task = inside(page)
+    none = task.get_by_label("None of these would do")
+    first = task.locator(".grid input").nth(0)
+    first.check()
+    none.check()
+    expect(first).not_to_be_checked()
+    expect(task.locator("#progress")).to_have_text("None would do")
+    first.check()
+    expect(none).not_to_be_checked()
+    none.check()
+    task.get_by_label("Why did you").fill("None of them is a lamp at all.")
+    task.get_by_role("button", name="Submit").click()
+    expect(task.get_by_text("Received.")).to_be_visible()
+    answer = sent(alternatives_frame, alternatives)[1]
+    assert {judged.value for judged in answer.judgments} == {0.0}
+    assert answer.judgments[0].seconds is not None
+
+
+def test_no_choice_and_a_short_reason_are_both_named(alternatives_frame, open_page):
+    page = open_page(alternatives_frame.address("task"))
+    page.get_by_label("Why did you").fill("  too short   ")
+    expect(page.locator("#count")).to_have_text("9")
+    page.get_by_role("button", name="Submit").click()
+    problems = page.locator("#problems")
+    expect(problems).to_contain_text("Not sent yet: 2 answers are missing")
+    expect(problems).to_contain_text("Tick at least one, or “None of these would do”")
+    expect(problems).to_contain_text("Your reason has 9 of at least 20 characters")
+    problems.get_by_role("link", name="Tick at least one").click()
+    expect(page.locator(".grid input").nth(0)).to_be_focused()
+    assert alternatives_frame.posts == []
+
+
+def test_pasting_a_reason_is_allowed_and_noted(alternatives, alternatives_frame, open_page):
+    page = open_page(alternatives_frame.address("frame"))
+    task = inside(page)
+    task.get_by_label("Comments for the requester").fill("These are close enough to it")
+    page.keyboard.press("Control+A")
+    page.keyboard.press("Control+C")
+    task.get_by_label("Why did you").focus()
+    page.keyboard.press("Control+V")
+    task.locator(".grid input").nth(1).check()
+    task.get_by_role("button", name="Submit").click()
+    expect(task.get_by_text("Received.")).to_be_visible()
+    answer = sent(alternatives_frame, alternatives)[1]
+    assert answer.pasted
+    assert answer.justification == "These are close enough to it"
+
+
+def test_a_picture_is_enlarged_by_key_and_by_button(alternatives_frame, open_page):
+    page = open_page(alternatives_frame.address("frame"))
+    task = inside(page)
+    box, dialog = task.locator(".grid input").nth(4), task.get_by_role("dialog")
+    title = task.locator(".grid img").nth(4).get_attribute("alt")
+    box.focus()
+    page.keyboard.press("z")
+    expect(dialog).to_be_visible()
+    expect(dialog).to_contain_text(title)
+    page.keyboard.press("Escape")
+    expect(dialog).to_be_hidden()
+    expect(box).to_be_focused()
+    task.get_by_role("button", name=f"Enlarge: {title}").press("Enter")
+    expect(dialog).to_be_visible()
+    page.keyboard.press("Enter")
+    expect(dialog).to_be_hidden()
+    expect(box).not_to_be_checked()
+
+
+def test_the_letter_z_can_be_typed_into_the_reason(alternatives_frame, open_page):
+    page = open_page(alternatives_frame.address("task"))
+    page.get_by_label("Why did you").press_sequentially("zz Z")
+    expect(page.get_by_label("Why did you")).to_have_value("zz Z")
+    expect(page.get_by_role("dialog")).to_be_hidden()
+
+
+@pytest.mark.parametrize(("width", "columns"), [(1280, 5), (800, 3), (360, 2), (320, 2)])
+def test_the_target_is_twice_as_large_as_the_alternatives(
+    alternatives_frame, open_page, width, columns
+):
+    page = open_page(alternatives_frame.address("task"), viewport={"width": width, "height": 800})
+    boxes = [card.bounding_box() for card in page.locator(".grid .card:not(.none)").all()]
+    assert len({box["x"] for box in boxes}) == columns
+    target = page.locator(".target img").bounding_box()["width"]
+    assert target >= 1.75 * boxes[0]["width"]
+    assert target >= 2 * page.locator(".grid img").first.bounding_box()["width"]
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_none_stays_the_last_card_however_the_others_are_shuffled(alternatives_frame, open_page):
+    page = open_page(alternatives_frame.address("task"))
+    last = page.locator("#cards > *").last
+    expect(last).to_contain_text("None of these would do")
+    assert len(shown_order(page)) == 14
+
+
+# Both
+
+
+@pytest.mark.parametrize("kind", ["rating", "alternatives"])
+def test_the_page_asks_nothing_of_any_other_place(request, chromium, kind):
+    frame = request.getfixturevalue(f"{kind}_frame")
+    with chromium.new_context() as context:
+        page, asked = context.new_page(), []
+        page.on("request", lambda made: asked.append(made.url))
+        page.goto(frame.address("frame"))
+        expect(inside(page).get_by_role("button", name="Submit")).to_be_enabled()
+        page.wait_for_load_state("networkidle")
+    outside = [url for url in asked if not url.startswith((frame.origin, "data:"))]
+    assert outside == []
+    assert any("/task" in url for url in asked)
+
+
+@pytest.mark.parametrize("kind", ["rating", "alternatives"])
+def test_nothing_moves(request, open_page, kind):
+    frame = request.getfixturevalue(f"{kind}_frame")
+    page = open_page(frame.address("task"), reduced_motion="reduce")
+    moving = page.evaluate(
+        """() => [...document.querySelectorAll("*")].filter((node) => {
+          const style = getComputedStyle(node);
+          return style.transitionDuration !== "0s" || style.animationName !== "none"
+            || style.scrollBehavior === "smooth";
+        }).length"""
+    )
+    assert moving == 0
+
+
+@pytest.mark.parametrize("kind", ["rating", "alternatives"])
+def test_without_javascript_the_page_says_that_it_needs_it(request, open_page, kind):
+    frame = request.getfixturevalue(f"{kind}_frame")
+    page = open_page(frame.address("task"), java_script_enabled=False)
+    expect(page.locator("noscript .notice")).to_contain_text("This page needs JavaScript")
+    expect(page.locator("noscript .notice")).to_be_visible()
+    expect(page.locator("#cards > [data-candidate]").first).to_be_visible()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("kind", ["rating", "alternatives"])
+def test_axe_finds_nothing_serious_at_any_stage(request, open_page, kind, scheme):
+    frame = request.getfixturevalue(f"{kind}_frame")
+    page = open_page(frame.address("task", NOT_ACCEPTED), color_scheme=scheme)
+    found = serious_violations(page)
+    page.goto(frame.address("task"))
+    found += serious_violations(page)
+    if kind == "rating":
+        sliders(page).nth(0).press("End")
+    else:
+        page.locator(".grid input").nth(0).check()
+    page.get_by_role("button", name="Submit").click()
+    expect(page.locator("#problems")).to_be_visible()
+    found += serious_violations(page)
+    if kind == "alternatives":
+        page.get_by_role("button", name="Enlarge the target").click()
+        found += serious_violations(page)
+    assert found == []
+
+
+def serious_violations(page: Page) -> list[str]:
+    violations = Axe().run(page).response["violations"]
+    return [
+        f"{each['id']}: {node['html']}"
+        for each in violations
+        if each["impact"] in ("serious", "critical")
+        for node in each["nodes"]
+    ]
+
+
+@pytest.mark.parametrize("kind", ["rating", "alternatives"])
+def test_what_has_the_focus_is_outlined_and_in_sight(request, open_page, kind):
+    frame = request.getfixturevalue(f"{kind}_frame")
+    page = open_page(frame.address("task"), viewport={"width": 1280, "height": 700})
+    seen = []
+    for _ in range(30):
+        page.keyboard.press("Tab")
+        seen.append(
+            page.evaluate(
+                """() => {
+                  const node = document.activeElement, box = node.getBoundingClientRect();
+                  const outlined = [node, node.closest(".card")].some((each) =>
+                    each && getComputedStyle(each).outlineStyle === "solid");
+                  const y = (Math.max(box.top, 0) + Math.min(box.bottom, innerHeight)) / 2;
+                  const on = document.elementFromPoint(box.left + box.width / 2, y);
+                  return [node.tagName, outlined, node === document.body || node.contains(on)];
+                }"""
+            )
+        )
+    wrong = [each for each in seen if each[0] != "BODY" and not (each[1] and each[2])]
+    assert wrong == []
+    assert len(seen) - len([each for each in seen if each[0] == "BODY"]) > 10

@@ -1,0 +1,94 @@
+"""What the tests of publishing, collecting and deciding do over and over."""
+
+import json
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from typing import Any
+
+from django.apps import apps
+
+from annotation.models import Study
+from hits.models import Batch, Hit
+from hits.publish import create_batch, draft_batch, publish_batch
+from marketplace.models import WorkerAccount
+from tests.marketplace.conftest import submit
+
+Tables = dict[str, list[tuple[object, ...]]]
+
+
+def batch_of(study: Study, *, reward_usd: str = "0.10", **settings: Any) -> Batch:
+    """A batch of all the study's items that nothing is published of."""
+    draft = draft_batch(
+        study=study,
+        title=f"Judge {study.slug}",
+        description="Read and judge.",
+        reward_usd=Decimal(reward_usd),
+        **settings,
+    )
+    return create_batch(draft)
+
+
+def published(study: Study, client: Any, **settings: Any) -> Batch:
+    batch = batch_of(study, **settings)
+    publish_batch(batch=batch, client=client)
+    return batch
+
+
+def answer_to(
+    hit: Hit, values: Mapping[str, float], *, order: Sequence[str] = (), **fields: Any
+) -> dict[str, Any]:
+    """What the page of a HIT posts: a value by candidate key for the only question asked.
+
+    Candidates are shown in `order` (else as they are in `values`); the one at place n took
+    n + 0.5 seconds.
+    """
+    question = hit.item.study.questions.get().name
+    blind = dict(hit.item.candidates.values_list("key", "blind_key"))
+    shown = list(order) or list(values)
+    return {
+        "version": 1,
+        "item": str(hit.item.pk),
+        "order": [blind[key] for key in shown],
+        "judgments": [
+            {
+                "candidate": blind[key],
+                "question": question,
+                "value": values[key],
+                "seconds": shown.index(key) + 0.5,
+            }
+            for key in values
+        ],
+        "justification": "",
+        "comment": "",
+        "active_seconds": 10,
+        "pasted": False,
+    } | fields
+
+
+def hand_in(worker: WorkerAccount, hit: Hit, values: Mapping[str, float], **fields: Any) -> str:
+    """Let a worker do a HIT through the marketplace; returns the assignment's id."""
+    return submit(worker, hit.hit_id, answer=json.dumps(answer_to(hit, values, **fields)))
+
+
+def hit_on(batch: Batch, item: str) -> Hit:
+    return Hit.objects.of(batch).get(item__key=item)
+
+
+def listed(client: Any) -> list[dict[str, Any]]:
+    """Every HIT of the requester, as the marketplace lists them."""
+    pages = client.get_paginator("list_hits").paginate(PaginationConfig={"PageSize": 100})
+    return [hit for page in pages for hit in page["HITs"]]
+
+
+def balance_of(client: Any) -> tuple[str, str]:
+    """What is available and what is on hold."""
+    answer = client.get_account_balance()
+    return answer["AvailableBalance"], answer["OnHoldBalance"]
+
+
+def tables() -> Tables:
+    """Every row of the annotation and hits apps, so that two moments can be compared."""
+    models = [
+        model for app in ("annotation", "hits") for model in apps.get_app_config(app).get_models()
+    ]
+    return {model.__name__: sorted(model.objects.values_list(), key=repr) for model in models}

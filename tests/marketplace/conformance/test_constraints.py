@@ -1,0 +1,231 @@
+"""Every constraint of every operation, from the table itself, and the table against the
+service model that botocore ships."""
+
+import copy
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import boto3
+import botocore.loaders
+import pytest
+from botocore import xform_name
+from botocore.config import Config
+from botocore.exceptions import ClientError
+
+from marketplace.api.inputs import INPUTS
+from marketplace.api.registry import OPERATIONS
+from marketplace.api.shapes import (
+    Flag,
+    Kind,
+    ListOf,
+    Member,
+    Moment,
+    Structure,
+    Text,
+    Whole,
+    read_request,
+)
+from marketplace.exceptions import ProtocolError
+from tests.boto_clients import ENDPOINT_URL, send_in_process
+from tests.marketplace.conformance.valid_requests import REQUESTS
+
+MODEL = botocore.loaders.Loader().load_service_model("mturk", "service-2")
+SHAPES = MODEL["shapes"]
+# Required by this marketplace, which keeps no layouts, or by nothing but the operation's text.
+WRONG_TYPES = {Text: 7, Whole: "7", Flag: "yes", Moment: "soon", ListOf: "one", Structure: "one"}
+
+
+class Break(NamedTuple):
+    """One member of one operation with a value it must not have, and what is said of it."""
+
+    operation: str
+    path: tuple[str | int, ...]
+    value: Any
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.operation} {'.'.join(map(str, self.path))} {self.message[-40:]}"
+
+    def request(self) -> dict[str, Any]:
+        """The operation's valid request, broken in this place."""
+        request = copy.deepcopy(REQUESTS[self.operation])
+        inner: Any = request
+        for step in self.path[:-1]:
+            inner = inner[step]
+        inner[self.path[-1]] = self.value
+        return request
+
+    @property
+    def place(self) -> str:
+        """The path as AWS writes it."""
+        parts = [
+            f"{step + 1}.member" if isinstance(step, int) else step[0].lower() + step[1:]
+            for step in self.path
+        ]
+        return ".".join(parts)
+
+
+def broken_values(kind: Kind) -> Iterator[tuple[Any, str]]:
+    if isinstance(kind, Text):
+        yield from _broken_texts(kind)
+    if isinstance(kind, Whole):
+        yield kind.minimum - 1, f"value greater than or equal to {kind.minimum}"
+        yield kind.maximum + 1, f"value less than or equal to {kind.maximum}"
+    if isinstance(kind, ListOf):
+        if kind.max_length is not None:
+            too_many = [_fitting(kind.member)] * (kind.max_length + 1)
+            yield too_many, f"length less than or equal to {kind.max_length}"
+        if kind.min_length:
+            yield [], f"length greater than or equal to {kind.min_length}"
+        if not isinstance(kind.member, Structure):
+            for value, message in broken_values(kind.member):
+                yield [value], message
+
+
+def _broken_texts(kind: Text) -> Iterator[tuple[str, str]]:
+    if kind.min_length:
+        yield "", f"length greater than or equal to {kind.min_length}"
+    if kind.max_length is not None:
+        yield "1" * (kind.max_length + 1), f"length less than or equal to {kind.max_length}"
+    if kind.pattern is not None:
+        yield "no!", f"regular expression pattern: ^{kind.pattern}$"
+    if kind.options:
+        yield "Nope", f"enum value set: [{', '.join(kind.options)}]"
+
+
+def _fitting(kind: Kind) -> Any:
+    if isinstance(kind, Structure):
+        return {name: _fitting(member.kind) for name, member in kind.members.items()}
+    if isinstance(kind, ListOf):
+        return []
+    if isinstance(kind, Text):
+        filler = "A1" if kind.pattern else "AB"
+        return kind.options[0] if kind.options else filler
+    return kind.minimum if isinstance(kind, Whole) else False
+
+
+def breaks() -> Iterator[Break]:
+    for operation, members in INPUTS.items():
+        yield from _breaks_within(operation, members, REQUESTS[operation], ())
+
+
+def _breaks_within(
+    operation: str, members: dict[str, Member], request: Any, path: tuple[str | int, ...]
+) -> Iterator[Break]:
+    for name, member in members.items():
+        here, kind = (*path, name), member.kind
+        if member.is_required:
+            yield Break(operation, here, None, "Member must not be null")
+        for value, message in broken_values(kind):
+            yield Break(operation, here, value, message)
+        inner = request.get(name)
+        if isinstance(kind, Structure) and inner is not None:
+            yield from _breaks_within(operation, dict(kind.members), inner, here)
+        if isinstance(kind, ListOf) and isinstance(kind.member, Structure) and inner:
+            yield from _breaks_within(operation, dict(kind.member.members), inner[0], (*here, 0))
+
+
+BREAKS = list(breaks())
+
+
+@pytest.fixture
+def unchecked(keys):
+    """A client that checks nothing itself, as other languages' don't."""
+    client = boto3.client(
+        "mturk",
+        endpoint_url=ENDPOINT_URL,
+        region_name="us-east-1",
+        aws_access_key_id=keys["access_key_id"],
+        aws_secret_access_key=keys["secret_access_key"],
+        config=Config(parameter_validation=False, retries={"total_max_attempts": 1}),
+    )
+    client.meta.events.register("before-send.mturk.*", send_in_process)
+    return client
+
+
+def test_every_operation_is_offered_and_has_a_valid_request():
+    assert set(MODEL["operations"]) == set(INPUTS) == set(OPERATIONS) == set(REQUESTS)
+    assert len(OPERATIONS) == 39
+
+
+@pytest.mark.parametrize("operation", INPUTS)
+def test_the_valid_requests_break_nothing(operation):
+    read_request(INPUTS[operation], REQUESTS[operation])
+    assert set(REQUESTS[operation]) == set(INPUTS[operation])
+
+
+@pytest.mark.parametrize("broken", BREAKS, ids=str)
+def test_a_request_that_breaks_a_constraint_says_which_and_where(broken):
+    with pytest.raises(ProtocolError) as caught:
+        read_request(INPUTS[broken.operation], broken.request())
+    assert caught.value.code == "ValidationException"
+    message = str(caught.value)
+    assert f"at '{broken.place}' failed to satisfy constraint: " in message
+    assert broken.message in message
+
+
+@pytest.mark.parametrize("operation", [name for name, members in INPUTS.items() if members])
+def test_a_broken_request_is_refused_on_the_wire(unchecked, operation):
+    """One of the operation's constraints stands for the others, which are tested above."""
+    broken = next(each for each in BREAKS if each.operation == operation and each.value is not None)
+    with pytest.raises(ClientError) as caught:
+        getattr(unchecked, xform_name(operation))(**broken.request())
+    assert caught.value.response["Error"]["Code"] == "ValidationException"
+    assert caught.value.response["ResponseMetadata"]["HTTPStatusCode"] == 400
+    assert broken.place in caught.value.response["Error"]["Message"]
+
+
+@pytest.mark.parametrize(
+    ("operation", "name"),
+    [(operation, name) for operation, members in INPUTS.items() for name in members],
+)
+def test_a_value_of_the_wrong_type_cannot_be_read(operation, name):
+    wrong = WRONG_TYPES[type(INPUTS[operation][name].kind)]
+    with pytest.raises(ProtocolError) as caught:
+        read_request(INPUTS[operation], REQUESTS[operation] | {name: wrong})
+    assert caught.value.code == "SerializationException"
+
+
+@pytest.mark.parametrize("operation", INPUTS)
+def test_our_table_has_all_that_the_service_model_has(operation):
+    shape = MODEL["operations"][operation]["input"]["shape"]
+    _compare(Structure(INPUTS[operation]), shape)
+
+
+def _compare(kind: Kind, shape_name: str) -> None:
+    shape = SHAPES[shape_name]
+    if shape["type"] == "structure":
+        assert isinstance(kind, Structure)
+        assert set(kind.members) == set(shape["members"])
+        required = {name for name, member in kind.members.items() if member.is_required}
+        assert required == set(shape.get("required", []))
+        for name, member in kind.members.items():
+            _compare(member.kind, shape["members"][name]["shape"])
+    elif shape["type"] == "list":
+        assert isinstance(kind, ListOf)
+        _compare(kind.member, shape["member"]["shape"])
+    elif shape["type"] == "string":
+        assert isinstance(kind, Text)
+        _compare_texts(kind, shape)
+    else:
+        kinds = {"integer": Whole, "long": Whole, "boolean": Flag, "timestamp": Moment}
+        assert isinstance(kind, kinds[shape["type"]])
+        if isinstance(kind, Whole) and "max" in shape:
+            assert (kind.minimum, kind.maximum) == (shape["min"], shape["max"])
+
+
+def _compare_texts(kind: Text, shape: dict[str, Any]) -> None:
+    if "pattern" in shape:
+        assert f"^{kind.pattern}$" == shape["pattern"]
+    if "max" in shape:
+        assert (kind.min_length, kind.max_length) == (shape["min"], shape["max"])
+    if "enum" in shape:
+        assert set(kind.options) == set(shape["enum"])
+
+
+@pytest.mark.parametrize("operation", MODEL["operations"])
+def test_the_conformance_suite_calls_every_operation(operation):
+    folder = Path(__file__).parent
+    texts = "".join(path.read_text() for path in folder.glob("test_*.py"))
+    assert f".{xform_name(operation)}" in texts

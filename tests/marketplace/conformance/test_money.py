@@ -1,0 +1,136 @@
+"""SendBonus, ListBonusPayments, and what Amazon's fees do to balances."""
+
+from datetime import timedelta
+from decimal import Decimal
+
+import pytest
+
+from marketplace import clock, ledger
+from marketplace.models import BonusPayment
+from tests.boto_clients import in_process_client
+from tests.marketplace.conformance.refusals import (
+    accept,
+    all_pages,
+    balances,
+    error_of,
+    publish,
+    turk_code,
+)
+from tests.marketplace.conftest import submit
+
+
+@pytest.fixture
+def assignment(mturk, worker):
+    return submit(worker, publish(mturk))
+
+
+@pytest.fixture
+def bonus(worker, assignment):
+    return {
+        "WorkerId": worker.worker_id,
+        "AssignmentId": assignment,
+        "BonusAmount": "2.50",
+        "Reason": "Thorough",
+    }
+
+
+def test_a_bonus_is_paid_at_once_and_listed(mturk, worker, bonus, assignment):
+    mturk.send_bonus(**bonus)
+    assert balances(mturk) == ("96.87", "0.63")
+    assert ledger.balance_of(ledger.earnings_account(worker)) == Decimal("2.50")
+    (paid,) = mturk.list_bonus_payments(AssignmentId=assignment)["BonusPayments"]
+    assert {name: paid[name] for name in bonus} == bonus
+    hit = mturk.get_assignment(AssignmentId=assignment)["Assignment"]["HITId"]
+    assert mturk.list_bonus_payments(HITId=hit)["BonusPayments"] == [paid]
+
+
+def test_any_number_of_bonuses_can_be_paid_and_are_listed_page_by_page(mturk, bonus, assignment):
+    for cents in range(1, 6):
+        mturk.send_bonus(**bonus | {"BonusAmount": f"0.0{cents}"})
+    found = all_pages(
+        mturk.list_bonus_payments, "BonusPayments", AssignmentId=assignment, MaxResults=2
+    )
+    assert [each["BonusAmount"] for each in found] == [f"0.0{cents}" for cents in range(1, 6)]
+
+
+def test_a_repeated_token_pays_nothing_and_names_the_payment(mturk, bonus):
+    mturk.send_bonus(**bonus, UniqueRequestToken="t")
+    before = balances(mturk)
+    response = error_of(mturk.send_bonus, **bonus, UniqueRequestToken="t")
+    assert response["TurkErrorCode"] == "AWS.MechanicalTurk.DuplicateRequest"
+    assert BonusPayment.objects.get().public_id in response["Error"]["Message"]
+    assert balances(mturk) == before
+
+
+@pytest.mark.parametrize(
+    ("change", "code"),
+    [
+        ({"BonusAmount": "0"}, "InvalidParameterValue"),
+        ({"BonusAmount": "10000.01"}, "InvalidParameterValue"),
+        ({"BonusAmount": "100.00"}, "InsufficientFunds"),
+        ({"AssignmentId": "NONE"}, "AssignmentDoesNotExist"),
+        ({"WorkerId": "A0SOMEBODYELSE"}, "InvalidParameterValue"),
+    ],
+)
+def test_a_bonus_that_cannot_be_paid_is_refused(mturk, bonus, change, code):
+    before = balances(mturk)
+    assert turk_code(mturk.send_bonus, **bonus | change) == code
+    assert balances(mturk) == before
+
+
+def test_a_bonus_is_for_work_that_was_handed_in(mturk, make_worker, bonus):
+    bea = make_worker("bea")
+    held = accept(bea, publish(mturk))
+    early = bonus | {"WorkerId": bea.worker_id, "AssignmentId": held}
+    assert turk_code(mturk.send_bonus, **early) == "InvalidAssignmentState"
+
+
+def test_a_bonus_comes_within_half_a_year(mturk, bonus):
+    clock.advance(timedelta(days=182))
+    mturk.send_bonus(**bonus)
+    clock.advance(timedelta(days=2))
+    assert turk_code(mturk.send_bonus, **bonus) == "InvalidParameterValue"
+
+
+def test_rejected_work_can_have_a_bonus(mturk, bonus, assignment):
+    mturk.reject_assignment(AssignmentId=assignment, RequesterFeedback="Incomplete")
+    mturk.send_bonus(**bonus)
+    assert balances(mturk) == ("97.50", "0.00")
+
+
+def test_bonuses_of_another_requester_are_not_there(mturk, make_keys, bonus, assignment):
+    mturk.send_bonus(**bonus)
+    other = in_process_client(make_keys("Other lab"))
+    assert turk_code(other.send_bonus, **bonus) == "AssignmentDoesNotExist"
+    code = turk_code(other.list_bonus_payments, AssignmentId=assignment)
+    assert code == "AssignmentDoesNotExist"
+
+
+def test_bonuses_are_listed_for_one_hit_or_one_assignment(mturk, assignment):
+    assert turk_code(mturk.list_bonus_payments) == "InvalidParameterValue"
+    both = {"HITId": "HIT1", "AssignmentId": assignment}
+    assert turk_code(mturk.list_bonus_payments, **both) == "InvalidParameterValue"
+
+
+def test_amazons_fees_are_held_and_paid(mturk, make_worker, settings):
+    settings.MARKETPLACE_FEE_SCHEDULE = "mturk"
+    bea = make_worker("bea")
+    hit = publish(mturk, Reward="1.00", MaxAssignments=2)
+    assert balances(mturk) == ("97.60", "2.40")
+    assignment = submit(bea, hit)
+    mturk.approve_assignment(AssignmentId=assignment)
+    assert balances(mturk) == ("97.60", "1.20")
+    mturk.send_bonus(
+        WorkerId=bea.worker_id, AssignmentId=assignment, BonusAmount="0.02", Reason="Quick"
+    )
+    assert balances(mturk) == ("97.57", "1.20")
+    assert ledger.balance_of(ledger.fees_account()) == Decimal("0.21")
+
+
+def test_masters_cost_five_percent_more(mturk, settings):
+    settings.MARKETPLACE_FEE_SCHEDULE = "mturk"
+    masters = [{"QualificationTypeId": "2F1QJWKUDD8XADTFD2Q0G6UTO95ALH", "Comparator": "Exists"}]
+    publish(mturk, Reward="1.00", QualificationRequirements=masters)
+    assert balances(mturk)[1] == "1.25"
+    publish(mturk, Reward="1.00", MaxAssignments=10, QualificationRequirements=masters)
+    assert balances(mturk)[1] == "15.75"

@@ -1,0 +1,355 @@
+"""Notifications: what is written to the outbox, and that it reaches SQS and SNS."""
+
+import json
+from collections.abc import Iterator
+from datetime import timedelta
+
+import boto3
+import pytest
+from django.core import mail
+from django.core.management import call_command
+from moto.server import ThreadedMotoServer
+
+from marketplace import clock, delivering, lifecycle
+from marketplace.models import Assignment, Notification
+from marketplace.working import return_assignment
+from tests.boto_clients import in_process_client
+from tests.marketplace.conformance.refusals import accept, hand_in, publish, turk_code
+from tests.marketplace.conftest import HIT_TYPE, submit
+
+QUEUE = "https://sqs.us-east-1.amazonaws.com/123456789012/hits"
+EVENTS = [
+    *(f"Assignment{each}" for each in (
+        "Accepted", "Abandoned", "Returned", "Submitted", "Rejected", "Approved")),
+    *(f"HIT{each}" for each in ("Created", "Expired", "Reviewable", "Extended", "Disposed")),
+]  # fmt: skip
+
+
+def specification(**changes):
+    return {
+        "Destination": QUEUE,
+        "Transport": "SQS",
+        "Version": "2006-05-05",
+        "EventTypes": EVENTS,
+    } | changes
+
+
+@pytest.fixture
+def hit_type(mturk):
+    return mturk.create_hit_type(**HIT_TYPE)["HITTypeId"]
+
+
+@pytest.fixture
+def told(mturk, hit_type):
+    """The event types in the outbox so far, of HITs of a type whose events are all wanted."""
+    mturk.update_notification_settings(HITTypeId=hit_type, Notification=specification())
+    return lambda: list(
+        Notification.objects.order_by("created_at", "pk").values_list("event_type", flat=True)
+    )
+
+
+@pytest.fixture(scope="module")
+def aws() -> Iterator[str]:
+    """A server that answers as SQS and SNS do."""
+    server = ThreadedMotoServer(port=0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    yield f"http://{host}:{port}"
+    server.stop()
+
+
+@pytest.fixture
+def aws_client(aws, monkeypatch):
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "marketplace")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "marketplace")
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+    monkeypatch.setenv("AWS_ENDPOINT_URL_SQS", aws)
+    monkeypatch.setenv("AWS_ENDPOINT_URL_SNS", aws)
+    return boto3.client
+
+
+def receive(sqs, queue_url):
+    """Every message of a queue, parsed."""
+    bodies = []
+    while messages := sqs.receive_message(QueueUrl=queue_url, MaxNumberOfMessages=10).get(
+        "Messages", []
+    ):
+        for message in messages:
+            bodies.append(json.loads(message["Body"]))
+            sqs.delete_message(QueueUrl=queue_url, ReceiptHandle=message["ReceiptHandle"])
+    return bodies
+
+
+# What is written down
+
+
+def test_every_event_is_told_when_it_happens(mturk, make_worker, told):
+    bea, cleo, dora = (make_worker(name) for name in ("bea", "cleo", "dora"))
+    hit = publish(mturk, MaxAssignments=2)
+    assert told() == ["HITCreated"]
+    return_assignment(assignment=Assignment.objects.get(public_id=accept(bea, hit)))
+    first = submit(cleo, hit)
+    accept(dora, hit)
+    clock.advance(timedelta(seconds=HIT_TYPE["AssignmentDurationInSeconds"] + 1))
+    lifecycle.sweep(clock.now())
+    second = submit(bea, hit)
+    mturk.approve_assignment(AssignmentId=first)
+    mturk.reject_assignment(AssignmentId=second, RequesterFeedback="Empty")
+    mturk.create_additional_assignments_for_hit(HITId=hit, NumberOfAdditionalAssignments=1)
+    mturk.update_expiration_for_hit(HITId=hit, ExpireAt=0)
+    mturk.delete_hit(HITId=hit)
+    happened = [
+        "HITCreated",
+        "AssignmentAccepted",
+        "AssignmentReturned",
+        "AssignmentAccepted",
+        "AssignmentSubmitted",
+        "AssignmentAccepted",
+        "AssignmentAbandoned",
+        "AssignmentAccepted",
+        "AssignmentSubmitted",
+        "HITReviewable",
+        "AssignmentApproved",
+        "AssignmentRejected",
+        "HITExtended",
+        "HITExpired",
+        "HITReviewable",
+        "HITDisposed",
+    ]
+    assert told() == happened
+    assert set(happened) == set(EVENTS)
+
+
+def test_time_tells_what_it_does_once(mturk, worker, told):
+    hit = publish(mturk)
+    submit(worker, hit)
+    clock.advance(timedelta(seconds=HIT_TYPE["AutoApprovalDelayInSeconds"]))
+    for _ in range(2):
+        lifecycle.sweep(clock.now())
+    clock.advance(timedelta(days=120))
+    for _ in range(2):
+        lifecycle.sweep(clock.now())
+    assert told() == [
+        "HITCreated",
+        "AssignmentAccepted",
+        "AssignmentSubmitted",
+        "HITReviewable",
+        "AssignmentApproved",
+        "HITExpired",
+        "HITDisposed",
+    ]
+
+
+def test_an_expired_hit_expires_no_more(mturk, told):
+    hit = publish(mturk)
+    for moment in (0, clock.now() - timedelta(seconds=1), 0):
+        mturk.update_expiration_for_hit(HITId=hit, ExpireAt=moment)
+    assert told() == ["HITCreated", "HITExpired", "HITReviewable"]
+
+
+def test_only_the_events_asked_for_are_told_and_only_while_active(mturk, worker, hit_type):
+    wanted = specification(EventTypes=["AssignmentSubmitted"])
+    mturk.update_notification_settings(HITTypeId=hit_type, Notification=wanted)
+    submit(worker, publish(mturk))
+    assert [each.event_type for each in Notification.objects.all()] == ["AssignmentSubmitted"]
+    mturk.update_notification_settings(HITTypeId=hit_type, Active=False)
+    submit(worker, publish(mturk))
+    assert Notification.objects.count() == 1
+    mturk.update_notification_settings(HITTypeId=hit_type, Active=True)
+    submit(worker, publish(mturk))
+    assert Notification.objects.count() == 2
+
+
+def test_an_event_that_is_rolled_back_is_not_told(mturk, told):
+    assert turk_code(publish, mturk=mturk, MaxAssignments=200) == "InsufficientFunds"
+    assert told() == []
+
+
+def test_the_body_has_the_shape_that_clients_parse(mturk, worker, requester, hit_type):
+    """The members of the message in Dallinger's tests, recorded from Amazon."""
+    mturk.update_notification_settings(
+        HITTypeId=hit_type,
+        Notification=specification(Version="2014-08-15", EventTypes=["AssignmentSubmitted"]),
+    )
+    hit = publish(mturk)
+    assignment = submit(worker, hit)
+    notification = Notification.objects.get()
+    body = json.loads(notification.body)
+    (event,) = body.pop("Events")
+    stamp = event.pop("EventTimestamp")
+    assert stamp == f"{Assignment.objects.get().submitted_at:%Y-%m-%dT%H:%M:%SZ}"
+    assert event == {
+        "EventType": "AssignmentSubmitted",
+        "HITId": hit,
+        "AssignmentId": assignment,
+        "HITTypeId": hit_type,
+    }
+    assert body == {
+        "EventDocId": notification.event_doc_id,
+        "SourceAccount": requester.public_id,
+        "CustomerId": requester.public_id,
+        "EventDocVersion": "2014-08-15",
+    }
+
+
+def test_an_event_of_a_hit_names_no_assignment(mturk, told):
+    publish(mturk)
+    assert told() == ["HITCreated"]
+    (event,) = json.loads(Notification.objects.get().body)["Events"]
+    assert "AssignmentId" not in event
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"Version": "2020-01-01"},
+        {"EventTypes": []},
+        {"EventTypes": ["Ping"]},
+        {"Destination": "queue"},
+        {"Transport": "SNS"},
+        {"Transport": "Email"},
+    ],
+)
+def test_settings_that_lead_nowhere_are_refused(mturk, hit_type, change):
+    code = turk_code(
+        mturk.update_notification_settings,
+        HITTypeId=hit_type,
+        Notification=specification(**change),
+    )
+    assert code == "InvalidParameterValue"
+
+
+def test_there_must_be_settings_to_switch_on(mturk, make_keys, hit_type):
+    switch = {"HITTypeId": hit_type, "Active": True}
+    assert turk_code(mturk.update_notification_settings, **switch) == "InvalidParameterValue"
+    code = turk_code(mturk.update_notification_settings, HITTypeId=hit_type)
+    assert code == "InvalidParameterValue"
+    other = in_process_client(make_keys("Other lab"))
+    assert turk_code(other.update_notification_settings, **switch) == "HITTypeDoesNotExist"
+
+
+@pytest.mark.parametrize("event_type", [*EVENTS, "Ping"])
+def test_a_test_event_is_told_whatever_is_asked_for(mturk, event_type):
+    mturk.send_test_event_notification(
+        Notification=specification(EventTypes=["HITCreated"]), TestEventType=event_type
+    )
+    (event,) = json.loads(Notification.objects.get().body)["Events"]
+    assert event["EventType"] == event_type
+    assert ("AssignmentId" in event) == event_type.startswith("Assignment")
+
+
+def test_a_test_event_to_nowhere_is_refused(mturk):
+    code = turk_code(
+        mturk.send_test_event_notification,
+        Notification=specification(Destination="queue"),
+        TestEventType="Ping",
+    )
+    assert code == "InvalidParameterValue"
+
+
+# Delivery
+
+
+def test_events_arrive_in_a_queue(mturk, worker, aws_client, hit_type):
+    sqs = aws_client("sqs")
+    queue = sqs.create_queue(QueueName="hits")["QueueUrl"]
+    mturk.update_notification_settings(
+        HITTypeId=hit_type, Notification=specification(Destination=queue)
+    )
+    hit = publish(mturk)
+    hand_in(accept(worker, hit))
+    assert delivering.send_due(clock.now()) == 4
+    assert delivering.send_due(clock.now()) == 0
+    received = [event for body in receive(sqs, queue) for event in body["Events"]]
+    assert sorted(event["EventType"] for event in received) == [
+        "AssignmentAccepted",
+        "AssignmentSubmitted",
+        "HITCreated",
+        "HITReviewable",
+    ]
+    assert {event["HITId"] for event in received} == {hit}
+
+
+def test_events_arrive_at_a_topic(mturk, aws_client, hit_type):
+    sqs, sns = aws_client("sqs"), aws_client("sns")
+    topic = sns.create_topic(Name="hits")["TopicArn"]
+    queue = sqs.create_queue(QueueName="from-topic")["QueueUrl"]
+    arn = sqs.get_queue_attributes(QueueUrl=queue, AttributeNames=["QueueArn"])["Attributes"]
+    sns.subscribe(TopicArn=topic, Protocol="sqs", Endpoint=arn["QueueArn"])
+    mturk.send_test_event_notification(
+        Notification=specification(Transport="SNS", Destination=topic), TestEventType="Ping"
+    )
+    call_command("send_notifications", verbosity=0)
+    (envelope,) = receive(sqs, queue)
+    (event,) = json.loads(envelope["Message"])["Events"]
+    assert event["EventType"] == "Ping"
+
+
+def test_events_arrive_in_another_region(mturk, aws_client):
+    sqs = aws_client("sqs", region_name="eu-central-1")
+    sns = aws_client("sns", region_name="eu-central-1")
+    queue = sqs.create_queue(QueueName="far")["QueueUrl"]
+    arn = sqs.get_queue_attributes(QueueUrl=queue, AttributeNames=["QueueArn"])["Attributes"]
+    topic = sns.create_topic(Name="far")["TopicArn"]
+    sns.subscribe(TopicArn=topic, Protocol="sqs", Endpoint=arn["QueueArn"])
+    address = "https://sqs.eu-central-1.amazonaws.com/123456789012/far"
+    for transport, destination in (("SQS", address), ("SNS", topic)):
+        mturk.send_test_event_notification(
+            Notification=specification(Transport=transport, Destination=destination),
+            TestEventType="Ping",
+        )
+    assert delivering.send_due(clock.now()) == 2
+    assert len(receive(sqs, queue)) == 2
+
+
+def test_events_arrive_by_e_mail(mturk):
+    mturk.send_test_event_notification(
+        Notification=specification(Transport="Email", Destination="lab@uni.example"),
+        TestEventType="Ping",
+    )
+    assert delivering.send_due(clock.now()) == 1
+    assert (mail.outbox[0].to, mail.outbox[0].subject) == (["lab@uni.example"], "Ping")
+
+
+def test_what_cannot_be_delivered_is_tried_again_and_then_given_up(
+    mturk, aws_client, caplog, capsys
+):
+    sqs = aws_client("sqs")
+    missing = sqs.create_queue(QueueName="late")["QueueUrl"]
+    sqs.delete_queue(QueueUrl=missing)
+    mturk.send_test_event_notification(
+        Notification=specification(Destination=missing), TestEventType="Ping"
+    )
+    assert delivering.send_due(clock.now()) == 0
+    waiting = Notification.objects.get()
+    assert (waiting.attempts, waiting.sent_at) == (1, None)
+    assert "not exist" in waiting.last_error
+    assert delivering.send_due(clock.now()) == 0
+    waiting.refresh_from_db()
+    assert waiting.attempts == 1
+    sqs.create_queue(QueueName="late")
+    clock.advance(delivering.FIRST_DELAY)
+    assert delivering.send_due(clock.now()) == 1
+    waiting.refresh_from_db()
+    assert waiting.sent_at is not None
+    assert waiting.next_attempt_at is None
+
+
+def test_after_eight_attempts_a_message_is_given_up(mturk, aws_client):
+    sqs = aws_client("sqs")
+    missing = sqs.create_queue(QueueName="never")["QueueUrl"]
+    sqs.delete_queue(QueueUrl=missing)
+    mturk.send_test_event_notification(
+        Notification=specification(Destination=missing), TestEventType="Ping"
+    )
+    for _ in range(delivering.MOST_ATTEMPTS + 2):
+        delivering.send_due(clock.now())
+        clock.advance(timedelta(days=1))
+    given_up = Notification.objects.get()
+    assert (given_up.attempts, given_up.next_attempt_at) == (delivering.MOST_ATTEMPTS, None)
+
+
+def test_no_request_waits_for_a_queue(mturk, told):
+    """The outbox is filled; nothing is listening, and nobody notices."""
+    publish(mturk)
+    assert Notification.objects.get().attempts == 0

@@ -1,0 +1,195 @@
+"""Qualification types: making, finding, changing and deleting them."""
+
+import pytest
+
+from tests.boto_clients import in_process_client
+from tests.marketplace.conformance.refusals import (
+    ANSWER_KEY,
+    QUESTION_FORM,
+    all_pages,
+    error_of,
+    publish,
+    status_of,
+    turk_code,
+)
+
+CHESS = {
+    "Name": "Chess",
+    "Keywords": "chess, games",
+    "Description": "Knows the moves.",
+    "QualificationTypeStatus": "Active",
+}
+TEST = {"Test": QUESTION_FORM, "TestDurationInSeconds": 600}
+MASTERS = "2F1QJWKUDD8XADTFD2Q0G6UTO95ALH"
+
+
+@pytest.fixture
+def chess(mturk):
+    return mturk.create_qualification_type(**CHESS)["QualificationType"]["QualificationTypeId"]
+
+
+@pytest.fixture
+def other(make_keys):
+    return in_process_client(make_keys("Other lab"))
+
+
+def required(type_id, **changes):
+    return [{"QualificationTypeId": type_id, "Comparator": "Exists"} | changes]
+
+
+def test_a_new_type_is_described_in_full(mturk):
+    made = mturk.create_qualification_type(
+        **CHESS, **TEST, AnswerKey=ANSWER_KEY, RetryDelayInSeconds=60
+    )["QualificationType"]
+    assert {name: made[name] for name in CHESS} == CHESS
+    assert (made["Test"], made["AnswerKey"]) == (QUESTION_FORM, ANSWER_KEY)
+    assert (made["TestDurationInSeconds"], made["RetryDelayInSeconds"]) == (600, 60)
+    assert (made["IsRequestable"], made["AutoGranted"]) == (True, False)
+    type_id = made["QualificationTypeId"]
+    found = mturk.get_qualification_type(QualificationTypeId=type_id)["QualificationType"]
+    assert found == made
+
+
+def test_a_name_is_used_once_by_a_requester(mturk, other, chess):
+    response = error_of(mturk.create_qualification_type, **CHESS)
+    assert response["TurkErrorCode"] == "AWS.MechanicalTurk.QualificationTypeAlreadyExists"
+    assert response["Message"].startswith(
+        "You have already created a QualificationType with this name. ("
+    )
+    other.create_qualification_type(**CHESS)
+
+
+@pytest.mark.parametrize(
+    ("values", "code"),
+    [
+        ({"Test": QUESTION_FORM}, "InvalidParameterValue"),
+        ({"AnswerKey": ANSWER_KEY}, "InvalidParameterValue"),
+        ({"TestDurationInSeconds": 60}, "InvalidParameterValue"),
+        (TEST | {"AutoGranted": True}, "InvalidParameterValue"),
+        (TEST | {"Test": "<QuestionForm/>"}, "XMLParseError"),
+        (TEST | {"AnswerKey": "<AnswerKey/>"}, "XMLParseError"),
+        (TEST | {"AnswerKey": "not xml"}, "XMLParseError"),
+    ],
+)
+def test_a_test_comes_whole_or_not_at_all(mturk, values, code):
+    assert turk_code(mturk.create_qualification_type, **CHESS | values) == code
+    assert mturk.list_qualification_types(MustBeRequestable=True)["NumResults"] == 0
+
+
+def test_an_auto_granted_type_says_its_value(mturk):
+    made = mturk.create_qualification_type(**CHESS, AutoGranted=True, AutoGrantedValue=7)
+    assert made["QualificationType"]["AutoGrantedValue"] == 7
+
+
+def test_a_type_is_changed(mturk, chess):
+    changed = mturk.update_qualification_type(
+        QualificationTypeId=chess,
+        Description="Plays.",
+        QualificationTypeStatus="Inactive",
+        RetryDelayInSeconds=5,
+        **TEST,
+        AnswerKey=ANSWER_KEY,
+    )["QualificationType"]
+    assert (changed["Name"], changed["Description"]) == ("Chess", "Plays.")
+    assert (changed["QualificationTypeStatus"], changed["RetryDelayInSeconds"]) == ("Inactive", 5)
+    again = mturk.update_qualification_type(QualificationTypeId=chess, **TEST)
+    assert "AnswerKey" not in again["QualificationType"]
+    code = turk_code(mturk.update_qualification_type, QualificationTypeId=chess, AutoGranted=True)
+    assert code == "InvalidParameterValue"
+
+
+def test_types_are_searched(mturk, other, chess):
+    checkers = other.create_qualification_type(**CHESS | {"Name": "Checkers"})
+    inactive = other.create_qualification_type(
+        **CHESS | {"Name": "Go", "QualificationTypeStatus": "Inactive"}
+    )
+
+    def found(client, **parameters):
+        rows = all_pages(
+            client.list_qualification_types, "QualificationTypes", MaxResults=2, **parameters
+        )
+        return [row["Name"] for row in rows]
+
+    system = ["Masters", "Masters", "Worker_NumberHITsApproved", "Worker_Locale"]
+    system += ["Worker_Adult", "Worker_PercentAssignmentsApproved"]
+    assert found(mturk, MustBeRequestable=False) == [*system, "Chess", "Checkers"]
+    assert found(other, MustBeRequestable=False) == [*system, "Chess", "Checkers", "Go"]
+    assert found(mturk, MustBeRequestable=True) == ["Chess", "Checkers"]
+    assert found(mturk, MustBeRequestable=True, MustBeOwnedByCaller=True) == ["Chess"]
+    assert found(mturk, MustBeRequestable=False, Query="locale") == ["Worker_Locale"]
+    assert found(mturk, MustBeRequestable=False, Query="CHECK") == ["Checkers"]
+    assert checkers["QualificationType"]["QualificationTypeId"] != inactive
+
+
+def test_the_marketplaces_own_types_can_be_read_and_not_changed(mturk):
+    found = mturk.get_qualification_type(QualificationTypeId=MASTERS)["QualificationType"]
+    assert (found["Name"], found["IsRequestable"]) == ("Masters", False)
+    for call in (mturk.update_qualification_type, mturk.delete_qualification_type):
+        assert turk_code(call, QualificationTypeId=MASTERS) == "QualificationTypeDoesNotExist"
+
+
+def test_a_test_is_only_its_owners_to_read(mturk, other):
+    made = mturk.create_qualification_type(**CHESS, **TEST, AnswerKey=ANSWER_KEY)
+    type_id = made["QualificationType"]["QualificationTypeId"]
+    seen = other.get_qualification_type(QualificationTypeId=type_id)["QualificationType"]
+    assert seen["Name"] == "Chess"
+    assert not {"Test", "AnswerKey"} & seen.keys()
+    for call in (other.update_qualification_type, other.delete_qualification_type):
+        assert turk_code(call, QualificationTypeId=type_id) == "QualificationTypeDoesNotExist"
+
+
+def test_a_type_nobody_made_does_not_exist(mturk):
+    for call in (
+        mturk.get_qualification_type,
+        mturk.update_qualification_type,
+        mturk.delete_qualification_type,
+        mturk.list_hits_for_qualification_type,
+        mturk.list_workers_with_qualification_type,
+        mturk.list_qualification_requests,
+    ):
+        assert turk_code(call, QualificationTypeId="NONE") == "QualificationTypeDoesNotExist"
+
+
+def test_hits_that_require_a_type_are_listed(mturk, other, chess):
+    hits = [publish(mturk, QualificationRequirements=required(chess)) for _ in range(3)]
+    publish(mturk)
+    publish(other, QualificationRequirements=required(chess))
+    found = all_pages(
+        mturk.list_hits_for_qualification_type, "HITs", QualificationTypeId=chess, MaxResults=2
+    )
+    assert [hit["HITId"] for hit in found] == hits[::-1]
+    adults = publish(
+        mturk,
+        QualificationRequirements=required(
+            "00000000000000000060", Comparator="EqualTo", IntegerValues=[1]
+        ),
+    )
+    listed = mturk.list_hits_for_qualification_type(QualificationTypeId="00000000000000000060")
+    assert [hit["HITId"] for hit in listed["HITs"]] == [adults]
+
+
+def test_a_deleted_type_is_gone_but_hits_that_require_it_go_on(mturk, chess):
+    hit = publish(mturk, QualificationRequirements=required(chess))
+    hit_type = mturk.get_hit(HITId=hit)["HIT"]["HITTypeId"]
+    mturk.delete_qualification_type(QualificationTypeId=chess)
+    assert status_of(mturk, hit) == "Assignable"
+    code = turk_code(mturk.get_qualification_type, QualificationTypeId=chess)
+    assert code == "QualificationTypeDoesNotExist"
+    code = turk_code(mturk.delete_qualification_type, QualificationTypeId=chess)
+    assert code == "InvalidQualificationTypeState"
+    again = {"HITTypeId": hit_type, "LifetimeInSeconds": 60, "Question": QUESTION_FORM}
+    assert turk_code(mturk.create_hit_with_hit_type, **again) == "QualificationTypeDoesNotExist"
+    mturk.create_qualification_type(**CHESS)
+
+
+def test_an_inactive_type_cannot_be_required_anew(mturk, chess):
+    mturk.update_qualification_type(QualificationTypeId=chess, QualificationTypeStatus="Inactive")
+    code = turk_code(
+        mturk.create_hit_type,
+        Title="T",
+        Description="D",
+        Reward="0.01",
+        AssignmentDurationInSeconds=60,
+        QualificationRequirements=required(chess),
+    )
+    assert code == "InvalidQualificationTypeState"

@@ -1,0 +1,510 @@
+"""Granting, revoking, requesting, testing; and what requirements do to workers."""
+
+from datetime import timedelta
+
+import pytest
+
+from marketplace import clock, qualifying
+from marketplace.exceptions import NotQualified, RequestRefused
+from marketplace.models import (
+    Assignment,
+    Hit,
+    HitType,
+    QualificationChange,
+    QualificationType,
+    WorkerMessage,
+)
+from marketplace.requesting import request_qualification, submit_test, why_not_request
+from marketplace.working import accept_next, find_hit_for
+from tests.boto_clients import in_process_client
+from tests.marketplace.conformance.refusals import (
+    ANSWER_KEY,
+    QUESTION_FORM,
+    accept,
+    all_pages,
+    publish,
+    turk_code,
+)
+from tests.marketplace.conformance.test_qualification_types import CHESS, TEST
+from tests.marketplace.conftest import submit
+
+ADULT, LOCALE = "00000000000000000060", "00000000000000000071"
+APPROVED, PERCENT = "00000000000000000040", "000000000000000000L0"
+MASTERS = ("2F1QJWKUDD8XADTFD2Q0G6UTO95ALH", "2ARFPLSP75KLA8M8DH1HTEQVJT3SY6")
+
+
+@pytest.fixture
+def make_type(mturk):
+    def make(**changes):
+        made = mturk.create_qualification_type(**CHESS | changes)["QualificationType"]
+        return QualificationType.objects.get(public_id=made["QualificationTypeId"])
+
+    return make
+
+
+@pytest.fixture
+def chess(make_type):
+    return make_type()
+
+
+@pytest.fixture
+def ids(chess, worker):
+    return {"QualificationTypeId": chess.public_id, "WorkerId": worker.worker_id}
+
+
+def answers(selection):
+    namespace = "http://mechanicalturk.amazonaws.com/AWSMechanicalTurkDataSchemas/2005-10-01"
+    return (
+        f'<QuestionFormAnswers xmlns="{namespace}/QuestionFormAnswers.xsd"><Answer>'
+        f"<QuestionIdentifier>nextmove</QuestionIdentifier><SelectionIdentifier>{selection}"
+        "</SelectionIdentifier></Answer></QuestionFormAnswers>"
+    )
+
+
+def requirement(type_id, comparator, *integers, locales=(), guard="Accept"):
+    given = {
+        "QualificationTypeId": type_id,
+        "Comparator": comparator,
+        "ActionsGuarded": guard,
+    }
+    places = [
+        {"Country": country} | ({"Subdivision": part} if part else {})
+        for country, _, part in (place.partition("-") for place in locales)
+    ]
+    return (
+        given
+        | ({"IntegerValues": list(integers)} if integers else {})
+        | ({"LocaleValues": places} if places else {})
+    )
+
+
+def type_of(mturk, *requirements):
+    hit = publish(mturk, QualificationRequirements=list(requirements))
+    return HitType.objects.get(hits__public_id=hit)
+
+
+# Grants
+
+
+def test_a_grant_is_scored_listed_and_told(mturk, ids, worker):
+    mturk.associate_qualification_with_worker(**ids, IntegerValue=80)
+    score = mturk.get_qualification_score(**ids)["Qualification"]
+    assert {name: score[name] for name in ids} == ids
+    assert (score["IntegerValue"], score["Status"]) == (80, "Granted")
+    type_id = ids["QualificationTypeId"]
+    listed = mturk.list_workers_with_qualification_type(QualificationTypeId=type_id)
+    assert listed["Qualifications"] == [score]
+    assert WorkerMessage.objects.get().worker == worker
+    mturk.associate_qualification_with_worker(**ids, IntegerValue=90, SendNotification=False)
+    assert mturk.get_qualification_score(**ids)["Qualification"]["IntegerValue"] == 90
+    assert WorkerMessage.objects.count() == 1
+
+
+def test_a_grant_without_a_value_is_1(mturk, ids):
+    mturk.associate_qualification_with_worker(**ids)
+    assert mturk.get_qualification_score(**ids)["Qualification"]["IntegerValue"] == 1
+
+
+def test_a_revoked_qualification_has_no_score_and_can_be_granted_again(mturk, ids, worker):
+    type_id = ids["QualificationTypeId"]
+    mturk.associate_qualification_with_worker(**ids, IntegerValue=3, SendNotification=False)
+    mturk.disassociate_qualification_from_worker(**ids, Reason="A mistake")
+    assert turk_code(mturk.get_qualification_score, **ids) == "InvalidQualificationState"
+    again = turk_code(mturk.disassociate_qualification_from_worker, **ids)
+    assert again == "InvalidQualificationState"
+    assert "A mistake" in WorkerMessage.objects.get(worker=worker).text
+    listing = {"QualificationTypeId": type_id}
+    assert (
+        mturk.list_workers_with_qualification_type(**listing, Status="Granted")["Qualifications"]
+        == []
+    )
+    (revoked,) = mturk.list_workers_with_qualification_type(**listing, Status="Revoked")[
+        "Qualifications"
+    ]
+    assert revoked["Status"] == "Revoked"
+    mturk.associate_qualification_with_worker(**ids, IntegerValue=4)
+    history = QualificationChange.objects.order_by("pk").values_list("status", "integer_value")
+    assert list(history) == [("Granted", 3), ("Revoked", 3), ("Granted", 4)]
+
+
+def test_a_qualification_nobody_granted_does_not_exist(mturk, ids):
+    assert turk_code(mturk.get_qualification_score, **ids) == "QualificationDoesNotExist"
+    code = turk_code(mturk.disassociate_qualification_from_worker, **ids)
+    assert code == "QualificationDoesNotExist"
+
+
+def test_only_its_owner_grants_reads_and_revokes(mturk, make_keys, ids):
+    mturk.associate_qualification_with_worker(**ids)
+    other = in_process_client(make_keys("Other lab"))
+    for call in (
+        other.associate_qualification_with_worker,
+        other.disassociate_qualification_from_worker,
+        other.get_qualification_score,
+    ):
+        assert turk_code(call, **ids) == "QualificationTypeDoesNotExist"
+    type_id = {"QualificationTypeId": ids["QualificationTypeId"]}
+    for call in (other.list_workers_with_qualification_type, other.list_qualification_requests):
+        assert turk_code(call, **type_id) == "QualificationTypeDoesNotExist"
+    assert other.list_qualification_requests()["QualificationRequests"] == []
+
+
+def test_a_worker_who_is_not_there_is_invalid(mturk, ids):
+    nobody = ids | {"WorkerId": "A0NOBODY"}
+    for call in (mturk.associate_qualification_with_worker, mturk.get_qualification_score):
+        assert turk_code(call, **nobody) == "InvalidParameterValue"
+    system = ids | {"QualificationTypeId": ADULT}
+    code = turk_code(mturk.associate_qualification_with_worker, **system)
+    assert code == "QualificationTypeDoesNotExist"
+
+
+def test_many_workers_are_listed_page_by_page(mturk, chess, make_worker):
+    for number in range(5):
+        mturk.associate_qualification_with_worker(
+            QualificationTypeId=chess.public_id,
+            WorkerId=make_worker(f"worker{number}").worker_id,
+            IntegerValue=number,
+        )
+    found = all_pages(
+        mturk.list_workers_with_qualification_type,
+        "Qualifications",
+        QualificationTypeId=chess.public_id,
+        MaxResults=2,
+    )
+    assert [row["IntegerValue"] for row in found] == [0, 1, 2, 3, 4]
+
+
+# Requests and tests
+
+
+def test_a_request_waits_for_its_requester_and_is_granted(mturk, chess, worker, ids):
+    request = request_qualification(worker=worker, qualification_type=chess)
+    (listed,) = mturk.list_qualification_requests()["QualificationRequests"]
+    assert listed["QualificationRequestId"] == request.public_id
+    assert {name: listed[name] for name in ids} == ids
+    with pytest.raises(RequestRefused, match="waiting for a decision"):
+        request_qualification(worker=worker, qualification_type=chess)
+    decide = {"QualificationRequestId": request.public_id}
+    mturk.accept_qualification_request(**decide, IntegerValue=60)
+    assert mturk.get_qualification_score(**ids)["Qualification"]["IntegerValue"] == 60
+    assert mturk.list_qualification_requests()["QualificationRequests"] == []
+    for call in (mturk.accept_qualification_request, mturk.reject_qualification_request):
+        assert turk_code(call, **decide) == "InvalidQualificationRequestState"
+
+
+def test_a_request_is_rejected_with_a_reason(mturk, chess, worker, ids):
+    request = request_qualification(worker=worker, qualification_type=chess)
+    mturk.reject_qualification_request(
+        QualificationRequestId=request.public_id, Reason="Please practise."
+    )
+    assert turk_code(mturk.get_qualification_score, **ids) == "QualificationDoesNotExist"
+    assert "Please practise." in WorkerMessage.objects.get(worker=worker).text
+
+
+def test_requests_are_the_owners_to_decide(mturk, chess, worker, make_keys):
+    request = request_qualification(worker=worker, qualification_type=chess)
+    other = in_process_client(make_keys("Other lab"))
+    decide = {"QualificationRequestId": request.public_id}
+    for call in (other.accept_qualification_request, other.reject_qualification_request):
+        assert turk_code(call, **decide) == "QualificationRequestDoesNotExist"
+    for call in (mturk.accept_qualification_request, mturk.reject_qualification_request):
+        assert turk_code(call, QualificationRequestId="no-such") == (
+            "QualificationRequestDoesNotExist"
+        )
+
+
+def test_a_request_without_a_value_grants_without_one(mturk, chess, worker, ids):
+    request = request_qualification(worker=worker, qualification_type=chess)
+    mturk.accept_qualification_request(QualificationRequestId=request.public_id)
+    assert "IntegerValue" not in mturk.get_qualification_score(**ids)["Qualification"]
+
+
+def test_deleting_a_type_rejects_what_is_pending(mturk, chess, worker):
+    request = request_qualification(worker=worker, qualification_type=chess)
+    mturk.delete_qualification_type(QualificationTypeId=chess.public_id)
+    request.refresh_from_db()
+    assert request.status == "Rejected"
+
+
+def test_an_auto_granted_qualification_is_there_at_once(mturk, make_type, worker):
+    go = make_type(Name="Go", AutoGranted=True, AutoGrantedValue=7)
+    assert request_qualification(worker=worker, qualification_type=go).status == "Granted"
+    score = mturk.get_qualification_score(
+        QualificationTypeId=go.public_id, WorkerId=worker.worker_id
+    )
+    assert score["Qualification"]["IntegerValue"] == 7
+
+
+@pytest.mark.parametrize(("selection", "value"), [("D", 100), ("C", 0)])
+def test_a_test_with_a_key_is_graded_and_granted(mturk, make_type, worker, selection, value):
+    graded = make_type(Name="Openings", **TEST, AnswerKey=ANSWER_KEY)
+    request = request_qualification(worker=worker, qualification_type=graded)
+    assert (request.status, request.test) == ("Started", QUESTION_FORM)
+    assert mturk.list_qualification_requests()["QualificationRequests"] == []
+    submit_test(request=request, answer=answers(selection))
+    submit_test(request=request, answer=answers("D"))
+    score = mturk.get_qualification_score(
+        QualificationTypeId=graded.public_id, WorkerId=worker.worker_id
+    )
+    assert score["Qualification"]["IntegerValue"] == value
+
+
+def test_a_test_without_a_key_is_read_by_the_requester(mturk, make_type, worker):
+    request = request_qualification(worker=worker, qualification_type=make_type(Name="X", **TEST))
+    submit_test(request=request, answer=answers("C"))
+    (listed,) = mturk.list_qualification_requests()["QualificationRequests"]
+    assert (listed["Test"], listed["Answer"]) == (QUESTION_FORM, answers("C"))
+
+
+def test_a_test_has_its_time(make_type, worker):
+    timed = make_type(Name="Timed", **TEST, AnswerKey=ANSWER_KEY, RetryDelayInSeconds=3600)
+    request = request_qualification(worker=worker, qualification_type=timed)
+    clock.advance(timedelta(seconds=601))
+    with pytest.raises(RequestRefused, match="time for this test is over"):
+        submit_test(request=request, answer=answers("D"))
+    request.refresh_from_db()
+    assert request.status == "Expired"
+    assert "again from" in (why_not_request(worker, timed) or "")
+    clock.advance(timedelta(hours=1))
+    assert request_qualification(worker=worker, qualification_type=timed).status == "Started"
+
+
+def test_without_a_retry_delay_a_qualification_is_requested_once(mturk, chess, worker):
+    request = request_qualification(worker=worker, qualification_type=chess)
+    mturk.reject_qualification_request(QualificationRequestId=request.public_id)
+    clock.advance(timedelta(days=300))
+    assert why_not_request(worker, chess) == "This qualification can be requested only once."
+
+
+def test_what_is_granted_or_withdrawn_cannot_be_requested(mturk, chess, worker, ids):
+    mturk.associate_qualification_with_worker(**ids)
+    assert why_not_request(worker, chess) == "You have this qualification already."
+    mturk.update_qualification_type(
+        QualificationTypeId=chess.public_id, QualificationTypeStatus="Inactive"
+    )
+    chess.refresh_from_db()
+    assert why_not_request(worker, chess) == "This qualification can't be requested."
+
+
+# Requirements
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        requirement("CHESS", "Exists", 1),
+        requirement("CHESS", "DoesNotExist", 1),
+        requirement("CHESS", "EqualTo"),
+        requirement("CHESS", "GreaterThan", 1, 2),
+        requirement("CHESS", "EqualTo", locales=["US"]),
+        requirement(LOCALE, "EqualTo", 1),
+        requirement(LOCALE, "LessThan", locales=["US"]),
+        requirement(LOCALE, "EqualTo", locales=["US", "GB"]),
+        requirement(LOCALE, "In", 1, locales=["US"]),
+    ],
+)
+def test_a_requirement_that_compares_wrongly_is_refused(mturk, wrong):
+    code = turk_code(publish, mturk=mturk, QualificationRequirements=[wrong])
+    assert code == "InvalidParameterValue"
+    assert not Hit.objects.exists()
+
+
+def test_a_required_type_must_exist(mturk):
+    missing = [requirement("NONE", "Exists")]
+    code = turk_code(publish, mturk=mturk, QualificationRequirements=missing)
+    assert code == "QualificationTypeDoesNotExist"
+    assert not HitType.objects.exists()
+
+
+def test_requirements_come_back_as_they_were_sent(mturk, chess):
+    sent = [
+        requirement(chess.public_id, "In", 1, 2, 3, guard="DiscoverPreviewAndAccept"),
+        requirement(LOCALE, "NotIn", locales=["US-CA", "GB"], guard="PreviewAndAccept"),
+        requirement(MASTERS[1], "Exists"),
+    ]
+    hit = publish(mturk, QualificationRequirements=sent)
+    shown = mturk.get_hit(HITId=hit)["HIT"]["QualificationRequirements"]
+    assert [each | {"RequiredToPreview": None} for each in shown] == [
+        each | {"RequiredToPreview": None} for each in sent
+    ]
+    (listed,) = mturk.list_hits()["HITs"]
+    assert listed["QualificationRequirements"] == shown
+
+
+def test_required_to_preview_means_preview_and_accept(mturk):
+    old = {"QualificationTypeId": MASTERS[0], "Comparator": "Exists", "RequiredToPreview": True}
+    hit = publish(mturk, QualificationRequirements=[old])
+    (shown,) = mturk.get_hit(HITId=hit)["HIT"]["QualificationRequirements"]
+    assert shown["ActionsGuarded"] == "PreviewAndAccept"
+
+
+@pytest.mark.parametrize(
+    ("comparator", "integers", "value", "is_met"),
+    [
+        ("LessThan", [5], 4, True), ("LessThan", [5], 5, False), ("LessThan", [5], None, False),
+        ("LessThanOrEqualTo", [5], 5, True), ("LessThanOrEqualTo", [5], 6, False),
+        ("GreaterThan", [5], 6, True), ("GreaterThan", [5], 5, False),
+        ("GreaterThanOrEqualTo", [5], 5, True), ("GreaterThanOrEqualTo", [5], 4, False),
+        ("EqualTo", [5], 5, True), ("EqualTo", [5], 4, False), ("EqualTo", [5], None, False),
+        ("NotEqualTo", [5], 4, True), ("NotEqualTo", [5], 5, False),
+        ("NotEqualTo", [5], None, False),
+        ("In", [4, 5], 5, True), ("In", [4, 5], 6, False),
+        ("NotIn", [4, 5], 6, True), ("NotIn", [4, 5], 5, False), ("NotIn", [4, 5], None, False),
+        ("Exists", [], 5, True), ("Exists", [], None, False),
+        ("DoesNotExist", [], None, True), ("DoesNotExist", [], 5, False),
+    ],
+)  # fmt: skip
+def test_every_comparator_lets_in_whom_it_should(
+    mturk, chess, ids, worker, comparator, integers, value, is_met
+):
+    """A value of None is a worker who doesn't have the qualification."""
+    if value is not None:
+        mturk.associate_qualification_with_worker(**ids, IntegerValue=value)
+    hit_type = type_of(mturk, requirement(chess.public_id, comparator, *integers))
+    unmet = qualifying.qualifies(worker, hit_type)
+    assert (unmet == ()) == is_met
+    if is_met:
+        accept_next(worker=worker, hit_type=hit_type)
+    else:
+        with pytest.raises(NotQualified, match="Chess"):
+            accept_next(worker=worker, hit_type=hit_type)
+
+
+@pytest.mark.parametrize(
+    ("comparator", "locales", "country", "part", "is_met"),
+    [
+        ("EqualTo", ["US"], "US", "CA", True), ("EqualTo", ["US-CA"], "US", "CA", True),
+        ("EqualTo", ["US-CA"], "US", "NY", False), ("EqualTo", ["US-CA"], "US", "", False),
+        ("EqualTo", ["US"], "GB", "", False), ("EqualTo", ["US"], "", "", False),
+        ("NotEqualTo", ["US"], "GB", "", True), ("NotEqualTo", ["US-CA"], "US", "NY", True),
+        ("NotEqualTo", ["US"], "US", "NY", False), ("NotEqualTo", ["US"], "", "", False),
+        ("In", ["US", "GB"], "GB", "", True), ("NotIn", ["US", "GB"], "GB", "", False),
+        ("NotIn", ["US", "GB"], "DE", "", True),
+    ],
+)  # fmt: skip
+def test_a_locale_includes_its_parts(mturk, worker, comparator, locales, country, part, is_met):
+    worker.country, worker.subdivision = country, part
+    hit_type = type_of(mturk, requirement(LOCALE, comparator, locales=locales))
+    assert (qualifying.qualifies(worker, hit_type) == ()) == is_met
+
+
+def test_adults_and_masters_are_known_by_what_is_written_down(mturk, worker):
+    adults = type_of(mturk, requirement(ADULT, "EqualTo", 1))
+    masters = [type_of(mturk, requirement(type_id, "Exists")) for type_id in MASTERS]
+    assert all(qualifying.qualifies(worker, hit_type) for hit_type in (adults, *masters))
+    worker.adult_confirmed_at = worker.master_since = clock.now()
+    assert not any(qualifying.qualifies(worker, hit_type) for hit_type in (adults, *masters))
+
+
+def test_the_number_approved_is_counted_from_the_workers_own_history(mturk, worker):
+    hit_type = type_of(mturk, requirement(APPROVED, "GreaterThanOrEqualTo", 2))
+    for _ in range(2):
+        (unmet,) = qualifying.qualifies(worker, hit_type)
+        mturk.approve_assignment(AssignmentId=submit(worker, publish(mturk)))
+    assert unmet.reason == "“Worker_NumberHITsApproved” must be at least 2; yours is 1."
+    assert qualifying.qualifies(worker, hit_type) == ()
+
+
+def test_the_approval_rate_is_100_until_100_are_submitted(mturk, worker):
+    """Of 99 decided assignments 90 are approved: 90 in a hundred, rounded down."""
+    hit_type = type_of(mturk, requirement(PERCENT, "GreaterThanOrEqualTo", 95))
+    hit = publish(mturk)
+    template = Assignment.objects.get(public_id=submit(worker, hit))
+    mturk.approve_assignment(AssignmentId=template.public_id)
+    template.refresh_from_db()
+    _hand_in_more(template, approved=89, rejected=9)
+    assert qualifying.qualifies(worker, hit_type) == ()
+    _hand_in_more(template, submitted=1)
+    (unmet,) = qualifying.qualifies(worker, hit_type)
+    assert unmet.reason.endswith("must be at least 95; yours is 90.")
+    Assignment.objects.exclude(pk=template.pk).delete()
+    Hit.objects.filter(public_id__startswith="COPY").delete()
+
+
+def _hand_in_more(template, **counts):
+    """So many assignments like this one on HITs of their own, decided so."""
+    for status, count in counts.items():
+        for _ in range(count):
+            hit = Hit.objects.get(pk=template.hit_id)
+            hit.pk, hit.public_id = None, f"COPY{Hit.objects.count()}"
+            hit.save()
+            Assignment.objects.create(
+                hit=hit,
+                worker=template.worker,
+                status=status.title(),
+                reward_usd=0,
+                fee_usd=0,
+                accepted_at=template.accepted_at,
+                deadline=template.deadline,
+                submitted_at=template.submitted_at,
+                auto_approval_at=template.auto_approval_at,
+            )
+
+
+# What is guarded
+
+
+@pytest.mark.parametrize(
+    ("guard", "is_shown", "can_preview"),
+    [
+        ("Accept", True, True),
+        ("PreviewAndAccept", True, False),
+        ("DiscoverPreviewAndAccept", False, False),
+    ],
+)
+def test_actions_are_guarded(mturk, worker, guard, is_shown, can_preview):
+    hit_type = type_of(mturk, requirement(MASTERS[0], "Exists", guard=guard))
+    hit = hit_type.hits.get()
+    assert list(qualifying.visible_groups(worker, clock.now())) == [hit_type] * is_shown
+    if can_preview:
+        assert find_hit_for(worker, hit.public_id) == (hit, None)
+    else:
+        with pytest.raises(NotQualified):
+            find_hit_for(worker, hit.public_id)
+    with pytest.raises(NotQualified, match="You don't have the qualification “Masters”"):
+        accept(worker, hit.public_id)
+    worker.master_since = clock.now()
+    assert list(qualifying.visible_groups(worker, clock.now())) == [hit_type]
+    assert accept(worker, hit.public_id)
+
+
+def test_every_requirement_must_be_met_and_each_that_is_not_is_told(mturk, worker):
+    hit_type = type_of(
+        mturk,
+        requirement(ADULT, "EqualTo", 1),
+        requirement(LOCALE, "In", locales=["US-CA", "GB"]),
+        requirement(APPROVED, "LessThan", 10),
+    )
+    reasons = [unmet.reason for unmet in qualifying.qualifies(worker, hit_type)]
+    assert reasons == [
+        "“Worker_Adult” must be 1; yours is 0.",
+        "“Worker_Locale” must be one of US-CA, GB; you do not have it.",
+    ]
+
+
+def test_what_can_be_requested_is_named(mturk, chess, worker):
+    (unmet,) = qualifying.qualifies(worker, type_of(mturk, requirement(chess.public_id, "Exists")))
+    assert unmet.qualification_type == chess
+
+
+def test_a_page_of_groups_takes_the_same_number_of_queries_however_long(
+    mturk, worker, chess, django_assert_num_queries
+):
+    def publish_types(count):
+        for number in range(count):
+            publish(
+                mturk,
+                Title=f"Type {HitType.objects.count()}",
+                QualificationRequirements=[
+                    requirement(chess.public_id, "Exists", guard="DiscoverPreviewAndAccept"),
+                    requirement(APPROVED, "GreaterThan", number),
+                ],
+            )
+
+    publish_types(2)
+    with django_assert_num_queries(5):
+        assert len(qualifying.unmet_by_hit_type(worker, HitType.objects.all())) == 2
+    publish_types(8)
+    with django_assert_num_queries(5):
+        assert len(qualifying.unmet_by_hit_type(worker, HitType.objects.all())) == 10
+    with django_assert_num_queries(3):
+        assert list(qualifying.visible_groups(worker, clock.now())) == []

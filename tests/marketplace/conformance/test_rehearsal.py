@@ -1,0 +1,240 @@
+"""Rate limits, and what is offered to those who test their programs here."""
+
+import json
+import time
+import urllib.error
+import urllib.request
+from datetime import UTC, datetime, timedelta
+
+import boto3
+import pytest
+from botocore.config import Config
+from botocore.exceptions import ClientError, HTTPClientError
+
+from marketplace import clock, throttling
+from marketplace.models import AccessKey, Hit
+from tests.boto_clients import in_process_client
+from tests.marketplace.conformance.refusals import error_of, publish
+from tests.marketplace.conftest import HIT
+
+
+def retrying_client(url, keys):
+    """A client as people have it, which tries again by itself."""
+    return boto3.client(
+        "mturk",
+        endpoint_url=url,
+        region_name="us-east-1",
+        aws_access_key_id=keys["access_key_id"],
+        aws_secret_access_key=keys["secret_access_key"],
+        config=Config(retries={"mode": "standard", "total_max_attempts": 3}, read_timeout=10),
+    )
+
+
+def ask(url, method="GET", **body):
+    """What a page at /testing/ answers to a program."""
+    data = json.dumps(body).encode() if body else None
+    request = urllib.request.Request(url, data=data, method=method)
+    with urllib.request.urlopen(request, timeout=10) as response:
+        return json.load(response)
+
+
+@pytest.fixture
+def rehearsal(settings, live_server, keys):
+    """A live server on which MARKETPLACE_TESTING is on, with a client of it."""
+    settings.MARKETPLACE_TESTING = True
+    client = retrying_client(f"{live_server.url}/requester", keys)
+    return client, f"{live_server.url}/testing"
+
+
+# Rate limits
+
+
+def test_more_calls_than_a_key_may_make_are_throttled(mturk, settings):
+    settings.MARKETPLACE_REQUESTS_PER_SECOND = 0.001
+    settings.MARKETPLACE_REQUEST_BURST = 3
+    for _ in range(3):
+        mturk.get_account_balance()
+    response = error_of(mturk.get_account_balance)
+    assert response["Error"] == {"Code": "ThrottlingException", "Message": "Rate exceeded"}
+    assert not isinstance(_raised(mturk.get_account_balance), mturk.exceptions.RequestError)
+
+
+def _raised(call):
+    with pytest.raises(ClientError) as caught:
+        call()
+    return caught.value
+
+
+def test_a_limit_is_each_keys_own(mturk, make_keys, settings):
+    settings.MARKETPLACE_REQUESTS_PER_SECOND = 0.001
+    settings.MARKETPLACE_REQUEST_BURST = 1
+    mturk.get_account_balance()
+    error_of(mturk.get_account_balance)
+    in_process_client(make_keys()).get_account_balance()
+
+
+def test_a_bucket_fills_with_time_up_to_the_burst(requester, settings):
+    settings.MARKETPLACE_REQUESTS_PER_SECOND = 2
+    settings.MARKETPLACE_REQUEST_BURST = 4
+    key, now = AccessKey.objects.get(), datetime(2026, 1, 1, tzinfo=UTC)
+
+    def calls(at):
+        """How many calls go through at this moment."""
+        for count in range(10):
+            try:
+                throttling.take_token(key, now=at)
+            except throttling.ProtocolError:
+                return count
+        return 10
+
+    assert calls(now) == 4
+    assert calls(now + timedelta(seconds=1)) == 2
+    assert calls(now + timedelta(hours=1)) == 4
+
+
+def test_a_keys_last_use_is_noted(mturk):
+    mturk.get_account_balance()
+    assert AccessKey.objects.get().last_used_at is not None
+
+
+# Off unless asked for
+
+
+@pytest.mark.parametrize("page", ["clock", "faults", "sweep"])
+def test_nothing_of_this_is_there_unless_it_is_switched_on(client, db, settings, page):
+    settings.MARKETPLACE_TESTING = False
+    assert client.get(f"/testing/{page}").status_code in (404, 405)
+    response = client.post(f"/testing/{page}", {"advance_seconds": 60}, "application/json")
+    assert response.status_code == 404
+
+
+def test_a_fault_left_over_from_a_rehearsal_does_nothing_afterwards(client, mturk, settings):
+    settings.MARKETPLACE_TESTING = True
+    client.post("/testing/faults", {"kind": "throttle", "times": 9}, "application/json")
+    client.post("/testing/clock", {"advance_seconds": 86_400}, "application/json")
+    assert clock.now() - datetime.now(UTC) > timedelta(hours=23)
+    settings.MARKETPLACE_TESTING = False
+    mturk.get_account_balance()
+    assert clock.now() - datetime.now(UTC) < timedelta(hours=1)
+
+
+@pytest.mark.parametrize(
+    ("page", "body"),
+    [
+        ("faults", {"kind": "flood"}),
+        ("faults", {"kind": "drop", "times": 0}),
+        ("faults", {"kind": "drop", "times": "many"}),
+        ("faults", {"kind": "delay", "delay_seconds": 3600}),
+        ("clock", {}),
+        ("clock", {"now": "noon"}),
+        ("clock", {"advance_seconds": "long"}),
+    ],
+)
+def test_a_wish_that_cannot_be_granted_is_refused(client, db, settings, page, body):
+    settings.MARKETPLACE_TESTING = True
+    response = client.post(f"/testing/{page}", body, "application/json")
+    assert response.status_code == 400
+    assert response.json()["error"]
+
+
+# The clock
+
+
+def test_the_clock_is_set_and_time_does_its_work(rehearsal):
+    client, url = rehearsal
+    hit = client.create_hit(**HIT)["HIT"]
+    ask(f"{url}/clock", "POST", advance_seconds=HIT["LifetimeInSeconds"] + 1)
+    assert client.get_hit(HITId=hit["HITId"])["HIT"]["HITStatus"] == "Reviewable"
+    ask(f"{url}/clock", "POST", now="2030-06-01T12:00:00Z")
+    assert ask(f"{url}/clock")["now"].startswith("2030-06-01T12:00:0")
+    assert ask(f"{url}/sweep", "POST") == {"hits": 1, "notifications": 0}
+    assert client.get_hit(HITId=hit["HITId"])["HIT"]["HITStatus"] == "Disposed"
+    ask(f"{url}/clock", "DELETE")
+    assert datetime.fromisoformat(ask(f"{url}/clock")["now"]) - datetime.now(UTC) < timedelta(
+        minutes=1
+    )
+
+
+# Faults
+
+
+def test_the_next_calls_of_an_operation_are_throttled_and_boto3_tries_again(rehearsal):
+    client, url = rehearsal
+    ask(f"{url}/faults", "POST", operation="CreateHIT", kind="throttle", times=2)
+    assert client.get_account_balance()["ResponseMetadata"]["RetryAttempts"] == 0
+    assert client.create_hit(**HIT)["ResponseMetadata"]["RetryAttempts"] == 2
+    ask(f"{url}/faults", "POST", kind="throttle", times=3)
+    with pytest.raises(ClientError, match="Rate exceeded"):
+        client.list_hits()
+    assert ask(f"{url}/faults") == {"faults": []}
+
+
+def test_faults_are_taken_back(rehearsal):
+    client, url = rehearsal
+    left = ask(f"{url}/faults", "POST", operation="ListHITs", kind="throttle", times=7)
+    assert left["faults"] == [
+        {"operation": "ListHITs", "kind": "throttle", "remaining": 7, "delay_seconds": 0}
+    ]
+    ask(f"{url}/faults", "DELETE")
+    assert client.list_hits()["ResponseMetadata"]["RetryAttempts"] == 0
+
+
+def test_an_answer_is_delayed(rehearsal):
+    client, url = rehearsal
+    ask(f"{url}/faults", "POST", operation="ListHITs", kind="delay", delay_seconds=0.3)
+    start = time.monotonic()
+    client.list_hits()
+    assert time.monotonic() - start >= 0.3
+
+
+def test_a_dropped_answer_with_a_token_leaves_one_hit(rehearsal):
+    """The documented way out: boto3's own retry is told which HIT there is."""
+    client, url = rehearsal
+    ask(f"{url}/faults", "POST", operation="CreateHIT", kind="drop")
+    with pytest.raises(client.exceptions.RequestError) as caught:
+        client.create_hit(**HIT, UniqueRequestToken="item 7")
+    response = caught.value.response
+    assert response["TurkErrorCode"] == "AWS.MechanicalTurk.HitAlreadyExists"
+    assert response["ResponseMetadata"]["RetryAttempts"] == 1
+    hit = Hit.objects.get()
+    assert hit.public_id in response["Error"]["Message"]
+    assert client.get_account_balance()["OnHoldBalance"] == "0.63"
+
+
+def test_a_dropped_answer_without_a_token_leaves_two_hits(rehearsal):
+    """What Amazon does, and warns of: the client sees one success, and pays for two."""
+    client, url = rehearsal
+    ask(f"{url}/faults", "POST", operation="CreateHIT", kind="drop")
+    answer = client.create_hit(**HIT)
+    assert answer["ResponseMetadata"]["RetryAttempts"] == 1
+    assert Hit.objects.count() == 2
+    assert client.get_account_balance()["OnHoldBalance"] == "1.26"
+
+
+def test_a_client_that_does_not_try_again_sees_a_broken_connection(rehearsal, keys):
+    _, url = rehearsal
+    ask(f"{url}/faults", "POST", operation="CreateHIT", kind="drop")
+    once = boto3.client(
+        "mturk",
+        endpoint_url=url.replace("/testing", "/requester"),
+        region_name="us-east-1",
+        aws_access_key_id=keys["access_key_id"],
+        aws_secret_access_key=keys["secret_access_key"],
+        config=Config(retries={"total_max_attempts": 1}, read_timeout=10),
+    )
+    with pytest.raises(HTTPClientError):
+        once.create_hit(**HIT)
+    assert Hit.objects.count() == 1
+
+
+def test_pages_of_a_rehearsal_need_no_session(live_server, settings):
+    settings.MARKETPLACE_TESTING = True
+    assert "now" in ask(f"{live_server.url}/testing/clock")
+    settings.MARKETPLACE_TESTING = False
+    with pytest.raises(urllib.error.HTTPError, match="404"):
+        ask(f"{live_server.url}/testing/clock")
+
+
+def test_publishing_in_process_is_not_disturbed_by_the_rehearsal(mturk, settings):
+    settings.MARKETPLACE_TESTING = True
+    assert publish(mturk)

@@ -1,0 +1,99 @@
+"""Blocks and messages."""
+
+import pytest
+
+from marketplace import qualifying
+from marketplace.exceptions import NotQualified
+from marketplace.models import HitType, WorkerMessage
+from marketplace.working import accept_next
+from tests.boto_clients import in_process_client
+from tests.marketplace.conformance.refusals import accept, all_pages, hand_in, publish, turk_code
+from tests.marketplace.conftest import submit
+
+
+@pytest.fixture
+def block(worker):
+    return {"WorkerId": worker.worker_id, "Reason": "Straight lines"}
+
+
+def test_a_blocked_worker_accepts_nothing_of_that_requester(mturk, worker, block, make_keys):
+    hit = publish(mturk)
+    mturk.create_worker_block(**block)
+    assert all_pages(mturk.list_worker_blocks, "WorkerBlocks") == [block]
+    hit_type = HitType.objects.get()
+    (unmet,) = qualifying.qualifies(worker, hit_type)
+    assert not unmet.forbids_preview
+    assert "Straight lines" not in unmet.reason
+    for attempt in (
+        lambda: accept(worker, hit),
+        lambda: accept_next(worker=worker, hit_type=hit_type),
+    ):
+        with pytest.raises(NotQualified, match="not to receive work from you"):
+            attempt()
+    other = in_process_client(make_keys("Other lab"))
+    assert submit(worker, publish(other))
+
+
+def test_what_is_under_way_when_the_block_comes_may_be_finished(mturk, worker, block):
+    assignment = accept(worker, publish(mturk))
+    mturk.create_worker_block(**block)
+    hand_in(assignment)
+    mturk.approve_assignment(AssignmentId=assignment)
+
+
+def test_a_block_is_lifted(mturk, worker, block):
+    hit = publish(mturk)
+    mturk.create_worker_block(**block)
+    mturk.delete_worker_block(WorkerId=worker.worker_id, Reason="They explained")
+    assert mturk.list_worker_blocks()["WorkerBlocks"] == []
+    assert accept(worker, hit)
+
+
+def test_blocking_again_changes_the_reason_and_unblocking_again_nothing(mturk, worker, block):
+    mturk.create_worker_block(**block)
+    mturk.create_worker_block(**block | {"Reason": "Bots"})
+    assert [each["Reason"] for each in mturk.list_worker_blocks()["WorkerBlocks"]] == ["Bots"]
+    for _ in range(2):
+        mturk.delete_worker_block(WorkerId=worker.worker_id)
+
+
+def test_a_worker_who_is_not_there_cannot_be_blocked(mturk, block):
+    nobody = block | {"WorkerId": "A0NOBODY"}
+    for call in (mturk.create_worker_block, mturk.delete_worker_block):
+        assert turk_code(call, **nobody) == "InvalidParameterValue"
+
+
+def test_blocks_are_their_requesters_own(mturk, make_keys, worker, block):
+    mturk.create_worker_block(**block)
+    other = in_process_client(make_keys("Other lab"))
+    assert other.list_worker_blocks()["WorkerBlocks"] == []
+    other.delete_worker_block(WorkerId=worker.worker_id)
+    assert mturk.list_worker_blocks()["NumResults"] == 1
+
+
+def test_blocks_are_listed_page_by_page(mturk, make_worker):
+    workers = [make_worker(f"worker{number}").worker_id for number in range(5)]
+    for worker_id in workers:
+        mturk.create_worker_block(WorkerId=worker_id, Reason="Bots")
+    found = all_pages(mturk.list_worker_blocks, "WorkerBlocks", MaxResults=2)
+    assert [each["WorkerId"] for each in found] == workers
+
+
+def test_only_workers_one_knows_are_written_to(mturk, make_worker):
+    known, waiting, stranger = (make_worker(name) for name in ("bea", "cleo", "dora"))
+    mturk.approve_assignment(AssignmentId=submit(known, publish(mturk)))
+    submit(waiting, publish(mturk))
+    ids = [known.worker_id, waiting.worker_id, stranger.worker_id, "A0NOBODY", known.worker_id]
+    answer = mturk.notify_workers(Subject="Part two", MessageText="Is open.", WorkerIds=ids)
+    failures = {
+        each["WorkerId"]: (each["NotifyWorkersFailureCode"], each["NotifyWorkersFailureMessage"])
+        for each in answer["NotifyWorkersFailureStatuses"]
+    }
+    not_known = "Cannot send a notification to a worker who has not done any work for you"
+    assert failures == {
+        waiting.worker_id: ("HardFailure", not_known),
+        stranger.worker_id: ("HardFailure", not_known),
+        "A0NOBODY": ("HardFailure", "The Worker ID is not valid"),
+    }
+    message = WorkerMessage.objects.get()
+    assert (message.worker, message.subject, message.text) == (known, "Part two", "Is open.")

@@ -1,0 +1,162 @@
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+from django.db import connections
+from django.db.models import Sum
+from django.test import Client
+
+from marketplace import clock, ledger
+from marketplace.enrolling import create_worker, issue_access_key
+from marketplace.models import Hit, LedgerEntry, Requester, WorkerAccount
+from marketplace.working import accept_hit, submit_assignment
+from tests.boto_clients import in_process_client
+
+HTML_QUESTION = """<?xml version="1.0" encoding="UTF-8"?>
+<HTMLQuestion xmlns="http://mechanicalturk.amazonaws.com/AWSMechanicalTurkDataSchemas/2011-11-11/HTMLQuestion.xsd">
+<HTMLContent><![CDATA[<!doctype html><title>Task</title>
+<form method="post" action="/mturk/externalSubmit"><input name="assignmentId"></form>]]>
+</HTMLContent>
+<FrameHeight>450</FrameHeight></HTMLQuestion>"""
+EXTERNAL_QUESTION = """<ExternalQuestion xmlns="http://mechanicalturk.amazonaws.com/AWSMechanicalTurkDataSchemas/2006-07-14/ExternalQuestion.xsd">
+<ExternalURL>https://study.example/task?item=7&amp;round=1</ExternalURL>
+<FrameHeight>0</FrameHeight></ExternalQuestion>"""
+PASSWORD = "a-long-and-winding-password"
+HIT_TYPE = {
+    "Title": "Rate eight responses",
+    "Description": "Read a dialogue and rate what comes next.",
+    "Keywords": "dialogue, rating",
+    "Reward": "0.63",
+    "AssignmentDurationInSeconds": 1200,
+    "AutoApprovalDelayInSeconds": 3 * 86_400,
+}
+HIT = HIT_TYPE | {"LifetimeInSeconds": 86_400, "Question": HTML_QUESTION}
+
+
+@pytest.fixture(autouse=True)
+def marketplace_clock() -> Iterator[None]:
+    """Every test starts at the machine's own time."""
+    clock.reset()
+    yield
+    clock.reset()
+
+
+@pytest.fixture(autouse=True)
+def quick_passwords(settings: Any) -> None:
+    """Hashing slowly is Django's to test."""
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+
+
+@pytest.fixture
+def make_keys(db: None) -> Callable[..., dict[str, str]]:
+    def make(name: str = "Dialogue lab", deposit: str | None = "100") -> dict[str, str]:
+        amount = None if deposit is None else Decimal(deposit)
+        return asdict(issue_access_key(name=name, deposit_usd=amount))
+
+    return make
+
+
+@pytest.fixture
+def keys(make_keys: Callable[..., dict[str, str]]) -> dict[str, str]:
+    return make_keys()
+
+
+@pytest.fixture
+def mturk(keys: dict[str, str]) -> Iterator[Any]:
+    """A boto3 client of a requester with $100. Whatever story a test tells with it,
+    the books balance at its end and hold exactly what the open work may still cost."""
+    yield in_process_client(keys)
+    assert_books_balance()
+
+
+@pytest.fixture
+def requester(keys: dict[str, str]) -> Requester:
+    return Requester.objects.get(access_keys__access_key_id=keys["access_key_id"])
+
+
+@pytest.fixture
+def make_worker(db: None) -> Callable[[str], WorkerAccount]:
+    return lambda name: create_worker(username=name, password=PASSWORD)
+
+
+@pytest.fixture
+def worker(make_worker: Callable[[str], WorkerAccount]) -> WorkerAccount:
+    return make_worker("ada")
+
+
+@pytest.fixture
+def browser_of() -> Callable[[WorkerAccount], Client]:
+    """A signed-in browser without CSRF short cuts."""
+
+    def sign_in(worker: WorkerAccount) -> Client:
+        client = Client()
+        client.force_login(worker.user)
+        return client
+
+    return sign_in
+
+
+@pytest.fixture
+def ada(worker: WorkerAccount, browser_of: Callable[[WorkerAccount], Client]) -> Client:
+    return browser_of(worker)
+
+
+def submit(worker: WorkerAccount, hit_id: str, **answers: str) -> str:
+    """Let a worker do a HIT, and return the assignment's id."""
+    assignment = accept_hit(worker=worker, hit=Hit.objects.get(public_id=hit_id))
+    fields = [(name, [value]) for name, value in (answers or {"rating": "4"}).items()]
+    return submit_assignment(public_id=assignment.public_id, fields=fields).public_id
+
+
+def assert_books_balance() -> None:
+    assert ledger.audit() == []
+    total = LedgerEntry.objects.aggregate(total=Sum("amount_usd"))["total"]
+    assert total is None or round(total, 2) == 0
+    for hit in Hit.objects.with_counts().select_related("hit_type", "requester"):
+        is_open = hit.status != "Disposed" and hit.expiration > clock.now()
+        promised_usd = Decimal(0)
+        for assignment in hit.assignments.filter(status__in=["Accepted", "Submitted"]):
+            is_returnable = is_open and assignment.status == "Accepted"
+            promised_usd += max(assignment.price_usd, hit.price_usd if is_returnable else 0)
+        if is_open:
+            promised_usd += hit.free_count * hit.price_usd
+        is_settled = hit.next_transition_at is None or hit.next_transition_at > clock.now()
+        assert not is_settled or ledger.held_for(hit) == promised_usd
+
+
+@pytest.fixture
+def file_database(
+    transactional_db: None, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[None]:
+    """A database that threads can meet in: SQLite's in-memory one locks whole tables at
+    once and waits for nobody, so there a file takes its place."""
+    memory = connections["default"]
+    if memory.vendor != "sqlite":
+        yield
+        return
+    migrated = tmp_path_factory.getbasetemp() / "migrated.sqlite3"
+    if not migrated.exists():
+        with _default_database(migrated):
+            call_command("migrate", verbosity=0)
+    shutil.copy(migrated, tmp_path)
+    with _default_database(tmp_path / migrated.name):
+        yield
+
+
+@contextmanager
+def _default_database(path: Path) -> Iterator[None]:
+    registered, connection = connections.settings["default"], connections["default"]
+    connections.settings["default"] = connection.settings_dict | {"NAME": str(path)}
+    del connections["default"]
+    try:
+        yield
+    finally:
+        connections["default"].close()
+        connections.settings["default"] = registered
+        connections["default"] = connection

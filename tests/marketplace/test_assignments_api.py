@@ -1,0 +1,175 @@
+"""Reviewing and paying, through an unmodified boto3 client."""
+
+from datetime import timedelta
+from xml.etree import ElementTree
+
+import pytest
+
+from marketplace import clock, ledger
+from marketplace.models import Hit
+from marketplace.working import accept_hit, return_assignment
+from tests.marketplace.conftest import HIT, submit
+from tests.marketplace.test_hits_api import turk_code
+
+
+@pytest.fixture
+def hit_id(mturk):
+    return mturk.create_hit(**HIT, MaxAssignments=2)["HIT"]["HITId"]
+
+
+@pytest.fixture
+def assignment_id(worker, hit_id):
+    return submit(worker, hit_id, rating="4", reason="fits")
+
+
+def balances(mturk):
+    response = mturk.get_account_balance()
+    return response["AvailableBalance"], response["OnHoldBalance"]
+
+
+def earned(worker):
+    return ledger.balance_of(ledger.earnings_account(worker))
+
+
+def test_submitted_work_is_listed_with_its_answer_and_times(mturk, worker, hit_id, assignment_id):
+    (found,) = mturk.list_assignments_for_hit(HITId=hit_id)["Assignments"]
+    assert found["AssignmentId"] == assignment_id
+    assert found["WorkerId"] == worker.worker_id
+    assert found["AssignmentStatus"] == "Submitted"
+    assert found["AutoApprovalTime"] - found["SubmitTime"] == timedelta(days=3)
+    assert found["Deadline"] - found["AcceptTime"] == timedelta(seconds=1200)
+    texts = [element.text for element in ElementTree.fromstring(found["Answer"]).iter()]
+    assert texts == [None, None, "rating", "4", None, "reason", "fits"]
+
+
+def test_one_assignment_comes_with_its_hit(mturk, hit_id, assignment_id):
+    found = mturk.get_assignment(AssignmentId=assignment_id)
+    assert found["Assignment"]["AssignmentId"] == assignment_id
+    assert found["HIT"] == mturk.get_hit(HITId=hit_id)["HIT"]
+
+
+def test_work_that_is_not_handed_in_is_invisible(mturk, worker, hit_id):
+    assignment = accept_hit(worker=worker, hit=Hit.objects.get(public_id=hit_id))
+    assert mturk.list_assignments_for_hit(HITId=hit_id)["Assignments"] == []
+    code = turk_code(mturk.get_assignment, AssignmentId=assignment.public_id)
+    assert code == "InvalidAssignmentState"
+    for refused in (mturk.approve_assignment, mturk.reject_assignment):
+        extra = {"RequesterFeedback": "no"}
+        code = turk_code(refused, AssignmentId=assignment.public_id, **extra)
+        assert code == "InvalidAssignmentState"
+
+
+def test_an_assignment_nobody_has_does_not_exist(mturk):
+    assert turk_code(mturk.get_assignment, AssignmentId="NONE") == "AssignmentDoesNotExist"
+    assert turk_code(mturk.approve_assignment, AssignmentId="NONE") == "AssignmentDoesNotExist"
+
+
+def test_the_statuses_asked_for_are_the_statuses_listed(mturk, make_worker, hit_id, assignment_id):
+    second = submit(make_worker("ben"), hit_id)
+    mturk.approve_assignment(AssignmentId=assignment_id)
+
+    def listed(*statuses):
+        response = mturk.list_assignments_for_hit(HITId=hit_id, AssignmentStatuses=statuses)
+        return [each["AssignmentId"] for each in response["Assignments"]]
+
+    assert listed("Approved") == [assignment_id]
+    assert listed("Submitted", "Rejected") == [second]
+    assert listed() == [assignment_id, second]
+
+
+def test_approval_pays_the_worker_from_what_is_held(mturk, worker, hit_id, assignment_id):
+    mturk.approve_assignment(AssignmentId=assignment_id, RequesterFeedback="Thank you")
+    assert balances(mturk) == ("98.74", "0.63")
+    assert str(earned(worker)) == "0.63"
+    found = mturk.get_assignment(AssignmentId=assignment_id)["Assignment"]
+    assert (found["AssignmentStatus"], found["RequesterFeedback"]) == ("Approved", "Thank you")
+    assert found["ApprovalTime"] >= found["SubmitTime"]
+    assert mturk.get_hit(HITId=hit_id)["HIT"]["NumberOfAssignmentsCompleted"] == 1
+
+
+def test_nothing_is_paid_twice(mturk, worker, assignment_id):
+    mturk.approve_assignment(AssignmentId=assignment_id)
+    for override in (False, True):
+        code = turk_code(
+            mturk.approve_assignment, AssignmentId=assignment_id, OverrideRejection=override
+        )
+        assert code == "InvalidAssignmentState"
+    assert str(earned(worker)) == "0.63"
+
+
+def test_rejection_gives_the_money_back_and_not_the_place(mturk, worker, hit_id, assignment_id):
+    mturk.reject_assignment(AssignmentId=assignment_id, RequesterFeedback="Empty.")
+    assert balances(mturk) == ("99.37", "0.63")
+    assert earned(worker) == 0
+    hit = mturk.get_hit(HITId=hit_id)["HIT"]
+    assert (hit["NumberOfAssignmentsAvailable"], hit["NumberOfAssignmentsCompleted"]) == (1, 1)
+    found = mturk.get_assignment(AssignmentId=assignment_id)["Assignment"]
+    assert (found["AssignmentStatus"], found["RequesterFeedback"]) == ("Rejected", "Empty.")
+
+
+def test_what_is_decided_is_not_rejected(mturk, make_worker, hit_id, assignment_id):
+    mturk.approve_assignment(AssignmentId=assignment_id)
+    parameters = {"AssignmentId": assignment_id, "RequesterFeedback": "no"}
+    assert turk_code(mturk.reject_assignment, **parameters) == "InvalidAssignmentState"
+
+
+def test_a_rejection_is_overridden_only_when_asked(mturk, worker, assignment_id):
+    mturk.reject_assignment(AssignmentId=assignment_id, RequesterFeedback="Empty.")
+    code = turk_code(mturk.approve_assignment, AssignmentId=assignment_id)
+    assert code == "InvalidAssignmentState"
+    mturk.approve_assignment(AssignmentId=assignment_id, OverrideRejection=True)
+    assert str(earned(worker)) == "0.63"
+    assert balances(mturk) == ("98.74", "0.63")
+
+
+def test_a_rejection_is_final_after_thirty_days_or_with_its_hit(mturk, make_worker):
+    late, deleted = (mturk.create_hit(**HIT)["HIT"]["HITId"] for _ in range(2))
+    first, second = submit(make_worker("ben"), late), submit(make_worker("eve"), deleted)
+    for assignment in (first, second):
+        mturk.reject_assignment(AssignmentId=assignment, RequesterFeedback="Empty.")
+    mturk.delete_hit(HITId=deleted)
+    parameters = {"AssignmentId": second, "OverrideRejection": True}
+    assert turk_code(mturk.approve_assignment, **parameters) == "InvalidAssignmentState"
+    clock.advance(timedelta(days=30, seconds=1))
+    parameters = {"AssignmentId": first, "OverrideRejection": True}
+    assert turk_code(mturk.approve_assignment, **parameters) == "InvalidAssignmentState"
+
+
+def test_overriding_a_rejection_takes_money_that_is_there(mturk, worker, assignment_id):
+    mturk.reject_assignment(AssignmentId=assignment_id, RequesterFeedback="Empty.")
+    mturk.create_hit(**HIT | {"Reward": "99.37", "Title": "Dear"})
+    parameters = {"AssignmentId": assignment_id, "OverrideRejection": True}
+    assert turk_code(mturk.approve_assignment, **parameters) == "InsufficientFunds"
+    found = mturk.get_assignment(AssignmentId=assignment_id)["Assignment"]
+    assert found["AssignmentStatus"] == "Rejected"
+    assert earned(worker) == 0
+
+
+@pytest.mark.parametrize("feedback", ["a\x07b", "\x1f"])
+def test_feedback_with_control_characters_is_refused(mturk, assignment_id, feedback):
+    parameters = {"AssignmentId": assignment_id, "RequesterFeedback": feedback}
+    assert turk_code(mturk.reject_assignment, **parameters) == "InvalidParameterValue"
+
+
+def test_work_for_nothing_can_be_approved_too(mturk, worker):
+    hit = mturk.create_hit(**HIT | {"Reward": "0"})["HIT"]["HITId"]
+    assignment = submit(worker, hit)
+    mturk.approve_assignment(AssignmentId=assignment)
+    assert earned(worker) == 0
+
+
+def test_a_fee_is_held_and_paid_where_the_marketplace_charges_one(mturk, worker, settings):
+    settings.MARKETPLACE_FEE_SCHEDULE = "mturk"
+    hit = mturk.create_hit(**HIT, MaxAssignments=10)["HIT"]["HITId"]
+    assert balances(mturk) == ("91.20", "8.80")  # 10 x (0.63 + 40%, half up: 0.25)
+    mturk.approve_assignment(AssignmentId=submit(worker, hit))
+    assert balances(mturk) == ("91.20", "7.92")
+    assert str(earned(worker)) == "0.63"
+    assert str(ledger.balance_of(ledger.fees_account())) == "0.25"
+
+
+def test_a_returned_assignment_is_nobodys_to_review(mturk, worker, hit_id):
+    assignment = accept_hit(worker=worker, hit=Hit.objects.get(public_id=hit_id))
+    return_assignment(assignment=assignment)
+    code = turk_code(mturk.approve_assignment, AssignmentId=assignment.public_id)
+    assert code == "InvalidAssignmentState"

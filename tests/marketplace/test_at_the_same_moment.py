@@ -1,0 +1,130 @@
+"""What happens when several ask at once: real threads, real connections."""
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from botocore.exceptions import ClientError
+from django.db import connection
+
+from marketplace.enrolling import create_worker
+from marketplace.exceptions import WorkRefused
+from marketplace.models import Assignment, Hit, HitType
+from marketplace.working import accept_hit, accept_next, submit_assignment
+from tests.boto_clients import in_process_client
+from tests.marketplace.conftest import HIT, assert_books_balance, submit
+
+THREADS = 8
+
+
+def all_at_once(*calls):
+    """What each call returned or raised."""
+    barrier = threading.Barrier(len(calls))
+
+    def run(call):
+        try:
+            barrier.wait(timeout=30)
+            return call()
+        except (WorkRefused, ClientError) as error:
+            return error
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(len(calls)) as pool:
+        return list(pool.map(run, calls))
+
+
+@pytest.fixture
+def workers(file_database):
+    return [create_worker(username=f"w{number}", password="x") for number in range(THREADS)]
+
+
+@pytest.fixture
+def lab_keys(file_database, make_keys):
+    return make_keys()
+
+
+@pytest.fixture
+def lab(lab_keys):
+    yield in_process_client(lab_keys)
+    assert_books_balance()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_last_free_assignment_goes_to_exactly_one(workers, lab):
+    lab.create_hit(**HIT, MaxAssignments=1)
+    hit = Hit.objects.get()
+    results = all_at_once(*[lambda w=w: accept_hit(worker=w, hit=hit) for w in workers])
+    assert sum(isinstance(result, Assignment) for result in results) == 1
+    assert sum(isinstance(result, WorkRefused) for result in results) == THREADS - 1
+    assert Assignment.objects.count() == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_as_many_as_there_are_places_get_one(workers, lab):
+    lab.create_hit(**HIT, MaxAssignments=3)
+    hit = Hit.objects.get()
+    results = all_at_once(*[lambda w=w: accept_hit(worker=w, hit=hit) for w in workers])
+    assert sum(isinstance(result, Assignment) for result in results) == 3
+    hit.refresh_from_db()
+    assert hit.status == "Unassignable"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_worker_who_asks_twice_at_once_gets_one_assignment(workers, lab):
+    lab.create_hit(**HIT, MaxAssignments=5)
+    hit = Hit.objects.get()
+    results = all_at_once(*[lambda: accept_hit(worker=workers[0], hit=hit)] * 4)
+    assert sum(isinstance(result, Assignment) for result in results) == 1
+    assert Assignment.objects.count() == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_everybody_who_asks_for_the_next_hit_gets_one_of_their_own(workers, lab):
+    for _ in range(THREADS):
+        lab.create_hit(**HIT)
+    hit_type = HitType.objects.get()
+    calls = [lambda w=w: accept_next(worker=w, hit_type=hit_type) for w in workers]
+    results = all_at_once(*calls)
+    assert len({result.hit_id for result in results}) == THREADS
+
+
+@pytest.mark.django_db(transaction=True)
+def test_two_submissions_at_once_are_one(workers, lab):
+    lab.create_hit(**HIT)
+    public_id = accept_hit(worker=workers[0], hit=Hit.objects.get()).public_id
+
+    def send(text):
+        return lambda: submit_assignment(public_id=public_id, fields=[("a", [text])]).answer
+
+    results = all_at_once(*[send(str(number)) for number in range(4)])
+    assert len(set(results)) == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_approvals_at_once_pay_once(workers, lab):
+    hit_id = lab.create_hit(**HIT)["HIT"]["HITId"]
+    assignment_id = submit(workers[0], hit_id)
+    call = lambda: lab.approve_assignment(AssignmentId=assignment_id)  # noqa: E731
+    results = all_at_once(*[call] * 4)
+    assert sum(isinstance(result, ClientError) for result in results) == 3
+    assert lab.get_account_balance()["AvailableBalance"] == "99.37"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_one_token_at_once_is_one_hit(lab):
+    call = lambda: lab.create_hit(**HIT, UniqueRequestToken="same")  # noqa: E731
+    results = all_at_once(*[call] * 4)
+    codes = [e.response["TurkErrorCode"] for e in results if isinstance(e, ClientError)]
+    assert codes == ["AWS.MechanicalTurk.HitAlreadyExists"] * 3
+    assert Hit.objects.count() == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_money_is_not_spent_twice_at_once(lab):
+    values = HIT | {"Reward": "40.00"}
+    calls = [lambda n=n: lab.create_hit(**values | {"Title": f"T{n}"}) for n in range(5)]
+    results = all_at_once(*calls)
+    codes = [e.response["TurkErrorCode"] for e in results if isinstance(e, ClientError)]
+    assert codes == ["AWS.MechanicalTurk.InsufficientFunds"] * 3
+    assert lab.get_account_balance()["AvailableBalance"] == "20.00"

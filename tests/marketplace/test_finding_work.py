@@ -1,0 +1,146 @@
+"""The list of HITs: filters, order, and why a worker can't have one."""
+
+import re
+
+import pytest
+
+from marketplace.models import Hit
+from tests.boto_clients import in_process_client
+from tests.marketplace.conftest import HIT
+from tests.marketplace.test_worker_site import text_of
+
+COUNTRY = "00000000000000000071"
+APPROVED = "00000000000000000040"
+
+
+def titles(ada, **query):
+    page = text_of(ada.get("/worker/", query))
+    return re.findall(r'<th scope="row"><a [^>]*>(.*?)</a>', page)
+
+
+def require(type_id, comparator, guard="Accept", **values):
+    return {
+        "QualificationTypeId": type_id,
+        "Comparator": comparator,
+        "ActionsGuarded": guard,
+        **values,
+    }
+
+
+FROM_CANADA = {"LocaleValues": [{"Country": "CA"}]}
+
+
+@pytest.fixture
+def groups(mturk):
+    """Lamps for 0.10, chairs for 0.50 with two HITs, tables for 2.00 that expire soon."""
+    mturk.create_hit(**HIT | {"Title": "Lamps", "Reward": "0.10"})
+    for _ in range(2):
+        mturk.create_hit(
+            **HIT | {"Title": "Chairs", "Reward": "0.50", "AssignmentDurationInSeconds": 60}
+        )
+    mturk.create_hit(**HIT | {"Title": "Tables", "Reward": "2.00", "LifetimeInSeconds": 3600})
+
+
+@pytest.mark.parametrize(
+    ("sort", "order"),
+    [
+        ("", ["Tables", "Chairs", "Lamps"]),
+        ("newest", ["Tables", "Chairs", "Lamps"]),
+        ("reward", ["Tables", "Chairs", "Lamps"]),
+        ("hits", ["Chairs", "Tables", "Lamps"]),
+        ("shortest", ["Chairs", "Tables", "Lamps"]),
+        ("expires", ["Tables", "Lamps", "Chairs"]),
+        ("no such order", ["Tables", "Chairs", "Lamps"]),
+    ],
+)
+def test_the_order_is_in_the_address(ada, groups, sort, order):
+    assert titles(ada, sort=sort) == order
+
+
+@pytest.mark.parametrize(
+    ("least", "left"),
+    [("0.50", 2), ("$1", 1), ("3", 0), ("", 3), ("lots", 3), ("-1", 3), ("NaN", 3), ("1e9", 3)],
+)
+def test_a_least_reward_can_be_asked_for(ada, groups, least, left):
+    assert len(titles(ada, min_reward=least)) == left
+
+
+def test_one_requester_can_be_asked_for(mturk, make_keys, ada, groups, requester):
+    in_process_client(make_keys("Other lab")).create_hit(**HIT | {"Title": "Other"})
+    assert len(titles(ada)) == 4
+    assert "Other" not in titles(ada, requester=requester.public_id)
+    page = text_of(ada.get("/worker/", {"requester": requester.public_id, "sort": "reward"}))
+    assert "Show those of all" in page
+    assert f"?requester={requester.public_id}" in text_of(ada.get("/worker/"))
+
+
+def test_filters_can_be_combined_and_kept_from_page_to_page(ada, groups):
+    assert titles(ada, q="s", min_reward="0.2", sort="hits") == ["Chairs", "Tables"]
+
+
+def test_what_a_worker_lacks_is_said_in_the_list(mturk, ada, worker):
+    wants = [
+        require(COUNTRY, "EqualTo", **FROM_CANADA),
+        require(APPROVED, "GreaterThan", IntegerValues=[9]),
+    ]
+    mturk.create_hit(**HIT, QualificationRequirements=wants)
+    page = text_of(ada.get("/worker/"))
+    assert "No, see why" in page
+    assert "“Worker_Locale” must be CA; you do not have it." in page
+    assert "“Worker_NumberHITsApproved” must be more than 9; yours is 0." in page
+    assert page.count("Tell it in your profile") == 1
+    worker.country = "GB"
+    worker.save()
+    page = text_of(ada.get("/worker/"))
+    assert "“Worker_Locale” must be CA; yours is GB." in page
+    assert "Tell it in your profile" not in page
+    worker.country = "CA"
+    worker.save()
+    assert "Worker_Locale" not in text_of(ada.get("/worker/"))
+
+
+def test_only_what_can_be_accepted_can_be_asked_for(mturk, ada, groups):
+    wants = [require(COUNTRY, "EqualTo", **FROM_CANADA)]
+    mturk.create_hit(**HIT | {"Title": "Canada"}, QualificationRequirements=wants)
+    assert "Canada" in titles(ada)
+    assert titles(ada, qualified="on") == ["Tables", "Chairs", "Lamps"]
+
+
+def test_a_blocked_worker_is_told_so_and_never_why(mturk, ada, worker):
+    mturk.create_hit(**HIT)
+    mturk.create_worker_block(WorkerId=worker.worker_id, Reason="Too slow by half.")
+    page = text_of(ada.get("/worker/"))
+    assert "chosen not to receive work from you" in page
+    assert "Too slow" not in page
+    assert titles(ada, qualified="on") == []
+
+
+@pytest.mark.parametrize(
+    ("guard", "is_listed", "preview_status"),
+    [
+        ("Accept", True, 200),
+        ("PreviewAndAccept", True, 403),
+        ("DiscoverPreviewAndAccept", False, 403),
+    ],
+)
+def test_what_a_requirement_guards(mturk, ada, guard, is_listed, preview_status):
+    wants = [require(COUNTRY, "EqualTo", guard, **FROM_CANADA)]
+    hit = mturk.create_hit(**HIT, QualificationRequirements=wants)["HIT"]
+    assert (len(titles(ada)) == 1) == is_listed
+    for path in (f"/worker/groups/{hit['HITTypeId']}/", f"/worker/hits/{hit['HITId']}/"):
+        response = ada.get(path)
+        assert response.status_code == preview_status
+        assert "Worker_Locale" in text_of(response)
+        assert '<form class="accept"' not in text_of(response)
+        refused = ada.post(path + "accept/")
+        assert refused.status_code == 403
+        assert "must be CA" in text_of(refused)
+    assert Hit.objects.get().assignments.count() == 0
+
+
+def test_a_qualification_that_is_lacking_can_be_asked_for_at_once(mturk, ada):
+    made = mturk.create_qualification_type(
+        Name="Careful readers", Description="d", QualificationTypeStatus="Active"
+    )["QualificationType"]["QualificationTypeId"]
+    mturk.create_hit(**HIT, QualificationRequirements=[require(made, "Exists")])
+    assert f'href="/worker/qualifications/{made}/">Ask for it' in text_of(ada.get("/worker/"))

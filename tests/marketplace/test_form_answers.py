@@ -1,0 +1,155 @@
+"""Checking what a worker filled into a QuestionForm, and writing it down."""
+
+import re
+
+import pytest
+
+from marketplace.documents.form_answers import blank, fill_in
+from marketplace.documents.question_forms import parse_question_form
+from tests.marketplace.forms import (
+    FULL_FORM,
+    OTHER,
+    TWO_OR_THREE,
+    form,
+    free_text,
+    question,
+    selection,
+)
+
+GOOD = {
+    "style": ["1"],
+    "colours": ["0", "2"],
+    "price": ["49.50"],
+    "reason": ["Because\r\nof <brass> & form"],
+}
+
+
+def fill(xml, **answers):
+    """Answers by the questions' identifiers, as a browser would send them."""
+    parsed = parse_question_form(xml)
+    names = {asked.identifier: asked.name for asked in parsed.questions}
+    sent = {}
+    for key, values in answers.items():
+        identifier, _, suffix = key.partition("__")
+        sent[names[identifier] + (f"-{suffix}" if suffix else "")] = values
+    return fill_in(parsed, lambda name: sent.get(name, []))
+
+
+def complaints(xml, **answers):
+    return {
+        filled.question.identifier: filled.complaint for filled in fill(xml, **answers).complaints
+    }
+
+
+def answers_of(filled):
+    return re.findall("<Answer>(.*?)</Answer>", filled.to_xml(), flags=re.DOTALL)
+
+
+def test_answers_are_written_with_the_requesters_own_identifiers():
+    filled = fill(FULL_FORM, **GOOD, room=["1"], shop__other=["At a fair"])
+    assert filled.is_valid
+    identifier = "<QuestionIdentifier>{}</QuestionIdentifier>".format
+    assert answers_of(filled) == [
+        identifier("style") + "<SelectionIdentifier>ornate</SelectionIdentifier>",
+        identifier("colours") + "<SelectionIdentifier>red</SelectionIdentifier>"
+        "<SelectionIdentifier>blue</SelectionIdentifier>",
+        identifier("room") + "<SelectionIdentifier>attic</SelectionIdentifier>",
+        identifier("shop") + "<OtherSelectionText>At a fair</OtherSelectionText>",
+        identifier("price") + "<FreeText>49.50</FreeText>",
+        identifier("reason") + "<FreeText>Because\nof &lt;brass&gt; &amp; form</FreeText>",
+        identifier("code") + "<FreeText></FreeText>",
+    ]
+
+
+def test_what_must_be_answered_is_asked_for():
+    needed = "This question needs an answer."
+    assert complaints(FULL_FORM) == dict.fromkeys(["style", "colours", "price", "reason"], needed)
+
+
+def test_blanks_are_no_answer():
+    assert "reason" in complaints(FULL_FORM, **GOOD | {"reason": ["  \n "]})
+
+
+@pytest.mark.parametrize(
+    ("answer", "complaint"),
+    [
+        ("0.99", "Write a number of at least 1."),
+        ("501", "Write a number of at most 500."),
+        ("a few", "Write a number."),
+        ("NaN", "Write a number."),
+        ("inf", "Write a number."),
+    ],
+)
+def test_numbers_keep_within_their_range(answer, complaint):
+    assert complaints(FULL_FORM, **GOOD | {"price": [answer]}) == {"price": complaint}
+
+
+def test_a_range_includes_its_ends():
+    for price in ("1", "500", " 7 "):
+        assert fill(FULL_FORM, **GOOD | {"price": [price]}).is_valid
+
+
+def test_texts_keep_their_lengths():
+    assert complaints(FULL_FORM, **GOOD | {"reason": ["Brass"]}) == {}
+    assert complaints(FULL_FORM, **GOOD | {"reason": ["Bras"]}) == {
+        "reason": "Write at least 5 characters; there are 4."
+    }
+    assert complaints(FULL_FORM, **GOOD | {"reason": ["x" * 201]}) == {
+        "reason": "Write at most 200 characters; there are 201."
+    }
+
+
+def test_a_line_break_is_one_character():
+    xml = form(question("q", free_text("<Length maxLength='3'/>")))
+    assert fill(xml, q=["a\r\nb"]).is_valid
+
+
+def test_texts_keep_to_their_form():
+    assert complaints(FULL_FORM, **GOOD, code=["abcd"]) == {"code": "Three letters, please."}
+    assert fill(FULL_FORM, **GOOD, code=["aBc"]).is_valid
+
+
+def test_a_pattern_that_never_ends_holds_nobody_up():
+    xml = form(question("q", free_text("<AnswerFormatRegex regex='^(a|a)*$'/>")))
+    assert fill(xml, q=["a" * 60 + "b"]).is_valid
+
+
+def test_selections_are_counted():
+    xml = form(question("q", selection(*"abcd", counts=TWO_OR_THREE)))
+    assert complaints(xml, q=["0"]) == {"q": "Choose at least 2; 1 chosen."}
+    assert complaints(xml, q=["0", "1", "2", "3"]) == {"q": "Choose at most 3; 4 chosen."}
+    assert fill(xml, q=["0", "3"]).is_valid
+
+
+def test_an_optional_selection_may_be_left_alone_but_not_half_made():
+    xml = form(question("q", selection(*"abc", counts=TWO_OR_THREE), required=False))
+    assert fill(xml).is_valid
+    assert answers_of(fill(xml)) == []
+    assert complaints(xml, q=["0"])
+
+
+def test_other_takes_words_and_counts_as_a_choice():
+    xml = form(question("q", selection("a", "b", other=OTHER)))
+    assert complaints(xml, q=["other"]) == {"q": "This question needs an answer."}
+    assert complaints(xml, q=["0"], q__other=["and this"]) == {"q": "Choose at most 1; 2 chosen."}
+    assert complaints(xml, q=["other"], q__other=["x" * 21]) == {
+        "q": "Write at most 20 characters; there are 21."
+    }
+    assert fill(xml, q=["other"], q__other=["this"]).is_valid
+
+
+@pytest.mark.parametrize("value", ["9", "-1", "a", "other", "", "0x0"])
+def test_choices_that_were_not_offered_are_none(value):
+    xml = form(question("q", selection("a", "b")))
+    assert complaints(xml, q=[value]) == {"q": "This question needs an answer."}
+
+
+def test_a_blank_form_has_the_default_texts():
+    filled = blank(parse_question_form(FULL_FORM))
+    assert {answer.text for answer in filled.answers.values()} == {"", "abc"}
+    assert filled.is_valid
+
+
+def test_characters_that_xml_cannot_carry_are_replaced():
+    xml = form(question("q", free_text()))
+    assert "<FreeText>a\ufffdb</FreeText>" in fill(xml, q=["a\0b"]).to_xml()

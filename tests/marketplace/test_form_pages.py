@@ -1,0 +1,182 @@
+"""QuestionForm HITs on the worker site."""
+
+import re
+from datetime import timedelta
+from html.parser import HTMLParser
+
+import pytest
+from django.test import Client
+
+from marketplace import clock
+from marketplace.models import Assignment, Hit
+from marketplace.working import accept_hit
+from tests.marketplace.conftest import HIT
+from tests.marketplace.forms import FULL_FORM, form, free_text, question
+from tests.marketplace.test_worker_site import text_of
+
+# Of FULL_FORM: style, colours, room, shop, price, reason, code.
+GOOD = {
+    "question-1": "1",
+    "question-2": ["0", "2"],
+    "question-5": "49.50",
+    "question-6": "Because of the form",
+    "question-7": "",
+}
+
+
+@pytest.fixture
+def hit(mturk):
+    created = mturk.create_hit(**HIT | {"Question": FULL_FORM}, MaxAssignments=2)
+    return Hit.objects.get(public_id=created["HIT"]["HITId"])
+
+
+@pytest.fixture
+def assignment(hit, worker):
+    return accept_hit(worker=worker, hit=hit)
+
+
+@pytest.fixture
+def submit_path(assignment):
+    return f"/worker/assignments/{assignment.public_id}/submit/"
+
+
+class Tags(HTMLParser):
+    """All start tags of a page, with their attributes."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.found = []
+        self.feed(page)
+
+    def handle_starttag(self, tag, attributes):
+        self.found.append((tag, dict(attributes)))
+
+
+def named(page, name):
+    return [(tag, found) for tag, found in Tags(page).found if found.get("name") == name]
+
+
+def test_each_question_has_its_native_control(ada, assignment):
+    page = text_of(ada.get(f"/worker/assignments/{assignment.public_id}/"))
+    kinds = {
+        f"question-{number}": [tag for tag, _ in named(page, f"question-{number}")]
+        for number in range(1, 8)
+    }
+    assert kinds["question-3"] == kinds["question-4"] == ["select"]
+    assert kinds["question-6"] == ["textarea"]
+    types = [found["type"] for _, found in named(page, "question-1") + named(page, "question-2")]
+    assert types == ["radio"] * 2 + ["checkbox"] * 3
+    assert named(page, "question-5")[0][1]["inputmode"] == "decimal"
+    assert named(page, "question-7")[0][1]["value"] == "abc"
+    assert "<iframe" not in page
+
+
+def test_overviews_and_pictures_are_shown_and_scripts_are_not(ada, assignment):
+    page = text_of(ada.get(f"/worker/assignments/{assignment.public_id}/"))
+    assert "<h2>Judge a lamp</h2>" in page
+    assert '<img src="https://pictures.example/lamp.png" alt="A brass lamp"' in page
+    assert "<p>Be <b>fair</b>.</p>" in page
+    assert "alert(1)" not in page
+
+
+def test_a_preview_shows_the_form_but_takes_no_answers(ada, hit):
+    page = text_of(ada.get(f"/worker/hits/{hit.public_id}/"))
+    assert re.search(r"<fieldset[^>]* disabled>.*name=\"question-1\"", page, re.DOTALL)
+    assert "/submit/" not in page
+
+
+def test_good_answers_are_submitted_and_collected(mturk, ada, hit, submit_path):
+    response = ada.post(submit_path, GOOD)
+    assert response.headers["Location"] == f"/worker/groups/{hit.hit_type.public_id}/next/"
+    (found,) = mturk.list_assignments_for_hit(HITId=hit.public_id)["Assignments"]
+    assert found["AssignmentStatus"] == "Submitted"
+    for text in (
+        "<SelectionIdentifier>ornate</SelectionIdentifier>",
+        "<SelectionIdentifier>red</SelectionIdentifier>",
+        "<SelectionIdentifier>blue</SelectionIdentifier>",
+        "<FreeText>49.50</FreeText>",
+    ):
+        assert text in found["Answer"]
+
+
+def test_what_is_wrong_is_said_beside_the_question_and_nothing_is_lost(
+    ada, assignment, submit_path
+):
+    response = ada.post(submit_path, GOOD | {"question-5": "999", "question-1": ""})
+    page = text_of(response)
+    assert response.status_code == 422
+    assert 'href="#question-1"' in page
+    assert 'id="question-5-complaint"' in page
+    assert "Write a number of at most 500." in page
+    assert "Because of the form" in page
+    assert [found["value"] for _, found in named(page, "question-2") if "checked" in found] == [
+        "0",
+        "2",
+    ]
+    assignment.refresh_from_db()
+    assert (assignment.status, assignment.answer) == ("Accepted", "")
+
+
+def test_what_a_worker_writes_is_shown_as_text(ada, submit_path):
+    page = text_of(ada.post(submit_path, {"question-6": "</textarea><script>x()</script>"}))
+    assert "<script>x()" not in page
+    assert "&lt;script&gt;x()" in page
+
+
+def test_submitting_again_changes_nothing(ada, assignment, submit_path):
+    ada.post(submit_path, GOOD)
+    before = Assignment.objects.values().get()
+    assert ada.post(submit_path, GOOD | {"question-5": "1"}).status_code == 302
+    assert Assignment.objects.values().get() == before
+
+
+def test_a_form_that_comes_too_late_is_refused(ada, submit_path):
+    clock.advance(timedelta(hours=1))
+    for answers in (GOOD, {}):
+        response = ada.post(submit_path, answers)
+        assert response.status_code == 410
+        assert "time allotted" in text_of(response)
+
+
+def test_another_worker_cannot_submit(make_worker, browser_of, assignment, submit_path):
+    assert browser_of(make_worker("eve")).post(submit_path, GOOD).status_code == 404
+    assert Client().post(submit_path, GOOD).headers["Location"].startswith("/worker/login/")
+    assignment.refresh_from_db()
+    assert assignment.status == "Accepted"
+
+
+def test_submitting_needs_a_form_of_ours(worker, submit_path):
+    browser = Client(enforce_csrf_checks=True)
+    browser.force_login(worker.user)
+    assert browser.post(submit_path, GOOD).status_code == 403
+
+
+def test_the_check_cannot_be_passed_by(assignment):
+    answers = {"assignmentId": assignment.public_id, "style": "ornate"}
+    response = Client().post("/mturk/externalSubmit", answers)
+    assert response.status_code == 400
+    assert "own page" in text_of(response)
+    assignment.refresh_from_db()
+    assert assignment.status == "Accepted"
+
+
+def test_a_hit_with_a_frame_has_no_form(mturk, ada, worker):
+    mturk.create_hit(**HIT)
+    held = accept_hit(worker=worker, hit=Hit.objects.get())
+    assert ada.post(f"/worker/assignments/{held.public_id}/submit/", {}).status_code == 404
+
+
+def test_a_form_that_cannot_be_shown_is_refused_at_creation(mturk):
+    bad = form(question("q", free_text("<Length minLength='x'/>")))
+    with pytest.raises(mturk.exceptions.RequestError, match="minLength must be a whole number"):
+        mturk.create_hit(**HIT | {"Question": bad})
+    assert not Hit.objects.exists()
+
+
+def test_a_form_is_bounded(ada, assignment, submit_path, settings):
+    settings.DATA_UPLOAD_MAX_MEMORY_SIZE = 1000
+    body = f"question-6={'x' * 2000}"
+    response = ada.post(submit_path, body, content_type="application/x-www-form-urlencoded")
+    assert response.status_code == 400
+    assignment.refresh_from_db()
+    assert assignment.status == "Accepted"

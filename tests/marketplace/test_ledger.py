@@ -1,0 +1,84 @@
+from decimal import Decimal
+
+import pytest
+from django.db import IntegrityError, transaction
+
+from marketplace import clock, ledger
+from marketplace.exceptions import InvalidAmount
+from marketplace.fees import SCHEDULES
+from marketplace.models import LedgerAccount, LedgerEntry, LedgerTransaction
+from tests.marketplace.conftest import HIT, submit
+
+
+def test_a_deposit_comes_from_outside(requester):
+    assert ledger.balance_of(ledger.available_account(requester)) == Decimal("100.00")
+    assert ledger.balance_of(ledger.outside_account()) == Decimal("-100.00")
+    assert ledger.audit() == []
+
+
+@pytest.mark.parametrize("amount", ["0", "-1", "0.001", "NaN", "Infinity", "1000000000.01"])
+def test_a_sum_that_is_no_deposit_is_refused(requester, amount):
+    with pytest.raises(InvalidAmount):
+        ledger.deposit(requester=requester, amount_usd=Decimal(amount), at=clock.now())
+    assert LedgerTransaction.objects.count() == 1
+
+
+def test_an_entry_that_was_tampered_with_shows_in_the_audit(requester):
+    LedgerEntry.objects.filter(amount_usd__gt=0).update(amount_usd=Decimal("1000.00"))
+    first, second = ledger.audit()
+    assert "sums to 900.00, not zero" in first
+    assert "says 100.00, not 1000.00" in second
+
+
+def test_the_database_refuses_a_second_payment_of_an_assignment(mturk, worker):
+    assignment_id = submit(worker, mturk.create_hit(**HIT)["HIT"]["HITId"])
+    mturk.approve_assignment(AssignmentId=assignment_id)
+    paid = LedgerTransaction.objects.get(kind="payment")
+    with pytest.raises(IntegrityError), transaction.atomic():
+        LedgerTransaction.objects.create(
+            kind="payment", assignment=paid.assignment, hit=paid.hit, created_at=clock.now()
+        )
+
+
+def test_the_database_refuses_an_account_without_its_owner(requester):
+    for kind in ("available", "held", "earnings"):
+        with pytest.raises(IntegrityError), transaction.atomic():
+            LedgerAccount.objects.create(kind=kind)
+    with pytest.raises(IntegrityError), transaction.atomic():
+        LedgerAccount.objects.create(kind="outside", requester=requester)
+
+
+def test_there_is_one_account_of_each_kind_and_owner(requester):
+    assert ledger.available_account(requester) == ledger.available_account(requester)
+    with pytest.raises(IntegrityError), transaction.atomic():
+        LedgerAccount.objects.create(kind="outside")
+    with pytest.raises(IntegrityError), transaction.atomic():
+        LedgerAccount.objects.create(kind="available", requester=requester)
+
+
+@pytest.mark.parametrize(
+    ("schedule", "reward", "assignments", "for_masters", "fee"),
+    [
+        ("none", "5.00", 100, True, "0.00"),
+        ("mturk", "0.63", 1, False, "0.13"),
+        ("mturk", "0.63", 9, False, "0.13"),
+        ("mturk", "0.63", 10, False, "0.25"),
+        ("mturk", "1.00", 9, True, "0.25"),
+        ("mturk", "1.00", 10, True, "0.45"),
+        ("mturk", "0.01", 1, False, "0.01"),
+        ("mturk", "0.525", 1, False, "0.11"),
+    ],
+)
+def test_a_fee_follows_its_schedule(schedule, reward, assignments, for_masters, fee):
+    found = SCHEDULES[schedule].per_assignment(
+        reward_usd=Decimal(reward), max_assignments=assignments, for_masters=for_masters
+    )
+    assert found == Decimal(fee)
+
+
+@pytest.mark.parametrize(
+    ("schedule", "bonus", "fee"),
+    [("none", "5.00", "0.00"), ("mturk", "5.00", "1.00"), ("mturk", "0.01", "0.01")],
+)
+def test_the_fee_on_a_bonus_follows_the_schedule_too(schedule, bonus, fee):
+    assert SCHEDULES[schedule].per_bonus(Decimal(bonus)) == Decimal(fee)

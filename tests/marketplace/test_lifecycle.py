@@ -1,0 +1,243 @@
+"""What time does, with no sweep and with one."""
+
+import random
+from datetime import timedelta
+
+import pytest
+from django.core.management import call_command
+from django_tasks import default_task_backend
+
+from marketplace import clock, ledger, lifecycle
+from marketplace.amending import delete_hit, update_expiration
+from marketplace.exceptions import (
+    AlreadyWorkedOn,
+    AssignmentClosed,
+    HitExpired,
+    MarketplaceError,
+    NoAssignmentsLeft,
+)
+from marketplace.models import Assignment, Hit
+from marketplace.reviewing import approve_assignment, reject_assignment
+from marketplace.tasks import sweep_marketplace
+from marketplace.working import accept_hit, accept_next, return_assignment, submit_assignment
+from tests.marketplace.conftest import HIT, assert_books_balance, submit
+
+SECOND, HOUR, DAY = timedelta(seconds=1), timedelta(hours=1), timedelta(days=1)
+
+
+@pytest.fixture
+def hit_id(mturk):
+    return mturk.create_hit(**HIT)["HIT"]["HITId"]
+
+
+@pytest.fixture
+def hit(hit_id):
+    return Hit.objects.get(public_id=hit_id)
+
+
+def status_of(mturk, hit_id):
+    return mturk.get_hit(HITId=hit_id)["HIT"]["HITStatus"]
+
+
+def test_a_hit_goes_from_assignable_to_reviewable(mturk, hit_id, hit, worker):
+    assert status_of(mturk, hit_id) == "Assignable"
+    assignment = accept_hit(worker=worker, hit=hit)
+    described = mturk.get_hit(HITId=hit_id)["HIT"]
+    assert described["HITStatus"] == "Unassignable"
+    assert described["NumberOfAssignmentsPending"] == 1
+    submit_assignment(public_id=assignment.public_id, fields=[("a", ["1"])])
+    assert status_of(mturk, hit_id) == "Reviewable"
+
+
+def test_a_hit_with_places_left_stays_assignable(mturk, worker):
+    hit = mturk.create_hit(**HIT, MaxAssignments=2)["HIT"]["HITId"]
+    submit(worker, hit)
+    assert status_of(mturk, hit) == "Assignable"
+
+
+def test_a_returned_place_is_free_again(mturk, hit_id, hit, worker, make_worker):
+    return_assignment(assignment=accept_hit(worker=worker, hit=hit))
+    assert status_of(mturk, hit_id) == "Assignable"
+    assert accept_hit(worker=make_worker("ben"), hit=hit)
+
+
+def test_whoever_returned_a_hit_may_take_it_again(hit, worker):
+    return_assignment(assignment=accept_hit(worker=worker, hit=hit))
+    assert accept_hit(worker=worker, hit=hit).status == "Accepted"
+
+
+def test_an_assignment_is_abandoned_at_its_deadline(mturk, hit_id, hit, worker):
+    assignment = accept_hit(worker=worker, hit=hit)
+    clock.advance(timedelta(seconds=1200))
+    assert status_of(mturk, hit_id) == "Assignable"
+    assignment.refresh_from_db()
+    assert assignment.status == "Abandoned"
+    assert assignment.closed_at == assignment.deadline
+
+
+def test_the_next_worker_can_take_an_abandoned_place_without_any_sweep(hit, worker, make_worker):
+    accept_hit(worker=worker, hit=hit)
+    with pytest.raises(NoAssignmentsLeft):
+        accept_next(worker=make_worker("ben"), hit_type=hit.hit_type)
+    clock.advance(HOUR)
+    assert accept_next(worker=make_worker("eve"), hit_type=hit.hit_type).hit == hit
+
+
+def test_an_answer_that_comes_too_late_is_refused_and_the_place_is_free(mturk, hit, worker):
+    assignment = accept_hit(worker=worker, hit=hit)
+    clock.advance(HOUR)
+    with pytest.raises(AssignmentClosed, match="time allotted"):
+        submit_assignment(public_id=assignment.public_id, fields=[("a", ["1"])])
+    hit.refresh_from_db()
+    assert hit.status == "Assignable"
+
+
+def test_an_expired_hit_is_reviewable_and_costs_nothing(mturk, hit_id, hit, worker):
+    clock.advance(DAY)
+    assert mturk.get_account_balance()["OnHoldBalance"] == "0.00"
+    assert status_of(mturk, hit_id) == "Reviewable"
+    with pytest.raises(HitExpired):
+        accept_hit(worker=worker, hit=hit)
+
+
+def test_whoever_works_when_a_hit_expires_may_finish(mturk, hit_id, hit, worker):
+    clock.advance(DAY - SECOND)
+    assignment = accept_hit(worker=worker, hit=hit)
+    clock.advance(SECOND)
+    assert status_of(mturk, hit_id) == "Unassignable"
+    assert mturk.get_account_balance()["OnHoldBalance"] == "0.63"
+    submit_assignment(public_id=assignment.public_id, fields=[("a", ["1"])])
+    assert status_of(mturk, hit_id) == "Reviewable"
+
+
+def test_a_place_given_back_after_the_expiration_is_lost(mturk, hit_id, hit, worker):
+    assignment = accept_hit(worker=worker, hit=hit)
+    mturk.update_expiration_for_hit(HITId=hit_id, ExpireAt=0)
+    return_assignment(assignment=assignment)
+    assert status_of(mturk, hit_id) == "Reviewable"
+    assert mturk.get_account_balance()["OnHoldBalance"] == "0.00"
+
+
+def test_work_nobody_decides_on_is_approved_and_paid_in_time(mturk, hit_id, worker):
+    assignment_id = submit(worker, hit_id)
+    clock.advance(timedelta(days=3))
+    found = mturk.get_assignment(AssignmentId=assignment_id)["Assignment"]
+    assert found["AssignmentStatus"] == "Approved"
+    assert found["ApprovalTime"] == found["AutoApprovalTime"]
+    assert str(ledger.balance_of(ledger.earnings_account(worker))) == "0.63"
+
+
+def test_a_delay_of_zero_approves_at_once(mturk, worker):
+    hit = mturk.create_hit(**HIT | {"AutoApprovalDelayInSeconds": 0})["HIT"]["HITId"]
+    assignment_id = submit(worker, hit)
+    assert Assignment.objects.get(public_id=assignment_id).status == "Approved"
+
+
+def test_a_hit_is_disposed_of_after_120_quiet_days(mturk, hit_id):
+    clock.advance(121 * DAY - SECOND)
+    assert status_of(mturk, hit_id) == "Reviewable"
+    clock.advance(SECOND)
+    assert mturk.list_hits()["HITs"] == []
+    assert status_of(mturk, hit_id) == "Disposed"
+
+
+def test_a_long_absence_is_caught_up_with_in_order(mturk, hit_id, worker):
+    assignment_id = submit(worker, hit_id)
+    clock.advance(400 * DAY)
+    lifecycle.sweep(clock.now())
+    assert status_of(mturk, hit_id) == "Disposed"
+    assert Assignment.objects.get(public_id=assignment_id).status == "Approved"
+
+
+def test_a_sweep_does_only_what_is_due(mturk, hit_id):
+    assert lifecycle.sweep(clock.now()) == 0
+    clock.advance(DAY)
+    assert lifecycle.sweep(clock.now()) == 1
+    assert lifecycle.sweep(clock.now()) == 0
+
+
+def test_the_command_says_on_how_many_hits_time_had_something_to_do(mturk, hit_id, capsys):
+    clock.advance(DAY)
+    call_command("sweep_marketplace")
+    assert capsys.readouterr().out == "Time had something to do on 1 HIT.\n"
+    call_command("sweep_marketplace")
+    assert capsys.readouterr().out == "Time had something to do on 0 HITs.\n"
+
+
+def test_the_task_sweeps_and_can_be_enqueued(mturk, hit_id):
+    clock.advance(DAY)
+    result = sweep_marketplace.enqueue()
+    assert default_task_backend.get_result(result.id).task == sweep_marketplace
+    assert sweep_marketplace.call() == 1
+
+
+def test_a_worker_holds_at_most_one_assignment_of_a_hit(mturk, worker):
+    mturk.create_hit(**HIT, MaxAssignments=5)
+    hit = Hit.objects.get()
+    accept_hit(worker=worker, hit=hit)
+    with pytest.raises(AlreadyWorkedOn, match="working on this HIT already"):
+        accept_hit(worker=worker, hit=hit)
+
+
+def test_a_worker_who_did_a_hit_does_not_get_it_again(mturk, worker):
+    hit_id = mturk.create_hit(**HIT, MaxAssignments=5)["HIT"]["HITId"]
+    submit(worker, hit_id)
+    with pytest.raises(AlreadyWorkedOn, match="done this HIT already"):
+        accept_hit(worker=worker, hit=Hit.objects.get())
+
+
+def test_the_next_hit_is_the_oldest_the_worker_has_not_done(mturk, worker, make_worker):
+    first, second = (mturk.create_hit(**HIT)["HIT"]["HITId"] for _ in range(2))
+    hit_type = Hit.objects.first().hit_type
+    assert accept_next(worker=worker, hit_type=hit_type).hit.public_id == first
+    assert accept_next(worker=worker, hit_type=hit_type).hit.public_id == second
+    with pytest.raises(NoAssignmentsLeft):
+        accept_next(worker=worker, hit_type=hit_type)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_books_balance_after_any_story(mturk, requester, make_worker, seed):
+    rng = random.Random(seed)
+    workers = [make_worker(f"worker{number}") for number in range(4)]
+    for _ in range(3):
+        values = {"Reward": f"{rng.randint(0, 3)}.{rng.randint(0, 99):02}"}
+        mturk.create_hit(**HIT | values, MaxAssignments=rng.randint(1, 4))
+    done = 0
+    for _ in range(60):
+        try:
+            _something_happens(rng, requester, workers)
+            done += 1
+        except MarketplaceError:
+            pass  # refused, and so nothing may have moved
+        assert_books_balance()
+    assert done > 10
+
+
+def _something_happens(rng, requester, workers):
+    hit = rng.choice(list(Hit.objects.all()))
+    assignment = Assignment.objects.order_by("?").first() if rng.random() < 0.9 else None
+    action = rng.randrange(9)
+    if action <= 2 or assignment is None:
+        accept_hit(worker=rng.choice(workers), hit=hit)
+    elif action == 3:
+        return_assignment(assignment=assignment)
+    elif action == 4:
+        submit_assignment(public_id=assignment.public_id, fields=[("a", ["1"])])
+    elif action == 5:
+        approve_assignment(
+            requester=requester,
+            public_id=assignment.public_id,
+            feedback="",
+            override_rejection=rng.random() < 0.5,
+        )
+    elif action == 6:
+        reject_assignment(requester=requester, public_id=assignment.public_id, feedback="no")
+    elif action == 7:
+        clock.advance(timedelta(minutes=rng.choice([1, 19, 60, 60 * 24])))
+    elif rng.random() < 0.3:
+        delete_hit(requester=requester, public_id=hit.public_id)
+    else:
+        days = rng.choice([-1, 1, 2])
+        update_expiration(
+            requester=requester, public_id=hit.public_id, expire_at=clock.now() + days * DAY
+        )

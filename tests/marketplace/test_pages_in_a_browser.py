@@ -1,0 +1,214 @@
+"""Every page of workers, requesters and operators in a real Chromium, in light and dark; and
+a participant's whole way from an invite link to the completion code."""
+
+import os
+from pathlib import Path
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from django.contrib.auth.models import User
+from playwright.sync_api import expect
+
+from marketplace.inviting import PROLIFIC, ChannelValues, invite, open_channel
+from marketplace.models import Assignment, HitType
+from tests.marketplace.conftest import HIT, PASSWORD, submit
+from tests.marketplace.forms import FULL_FORM, form, question, selection
+from tests.marketplace.test_tasks_in_a_browser import PLAIN
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+PICTURES = os.environ.get("PICTURES_FOLDER")
+TEST = form(question("capital", selection("bern", "zurich")))
+
+
+@pytest.fixture(params=["light", "dark"])
+def page(request, chromium, live_server):
+    context = chromium.new_context(
+        base_url=live_server.url,
+        color_scheme=request.param,
+        viewport={"width": 1200, "height": 900},
+    )
+    page = context.new_page()
+    page.set_default_timeout(20_000)
+    page.route("https://pictures.example/**", lambda route: route.abort())
+    yield page
+    context.close()
+
+
+@pytest.fixture
+def hit_type(mturk):
+    return HitType.objects.get(public_id=mturk.create_hit(**HIT)["HIT"]["HITTypeId"])
+
+
+def sign_in(page, path, name):
+    page.goto(path)
+    page.get_by_label("Username").fill(name)
+    page.get_by_label("Password").fill(PASSWORD)
+    page.keyboard.press("Enter")
+    page.wait_for_url(lambda url: "/login/" not in url)
+
+
+def look(page, path, name):
+    """No accessibility fault, nothing wider than the window; a picture where one is wanted."""
+    page.goto(path)
+    found = Axe().run(page, options={"iframes": False})
+    assert found.violations_count == 0, found.generate_report()
+    page.set_viewport_size({"width": 360, "height": 740})
+    wide = page.evaluate("document.documentElement.scrollWidth - innerWidth")
+    assert wide <= 0, f"{path} is {wide} pixels wider than a telephone"
+    scheme = page.evaluate("matchMedia('(prefers-color-scheme: dark)').matches ? 'dark' : 'light'")
+    if PICTURES:
+        page.screenshot(path=Path(PICTURES, f"{name}-{scheme}-narrow.png"), full_page=True)
+    page.set_viewport_size({"width": 1200, "height": 900})
+    if PICTURES:
+        page.screenshot(path=Path(PICTURES, f"{name}-{scheme}.png"), full_page=True)
+
+
+@pytest.fixture
+def busy_worker(mturk, worker, requester):
+    """Ada, with work in every state, a bonus, a message and qualifications."""
+    hits = [mturk.create_hit(**HIT)["HIT"]["HITId"] for _ in range(4)]
+    first, second, _ = (submit(worker, hit) for hit in hits[:3])
+    mturk.approve_assignment(AssignmentId=first, RequesterFeedback="Very well done.")
+    mturk.reject_assignment(AssignmentId=second, RequesterFeedback="The reason was empty.")
+    mturk.send_bonus(
+        WorkerId=worker.worker_id, BonusAmount="1", AssignmentId=first, Reason="Careful work"
+    )
+    mturk.notify_workers(
+        Subject="More tomorrow", MessageText="At nine.", WorkerIds=[worker.worker_id]
+    )
+    made = mturk.create_qualification_type(
+        Name="Geography",
+        Description="Knows places.",
+        QualificationTypeStatus="Active",
+        Test=TEST,
+        TestDurationInSeconds=600,
+    )["QualificationType"]["QualificationTypeId"]
+    wants = [
+        {"QualificationTypeId": made, "Comparator": "GreaterThan", "IntegerValues": [50]},
+        {
+            "QualificationTypeId": "00000000000000000071",
+            "Comparator": "EqualTo",
+            "LocaleValues": [{"Country": "CA"}],
+        },
+    ]
+    guarded = mturk.create_hit(
+        **HIT | {"Title": "Name the places"}, QualificationRequirements=wants
+    )["HIT"]
+    mturk.associate_qualification_with_worker(
+        QualificationTypeId=mturk.create_qualification_type(
+            Name="Fast readers", Description="d", QualificationTypeStatus="Active"
+        )["QualificationType"]["QualificationTypeId"],
+        WorkerId=worker.worker_id,
+        IntegerValue=9,
+    )
+    questions = mturk.create_hit(**HIT | {"Title": "Judge a lamp", "Question": FULL_FORM})["HIT"]
+    return {"made": made, "guarded": guarded["HITTypeId"], "form": questions["HITTypeId"]}
+
+
+def test_the_workers_pages(page, busy_worker):
+    look(page, "/worker/signup/", "signup")
+    sign_in(page, "/worker/login/", "ada")
+    for name in ("dashboard", "earnings", "messages", "qualifications", "profile"):
+        look(page, f"/worker/{name}/", name)
+    look(page, "/worker/", "hits")
+    page.get_by_text("No, see why").press("Enter")
+    expect(page.get_by_role("link", name="Take its test")).to_be_visible()
+    look(page, f"/worker/groups/{busy_worker['guarded']}/", "not-qualified")
+    look(page, f"/worker/groups/{busy_worker['form']}/", "form-preview")
+    page.get_by_role("button", name="Accept this HIT").click()
+    page.wait_for_url("**/worker/assignments/**")
+    look(page, page.url, "form-work")
+    look(page, f"/worker/qualifications/{busy_worker['made']}/", "qualification")
+    page.get_by_role("button", name="Start the test").press("Enter")
+    page.wait_for_url("**/worker/qualification-tests/**")
+    look(page, page.url, "test")
+
+
+def test_the_rows_of_a_list_fit_a_telephone(page, busy_worker):
+    """Also the last column, which says whether one can accept, is read without scrolling."""
+    page.set_viewport_size({"width": 360, "height": 740})
+    sign_in(page, "/worker/login/", "ada")
+    for path in ("/worker/", "/worker/dashboard/", "/worker/earnings/"):
+        page.goto(path)
+        table = page.locator("table.rows")
+        expect(table).to_be_visible()
+        assert table.evaluate("table => table.scrollWidth <= table.parentElement.clientWidth")
+
+
+def test_from_an_invite_link_to_the_completion_code(page, mturk, requester):
+    start = HIT["Question"].index("<!doctype")
+    html = HIT["Question"][:start] + PLAIN + HIT["Question"][HIT["Question"].index("]]>") :]
+    created = mturk.create_hit(**HIT | {"Question": html})["HIT"]
+    values = ChannelValues(
+        name="Lab",
+        kind="invite",
+        completion_code="LAB-7",
+        redirect_url="https://lab.example/{code}",
+    )
+    hit_type = HitType.objects.get(public_id=created["HITTypeId"])
+    channel = open_channel(requester=requester, hit_type=hit_type, values=values)
+    (invitation,) = invite(channel=channel, labels=["P 1"])
+    look(page, f"/join/{invitation.token}/", "arrive")
+    page.get_by_role("button", name="Take part").press("Enter")
+    page.wait_for_url("**/worker/groups/**")
+    look(page, f"/worker/groups/{hit_type.public_id}/finish/", "not-finished")
+    page.get_by_role("link", name="Go on working").press("Enter")
+    page.get_by_role("button", name="Accept this HIT").press("Enter")
+    frame = page.frame_locator("iframe#task")
+    frame.get_by_label("Rating").fill("4")
+    frame.get_by_role("button", name="Submit").press("Enter")
+    page.wait_for_url("**/finish/")
+    expect(page.locator("#completion-code")).to_have_text("LAB-7")
+    look(page, page.url, "finished")
+    way_back = page.get_by_role("link", name="Go back to lab.example")
+    expect(way_back).to_have_attribute("href", "https://lab.example/LAB-7")
+    invitation.refresh_from_db()
+    assert Assignment.objects.get().worker == invitation.worker
+
+
+def test_the_requesters_pages(page, requester, hit_type, settings):
+    settings.MARKETPLACE_REQUESTER_SIGN_UP = True
+    requester.users.add(User.objects.create_user("rita", password=PASSWORD))
+    look(page, "/requester-console/login/", "requester-login")
+    look(page, "/requester-console/sign-up/", "requester-sign-up")
+    sign_in(page, "/requester-console/login/", "rita")
+    home = f"/requester-console/{requester.public_id}/"
+    page.get_by_label("What the new key is for").fill("Laptop")
+    page.get_by_role("button", name="Make a key").press("Enter")
+    expect(page.locator("#secret-access-key")).to_be_visible()
+    if PICTURES:
+        page.screenshot(path=Path(PICTURES, "requester-key.png"), full_page=True)
+    look(page, home, "requester")
+    look(page, home + "statement/", "statement")
+    values = ChannelValues(name="Lab", kind="invite", completion_code="LAB-7")
+    lab = open_channel(requester=requester, hit_type=hit_type, values=values)
+    invite(channel=lab, labels=["P 1", "P 2"])
+    panel = open_channel(
+        requester=requester,
+        hit_type=hit_type,
+        values=ChannelValues(name="Prolific", kind="panel", completion_code="C1", **PROLIFIC),
+    )
+    look(page, home + "channels/?panel=prolific", "channels")
+    look(page, f"{home}channels/{lab.token}/", "channel-invite")
+    look(page, f"{home}channels/{panel.token}/", "channel-panel")
+
+
+def test_the_operators_pages(page, mturk, worker, requester):
+    User.objects.create_user("olga", password=PASSWORD, is_staff=True)
+    hit = mturk.create_hit(**HIT)["HIT"]["HITId"]
+    mturk.approve_assignment(AssignmentId=submit(worker, hit))
+    sign_in(page, "/requester-console/login/?next=/marketplace-operator/", "olga")
+    look(page, "/marketplace-operator/", "operator")
+    look(page, f"/marketplace-operator/requesters/{requester.public_id}/", "operator-requester")
+    page.get_by_label("Amount, $").fill("12.50")
+    page.get_by_label("Reference").fill("Invoice 7")
+    page.get_by_label("The requester's name, once more").fill("Dialogue lab")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("status")).to_contain_text("$12.50 put into the account")
+    page.goto("/marketplace-operator/payouts/")
+    page.get_by_role("button", name="Take $0.63 into a batch").press("Enter")
+    with page.expect_download():
+        page.get_by_role("button", name="Export batch").press("Enter")
+    look(page, "/marketplace-operator/payouts/", "operator-payouts")
+    look(page, "/marketplace-operator/audit/", "operator-audit")

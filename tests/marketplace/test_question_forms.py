@@ -1,0 +1,182 @@
+"""Reading QuestionForms."""
+
+import pytest
+
+from marketplace.documents.question_forms import parse_question_form, validate_question_form
+from marketplace.documents.questions import parse_question
+from marketplace.exceptions import InvalidQuestion, NotOffered
+from tests.marketplace.forms import FULL_FORM, form, free_text, question, selection
+
+ASKED = question("q", free_text())
+MOST_TWO = "<MaxSelectionCount>2</MaxSelectionCount>"
+LEAST_TWO = "<MinSelectionCount>2</MinSelectionCount>"
+
+
+def test_a_form_is_its_overviews_and_questions_in_order():
+    parts = parse_question_form(FULL_FORM).parts
+    assert [part.kind for part in parts[0].content] == [
+        "title", "text", "list", "media", "formatted",
+    ]  # fmt: skip
+    assert [part.identifier for part in parts[1:]] == [
+        "style", "colours", "room", "shop", "price", "reason", "code",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("date", ["2005-10-01", "2017-11-06"])
+def test_both_schemas_are_read(date):
+    xml = form(ASKED).replace("2017-11-06", date)
+    assert parse_question_form(xml).questions[0].identifier == "q"
+    assert parse_question(xml, allow_http=False).kind == "form"
+
+
+def test_another_schema_is_refused():
+    with pytest.raises(InvalidQuestion, match="not a QuestionForm in the namespace"):
+        validate_question_form(form(ASKED).replace("2017-11-06", "2099-01-01"))
+    with pytest.raises(InvalidQuestion, match="not in the namespace"):
+        validate_question_form(form(ASKED.replace("<Question>", '<Question xmlns="urn:x">')))
+
+
+def test_pictures_keep_their_words():
+    picture = parse_question_form(FULL_FORM).parts[0].content[3].media
+    assert (picture.kind, picture.url) == ("image", "https://pictures.example/lamp.png")
+    assert picture.alternative == "A brass lamp"
+
+
+def test_embedded_files_have_a_size_on_the_page():
+    embedded = """<EmbeddedBinary><EmbeddedMimeType><Type>video</Type><SubType>mp4</SubType>
+    </EmbeddedMimeType><DataURL>https://h/film.mp4</DataURL><AltText>A film</AltText>
+    <Width>320</Width><Height>200</Height></EmbeddedBinary>"""
+    xml = form(question("q", free_text(), content=embedded))
+    media = parse_question_form(xml).questions[0].content[0].media
+    assert (media.kind, media.width, media.height) == ("video", 320, 200)
+
+
+@pytest.mark.parametrize(
+    ("dangerous", "left"),
+    [
+        ("<p onclick='x()'>a</p>", "<p>a</p>"),
+        ("a<script>alert(1)</script>b", "ab"),
+        ("<style>p{}</style>", ""),
+        ("<iframe src='https://x'></iframe>", ""),
+        ("<form action='/'><input name='csrf'></form>", ""),
+        ("<svg onload='x()'></svg>", ""),
+        ("<p style='position:fixed' class='primary' id='main'>a</p>", "<p>a</p>"),
+    ],
+)
+def test_formatted_content_is_made_safe(dangerous, left):
+    content = f"<FormattedContent><![CDATA[{dangerous}]]></FormattedContent>"
+    xml = form(question("q", free_text(), content=content))
+    assert parse_question_form(xml).questions[0].content[0].html == left
+
+
+@pytest.mark.parametrize("url", ["javascript:alert(1)", "data:text/html,x", "/worker/logout/"])
+def test_links_and_pictures_lead_elsewhere_or_nowhere(url):
+    content = (
+        f'<FormattedContent><![CDATA[<a href="{url}">x</a><img src="{url}">]]></FormattedContent>'
+    )
+    xml = form(question("q", free_text(), content=content))
+    html = parse_question_form(xml).questions[0].content[0].html
+    assert "href" not in html
+    assert "src" not in html
+    link = content.replace(url, "https://x.example")
+    html = parse_question_form(form(question("q", free_text(), content=link))).questions[0].content
+    assert 'rel="noopener noreferrer"' in html[0].html
+
+
+@pytest.mark.parametrize(
+    ("style", "counts", "control"),
+    [
+        ("", "", "radio"),
+        ("radiobutton", "", "radio"),
+        ("dropdown", "", "dropdown"),
+        ("combobox", "", "dropdown"),
+        ("list", "", "list"),
+        ("checkbox", "", "checkbox"),
+        ("multichooser", "", "checkbox"),
+        ("list", MOST_TWO, "checkbox"),
+        ("checkbox", "<MaxSelectionCount>1</MaxSelectionCount>", "radio"),
+    ],
+)
+def test_a_suggested_style_becomes_a_control_that_everybody_can_use(style, counts, control):
+    xml = form(question("q", selection("a", "b", style=style, counts=counts)))
+    assert parse_question_form(xml).questions[0].selection.control == control
+
+
+def test_a_choice_may_be_a_picture():
+    picture = """<Binary><MimeType><Type>image</Type></MimeType><DataURL>https://h/a.png</DataURL>
+    <AltText>A chair</AltText></Binary>"""
+    xml = form(question("q", selection("a", "b").replace("<Text>Choice a</Text>", picture)))
+    option = parse_question_form(xml).questions[0].selection.options[0]
+    assert (option.content.kind, option.text) == ("media", "A chair")
+
+
+def test_other_may_stand_among_the_selections_or_after_them():
+    other = "<OtherSelection/>"
+    within = form(question("q", selection("a", other=other)))
+    after = within.replace(f"{other}</Selections>", f"</Selections>{other}")
+    assert within != after
+    for xml in (within, after):
+        assert parse_question_form(xml).questions[0].selection.other is not None
+
+
+WRONG = [
+    ("", "at least one Question"),
+    ("<Surprise/>", "can't have a Surprise"),
+    (ASKED + ASKED, "QuestionIdentifier must be different"),
+    (ASKED.replace("true", "maybe"), "IsRequired is true or false"),
+    (ASKED.replace("<FreeTextAnswer></FreeTextAnswer>", ""), "must have a FreeTextAnswer or"),
+    (ASKED.replace("<Question>", "<Question><Hint>x</Hint>"), "can't have a Hint"),
+    (question("q", free_text("<Length minLength='9' maxLength='3'/>")), "from 9 to 3"),
+    (question("q", free_text("<Length maxLength='x'/>")), "maxLength must be a whole number"),
+    (question("q", free_text("<IsNumeric minValue='low'/>")), "minValue must be a number"),
+    (question("q", free_text("<AnswerFormatRegex regex='('/>")), "can't be read"),
+    (question("q", free_text("<AnswerFormatRegex/>")), "must have a regex"),
+    (question("q", selection()), "one Selection or more"),
+    (question("q", selection("a", "a")), "SelectionIdentifier must be different"),
+    (question("q", selection("a", style="wheel")), "StyleSuggestion of"),
+    (question("q", selection("a", counts=MOST_TWO)), "at most 2"),
+    (question("q", selection("a", counts=LEAST_TWO)), "at least 2"),
+    (question("q", free_text(), content="<Blink>x</Blink>"), "can't have a Blink"),
+    (question("q", free_text(), content="<Text>a<b/></Text>"), "put markup in a CDATA section"),
+    (
+        question("q", free_text(), content="<Binary><MimeType><Type>model</Type></MimeType>"
+                 "<DataURL>https://h/x</DataURL></Binary>"),
+        "image, audio or video",
+    ),
+    (
+        question("q", free_text(), content="<Binary><MimeType><Type>image</Type></MimeType>"
+                 "<DataURL>javascript:x</DataURL></Binary>"),
+        "full http or https address",
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("parts", "complaint"), WRONG, ids=[complaint for _, complaint in WRONG])
+def test_what_is_no_form_is_refused_with_a_reason(parts, complaint):
+    with pytest.raises(InvalidQuestion, match=complaint):
+        validate_question_form(form(parts))
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        question("q", "<FileUploadAnswer/>"),
+        question("q", free_text(), content="<Application><Flash/></Application>"),
+    ],
+)
+def test_files_and_applets_are_refused_when_the_hit_is_made(part):
+    with pytest.raises(NotOffered):
+        validate_question_form(form(part))
+
+
+def test_entities_are_refused():
+    bomb = '<!DOCTYPE q [<!ENTITY a "aaaa">]>' + form(
+        question("q", free_text(), content="<Text>&a;</Text>")
+    )
+    with pytest.raises(InvalidQuestion, match="no entities"):
+        validate_question_form(bomb)
+
+
+def test_a_form_is_bounded():
+    with pytest.raises(InvalidQuestion, match="65535 bytes"):
+        validate_question_form(form(ASKED, f"<Overview><Text>{'x' * 65_535}</Text></Overview>"))

@@ -1,0 +1,238 @@
+"""The requesters' pages: sign-up, keys, balance, statement, channels."""
+
+import re
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.cache import cache
+from django.test import Client
+
+from marketplace.models import AccessKey, AuditEntry, Channel, HitType, Invitation, Requester
+from tests.boto_clients import in_process_client
+from tests.marketplace.conftest import HIT, PASSWORD, submit
+from tests.marketplace.test_worker_site import text_of
+
+NEW = {
+    "username": "rita",
+    "requester_name": "Vision lab",
+    "password1": PASSWORD,
+    "password2": PASSWORD,
+}
+
+
+@pytest.fixture(autouse=True)
+def no_attempts():
+    cache.clear()
+
+
+@pytest.fixture
+def rita(requester):
+    user = User.objects.create_user("rita", password=PASSWORD)
+    requester.users.add(user)
+    browser = Client()
+    browser.force_login(user)
+    return browser
+
+
+@pytest.fixture
+def home(requester):
+    return f"/requester-console/{requester.public_id}/"
+
+
+def new_key(browser, home):
+    page = text_of(browser.post(home + "keys/", {"label": "Laptop"}))
+    return {
+        name: re.search(f'id="{name.replace("_", "-")}">([^<]+)<', page)[1]
+        for name in ("access_key_id", "secret_access_key")
+    }
+
+
+def test_nobody_signs_up_unless_a_setting_allows_it(db):
+    assert Client().get("/requester-console/sign-up/").status_code == 404
+    assert Client().post("/requester-console/sign-up/", NEW).status_code == 404
+    assert "Open a requester" not in text_of(Client().get("/requester-console/login/"))
+    assert not Requester.objects.exists()
+
+
+def test_signing_up_opens_an_empty_account(db, settings):
+    settings.MARKETPLACE_REQUESTER_SIGN_UP = True
+    assert "Open a requester" in text_of(Client().get("/requester-console/login/"))
+    browser = Client()
+    response = browser.post("/requester-console/sign-up/", NEW, follow=True)
+    requester = Requester.objects.get(name="Vision lab")
+    assert response.redirect_chain == [(f"/requester-console/{requester.public_id}/", 302)]
+    assert "$0.00" in text_of(response)
+    assert not User.objects.get().is_staff
+
+
+def test_a_requesters_name_cannot_be_taken_twice(requester, settings):
+    settings.MARKETPLACE_REQUESTER_SIGN_UP = True
+    page = text_of(
+        Client().post("/requester-console/sign-up/", NEW | {"requester_name": "DIALOGUE LAB"})
+    )
+    assert "There is a requester of this name already." in page
+    assert not User.objects.exists()
+
+
+def test_signing_in_leads_to_ones_requester(rita, home):
+    response = Client().post(
+        "/requester-console/login/", {"username": "rita", "password": PASSWORD}, follow=True
+    )
+    assert response.redirect_chain[-1] == (home, 302)
+    assert (
+        rita.post("/requester-console/logout/").headers["Location"] == "/requester-console/login/"
+    )
+
+
+def test_a_key_is_shown_once_and_works(rita, home):
+    key = new_key(rita, home)
+    assert in_process_client(key).get_account_balance()["AvailableBalance"] == "100.00"
+    page = text_of(rita.get(home))
+    assert key["access_key_id"] in page
+    assert "Laptop" in page
+    assert key["secret_access_key"] not in page
+    assert key["secret_access_key"] not in str(list(AuditEntry.objects.values()))
+
+
+def test_the_page_with_a_secret_is_not_kept(rita, home):
+    response = rita.post(home + "keys/", {"label": ""})
+    assert "no-store" in response.headers["Cache-Control"]
+
+
+def test_several_keys_work_until_they_are_revoked(rita, home, mturk):
+    first, second = new_key(rita, home), new_key(rita, home)
+    rita.post(f"{home}keys/{first['access_key_id']}/revoke/")
+    with pytest.raises(in_process_client(first).exceptions.ClientError):
+        in_process_client(first).get_account_balance()
+    assert in_process_client(second).get_account_balance()
+    assert mturk.get_account_balance()
+    assert "Revoked" in text_of(rita.get(home))
+    entry = AuditEntry.objects.get(action="key.revoke")
+    assert (entry.subject, entry.user.username) == (first["access_key_id"], "rita")
+
+
+def test_there_are_at_most_twenty_keys(rita, home):
+    for _ in range(19):
+        new_key(rita, home)
+    assert "at most 20 keys" in text_of(rita.post(home + "keys/", {"label": ""}))
+    assert AccessKey.objects.count() == 20
+
+
+def test_balance_and_statement_are_the_ledgers(rita, home, mturk, worker):
+    hit = mturk.create_hit(**HIT)["HIT"]["HITId"]
+    page = text_of(rita.get(home))
+    assert "$99.37" in page
+    assert 'Held for published HITs</dt><dd class="value">$0.63</dd>' in page
+    mturk.approve_assignment(AssignmentId=submit(worker, hit))
+    statement = text_of(rita.get(home + "statement/"))
+    assert "Deposit" in statement
+    assert hit in statement
+    assert "-0.63" in statement
+    assert worker.user.username not in statement
+
+
+PAGES = ["", "statement/", "channels/", "channels/{token}/", "channels/{token}/links.csv"]
+ACTIONS = [
+    "keys/",
+    "keys/{key}/revoke/",
+    "channels/",
+    "channels/{token}/invite/",
+    "channels/{token}/close/",
+]
+
+
+@pytest.fixture
+def channel(requester, mturk):
+    created = mturk.create_hit(**HIT)["HIT"]
+    return Channel.objects.create(
+        requester=requester,
+        hit_type=HitType.objects.get(public_id=created["HITTypeId"]),
+        name="Lab",
+        kind="invite",
+        created_at=HitType.objects.get().created_at,
+    )
+
+
+def test_a_requesters_pages_are_nobody_elses(home, channel, keys, ada, settings, make_keys):
+    settings.MARKETPLACE_REQUESTER_SIGN_UP = True
+    stranger = Client()
+    stranger.post("/requester-console/sign-up/", NEW)
+    before = AuditEntry.objects.count()
+    for path in PAGES + ACTIONS:
+        address = home + path.format(token=channel.token, key=keys["access_key_id"])
+        for browser in (stranger, ada):
+            assert browser.get(address).status_code in (404, 405), path
+            assert browser.post(address, {"labels": "x"}).status_code in (404, 405), path
+        response = Client().get(address)
+        assert response.status_code == 405 or "/login/" in response.headers["Location"]
+    assert AuditEntry.objects.count() == before
+    assert AccessKey.objects.get(access_key_id=keys["access_key_id"]).revoked_at is None
+    channel.refresh_from_db()
+    assert channel.is_active
+
+
+def test_anothers_channel_or_key_cannot_be_reached_through_ones_own_page(
+    rita, home, make_keys, mturk
+):
+    theirs = make_keys("Other lab")
+    in_process_client(theirs).create_hit(**HIT)
+    other = Requester.objects.get(name="Other lab")
+    channel = Channel.objects.create(
+        requester=other,
+        hit_type=other.hit_types.get(),
+        name="Theirs",
+        kind="invite",
+        created_at=other.created_at,
+    )
+    for path in (f"channels/{channel.token}/", f"channels/{channel.token}/links.csv"):
+        assert rita.get(home + path).status_code == 404
+    for path in (f"channels/{channel.token}/close/", f"channels/{channel.token}/invite/"):
+        assert rita.post(home + path, {"labels": "x"}).status_code == 404
+    assert rita.post(f"{home}keys/{theirs['access_key_id']}/revoke/").status_code == 404
+    form = {"channel-name": "x", "channel-kind": "invite", "channel-hit_type": channel.hit_type.pk}
+    assert "not one of the available choices" in text_of(rita.post(home + "channels/", form))
+
+
+@pytest.mark.parametrize("path", ACTIONS)
+def test_every_action_needs_a_form_of_ours(requester, home, channel, keys, path):
+    user = User.objects.create_user("rita")
+    requester.users.add(user)
+    browser = Client(enforce_csrf_checks=True)
+    browser.force_login(user)
+    address = home + path.format(token=channel.token, key=keys["access_key_id"])
+    assert browser.post(address, {"labels": "x"}).status_code == 403
+
+
+def test_a_channel_is_opened_used_and_closed(rita, home, channel):
+    assert "not yet" not in text_of(rita.get(f"{home}channels/{channel.token}/"))
+    rita.post(f"{home}channels/{channel.token}/invite/", {"labels": "P 1\n\n=1+1\n"})
+    first, second = Invitation.objects.order_by("pk")
+    assert (first.label, second.label) == ("P 1", "=1+1")
+    Client().post(f"/join/{first.token}/")
+    page = text_of(rita.get(f"{home}channels/{channel.token}/"))
+    first.refresh_from_db()
+    assert first.worker.worker_id in page
+    assert "1 participant came" in page
+    csv = text_of(rita.get(f"{home}channels/{channel.token}/links.csv")).splitlines()
+    assert csv[1] == f"P 1,http://testserver/join/{first.token}/,{first.worker.worker_id}"
+    assert csv[2].startswith("'=1+1,")
+    rita.post(f"{home}channels/{channel.token}/close/")
+    assert Client().get(f"/join/{second.token}/").status_code == 410
+
+
+def test_a_prolific_channel_is_suggested_and_checked(rita, home, channel):
+    page = text_of(rita.get(home + "channels/?panel=prolific"))
+    sent = {
+        f"channel-{name}": re.search(f'name="channel-{name}" value="([^"]*)"', page)[1]
+        for name in ("name", "panel", "worker_parameter", "study_parameter", "session_parameter")
+    }
+    assert sent["channel-worker_parameter"] == "PROLIFIC_PID"
+    sent |= {"channel-kind": "panel", "channel-hit_type": channel.hit_type.pk}
+    wrong = rita.post(home + "channels/", sent | {"channel-redirect_url": "javascript:alert(1)"})
+    assert "A full https address" in text_of(wrong)
+    wrong = rita.post(home + "channels/", sent | {"channel-worker_parameter": ""})
+    assert "A panel needs this." in text_of(wrong)
+    response = rita.post(home + "channels/", sent, follow=True)
+    opened = Channel.objects.get(kind="panel")
+    link = f"/join/{opened.token}/?PROLIFIC_PID={{{{%PROLIFIC_PID%}}}}&amp;STUDY_ID="
+    assert link in text_of(response)

@@ -1,0 +1,118 @@
+"""Storage for pages that have none of their own, in a real Chromium: what a worker has entered
+outlives a reload, and stays with the worker and the requester it belongs to."""
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.boto_clients import in_process_client
+from tests.marketplace.conftest import HIT, HTML_QUESTION, PASSWORD
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+# As pages are written that run where storage is a matter of course.
+NOTES = """<!doctype html><html lang="en"><title>Task</title><form method="post"
+action="https://www.mturk.com/mturk/externalSubmit"><input name="assignmentId" type="hidden">
+<label>Notes <textarea name="notes"></textarea></label></form><script>
+const notes = document.querySelector("textarea");
+document.title = document.compatMode;
+notes.value = localStorage.getItem("notes") ?? "";
+notes.addEventListener("input", () => {
+  localStorage.notes = notes.value;
+  sessionStorage["seen"] = "yes";
+});
+</script></html>"""
+
+
+@pytest.fixture
+def page(chromium, live_server, worker):
+    context = chromium.new_context(base_url=live_server.url)
+    page = context.new_page()
+    page.set_default_timeout(20_000)
+    page.goto("/worker/login/")
+    page.get_by_label("Username").fill("ada")
+    page.get_by_label("Password").fill(PASSWORD)
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/worker/")
+    yield page
+    context.close()
+
+
+def publish(client):
+    start, end = HTML_QUESTION.index("<!doctype"), HTML_QUESTION.index("]]>")
+    question = HTML_QUESTION[:start] + NOTES + HTML_QUESTION[end:]
+    return client.create_hit(**HIT | {"Question": question})["HIT"]["HITId"]
+
+
+def accept(page, hit_id):
+    page.goto(f"/worker/hits/{hit_id}/")
+    page.get_by_role("button", name="Accept this HIT").click()
+    page.wait_for_url("**/worker/assignments/**")
+    return page.frame_locator("iframe#task").get_by_label("Notes")
+
+
+def in_frame(page, script):
+    return page.frames[-1].evaluate(script)
+
+
+def enter(page, notes, text):
+    notes.fill(text)
+    page.wait_for_function(f"Object.values(sessionStorage).join().includes({text!r})")
+
+
+def test_what_is_stored_outlives_a_reload(page, mturk):
+    notes = accept(page, publish(mturk))
+    enter(page, notes, "half a thought")
+    for _ in range(2):
+        page.reload()
+        expect(notes).to_have_value("half a thought")
+    enter(page, notes, "a whole thought")
+    page.reload()
+    expect(notes).to_have_value("a whole thought")
+    assert in_frame(page, "[sessionStorage.seen, document.title]") == ["yes", "CSS1Compat"]
+
+
+def test_another_requesters_page_finds_nothing(page, mturk, make_keys):
+    enter(page, accept(page, publish(mturk)), "for the first alone")
+    other = in_process_client(make_keys("Another lab"))
+    expect(accept(page, publish(other))).to_have_value("")
+    assert in_frame(page, "localStorage.length") == 0
+
+
+def test_the_storage_behaves_as_browsers_do(page, mturk):
+    accept(page, publish(mturk))
+    assert in_frame(
+        page,
+        """() => {
+          localStorage.setItem("a", 1);
+          localStorage.b = "two";
+          const seen = [{ ...localStorage }, localStorage.key(1), localStorage.getItem("c"),
+            localStorage.c, "b" in localStorage, localStorage.length];
+          delete localStorage.b;
+          localStorage.removeItem("a");
+          return [...seen, Object.keys(localStorage)];
+        }""",
+    ) == [{"a": "1", "b": "two"}, "b", None, None, True, 2, []]
+
+
+def test_the_storage_is_bounded_as_browsers_bound_it(page, mturk):
+    accept(page, publish(mturk))
+    told = """() => { try { localStorage.big = "x".repeat(200_001); } catch (error) {
+        return [error.name, localStorage.length]; } }"""
+    assert in_frame(page, told) == ["QuotaExceededError", 0]
+    in_frame(page, 'localStorage.big = "x".repeat(199_000)')
+    page.wait_for_function("Object.values(sessionStorage).join().length > 199_000")
+    page.reload()
+    page.wait_for_function("document.getElementById('task').name !== ''")
+    expect(page.frame_locator("iframe#task").get_by_label("Notes")).to_be_visible()
+    page.wait_for_timeout(300)
+    assert in_frame(page, "localStorage.big.length") == 199_000
+
+
+def test_a_message_that_is_too_large_or_no_text_is_not_kept(page, mturk):
+    accept(page, publish(mturk))
+    for items in ('"x".repeat(500_001)', "{}", "7"):
+        in_frame(
+            page, f'parent.postMessage({{type: "assay:stored", token: "", items: {items}}}, "*")'
+        )
+    page.wait_for_timeout(300)
+    assert page.evaluate("sessionStorage.length") == 0

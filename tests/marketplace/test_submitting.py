@@ -1,0 +1,149 @@
+"""POST /mturk/externalSubmit."""
+
+from datetime import timedelta
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client
+
+from marketplace import clock
+from marketplace.models import Assignment, Hit
+from marketplace.working import accept_hit, return_assignment
+from tests.marketplace.conftest import HIT
+
+
+@pytest.fixture
+def assignment(mturk, worker):
+    mturk.create_hit(**HIT)
+    return accept_hit(worker=worker, hit=Hit.objects.get())
+
+
+def post(public_id, **fields):
+    """As a page with an opaque origin does: no cookie, no CSRF token."""
+    return Client(enforce_csrf_checks=True).post(
+        "/mturk/externalSubmit", {"assignmentId": public_id} | fields, headers={"Origin": "null"}
+    )
+
+
+def test_the_answers_are_kept_and_a_receipt_is_given(mturk, assignment, worker):
+    response = post(
+        assignment.public_id,
+        hitId=assignment.hit.public_id,
+        workerId=worker.worker_id,
+        turkSubmitTo="http://testserver",
+        rating="4",
+        chosen=["a", "c"],
+        reason="Ünïcode & <b>\r\nnext",
+    )
+    assert response.status_code == 200
+    assert assignment.public_id in response.content.decode()
+    (found,) = mturk.list_assignments_for_hit(HITId=assignment.hit.public_id)["Assignments"]
+    assert found["Answer"] == (
+        '<?xml version="1.0" encoding="UTF-8"?>\n<QuestionFormAnswers xmlns='
+        '"http://mechanicalturk.amazonaws.com/AWSMechanicalTurkDataSchemas/2005-10-01/'
+        'QuestionFormAnswers.xsd">'
+        "<Answer><QuestionIdentifier>rating</QuestionIdentifier><FreeText>4</FreeText></Answer>"
+        "<Answer><QuestionIdentifier>chosen</QuestionIdentifier><FreeText>a|c</FreeText></Answer>"
+        "<Answer><QuestionIdentifier>reason</QuestionIdentifier>"
+        "<FreeText>Ünïcode &amp; &lt;b&gt;&#13;\nnext</FreeText></Answer></QuestionFormAnswers>"
+    )
+
+
+def test_a_plain_form_is_taken_as_well_as_a_multipart_one(assignment):
+    response = Client().post(
+        "/mturk/externalSubmit",
+        f"assignmentId={assignment.public_id}&rating=4",
+        content_type="application/x-www-form-urlencoded",
+    )
+    assert response.status_code == 200
+    assignment.refresh_from_db()
+    assert "<FreeText>4</FreeText>" in assignment.answer
+
+
+def test_submitting_again_gives_the_same_receipt_and_changes_nothing(assignment):
+    first = post(assignment.public_id, rating="4")
+    before = Assignment.objects.values().get()
+    clock.advance(timedelta(hours=2))
+    again = post(assignment.public_id, rating="1")
+    assert (again.status_code, again.content) == (200, first.content)
+    assert Assignment.objects.values().get() == before
+
+
+def test_a_receipt_can_be_had_after_the_decision_too(mturk, assignment):
+    first = post(assignment.public_id, rating="4")
+    mturk.approve_assignment(AssignmentId=assignment.public_id)
+    assert post(assignment.public_id, rating="4").content == first.content
+
+
+def test_the_receipt_can_be_framed_and_tells_the_page_around_it(assignment):
+    response = post(assignment.public_id, rating="4")
+    assert "X-Frame-Options" not in response.headers
+    assert "marketplace/receipt.js" in response.content.decode()
+
+
+def test_what_comes_after_the_deadline_is_refused(assignment):
+    clock.advance(timedelta(seconds=1200))
+    response = post(assignment.public_id, rating="4")
+    assert response.status_code == 410
+    assert "time allotted" in response.content.decode()
+    assignment.refresh_from_db()
+    assert (assignment.status, assignment.answer) == ("Abandoned", "")
+
+
+def test_a_submission_in_the_last_second_counts(assignment):
+    clock.advance(timedelta(seconds=1195))
+    assert post(assignment.public_id, rating="4").status_code == 200
+
+
+def test_a_returned_assignment_cannot_be_submitted(assignment):
+    return_assignment(assignment=assignment)
+    response = post(assignment.public_id, rating="4")
+    assert response.status_code == 410
+    assert "You returned this assignment" in response.content.decode()
+
+
+@pytest.mark.parametrize("public_id", ["NONE", "", "a\0b", "<script>", "A" * 500])
+def test_an_unknown_assignment_cannot_be_submitted(db, public_id):
+    response = post(public_id, rating="4")
+    assert response.status_code == 404
+    assert "<script>" not in response.content.decode().split("<body")[1]
+
+
+def test_a_preview_cannot_be_submitted(assignment):
+    response = post("ASSIGNMENT_ID_NOT_AVAILABLE", rating="4")
+    assert response.status_code == 403
+    assert "Accept the HIT first" in response.content.decode()
+
+
+def test_a_form_without_an_answer_is_refused_and_can_be_sent_again(assignment):
+    response = post(assignment.public_id, hitId="x", workerId="y", turkSubmitTo="z")
+    assert response.status_code == 400
+    assert post(assignment.public_id, rating="4").status_code == 200
+
+
+def test_an_empty_answer_is_an_answer(assignment):
+    assert post(assignment.public_id, reason="").status_code == 200
+    assignment.refresh_from_db()
+    assert "<FreeText></FreeText>" in assignment.answer
+
+
+def test_a_form_that_is_too_large_is_refused(assignment, settings):
+    settings.DATA_UPLOAD_MAX_MEMORY_SIZE = 1000
+    settings.DATA_UPLOAD_MAX_NUMBER_FIELDS = 5
+    assert post(assignment.public_id, reason="x" * 1000).status_code == 413
+    assert post(assignment.public_id, **{f"f{n}": "" for n in range(5)}).status_code == 413
+    upload = SimpleUploadedFile("a.bin", b"x" * 1000)
+    assert post(assignment.public_id, rating="4", file=upload).status_code == 413
+    assignment.refresh_from_db()
+    assert assignment.status == "Accepted"
+
+
+def test_a_page_may_have_thousands_of_fields(assignment):
+    assert post(assignment.public_id, **{f"word-{n}": "1" for n in range(5000)}).status_code == 200
+    assignment.refresh_from_db()
+    assert assignment.answer.count("<Answer>") == 5000
+
+
+def test_only_a_post_submits(assignment):
+    path = f"/mturk/externalSubmit?assignmentId={assignment.public_id}&rating=4"
+    assert Client().get(path).status_code == 405

@@ -1,0 +1,174 @@
+"""Qualifications, as workers see them."""
+
+from datetime import timedelta
+
+import pytest
+from django.test import Client
+
+from marketplace import clock
+from marketplace.models import Qualification, QualificationRequest
+from tests.marketplace.conftest import HIT
+from tests.marketplace.forms import form, question, selection
+from tests.marketplace.test_worker_site import text_of
+
+TEST = form(
+    question("capital", selection("bern", "zurich")),
+    question("river", selection("rhine", "aare")),
+)
+SCORES = "".join(
+    f"<Question><QuestionIdentifier>{name}</QuestionIdentifier><AnswerOption>"
+    f"<SelectionIdentifier>{right}</SelectionIdentifier><AnswerScore>5</AnswerScore>"
+    "</AnswerOption></Question>"
+    for name, right in (("capital", "bern"), ("river", "aare"))
+)
+KEY = (
+    '<AnswerKey xmlns="http://mechanicalturk.amazonaws.com/AWSMechanicalTurkDataSchemas/'
+    f'2005-10-01/AnswerKey.xsd">{SCORES}<QualificationValueMapping><PercentageMapping>'
+    "<MaximumSummedScore>10</MaximumSummedScore></PercentageMapping>"
+    "</QualificationValueMapping></AnswerKey>"
+)
+BASIC = {"Name": "Geography", "Description": "Knows places.", "QualificationTypeStatus": "Active"}
+TESTED = BASIC | {"Test": TEST, "TestDurationInSeconds": 600}
+
+
+def make(mturk, **more):
+    made = mturk.create_qualification_type(**BASIC | more)
+    return made["QualificationType"]["QualificationTypeId"]
+
+
+def start(browser, type_id):
+    return browser.post(f"/worker/qualifications/{type_id}/").headers["Location"]
+
+
+def test_what_can_be_asked_for_is_listed_and_searched(mturk, ada):
+    make(mturk)
+    make(mturk, Name="Chemistry")
+    make(mturk, Name="Closed", QualificationTypeStatus="Inactive")
+    page = text_of(ada.get("/worker/qualifications/"))
+    assert "Geography" in page
+    assert "Closed" not in page
+    found = text_of(ada.get("/worker/qualifications/", {"q": "chem"}))
+    assert "Chemistry" in found
+    assert "Geography" not in found
+
+
+def test_asking_waits_for_the_requester(mturk, ada, worker):
+    made = make(mturk)
+    page = text_of(ada.post(f"/worker/qualifications/{made}/", follow=True))
+    assert "waits for its requester" in page
+    assert "waiting for a decision" in page
+    (asked,) = mturk.list_qualification_requests(QualificationTypeId=made)["QualificationRequests"]
+    assert asked["WorkerId"] == worker.worker_id
+    mturk.accept_qualification_request(
+        QualificationRequestId=asked["QualificationRequestId"], IntegerValue=7
+    )
+    assert "with the value 7" in text_of(ada.get(f"/worker/qualifications/{made}/"))
+
+
+def test_a_rejection_is_told_with_its_reason(mturk, ada):
+    made = make(mturk)
+    ada.post(f"/worker/qualifications/{made}/")
+    (asked,) = mturk.list_qualification_requests(QualificationTypeId=made)["QualificationRequests"]
+    mturk.reject_qualification_request(
+        QualificationRequestId=asked["QualificationRequestId"], Reason="We have enough people."
+    )
+    assert "Rejected. We have enough people." in text_of(ada.get("/worker/qualifications/"))
+    assert "We have enough people." in text_of(ada.get("/worker/messages/"))
+
+
+def test_an_auto_granted_one_is_had_at_once(mturk, ada):
+    made = make(mturk, AutoGranted=True, AutoGrantedValue=3)
+    page = text_of(ada.post(f"/worker/qualifications/{made}/", follow=True))
+    assert "You now have the qualification “Geography”, with the value 3." in page
+
+
+def test_a_test_is_timed_graded_and_opens_the_hits(mturk, ada):
+    made = make(mturk, **TESTED, AnswerKey=KEY)
+    needs = {"QualificationTypeId": made, "Comparator": "GreaterThan", "IntegerValues": [90]}
+    hit = mturk.create_hit(**HIT, QualificationRequirements=[needs])["HIT"]["HITId"]
+    assert ada.post(f"/worker/hits/{hit}/accept/").status_code == 403
+    assert "You have 10 min" in text_of(ada.get(f"/worker/qualifications/{made}/"))
+    test = start(ada, made)
+    page = text_of(ada.get(test))
+    assert "data-deadline" in page
+    assert "bern" not in page.replace("Choice bern", "")
+    response = ada.post(test + "hand-in/", {"question-1": "0", "question-2": "1"}, follow=True)
+    assert "with the value 100" in text_of(response)
+    assert ada.post(f"/worker/hits/{hit}/accept/").status_code == 302
+
+
+def test_a_half_filled_test_is_not_handed_in(mturk, ada):
+    test = start(ada, make(mturk, **TESTED, AnswerKey=KEY))
+    response = ada.post(test + "hand-in/", {"question-1": "0"})
+    assert response.status_code == 422
+    assert "This question needs an answer." in text_of(response)
+    assert QualificationRequest.objects.get().status == "Started"
+    assert not Qualification.objects.exists()
+
+
+def test_a_test_without_a_key_waits_for_the_requester(mturk, ada):
+    test = start(ada, make(mturk, **TESTED))
+    response = ada.post(test + "hand-in/", {"question-1": "0", "question-2": "0"}, follow=True)
+    assert "waits for its requester" in text_of(response)
+    (asked,) = mturk.list_qualification_requests()["QualificationRequests"]
+    assert "<SelectionIdentifier>rhine</SelectionIdentifier>" in asked["Answer"]
+
+
+def test_a_test_can_be_gone_on_with_until_its_time_is_over(mturk, ada):
+    made = make(mturk, **TESTED, AnswerKey=KEY)
+    test = start(ada, made)
+    assert test in text_of(ada.get(f"/worker/qualifications/{made}/"))
+    clock.advance(timedelta(minutes=11))
+    assert ada.get(test).status_code == 409
+    response = ada.post(test + "hand-in/", {"question-1": "0", "question-2": "1"})
+    assert response.status_code == 409
+    assert "time for this test is over" in text_of(response)
+    assert not Qualification.objects.exists()
+    assert "ran out" in text_of(ada.get("/worker/qualifications/"))
+
+
+def test_a_test_can_be_taken_again_after_its_delay(mturk, ada):
+    made = make(mturk, **TESTED, AnswerKey=KEY, RetryDelayInSeconds=3600)
+    ada.post(start(ada, made) + "hand-in/", {"question-1": "1", "question-2": "0"})
+    page = text_of(ada.get(f"/worker/qualifications/{made}/"))
+    assert "You can request this qualification again from" in page
+    assert ada.post(f"/worker/qualifications/{made}/").status_code == 409
+    clock.advance(timedelta(hours=1, seconds=1))
+    ada.post(start(ada, made) + "hand-in/", {"question-1": "0", "question-2": "1"})
+    assert Qualification.objects.get().integer_value == 100
+
+
+def test_without_a_retry_delay_there_is_one_attempt(mturk, ada):
+    made = make(mturk, **TESTED, AnswerKey=KEY)
+    test = start(ada, made)
+    ada.post(test + "hand-in/", {"question-1": "1", "question-2": "0"})
+    assert "only once" in text_of(ada.get(f"/worker/qualifications/{made}/"))
+    assert "handed this test in already" in text_of(ada.get(test))
+
+
+def test_a_test_is_its_workers_alone(mturk, ada, make_worker, browser_of):
+    test = start(ada, make(mturk, **TESTED, AnswerKey=KEY))
+    eve = browser_of(make_worker("eve"))
+    assert eve.get(test).status_code == 404
+    assert eve.post(test + "hand-in/", {"question-1": "0"}).status_code == 404
+    assert "Geography" in text_of(eve.get("/worker/qualifications/"))
+    assert "Go on with the test" not in text_of(eve.get("/worker/qualifications/"))
+
+
+@pytest.mark.parametrize("path", ["qualifications/NONE/", "qualification-tests/NONE/"])
+def test_what_does_not_exist_is_not_found(ada, path):
+    assert ada.get(f"/worker/{path}").status_code == 404
+
+
+def test_asking_needs_a_form_of_ours(mturk, worker):
+    browser = Client(enforce_csrf_checks=True)
+    browser.force_login(worker.user)
+    assert browser.post(f"/worker/qualifications/{make(mturk)}/").status_code == 403
+
+
+def test_the_worker_sees_what_the_marketplace_counts(ada, worker):
+    worker.country = "CH"
+    worker.save()
+    page = text_of(ada.get("/worker/qualifications/"))
+    assert "<dt>Worker_Locale</dt><dd>CH</dd>" in page
+    assert "<dt>Worker_PercentAssignmentsApproved</dt><dd>100</dd>" in page

@@ -1,0 +1,167 @@
+"""Signing in, the profile, earnings and messages."""
+
+from datetime import timedelta
+
+import pytest
+from django.core.cache import cache
+from django.test import Client
+
+from marketplace import clock
+from marketplace.attempts import ALLOWED_FAILURES
+from marketplace.models import WorkerMessage
+from tests.marketplace.conftest import HIT, PASSWORD, submit
+from tests.marketplace.test_worker_site import text_of
+
+
+@pytest.fixture(autouse=True)
+def no_attempts():
+    cache.clear()
+    yield
+    cache.clear()
+
+
+def sign_in(username="ada", password=PASSWORD, **extra):
+    return Client(**extra).post("/worker/login/", {"username": username, "password": password})
+
+
+def test_guessing_a_password_comes_to_an_end(worker):
+    for _ in range(ALLOWED_FAILURES):
+        assert sign_in(password="wrong").status_code == 200
+    refused = sign_in()
+    assert "Too many wrong passwords" in text_of(refused)
+    assert sign_in("ADA").status_code == 200
+    assert sign_in(REMOTE_ADDR="203.0.113.7").status_code == 302
+
+
+def test_a_success_forgets_the_failures(worker):
+    for _ in range(ALLOWED_FAILURES - 1):
+        sign_in(password="wrong")
+    assert sign_in().status_code == 302
+    sign_in(password="wrong")
+    assert sign_in().status_code == 302
+
+
+def test_others_are_not_kept_out(worker, make_worker):
+    make_worker("ben")
+    for _ in range(ALLOWED_FAILURES + 1):
+        sign_in(password="wrong")
+    assert sign_in("ben").status_code == 302
+
+
+def test_no_door_allows_more_guesses_than_another(worker):
+    for _ in range(ALLOWED_FAILURES):
+        Client().post("/login/", {"username": "ada", "password": "wrong"})
+    assert Client().post("/login/", {"username": "ada", "password": PASSWORD}).status_code == 200
+    assert "Too many wrong passwords" in text_of(sign_in())
+
+
+def test_signing_up_leads_where_the_link_did(db):
+    passwords = {"password1": PASSWORD, "password2": PASSWORD}
+    page = text_of(Client().get("/worker/signup/?next=/mturk/preview?groupId=G1"))
+    assert 'name="next" value="/mturk/preview?groupId=G1"' in page
+    response = Client().post(
+        "/worker/signup/", {"username": "ada", "next": "/worker/profile/"} | passwords
+    )
+    assert response.headers["Location"] == "/worker/profile/"
+
+
+@pytest.mark.parametrize(
+    "elsewhere",
+    ["https://evil.example/", "//evil.example", "javascript:alert(1)", "/\\evil.example"],
+)
+def test_signing_up_and_in_lead_nowhere_else(worker, elsewhere):
+    passwords = {"password1": PASSWORD, "password2": PASSWORD}
+    response = Client().post("/worker/signup/", {"username": "ben", "next": elsewhere} | passwords)
+    assert response.headers["Location"] == "/worker/"
+    response = Client().post(
+        "/worker/login/", {"username": "ada", "password": PASSWORD, "next": elsewhere}
+    )
+    assert response.headers["Location"] == "/worker/"
+
+
+def test_a_profile_is_kept(ada, worker):
+    told = {"country": "CA", "subdivision": "ON", "is_adult": "on"}
+    assert ada.post("/worker/profile/", told).status_code == 302
+    worker.refresh_from_db()
+    assert (worker.country, worker.subdivision) == ("CA", "ON")
+    first = worker.adult_confirmed_at
+    clock.advance(timedelta(days=1))
+    ada.post("/worker/profile/", told)
+    worker.refresh_from_db()
+    assert worker.adult_confirmed_at == first
+    assert 'value="CA" selected' in text_of(ada.get("/worker/profile/"))
+    ada.post("/worker/profile/", {"country": ""})
+    worker.refresh_from_db()
+    assert (worker.country, worker.adult_confirmed_at) == ("", None)
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"country": "XX"}, {"country": "CA", "subdivision": "<b>"}, {"country": "Canada"}]
+)
+def test_a_profile_is_checked(ada, worker, wrong):
+    assert ada.post("/worker/profile/", wrong).status_code == 200
+    worker.refresh_from_db()
+    assert worker.country == ""
+
+
+def test_earnings_are_the_ledgers(mturk, ada, worker):
+    first, second = (submit(worker, mturk.create_hit(**HIT)["HIT"]["HITId"]) for _ in range(2))
+    assert "Rewards appear here" in text_of(ada.get("/worker/earnings/"))
+    mturk.approve_assignment(AssignmentId=first)
+    mturk.send_bonus(
+        WorkerId=worker.worker_id,
+        BonusAmount="1.50",
+        AssignmentId=second,
+        Reason="A very good remark.",
+    )
+    page = text_of(ada.get("/worker/earnings/"))
+    for label, value in {
+        "To be paid out": "2.13",
+        "Waiting for review": "0.63",
+        "Rewards, all time": "0.63",
+        "Bonuses, all time": "1.50",
+        "Paid out": "0.00",
+    }.items():
+        assert f'{label}</dt><dd class="value">${value}</dd>' in page
+    assert "“A very good remark.”" in page
+
+
+def test_a_workers_record_is_nobody_elses(mturk, ada, worker, make_worker, browser_of):
+    assignment = submit(worker, mturk.create_hit(**HIT)["HIT"]["HITId"], reason="My own words")
+    mturk.approve_assignment(AssignmentId=assignment, RequesterFeedback="Well done")
+    mturk.notify_workers(Subject="Hello", MessageText="Just you", WorkerIds=[worker.worker_id])
+    eve = browser_of(make_worker("eve"))
+    for path in ("dashboard", "earnings", "messages", "qualifications", "profile"):
+        page = text_of(eve.get(f"/worker/{path}/"))
+        for secret in ("Rate eight", "My own words", "Well done", "Just you", worker.worker_id):
+            assert secret not in page
+
+
+def test_the_dashboard_counts_days_and_can_be_narrowed(mturk, ada, worker):
+    submit(worker, mturk.create_hit(**HIT | {"Title": "Yesterday"})["HIT"]["HITId"])
+    clock.advance(timedelta(days=1))
+    second = submit(worker, mturk.create_hit(**HIT | {"Title": "Today"})["HIT"]["HITId"])
+    mturk.approve_assignment(AssignmentId=second)
+    page = text_of(ada.get("/worker/dashboard/"))
+    assert clock.now().strftime("%Y-%m-%d") in page
+    assert (clock.now() - timedelta(days=1)).strftime("%Y-%m-%d") in page
+    narrow = text_of(ada.get("/worker/dashboard/", {"status": "Approved"}))
+    assert "Today" in narrow
+    assert "Yesterday" not in narrow
+    assert "None of your assignments is rejected" in text_of(
+        ada.get("/worker/dashboard/", {"status": "Rejected"})
+    )
+
+
+def test_messages_are_new_until_they_are_read(mturk, ada, worker):
+    mturk.approve_assignment(AssignmentId=submit(worker, mturk.create_hit(**HIT)["HIT"]["HITId"]))
+    mturk.notify_workers(
+        Subject="More work", MessageText="<b>Tomorrow</b>\nat nine", WorkerIds=[worker.worker_id]
+    )
+    assert "1 new" in text_of(ada.get("/worker/"))
+    page = text_of(ada.get("/worker/messages/"))
+    assert "More work" in page
+    assert "&lt;b&gt;Tomorrow&lt;/b&gt;" in page
+    ada.post("/worker/messages/read/")
+    assert WorkerMessage.objects.get().read_at is not None
+    assert "1 new" not in text_of(ada.get("/worker/"))

@@ -1,0 +1,333 @@
+"""The worker site, as a browser sees it."""
+
+import re
+from datetime import timedelta
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.utils.html import escape
+
+from marketplace import clock
+from marketplace.models import Assignment, Hit, WorkerAccount
+from marketplace.working import accept_hit
+from tests.marketplace.conftest import EXTERNAL_QUESTION, HIT, PASSWORD, submit
+
+SANDBOX = "sandbox allow-scripts allow-forms allow-modals allow-popups"
+
+
+@pytest.fixture
+def hit(mturk):
+    return Hit.objects.get(public_id=mturk.create_hit(**HIT)["HIT"]["HITId"])
+
+
+def text_of(response):
+    return response.content.decode()
+
+
+def frame_of(response):
+    tag = re.search(r'<iframe id="task"[^>]*>', text_of(response))[0]
+    attributes = dict(re.findall(r'([a-z]+)="([^"]*)"', tag))
+    return {name: value.replace("&amp;", "&") for name, value in attributes.items()}
+
+
+def test_signing_up_opens_a_worker_account(db):
+    browser = Client()
+    passwords = {"password1": PASSWORD, "password2": PASSWORD}
+    response = browser.post("/worker/signup/", {"username": "ada@example.org"} | passwords)
+    assert response.headers["Location"] == "/worker/"
+    worker = WorkerAccount.objects.get(user__username="ada@example.org")
+    assert re.fullmatch("A[A-Z0-9]{13}", worker.worker_id)
+    assert worker.worker_id in text_of(browser.get("/worker/"))
+
+
+def test_a_form_that_is_wrong_says_what_to_mend(worker):
+    response = Client().post("/worker/signup/", {"username": "ada", "password1": "x"})
+    assert 'href="#id_username"' in text_of(response)
+    assert WorkerAccount.objects.count() == 1
+
+
+def test_a_worker_signs_in_and_out(worker):
+    browser = Client()
+    assert browser.get("/worker/").headers["Location"] == "/worker/login/?next=/worker/"
+    response = browser.post(
+        "/worker/login/", {"username": "ada", "password": PASSWORD, "next": "/worker/dashboard/"}
+    )
+    assert response.headers["Location"] == "/worker/dashboard/"
+    assert browser.post("/worker/logout/").headers["Location"] == "/worker/login/"
+    assert browser.get("/worker/").status_code == 302
+
+
+def test_a_user_who_is_no_worker_is_told_so(db):
+    browser = Client()
+    browser.force_login(User.objects.create_user("researcher"))
+    response = browser.get("/worker/")
+    assert response.status_code == 403
+    assert "not a worker" in text_of(response)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/worker/",
+        "/worker/dashboard/",
+        "/worker/hits/H1/",
+        "/worker/groups/G1/",
+        "/worker/assignments/A1/",
+    ],
+)
+def test_pages_of_workers_ask_to_sign_in_there(db, path):
+    assert Client().get(path).headers["Location"] == f"/worker/login/?next={path}"
+
+
+def test_a_group_is_listed_with_what_there_is_to_know(mturk, ada):
+    for _ in range(3):
+        mturk.create_hit(**HIT)
+    page = text_of(ada.get("/worker/"))
+    assert "1 group of HITs" in page
+    for text in ("Rate eight responses", "Dialogue lab", "$0.63", "20 min"):
+        assert text in page
+    assert 'data-label="HITs">3</td>' in page
+
+
+def test_only_hits_the_worker_can_do_are_counted(mturk, ada, worker, make_worker):
+    hits = [mturk.create_hit(**HIT)["HIT"]["HITId"] for _ in range(3)]
+    submit(worker, hits[0])
+    submit(make_worker("ben"), hits[1])
+    assert 'data-label="HITs">1</td>' in text_of(ada.get("/worker/"))
+    submit(worker, hits[2])
+    assert "There are none right now" in text_of(ada.get("/worker/"))
+
+
+def test_an_expired_hit_is_not_listed(mturk, ada, hit):
+    clock.advance(timedelta(days=1))
+    assert "There are none right now" in text_of(ada.get("/worker/"))
+
+
+def test_the_list_can_be_searched(mturk, ada, hit):
+    mturk.create_hit(**HIT | {"Title": "Find a similar lamp", "Keywords": "products"})
+    found = text_of(ada.get("/worker/", {"q": "LAMP"}))
+    assert "Find a similar lamp" in found
+    assert "Rate eight responses" not in found
+    assert "Rate eight responses" in text_of(ada.get("/worker/", {"q": "dialogue"}))
+    assert "No HITs match" in text_of(ada.get("/worker/", {"q": "no such\0 thing"}))
+
+
+def test_a_long_list_comes_in_pages(mturk, ada):
+    for number in range(26):
+        mturk.create_hit(**HIT | {"Title": f"Group {number}"})
+    assert "Page 1 of 2" in text_of(ada.get("/worker/", {"q": "Group"}))
+    assert "q=Group&amp;page=2" in text_of(ada.get("/worker/", {"q": "Group"}))
+    assert "Group 0" in text_of(ada.get("/worker/", {"q": "Group", "page": "2"}))
+
+
+def test_what_a_requester_writes_is_shown_as_text(mturk, ada):
+    title = "<script>alert(1)</script>"
+    hit = mturk.create_hit(**HIT | {"Title": title})["HIT"]["HITId"]
+    for path in ("/worker/", f"/worker/hits/{hit}/"):
+        page = text_of(ada.get(path))
+        assert title not in page
+        assert escape(title) in page
+
+
+def test_a_preview_shows_the_page_without_an_assignment(ada, hit):
+    response = ada.get(f"/worker/hits/{hit.public_id}/")
+    frame = frame_of(response)
+    query = parse_qs(urlsplit(frame["src"]).query)
+    assert urlsplit(frame["src"]).path == f"/worker/frame/preview/{hit.public_id}/"
+    assert query == {
+        "assignmentId": ["ASSIGNMENT_ID_NOT_AVAILABLE"],
+        "hitId": [hit.public_id],
+        "turkSubmitTo": ["http://testserver"],
+    }
+    assert f'<form class="accept" method="post" action="/worker/hits/{hit.public_id}/accept/">' in (
+        text_of(response)
+    )
+    assert not Assignment.objects.exists()
+
+
+def test_a_group_previews_its_next_hit(ada, hit):
+    path = f"/worker/groups/{hit.hit_type.public_id}/"
+    response = ada.get(path)
+    assert hit.public_id in frame_of(response)["src"]
+    assert f'<form class="accept" method="post" action="{path}accept/">' in text_of(response)
+
+
+def test_a_group_without_hits_leads_back_to_the_list(ada, worker, hit):
+    submit(worker, hit.public_id)
+    response = ada.get(f"/worker/groups/{hit.hit_type.public_id}/", follow=True)
+    assert response.redirect_chain == [("/worker/", 302)]
+    assert "No HITs of “Rate eight responses” are left for you." in text_of(response)
+
+
+@pytest.mark.parametrize("kind", ["hits", "groups"])
+def test_accepting_leads_to_the_work(ada, worker, hit, kind):
+    key = hit.public_id if kind == "hits" else hit.hit_type.public_id
+    response = ada.post(f"/worker/{kind}/{key}/accept/")
+    assignment = Assignment.objects.get()
+    assert response.headers["Location"] == f"/worker/assignments/{assignment.public_id}/"
+    assert (assignment.worker, assignment.hit) == (worker, hit)
+
+
+def test_the_work_page_has_the_frame_the_deadline_and_the_way_back(ada, worker, hit):
+    assignment = accept_hit(worker=worker, hit=hit)
+    response = ada.get(f"/worker/assignments/{assignment.public_id}/")
+    frame = frame_of(response)
+    assert urlsplit(frame["src"]).path == f"/worker/frame/{assignment.public_id}/"
+    assert parse_qs(urlsplit(frame["src"]).query) == {
+        "assignmentId": [assignment.public_id],
+        "hitId": [hit.public_id],
+        "workerId": [worker.worker_id],
+        "turkSubmitTo": ["http://testserver"],
+    }
+    assert frame["sandbox"] == SANDBOX.removeprefix("sandbox ")
+    assert frame["style"] == "height: 450px"
+    assert f'data-deadline="{assignment.deadline.isoformat()}"'[:35] in text_of(response)
+    assert '<form class="return" method="post"' in text_of(response)
+    assert f'data-next="/worker/groups/{hit.hit_type.public_id}/next/"' in text_of(response)
+
+
+def test_whoever_works_on_a_hit_is_taken_from_its_preview_to_the_work(ada, worker, hit):
+    assignment = accept_hit(worker=worker, hit=hit)
+    work = f"/worker/assignments/{assignment.public_id}/"
+    assert ada.get(f"/worker/hits/{hit.public_id}/").headers["Location"] == work
+    assert ada.post(f"/worker/hits/{hit.public_id}/accept/").headers["Location"] == work
+    assert f'href="{work}"' in text_of(ada.get("/worker/"))
+    assert Assignment.objects.count() == 1
+
+
+def test_a_page_elsewhere_keeps_its_origin_and_ours_does_not(mturk, ada):
+    ours = EXTERNAL_QUESTION.replace("https://study.example", "http://testserver")
+    sandboxes = []
+    for question in (EXTERNAL_QUESTION, ours):
+        hit = mturk.create_hit(**HIT | {"Question": question})["HIT"]["HITId"]
+        frame = frame_of(ada.get(f"/worker/hits/{hit}/"))
+        assert (
+            "/task?item=7&round=1&assignmentId=ASSIGNMENT_ID_NOT_AVAILABLE&hitId=" in (frame["src"])
+        )
+        assert "style" not in frame
+        sandboxes.append(frame["sandbox"])
+    assert "allow-same-origin" in sandboxes[0]
+    assert "allow-same-origin" not in sandboxes[1]
+
+
+@pytest.mark.parametrize("signed_in", [True, False])
+def test_a_requesters_html_has_an_origin_of_its_own(ada, worker, hit, signed_in):
+    assignment = accept_hit(worker=worker, hit=hit)
+    browser = ada if signed_in else Client()
+    for path in (f"/worker/frame/{assignment.public_id}/", f"/worker/frame/preview/{hit}/"):
+        response = browser.get(path)
+        policy = response.headers["Content-Security-Policy"]
+        assert policy.startswith(SANDBOX + ";")
+        assert "allow-same-origin" not in policy
+        assert response.headers["X-Frame-Options"] == "SAMEORIGIN"
+        assert text_of(response).startswith("<!doctype html><script src=")
+        assert "</script><title>Task</title>" in text_of(response)
+
+
+def test_there_is_no_frame_of_ours_for_a_page_elsewhere_or_a_hit_that_is_gone(mturk, ada):
+    hit = mturk.create_hit(**HIT | {"Question": EXTERNAL_QUESTION})["HIT"]["HITId"]
+    assert ada.get(f"/worker/frame/preview/{hit}/").status_code == 404
+    mturk.update_expiration_for_hit(HITId=hit, ExpireAt=0)
+    mturk.delete_hit(HITId=hit)
+    assert ada.get(f"/worker/frame/preview/{hit}/").status_code == 404
+    assert ada.get(f"/worker/hits/{hit}/").status_code == 404
+
+
+def test_a_worker_cannot_see_or_return_anothers_assignment(worker, hit, make_worker, browser_of):
+    assignment = accept_hit(worker=worker, hit=hit)
+    other = browser_of(make_worker("eve"))
+    path = f"/worker/assignments/{assignment.public_id}/"
+    assert other.get(path).status_code == 404
+    assert other.post(path + "return/").status_code == 404
+    assert other.get(f"/worker/frame/{assignment.public_id}/").status_code == 404
+    assert "Rate eight" not in text_of(other.get("/worker/dashboard/"))
+    assignment.refresh_from_db()
+    assert assignment.status == "Accepted"
+
+
+def test_returning_leads_back_to_the_list(ada, worker, hit):
+    assignment = accept_hit(worker=worker, hit=hit)
+    path = f"/worker/assignments/{assignment.public_id}/"
+    response = ada.post(path + "return/", follow=True)
+    assert response.redirect_chain == [("/worker/", 302)]
+    assert "You returned “Rate eight responses”." in text_of(response)
+    assert ada.get(path).status_code == 410
+    assert ada.post(path + "return/").status_code == 410
+
+
+def test_what_cannot_be_had_is_explained(ada, worker, hit, make_worker, browser_of, mturk):
+    accept_hit(worker=make_worker("ben"), hit=hit)
+    refused = ada.post(f"/worker/hits/{hit.public_id}/accept/")
+    assert refused.status_code == 410
+    assert "All assignments of this HIT are taken." in text_of(refused)
+    refused = ada.post(f"/worker/groups/{hit.hit_type.public_id}/accept/")
+    assert refused.status_code == 410
+    done = mturk.create_hit(**HIT, MaxAssignments=2)["HIT"]["HITId"]
+    assignment = submit(worker, done)
+    assert ada.get(f"/worker/hits/{done}/").status_code == 409
+    assert "You have done this HIT already." in text_of(ada.post(f"/worker/hits/{done}/accept/"))
+    assert ada.get(f"/worker/assignments/{assignment}/").status_code == 409
+    clock.advance(timedelta(days=1))
+    eve = browser_of(make_worker("eve"))
+    refused = eve.get(f"/worker/hits/{done}/")
+    assert refused.status_code == 410
+    assert "This HIT has expired." in text_of(refused)
+
+
+def test_an_assignment_out_of_time_is_explained(ada, worker, hit):
+    assignment = accept_hit(worker=worker, hit=hit)
+    clock.advance(timedelta(hours=1))
+    response = ada.get(f"/worker/assignments/{assignment.public_id}/")
+    assert response.status_code == 410
+    assert "time allotted" in text_of(response)
+
+
+@pytest.mark.parametrize("path", ["hits/NONE/", "groups/NONE/", "assignments/NONE/", "frame/NONE/"])
+def test_an_id_of_nothing_is_not_found(ada, path):
+    assert ada.get(f"/worker/{path}").status_code == 404
+
+
+@pytest.mark.parametrize("path", ["hits/a/", "hits/A%00/", "groups/é/", "frame/a-b/"])
+def test_what_is_no_id_is_not_found(ada, path):
+    assert ada.get(f"/worker/{path}").status_code == 404
+
+
+def test_accepting_and_returning_need_a_post_from_our_own_page(worker, hit):
+    browser = Client(enforce_csrf_checks=True)
+    browser.force_login(worker.user)
+    assert browser.get(f"/worker/hits/{hit.public_id}/accept/").status_code == 405
+    assert browser.post(f"/worker/hits/{hit.public_id}/accept/").status_code == 403
+    assert not Assignment.objects.exists()
+
+
+def test_the_dashboard_tells_status_and_earnings(mturk, ada, worker):
+    hits = [mturk.create_hit(**HIT)["HIT"]["HITId"] for _ in range(3)]
+    first, second, _ = (submit(worker, hit) for hit in hits)
+    mturk.approve_assignment(AssignmentId=first)
+    mturk.reject_assignment(AssignmentId=second, RequesterFeedback="The reason was empty.")
+    page = text_of(ada.get("/worker/dashboard/"))
+    assert re.search(r'Earned</dt><dd class="value"><a href="[^"]*">\$0.63</a></dd>', page)
+    assert 'Waiting for review</dt><dd class="value">$0.63</dd>' in page
+    assert 'Assignments submitted</dt><dd class="value">3</dd>' in page
+    for text in ("Approved", "Rejected", "The reason was empty.", "at the latest"):
+        assert text in page
+
+
+def test_an_empty_dashboard_says_what_will_appear(ada):
+    assert "What you submit appears here" in text_of(ada.get("/worker/dashboard/"))
+
+
+def test_every_page_has_a_language_a_title_and_labels(mturk, ada, worker, hit):
+    assignment = accept_hit(worker=worker, hit=hit)
+    pages = [Client().get("/worker/signup/"), Client().get("/worker/login/")]
+    pages += [ada.get("/worker/"), ada.get("/worker/dashboard/"), ada.get("/worker/hits/NONE/")]
+    pages += [ada.get(f"/worker/assignments/{assignment.public_id}/")]
+    for response in pages:
+        page = text_of(response)
+        assert '<html lang="en">' in page
+        assert re.search(r"<title>\S.* – Assay marketplace</title>", page)
+        assert page.count("<h1>") == 1
+        visible = re.findall(r'<input(?![^>]*type="hidden")[^>]*\bid="([^"]+)"', page)
+        assert set(visible) <= set(re.findall(r'<label for="([^"]+)"', page))

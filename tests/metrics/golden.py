@@ -1,0 +1,14 @@
+"""The sample golden answers as a study."""
+
+from pathlib import Path
+
+from annotation.models import Study
+from tests.annotation.importing import told
+
+SAMPLE = Path(__file__).resolve().parents[2] / "samples" / "golden_answers.csv"
+
+
+def golden_study() -> Study:
+    """Twenty questions under two prompts, answered by three systems; not scored yet."""
+    told("import_golden_answers", SAMPLE, study="golden")
+    return Study.objects.get(slug="golden")

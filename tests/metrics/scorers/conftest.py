@@ -1,0 +1,204 @@
+"""Texts and tiny models for the scorers."""
+
+import csv
+from pathlib import Path
+
+import pytest
+
+HOSTILE = [
+    "",
+    " \t\n",
+    "?!... -- ;;",
+    "😀🏳️‍🌈 👩‍👩‍👧",
+    "مرحبا بالعالم، كيف حالك؟",
+    "שלום mixed עם Latin 123",
+    "你好，世界。再见",
+    "नमस्ते दुनिया",
+    "İstanbul K ﬁne Straße",
+    "a\u0301 e\u200bf g\u00a0h \ufeff",
+    "one\ntwo\n\nthree one",
+    "word " * 400,
+    "x" * 3000,
+    "the cat the cat the the dog",
+    "dog the cat the\r\ncat\u2028the the",
+    "Don't_do-it, No. 7 (3.14)!",
+]
+HOSTILE_PAIRS = [(response, reference) for response in HOSTILE for reference in HOSTILE]
+
+
+LONG = " ".join(f"word{index % 977}" for index in range(10_000))
+LONG_PAIRS = [(LONG, "word1 word2 so"), ("word7 word5", LONG)]
+
+
+@pytest.fixture
+def lmstyle_pairs(shared_data: Path) -> list[tuple[str, str]]:
+    """The 1,600 responses and references of LMStyle."""
+    with (shared_data / "lmstyle" / "metric_scores.csv").open(newline="") as file:
+        pairs = [(row["output"], row["reference"]) for row in csv.DictReader(file)]
+    assert len(pairs) == 1600
+    return pairs
+
+
+TRAINING_TEXTS = [
+    "Good day, how may I help you this morning?",
+    "Hey, what's up? I love live music, that's why I go to concerts.",
+    "###Speaker: I took the train to work the other day. ###Formal Response: I am sorry.",
+    "###Speaker: Stocks fell sharply on Monday. ###Response: That is bad news.",
+    "Привет, мир! 😀 你好，世界。 مرحبا",
+]
+
+
+def save_byte_level_tokenizer(folder: Path) -> int:
+    """Train a byte-level BPE on a few sentences; return how many tokens it knows."""
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
+    from transformers import PreTrainedTokenizerFast
+
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.post_processor = processors.ByteLevel(trim_offsets=True)
+    tokenizer.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=400,
+        special_tokens=["<s>", "</s>", "<pad>"],
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    tokenizer.train_from_iterator(TRAINING_TEXTS, trainer)
+    PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, bos_token="<s>", eos_token="</s>", pad_token="<pad>"
+    ).save_pretrained(folder)
+    return tokenizer.get_vocab_size()
+
+
+@pytest.fixture(scope="session")
+def tiny_llama(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A random Llama of two layers: rotary positions, 256 of them."""
+    import torch
+    from transformers import LlamaConfig, LlamaForCausalLM
+
+    folder = tmp_path_factory.mktemp("models") / "tiny-llama"
+    config = LlamaConfig(
+        vocab_size=save_byte_level_tokenizer(folder),
+        hidden_size=32,
+        intermediate_size=64,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        max_position_embeddings=256,
+        initializer_range=0.5,
+    )
+    torch.manual_seed(2)
+    LlamaForCausalLM(config).save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def tiny_bloom(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A random Bloom of two layers: its positions are distances, so it has no window."""
+    import torch
+    from transformers import BloomConfig, BloomForCausalLM
+
+    folder = tmp_path_factory.mktemp("models") / "tiny-bloom"
+    config = BloomConfig(
+        vocab_size=save_byte_level_tokenizer(folder),
+        hidden_size=32,
+        n_layer=2,
+        n_head=4,
+        initializer_range=0.5,
+    )
+    torch.manual_seed(3)
+    BloomForCausalLM(config).save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def tiny_bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A sentence-transformers folder: a random BERT of two layers that reads 12 tokens."""
+    import torch
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
+    from transformers import BertConfig, BertModel, BertTokenizer
+
+    folder = tmp_path_factory.mktemp("models")
+    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "cat", "dog", "sat", "ran", "off"]
+    tokenizer = BertTokenizer(vocab={word: index for index, word in enumerate(words)})
+    tokenizer.save_pretrained(folder / "bert")
+    torch.manual_seed(1)
+    config = BertConfig(
+        vocab_size=len(words),
+        hidden_size=16,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=32,
+        initializer_range=0.5,
+    )
+    BertModel(config).save_pretrained(folder / "bert")
+    transformer = Transformer(str(folder / "bert"), max_seq_length=12)
+    pooling = Pooling(transformer.get_embedding_dimension())
+    SentenceTransformer(modules=[transformer, pooling], device="cpu").save(str(folder / "tiny"))
+    return folder / "tiny"
+
+
+@pytest.fixture(scope="session")
+def tiny_roberta(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A random RoBERTa of two layers with a byte-level tokeniser."""
+    import torch
+    from tokenizers import processors
+    from transformers import AutoTokenizer, RobertaConfig, RobertaModel
+
+    folder = tmp_path_factory.mktemp("models") / "tiny-roberta"
+    vocab_size = save_byte_level_tokenizer(folder)
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    tokenizer.cls_token, tokenizer.sep_token = "<s>", "</s>"
+    tokenizer.model_max_length = 60
+    tokenizer.backend_tokenizer.post_processor = processors.RobertaProcessing(
+        ("</s>", tokenizer.sep_token_id), ("<s>", tokenizer.cls_token_id)
+    )
+    tokenizer.save_pretrained(folder)
+    config = RobertaConfig(
+        vocab_size=vocab_size,
+        hidden_size=16,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=32,
+        max_position_embeddings=64,
+        initializer_range=0.5,
+    )
+    torch.manual_seed(4)
+    RobertaModel(config).save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def tiny_classifier(tmp_path_factory: pytest.TempPathFactory, tiny_bert: Path) -> Path:
+    """A random classifier of three styles that reads 12 tokens."""
+    import torch
+    from transformers import BertConfig, BertForSequenceClassification, BertTokenizer
+
+    folder = tmp_path_factory.mktemp("models") / "tiny-styles"
+    tokenizer = BertTokenizer.from_pretrained(tiny_bert.parent / "bert")
+    tokenizer.model_max_length = 12
+    tokenizer.save_pretrained(folder)
+    config = BertConfig(
+        vocab_size=len(tokenizer),
+        hidden_size=16,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        intermediate_size=32,
+        initializer_range=0.8,
+        id2label={0: "formal", 1: "informal", 2: "POSITIVE"},
+        label2id={"formal": 0, "informal": 1, "POSITIVE": 2},
+    )
+    torch.manual_seed(5)
+    BertForSequenceClassification(config).save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def bag_of_words(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A sentence-transformers folder without weights: counts of four words."""
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.sentence_transformer.modules import BoW
+
+    folder = tmp_path_factory.mktemp("models") / "bag"
+    SentenceTransformer(modules=[BoW(["cat", "dog", "ran", "sat"])], device="cpu").save(str(folder))
+    return folder

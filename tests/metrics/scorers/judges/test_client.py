@@ -1,0 +1,205 @@
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from email.utils import format_datetime
+
+import pytest
+
+from metrics.scorers.errors import (
+    BudgetSpentError,
+    EndpointRefusedError,
+    EndpointUnavailableError,
+    PromptRefusedError,
+)
+from metrics.scorers.judges.budget import Budget, Prices, Usage, budget_of
+from metrics.scorers.judges.client import Client
+from metrics.scorers.judges.endpoint import Endpoint, Limits, endpoint_of, limits_of
+from tests.metrics.scorers.judges.foreign import Says, chat, error
+
+HELLO = [{"role": "user", "content": "Hello."}]
+SECRET = "sk-not-to-be-told"
+
+
+def test_an_answer_comes_with_its_model_and_usage(foreign):
+    foreign.says(chat("Hi.", usage={"prompt_tokens": 9, "completion_tokens": 2}))
+    answer = foreign.client().chat(HELLO, max_tokens=7, temperature=0.5, seed=None)
+    assert (answer.replies[0].text, answer.model, answer.usage) == ("Hi.", "foreign-1", (9, 2))
+    assert foreign.bodies == [
+        {
+            "model": "foreign",
+            "messages": HELLO,
+            "max_tokens": 7,
+            "temperature": 0.5,
+            "path": "/v1/chat/completions",
+        }
+    ]
+
+
+def test_too_many_requests_wait_as_long_as_the_endpoint_asks(foreign):
+    soon = format_datetime(datetime.now(UTC) + timedelta(seconds=40), usegmt=True)
+    foreign.says(error(429, Retry_After="7"), error(429, Retry_After=soon), error(503), chat("Hi."))
+    assert foreign.client().chat(HELLO).replies[0].text == "Hi."
+    seven, dated, backed_off = foreign.waits
+    assert seven == 7
+    assert 20 < dated <= 40
+    assert backed_off == 4
+
+
+def test_waits_between_attempts_double(foreign):
+    foreign.says(error(500))
+    with pytest.raises(EndpointUnavailableError, match="failed 4 times, last with 500"):
+        foreign.client(attempts=4).chat(HELLO)
+    assert foreign.waits == [1, 2, 4]
+    assert len(foreign.bodies) == 4
+
+
+def test_an_endpoint_that_asks_for_an_hour_is_unavailable_at_once(foreign):
+    foreign.says(error(429, Retry_After="3600"))
+    with pytest.raises(EndpointUnavailableError, match="asks to wait 3600 seconds"):
+        foreign.client().chat(HELLO)
+    assert foreign.waits == []
+
+
+@pytest.mark.parametrize(
+    "garbage",
+    [b"<html>gateway</html>", {"choices": []}, {"result": 1}, [], {"choices": [{"text": 3}]}],
+)
+def test_what_is_no_answer_is_asked_for_again(foreign, garbage):
+    foreign.says(Says(garbage), chat("Hi."))
+    assert foreign.client().chat(HELLO).replies[0].text == "Hi."
+    assert len(foreign.bodies) == 2
+
+
+def test_an_endpoint_that_is_not_there_is_unavailable(foreign):
+    client = Client(
+        Endpoint(base_url="http://127.0.0.1:9/v1", model="m"),
+        limits=Limits(attempts=2),
+        sleep=foreign.waits.append,
+    )
+    with pytest.raises(EndpointUnavailableError, match="no answer"):
+        client.chat(HELLO)
+
+
+@pytest.mark.parametrize("status", [401, 403, 404])
+def test_a_refusal_is_not_tried_again(foreign, status):
+    foreign.says(error(status, "unknown model"))
+    with pytest.raises(EndpointRefusedError, match="unknown model"):
+        foreign.client().chat(HELLO)
+    assert len(foreign.bodies) == 1
+
+
+def test_a_quota_that_is_used_up_is_not_waited_for(foreign):
+    foreign.says(error(429, "pay first", code="insufficient_quota"))
+    with pytest.raises(EndpointRefusedError, match="pay first"):
+        foreign.client().chat(HELLO)
+
+
+def test_a_text_that_is_too_long_is_the_texts_own_failure(foreign):
+    foreign.says(error(400, "context length exceeded"))
+    with pytest.raises(PromptRefusedError, match="context length"):
+        foreign.client().chat(HELLO)
+
+
+def test_a_redirect_does_not_take_the_key_along(foreign, monkeypatch):
+    monkeypatch.setenv("JUDGE_API_KEY", SECRET)
+    foreign.says(Says({}, 307, {"Location": f"{foreign.base_url}/elsewhere"}))
+    with pytest.raises(EndpointRefusedError, match="307"):
+        foreign.client().chat(HELLO)
+    assert len(foreign.bodies) == 1
+
+
+def test_the_key_is_sent_and_never_told(foreign, monkeypatch):
+    monkeypatch.setenv("JUDGE_API_KEY", SECRET)
+    foreign.says(error(401, f"{SECRET} is not valid"))
+    client = foreign.client()
+    with pytest.raises(EndpointRefusedError) as refused:
+        client.chat(HELLO)
+    assert foreign.headers[0]["Authorization"] == f"Bearer {SECRET}"
+    assert SECRET not in str(refused.value)
+    assert SECRET not in repr(client.endpoint)
+
+
+def test_without_a_key_none_is_sent(foreign, monkeypatch):
+    monkeypatch.delenv("JUDGE_API_KEY", raising=False)
+    foreign.says(chat("Hi."))
+    foreign.client().chat(HELLO)
+    assert "Authorization" not in foreign.headers[0]
+
+
+def test_requests_keep_the_pace(foreign):
+    foreign.says(chat("Hi."))
+    client = foreign.client(requests_per_minute=6)
+    for _ in range(3):
+        client.chat(HELLO)
+    assert len(foreign.waits) == 2
+    assert 9 < foreign.waits[0] <= 10
+    assert 19 < foreign.waits[1] <= 20
+
+
+def test_tokens_keep_the_pace_by_their_estimate(foreign):
+    foreign.says(chat("Hi."))
+    client = foreign.client(tokens_per_minute=60)
+    client.chat(HELLO, max_tokens=28)
+    client.chat(HELLO, max_tokens=28)
+    assert 29 < foreign.waits[0] <= 30
+
+
+def test_the_cap_on_requests_counts_every_attempt(foreign):
+    foreign.says(error(500), chat("Hi."))
+    client = foreign.client(budget=Budget(max_requests=3))
+    client.chat(HELLO)
+    client.chat(HELLO)
+    with pytest.raises(BudgetSpentError, match=r"cap of 3 requests .* what was scored stands"):
+        client.chat(HELLO)
+    assert len(foreign.bodies) == 3
+
+
+def test_money_is_capped_before_it_is_spent_and_counted_as_used(foreign):
+    foreign.says(chat("Hi.", usage={"prompt_tokens": 10, "completion_tokens": 1}))
+    prices = Prices(Decimal(100_000), Decimal(100_000))
+    budget = Budget(max_usd=Decimal(4), prices=prices)
+    client = foreign.client(budget=budget)
+    client.chat(HELLO, max_tokens=20)
+    client.chat(HELLO, max_tokens=20)
+    assert (budget.usd, budget.usage) == (Decimal("2.2"), Usage(20, 2))
+    with pytest.raises(BudgetSpentError, match=r"cap of 4 USD is reached \(2.2 are spent\)"):
+        client.chat(HELLO, max_tokens=20)
+    assert len(foreign.bodies) == 2
+
+
+def test_an_endpoint_that_counts_no_tokens_is_charged_the_most(foreign):
+    foreign.says(chat("Hi."))
+    client = foreign.client()
+    client.chat(HELLO, max_tokens=20)
+    assert client.budget.usage == Usage(2, 20)
+
+
+def test_a_cap_on_money_without_prices_is_refused():
+    with pytest.raises(ValueError, match="needs prices"):
+        Budget(max_usd=Decimal(1))
+
+
+def test_the_environment_says_where_the_judge_is_and_what_it_may_cost():
+    environment = {
+        "JUDGE_BASE_URL": "https://judge.example/v1",
+        "JUDGE_MODEL": "large",
+        "JUDGE_MAX_USD": "2.5",
+        "JUDGE_USD_PER_MILLION_INPUT": "0.15",
+        "JUDGE_REQUESTS_PER_MINUTE": "90",
+    }
+    assert endpoint_of(environment).url("x") == "https://judge.example/v1/x"
+    assert budget_of(environment).max_usd == Decimal("2.5")
+    assert limits_of(environment).requests_per_minute == 90
+
+
+@pytest.mark.parametrize("value", ["-1", "many", "NaN"])
+def test_a_number_that_is_none_is_told_with_its_variable(value):
+    with pytest.raises(ValueError, match="JUDGE_MAX_USD must be a number from 0"):
+        budget_of({"JUDGE_MAX_USD": value})
+
+
+@pytest.mark.parametrize(
+    "url", ["ftp://host/v1", "host/v1", "http://user:word@host/v1", "http://host/v1?key=1"]
+)
+def test_an_address_that_is_odd_or_carries_a_secret_is_refused(url):
+    with pytest.raises(ValueError, match="base_url must"):
+        Endpoint(base_url=url, model="m")

@@ -1,0 +1,303 @@
+import json
+import math
+from decimal import Decimal
+
+import pytest
+
+from metrics.scorers.errors import BudgetSpentError, EndpointRefusedError
+from metrics.scorers.judges.budget import Budget, Prices
+from metrics.scorers.judges.capabilities import probe
+from metrics.scorers.judges.geval import GEval
+from metrics.scorers.judges.geval_settings import GEvalSettings, with_steps
+from metrics.scorers.judges.grade import Grade, GradeSettings
+from metrics.scorers.judges.presets import PRESETS
+from metrics.scorers.registry import build
+from metrics.scorers.scorer import Example
+from tests.metrics.scorers.judges.foreign import Says, chat, error
+
+TURN = Example(item="1", system="a", context="How are you?", response="Fine, $5 {x}.")
+TONE = GEvalSettings(aspect="Tone", criteria="Is it kind?", low=1, high=3, n=4)
+
+
+def raw(score) -> dict:
+    return json.loads(score.raw)
+
+
+def top(*choices: tuple[str, float]) -> dict:
+    """Log-probabilities of a reply of one token."""
+    alternatives = [{"token": token, "logprob": math.log(share)} for token, share in choices]
+    return {"content": [alternatives[0] | {"top_logprobs": alternatives}]}
+
+
+def n_honoured(number: int, body: dict) -> Says:
+    return chat(*["3", "1", "3", "Good", "3"][: body.get("n", 1)])
+
+
+def n_ignored(number: int, body: dict) -> Says:
+    return chat(["3", "1", "3", "Good", "3"][number])
+
+
+def n_refused(number: int, body: dict) -> Says:
+    return error(400, "n must be 1") if body.get("n", 1) > 1 else chat("2")
+
+
+def test_a_grade_is_asked_for_with_the_published_prompt(foreign):
+    foreign.says(chat("Appropriateness Score: [85]"))
+    (scores,) = Grade(client=foreign.client()).score([TURN])
+    assert scores["judge"].value == 85
+    system, user = foreign.bodies[0]["messages"]
+    assert "with 100 being extremely appropriate" in system["content"]
+    assert user["content"] == (
+        "\nSpeaker: [How are you?] \nResponse: [Fine, $5 {x}.] \nAppropriateness Score: "
+    )
+    assert foreign.bodies[0]["temperature"] == 0.6
+
+
+def test_a_reply_without_a_grade_is_nan_and_kept_verbatim(foreign):
+    foreign.says(chat("  Lovely!\n"))
+    (scores,) = Grade(client=foreign.client()).score([TURN])
+    assert math.isnan(scores["judge"].value)
+    assert scores["judge"].reason == "no number in the reply"
+    assert raw(scores["judge"])["replies"] == ["  Lovely!\n"]
+
+
+def test_lmstyles_released_reading_is_another_metric(foreign):
+    foreign.says(chat("Lovely!"))
+    released = Grade(GradeSettings(lmstyle_released=True), client=foreign.client())
+    assert released.score([TURN])[0]["judge"].value == 50
+    assert released.signature != Grade(client=foreign.client()).signature
+
+
+def test_an_example_without_a_context_is_not_asked_about(foreign):
+    foreign.says(chat("85"))
+    gap = Example(item="2", system="a", response="Fine.")
+    scores = Grade(client=foreign.client()).score([gap, TURN])
+    assert scores[0]["judge"].reason == "no context"
+    assert len(foreign.bodies) == 1
+
+
+def test_a_text_that_is_refused_is_nan_and_the_others_are_scored(foreign):
+    foreign.answer = lambda number, body: (
+        error(400, "too long") if "long" in body["messages"][1]["content"] else chat("70")
+    )
+    long = Example(item="2", system="a", context="long", response="Fine.")
+    scores = Grade(client=foreign.client()).score([TURN, long, TURN])
+    assert [score["judge"].value for score in scores][::2] == [70, 70]
+    assert "too long" in scores[1]["judge"].reason
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "obtained", "requests", "value"),
+    [
+        (n_honoured, "n", 1, 7 / 3),
+        (n_ignored, "n calls", 4, 7 / 3),
+        (n_refused, "n calls", 5, 2.0),
+    ],
+)
+def test_n_samples_are_had_whatever_the_endpoint_makes_of_n(
+    foreign, behaviour, obtained, requests, value
+):
+    foreign.answer = behaviour
+    (scores,) = GEval(TONE, client=foreign.client()).score([TURN])
+    assert scores["geval"].value == pytest.approx(value)
+    assert len(foreign.bodies) == requests
+    record = raw(scores["geval"])
+    assert record["obtained"] == obtained
+    assert len(record["replies"]) == 4
+
+
+def test_samples_that_cannot_be_read_are_left_out_and_kept(foreign):
+    foreign.answer = n_honoured
+    (scores,) = GEval(TONE, client=foreign.client()).score([TURN])
+    record = raw(scores["geval"])
+    assert record["replies"] == ["3", "1", "3", "Good"]
+    assert record["probabilities"] == {"1": pytest.approx(1 / 3), "3": pytest.approx(2 / 3)}
+    assert record["mass"] == 0.75
+
+
+def test_without_any_rating_the_score_is_nan(foreign):
+    foreign.says(chat("Good", "Fair", "4", ""))
+    (scores,) = GEval(TONE, client=foreign.client()).score([TURN])
+    assert scores["geval"].reason == "no rating in any of 4 replies"
+    assert raw(scores["geval"])["replies"] == ["Good", "Fair", "4", ""]
+
+
+def test_an_endpoint_that_ignores_n_is_asked_for_n_once(foreign):
+    foreign.says(chat("2"))
+    GEval(TONE, client=foreign.client(concurrency=1)).score([TURN, TURN])
+    assert [body.get("n") for body in foreign.bodies] == [4, *[None] * 7]
+
+
+def test_seeds_differ_where_each_sample_takes_a_request(foreign):
+    foreign.says(chat("2"))
+    settings = GEvalSettings(aspect="Tone", criteria="Kind?", low=1, high=3, n=3, seed=7)
+    GEval(settings, client=foreign.client()).score([TURN])
+    assert [body["seed"] for body in foreign.bodies] == [7, 8, 9]
+
+
+def test_log_probabilities_weigh_the_levels_of_one_reply(foreign):
+    foreign.says(chat("3", logprobs=top(("3", 0.4), (" 3", 0.1), ("1", 0.3), ("Good", 0.1))))
+    settings = GEvalSettings(
+        aspect="Tone", criteria="Kind?", low=1, high=3, distribution="logprobs"
+    )
+    (scores,) = GEval(settings, client=foreign.client()).score([TURN])
+    assert scores["geval"].value == pytest.approx((3 * 0.5 + 1 * 0.3) / 0.8)
+    record = raw(scores["geval"])
+    assert (record["obtained"], record["mass"]) == ("top_logprobs", pytest.approx(0.8))
+    assert foreign.bodies[0]["top_logprobs"] == 20
+    assert "distribution:logprobs" in GEval(settings, client=foreign.client()).signature
+
+
+def test_a_distribution_over_too_little_is_nan(foreign):
+    foreign.says(chat("3", logprobs=top(("3", 0.1), ("Good", 0.9))))
+    settings = GEvalSettings(
+        aspect="Tone", criteria="Kind?", low=1, high=3, distribution="logprobs", least_mass=0.5
+    )
+    (scores,) = GEval(settings, client=foreign.client()).score([TURN])
+    assert scores["geval"].reason == "the scale holds 0.1 of the distribution, under 0.5"
+
+
+def test_log_probabilities_that_do_not_come_stop_the_run(foreign):
+    foreign.says(chat("3"))
+    settings = GEvalSettings(
+        aspect="Tone", criteria="Kind?", low=1, high=3, distribution="logprobs"
+    )
+    with pytest.raises(EndpointRefusedError, match="set distribution to samples"):
+        GEval(settings, client=foreign.client()).score([TURN])
+
+
+def test_steps_are_written_once_and_used_from_the_settings(foreign, tmp_path):
+    foreign.says(chat("\n1. Read.\n2. Rate. $"), chat("2", "2", "2", "2"))
+    client = foreign.client()
+    settings = with_steps(TONE, client)
+    assert (settings.steps, settings.steps_model) == ("1. Read.\n2. Rate. $", "foreign-1")
+    kept = tmp_path / "tone.json"
+    kept.write_text(settings.to_json())
+    again = GEval(str(kept), client=client)
+    assert again.signature == GEval(settings, client=client).signature
+    assert again.signature != GEval(TONE, client=client).signature
+    again.score([TURN, TURN])
+    asked, *forms = [body["messages"][0]["content"] for body in foreign.bodies]
+    assert "Tone (1-3): Is it kind?" in asked
+    assert len(forms) == 2
+    assert all("1. Read.\n2. Rate. $\n" in form for form in forms)
+
+
+def test_steps_that_are_blank_are_none(foreign):
+    foreign.says(chat("  "))
+    with pytest.raises(EndpointRefusedError, match="wrote no evaluation steps"):
+        with_steps(TONE, foreign.client())
+
+
+def test_a_whole_dialogue_needs_no_context_and_shows_both(foreign):
+    foreign.says(chat(*["4"] * 20))
+    judge = GEval("dialogue", client=foreign.client())
+    whole = Example(item="1", system="a", response="A: Hi.\nB: Hello.")
+    assert [score["geval"].value for score in judge.score([whole, TURN])] == [4, 4]
+    forms = " ".join(body["messages"][0]["content"] for body in foreign.bodies)
+    assert "How are you?\nFine, $5 {x}." in forms
+    assert "A: Hi.\nB: Hello." in forms
+
+
+def test_groundedness_has_a_zero(foreign):
+    foreign.says(chat(*["0"] * 15, *["1"] * 5))
+    (scores,) = GEval("groundedness", client=foreign.client()).score([TURN])
+    assert scores["geval"].value == 0.25
+
+
+def test_the_cost_is_estimated_before_and_the_cap_keeps_what_was_scored(foreign):
+    foreign.says(chat("80"))
+    budget = Budget(max_requests=10, prices=Prices(Decimal(1), Decimal(2)))
+    judge = Grade(client=foreign.client(budget=budget))
+    estimate = judge.estimate([TURN] * 20)
+    assert (estimate.requests, estimate.completion_tokens) == (20, 20 * 64)
+    assert estimate.usd == Decimal(estimate.prompt_tokens + 2 * 20 * 64) / 1_000_000
+    assert foreign.bodies == []
+    batches = judge.batches([TURN] * 20)
+    scored = [scores["judge"].value for scores in next(batches)[1]]
+    assert scored == [80] * 8
+    with pytest.raises(BudgetSpentError, match="8 were sent"):
+        next(batches)
+    assert len(foreign.bodies) == 8
+
+
+def test_a_batch_costs_n_requests_each_where_n_is_ignored(foreign):
+    judge = GEval(TONE, client=foreign.client(), honours_n=False)
+    assert judge.estimate([TURN] * 2).requests == 8
+
+
+def test_a_failing_endpoint_stops_the_batch(foreign):
+    foreign.says(error(401))
+    with pytest.raises(EndpointRefusedError):
+        Grade(client=foreign.client(concurrency=1)).score([TURN] * 8)
+    assert len(foreign.bodies) < 8
+
+
+def test_a_full_endpoint_is_probed_as_such(foreign):
+    def full(number: int, body: dict) -> Says:
+        if "prompt" in body:
+            tokens = {
+                "tokens": ["one", " two", " three", "!"],
+                "token_logprobs": [None, -1, -2, -3],
+            }
+            return Says({"choices": [{"text": "one two three!", "logprobs": tokens}]})
+        return chat(*["3"] * body.get("n", 1), logprobs=top(("3", 0.5), ("1", 0.3), ("2", 0.1)))
+
+    foreign.answer = full
+    seen = probe(foreign.client())
+    assert (seen.several_replies, seen.top_logprobs, seen.echoed_logprobs) == (True, 3, True)
+    assert seen.distribution == "logprobs"
+    assert dict(seen.evidence)["chat, n=2"].startswith("2 replies ('3', '3')")
+
+
+def test_what_an_endpoint_refuses_it_cannot_do(foreign):
+    def poor(number: int, body: dict) -> Says:
+        if "prompt" in body:
+            return error(404, "no such path")
+        return error(400, "unknown field") if {"n", "logprobs"} & body.keys() else chat("3")
+
+    foreign.answer = poor
+    seen = probe(foreign.client())
+    assert (seen.several_replies, seen.top_logprobs, seen.echoed_logprobs) == (False, 0, False)
+    assert "unknown field" in dict(seen.evidence)["chat, n=2"]
+
+
+@pytest.mark.parametrize(
+    ("changed", "complaint"),
+    [
+        ({"low": 3}, "high must be over low"),
+        ({"form": "$answer"}, r"form uses \$answer"),
+        ({"form": "costs $ 5"}, r"write '\$\$'"),
+        ({"n": 0}, "n must be at least 1"),
+        ({"temperature": 3.0}, "temperature must be"),
+        ({"high": 100, "distribution": "logprobs"}, "single digits"),
+        ({"unit": "turn"}, "unit must be"),
+        ({"least_mass": 2.0}, "least_mass must be"),
+    ],
+)
+def test_settings_out_of_range_are_refused_when_they_are_made(changed, complaint):
+    with pytest.raises(ValueError, match=complaint):
+        GEvalSettings(**{"aspect": "Tone", "criteria": "Kind?", "low": 1, "high": 3, **changed})
+
+
+@pytest.mark.parametrize("settings", [*PRESETS.values(), TONE])
+def test_settings_survive_json(settings):
+    assert GEvalSettings.from_json(settings.to_json()) == settings
+
+
+def test_the_registry_takes_a_preset_or_a_file_of_settings(tmp_path):
+    assert "aspect:Groundedness" in build("geval", settings="groundedness").signature
+    kept = tmp_path / "grade.json"
+    kept.write_text(GradeSettings(temperature=0.0).to_json())
+    assert "temperature:0|" in build("judge", settings=str(kept)).signature
+    with pytest.raises(ValueError, match="must be one of coherence"):
+        build("geval", settings="no such thing")
+    kept.write_text('{"colour": 1}')
+    with pytest.raises(ValueError, match="do not fit"):
+        build("judge", settings=str(kept))
+
+
+def test_without_an_endpoint_scoring_says_what_to_set(monkeypatch):
+    monkeypatch.delenv("JUDGE_BASE_URL", raising=False)
+    with pytest.raises(EndpointRefusedError, match="set JUDGE_BASE_URL and JUDGE_MODEL"):
+        build("judge").score([TURN])

@@ -1,0 +1,120 @@
+"""Judges on servers that others made; ``python -m benchmarks.judge_servers`` builds a third."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from metrics.scorers.errors import EndpointRefusedError
+from metrics.scorers.judges.capabilities import probe
+from metrics.scorers.judges.client import Client
+from metrics.scorers.judges.geval import GEval
+from metrics.scorers.judges.geval_settings import GEvalSettings, with_steps
+from metrics.scorers.judges.grade import Grade, GradeSettings
+from metrics.scorers.scorer import Example
+from tests.metrics.scorers.judges import servers, tiny_gguf, tiny_hub_model
+
+TURNS = [
+    Example(item=str(number), system="a", context="How are you?", response=f"Fine {number}.")
+    for number in range(4)
+]
+SAMPLED = GEvalSettings(aspect="Tone", criteria="Kind?", low=1, high=3, n=3, max_tokens=1)
+WEIGHTED = replace(SAMPLED, distribution="logprobs")
+
+
+@pytest.fixture(scope="module")
+def without_logprobs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
+    """``transformers serve``."""
+    if missing := servers.missing(servers.TRANSFORMERS_NEEDS):
+        pytest.skip(f"transformers serve needs {', '.join(missing)}")
+    folder = tmp_path_factory.mktemp("transformers")
+    model = tiny_hub_model.save(folder / "tiny")
+    with servers.transformers_server(model, folder / "log") as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def with_logprobs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
+    """llama.cpp's own server."""
+    if missing := servers.missing(servers.LLAMA_NEEDS):
+        pytest.skip(f"llama.cpp's server needs {', '.join(missing)}")
+    folder = tmp_path_factory.mktemp("llama")
+    tiny_gguf.write(str(folder / "tiny.gguf"))
+    with servers.llama_server(folder / "tiny.gguf", folder / "log") as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def with_echo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
+    """llama-cpp-python's server."""
+    python = servers.llama_python()
+    if not python:
+        pytest.skip("llama-cpp-python is not here; LLAMA_SERVER_PYTHON may name a Python with it")
+    folder = tmp_path_factory.mktemp("llama_python")
+    model = folder / "tiny.gguf"
+    tiny_gguf.write(str(model))
+    with servers.llama_python_server(python, model, folder / "log") as client:
+        yield client
+
+
+def test_the_probe_finds_that_transformers_ignores_n_and_log_probabilities(without_logprobs):
+    seen = probe(without_logprobs)
+    assert (seen.several_replies, seen.top_logprobs, seen.echoed_logprobs) == (False, 0, False)
+    assert seen.distribution == "samples"
+    assert dict(seen.evidence)["chat, n=2"].startswith("1 reply (")
+
+
+def test_the_probe_finds_who_ignores_the_temperature(without_logprobs, with_logprobs):
+    """Transformers does, unless the model's own generation settings say to sample."""
+    assert not probe(without_logprobs).samples_differ
+    assert probe(with_logprobs).samples_differ
+
+
+def test_the_probe_finds_that_llama_cpp_gives_log_probabilities_and_refuses_n(with_logprobs):
+    seen = probe(with_logprobs)
+    assert (seen.several_replies, seen.top_logprobs, seen.echoed_logprobs) == (False, 5, False)
+    assert seen.distribution == "logprobs"
+    assert dict(seen.evidence)["chat, n=2"].startswith("PromptRefusedError")
+
+
+def test_the_probe_finds_that_llama_cpp_python_echoes_and_ignores_n(with_echo):
+    seen = probe(with_echo)
+    assert (seen.several_replies, seen.top_logprobs, seen.echoed_logprobs) == (False, 5, True)
+    assert dict(seen.evidence)["chat, n=2"].startswith("1 reply (")
+
+
+@pytest.mark.parametrize("server", ["without_logprobs", "with_logprobs"])
+def test_where_n_is_ignored_or_refused_samples_take_n_calls(server, request):
+    client = request.getfixturevalue(server)
+    scores = [one["geval"] for one in GEval(SAMPLED, client=client).score(TURNS)]
+    records = [json.loads(score.raw) for score in scores]
+    assert {record["obtained"] for record in records} == {"n calls"}
+    for score, record in zip(scores, records, strict=True):
+        assert score.value == pytest.approx(sum(map(int, record["replies"])) / 3)
+
+
+def test_log_probabilities_that_transformers_leaves_out_are_not_made_up(without_logprobs):
+    with pytest.raises(EndpointRefusedError, match="gives no log-probabilities"):
+        GEval(WEIGHTED, client=without_logprobs).score(TURNS[:1])
+
+
+@pytest.mark.parametrize("server", ["with_logprobs", "with_echo"])
+def test_log_probabilities_of_llama_cpp_weigh_all_levels(server, request):
+    client = request.getfixturevalue(server)
+    (first, again) = GEval(WEIGHTED, client=client).score([TURNS[0], TURNS[0]])
+    record = json.loads(first["geval"].raw)
+    assert record["obtained"] == "top_logprobs"
+    assert set(record["probabilities"]) == {"1", "2", "3"}
+    assert record["mass"] > 0.9
+    assert first["geval"].value == pytest.approx(again["geval"].value, abs=1e-4)
+
+
+@pytest.mark.parametrize("server", ["without_logprobs", "with_logprobs", "with_echo"])
+def test_a_grade_and_steps_work_on_either(server, request):
+    client = request.getfixturevalue(server)
+    (scores,) = Grade(GradeSettings(max_tokens=1), client=client).score(TURNS[:1])
+    assert scores["judge"].value in {1, 2, 3}
+    steps = with_steps(SAMPLED, client, max_tokens=8).steps
+    assert set(steps) <= set("123")
+    assert steps

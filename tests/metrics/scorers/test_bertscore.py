@@ -1,0 +1,165 @@
+import math
+import shutil
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from metrics.scorers.bertscore import BertScore
+from metrics.scorers.errors import ModelUnavailableError, TruncatedTextWarning
+from metrics.scorers.scorer import Score
+from tests.metrics.scorers.examples import example, examples
+
+PAIRS = [
+    ("the cat sat", "the cat sat"),
+    ("the dog ran off", "the cat sat"),
+    ("dog", "the cat ran off the dog"),
+    ("  the cat ", "the whale sat"),
+    ("the the the the the", "off"),
+]
+
+
+def found(scorer: BertScore, pairs: Sequence[tuple[str, str]]) -> list[list[float]]:
+    """Precision, recall and F of each pair."""
+    parts = ("bertscore_precision", "bertscore_recall", "bertscore")
+    return [[one[part].value for part in parts] for one in scorer.score(examples(pairs))]
+
+
+def oracle(
+    folder: Path, layer: int, pairs: Sequence[tuple[str, str]], idf: Sequence[str] = ()
+) -> list[list[float]]:
+    """The authors' package, one pair at a time: its padding counts as a cosine of 0."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        import bert_score
+        from bert_score.utils import get_idf_dict, get_tokenizer
+
+    frequencies = get_idf_dict(list(idf), get_tokenizer(str(folder)), nthreads=0) if idf else False
+    scores = []
+    for response, reference in pairs:
+        parts = bert_score.score(
+            [response],
+            [reference],
+            model_type=str(folder),
+            num_layers=layer,
+            device="cpu",
+            idf=frequencies,
+        )
+        scores.append([float(part) for part in parts])
+    return scores
+
+
+@pytest.fixture(scope="module")
+def bert(tiny_bert: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The encoder alone, whose tokeniser says how much it reads: the oracle needs that."""
+    from transformers import BertTokenizer
+
+    folder = tmp_path_factory.mktemp("models") / "bert"
+    shutil.copytree(tiny_bert.parent / "bert", folder)
+    tokenizer = BertTokenizer.from_pretrained(folder)
+    tokenizer.model_max_length = 512
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+@pytest.mark.parametrize("layer", [1, 2])
+def test_it_equals_the_authors_package(bert, layer):
+    expected = oracle(bert, layer, PAIRS)
+    ours = found(BertScore(model=bert, layer=layer), PAIRS)
+    assert ours == [pytest.approx(row, abs=1e-5) for row in expected]
+
+
+def test_with_document_frequencies_it_equals_the_authors_package(bert, tmp_path):
+    corpus = ["the cat sat", "the dog ran", "the cat ran off"]
+    (tmp_path / "corpus.txt").write_text("\n".join(corpus) + "\n")
+    expected = oracle(bert, 2, PAIRS[:4], corpus)
+    scorer = BertScore(model=bert, layer=2, idf=tmp_path / "corpus.txt")
+    assert found(scorer, PAIRS[:4]) == [pytest.approx(row, abs=1e-5) for row in expected]
+
+
+def test_a_response_of_words_without_weight_has_no_precision(bert, tmp_path):
+    (tmp_path / "corpus.txt").write_text("the cat sat\nthe dog ran\n")
+    scorer = BertScore(model=bert, layer=2, idf=tmp_path / "corpus.txt")
+    (scores,) = scorer.score([example("the the", "off")])
+    assert math.isnan(scores["bertscore_precision"].value)
+    assert "every text of the idf file" in scores["bertscore"].reason
+    assert scores["bertscore_recall"].value > -1
+
+
+def test_equal_texts_score_1_and_the_company_changes_nothing(bert):
+    scorer = BertScore(model=bert, layer=2)
+    together = found(scorer, PAIRS)
+    assert together[0] == pytest.approx([1.0, 1.0, 1.0], abs=1e-5)
+    alone = [found(scorer, [pair])[0] for pair in PAIRS]
+    assert together == [pytest.approx(row, abs=1e-5) for row in alone]
+
+
+def test_an_empty_response_scores_0_and_a_blank_reference_is_undefined(bert):
+    empty, blank = BertScore(model=bert, layer=2).score([example(" ", "cat"), example("cat", " ")])
+    assert set(empty.values()) == {Score(0.0)}
+    assert math.isnan(blank["bertscore"].value)
+    assert blank["bertscore"].reason == "no reference"
+
+
+def test_rescaling_moves_each_figure_by_its_own_baseline(bert):
+    raw = found(BertScore(model=bert, layer=2), PAIRS)
+    rescaled = found(BertScore(model=bert, layer=2, baseline=[0.1, 0.2, 0.5]), PAIRS)
+    for before, after in zip(raw, rescaled, strict=True):
+        expected = [(v - b) / (1 - b) for v, b in zip(before, (0.1, 0.2, 0.5), strict=True)]
+        assert after == pytest.approx(expected)
+
+
+def test_roberta_cuts_the_first_word_as_any_other(tiny_roberta):
+    scorer = BertScore(model=tiny_roberta, layer=2)
+    (first,), (second,) = scorer._token_ids(["day"]), scorer._token_ids(["Good day"])
+    assert len(first) > 2
+    assert second[-len(first) + 1 :] == first[1:]
+
+
+def test_a_text_longer_than_the_model_reads_is_cut_with_a_warning(tiny_roberta):
+    scorer = BertScore(model=tiny_roberta, layer=1)
+    with pytest.warns(TruncatedTextWarning, match="1 of 2 texts are longer than the 60 tokens"):
+        (row,) = found(scorer, [("Good day " * 90, "Good day")])
+    assert all(map(math.isfinite, row))
+
+
+def test_what_changes_the_numbers_is_in_the_signature(bert, tmp_path):
+    (tmp_path / "corpus.txt").write_text("the cat\n")
+    (tmp_path / "other.txt").write_text("the dog\n")
+    changed = [
+        {},
+        {"layer": 1},
+        {"baseline": [0, 0, 0.1]},
+        {"idf": tmp_path / "corpus.txt"},
+        {"idf": tmp_path / "other.txt"},
+    ]
+    signatures = {
+        BertScore(**({"model": bert, "layer": 2} | change)).signature for change in changed
+    }
+    assert len(signatures) == len(changed)
+    assert BertScore(model=bert, layer=2, device="cpu").signature in signatures
+
+
+def test_the_layer_of_a_model_the_authors_tried_is_known():
+    assert BertScore().layer == 17
+    with pytest.raises(ValueError, match="layer must be given for org/other"):
+        BertScore(model="org/other")
+
+
+@pytest.mark.parametrize(
+    ("parameters", "complaint"),
+    [
+        ({"layer": 0}, "layer must be at least 1"),
+        ({"baseline": [0.1]}, "baseline must be three numbers below 1"),
+        ({"baseline": [0.1, 0.1, 1.0]}, "baseline"),
+    ],
+)
+def test_a_parameter_out_of_range_is_named(parameters, complaint):
+    with pytest.raises(ValueError, match=complaint):
+        BertScore(**parameters)
+
+
+def test_a_layer_the_model_has_not_is_refused(bert):
+    with pytest.raises(ModelUnavailableError, match="layer must be at most 2 for bert, got 3"):
+        BertScore(model=bert, layer=3).score([example("cat", "cat")])

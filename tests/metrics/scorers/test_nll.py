@@ -1,0 +1,235 @@
+import math
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from metrics.scorers.errors import ModelUnavailableError, TruncatedTextWarning
+from metrics.scorers.nll import Nll, system_score
+from metrics.scorers.scorer import Example
+from tests.metrics.scorers.conftest import HOSTILE
+from tests.metrics.scorers.examples import example
+
+TEMPLATES = ["lmstyle-paper", "lmstyle-code", "context", "Q: {context}\nIn a {condition} way:"]
+RESPONSES = [
+    " I'm sorry to hear that.",
+    "I'm sorry to hear that.",
+    " Good day! How may I help you?",
+    *(text for text in HOSTILE if text.strip() and len(text) < 100),
+    " Hey " * 40,
+]
+EXAMPLES = [
+    example(
+        response,
+        None,
+        context="I took the train to work the other day." if index % 2 else "Hi.",
+        condition="Formal",
+    )
+    for index, response in enumerate(RESPONSES)
+]
+
+
+@pytest.fixture(params=["tiny_llama", "tiny_bloom"])
+def folder(request: pytest.FixtureRequest) -> Path:
+    return request.getfixturevalue(request.param)
+
+
+@cache
+def plain_model(folder: Path) -> tuple[Any, Any]:
+    import torch
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()
+    return AutoTokenizer.from_pretrained(folder), model
+
+
+def plain_nats(folder: Path, prompt: str, response: str, boundary: str, bos: bool) -> float:
+    """One text, unpadded, as the loss of transformers itself: the mean over labels."""
+    import torch
+
+    tokenizer, model = plain_model(folder)
+    before = tokenizer(prompt, add_special_tokens=False)["input_ids"]
+    if boundary == "separate":
+        ids = before + tokenizer(response, add_special_tokens=False)["input_ids"]
+    else:
+        ids = tokenizer(prompt + response, add_special_tokens=False)["input_ids"]
+        kept = [k for k in range(len(ids)) if prompt.startswith(tokenizer.decode(ids[:k]))]
+        before = ids[: max(kept)]
+    begin = [tokenizer.bos_token_id] if bos else []
+    labels = [-100] * len(begin + before) + ids[len(before) :]
+    with torch.no_grad():
+        loss = model(torch.tensor([begin + ids]), labels=torch.tensor([labels])).loss
+    return float(loss)
+
+
+def nats(scorer: Nll, examples: list[Example]) -> list[float]:
+    return [scores["nll"].value for scores in scorer.score(examples)]
+
+
+@pytest.mark.parametrize("template", TEMPLATES)
+@pytest.mark.parametrize("padding", ["right", "left"])
+@pytest.mark.parametrize(
+    ("boundary", "bos"), [("separate", False), ("joint", False), ("separate", True)]
+)
+def test_in_batches_it_equals_the_loss_of_each_text_alone(folder, template, padding, boundary, bos):
+    scorer = Nll(model=folder, template=template, padding=padding, boundary=boundary, bos=bos)
+    expected = [
+        plain_nats(folder, scorer.prompt(one), one.response, boundary, bos) for one in EXAMPLES
+    ]
+    assert nats(scorer, EXAMPLES) == pytest.approx(expected, abs=1e-5)
+
+
+def test_order_and_company_change_nothing(folder):
+    scorer = Nll(model=folder)
+    together = nats(scorer, EXAMPLES)
+    assert nats(scorer, EXAMPLES[::-1])[::-1] == pytest.approx(together, abs=1e-5)
+    assert nats(scorer, EXAMPLES[:1]) == pytest.approx(together[:1], abs=1e-5)
+
+
+def test_the_score_is_a_hundred_over_the_loss_and_only_the_loss_is_better_low(tiny_llama):
+    scorer = Nll(model=tiny_llama)
+    (scores,) = scorer.score(EXAMPLES[:1])
+    assert scores["nll_score"].value == pytest.approx(100 / scores["nll"].value)
+    assert not scorer.higher_is_better_for("nll")
+    assert scorer.higher_is_better_for("nll_score")
+
+
+def test_the_templates_of_paper_and_code_differ_by_the_style():
+    one = example(" Hello.", None, context="Good {day}.", condition="Formal")
+    assert Nll().prompt(one) == "###Speaker: Good {day}. ###Response:"
+    code = Nll(template="lmstyle-code")
+    assert code.prompt(one) == "###Speaker: Good {day}. ###Formal Response:"
+    assert Nll().needs == {"context"}
+    assert code.needs == {"context", "condition"}
+
+
+def test_the_leading_space_of_a_response_counts_unless_it_is_set(tiny_llama):
+    spaced, bare = EXAMPLES[:2]
+    bare = example(bare.response, None, context=spaced.context)
+    verbatim = nats(Nll(model=tiny_llama), [spaced, bare])
+    assert abs(verbatim[0] - verbatim[1]) > 1e-3
+    led = nats(Nll(model=tiny_llama, lead="space"), [spaced, bare])
+    assert led == pytest.approx([verbatim[0]] * 2)
+
+
+@pytest.mark.parametrize("response", ["", " \n"])
+def test_an_empty_response_scores_0_and_counts_a_hundred_nats_as_in_the_released_code(
+    response, tiny_llama
+):
+    (scores,) = Nll(model=tiny_llama).score([example(response, None, context="Hi.")])
+    assert scores["nll"].value == 100
+    assert scores["nll_score"].value == 0
+
+
+def test_an_empty_response_may_be_left_undefined(tiny_llama):
+    scorer = Nll(model=tiny_llama, empty="undefined")
+    (scores,) = scorer.score([example("", None, context="Hi.")])
+    assert math.isnan(scores["nll"].value)
+    assert scores["nll_score"].reason == "empty response"
+
+
+def test_a_systems_figure_is_a_hundred_over_the_mean_loss():
+    assert system_score([2.0, 100.0]) == pytest.approx(100 / 51)
+    assert math.isnan(system_score([]))
+    assert math.isnan(system_score([2.0, math.nan]))
+
+
+def windowed_nats(folder: Path, ids: list[int], start: int, window: int) -> float:
+    """Each token of the response alone, after as much of the text as its window shows."""
+    import torch
+
+    _, model = plain_model(folder)
+    losses = []
+    for target in range(start, len(ids)):
+        end = min(len(ids), start + (target - start) // (window // 2) * (window // 2) + window // 2)
+        seen = ids[max(0, end - window) : target]
+        with torch.no_grad():
+            logits = model(torch.tensor([seen])).logits[0, -1].log_softmax(-1)
+        losses.append(-float(logits[ids[target]]))
+    return sum(losses) / len(losses)
+
+
+def test_a_text_longer_than_the_window_is_read_in_overlapping_windows(folder):
+    long = example(" Hey, what's up? " * 5, None, context="I took the train to work. " * 9)
+    scorer = Nll(model=folder, window=32)
+    tokenizer, _ = plain_model(folder)
+    before = tokenizer(scorer.prompt(long))["input_ids"]
+    ids = before + tokenizer(long.response)["input_ids"]
+    assert len(ids) - len(before) > 32
+    with pytest.warns(TruncatedTextWarning, match="1 of 2 texts are longer than the 32 tokens"):
+        found = nats(scorer, [long, example(" So.", None, context="Hi.")])
+    assert found[0] == pytest.approx(windowed_nats(folder, ids, len(before), 32), abs=1e-5)
+
+
+def test_the_window_is_that_of_the_models_settings(tiny_llama):
+    long = example(" Hey" * 300, None, context="Hi.")
+    with pytest.warns(TruncatedTextWarning, match="longer than the 256 tokens which tiny-llama"):
+        assert nats(Nll(model=tiny_llama), [long])[0] > 0
+
+
+def test_a_text_longer_than_the_window_may_be_left_undefined(tiny_llama):
+    long = example(" Hey" * 300, None, context="Hi.")
+    scorer = Nll(model=tiny_llama, overflow="undefined")
+    (scores, short) = scorer.score([long, EXAMPLES[0]])
+    assert scores["nll"].reason == "longer than the 256 tokens which the model reads"
+    assert short["nll"].value > 0
+
+
+def test_other_numeric_types_are_near_and_signed(tiny_llama):
+    exact, rounded = Nll(model=tiny_llama), Nll(model=tiny_llama, dtype="bfloat16")
+    assert nats(rounded, EXAMPLES[:3]) == pytest.approx(nats(exact, EXAMPLES[:3]), rel=0.1)
+    assert "|dtype:bfloat16|" in rounded.signature
+
+
+def test_the_signature_says_what_changes_the_numbers_and_only_that(tiny_llama, tiny_bloom):
+    plain = Nll(model=tiny_llama).signature
+    assert "template:lmstyle-paper|lead:verbatim|empty:lmstyle|boundary:separate" in plain
+    assert "|model:tiny-llama|weights:" in plain
+    changed = [
+        {"template": "lmstyle-code"},
+        {"template": "{context}"},
+        {"template": "{context} "},
+        {"boundary": "joint"},
+        {"bos": True},
+        {"lead": "space"},
+        {"empty": "undefined"},
+        {"overflow": "undefined"},
+        {"window": 32},
+        {"model": tiny_bloom},
+    ]
+    signatures = {Nll(**({"model": tiny_llama} | change)).signature for change in changed}
+    assert len(signatures | {plain}) == len(changed) + 1
+    assert Nll(model=tiny_llama, padding="left", device="cpu").signature == plain
+
+
+@pytest.mark.parametrize(
+    ("parameters", "complaint"),
+    [
+        ({"template": "no field"}, "template must be one of lmstyle-paper"),
+        ({"template": "{context} {reference}"}, "template"),
+        ({"lead": "tab"}, "lead must be one of verbatim, space"),
+        ({"empty": "0"}, "empty"),
+        ({"boundary": "none"}, "boundary must be one of separate, joint"),
+        ({"padding": "both"}, "padding"),
+        ({"dtype": "int8"}, "dtype"),
+        ({"overflow": "cut"}, "overflow"),
+        ({"window": 1}, "window must be at least 2"),
+        ({"endpoint": "localhost"}, "endpoint must begin with http"),
+        ({"endpoint": "http://localhost", "boundary": "separate"}, "boundary must be 'joint'"),
+    ],
+)
+def test_a_parameter_out_of_range_is_named(parameters, complaint):
+    with pytest.raises(ValueError, match=complaint):
+        Nll(**parameters)
+
+
+def test_a_model_that_is_not_here_is_not_fetched(tmp_path):
+    scorer = Nll(cache_folder=str(tmp_path))
+    with pytest.raises(ModelUnavailableError, match="bigscience/bloom-7b1"):
+        scorer.score(EXAMPLES[:1])
+
+
+def test_a_sentence_encoder_is_no_language_model(bag_of_words):
+    with pytest.raises(ModelUnavailableError, match="cannot be loaded"):
+        Nll(model=bag_of_words).score(EXAMPLES[:1])

@@ -1,0 +1,198 @@
+import math
+import warnings
+from functools import partial
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rouge_score.rouge_scorer import RougeScorer
+
+from metrics.scorers.errors import UntokenisedTextWarning
+from metrics.scorers.lcs import lcs_indices, lcs_length, positions
+from metrics.scorers.rouge import Overlap, Rouge, rouge_l, rouge_lsum, rouge_n
+from metrics.scorers.scorer import Score
+from metrics.scorers.tokenization import characters, unicode_words
+from tests.metrics.scorers.conftest import HOSTILE, HOSTILE_PAIRS, LONG, LONG_PAIRS
+from tests.metrics.scorers.examples import example, examples
+
+VARIANTS = ["rouge1", "rouge2", "rouge3", "rougeL", "rougeLsum"]
+ORACLE = RougeScorer(VARIANTS)
+STEMMING = RougeScorer(VARIANTS, use_stemmer=True)
+
+tokens = st.lists(st.sampled_from(["a", "b", "c", "d"]), max_size=80)
+lines = st.lists(st.lists(st.sampled_from("abcde"), max_size=8), max_size=5)
+
+
+def ours(response: str, reference: str, tokenizer: str = "google") -> dict[str, Overlap]:
+    return {
+        "rouge1": rouge_n(response, reference, 1, tokenizer),
+        "rouge2": rouge_n(response, reference, 2, tokenizer),
+        "rouge3": rouge_n(response, reference, 3, tokenizer),
+        "rougeL": rouge_l(response, reference, tokenizer),
+        "rougeLsum": rouge_lsum(response, reference, tokenizer),
+    }
+
+
+def test_rouge_equals_rouge_score_bit_for_bit_on_lmstyle(lmstyle_pairs):
+    for response, reference in lmstyle_pairs:
+        assert ours(response, reference) == ORACLE.score(reference, response)
+
+
+@pytest.mark.parametrize(("response", "reference"), HOSTILE_PAIRS)
+def test_rouge_equals_rouge_score_bit_for_bit_on_hostile_texts(response, reference):
+    assert ours(response, reference) == ORACLE.score(reference, response)
+
+
+def test_stemmed_rouge_equals_rouge_score_with_its_stemmer_on_lmstyle(lmstyle_pairs):
+    for response, reference in lmstyle_pairs:
+        found = ours(response, reference, "google-stemmed")
+        assert found == STEMMING.score(reference, response)
+
+
+@pytest.mark.parametrize(("response", "reference"), LONG_PAIRS)
+def test_rouge_equals_rouge_score_on_ten_thousand_words(response, reference):
+    assert ours(response, reference) == ORACLE.score(reference, response)
+
+
+def test_two_texts_of_ten_thousand_words_are_compared_in_a_moment():
+    changed = LONG.replace("word7 ", "word8 ")
+    assert rouge_l(LONG, changed).f == pytest.approx(rouge_n(LONG, changed, 1).f)
+
+
+@given(tokens, tokens)
+def test_rouge_equals_rouge_score_on_any_tokens(response, reference):
+    texts = " ".join(response), " ".join(reference)
+    assert ours(*texts) == ORACLE.score(texts[1], texts[0])
+
+
+@given(st.text(), st.text())
+def test_rouge_equals_rouge_score_on_any_text(response, reference):
+    assert ours(response, reference) == ORACLE.score(reference, response)
+
+
+@given(lines, lines)
+def test_rouge_lsum_equals_rouge_score_on_any_lines(response, reference):
+    texts = ["\n".join(" ".join(line) for line in text) for text in (response, reference)]
+    assert rouge_lsum(*texts) == ORACLE.score(texts[1], texts[0])["rougeLsum"]
+
+
+@given(tokens, tokens)
+def test_the_indices_are_a_common_subsequence_of_the_longest_length(left, right):
+    found = lcs_indices(left, right)
+    assert found == sorted(set(found))
+    remaining = iter(right)
+    assert all(left[index] in remaining for index in found)
+    assert len(found) == lcs_length(positions(left), len(left), right)
+
+
+def test_a_scorer_gives_f_under_the_plain_name_precision_recall_and_hallucination():
+    (scores,) = Rouge("1").score([example("the cat", "the cat sat down")])
+    assert {name: score.value for name, score in scores.items()} == {
+        "rouge1": pytest.approx(2 / 3),
+        "rouge1_precision": 1.0,
+        "rouge1_recall": 0.5,
+        "rouge1_hallucination": 0.0,
+    }
+
+
+def test_hallucination_is_what_the_reference_has_not_and_lower_is_better():
+    scorer = Rouge("1")
+    (scores,) = scorer.score([example("the cat ran off", "the cat sat down")])
+    assert scores["rouge1_hallucination"].value == 0.5
+    assert not scorer.higher_is_better_for("rouge1_hallucination")
+    assert scorer.higher_is_better_for("rouge1_precision")
+
+
+def test_a_response_without_words_hallucinates_nothing_that_could_be_counted():
+    (scores,) = Rouge("1").score([example("?!", "the cat")])
+    assert math.isnan(scores["rouge1_hallucination"].value)
+    assert scores["rouge1_hallucination"].reason == "no words in the response"
+
+
+@pytest.mark.parametrize(
+    ("variant", "function"),
+    [
+        ("1", partial(rouge_n, n=1)),
+        ("2", partial(rouge_n, n=2)),
+        ("9", partial(rouge_n, n=9)),
+        ("L", rouge_l),
+        ("Lsum", rouge_lsum),
+    ],
+)
+def test_every_variant_scores_as_its_function_does(variant, function):
+    pairs = [pair for pair in HOSTILE_PAIRS if pair[1].strip()]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UntokenisedTextWarning)
+        scores = Rouge(variant).score(examples(pairs))
+    for pair, given_scores in zip(pairs, scores, strict=True):
+        name = f"rouge{variant}"
+        found = [given_scores[name + part].value for part in ("_precision", "_recall", "")]
+        assert tuple(found) == function(*pair)
+
+
+def test_an_empty_response_has_rouge_zero_and_a_blank_reference_is_undefined():
+    empty, blank = Rouge("L").score([example("", "so"), example("so", " ")])
+    assert empty["rougeL"] == Score(0.0)
+    assert math.isnan(blank["rougeL"].value)
+    assert blank["rougeL"].reason == "no reference"
+
+
+def test_the_google_tokenizer_warns_where_it_cannot_read_a_text():
+    russian = example("Привет, мир", "Привет, мир")
+    with pytest.warns(UntokenisedTextWarning, match="1 texts of 2 pairs"):
+        scores = Rouge("1").score([russian, example("a café", "the café")])
+    assert scores[0]["rouge1"].value == 0.0
+
+
+def test_texts_it_can_read_raise_no_warning():
+    pairs = [("naïve café", "the café"), ("😀", "?!"), ("", "—")]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        Rouge("1").score(examples(pairs))
+
+
+@pytest.mark.parametrize("text", [text for text in HOSTILE if any(map(str.isalnum, text))])
+@pytest.mark.parametrize("tokenizer", ["unicode", "characters"])
+def test_the_other_tokenizers_read_every_script(text, tokenizer):
+    (scores,) = Rouge("1", tokenizer=tokenizer).score([example(text, text)])
+    assert scores["rouge1"].value == 1.0
+
+
+def test_unicode_words_keep_marks_and_drop_pictures():
+    assert unicode_words("नमस्ते दुनिया ❤️ e\u0301t\u00e9, Straße") == [
+        "नमस्ते",
+        "दुनिया",
+        "été",
+        "strasse",
+    ]
+
+
+def test_characters_keep_their_marks():
+    assert characters("นี่ 你好") == ["นี่", "你", "好"]
+
+
+def test_the_tokenizer_is_part_of_the_signature():
+    assert Rouge("1").signature != Rouge("1", tokenizer="unicode").signature
+    assert Rouge("1").signature != Rouge("2").signature
+    stemmed = Rouge("1", tokenizer="google-stemmed").signature
+    assert "|tokenizer:google|stemmer:porter|" in stemmed
+
+
+@pytest.mark.parametrize("variant", ["0", "10", "l", ""])
+def test_an_unknown_variant_is_refused(variant):
+    with pytest.raises(ValueError, match="variant"):
+        Rouge(variant)
+
+
+def test_an_unknown_tokenizer_is_refused_by_name():
+    with pytest.raises(
+        ValueError, match="tokenizer must be one of google, google-stemmed, unicode"
+    ):
+        Rouge("1", tokenizer="moses")
+    with pytest.raises(ValueError, match="tokenizer"):
+        rouge_l("a", "a", tokenizer="moses")
+
+
+def test_rouge_0_is_refused():
+    with pytest.raises(ValueError, match="n must be at least 1"):
+        rouge_n("a", "a", 0)

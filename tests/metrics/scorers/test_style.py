@@ -1,0 +1,174 @@
+import math
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from metrics.scorers.errors import ModelUnavailableError, TruncatedTextWarning
+from metrics.scorers.style import PRESETS, Style
+from metrics.scorers.style_training import TrainedClassifier, train
+from tests.metrics.scorers.conftest import HOSTILE
+from tests.metrics.scorers.examples import example
+
+TEXTS = ["the cat sat", "the dog ran off", "", "dog", "the cat sat off the dog", "whale"]
+FORMAL = [
+    "I would be grateful for your assistance.",
+    "Please accept my sincere apologies.",
+    "It was a pleasure to meet you, Madam.",
+    "We regret to inform you of the delay.",
+    "I should like to thank you for your letter.",
+    "Kindly find the document attached.",
+]
+INFORMAL = [
+    "hey what's up lol",
+    "yeah gonna grab a coffee, u in?",
+    "omg that's sooo cool!!",
+    "nah dude no way",
+    "wanna hang out later?",
+    "haha yep totally, c ya",
+]
+LABELS = ["Formal"] * len(FORMAL) + ["Informal"] * len(INFORMAL)
+
+
+def plain_probabilities(folder: Path, text: str) -> dict[str, float]:
+    """One text at a time, by the pipeline of transformers."""
+    from transformers import pipeline
+
+    classify = pipeline("text-classification", model=str(folder), device="cpu", top_k=None)
+    (answer,) = classify([text], truncation=True)
+    return {one["label"].lower(): one["score"] for one in answer}
+
+
+@pytest.mark.parametrize("condition", ["Formal", "informal", "Positive"])
+def test_it_is_the_pipelines_probability_of_the_wanted_style(tiny_classifier, condition):
+    scores = Style(model=tiny_classifier).score(
+        [example(text, None, condition=condition) for text in TEXTS]
+    )
+    expected = [plain_probabilities(tiny_classifier, text)[condition.lower()] for text in TEXTS]
+    assert [one["style"].value for one in scores] == pytest.approx(expected, abs=1e-6)
+    accurate = [one["style_accuracy"].value for one in scores]
+    assert accurate == [float(value > 0.5) for value in expected]
+
+
+def test_the_probabilities_of_all_styles_add_up_to_1(tiny_classifier):
+    scores = Style(model=tiny_classifier).score(
+        [example("the dog", None, condition=style) for style in ("Formal", "Informal", "POSITIVE")]
+    )
+    assert sum(one["style"].value for one in scores) == pytest.approx(1)
+
+
+def test_a_condition_may_have_another_name(tiny_classifier):
+    named = Style(model=tiny_classifier, labels={"Polite": "formal"})
+    (polite,) = named.score([example("the cat", None, condition="Polite")])
+    (formal,) = Style(model=tiny_classifier).score([example("the cat", None, condition="Formal")])
+    assert polite["style"] == formal["style"]
+    assert named.signature != Style(model=tiny_classifier).signature
+
+
+def test_a_condition_the_classifier_does_not_know_is_undefined(tiny_classifier):
+    odd, none = Style(model=tiny_classifier).score(
+        [example("the cat", None, condition="Angry"), example("the cat", None)]
+    )
+    assert math.isnan(odd["style"].value)
+    assert "'Angry': it knows formal, informal, POSITIVE" in odd["style"].reason
+    assert none["style_accuracy"].reason == "no condition"
+
+
+def test_a_text_longer_than_the_classifier_reads_is_cut_with_a_warning(tiny_classifier):
+    kept = "the cat sat off the dog ran off the cat"
+    scorer = Style(model=tiny_classifier)
+    with pytest.warns(TruncatedTextWarning, match="1 of 2 texts are longer than the 12 tokens"):
+        cut, whole = scorer.score(
+            [example(text, None, condition="Formal") for text in (f"{kept} dog dog", kept)]
+        )
+    assert cut["style"].value == pytest.approx(whole["style"].value, abs=1e-6)
+
+
+def test_the_papers_classifiers_are_presets_that_are_not_fetched_unasked(tmp_path):
+    assert PRESETS["sentiment"] == "siebert/sentiment-roberta-large-english"
+    with pytest.raises(ModelUnavailableError, match="s-nlp/roberta-base-formality-ranker"):
+        Style(cache_folder=str(tmp_path)).score([example("So.", None, condition="Formal")])
+
+
+def test_the_signature_names_the_model_by_its_content(tiny_classifier):
+    assert "|model:tiny-styles|weights:" in Style(model=tiny_classifier).signature
+    assert str(tiny_classifier) not in Style(model=tiny_classifier).signature
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> TrainedClassifier:
+    path = tmp_path_factory.mktemp("trained") / "formality.style.npz"
+    return train([*FORMAL, *INFORMAL], LABELS, seed=7).save(path)
+
+
+def test_a_classifier_trained_here_tells_the_styles_apart(trained):
+    scores = Style(model=trained.path).score(
+        [
+            example("I would be pleased to meet you, Sir.", None, condition="formal"),
+            example("hey dude wanna go??", None, condition="formal"),
+            example("hey dude wanna go??", None, condition="Informal"),
+        ]
+    )
+    assert scores[0]["style"].value > 0.5 > scores[1]["style"].value
+    assert scores[1]["style"].value + scores[2]["style"].value == pytest.approx(1)
+    assert trained.held_out_accuracy > 0.6
+    assert (trained.n_texts, trained.seed) == (12, 7)
+
+
+def test_what_is_read_from_the_file_is_what_was_trained(trained):
+    fresh = train([*FORMAL, *INFORMAL], LABELS, seed=7)
+    texts = [*FORMAL, *HOSTILE]
+    assert trained.probabilities(texts) == pytest.approx(fresh.probabilities(texts), abs=1e-12)
+    assert trained.held_out_accuracy == fresh.held_out_accuracy
+
+
+def test_it_equals_scikit_learns_own_pipeline(trained):
+    from sklearn.feature_extraction.text import TfidfVectorizer
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+
+    features = TfidfVectorizer(
+        analyzer="char_wb", ngram_range=(2, 4), lowercase=False, sublinear_tf=True
+    )
+    plain = make_pipeline(features, LogisticRegression(C=10.0, max_iter=1000))
+    plain.fit([*FORMAL, *INFORMAL], LABELS)
+    assert trained.probabilities(HOSTILE) == pytest.approx(plain.predict_proba(HOSTILE), abs=1e-9)
+
+
+def test_three_styles_are_learned_too(tmp_path):
+    texts = [*FORMAL, *INFORMAL, "QUIET!!!", "STOP THAT!!!"]
+    three = train(texts, [*LABELS, "Angry", "Angry"]).save(tmp_path / "three.style.npz")
+    (scores,) = Style(model=three.path).score([example("STOP NOW!!!", None, condition="angry")])
+    assert scores["style_accuracy"].value == 1
+
+
+def test_a_file_that_would_run_code_is_refused(tmp_path):
+    path = tmp_path / "bad.style.npz"
+    np.savez(path, words=np.array([{"a": 1}], dtype=object))
+    with pytest.raises(ModelUnavailableError, match="no classifier of styles"):
+        Style(model=path).score([example("a", None, condition="Formal")])
+    path.write_bytes(pickle.dumps({"labels": ["formal"]}))
+    with pytest.raises(ModelUnavailableError, match="no classifier of styles"):
+        TrainedClassifier.load(path)
+
+
+def test_a_file_that_is_not_there_is_told(tmp_path):
+    with pytest.raises(ModelUnavailableError, match=r"absent\.style\.npz"):
+        Style(model=tmp_path / "absent.style.npz").score([example("a", None, condition="Formal")])
+
+
+@pytest.mark.parametrize(
+    ("texts", "labels"), [(["a"], []), (["a", "b"], ["x", "x"]), (["a", "b", "c"], ["x", "x", "y"])]
+)
+def test_too_few_labels_are_refused(texts, labels):
+    with pytest.raises(ValueError, match="labels must be"):
+        train(texts, labels)
+
+
+def test_a_file_needs_its_ending_and_a_signature_needs_a_file(tmp_path):
+    classifier = train([*FORMAL, *INFORMAL], LABELS)
+    with pytest.raises(ValueError, match=r"path must end in \.style\.npz"):
+        classifier.save(tmp_path / "formality.npz")
+    with pytest.raises(ValueError, match="saved before it can be signed"):
+        classifier.signed()

@@ -1,0 +1,304 @@
+"""The command that correlates a plain table, from files to JSON and messages."""
+
+import csv
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from metrics.correlating import COEFFICIENTS
+from metrics.exceptions import ColumnsUnfit, TableRefused
+from stats.correlation import correlation_at_level
+from stats.significance import compare_metrics
+from tests.annotation.importing import told
+from tests.stats.test_lmstyle_table1 import METRICS, cells, human
+
+ROOT = Path(__file__).resolve().parents[2]
+NAMED = ("--human=human", "--metric=a", "--item=item", "--system=system")
+FIELDS = {
+    "by",
+    "metric",
+    "level",
+    "coefficient",
+    "value",
+    "ci_low",
+    "ci_high",
+    "n_groups",
+    "n_used",
+    "reason",
+}
+Write = Callable[..., Path]
+
+
+def table(n_items: int = 12, n_systems: int = 4, seed: int = 0) -> list[dict[str, Any]]:
+    rng = np.random.default_rng(seed)
+    rows = []
+    for item in range(n_items):
+        for system in range(n_systems):
+            value = int(rng.integers(1, 6)) + system
+            scores = {name: round(value + rng.normal(0, noise), 2) for name, noise in NOISES}
+            style = "formal" if item % 2 else "informal"
+            rows.append({"item": item, "system": system, "style": style, "human": value, **scores})
+    return rows
+
+
+NOISES = (("a", 1.0), ("b", 3.0))
+
+
+def written(path: Path, rows: list[dict[str, Any]]) -> Path:
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, rows[0])
+        writer.writeheader()
+        writer.writerows(rows)
+    return path
+
+
+def correlated(path: Path, *options: str, named: tuple[str, ...] = NAMED) -> dict[str, Any]:
+    return json.loads(told("correlate", path, *named, "--json", "--resamples=50", *options))
+
+
+def columns(rows: list[dict[str, Any]]) -> dict[str, list[Any]]:
+    return {"items": [row["item"] for row in rows], "systems": [row["system"] for row in rows]}
+
+
+def test_without_a_level_every_level_and_coefficient_is_told(tmp_path):
+    found = correlated(written(tmp_path / "t.csv", table()))
+    assert set(found) == {"correlations", "comparisons"}
+    assert found["comparisons"] == []
+    told_of = [(row["level"], row["coefficient"]) for row in found["correlations"]]
+    assert told_of == [
+        (level, coefficient)
+        for level in ("sample", "system", "pooled")
+        for coefficient in COEFFICIENTS
+        if coefficient != "spa" or level == "system"
+    ]
+    assert all(set(row) >= FIELDS and row["by"] == "" for row in found["correlations"])
+
+
+@pytest.mark.parametrize(("level", "own"), [("sample", "item"), ("system",) * 2, ("pooled",) * 2])
+def test_the_numbers_are_those_of_stats(tmp_path, level, own):
+    rows = table()
+    found = correlated(written(tmp_path / "t.csv", rows), f"--level={level}", "--resample=both")
+    for row in found["correlations"]:
+        expected = correlation_at_level(
+            [cell["human"] for cell in rows],
+            [cell["a"] for cell in rows],
+            level=own,
+            coefficient=row["coefficient"],
+            resample="both",
+            n_resamples=50,
+            **columns(rows),
+        )
+        assert [row["value"], row["ci_low"], row["ci_high"]] == pytest.approx(
+            [expected.value, expected.ci_low, expected.ci_high]
+        )
+
+
+def test_by_gives_the_whole_and_each_part(tmp_path):
+    rows = table()
+    options = ("--by=style", "--level=sample", "--coefficient=kendall")
+    found = correlated(written(tmp_path / "t.csv", rows), *options)["correlations"]
+    assert [row["by"] for row in found] == ["", "informal", "formal"]
+    assert [row["n_groups"] for row in found] == [12, 6, 6]
+    part = [row for row in rows if row["style"] == "formal"]
+    expected = correlation_at_level(
+        [row["human"] for row in part],
+        [row["a"] for row in part],
+        level="item",
+        coefficient="kendall",
+        n_resamples=0,
+        **columns(part),
+    )
+    assert found[2]["value"] == pytest.approx(expected.value)
+
+
+def test_an_item_of_one_part_is_not_that_of_another(tmp_path):
+    rows = [row | {"item": row["item"] // 2} for row in table()]
+    found = correlated(written(tmp_path / "t.csv", rows), "--by=style", "--level=sample")
+    assert found["correlations"][0]["n_groups"] == 12
+
+
+def test_every_two_metrics_are_compared_where_asked(tmp_path):
+    rows = table()
+    named = (*NAMED, "--metric=b")
+    path = written(tmp_path / "t.csv", rows)
+    found = correlated(path, "--compare", "--permutations=99", named=named)["comparisons"]
+    assert {(row["metric_a"], row["metric_b"]) for row in found} == {("a", "b")}
+    tests = {(row["level"], row["coefficient"], row["test"]) for row in found}
+    assert {("pooled", "pearson", "williams"), ("pooled", "pearson", "perm_both")} <= tests
+    assert {("system", "spa", "perm_both"), ("sample", "acc_star", "perm_both")} <= tests
+    assert ("sample", "pearson", "williams") not in tests
+    row = next(r for r in found if (r["level"], r["coefficient"]) == ("sample", "kendall"))
+    expected = compare_metrics(
+        [cell["human"] for cell in rows],
+        {name: [cell[name] for cell in rows] for name in "ab"},
+        level="item",
+        coefficient="kendall",
+        n_permutations=99,
+        **columns(rows),
+    ).iloc[0]
+    assert (row["delta"], row["p"], row["p_holm"]) == (
+        pytest.approx(expected["delta"]),
+        expected["p"],
+        expected["p_holm"],
+    )
+
+
+def test_whole_items_are_swapped_where_asked(tmp_path):
+    rows = table()
+    options = ("--level=pooled", "--coefficient=pearson", "--compare", "--permutations=99")
+    swaps = ("--permute=both", "--permute=items")
+    path = written(tmp_path / "t.csv", rows)
+    found = correlated(path, *options, *swaps, named=(*NAMED, "--metric=b"))["comparisons"]
+    assert [row["test"] for row in found] == ["williams", "perm_both", "perm_items"]
+    expected = compare_metrics(
+        [cell["human"] for cell in rows],
+        {name: [cell[name] for cell in rows] for name in "ab"},
+        level="pooled",
+        coefficient="pearson",
+        test="perm_items",
+        n_permutations=99,
+        **columns(rows),
+    ).iloc[0]
+    assert found[-1]["p"] == expected["p"]
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["1,x,2,0.5,1"],
+        ["1,x,2,0.5,1", "2,x,3,0.1,4", "3,x,1,0.2,2"],
+        ["1,x,2,0.5,1", "1,y,3,0.1,4", "1,z,1,0.2,2"],
+        ["1,x,2,7,1", "1,y,3,7,4", "2,x,1,7,2", "2,y,2,7,1"],
+        ["1,x,2,7,1", "1,y,2,7,4", "2,x,2,8,2", "2,y,2,9,1"],
+        ["1,x,2,,1", "1,y,3,,4", "2,x,1,,2", "2,y,2,,1"],
+        ["1,x,,1,1", "1,y,,2,4"],
+    ],
+    ids=["cell", "system", "item", "constant metric", "constant human", "no score", "no human"],
+)
+@pytest.mark.parametrize("undefined", ["drop", "zero", "nan"])
+@pytest.mark.parametrize("resample", ["items", "systems", "both"])
+def test_a_table_of_almost_nothing_is_told_with_reasons(write: Write, lines, undefined, resample):
+    path = write("item,system,human,a,b", *lines)
+    rules = (f"--undefined={undefined}", f"--resample={resample}", "--compare", "--permutations=9")
+    swaps = [f"--permute={swap}" for swap in ("both", "items", "systems")]
+    found = correlated(path, *rules, *swaps, named=(*NAMED, "--metric=b"))
+    assert found["comparisons"]
+    for row in found["correlations"]:
+        assert (row["value"] is None) == (row["reason"] is not None)
+    for row in found["comparisons"]:
+        assert (row["p"] is None) == (row["reason"] is not None)
+
+
+def test_several_rows_of_a_cell_are_several_people(tmp_path):
+    rows = table()
+    twice = [row | {"human": row["human"] + shift} for shift in (-0.5, 0.5) for row in rows]
+    once = correlated(written(tmp_path / "once.csv", rows))
+    assert correlated(written(tmp_path / "twice.csv", twice)) == once
+
+
+def test_a_cell_has_one_score_of_a_metric(write: Write):
+    path = write("item,system,human,a", "1,x,2,0.5", "1,y,2,0.1", "1,x,3,0.7")
+    with pytest.raises(TableRefused, match=r"^Line 4 of scores.csv, field a: line 2 has another"):
+        told("correlate", path, *NAMED)
+
+
+def test_empty_cells_are_missing_and_counted(write: Write):
+    path = write("item,system,human,a", "1,x,2,0.5", "1,y,,0.1", "1,z,3,", "1,w,4,0.9")
+    row = correlated(path, "--level=pooled", "--coefficient=pearson")["correlations"][0]
+    assert (row["n_missing"], row["n_rows"], row["value"]) == (2, 2, pytest.approx(1))
+
+
+def test_undefined_numbers_are_null_with_a_reason(write: Write):
+    path = write("item,system,human,a", "1,x,2,7", "1,y,1,7", "2,x,1,7", "2,y,3,7")
+    found = correlated(path, "--coefficient=kendall")["correlations"]
+    assert [row["value"] for row in found] == [None] * 3
+    assert [row["ci_low"] for row in found] == [None] * 3
+    reasons = [row["reason"] for row in found]
+    assert reasons == ["no_defined_item", "constant_metric", "constant_metric"]
+    zeroed = correlated(path, "--coefficient=kendall", "--undefined=zero")["correlations"]
+    assert [(row["value"], row["undefined"]) for row in zeroed] == [(0, "zero")] * 3
+
+
+def test_a_metric_that_is_better_lower_is_turned_round(tmp_path):
+    path = written(tmp_path / "t.csv", table())
+    options = ("--level=pooled", "--coefficient=pearson")
+    up = correlated(path, *options)["correlations"][0]
+    down = correlated(path, *options, "--lower-is-better=a")["correlations"][0]
+    assert down["value"] == pytest.approx(-up["value"])
+    with pytest.raises(ColumnsUnfit, match="'c'"):
+        correlated(path, "--lower-is-better=c")
+
+
+def test_without_json_there_is_a_table_to_read(write: Write):
+    path = write("item,system,human,a,b", "1,x,2,7,1", "1,y,1,7,0", "2,x,1,7,2", "2,y,3,7,4")
+    options = ("--metric=b", "--level=sample", "--coefficient=kendall", "--compare")
+    lines = told("correlate", path, *NAMED, *options).splitlines()
+    assert lines[0].split()[:5] == ["by", "metric", "level", "coefficient", "value"]
+    assert "undefined: no_defined_item, 2 constant metric" in lines[1]
+    assert "1.000" in lines[2]
+    assert "2/2" in lines[2]
+    assert lines[-1].split()[-4:] == ["-"] * 4
+
+
+@pytest.mark.parametrize(
+    ("lines", "problem"),
+    [
+        (["item,system,human", "1,x,2"], r"Line 1 of scores.csv: columns are missing: a "),
+        (["item,system,human,a", "1,x,good,1"], r"Line 2 of scores.csv, field human: 'good' is"),
+        (["item,system,human,a", "1,x,1,1", ",x,1,1"], r"Line 3 of scores.csv, field item: "),
+        (["item,system,human,a"], r"scores.csv: it holds no rows"),
+    ],
+)
+def test_what_a_table_lacks_is_told_by_line_and_field(write: Write, lines, problem):
+    with pytest.raises(TableRefused, match=rf"^{problem}.*Nothing was computed\.$"):
+        told("correlate", write(*lines), *NAMED)
+
+
+def test_a_column_is_named_once(write: Write):
+    with pytest.raises(ColumnsUnfit, match="'a' was named twice"):
+        told("correlate", write("item,system,human,a", "1,x,1,1"), *NAMED, "--metric=a")
+
+
+def test_a_wrong_table_is_exit_code_2_without_a_traceback_or_a_database(write: Write):
+    path = write("item,system,human,a", "1,x,bad,1")
+    done = subprocess.run(
+        [sys.executable, "manage.py", "correlate", str(path), *NAMED],
+        cwd=ROOT,
+        env={"PATH": "", "DATABASE_URL": "sqlite:////nonexistent/db.sqlite3"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("Line 2 of scores.csv, field human: 'bad' is not a number.")
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.shared_data
+@pytest.mark.parametrize("metric", METRICS)
+def test_lmstyle_table_1_comes_from_one_table(tmp_path, shared_data, metric):
+    folder = shared_data / "lmstyle"
+    frame = cells(folder)
+    frame.assign(human=human(frame, metric)).to_csv(tmp_path / "t.csv", index=False)
+    published = json.loads((folder / "table1.json").read_text())["values"][metric]
+    found = json.loads(
+        told(
+            "correlate",
+            tmp_path / "t.csv",
+            *("--human=human", f"--metric={metric}", "--item=hit", "--system=model", "--by=task"),
+            *("--level=sample", "--coefficient=pearson", "--coefficient=kendall"),
+            *("--resamples=0", "--json"),
+        )
+    )["correlations"]
+    by_style = {(row["by"], row["coefficient"]): row for row in found}
+    for style, expected in published.items():
+        for coefficient, name in (("pearson", "pearson"), ("kendall", "kendall_b")):
+            row = by_style[style, coefficient]
+            assert 100 * row["value"] == pytest.approx(expected[name], abs=1e-9)
+            assert (row["n_groups"], row["n_used"]) == (expected["n_groups"], expected["n_valid"])

@@ -1,0 +1,96 @@
+import json
+
+import numpy as np
+import pytest
+
+from metrics.encoders import encoder_bias, encoder_pairs
+from metrics.exceptions import NothingToScore
+from metrics.models import ScoringRun
+from metrics.scorers.embedding import Embedding
+from metrics.scoring import score_study, write_scores
+from tests.annotation.importing import told
+from tests.annotation.studies import rating_study
+from tests.metrics.golden import golden_study
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(scope="module")
+def packaged():
+    return Embedding()
+
+
+@pytest.fixture
+def scored(packaged):
+    """The sample golden answers, scored with the packaged encoder and with counts of words."""
+    study = golden_study()
+    score_study(study=study, scorer=packaged)
+    return study
+
+
+@pytest.fixture(scope="module")
+def bag_of_words(tmp_path_factory):
+    """An encoder that counts a few words of the sample."""
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.sentence_transformer.modules import BoW
+
+    folder = tmp_path_factory.mktemp("models") / "bag"
+    words = ["a", "the", "you", "bicycle", "station", "coin", "card", "app", "no", "and", "it"]
+    SentenceTransformer(modules=[BoW(words)], device="cpu").save(str(folder))
+    return folder
+
+
+def test_random_words_are_near_0_and_the_answers_are_not(scored, packaged):
+    found = encoder_bias(study=scored, scorer=packaged)
+    assert abs(found.bias) < 0.1
+    assert found.mean > 0.5
+    assert found.n_references == 20
+    assert found.signature == packaged.signature
+
+
+def test_another_seed_draws_other_words(scored, packaged):
+    biases = {seed: encoder_bias(study=scored, scorer=packaged, seed=seed).bias for seed in (1, 2)}
+    assert biases[1] != biases[2]
+    assert encoder_bias(study=scored, scorer=packaged, seed=1).bias == biases[1]
+
+
+def test_a_study_that_was_not_scored_has_no_mean(packaged):
+    found = encoder_bias(study=rating_study(n_items=2), scorer=packaged)
+    assert np.isnan(found.mean)
+    assert found.record()["mean"] is None
+
+
+def test_a_study_without_references_has_no_control(packaged):
+    study = rating_study(n_items=1)
+    study.items.update(reference="")
+    with pytest.raises(NothingToScore, match="'ratings' has no references"):
+        encoder_bias(study=study, scorer=packaged)
+
+
+def test_two_encoders_are_compared_over_the_responses_both_have_scored(scored, bag_of_words):
+    told("score_study", scored.slug, "--metric=embedding", f"--set=embedding.model={bag_of_words}")
+    [pair] = encoder_pairs(scored)
+    runs = ScoringRun.objects.of(scored).filter(metric="embedding")
+    first, second = (dict(run.scores.values_list("candidate_id", "value")) for run in runs)
+    shared = [key for key in first if None not in (first[key], second[key])]
+    values = [[side[key] for key in shared] for side in (first, second)]
+    assert pair.n == len(shared) < 120
+    assert pair.r_squared == pytest.approx(np.corrcoef(values)[0, 1] ** 2)
+    assert 0 < pair.r_squared < 1
+
+
+def test_what_is_no_encoder_is_not_compared():
+    study = rating_study(n_items=2)
+    for metric in ("embedding", "nll"):
+        values = {("d0", "alpha"): 1.0, ("d1", "alpha"): 2.0}
+        write_scores(study=study, metric=metric, signature=f"{metric}|v:1", values=values)
+    assert encoder_pairs(study) == []
+
+
+def test_the_command_tells_both(scored):
+    values = {("q01/standard", "terse"): 0.1, ("q01/enhanced", "terse"): 0.9}
+    write_scores(study=scored, metric="use", signature="use|v:4", values=values)
+    assert "embedding: random words score " in told("check_embeddings", scored.slug)
+    found = json.loads(told("check_embeddings", scored.slug, "--seed=4", "--json"))
+    assert (found["random_words"][0]["seed"], found["random_words"][0]["n_words"]) == (4, 20)
+    assert (found["pairs"][0]["second"], found["pairs"][0]["n"]) == ("use|v:4", 2)

@@ -1,0 +1,148 @@
+import math
+
+import pytest
+
+from metrics.file_scoring import score_file
+from metrics.score_files import read_scores
+from metrics.scorers.scorer import Score
+from tests.metrics.counting import Counting
+
+ITEMS = (
+    "item,system,response",
+    'q1,a,"two\nlines"',
+    "q1,b,three",
+    '"q,2",a,',
+    '"q,2",b,a longer one',
+    "q3,a,three",
+)
+
+
+@pytest.fixture
+def items(write):
+    return write(*ITEMS, name="items.csv")
+
+
+@pytest.fixture
+def output(tmp_path):
+    return tmp_path / "scores.csv"
+
+
+def test_scores_are_in_the_order_of_the_responses(items, output):
+    score_file(path=items, scorers=[Counting()], output=output)
+    found = [(row.item, row.system, row.metric, row.value) for row in read_scores(output)]
+    assert found[:4] == [
+        ("q1", "a", "counting", 9),
+        ("q1", "a", "counting_words", 2),
+        ("q1", "b", "counting", 5),
+        ("q1", "b", "counting_words", 1),
+    ]
+    assert [row[:2] for row in found[::2]] == [
+        ("q1", "a"),
+        ("q1", "b"),
+        ("q,2", "a"),
+        ("q,2", "b"),
+        ("q3", "a"),
+    ]
+
+
+def test_a_text_that_occurs_twice_is_computed_once(items, output):
+    scorer = Counting()
+    score_file(path=items, scorers=[scorer], output=output)
+    assert len(scorer.seen) == 4
+
+
+def test_a_file_that_was_cut_off_anywhere_is_completed_and_what_it_holds_not_computed(
+    items, output
+):
+    score_file(path=items, scorers=[Counting()], output=output)
+    whole = output.read_bytes()
+    for end in range(whole.index(b"\n") + 1, len(whole), 11):
+        output.write_bytes(whole[:end])
+        there = {(row.item, row.system, row.metric) for row in read_scores(output)}
+        again = Counting(batch_size=1)
+        told = score_file(path=items, scorers=[again], output=output)
+        assert output.read_bytes() == whole
+        held = {(item, system) for item, system, metric in there if metric == "counting_words"}
+        assert not held & set(again.seen)
+        assert sum(found.n_scored for found in told.outputs) == 8
+
+
+def test_a_scorer_that_broke_off_leaves_what_it_had(items, output):
+    with pytest.raises(OSError, match="switched off"):
+        score_file(path=items, scorers=[Counting(batch_size=2, fails_at_batch=2)], output=output)
+    assert len(read_scores(output)) == 4
+    scorer = Counting()
+    score_file(path=items, scorers=[scorer], output=output)
+    assert len(scorer.seen) == 2
+
+
+def test_a_response_that_changed_is_scored_again(items, output, write):
+    score_file(path=items, scorers=[Counting()], output=output)
+    changed = write(*[line.replace("longer", "shorter") for line in ITEMS], name="items.csv")
+    scorer = Counting()
+    score_file(path=changed, scorers=[scorer], output=output)
+    assert scorer.seen == [("q,2", "b")]
+    assert [row.value for row in read_scores(output) if row.metric == "counting"][3] == 13
+
+
+def test_scores_of_other_signatures_and_items_stay(items, output, write):
+    class Later(Counting):
+        signature = "counting|version:2"
+
+    score_file(path=items, scorers=[Counting()], output=output)
+    fewer = write(*ITEMS[:2], name="fewer.csv")
+    score_file(path=fewer, scorers=[Later()], output=output)
+    rows = read_scores(output)
+    assert len(rows) == 12
+    assert [row.signature for row in rows[:2]] == ["counting|version:2"] * 2
+
+
+def test_an_undefined_score_has_its_reason_on_one_line(items, output):
+    class Verbose(Counting):
+        def measure(self, examples):
+            return [dict.fromkeys(self.outputs, Score(math.nan, "not\nat all")) for _ in examples]
+
+    told = score_file(path=items, scorers=[Verbose()], output=output)
+    assert {row.reason for row in read_scores(output)} == {"not at all"}
+    assert told.record()["n_undefined"] == 10
+
+
+def test_an_infinite_score_is_undefined(items, output):
+    class Boundless(Counting):
+        def measure(self, examples):
+            return [dict.fromkeys(self.outputs, Score(-math.inf)) for _ in examples]
+
+    score_file(path=items, scorers=[Boundless()], output=output)
+    assert {row.reason for row in read_scores(output)} == {"not finite: -inf"}
+
+
+def test_progress_is_told_by_responses(items, output):
+    told = []
+
+    def reporter(what):
+        def progress(things, total):
+            for thing in things:
+                told.append((what, total))
+                yield thing
+
+        return progress
+
+    score_file(path=items, scorers=[Counting()], output=output, reporter=reporter)
+    assert told == [("counting", 5)] * 5
+
+
+def test_what_was_undefined_is_scored_anew_if_one_asks_for_it(items, output):
+    class Recovered(Counting):
+        def measure(self, examples):
+            self.seen += [(example.item, example.system) for example in examples]
+            return [dict.fromkeys(self.outputs, Score(7)) for _ in examples]
+
+    score_file(path=items, scorers=[Counting()], output=output)
+    scorer = Recovered()
+    score_file(path=items, scorers=[scorer], output=output)
+    assert scorer.seen == []
+    score_file(path=items, scorers=[scorer], output=output, retry_undefined=True)
+    assert scorer.seen == [("q,2", "a")]
+    assert {
+        row.value for row in read_scores(output) if row.item == "q,2" and row.system == "a"
+    } == {7}

@@ -1,0 +1,284 @@
+import json
+
+import pytest
+
+from metrics.exceptions import ModelUnfit, ParameterRefused
+from metrics.models import JudgeVersion, Score, ScoringRun
+from metrics.scorers.judges.geval_settings import GEvalSettings
+from metrics.scorers.judges.grade import GradeSettings
+from tests.annotation.importing import told
+from tests.annotation.studies import rating_study
+from tests.metrics.scorers.judges.foreign import Says, chat, error
+
+TONE = GEvalSettings(aspect="Tone", criteria="Is it kind?", low=1, high=3, n=4)
+TONED = "--set=geval.settings=tone"
+PROBES = 6
+
+
+def one_reply(number: int, body: dict) -> Says:
+    """Whatever n is; log-probabilities never."""
+    if "prompt" in body:
+        return error(404)
+    at_random = "at random" in body["messages"][0]["content"]
+    return chat(f"Cat {number}" if at_random else "2")
+
+
+def as_many_as_asked_for(number: int, body: dict) -> Says:
+    return chat(*["3"] * body["n"]) if "n" in body else one_reply(number, body)
+
+
+@pytest.fixture(autouse=True)
+def endpoint(foreign, monkeypatch, settings, tmp_path):
+    """The judges' endpoint is the foreign server, and nobody has probed it."""
+    monkeypatch.setenv("JUDGE_BASE_URL", foreign.base_url)
+    monkeypatch.setenv("JUDGE_MODEL", "foreign")
+    settings.JUDGE_PROBES = tmp_path / "probes"
+    foreign.answer = one_reply
+    return foreign
+
+
+@pytest.fixture
+def tone(tmp_path):
+    """A file of settings."""
+    path = tmp_path / "tone.json"
+    path.write_text(TONE.to_json())
+    return path
+
+
+@pytest.fixture
+def study(db, tone):
+    """Four responses, and a question of the study's own."""
+    study = rating_study(n_items=2)
+    told("keep_judge", "ratings", "tone", tone)
+    return study
+
+
+def score_tone(*options: object) -> str:
+    return told("score_study", "ratings", "--metric=geval", TONED, *options)
+
+
+def planned(*options: str) -> dict:
+    return json.loads(score_tone("--dry-run", "--json", *options))[0]["estimate"]
+
+
+def test_the_probe_tells_what_it_found_and_what_it_was_told(endpoint):
+    endpoint.says(chat("2"))
+    said = told("probe_judge")
+    assert "several replies to a request (n): no" in said
+    assert "are the same: n samples would be one n times" in said
+    assert "chat, n=2: 1 reply ('2')" in said
+    seen = json.loads(told("probe_judge", "--json"))
+    assert (seen["several_replies"], seen["top_logprobs"]) == (False, 0)
+    assert len(endpoint.bodies) == 2 * PROBES
+
+
+def test_without_an_endpoint_there_is_nothing_to_probe(monkeypatch):
+    monkeypatch.delenv("JUDGE_BASE_URL")
+    with pytest.raises(ModelUnfit, match="set JUDGE_BASE_URL and JUDGE_MODEL"):
+        told("probe_judge")
+
+
+def test_steps_are_written_into_the_settings_once(endpoint, tone):
+    endpoint.says(chat("1. Read.\n2. Rate."))
+    assert f"geval.settings={tone}" in told("geval_steps", tone)
+    written = GEvalSettings.from_json(tone.read_text())
+    assert (written.steps, written.steps_model) == ("1. Read.\n2. Rate.", "foreign-1")
+    with pytest.raises(ParameterRefused, match=r"tone\.json has evaluation steps"):
+        told("geval_steps", tone)
+    endpoint.says(chat("1. Look."))
+    told("geval_steps", tone, "--anew")
+    assert GEvalSettings.from_json(tone.read_text()).steps == "1. Look."
+
+
+def test_steps_of_a_preset_go_into_a_file(endpoint, tmp_path):
+    endpoint.says(chat("1. Read."))
+    with pytest.raises(ParameterRefused, match="Say with --output in which file coherence"):
+        told("geval_steps", "coherence")
+    told("geval_steps", "coherence", "--output", tmp_path / "coherence.json")
+    written = GEvalSettings.from_json((tmp_path / "coherence.json").read_text())
+    assert (written.aspect, written.steps) == ("Coherence", "1. Read.")
+
+
+def test_settings_that_cannot_be_read_are_told(tmp_path):
+    with pytest.raises(ParameterRefused, match="must be one of coherence"):
+        told("geval_steps", tmp_path / "none.json")
+    (tmp_path / "broken.json").write_text('{"aspect": "Tone"')
+    with pytest.raises(ParameterRefused, match=r"broken.json: Expecting"):
+        told("geval_steps", tmp_path / "broken.json")
+
+
+def test_a_study_keeps_each_version_of_its_settings(study, tone):
+    assert "settings=tone@1 in study 'ratings'" in told("keep_judge", "ratings", "tone", tone)
+    tone.write_text(json.dumps(json.loads(TONE.to_json()) | {"criteria": "Is it warm?"}))
+    assert "settings=tone@2" in told("keep_judge", "ratings", "tone", tone)
+    first, second = JudgeVersion.objects.of(study)
+    assert (first.content["criteria"], second.content["criteria"]) == ("Is it kind?", "Is it warm?")
+    assert first.fingerprint == TONE.fingerprint != second.fingerprint
+
+
+def test_a_name_that_could_not_be_asked_for_is_refused(study, tone):
+    with pytest.raises(ParameterRefused, match="'tone@2' cannot be a name"):
+        told("keep_judge", "ratings", "tone@2", tone)
+
+
+def test_a_study_is_scored_by_the_newest_version_or_by_the_one_named(study, tone):
+    tone.write_text(json.dumps(json.loads(TONE.to_json()) | {"criteria": "Is it warm?"}))
+    told("keep_judge", "ratings", "tone", tone)
+    score_tone()
+    told("score_study", "ratings", "--metric=geval", "--set=geval.settings=tone@1")
+    signatures = ScoringRun.objects.order_by("pk").values_list("signature", flat=True)
+    prints = JudgeVersion.objects.order_by("-version").values_list("fingerprint", flat=True)
+    assert len(signatures) == 2
+    for fingerprint, signature in zip(prints, signatures, strict=True):
+        assert f"settings:{fingerprint}|" in signature
+
+
+def test_a_version_that_is_not_there_is_told(study):
+    with pytest.raises(ParameterRefused, match="must be one of coherence"):
+        told("score_study", "ratings", "--metric=geval", "--set=geval.settings=tone@7")
+
+
+def test_a_grade_has_settings_in_a_study_too(study, tmp_path):
+    path = tmp_path / "grade.json"
+    path.write_text(GradeSettings(temperature=0.0).to_json())
+    told("keep_judge", "ratings", "cold", path, "--metric=judge")
+    told("score_study", "ratings", "--metric=judge", "--set=judge.settings=cold")
+    run = ScoringRun.objects.get(metric="judge")
+    assert "temperature:0|" in run.signature
+    assert GradeSettings(temperature=0.0).fingerprint in run.signature
+
+
+def test_replies_are_kept_with_the_scores_and_the_endpoint_with_the_run(study, endpoint):
+    score_tone()
+    raw = json.loads(Score.objects.first().raw)
+    assert (raw["obtained"], raw["replies"]) == ("n calls", ["2"] * 4)
+    run = ScoringRun.objects.get()
+    assert run.judge["settings"] == json.loads(TONE.to_json())
+    assert run.judge["capabilities"]["several_replies"] is False
+    assert ["chat, n=2", "1 reply ('2'), no log-probabilities"] in run.judge["capabilities"][
+        "evidence"
+    ]
+    assert run.judge["base_url"] == endpoint.base_url
+
+
+def test_a_study_lists_its_judges(study):
+    score_tone()
+    said = told("study_judges", "ratings").splitlines()
+    assert said[0] == f"geval.settings=tone@1 ({TONE.fingerprint})"
+    assert said[1].startswith("geval by foreign (probed): 4 by n calls (geval|model:foreign|")
+    listed = json.loads(told("study_judges", "ratings", "--json"))
+    assert listed["runs"][0]["obtained"] == {"n calls": 4}
+    assert listed["settings"][0]["content"]["aspect"] == "Tone"
+
+
+def test_other_metrics_are_no_judges(study):
+    told("score_study", "ratings", "--metric=rouge1")
+    assert json.loads(told("study_judges", "ratings", "--json"))["runs"] == []
+
+
+def test_an_endpoint_is_probed_once_so_that_estimates_are_right(study, endpoint):
+    assert planned()["requests"] == 4 * TONE.n
+    assert len(endpoint.bodies) == PROBES
+    assert planned()["requests"] == 4 * TONE.n
+    assert len(endpoint.bodies) == PROBES
+    score_tone()
+    assert len(endpoint.bodies) == PROBES + 4 * TONE.n
+
+
+def test_where_n_is_honoured_a_text_takes_one_request(study, endpoint):
+    endpoint.answer = as_many_as_asked_for
+    assert planned()["requests"] == 4
+    score_tone()
+    assert len(endpoint.bodies) == PROBES + 4
+    assert ScoringRun.objects.get().judge["capabilities"]["several_replies"] is True
+
+
+def test_the_estimate_of_an_endpoint_that_is_not_there_is_the_highest(study, monkeypatch):
+    monkeypatch.delenv("JUDGE_BASE_URL")
+    assert planned()["requests"] == 4 * TONE.n
+
+
+@pytest.mark.filterwarnings("always::metrics.scorers.errors.RepeatedSamplesWarning")
+def test_samples_that_would_be_one_reply_again_and_again_are_told(study, endpoint, capsys):
+    endpoint.says(chat("2"))
+    for options in (["--dry-run"], []):
+        score_tone(*options)
+        told_aside = capsys.readouterr().err
+        assert "Warning: the endpoint was found to reply the same twice" in told_aside
+        assert "4 samples may be one reply 4 times.\n" in told_aside
+
+
+def test_a_single_reply_takes_no_probe(study, endpoint):
+    endpoint.says(chat("80"))
+    told("score_study", "ratings", "--metric=judge")
+    assert len(endpoint.bodies) == 4
+
+
+def test_log_probabilities_that_an_endpoint_lacks_are_told_before_anything_is_scored(study, tone):
+    tone.write_text(json.dumps(json.loads(TONE.to_json()) | {"distribution": "logprobs"}))
+    told("keep_judge", "ratings", "tone", tone)
+    for options in ([], ["--dry-run"]):
+        with pytest.raises(ModelUnfit, match="found to give no log-probabilities"):
+            score_tone(*options)
+    assert not ScoringRun.objects.exists()
+
+
+def test_a_cap_stops_a_run_and_the_next_goes_on(study, endpoint):
+    told("probe_judge")
+    with pytest.raises(ModelUnfit, match="the cap of 10 requests is reached"):
+        score_tone("--max-requests=10")
+    assert Score.objects.count() == 2
+    assert len(endpoint.bodies) == PROBES + 2 * TONE.n
+    run = ScoringRun.objects.get()
+    assert (run.state, "what was scored stands" in run.error) == ("failed", True)
+    assert "2 candidates scored, 2 were scored already" in score_tone("--max-requests=10")
+    assert len(endpoint.bodies) == PROBES + 4 * TONE.n
+    assert ScoringRun.objects.get().state == "done"
+
+
+def test_the_probe_counts_against_the_cap(study, endpoint):
+    with pytest.raises(ModelUnfit, match="cap of 10 requests is reached"):
+        score_tone("--max-requests=10")
+    assert len(endpoint.bodies) == PROBES + TONE.n
+
+
+def test_money_is_capped_where_prices_are_known(study, endpoint, monkeypatch):
+    with pytest.raises(ParameterRefused, match="needs prices"):
+        score_tone("--max-usd=1")
+    told("probe_judge")
+    monkeypatch.setenv("JUDGE_USD_PER_MILLION_INPUT", "1")
+    assert float(planned()["usd"]) > 0.0001
+    with pytest.raises(ModelUnfit, match=r"the cap of 0\.0001 USD is reached"):
+        score_tone("--max-usd=0.0001")
+    with pytest.raises(ParameterRefused, match="--max-usd must be a number"):
+        score_tone("--max-usd=much")
+    assert len(endpoint.bodies) == PROBES
+
+
+def test_the_judges_of_a_command_share_the_cap(study, endpoint):
+    told("probe_judge")
+    with pytest.raises(ModelUnfit, match="cap of 7 requests is reached"):
+        score_tone("--metric=judge", "--max-requests=7")
+    assert len(endpoint.bodies) <= PROBES + 7
+
+
+def test_a_file_is_planned_without_being_scored(endpoint, write, tmp_path):
+    items = write("item,system,context,response", "1,a,Hi?,Yes.", "2,a,Hi?,No.", "3,a,,None.")
+    output = tmp_path / "out.csv"
+    command = ("score", items, "--metric=judge", f"--output={output}", "--dry-run")
+    assert "judge: 3 texts to compute" in (said := told(*command))
+    assert "Estimated: 2 requests, about" in said
+    assert not output.exists()
+    assert endpoint.bodies == []
+    assert json.loads(told(*command, "--json"))[0]["estimate"]["requests"] == 2
+
+
+def test_a_capped_file_goes_on_where_it_stopped(endpoint, write, tmp_path):
+    endpoint.says(chat("80"))
+    lines = (f"{number},a,Hi?,{'so ' * number}" for number in range(6))
+    items = write("item,system,context,response", *lines)
+    command = ("score", items, "--metric=judge", f"--output={tmp_path / 'out.csv'}")
+    with pytest.raises(ModelUnfit, match="cap of 4 requests"):
+        told(*command, "--max-requests=4")
+    assert "2 computed now" in told(*command, "--max-requests=4")
+    assert len(endpoint.bodies) == 6

@@ -1,0 +1,139 @@
+import os
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from django.db import connection
+
+from annotation.models import Candidate, Item, Study
+from metrics.models import Score
+from metrics.scorers.registry import build
+from metrics.scoring import score_study
+from tests.metrics.scoring_process import BATCH_SIZE, SLUG
+
+N_OUTPUTS = len(build("rouge1").outputs)
+N_ITEMS, SYSTEMS = 5000, ("alpha", "beta", "gamma", "delta")
+PROJECT = Path(__file__).resolve().parents[2]
+
+
+def large_study():
+    """20,000 candidates; the first two systems say the same about every tenth item."""
+    study = Study.objects.create(slug=SLUG, title="Killed", kind=Study.Kind.RATING)
+    items = Item.objects.bulk_create(
+        Item(study=study, key=f"d{n}", context=f"Q{n}", reference=f"answer {n} is {n}", position=n)
+        for n in range(N_ITEMS)
+    )
+    Candidate.objects.bulk_create(
+        (
+            Candidate(item=item, key=system, system=system, position=place, text=text(item, place))
+            for item in items
+            for place, system in enumerate(SYSTEMS)
+        ),
+        batch_size=5000,
+    )
+    return study
+
+
+def text(item, place):
+    said = 0 if place == 1 and item.position % 10 == 0 else place
+    return f"the answer {item.position} " + "is " * said
+
+
+class Database:
+    """Where other processes find the test's data: as PostgreSQL, or in a copy as a file."""
+
+    def __init__(self, folder):
+        self.file = None if connection.vendor == "postgresql" else folder / "killed.sqlite3"
+        if self.file:
+            with sqlite3.connect(self.file) as copy:
+                connection.ensure_connection()
+                connection.connection.backup(copy)
+            copy.close()
+
+    @property
+    def url(self):
+        if self.file:
+            return f"sqlite:///{self.file}"
+        there = connection.settings_dict
+        host, port = there["HOST"] or "127.0.0.1", there["PORT"] or 5432
+        return f"postgres://{there['USER']}:{there['PASSWORD']}@{host}:{port}/{there['NAME']}"
+
+    def rows(self, sql):
+        if self.file:
+            with sqlite3.connect(self.file) as there:
+                found = there.execute(sql).fetchall()
+            there.close()
+            return found
+        with connection.cursor() as cursor:
+            cursor.execute(sql)
+            return cursor.fetchall()
+
+    def scores(self):
+        """Every score by its own key, with the candidate's key, the output and the value."""
+        return {
+            key: tuple(rest)
+            for key, *rest in self.rows(
+                "select s.id, s.candidate_id, r.metric, s.value, s.content "
+                "from metrics_score s join metrics_scoringrun r on r.id = s.run_id"
+            )
+        }
+
+
+def start(database, log, *arguments):
+    return subprocess.Popen(
+        [sys.executable, "-m", "tests.metrics.scoring_process", log, *arguments],
+        cwd=PROJECT,
+        env=os.environ | {"DATABASE_URL": database.url},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+
+def kill_when_it_waits(process):
+    assert process.stdout.readline() == "now\n"
+    process.kill()
+    assert process.wait() == -9
+    process.stdout.close()
+
+
+def lines(log):
+    return log.read_text().splitlines()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_run_of_20000_candidates_that_is_killed_twice_scores_nothing_twice(tmp_path):
+    study = large_study()
+    database = Database(tmp_path)
+    logs = [tmp_path / name for name in ("first", "second", "third")]
+
+    kill_when_it_waits(start(database, logs[0], "measuring", "8"))
+    after_first = database.scores()
+    assert len(after_first) >= N_OUTPUTS * 7 * BATCH_SIZE
+
+    kill_when_it_waits(start(database, logs[1], "writing", "5"))
+    after_second = database.scores()
+    assert after_first.items() < after_second.items()
+    assert database.rows("select state from metrics_scoringrun where leader_id is null") == [
+        ("running",)
+    ]
+
+    last = start(database, logs[2])
+    said = last.communicate()[0]
+    assert last.returncode == 0
+    assert f"{len(after_second) // N_OUTPUTS} were scored already" in said
+    whole = database.scores()
+    assert after_second.items() < whole.items()
+
+    # Each content is computed once, but for the one batch that each kill took with it.
+    assert [len(lines(log)) for log in logs] == [8000, 5000, 8500]
+    assert len(set(lines(logs[0])[:7000] + lines(logs[1])[:4000] + lines(logs[2]))) == 19_500
+    assert lines(logs[0])[7000:] == lines(logs[1])[:1000]
+    assert lines(logs[1])[4000:] == lines(logs[2])[:1000]
+
+    Score.objects.all().delete()
+    score_study(study=study, scorer=build("rouge1"))
+    undisturbed = Score.objects.values_list("candidate_id", "run__metric", "value", "content")
+    assert sorted(whole.values()) == sorted(undisturbed)
+    assert len(whole) == N_OUTPUTS * 20_000

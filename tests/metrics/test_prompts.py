@@ -1,0 +1,164 @@
+import csv
+import json
+
+import pytest
+from rouge_score.rouge_scorer import RougeScorer
+from scipy import stats
+
+from metrics.exceptions import NotPaired
+from metrics.prompts import prompt_effects, system_scores
+from metrics.scorers.registry import build
+from metrics.scoring import score_study, write_scores
+from tests.annotation.importing import told
+from tests.annotation.studies import rating_study
+from tests.metrics.golden import SAMPLE, golden_study
+
+pytestmark = pytest.mark.django_db
+
+SYSTEMS = ("terse", "careful", "cheerful")
+
+
+@pytest.fixture
+def sample():
+    """The sample golden answers, scored with ROUGE-1."""
+    study = golden_study()
+    score_study(study=study, scorer=build("rouge1"))
+    return study
+
+
+@pytest.fixture(scope="module")
+def rouge():
+    """ROUGE-1 F of every answer in the sample by system, prompt and question, by the oracle."""
+    scorer = RougeScorer(["rouge1"])
+    with SAMPLE.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 40
+    return {
+        (system, row["prompt"], row["question"]): scorer.score(row["golden_answer"], row[system])[
+            "rouge1"
+        ].fmeasure
+        for row in rows
+        for system in SYSTEMS
+    }
+
+
+def of_prompt(rouge, system, prompt):
+    return [value for (s, p, _), value in rouge.items() if (s, p) == (system, prompt)]
+
+
+def mean(values):
+    return sum(values) / len(values)
+
+
+def test_each_systems_mean_is_told_over_all_prompts_and_under_each(sample, rouge):
+    found = {
+        (row.system, row.condition): row for row in system_scores(sample) if row.metric == "rouge1"
+    }
+    assert len(found) == 9
+    for system in SYSTEMS:
+        values = {prompt: of_prompt(rouge, system, prompt) for prompt in ("standard", "enhanced")}
+        for prompt, expected in values.items():
+            row = found[system, prompt]
+            assert (row.n, row.n_undefined) == (20, 0)
+            assert row.mean == pytest.approx(mean(expected), abs=1e-9)
+        assert found[system, ""].mean == pytest.approx(
+            mean([*values["standard"], *values["enhanced"]]), abs=1e-9
+        )
+
+
+def test_a_systems_answers_are_compared_question_by_question(sample, rouge):
+    [row] = [
+        effect
+        for effect in prompt_effects(sample, n_resamples=500)
+        if (effect.metric, effect.system) == ("rouge1", "careful")
+    ]
+    standard, enhanced = (of_prompt(rouge, "careful", name) for name in ("standard", "enhanced"))
+    assert row.difference.n_pairs == 20
+    assert row.difference.mean == pytest.approx(mean(enhanced) - mean(standard), abs=1e-9)
+    oracle = stats.ttest_rel(enhanced, standard)
+    assert row.difference.t == pytest.approx(oracle.statistic)
+    assert row.difference.t_p == pytest.approx(oracle.pvalue)
+    assert row.difference.ci_low > 0
+    assert row.difference.t_p < row.t_p_holm < 0.05
+
+
+def test_over_all_systems_a_question_counts_once(sample, rouge):
+    [row] = [
+        effect
+        for effect in prompt_effects(sample, n_resamples=10)
+        if (effect.metric, effect.system) == ("rouge1", "")
+    ]
+    means = {
+        prompt: [
+            mean(values)
+            for values in zip(*(of_prompt(rouge, s, prompt) for s in SYSTEMS), strict=True)
+        ]
+        for prompt in ("standard", "enhanced")
+    }
+    oracle = stats.wilcoxon(means["enhanced"], means["standard"], zero_method="pratt")
+    assert row.difference.n_pairs == 20
+    assert row.difference.wilcoxon_p == pytest.approx(oracle.pvalue)
+
+
+def test_the_order_of_the_prompts_turns_the_difference_round(sample):
+    one = prompt_effects(sample, n_resamples=10)[0].difference
+    other = prompt_effects(sample, prompts=("enhanced", "standard"), n_resamples=10)[0].difference
+    assert one.mean == pytest.approx(-other.mean)
+
+
+def two_prompts(values):
+    """Answers of alpha and beta to two questions under two prompts, with these scores."""
+    study = rating_study(n_items=4, conditions=("plain", "long"))
+    for place, item in enumerate(study.items.all()):
+        study.items.filter(pk=item.pk).update(context=f"Question {place // 2}")
+    write_scores(study=study, metric="nll", signature="nll|v:1", values=values)
+    return study
+
+
+def test_an_answer_without_a_score_leaves_its_pair_out_and_is_counted():
+    values = {(f"d{place}", "alpha"): float(place**2) for place in range(4)}
+    values |= {("d0", "beta"): 1.0, ("d1", "beta"): float("nan"), ("d2", "beta"): 2.0}
+    study = two_prompts(values)
+    found = {
+        row.system: row.difference
+        for row in prompt_effects(study, prompts=("plain", "long"), n_resamples=10)
+    }
+    assert (found["alpha"].n_pairs, found["alpha"].n_missing) == (2, 0)
+    assert found["alpha"].mean == ((1 - 0) + (9 - 4)) / 2
+    assert (found["beta"].n_pairs, found["beta"].n_missing) == (0, 2)
+    assert found["beta"].reason == "fewer than two complete pairs"
+    assert (found[""].n_pairs, found[""].mean) == (2, found["alpha"].mean)
+
+
+def test_conditions_that_are_not_there_are_refused_with_those_that_are(sample):
+    with pytest.raises(NotPaired, match=r"no condition 'long'. Conditions: standard, enhanced"):
+        prompt_effects(sample, prompts=("standard", "long"))
+    with pytest.raises(NotPaired, match="cannot be compared with itself"):
+        prompt_effects(sample, prompts=("standard", "standard"))
+
+
+def test_a_study_without_scores_has_nothing_to_compare():
+    with pytest.raises(NotPaired, match="'ratings' has no scores; score it first"):
+        prompt_effects(rating_study())
+
+
+def test_two_answers_to_one_question_under_one_prompt_are_no_pair():
+    study = two_prompts({(f"d{place}", "alpha"): float(place) for place in range(4)})
+    study.items.update(context="the same question")
+    with pytest.raises(NotPaired, match="'alpha' has two answers to the same question under"):
+        prompt_effects(study, prompts=("plain", "long"))
+
+
+def test_the_command_tells_means_and_differences(sample):
+    said = told("compare_prompts", "golden", "--resamples=100")
+    assert "rouge1               terse                standard" in said
+    assert "rouge1               all                  +0." in said
+
+
+def test_a_program_may_read_the_comparison(sample):
+    found = json.loads(told("compare_prompts", "golden", "--resamples=100", "--seed=3", "--json"))
+    assert {row["system"] for row in found["systems"]} == set(SYSTEMS)
+    first = found["prompts"][0]
+    assert (first["metric"], first["system"], first["n_pairs"]) == ("rouge1", "", 20)
+    assert (first["n_resamples"], first["seed"]) == (100, 3)
+    assert first["signature"].startswith("rouge|")

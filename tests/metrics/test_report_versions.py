@@ -1,0 +1,248 @@
+"""Reports of a study are kept under versions that say what changed."""
+
+import json
+from dataclasses import replace
+
+import pandas as pd
+import pytest
+from django.core.management import CommandError
+
+from annotation.exceptions import AnnotationError
+from annotation.models import Submission
+from metrics.exceptions import NothingToValidate, ValidationUnknown
+from metrics.models import ValidationRecord
+from metrics.report_versions import make_validation
+from metrics.scoring import write_scores
+from metrics.validating import study_report
+from metrics.validation import Settings, report_from_tables
+from tests.annotation.importing import told
+from tests.annotation.studies import rate, rating_study
+from tests.metrics.validation_tables import found, judged_table, score_table
+
+pytestmark = pytest.mark.django_db
+
+SYSTEMS = ("s0", "s1", "s2")
+ANN, BOB = [[1, 2, 3], [30, 10, 20]], [[2, 1, 3], [30, 20, 10]]
+SCORES = [[1, 2, 3], [3, 1, 2]]
+QUICK = Settings(n_resamples=20, n_permutations=50, n_splits=3)
+
+
+def judged(slug="judged", people=(("Ann", ANN), ("Bob", BOB))):
+    study = rating_study(slug, systems=SYSTEMS, n_items=2)
+    for person, given in people:
+        for place, values in enumerate(given):
+            rate(study, person, f"d{place}", dict(zip(SYSTEMS, values, strict=True)))
+    return study
+
+
+def score(study, table=SCORES, metric="m", **options):
+    values = {
+        (f"d{place}", system): value
+        for place, row in enumerate(table)
+        for system, value in zip(SYSTEMS, row, strict=True)
+    }
+    write_scores(study=study, metric=metric, signature=f"{metric}|v:1", values=values, **options)
+
+
+def reject(study, person):
+    chosen = Submission.objects.of(study).filter(annotator__pseudonym=person)
+    chosen.update(status=Submission.Status.REJECTED)
+
+
+def made(study, settings=QUICK):
+    return make_validation(study=study, settings=settings)
+
+
+def test_a_study_gives_the_report_that_its_plain_tables_give():
+    study = judged()
+    score(study)
+    human = [judged_table(table, annotator=name) for name, table in (("Ann", ANN), ("Bob", BOB))]
+    tables = pd.concat(human).replace({"i0": "d0", "i1": "d1", "q": "appropriateness"})
+    scores = score_table(SCORES, signature="m|v:1").replace({"i0": "d0", "i1": "d1"})
+    plain = report_from_tables(tables, scores, QUICK).content()
+    assert plain["correlations"]
+    assert study_report(study, QUICK).content() == plain
+
+
+def test_a_first_report_is_version_one_and_changes_nothing():
+    study = judged()
+    score(study)
+    first = made(study)
+    assert (first.is_new, first.record.version, first.record.changes) == (True, 1, None)
+    assert first.record.content == study_report(study, QUICK).content()
+    assert Settings.of(first.record.rules) == QUICK
+    assert first.record.fingerprint == first.record.content["fingerprint"]
+
+
+def test_nothing_changed_gives_the_same_version():
+    study = judged()
+    score(study)
+    first, again = made(study), made(study)
+    assert (again.is_new, again.record) == (False, first.record)
+    assert ValidationRecord.objects.of(study).count() == 1
+
+
+def test_rejected_judgments_make_a_new_version_that_says_so_and_how_values_moved():
+    study = judged()
+    score(study)
+    first = made(study)
+    reject(study, "Bob")
+    second = made(study)
+    assert (second.is_new, second.record.version) == (True, 2)
+    changes = second.record.changes
+    assert changes["since"] == 1
+    assert changes["judgments"] == {
+        "n_added": 0,
+        "n_removed": 0,
+        "n_rejected": 6,
+        "n_reinstated": 0,
+        "are_same": False,
+    }
+    assert (changes["settings"], changes["score_sets"]) == ([], [])
+    [moved] = [
+        row
+        for row in changes["correlations"]
+        if (row["level"], row["coefficient"]) == ("item", "pearson")
+    ]
+    before, now = (
+        next(
+            row["value"]
+            for row in one.record.content["correlations"]
+            if (row["level"], row["coefficient"]) == ("item", "pearson")
+        )
+        for one in (first, second)
+    )
+    assert (moved["before"], moved["now"]) == (before, now)
+    assert moved["delta"] == pytest.approx(now - before)
+    assert now == pytest.approx(1)
+
+
+def test_judgments_taken_back_in_make_another_version():
+    study = judged()
+    score(study)
+    made(study)
+    reject(study, "Bob")
+    made(study)
+    Submission.objects.of(study).update(status=Submission.Status.APPROVED)
+    third = made(study)
+    assert (third.is_new, third.record.version) == (True, 3)
+    assert third.record.changes["judgments"]["n_reinstated"] == 6
+
+
+def test_new_and_removed_judgments_are_counted():
+    study = judged()
+    score(study)
+    made(study)
+    rate(study, "Cem", "d0", dict(zip(SYSTEMS, (3, 2, 1), strict=True)))
+    added = made(study).record.changes["judgments"]
+    assert (added["n_added"], added["n_removed"]) == (3, 0)
+    Submission.objects.of(study).filter(annotator__pseudonym="Cem").delete()
+    removed = made(study).record.changes["judgments"]
+    assert (removed["n_added"], removed["n_removed"]) == (0, 3)
+
+
+def test_score_sets_that_were_added_or_changed_are_named():
+    study = judged()
+    score(study)
+    made(study)
+    score(study, [[3, 2, 1], [1, 2, 3]], "other")
+    added = made(study).record.changes
+    assert [(one["metric"], one["change"]) for one in added["score_sets"]] == [("other", "added")]
+    assert added["judgments"]["are_same"]
+    assert {(row["metric"], row["before"]) for row in added["correlations"]} == {("other", None)}
+    score(study, [[1, 2, 3], [1, 2, 3]], "m")
+    changed = made(study).record.changes
+    assert [(one["metric"], one["change"]) for one in changed["score_sets"]] == [("m", "changed")]
+    assert {row["metric"] for row in changed["correlations"]} == {"m"}
+
+
+def test_other_settings_make_another_version_and_each_is_found_again():
+    study = judged()
+    score(study)
+    first, zeroed = made(study), made(study, replace(QUICK, undefined="zero"))
+    assert zeroed.record.changes["settings"] == [
+        {"setting": "undefined", "before": "drop", "now": "zero"}
+    ]
+    assert made(study).record == first.record
+    assert made(study, replace(QUICK, undefined="zero")).record == zeroed.record
+
+
+def test_versions_count_in_each_study_alone():
+    versions = []
+    for slug in ("one", "two"):
+        study = judged(slug)
+        score(study)
+        versions.append(made(study).record.version)
+    assert versions == [1, 1]
+
+
+def test_a_version_that_is_not_there_is_refused_with_those_that_are():
+    study = judged()
+    score(study)
+    made(study)
+    assert ValidationRecord.objects.of(study).numbered(1).version == 1
+    with pytest.raises(ValidationUnknown, match="report 7; there are: 1"):
+        ValidationRecord.objects.of(study).numbered(7)
+
+
+def test_a_study_whose_judgments_are_all_rejected_can_still_be_validated_with_all_of_them():
+    study = judged()
+    score(study)
+    for person in ("Ann", "Bob"):
+        reject(study, person)
+    with pytest.raises(NothingToValidate):
+        made(study)
+    everything = made(study, replace(QUICK, judgments="all")).record.content
+    assert everything["inputs"]["n_counted"] == everything["inputs"]["n_rejected"] == 12
+    assert everything["correlations"][0]["value"] is not None
+
+
+def test_rejected_judgments_are_a_policy_of_the_report():
+    study = judged()
+    score(study)
+    reject(study, "Bob")
+    report = study_report(study, QUICK)
+    [row] = [
+        one
+        for one in report.sensitivity
+        if (one.setting, one.level, one.coefficient) == ("judgments", "item", "pearson")
+    ]
+    assert row.base_value == pytest.approx(1)
+    everyone = study_report(study, replace(QUICK, judgments="all"))
+    assert row.value == found(everyone, level="item", coefficient="pearson")["value"] < 1
+
+
+def test_less_is_better_as_the_scores_say():
+    study = judged(people=[("Ann", ANN)])
+    score(study, [[3, 2, 1], [1, 3, 2]], higher_is_better=False)
+    report = study_report(study, QUICK)
+    assert found(report, level="item", coefficient="kendall")["value"] == 1
+
+
+def test_the_command_makes_versions_and_says_which():
+    study = judged()
+    score(study)
+    options = {"resamples": 20, "permutations": 50}
+    assert told("validate_study", "judged", **options).endswith("Report 1 of 'judged' (new).\n")
+    assert "Report 1 of 'judged' (as it was)." in told("validate_study", "judged", **options)
+    zeroed = told("validate_study", "judged", undefined="zero", level=["sample"], **options)
+    assert "Report 2 of 'judged' (new)." in zeroed
+    assert {line.split()[3] for line in zeroed.splitlines()[:3]} == {"item"}
+
+
+def test_the_command_writes_the_whole_to_a_file(tmp_path):
+    study = judged()
+    score(study)
+    path = tmp_path / "report.json"
+    told("validate_study", "judged", resamples=20, output=path, plan=["sample:pearson"])
+    written = json.loads(path.read_text())
+    assert (written["version"], written["settings"]["planned"]) == (1, [["item", "pearson"]])
+    assert written["planning"] == []  # there is one metric only
+    with pytest.raises(AnnotationError, match="cannot be written"):
+        told("validate_study", "judged", resamples=20, output=tmp_path / "none" / "report.json")
+
+
+@pytest.mark.parametrize("option", ["--undefined=ignore", "--level=segment", "--plan=item:tau"])
+def test_the_command_refuses_choices_there_are_not(option):
+    with pytest.raises(CommandError, match="invalid choice"):
+        told("validate_study", "judged", option)

@@ -1,0 +1,592 @@
+import csv
+import json
+import re
+import shutil
+import subprocess
+from dataclasses import fields, replace
+from html.parser import HTMLParser
+from io import StringIO
+from xml.etree import ElementTree
+
+import pytest
+from django.core.management import CommandError
+
+from annotation.models import Submission
+from metrics.exceptions import NotPaired, ReportUnwritten, ValidationUnknown
+from metrics.report_versions import make_validation
+from metrics.reporting.cells import best_in_columns
+from metrics.reporting.content import Content
+from metrics.reporting.documents import (
+    MOST_PRINTED,
+    Column,
+    Document,
+    Number,
+    P,
+    Section,
+    Table,
+    cell_text,
+    note_of,
+)
+from metrics.reporting.full import full_report
+from metrics.reporting.html import as_html, table_html
+from metrics.reporting.latex import as_latex, table_latex
+from metrics.reporting.layouts import g_eval, lmstyle_correlations, lmstyle_people
+from metrics.reporting.markdown import as_markdown, table_markdown
+from metrics.reporting.methods import methods_paragraph
+from metrics.reporting.plain import as_json, records_csv
+from metrics.reporting.writing import FORMATS
+from metrics.reports import Asked, candidate_cells, study_report_document
+from metrics.scorers.registry import build
+from metrics.scoring import score_study
+from metrics.validation import Settings
+from tests.annotation.importing import told
+from tests.metrics.golden import golden_study
+from tests.metrics.hostile import CONDITIONS, METRICS, QUESTION, SETTINGS, SYSTEMS, hostile_content
+from tests.metrics.test_validation import judged_study, score
+
+TITLE = f"Report of {QUESTION}"
+
+
+@pytest.fixture(scope="module")
+def content():
+    return hostile_content()
+
+
+@pytest.fixture(scope="module")
+def document(content):
+    return full_report(content, title=TITLE)
+
+
+@pytest.fixture(scope="module")
+def html(document):
+    return as_html(document)
+
+
+def table(document, name):
+    [found] = [table for table in document.tables if table.name == name]
+    return found
+
+
+def numbers(table):
+    return [cell for row in table.rows for cell in row if isinstance(cell, Number | P)]
+
+
+def parsed(html):
+    return ElementTree.fromstring(html.removeprefix("<!DOCTYPE html>\n"))
+
+
+def words_of(element):
+    return " ".join("".join(element.itertext()).split())
+
+
+# What is shown is what was found.
+
+
+def test_every_correlation_of_a_validation_is_in_the_report(content, document):
+    shown = [
+        number
+        for level in content.levels
+        for number in numbers(table(document, f"correlations-{level}"))
+    ]
+    found = content.records("correlations")
+    assert sorted(n.value for n in shown if n.value is not None) == sorted(
+        row["value"] for row in found if row["value"] is not None
+    )
+    assert len(shown) == len(found)
+
+
+def test_a_cell_holds_the_value_and_interval_of_its_own_record(content, document):
+    [record] = content.records(
+        "correlations",
+        question="style",
+        scope="condition",
+        by=CONDITIONS[1],
+        metric="NLL_1",
+        level="pooled",
+        coefficient="spearman",
+    )
+    shown = table(document, "correlations-pooled")
+    [row] = [row for row in shown.rows if row[:3] == ("style", CONDITIONS[1], "NLL_1")]
+    at = [column.title for column in shown.columns].index("Spearman's ρ")
+    low, high = record["ci_low"], record["ci_high"]
+    assert row[at].text == f"{record['value']:.2f} [{low:.2f}, {high:.2f}]".replace("-0.00", "0.00")
+    assert f"metric:{record['signature']}|" in row[at].signature
+    assert "|input:" + content.found["fingerprint"][:12] in row[at].signature
+
+
+def test_pictures_are_drawn_from_the_reports_numbers(content, document):
+    [figure] = [figure for figure in document.figures if figure.name == "forest-q1"]
+    found = {
+        row["metric"]: (row["value"], row["ci_low"], row["ci_high"], row["attainable"])
+        for row in content.records(
+            "correlations",
+            question=QUESTION,
+            scope="all",
+            level=content.level,
+            coefficient=content.coefficient,
+        )
+    }
+    shown = {
+        row["metric"]: (row["value"], row["ci_low"], row["ci_high"], row["ceiling"])
+        for row in figure.rows
+    }
+    assert shown == found
+    drawn = max(figure.chart.to_dict()["datasets"].values(), key=len)
+    assert {row["metric"]: row["value"] for row in drawn} == {
+        metric: values[0] for metric, values in found.items()
+    }
+
+
+def test_tests_of_pairs_are_told_with_adjusted_p(content, document):
+    shown = table(document, "comparisons-q1")
+    found = content.records(
+        "comparisons",
+        question=QUESTION,
+        scope="all",
+        level=content.level,
+        coefficient=content.coefficient,
+    )
+    assert [tuple(cell.value for cell in row[2:]) for row in shown.rows] == [
+        (row["delta"], row["p"], row["p_holm"], row["p_bh"]) for row in found
+    ]
+    assert any(row["p_holm"] is not None for row in found)
+
+
+def test_systems_stand_in_peoples_order_beside_what_metrics_say(content, document):
+    shown = table(document, "systems-q1")
+    assert {row[0] for row in shown.rows} == set(SYSTEMS)
+    means = [row[1].value for row in shown.rows]
+    assert means == sorted(means, reverse=True)
+    assert [row[2].value for row in shown.rows] == [1, 2, 3, 4]
+    assert [(title, size) for title, size in shown.groups if title] == [
+        ("People", 2),
+        *((metric, 2) for metric in METRICS),
+    ]
+
+
+def test_a_report_shows_what_other_policies_would_give(document):
+    shown = table(document, "sensitivity")
+    policies = {row[2] for row in shown.rows}
+    assert {"Ratings", "Undefined groups", "Several judgments of a candidate"} <= policies
+
+
+# What is undefined.
+
+
+def test_an_undefined_number_is_a_dash_with_its_reason(document, html):
+    shown = table(document, "correlations-item")
+    constant = [row for row in shown.rows if row[2] == "constant"]
+    assert {cell.text for row in constant for cell in row if isinstance(cell, Number)} == {"–"}
+    reason = "no item has a defined correlation"
+    assert note_of(shown).endswith(f"– undefined; a: {reason}.")
+    assert f"a: {reason}" in html
+    assert "–<sup>a</sup>" in html
+    assert r"--\textsuperscript{a}" in table_latex(shown)
+    assert "– (a)" in table_markdown(shown)
+
+
+def test_a_number_that_rounds_to_zero_has_no_minus():
+    assert [cell_text(Number(v)) for v in (-0.004, 0.004, -0.006)] == ["0.00", "0.00", "-0.01"]
+
+
+@pytest.mark.parametrize(
+    ("p", "text"), [(0.0004, "<.001"), (0.05, ".050"), (1.0, "1.000"), (None, "–")]
+)
+def test_a_p_is_printed_as_papers_do(p, text):
+    assert P(p).text == text
+
+
+# The methods and the signatures.
+
+OTHER = {
+    "levels": ["item"],
+    "coefficients": ["pearson"],
+    "resample": "both",
+    "undefined": "zero",
+    "unparsed": "zero",
+    "ratings": "zscore",
+    "judgments": "all",
+    "aggregation": "median",
+    "round": 2,
+    "confidence": 0.9,
+    "n_resamples": 77,
+    "test": "williams",
+    "n_permutations": 88,
+    "alpha": 0.01,
+    "n_splits": 9,
+    "n_worst": 4,
+    "seed": 5,
+    "questions_of": {"NLL": ["style"]},
+    "planned": [["item", "kendall"]],
+}
+
+
+def test_the_methods_name_every_setting(content):
+    assert set(OTHER) == {field.name for field in fields(Settings)} == set(content.settings)
+    base = methods_paragraph(content.settings, content.inputs)
+    for name, value in OTHER.items():
+        changed = methods_paragraph({**content.settings, name: value}, content.inputs)
+        assert changed != base, f"the methods do not name {name}"
+
+
+def test_the_methods_name_a_setting_they_have_no_words_for(content):
+    settings = {**content.settings, "shrinkage": 0.3}
+    assert "Further settings: shrinkage = 0.3." in methods_paragraph(settings, content.inputs)
+
+
+def test_the_methods_say_on_what_a_report_rests(content, document):
+    methods = document.about["methods"]
+    assert "384 of 384 judgments by 3 annotators, of 64 candidates in 16 items" in methods
+    assert "percentiles of 60 bootstrap resamples of items" in methods
+    assert "seed 0" in methods
+
+
+def test_every_number_with_a_signature_is_in_the_appendix(document):
+    appendix = table(document, "signatures")
+    signed = [number for table in document.tables for number in numbers(table) if number.signature]
+    assert len(appendix.rows) == len(signed) > 300
+    rules = appendix.note.removeprefix("… stands for ").removesuffix(".")
+    written = {
+        row[-1].removesuffix("…") + (rules if row[-1].endswith("…") else "")
+        for row in appendix.rows
+    }
+    assert written == {number.signature for number in signed}
+
+
+def test_numbers_of_different_places_have_different_signatures(content, document):
+    for level in content.levels:
+        shown = numbers(table(document, f"correlations-{level}"))
+        assert len({number.signature for number in shown}) == len(shown)
+
+
+def test_a_number_of_another_policy_bears_that_policy(document):
+    shown = table(document, "sensitivity")
+    wanted = ("style", "all", "Ratings", "Kendall's τ-b", "NLL_1")
+    [row] = [row for row in shown.rows if (*row[:3], *row[5:7]) == wanted]
+    before, after = row[7:9]
+    assert "|ratings:raw|" in before.signature
+    assert "|ratings:zscore|" in after.signature
+    correlations = numbers(table(document, "correlations-item"))
+    assert before.signature in {number.signature for number in correlations}
+
+
+# One HTML file.
+
+
+class Links(HTMLParser):
+    """Everything by which a page could load something."""
+
+    def __init__(self):
+        super().__init__()
+        self.found = []
+        self.tags = set()
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.add(tag)
+        names = ("href", "src", "srcset", "data", "action", "style", "xlink:href")
+        self.found += [value for name, value in attributes if name in names]
+
+
+def test_the_html_is_well_formed_and_one_whole(html, document):
+    root = parsed(html)
+    headings = [words_of(heading) for heading in root.iter("h2")]
+    assert headings == [section.title for section in document.sections]
+    assert len(list(root.iter("svg"))) == len(document.figures)
+    ids = [element.get("id") for element in root.iter() if element.get("id")]
+    assert len(ids) == len(set(ids))
+
+
+def test_the_html_loads_nothing_from_anywhere(html):
+    links = Links()
+    links.feed(html)
+    assert {link[:5] for link in links.found if not link.startswith("#")} == {"data:"}
+    assert not re.search(r"""(url\(['"]?(?!#)|@import|https?://)""", html)
+    assert links.tags.isdisjoint({"script", "link", "iframe", "object", "img"})
+
+
+def test_every_picture_of_the_html_has_words_and_data(html, document):
+    root = parsed(html)
+    told = [e.get("aria-label") for e in root.iter("div") if e.get("role") == "img"]
+    assert told == [figure.words for figure in document.figures]
+    downloads = [link.get("download") for link in root.iter("a") if link.get("download")]
+    assert downloads == [f"{figure.name}.csv" for figure in document.figures]
+
+
+def test_hostile_names_are_text_in_html(html):
+    root = parsed(html)
+    cells = {words_of(cell) for cell in root.iter("td")}
+    assert {QUESTION, *SYSTEMS, *METRICS} <= cells
+    assert words_of(next(root.iter("h1"))) == TITLE
+
+
+def test_a_references_to_a_gradient_stays_within_its_picture(html):
+    ids = set(re.findall(r'\bid="([^"]+)"', html))
+    used = re.findall(r"url\(#([^)]+)\)", html)
+    assert used
+    assert set(used) <= ids
+
+
+# Markdown, CSV, JSON.
+
+
+def test_markdown_shows_hostile_names_as_they_are(document):
+    written = as_markdown(document)
+    assert "<script>" not in written.replace(r"\<script\>", "")
+    assert r"a\_b \& \<script\> 100%" in written
+    lines = [line for line in written.splitlines() if line.startswith("| ")]
+    assert lines
+    shown = table(document, "systems-q1")
+    block = table_markdown(shown).splitlines()
+    widths = {len(re.findall(r"(?<!\\)\|", line)) for line in block if line.startswith("| ")}
+    assert widths == {len(shown.columns) + 1}
+
+
+def test_json_holds_every_record_signed(content, document):
+    found = json.loads(as_json(document))
+    assert found["settings"] == content.settings
+    assert found["fingerprint"] == content.found["fingerprint"]
+    assert len(found["correlations"]) == len(content.records("correlations"))
+    signatures = [row["number_signature"] for row in found["correlations"]]
+    assert len(set(signatures)) == len(signatures)
+    assert {row["value"] for row in found["correlations"] if row["metric"] == "constant"} == {None}
+
+
+def test_csv_holds_records_with_full_precision(content, document):
+    files = FORMATS["csv"](document)
+    rows = list(csv.DictReader(StringIO(files["correlations.csv"].decode())))
+    found = content.records("correlations")
+    assert [row["value"] for row in rows] == [
+        "" if row["value"] is None else repr(row["value"]) for row in found
+    ]
+    assert {row["question"] for row in rows} == {QUESTION, "style"}
+
+
+def test_a_spreadsheet_does_not_compute_a_name():
+    assert records_csv([{"metric": "=BLEU*", "value": -0.5}]).splitlines()[1] == "'=BLEU*,-0.5"
+
+
+# LaTeX.
+
+
+def compiled(document, folder):
+    """The PDF that pdflatex makes of a document."""
+    if shutil.which("pdflatex") is None:
+        pytest.skip("pdflatex is not installed")
+    for name, content in FORMATS["latex"](document).items():
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_bytes(content)
+    command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "report.tex"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, check=False)
+    assert done.returncode == 0, done.stdout.decode(errors="replace")[-2000:]
+    return (folder / "report.pdf").read_bytes()
+
+
+def test_the_latex_compiles_with_its_pictures(document, tmp_path):
+    pdf = compiled(document, tmp_path)
+    assert pdf.startswith(b"%PDF-")
+    log = (tmp_path / "report.log").read_text(errors="replace")
+    assert int(re.search(r"Output written on report.pdf \((\d+) pages", log)[1]) > 3
+    assert "undefined" not in log.lower().replace("undefined;", "")
+
+
+@pytest.mark.parametrize("form", ["latex", "md"])
+def test_a_table_too_long_for_paper_is_a_file_beside_it(form):
+    columns = [Column("a", is_number=False)]
+    short = Table("short", "A short one", columns, [("x",)] * MOST_PRINTED)
+    long = Table("long", "A long one", columns, [("x",)] * (MOST_PRINTED + 1))
+    files = FORMATS[form](Document("Tables", [Section("Both", [short, long])]))
+    [text] = [content.decode() for name, content in files.items() if name.startswith("report.")]
+    assert "A long one: 201 rows, in the file tables/long.csv." in text
+    assert files["tables/long.csv"].decode().count("x") == MOST_PRINTED + 1
+    assert "tables/short.csv" not in files
+    assert "A short one:" not in text
+
+
+def test_a_table_is_in_the_manner_of_booktabs(content):
+    latex = table_latex(lmstyle_correlations(content))
+    for rule in (r"\toprule", r"\midrule", r"\bottomrule", r"\cmidrule(lr){3-4}"):
+        assert rule in latex
+    assert r"\multicolumn{2}{c}{In\{formal\}}" in latex
+    assert r"a\_\allowbreak{}b \& \textless{}script\textgreater{} 100\%" in latex
+    assert "|" not in latex.replace(r"\textbar", "")
+
+
+def test_a_character_without_a_glyph_is_written_as_its_number():
+    shown = Table("t", "模", [Column("a", is_number=False)], [("模",), ("é",)])
+    assert r"\texttt{U+6A21}" in table_latex(shown)
+    assert "é" in table_latex(shown)
+
+
+def test_a_row_that_begins_with_a_bracket_compiles(tmp_path):
+    rows = [("[0, 1]", Number(1.0)), ("*", Number(2.0))] * 2
+    columns = [Column("[range]", is_number=False), Column("n")]
+    tables = [Table("short", "A", columns, rows), Table("long", "B", columns, rows * 20)]
+    compiled(Document("Brackets", [Section("S", tables)]), tmp_path)
+
+
+# Ready-made layouts.
+
+
+def test_lmstyles_first_table_is_of_the_sample_level_times_a_hundred(content):
+    shown = lmstyle_correlations(content)
+    assert [(column.group, column.title) for column in shown.columns[2:]] == [
+        (name, symbol) for name in (*CONDITIONS, "Overall") for symbol in ("r", "τ")
+    ]
+    [row] = [row for row in shown.rows if row[:2] == ("style", "NLL_1")]
+    place = {"question": "style", "metric": "NLL_1", "level": "item"}
+    expected = [
+        100
+        * content.records("correlations", **place, by=by, scope=scope, coefficient=name)[0]["value"]
+        for by, scope in [*((by, "condition") for by in CONDITIONS), ("", "mean_of_conditions")]
+        for name in ("pearson", "kendall")
+    ]
+    assert [cell.value for cell in row[2:]] == expected
+
+
+def test_lmstyles_third_table_is_of_peoples_means(content):
+    shown = lmstyle_people(content)
+    assert len(shown.rows) == 2 * len(SYSTEMS)
+    found = {
+        (row["question"], row["system"], row["by"]): row["mean"]
+        for row in content.records("systems")
+    }
+    for row in shown.rows:
+        assert [cell.value for cell in row[2:]] == [
+            found[row[0], row[1], by] for by in (*CONDITIONS, "")
+        ]
+
+
+def test_g_evals_table_has_three_coefficients_of_each_question_and_their_mean(content):
+    shown = g_eval(content, "pooled")
+    assert [column.title for column in shown.columns[1:]] == ["r", "ρ", "τ"] * 3
+    [row] = [row for row in shown.rows if row[0] == "NLL_1"]
+    assert row[7].value == pytest.approx((row[1].value + row[4].value) / 2)
+    [constant] = [row for row in shown.rows if row[0] == "constant"]
+    assert {cell.text for cell in constant[1:]} == {"–"}
+
+
+def test_the_greatest_of_a_column_is_marked_within_its_question():
+    rows = [("a", Number(0.1)), ("a", Number(0.3)), ("b", Number(0.2)), ("b", Number(None))]
+    marked = [row[1].is_best for row in best_in_columns(rows, keys=1)]
+    assert marked == [False, True, False, False]
+    bold = Table("t", "t", [Column("k"), Column("v")], best_in_columns(rows, keys=1))
+    assert "<b>0.30</b>" in table_html(bold)
+    assert r"\textbf{0.30}" in table_latex(bold)
+    assert "**0.30**" in table_markdown(bold)
+
+
+def test_sets_of_scores_of_one_metric_are_told_apart(content):
+    row = dict(content.records("correlations")[0])
+    found = {**content.found, "correlations": [row, row | {"signature": "NLL_1|v:2"}]}
+    labels = Content("s", found).labels
+    assert list(labels.values()) == ["NLL_1 (1)", "NLL_1 (2)"]
+
+
+def test_a_report_of_one_condition_and_no_systems_leaves_their_sections_out(content):
+    found = {**content.found, "systems": [], "disagreements": [], "comparisons": []}
+    sections = [s.title for s in full_report(Content("s", found), title="t").sections]
+    assert "The systems" not in sections
+    assert "Which metrics differ" not in sections
+    assert sections[-2:] == ["Methods", "Signatures"]
+
+
+def test_planned_sample_sizes_are_drawn_and_tabled():
+    settings = replace(SETTINGS, planned=(("item", "pearson"),), levels=("item",))
+    document = full_report(hostile_content(settings), title="t")
+    curves = [figure for figure in document.figures if figure.name.startswith("sample-size")]
+    assert len(curves) == 6
+    assert "NLL\\_1" in as_latex(document)
+    assert len(table(document, "planning").rows) == 2 * 3 * 3
+
+
+# Studies, and the command.
+
+
+@pytest.mark.django_db
+def test_the_command_writes_a_page_of_a_study(tmp_path):
+    score(judged_study())
+    told_of = told("report", "judged", output=tmp_path)
+    assert told_of == f"1 file in {tmp_path}: report.html first.\n"
+    root = parsed((tmp_path / "report.html").read_text())
+    assert "report 1" in words_of(next(root.iter("h1")))
+    names = [element.get("id") for element in root.iter("figure")]
+    assert {"heat-map", "forest-q1", "scatter-q1", "ranks-q1"} <= set(names)
+
+
+@pytest.mark.django_db
+def test_the_command_writes_every_form_and_names_the_files(tmp_path):
+    score(judged_study(conditions=("calm", "angry")))
+    answer = told(
+        "report", "judged", output=tmp_path, format=list(FORMATS), layout="lmstyle", json=True
+    )
+    files = {name.removeprefix(f"{tmp_path}/") for name in json.loads(answer)["files"]}
+    assert {"report.html", "report.md", "report.tex", "report.json", "correlations.csv"} <= files
+    assert {f"tables/lmstyle-{n}.tex" for n in (1, 2, 3)} <= files
+    assert all((tmp_path / name).stat().st_size for name in files)
+
+
+@pytest.mark.django_db
+def test_a_scatter_is_of_the_human_values_that_were_correlated():
+    study = judged_study()
+    score(study)
+    record = make_validation(study=study).record
+    [(key, cells)] = candidate_cells(record).items()
+    assert key == ("appropriateness", "m", "m|v:1")
+    first = cells[(cells["item"] == "d0") & (cells["system"] == "alpha")].iloc[0]
+    assert (first["human"], first["score"]) == (20, 0.1)
+
+
+@pytest.mark.django_db
+def test_a_stored_report_is_written_again_without_what_has_changed_since(tmp_path):
+    study = judged_study()
+    score(study)
+    before = study_report_document(Asked(study))
+    Submission.objects.filter(annotator__pseudonym="Bob").update(status="rejected")
+    again = study_report_document(Asked(study, version=1))
+    assert again.records == before.records
+    assert {f.name for f in before.figures} - {f.name for f in again.figures} == {"scatter-q1"}
+    assert study_report_document(Asked(study)).records != before.records
+
+
+@pytest.mark.django_db
+def test_a_version_that_is_not_there_is_named():
+    score(study := judged_study())
+    with pytest.raises(ValidationUnknown, match="no validation report 9"):
+        study_report_document(Asked(study, version=9))
+
+
+@pytest.mark.django_db
+def test_g_evals_layout_is_of_any_study():
+    score(study := judged_study())
+    document = study_report_document(Asked(study), "g-eval")
+    assert [table.name for table in document.tables[:2]] == ["g-eval-pooled", "g-eval-item"]
+    assert [row[0] for row in table(document, "g-eval-item").rows] == ["m"]
+
+
+@pytest.mark.django_db
+def test_e2es_comparison_needs_no_judgments(tmp_path):
+    study = golden_study()
+    score_study(study=study, scorer=build("rouge1"))
+    document = study_report_document(Asked(study), "e2e")
+    shown = table(document, "e2e")
+    assert [row[0] for row in shown.rows] == ["terse", "careful", "cheerful", "all systems"]
+    first = [column.title for column in shown.columns[1:5]]
+    assert first == ["standard", "enhanced", "difference", "p (Holm)"]
+    for row in shown.rows:
+        assert row[3].value == pytest.approx(row[2].value - row[1].value)
+    assert "10,000 bootstrap resamples of questions, from seed 0" in document.about["methods"]
+    with pytest.raises(NotPaired, match="no condition 'polite'"):
+        study_report_document(Asked(study, prompts=("standard", "polite")), "e2e")
+
+
+@pytest.mark.django_db
+def test_a_folder_that_cannot_be_written_is_told(tmp_path):
+    score(judged_study())
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ReportUnwritten, match="file"):
+        told("report", "judged", output=tmp_path / "file")
+
+
+def test_the_command_refuses_a_form_it_does_not_know():
+    with pytest.raises(CommandError, match="invalid choice"):
+        told("report", "judged", "--format=docx", output=".")

@@ -1,0 +1,154 @@
+import pytest
+
+from annotation.models import Candidate
+from metrics.models import Score
+from metrics.scorers.scorer import Score as Value
+from metrics.scorers.scorer import undefined
+from metrics.scoring import plan_scoring, score_study
+from tests.annotation.studies import rating_study
+from tests.metrics.counting import Counting
+
+pytestmark = pytest.mark.django_db
+
+
+def twins(**fields):
+    """Two studies with the same texts, the first of them scored."""
+    first, second = rating_study("first", **fields), rating_study("second", **fields)
+    score_study(study=first, scorer=Counting())
+    return first, second
+
+
+def by_place(study):
+    rows = Score.objects.filter(run__study=study)
+    return sorted(
+        rows.values_list(
+            "run__metric", "candidate__item__key", "candidate__key", "value", "reason", "raw"
+        )
+    )
+
+
+def test_texts_that_another_study_had_scored_are_not_computed_again():
+    first, second = twins()
+    scorer = Counting()
+    told = score_study(study=second, scorer=scorer)
+    assert (told.n_scored, told.n_reused, scorer.seen) == (6, 6, [])
+    assert "6 candidates scored, 6 of them reused" in str(told)
+    assert by_place(first) == by_place(second)
+
+
+def test_only_what_no_study_had_is_computed():
+    _, second = twins()
+    Candidate.objects.filter(item__study=second, item__key="d1", key="beta").update(text="new")
+    scorer = Counting()
+    told = score_study(study=second, scorer=scorer)
+    assert (told.n_reused, scorer.seen) == (5, [("d1", "beta")])
+
+
+@pytest.mark.parametrize("field", ["context", "reference", "condition"])
+def test_the_same_response_to_something_else_is_another_text(field):
+    _, second = twins(n_items=1)
+    second.items.update(**{field: "something else"})
+    scorer = Counting()
+    score_study(study=second, scorer=scorer)
+    assert len(scorer.seen) == 2
+
+
+def test_scores_of_another_signature_are_not_taken():
+    class Later(Counting):
+        signature = "counting|version:2"
+
+    _, second = twins()
+    assert score_study(study=second, scorer=Later()).n_reused == 0
+
+
+def test_a_text_that_occurs_more_than_once_is_computed_once():
+    study = rating_study(n_items=2)
+    Candidate.objects.update(text="the same")
+    study.items.update(context="", reference="")
+    scorer = Counting()
+    assert score_study(study=study, scorer=scorer).n_scored == 4
+    assert len(scorer.seen) == 1
+    assert set(Score.objects.filter(run__metric="counting").values_list("value")) == {(8,)}
+
+
+def test_what_was_undefined_elsewhere_is_tried_again():
+    Candidate.objects.filter(item__study=rating_study("first", n_items=1)).update(text="")
+    Candidate.objects.filter(item__study=rating_study("second", n_items=1)).update(text="")
+    for slug in ("first", "second"):
+        scorer = Counting()
+        study = Candidate.objects.filter(item__study__slug=slug).first().item.study
+        assert score_study(study=study, scorer=scorer).n_reused == 0
+        assert len(scorer.seen) == 1
+
+
+def test_what_a_judge_replied_is_kept_and_reused():
+    class Judge(Counting):
+        def measure(self, examples):
+            self.seen += examples
+            return [dict.fromkeys(self.outputs, Value(3, None, '["3"]')) for _ in examples]
+
+    first, second = rating_study("first", n_items=1), rating_study("second", n_items=1)
+    for study in (first, second):
+        score_study(study=study, scorer=Judge())
+    assert {row[-1] for row in by_place(second)} == {'["3"]'}
+
+
+def test_a_reply_that_could_not_be_read_is_kept_beside_the_reason():
+    class Judge(Counting):
+        def measure(self, examples):
+            return [
+                dict.fromkeys(self.outputs, undefined("no number", "As an AI")) for _ in examples
+            ]
+
+    score_study(study=rating_study(n_items=1), scorer=Judge())
+    assert {row[-2:] for row in by_place(Candidate.objects.first().item.study)} == {
+        ("no number", "As an AI")
+    }
+
+
+def test_the_longest_texts_are_scored_first():
+    study = rating_study(n_items=3)
+    Candidate.objects.filter(item__key="d1", key="alpha").update(text="long " * 50)
+    Candidate.objects.filter(item__key="d2", key="beta").update(text="longer " * 50)
+    scorer = Counting(batch_size=1)
+    score_study(study=study, scorer=scorer)
+    assert scorer.seen[:2] == [("d2", "beta"), ("d1", "alpha")]
+
+
+def test_a_plan_says_what_would_be_computed_and_computes_nothing():
+    _, second = twins()
+    Candidate.objects.filter(item__study=second, item__key="d1").update(text="the same")
+    before = Score.objects.count()
+    plan = plan_scoring(study=second, scorer=Counting())
+    assert (plan.n_candidates, plan.n_known, plan.n_reusable) == (6, 0, 4)
+    assert [example.response for example in plan.examples] == ["the same"]
+    assert Score.objects.count() == before
+
+    score_study(study=second, scorer=Counting())
+    plan = plan_scoring(study=second, scorer=Counting())
+    assert (plan.n_known, plan.n_reusable, plan.examples) == (6, 0, ())
+
+
+def test_the_number_of_queries_grows_with_batches_and_not_with_candidates(
+    django_assert_max_num_queries,
+):
+    study = rating_study(n_items=100)
+    with django_assert_max_num_queries(40):
+        score_study(study=study, scorer=Counting(batch_size=100))
+
+
+def test_what_was_undefined_is_scored_anew_if_one_asks_for_it():
+    class Recovered(Counting):
+        def measure(self, examples):
+            self.seen += [(example.item, example.system) for example in examples]
+            return [dict.fromkeys(self.outputs, Value(7)) for _ in examples]
+
+    study = rating_study(n_items=2)
+    Candidate.objects.filter(item__key="d1", key="beta").update(text="")
+    score_study(study=study, scorer=Counting())
+    assert score_study(study=study, scorer=Recovered()).n_scored == 0
+    scorer = Recovered()
+    told = score_study(study=study, scorer=scorer, retry_undefined=True)
+    assert (told.n_scored, told.n_known, scorer.seen) == (1, 3, [("d1", "beta")])
+    assert Score.objects.filter(value=None).count() == 0
+    assert Score.objects.count() == 8

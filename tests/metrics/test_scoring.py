@@ -1,0 +1,220 @@
+import math
+
+import pytest
+
+from annotation.models import Candidate
+from metrics.exceptions import MetricUnknown, ModelUnfit, NothingToScore
+from metrics.frames import score_frame
+from metrics.models import Score, ScoringRun
+from metrics.scorers.errors import ModelUnavailableError
+from metrics.scorers.registry import build
+from metrics.scoring import named_scorer, score_study, write_scores
+from tests.annotation.studies import alternatives_study, rating_study
+from tests.metrics.counting import Counting
+
+pytestmark = pytest.mark.django_db
+
+
+def values(study):
+    """Every score by metric, item and candidate, or its reason."""
+    return {
+        (row.metric, row.item, row.candidate): row.reason if math.isnan(row.value) else row.value
+        for row in score_frame(study).itertuples()
+    }
+
+
+def test_every_candidate_gets_every_output_of_a_scorer():
+    study = rating_study(n_items=2)
+    told = score_study(study=study, scorer=Counting())
+    assert (told.n_scored, told.n_known) == (4, 0)
+    assert values(study) == {
+        ("counting", "d0", "alpha"): len("alpha on d0"),
+        ("counting", "d0", "beta"): len("beta on d0"),
+        ("counting", "d1", "alpha"): len("alpha on d1"),
+        ("counting", "d1", "beta"): len("beta on d1"),
+        ("counting_words", "d0", "alpha"): 3,
+        ("counting_words", "d0", "beta"): 3,
+        ("counting_words", "d1", "alpha"): 3,
+        ("counting_words", "d1", "beta"): 3,
+    }
+
+
+def test_scoring_that_broke_off_goes_on_where_it_stopped():
+    broken, whole = rating_study("broken", n_items=5), rating_study("whole", n_items=5)
+    first = Counting(batch_size=3, fails_at_batch=3)
+    with pytest.raises(OSError, match="switched off"):
+        score_study(study=broken, scorer=first)
+    assert len(first.seen) == 6
+    assert Score.objects.filter(run__study=broken).count() == 12
+
+    second = Counting(batch_size=3)
+    told = score_study(study=broken, scorer=second)
+    assert (told.n_scored, told.n_known) == (4, 6)
+    assert "6 were scored already" in str(told)
+    assert not set(first.seen) & set(second.seen)
+
+    score_study(study=whole, scorer=Counting(batch_size=100))
+    assert values(broken) == values(whole)
+
+
+def test_a_batch_that_could_not_be_written_whole_leaves_nothing():
+    study = rating_study(n_items=2)
+
+    class Careless(Counting):
+        def measure(self, examples):
+            return [{"counting": scores["counting"]} for scores in super().measure(examples)]
+
+    with pytest.raises(ValueError, match="counting"):
+        score_study(study=study, scorer=Careless())
+    assert not Score.objects.exists()
+
+
+def test_scoring_again_under_the_same_signature_computes_nothing():
+    study = rating_study(n_items=2)
+    score_study(study=study, scorer=Counting())
+    before = list(Score.objects.order_by("pk").values_list())
+    again = Counting()
+    told = score_study(study=study, scorer=again)
+    assert (told.n_scored, told.n_known, again.seen) == (0, 4, [])
+    assert list(Score.objects.order_by("pk").values_list()) == before
+
+
+def test_candidates_that_came_later_are_scored_then():
+    study = rating_study(n_items=1)
+    score_study(study=study, scorer=Counting())
+    Candidate.objects.create(item=study.items.get(), key="gamma", system="gamma", text="late")
+    scorer = Counting()
+    assert score_study(study=study, scorer=scorer).n_scored == 1
+    assert scorer.seen == [("d0", "gamma")]
+
+
+def test_each_signature_has_a_run_of_its_own():
+    study = rating_study(n_items=1)
+    for tokenizer in ("google", "unicode"):
+        score_study(study=study, scorer=build("rouge1", tokenizer=tokenizer))
+    runs = ScoringRun.objects.of(study).filter(metric="rouge1")
+    assert len({run.signature for run in runs}) == 2
+    assert [run.n_scores for run in runs.counted()] == [2, 2]
+
+
+def test_studies_are_scored_apart():
+    scored, other = rating_study("scored"), rating_study("other")
+    score_study(study=scored, scorer=Counting())
+    assert values(other) == {}
+    assert score_study(study=other, scorer=Counting()).n_known == 0
+
+
+def test_an_undefined_score_keeps_its_reason():
+    study = rating_study(n_items=1)
+    Candidate.objects.filter(key="beta").update(text="")
+    score_study(study=study, scorer=Counting())
+    assert values(study)["counting", "d0", "beta"] == "no response"
+    [run] = ScoringRun.objects.of(study).counted().filter(metric="counting")
+    assert (run.n_scores, run.n_undefined) == (2, 1)
+
+
+def test_a_study_without_references_has_reasons_instead_of_scores():
+    study = alternatives_study()
+    score_study(study=study, scorer=build("rouge1"))
+    assert set(values(study).values()) == {"no reference"}
+
+
+def test_what_a_reference_based_metric_gets_is_the_items_reference():
+    study = rating_study(n_items=1)
+    study.items.update(reference="alpha on d0")
+    score_study(study=study, scorer=build("rouge1"))
+    found = values(study)
+    assert found["rouge1", "d0", "alpha"] == 1
+    assert 0 < found["rouge1", "d0", "beta"] < 1
+
+
+def test_an_empty_study_cannot_be_scored():
+    study = rating_study(n_items=0)
+    with pytest.raises(NothingToScore, match="'ratings' has no candidates; import some first"):
+        score_study(study=study, scorer=Counting())
+    assert not ScoringRun.objects.exists()
+
+
+def test_a_missing_model_is_told_to_the_person_who_asked():
+    class Missing(Counting):
+        def measure(self, examples):
+            raise ModelUnavailableError("the model is not on this machine; fetch it first")
+
+    with pytest.raises(ModelUnfit, match="fetch it first"):
+        score_study(study=rating_study(), scorer=Missing())
+
+
+def test_an_unknown_metric_is_refused_with_those_there_are():
+    with pytest.raises(MetricUnknown, match=r"rouge1, rouge2, rougeL.*got 'bleurt'"):
+        named_scorer("bleurt")
+
+
+def test_progress_is_told_by_candidates():
+    told = []
+
+    def progress(things, total):
+        for thing in things:
+            told.append((total, Score.objects.filter(run__metric="counting").count()))
+            yield thing
+
+    score_study(study=rating_study(n_items=5), scorer=Counting(batch_size=4), progress=progress)
+    assert told == [(10, 4)] * 4 + [(10, 8)] * 4 + [(10, 10)] * 2
+
+
+def test_scores_from_elsewhere_are_kept_by_item_and_candidate():
+    study = rating_study(n_items=2)
+    given = {("d0", "alpha"): 0.5, ("d1", "beta"): math.nan}
+    write_scores(study=study, metric="nll", signature="nll|v:1", values=given)
+    assert values(study) == {("nll", "d0", "alpha"): 0.5, ("nll", "d1", "beta"): "not computed"}
+
+
+def test_scores_written_again_replace_those_they_name_and_no_others():
+    study = rating_study(n_items=1)
+    first = {("d0", "alpha"): 0.5, ("d0", "beta"): 0.25}
+    for given in (first, {("d0", "beta"): 1.5}):
+        write_scores(study=study, metric="nll", signature="nll|v:1", values=given)
+    assert values(study) == {("nll", "d0", "alpha"): 0.5, ("nll", "d0", "beta"): 1.5}
+    assert ScoringRun.objects.count() == 1
+
+
+def test_the_better_direction_is_the_one_last_given():
+    study = rating_study(n_items=1)
+    for higher_is_better in (True, False):
+        write_scores(
+            study=study,
+            metric="nll",
+            signature="nll|v:1",
+            values={("d0", "alpha"): 0.5},
+            higher_is_better=higher_is_better,
+        )
+    assert not ScoringRun.objects.get().higher_is_better
+
+
+def test_scores_of_candidates_the_study_has_not_are_refused():
+    study = rating_study(n_items=1)
+    given = {("d0", "alpha"): 0.5, ("d7", "alpha"): 0.5}
+    with pytest.raises(ValueError, match="values holds 'alpha' of 'd7', which study 'ratings'"):
+        write_scores(study=study, metric="nll", signature="nll|v:1", values=given)
+    assert not Score.objects.exists()
+    assert not ScoringRun.objects.exists()
+
+
+def test_an_infinite_score_is_undefined_and_says_so():
+    study = rating_study(n_items=1)
+    given = {("d0", "alpha"): 0.5, ("d0", "beta"): math.inf}
+    write_scores(study=study, metric="nll", signature="nll|v:1", values=given)
+    assert values(study) == {("nll", "d0", "alpha"): 0.5, ("nll", "d0", "beta"): "not finite: inf"}
+
+
+def test_a_scorer_that_gives_infinity_leaves_a_reason():
+    class Boundless(Counting):
+        def measure(self, examples):
+            counted = super().measure(examples)
+            return [
+                {name: score._replace(value=math.inf) for name, score in scores.items()}
+                for scores in counted
+            ]
+
+    study = rating_study(n_items=1)
+    score_study(study=study, scorer=Boundless())
+    assert set(values(study).values()) == {"not finite: inf"}

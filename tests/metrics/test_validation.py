@@ -1,0 +1,374 @@
+import json
+import math
+from statistics import mean
+
+import pytest
+from django.core.management import CommandError
+from scipy import stats
+
+from annotation.models import Candidate, Item, Submission
+from metrics.exceptions import NothingToValidate
+from metrics.scoring import write_scores
+from metrics.validating import COEFFICIENTS, LEVELS, study_report, validate_study
+from metrics.validation import Settings
+from stats.correlation import CiMethod, Reason
+from tests.annotation.importing import told
+from tests.annotation.studies import (
+    alternatives_study,
+    rate,
+    rated_study,
+    rating_study,
+    tick,
+    ticked_study,
+)
+
+pytestmark = pytest.mark.django_db
+
+SYSTEMS = ("alpha", "beta", "gamma", "delta")
+# By item: what Ann gave and what Bob gave each system, and the metric's score of it.
+ANN = [[10, 40, 70, 90], [20, 10, 60, 80], [55, 45, 35, 65]]
+BOB = [[30, 20, 90, 70], [25, 35, 50, 85], [50, 60, 45, 70]]
+SCORES = [[0.1, 0.3, 0.2, 0.9], [0.5, 0.1, 0.6, 0.7], [0.2, 0.8, 0.3, 0.6]]
+OF_SCIPY = {"pearson": stats.pearsonr, "spearman": stats.spearmanr, "kendall": stats.kendalltau}
+
+
+def by_system(values):
+    return dict(zip(SYSTEMS, values, strict=True))
+
+
+def judged_study(slug="judged", people=(("Ann", ANN), ("Bob", BOB)), **fields):
+    study = rating_study(slug, systems=SYSTEMS, **fields)
+    for person, given in people:
+        for place, values in enumerate(given):
+            rate(study, person, f"d{place}", by_system(values))
+    return study
+
+
+def score(study, table=SCORES, metric="m", leaving_out=()):
+    values = {
+        (f"d{place}", system): value
+        for place, row in enumerate(table)
+        for system, value in by_system(row).items()
+        if (f"d{place}", system) not in leaving_out
+    }
+    write_scores(study=study, metric=metric, signature=f"{metric}|v:1", values=values)
+
+
+def correlations(study, **options):
+    report = validate_study(study, **({"n_resamples": 0} | options))
+    return {
+        (row.correlation.level, row.correlation.coefficient): row.correlation
+        for row in report.rows
+        if row.condition == ""
+    }
+
+
+def means(*tables):
+    """Cell by cell."""
+    return [[mean(cell) for cell in zip(*rows, strict=True)] for rows in zip(*tables, strict=True)]
+
+
+@pytest.mark.parametrize("coefficient", COEFFICIENTS)
+def test_values_are_those_of_the_mean_of_annotators_by_hand(coefficient):
+    study = judged_study()
+    score(study)
+    found = correlations(study)
+    correlate = OF_SCIPY[coefficient]
+    human = means(ANN, BOB)
+    by_item = [correlate(*rows).statistic for rows in zip(human, SCORES, strict=True)]
+    assert found["item", coefficient].value == pytest.approx(mean(by_item), abs=1e-12)
+    of_systems = [
+        [mean(column) for column in zip(*table, strict=True)] for table in (human, SCORES)
+    ]
+    assert found["system", coefficient].value == pytest.approx(correlate(*of_systems).statistic)
+    cells = [[value for row in table for value in row] for table in (human, SCORES)]
+    assert found["pooled", coefficient].value == pytest.approx(correlate(*cells).statistic)
+
+
+def test_a_report_has_every_level_and_coefficient_of_every_metric_and_question():
+    study = judged_study(questions=("appropriateness", "style"))
+    for place, values in enumerate(ANN):
+        rate(study, "Ann", f"d{place}", by_system(values), question="style")
+    score(study, metric="first")
+    score(study, metric="second")
+    report = validate_study(study, n_resamples=0)
+    found = [
+        (row.metric, row.question, row.correlation.level, row.correlation.coefficient)
+        for row in report.rows
+    ]
+    assert found == [
+        (metric, question, level, coefficient)
+        for metric in ("first", "second")
+        for question in ("appropriateness", "style")
+        for level in LEVELS
+        for coefficient in COEFFICIENTS
+    ]
+
+
+def test_only_the_questions_a_metric_is_for_are_asked():
+    study = judged_study(questions=("appropriateness", "style"))
+    rate(study, "Ann", "d0", by_system(ANN[0]), question="style")
+    score(study, metric="first")
+    score(study, metric="second")
+    report = validate_study(study, questions_of={"first": ["style"]}, n_resamples=0)
+    assert {(row.metric, row.question) for row in report.rows} == {("first", "style")}
+
+
+def test_rejected_submissions_do_not_count():
+    study = judged_study()
+    score(study)
+    alone = judged_study("alone", people=[("Ann", ANN)])
+    score(alone)
+    assert correlations(study) != correlations(alone)
+    bobs = Submission.objects.of(study).filter(annotator__pseudonym="Bob")
+    bobs.update(status=Submission.Status.REJECTED)
+    assert correlations(study) == correlations(alone)
+
+
+def test_submissions_that_wait_for_a_decision_count():
+    study = judged_study()
+    score(study)
+    before = correlations(study)
+    Submission.objects.update(status=Submission.Status.SUBMITTED)
+    assert correlations(study) == before
+
+
+def test_each_round_is_validated_by_itself():
+    study = judged_study(people=[("Ann", ANN)])
+    score(study)
+    for place, values in enumerate(BOB):
+        rate(study, "Ann", f"d{place}", by_system(values), round=2)
+    first, second = (correlations(study, round=number) for number in (1, 2))
+    only_bob = judged_study("bob", people=[("Bob", BOB)])
+    score(only_bob)
+    assert first != second
+    assert second == correlations(only_bob)
+
+
+def test_judged_candidates_without_a_score_are_left_out_and_counted():
+    study = judged_study()
+    score(study, leaving_out={("d0", "alpha"), ("d1", "beta")})
+    undefined = {("d2", "gamma"): math.nan}
+    write_scores(study=study, metric="m", signature="m|v:1", values=undefined)
+    found = correlations(study)["pooled", "pearson"]
+    assert (found.n_rows, found.n_missing) == (9, 3)
+    human = [
+        cell
+        for place, row in enumerate(means(ANN, BOB))
+        for system, cell in by_system(row).items()
+        if (place, system) not in {(0, "alpha"), (1, "beta"), (2, "gamma")}
+    ]
+    scores = [0.3, 0.2, 0.9, 0.5, 0.6, 0.7, 0.2, 0.8, 0.6]
+    assert found.value == pytest.approx(stats.pearsonr(human, scores).statistic)
+
+
+def test_candidates_nobody_judged_have_no_part():
+    study = judged_study()
+    score(study)
+    before = correlations(study)
+    unjudged = Item.objects.create(study=study, key="d9", position=9)
+    Candidate.objects.create(item=unjudged, key="alpha", system="alpha", text="?")
+    write_scores(study=study, metric="m", signature="m|v:1", values={("d9", "alpha"): 1.0})
+    assert correlations(study) == before
+
+
+def test_scores_are_matched_by_candidate_and_not_by_order():
+    study = judged_study()
+    score(study)
+    before = correlations(study)
+    Candidate.objects.filter(key="delta").update(position=0)
+    Candidate.objects.filter(key="alpha").update(position=3)
+    for key, found in correlations(study).items():
+        assert found.value == pytest.approx(before[key].value)
+
+
+def test_conditions_are_validated_together_and_each_by_itself():
+    study = judged_study(conditions=("calm", "angry", "calm"))
+    score(study)
+    report = validate_study(study, levels=["item"], coefficients=["kendall"], n_resamples=0)
+    by_item = [
+        stats.kendalltau(*rows).statistic for rows in zip(means(ANN, BOB), SCORES, strict=True)
+    ]
+    found = {row.condition: row.correlation.value for row in report.rows}
+    assert found == pytest.approx(
+        {"": mean(by_item), "calm": mean([by_item[0], by_item[2]]), "angry": by_item[1]}
+    )
+
+
+def test_a_study_of_one_condition_has_no_rows_for_it():
+    study = judged_study(conditions=("calm",))
+    score(study)
+    assert {row.condition for row in validate_study(study, n_resamples=0).rows} == {""}
+
+
+def test_the_same_seed_gives_the_same_intervals_and_another_seed_others():
+    study = judged_study()
+    score(study)
+    first, again, other = (
+        correlations(study, n_resamples=15, seed=seed)["pooled", "pearson"] for seed in (1, 1, 2)
+    )
+    assert first == again
+    assert (first.ci_low, first.ci_high) != (other.ci_low, other.ci_high)
+    assert first.value == other.value
+    assert first.ci_low <= first.value <= first.ci_high
+    assert (first.n_resamples, first.seed) == (15, 1)
+
+
+def test_a_single_system_leaves_reasons_where_nothing_can_be_ranked():
+    study = rating_study(systems=("alpha",))
+    for place in range(3):
+        rate(study, "Ann", f"d{place}", {"alpha": 10 * place})
+    values = {(f"d{place}", "alpha"): float(place) for place in range(3)}
+    write_scores(study=study, metric="m", signature="m|v:1", values=values)
+    found = correlations(study, n_resamples=50)
+    assert found["item", "pearson"].reason == Reason.NO_DEFINED_ITEM
+    assert found["item", "pearson"].n_too_few == 3
+    assert found["system", "pearson"].reason == Reason.TOO_FEW
+    assert found["pooled", "pearson"].value == pytest.approx(1)
+
+
+def test_a_single_item_has_values_without_intervals():
+    study = judged_study(people=[("Ann", ANN[:1])], n_items=1)
+    score(study, SCORES[:1])
+    for found in correlations(study, n_resamples=50).values():
+        assert found.is_defined
+        assert (math.isnan(found.ci_low), found.ci_method) == (True, CiMethod.NONE)
+
+
+def test_constant_people_and_constant_metrics_are_told_apart():
+    study = judged_study(people=[("Ann", [[50] * 4] * 3)])
+    score(study)
+    assert {found.reason for found in correlations(study, n_resamples=50).values()} == {
+        Reason.CONSTANT_HUMAN,
+        Reason.NO_DEFINED_ITEM,
+    }
+    other = judged_study("other")
+    score(other, [[0.5] * 4] * 3)
+    found = correlations(other, n_resamples=50)
+    assert found["pooled", "kendall"].reason == Reason.CONSTANT_METRIC
+    assert found["system", "kendall"].reason == Reason.CONSTANT_METRIC
+    assert found["item", "kendall"].n_constant_metric == 3
+
+
+def test_scores_that_are_all_undefined_leave_a_reason():
+    study = judged_study()
+    score(study, [[math.nan] * 4] * 3)
+    found = correlations(study, n_resamples=50)
+    assert found["pooled", "pearson"].reason == Reason.TOO_FEW
+    assert found["pooled", "pearson"].n_missing == 12
+
+
+def test_alternatives_have_no_systems_and_are_correlated_without():
+    study = ticked_study()
+    tick(study, "Bob", "gown", {"coat"})
+    products = [("boot", "clog"), ("boot", "pump"), ("boot", "flat"), ("gown", "skirt")]
+    values = dict(zip([*products, ("gown", "coat")], [0.9, 0.7, 0.1, 0.2, 0.6], strict=True))
+    write_scores(study=study, metric="cosine", signature="cosine|v:1", values=values)
+    found = correlations(study, n_resamples=50)
+    acceptance = [1, 1, 0, 0, 0.5]
+    expected = stats.pearsonr(acceptance, list(values.values())).statistic
+    assert found["pooled", "pearson"].value == pytest.approx(expected)
+    assert found["item", "kendall"].n_used == 2
+    assert found["system", "pearson"].reason == Reason.TOO_FEW
+    assert found["system", "pearson"].n_rows == 0
+
+
+def test_a_pool_may_hold_several_products_of_one_system():
+    study = alternatives_study(pools={"boot": ("a", "b", "c"), "gown": ("d", "e", "f")})
+    for key, system in zip("abcdef", ["bm25", "bm25", "knn"] * 2, strict=True):
+        Candidate.objects.filter(key=key).update(system=system)
+    tick(study, "Ann", "boot", {"a", "b"})
+    tick(study, "Ann", "gown", {"d"})
+    values = {("boot" if key in "abc" else "gown", key): ord(key) / 7 for key in "abcdef"}
+    write_scores(study=study, metric="m", signature="m|v:1", values=values)
+    found = correlations(study, n_resamples=50)
+    # bm25's products were ticked more often (3 of 4) than knn's, and scored lower.
+    assert found["system", "pearson"].value == pytest.approx(-1)
+    assert found["system", "pearson"].n_systems == 2
+    assert found["item", "pearson"].n_used == 2
+
+
+def test_records_can_be_written_as_json_with_null_for_undefined():
+    study = judged_study(people=[("Ann", [[50] * 4] * 3)])
+    score(study)
+    [record] = validate_study(study, levels=["pooled"], coefficients=["kendall"]).records()
+    written = json.loads(json.dumps(record, allow_nan=False))
+    assert written["value"] is None
+    assert written["ci_low"] is None
+    assert written["reason"] == "constant_human"
+    assert written == written | {
+        "question": "appropriateness",
+        "by": "",
+        "metric": "m",
+        "signature": "m|v:1",
+        "level": "pooled",
+        "coefficient": "kendall",
+        "n_rows": 12,
+        "n_undefined": 1,
+    }
+
+
+def test_a_report_says_by_which_rules_it_was_made():
+    study = judged_study()
+    score(study)
+    report = validate_study(study, n_resamples=7, seed=3)
+    assert (report.study, report.round, report.aggregation) == ("judged", 1, "mean")
+    assert (report.n_resamples, report.seed) == (7, 3)
+
+
+@pytest.mark.parametrize("n_items", [0, 2])
+def test_without_judgments_there_is_nothing_to_validate(n_items):
+    study = rating_study(n_items=n_items)
+    with pytest.raises(NothingToValidate, match="'ratings' has no judgments in round 1 yet"):
+        validate_study(study)
+
+
+def test_without_scores_there_is_nothing_to_validate():
+    with pytest.raises(NothingToValidate, match="'rated' has no scores; score it or import some"):
+        validate_study(rated_study())
+
+
+def test_a_round_that_was_not_run_is_named():
+    study = judged_study()
+    score(study)
+    with pytest.raises(NothingToValidate, match="no judgments in round 2"):
+        validate_study(study, round=2)
+
+
+def test_when_every_submission_was_rejected_there_is_nothing_to_validate():
+    study = judged_study()
+    score(study)
+    Submission.objects.update(status=Submission.Status.REJECTED)
+    with pytest.raises(NothingToValidate, match="or only rejected ones"):
+        validate_study(study)
+
+
+def test_the_command_prints_a_line_for_each_correlation():
+    study = judged_study()
+    score(study)
+    lines = told("validate_study", "judged", resamples=50).splitlines()
+    assert len(lines) == len(LEVELS) * len(COEFFICIENTS) + 1
+    value = correlations(study)["pooled", "pearson"].value
+    assert f"{value:.3f} [" in lines[0]
+    assert lines[0].split()[:5] == ["appropriateness", "all", "m", "pooled", "pearson"]
+
+
+def test_the_command_says_why_a_correlation_is_undefined():
+    study = judged_study(people=[("Ann", [[50] * 4] * 3)])
+    score(study)
+    assert "undefined (constant_human), 0 of 1 groups" in told("validate_study", "judged")
+
+
+def test_the_command_answers_programs_in_json():
+    study = judged_study()
+    score(study)
+    given = json.loads(told("validate_study", "judged", json=True, resamples=30, seed=5))
+    assert (given["study"], given["version"], given["is_new"]) == ("judged", 1, True)
+    computed = study_report(study, Settings(n_resamples=30, seed=5)).content()
+    assert given == given | computed
+
+
+@pytest.mark.parametrize("option", ["--resamples=-1", "--round=-1", "--seed=-1", "--seed=x"])
+def test_the_command_refuses_numbers_that_are_none(option):
+    with pytest.raises(CommandError, match="is not a number from 0 up"):
+        told("validate_study", "judged", option)

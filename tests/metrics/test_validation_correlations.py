@@ -1,0 +1,344 @@
+"""The report's table is what `stats` finds for each metric alone."""
+
+import json
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from metrics.scorers.judges.parsing import read_rating
+from metrics.validation import Material, Settings, report_from_tables
+from metrics.validation.pooled import kendall_replicates, spearman_replicates
+from stats.ceilings import ceiling
+from stats.correlation import bootstrap, correlation_at_level
+from stats.significance import compare_metrics, permutation_test
+from tests.metrics.validation_tables import found, judged_table, random_tables, score_table
+
+EVERY = ("pearson", "spearman", "kendall", "kendall_c", "acc_eq", "acc_star", "spa")
+
+
+def panel_of(human, scores, settings):
+    return next(Material(human, scores).panels(settings, scopes=("all",)))
+
+
+def by_itself(panel, row, settings):
+    """What `stats` finds for the metric of a row."""
+    return correlation_at_level(
+        panel.human,
+        panel.scores[int(row.metric[1:])],
+        level=row.correlation.level,
+        coefficient=row.correlation.coefficient,
+        items=panel.places["item"],
+        systems=panel.places["system"],
+        resample=settings.resample,
+        n_resamples=settings.n_resamples,
+        rng=settings.seed,
+    )
+
+
+def test_values_and_intervals_are_those_of_each_metric_alone():
+    settings = Settings(coefficients=EVERY, n_resamples=60, seed=3)
+    human, scores = random_tables()
+    report = report_from_tables(human, scores, settings)
+    panel = panel_of(human, scores, settings)
+    assert len(report.rows) == 3 * (7 + 6 + 6)
+    for row in report.rows:
+        found = row.correlation
+        alone = by_itself(panel, row, settings)
+        assert found.value == alone.value
+        assert (found.ci_low, found.ci_high) == pytest.approx((alone.ci_low, alone.ci_high))
+        assert (found.ci_method, found.seed) == (alone.ci_method, alone.seed)
+
+
+@pytest.mark.parametrize("resample", ["systems", "both"])
+def test_systems_or_both_may_be_resampled_instead(resample):
+    settings = Settings(n_resamples=30, resample=resample, coefficients=("pearson",))
+    human, scores = random_tables()
+    report = report_from_tables(human, scores, settings)
+    panel = panel_of(human, scores, settings)
+    for row in report.rows:
+        assert row.correlation == by_itself(panel, row, settings)
+
+
+@pytest.mark.parametrize("gaps", [0.0, 0.3])
+def test_pooled_rank_correlations_of_resamples_are_those_of_the_copied_cells(gaps):
+    rng = np.random.default_rng(1)
+    item = np.arange(12).repeat(3)[rng.random(36) >= gaps]
+    human = rng.integers(0, 4, size=len(item)).astype(float)
+    scores = np.stack([np.round(rng.normal(size=len(item)), 1), rng.normal(size=len(item))])
+    weights = bootstrap.drawn_weights(12, 20, rng)
+    for coefficient, replicates in (
+        ("spearman", spearman_replicates),
+        ("kendall", kendall_replicates),
+    ):
+        fast = replicates(human, scores, item, weights)
+        for row, values in zip(scores, fast, strict=True):
+            for weight, value in zip(weights, values, strict=True):
+                times = weight[item].astype(int)
+                copied = correlation_at_level(
+                    human.repeat(times),
+                    row.repeat(times),
+                    level="pooled",
+                    coefficient=coefficient,
+                    n_resamples=0,
+                )
+                assert value == pytest.approx(copied.value, abs=1e-12)
+
+
+def test_more_cells_an_item_than_slots_give_the_same_replicates(monkeypatch):
+    rng = np.random.default_rng(2)
+    item, human = np.arange(5).repeat(4), rng.integers(0, 3, size=20).astype(float)
+    scores, weights = rng.normal(size=(2, 20)), bootstrap.drawn_weights(5, 10, rng)
+    slots = kendall_replicates(human, scores, item, weights)
+    monkeypatch.setattr("metrics.validation.pooled.SLOTS_UP_TO", 3)
+    assert kendall_replicates(human, scores, item, weights) == pytest.approx(slots)
+
+
+def test_gaps_leave_each_metric_its_own_cells():
+    human, scores = random_tables(gaps=0.3)
+    report = report_from_tables(human, scores, Settings(n_resamples=50))
+    panel = panel_of(human, scores, Settings())
+    for row in report.rows:
+        number, found = int(row.metric[1:]), row.correlation
+        assert found.n_rows == np.count_nonzero(~np.isnan(panel.scores[number])) < 120
+        assert row.coverage.n_undefined_scores == found.n_missing > 0
+        assert found.ci_low < found.value < found.ci_high
+
+
+def test_swapped_items_give_the_same_p_as_one_test_at_a_time():
+    human, scores = random_tables(n_items=12)
+    settings = Settings(levels=("item",), n_resamples=20, n_permutations=300, seed=5)
+    report = report_from_tables(human, scores, settings)
+    panel = panel_of(human, scores, settings)
+    for coefficient in settings.coefficients:
+        alone = compare_metrics(
+            panel.human,
+            {f"m{number}": row for number, row in enumerate(panel.scores)},
+            level="item",
+            coefficient=coefficient,
+            items=panel.item,
+            systems=panel.system,
+            test="perm_items",
+            n_permutations=300,
+            rng=5,
+        )
+        tests = [pair for pair in report.comparisons if pair.coefficient == coefficient]
+        assert [(t.metric_a, t.metric_b) for t in tests] == list(
+            zip(alone["metric_a"], alone["metric_b"], strict=True)
+        )
+        for name in ("delta", "p", "p_holm", "p_bh"):
+            assert [getattr(t, name) for t in tests] == pytest.approx(list(alone[name])), name
+
+
+def test_a_pair_with_other_gaps_is_tested_on_what_both_scored():
+    human, scores = random_tables(n_items=12, n_metrics=2, gaps=0.2)
+    settings = Settings(levels=("item",), coefficients=("pearson",), n_permutations=200)
+    [test] = report_from_tables(human, scores, settings).comparisons
+    panel = panel_of(human, scores, settings)
+    alone = permutation_test(
+        panel.human,
+        *panel.scores,
+        level="item",
+        coefficient="pearson",
+        items=panel.item,
+        systems=panel.system,
+        swap="items",
+        n_permutations=200,
+    )
+    assert test.p == pytest.approx(alone.p)
+
+
+@pytest.mark.parametrize("test", ["perm_both", "perm_items", "perm_systems", "williams"])
+def test_any_test_of_stats_may_be_named(test):
+    human, scores = random_tables(n_items=8, n_metrics=2)
+    settings = Settings(
+        test=test, coefficients=("pearson",), levels=("pooled",), n_permutations=50, n_resamples=9
+    )
+    [pair] = report_from_tables(human, scores, settings).comparisons
+    assert pair.test == test
+    assert 0 < pair.p <= 1
+
+
+def test_a_metric_that_follows_people_is_told_from_noise_and_ranks_above_it():
+    human, scores = random_tables(n_items=60, n_metrics=2)
+    noise = score_table(np.random.default_rng(9).normal(size=(60, 4)), "noise")
+    report = report_from_tables(human, pd.concat([scores, noise]), Settings(n_resamples=200))
+    for level in ("item", "pooled"):
+        rows = [row for row in report.records() if row["level"] == level]
+        for row in rows:
+            assert (row["cluster"] == 1) == (row["rank"] == 1)
+        assert {row["rank"] for row in rows if row["metric"] == "noise"} == {3.0}
+    p = {
+        (pair.level, pair.coefficient): pair.p_holm
+        for pair in report.comparisons
+        if (pair.metric_a, pair.metric_b) == ("m0", "noise") and pair.level != "system"
+    }
+    assert len(p) == 6
+    assert max(p.values()) < 0.01
+
+
+def test_a_metric_against_its_copy_differs_by_nothing():
+    human, scores = random_tables(n_metrics=1)
+    both = pd.concat([scores, scores.assign(metric="copy")])
+    for pair in report_from_tables(human, both, Settings(n_resamples=50)).comparisons:
+        assert (pair.delta, pair.p) == (0, 1)
+
+
+def test_ceilings_are_those_of_the_same_ratings():
+    human, scores = random_tables()
+    settings = Settings(n_splits=7, seed=2, n_resamples=0)
+    report = report_from_tables(human, scores, settings)
+    assert len(report.ceilings) == 9
+    for one in report.ceilings:
+        alone = ceiling(
+            human["item"],
+            human["system"],
+            human["annotator"],
+            human["value"],
+            level=one.level,
+            coefficient=one.coefficient,
+            n_splits=7,
+            rng=2,
+        )
+        assert one.leave_one_out == pytest.approx(alone.leave_one_out)
+        assert one.split_half == pytest.approx(alone.split_half, abs=0.1)
+        row = found(report, metric="m0", level=one.level, coefficient=one.coefficient)
+        assert row["share_of_ceiling"] == pytest.approx(row["value"] / one.attainable)
+
+
+def test_one_rating_a_candidate_leaves_no_ceiling_and_says_why():
+    human, scores = random_tables(n_annotators=1)
+    report = report_from_tables(human, scores, Settings(n_resamples=0))
+    assert {one.reason for one in report.ceilings} == {"no candidate has two ratings"}
+    assert {row["share_of_ceiling"] for row in report.records()} == {None}
+
+
+def test_less_is_better_turns_a_metric_round_and_shows_its_scores_as_they_are():
+    human = judged_table([[1, 2, 3], [3, 2, 1]])
+    loss = score_table([[9, 8, 7], [7, 8, 9]], "loss", higher_is_better=False)
+    report = report_from_tables(human, loss, Settings(n_resamples=0))
+    row = found(report, level="item", coefficient="pearson")
+    assert (row["value"], row["higher_is_better"]) == (pytest.approx(1), False)
+    [first, *_] = report.systems
+    assert first["metrics"][0]["mean"] == 8
+    assert report.worst[0]["score"] in (7, 8, 9)
+
+
+def test_conditions_count_alike_in_their_mean_whatever_their_size():
+    calm = judged_table([[1, 2, 3], [3, 1, 2], [1, 3, 2]], condition="calm")
+    angry = judged_table([[3, 2, 1]], condition="angry").replace({"i0": "i9"})
+    scores = pd.concat(
+        [score_table([[1, 2, 3]] * 3), score_table([[1, 2, 3]]).replace({"i0": "i9"})]
+    )
+    report = report_from_tables(pd.concat([calm, angry]), scores, Settings(n_resamples=30))
+    wanted = {"level": "item", "coefficient": "pearson"}
+    by = {row["by"]: row for row in report.records() if wanted.items() <= row.items()}
+    calm_value, angry_value = by["calm"]["value"], by["angry"]["value"]
+    assert calm_value == pytest.approx((1 - 0.5 + 0.5) / 3)
+    assert angry_value == pytest.approx(-1)
+    mean = found(report, scope="mean_of_conditions", **wanted)
+    assert mean["value"] == pytest.approx((calm_value + angry_value) / 2)
+    assert (mean["n_groups"], mean["n_used"]) == (4, 4)
+    whole = found(report, scope="all", **wanted)
+    assert whole["value"] == pytest.approx((1 - 0.5 + 0.5 - 1) / 4)
+
+
+def test_the_interval_of_a_mean_of_conditions_is_narrower_than_those_it_is_made_of():
+    parts = []
+    for number in range(3):
+        human, scores = random_tables(seed=number, n_metrics=1)
+        names = {f"i{place}": f"{number}-{place}" for place in range(30)}
+        parts.append((human.assign(condition=f"c{number}").replace(names), scores.replace(names)))
+    human, scores = (pd.concat(side) for side in zip(*parts, strict=True))
+    report = report_from_tables(human, scores, Settings(n_resamples=300))
+    widths = {
+        (row["scope"], row["by"]): row["ci_high"] - row["ci_low"]
+        for row in report.records()
+        if (row["level"], row["coefficient"]) == ("item", "kendall")
+    }
+    mean = widths.pop(("mean_of_conditions", ""))
+    whole = widths.pop(("all", ""))
+    assert len(widths) == 3
+    assert mean < min(widths.values())
+    assert mean == pytest.approx(whole, rel=0.25)
+
+
+@pytest.mark.parametrize("reply", ["no number", "7 of 5", "two"])
+def test_what_a_judge_says_of_an_unreadable_reply_is_known(reply):
+    reading = read_rating(reply, "style", 1, 5)
+    scores = score_table([[1, math.nan]], reason="")
+    scores.loc[1, "reason"] = reading.reason
+    report = report_from_tables(judged_table([[1, 2]]), scores, Settings(n_resamples=0))
+    assert {row.coverage.n_unparsed for row in report.rows} == {1}
+
+
+def test_coverage_tells_missing_undefined_and_unparsed_scores_apart():
+    human = judged_table([[1, 2, 3], [3, 1, 2]])
+    scores = score_table([[1, math.nan, 3], [math.nan, 1, 2]])
+    scores["reason"] = ["", "no reference", "", "no number in the reply", "", ""]
+    report = report_from_tables(human, scores.iloc[:5], Settings(n_resamples=0))
+    row = found(report, level="pooled", coefficient="pearson")
+    names = ("n_candidates", "n_scored", "n_unscored", "n_undefined_scores", "n_unparsed")
+    assert [row[name] for name in names] == [6, 3, 1, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda human, scores: (human.drop(columns="annotator"), scores), "judgments must have"),
+        (lambda human, scores: (human, scores.drop(columns="metric")), "scores must have"),
+        (lambda human, scores: (human, pd.concat([scores, scores])), "twice; leave one"),
+        (
+            lambda human, scores: (pd.concat([human, human.assign(condition="other")]), scores),
+            "in several conditions",
+        ),
+    ],
+)
+def test_tables_that_do_not_fit_are_refused(change, message):
+    with pytest.raises(ValueError, match=message):
+        report_from_tables(*change(judged_table([[1, 2]]), score_table([[1, 2]])))
+
+
+ODD = {
+    "one item": lambda human, scores: (human[human["item"] == "i0"], scores),
+    "one system": lambda human, scores: (human[human["system"] == "s0"], scores),
+    "no systems": lambda human, scores: (
+        human.assign(candidate=human["system"], system=""),
+        scores.assign(candidate=scores["system"]),
+    ),
+    "some candidates of no system": lambda human, scores: (
+        human.assign(candidate=human["system"], system=human["system"].replace("s1", "")),
+        scores.assign(candidate=scores["system"]),
+    ),
+    "several candidates of a system": lambda human, scores: (
+        human.assign(candidate=human["system"], system=human["system"].replace("s1", "s0")),
+        scores.assign(candidate=scores["system"]),
+    ),
+    "constant people": lambda human, scores: (human.assign(value=3.0), scores),
+    "constant metrics": lambda human, scores: (human, scores.assign(value=3.0)),
+    "undefined scores": lambda human, scores: (human, scores.assign(value=math.nan)),
+    "a condition for each item": lambda human, scores: (
+        human.assign(condition=human["item"]),
+        scores,
+    ),
+    "no scores": lambda human, scores: (human, scores.iloc[:0]),
+    "no judgments": lambda human, scores: (human.iloc[:0], scores),
+}
+
+
+@pytest.mark.parametrize("test", ["auto", "perm_systems"])
+@pytest.mark.parametrize("odd", ODD)
+def test_what_is_undefined_has_a_reason_whatever_the_tables_are(odd, test):
+    human, scores = ODD[odd](*random_tables(n_items=5))
+    settings = Settings(
+        coefficients=EVERY, n_resamples=20, n_permutations=20, n_splits=2, test=test
+    )
+    content = report_from_tables(human, scores, settings).content()
+    assert json.loads(json.dumps(content, allow_nan=False)) == content
+    assert bool(content["correlations"]) == (odd not in ("no scores", "no judgments"))
+    for row in content["correlations"]:
+        assert (row["value"] is None) == (row["reason"] is not None)
+        assert (row["rank"] is None) == (row["cluster"] is None) == (row["value"] is None)
+    for row in content["comparisons"]:
+        assert (row["p"] is None) == (row["reason"] is not None)

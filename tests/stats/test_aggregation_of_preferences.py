@@ -1,0 +1,164 @@
+"""Strengths from preferences: Bradley-Terry and best-worst scaling."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import optimize
+from scipy.special import expit, log_expit
+
+from stats.aggregation import Reason, aggregate, best_worst, bradley_terry
+
+
+def matches(rng: np.random.Generator, strength: np.ndarray, n: int) -> tuple[list, list]:
+    """Winners and losers of n comparisons of random candidates."""
+    first = rng.integers(len(strength), size=n)
+    second = (first + rng.integers(1, len(strength), size=n)) % len(strength)
+    wins = rng.random(n) < expit(strength[first] - strength[second])
+    return np.where(wins, first, second).tolist(), np.where(wins, second, first).tolist()
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.5])
+def test_strengths_maximise_the_likelihood(smoothing):
+    rng = np.random.default_rng(0)
+    winners, losers = matches(rng, rng.normal(size=6), 200)
+    result = bradley_terry(winners, losers, smoothing=smoothing)
+
+    def loss(free: np.ndarray) -> float:
+        value = free if smoothing else np.append(free, 0.0)
+        prior = smoothing * (log_expit(value) + log_expit(-value)).sum()
+        return -log_expit(value[winners] - value[losers]).sum() - prior
+
+    found = optimize.minimize(loss, np.zeros(6 if smoothing else 5), tol=1e-12)
+    expected = found.x if smoothing else np.append(found.x, 0.0)
+    assert result.converged
+    assert result.log_likelihood == pytest.approx(-found.fun, abs=1e-8)
+    assert result.labels["label"].to_numpy() == pytest.approx(expected - expected.mean(), abs=1e-4)
+
+
+def test_standard_errors_are_those_of_repeated_experiments():
+    rng = np.random.default_rng(1)
+    strength = np.array([-1.0, -0.3, 0.3, 1.0])
+    fits = [bradley_terry(*matches(rng, strength, 300)).labels for _ in range(200)]
+    spread = np.std([fit["label"] for fit in fits], axis=0)
+    claimed = np.mean([fit["se"] for fit in fits], axis=0)
+    assert claimed == pytest.approx(spread, rel=0.2)
+    covered = [(fit["ci_low"] <= strength) & (strength <= fit["ci_high"]) for fit in fits]
+    assert np.mean(covered) == pytest.approx(0.95, abs=0.03)
+
+
+def test_a_judgment_said_twice_does_not_shrink_the_error():
+    rng = np.random.default_rng(2)
+    winners, losers = matches(rng, np.array([-0.5, 0.0, 0.5]), 200)
+    once = bradley_terry(winners, losers).labels
+    judgments = list(range(200)) * 2
+    twice = bradley_terry(winners * 2, losers * 2, judgments=judgments).labels
+    assert twice["label"].to_numpy() == pytest.approx(once["label"].to_numpy(), abs=1e-6)
+    assert twice["se"].to_numpy() == pytest.approx(once["se"].to_numpy(), rel=0.15)
+
+
+def test_a_candidate_that_never_loses_has_no_strength_without_smoothing():
+    result = bradley_terry(["a", "a", "b", "c"], ["b", "c", "c", "b"])
+    assert result.reason is Reason.NOT_CONNECTED
+    assert result.labels["label"].isna().all()
+    assert set(result.labels["reason"]) == {Reason.NOT_CONNECTED}
+    assert "smoothing" in result.warnings[0]
+    smoothed = bradley_terry(["a", "a", "b", "c"], ["b", "c", "c", "b"], smoothing=0.5)
+    assert smoothed.reason is None
+    assert smoothed.labels["label"].idxmax() == 0
+
+
+FORMS = {
+    "orders": (["p", "q", "r", "s"], ["a>b", "b > a", "a>b", "a=b"]),
+    "choices": (["a|b", "b|a", "a|b", "a|b"], ["a", "b", "a", "tie"]),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_preferences_are_read_from_a_long_frame(form):
+    items, values = FORMS[form]
+    result = aggregate(items, list("xyxy"), values, method="bradley_terry")
+    expected = np.log(2.5 / 1.5) / 2
+    assert result.label_by_item == {"a": pytest.approx(expected), "b": pytest.approx(-expected)}
+    assert result.labels["wins"].tolist() == [2.5, 1.5]
+    assert result.annotators["agreement"].tolist() == [1.0, 0.0]
+    assert result.annotators["n_labels"].tolist() == [2, 2]
+
+
+def test_numbers_are_preferences_within_each_annotator():
+    items, annotators = ["a", "b"] * 4, [name for name in "wxyz" for _ in "ab"]
+    ratings = [90, 10, 3, 2, 5, 6, 7, 7]
+    result = aggregate(items, annotators, ratings, method="bradley_terry")
+    assert result.label_by_item["a"] == pytest.approx(np.log(2.5 / 1.5) / 2)
+
+
+def test_an_order_says_who_beat_whom_in_every_pair():
+    orders = aggregate(["p", "q"], ["x", "y"], ["a>b>c", "c>b>a"], method="bradley_terry")
+    pairs = bradley_terry(list("aabccb"), list("bccbaa"))
+    assert orders.labels["wins"].tolist() == pairs.labels["wins"].tolist() == [2, 2, 2]
+
+
+@pytest.mark.parametrize(
+    ("items", "values", "message"),
+    [
+        (["p"], ["good"], "values must be orders"),
+        (["a|b"], ["c"], "values must name a candidate of their item: 'c'"),
+        (["p"], ["a>a"], "each once"),
+        (["p"], ["a>"], "each once"),
+    ],
+)
+def test_what_is_no_preference_is_refused(items, values, message):
+    with pytest.raises(ValueError, match=message):
+        aggregate(items, ["x"], values, method="bradley_terry")
+
+
+def test_annotators_without_two_candidates_compare_nothing():
+    result = aggregate(["a", "b"], ["x", "y"], [1, 2], method="bradley_terry")
+    assert result.reason is Reason.NO_COMPARISONS
+
+
+@settings(max_examples=20, deadline=None)
+@given(seed=st.integers(0, 10_000))
+def test_neither_order_nor_names_matter(seed):
+    rng = np.random.default_rng(seed)
+    winners, losers = matches(rng, rng.normal(size=4), 40)
+    result = bradley_terry(winners, losers, smoothing=0.1).labels["label"].to_numpy()
+    order = rng.permutation(40)
+    renamed = bradley_terry(
+        [-winners[row] for row in order], [-losers[row] for row in order], smoothing=0.1
+    )
+    assert renamed.labels["label"].to_numpy()[::-1] == pytest.approx(result, abs=1e-6)
+
+
+def test_best_and_worst_recover_planted_strengths():
+    rng = np.random.default_rng(3)
+    strength = np.linspace(-2, 2, 8)
+    shown = [rng.choice(8, size=4, replace=False).tolist() for _ in range(400)]
+    felt = [strength[names] + rng.gumbel(size=4) for names in shown]
+    best = [names[int(np.argmax(x))] for names, x in zip(shown, felt, strict=True)]
+    worst = [names[int(np.argmin(x))] for names, x in zip(shown, felt, strict=True)]
+    result = best_worst(shown, best, worst)
+    assert np.corrcoef(result.labels["label"], strength)[0, 1] > 0.98
+    assert result.labels["score"].is_monotonic_increasing
+    assert result.method == "best_worst"
+    assert result.signature.startswith("best_worst|")
+
+
+def test_best_and_worst_must_be_of_the_set():
+    with pytest.raises(ValueError, match="best and worst must be two candidates"):
+        best_worst([["a", "b"]], ["a"], ["c"])
+    with pytest.raises(ValueError, match="shown must list two or more"):
+        best_worst([["a", "a"]], ["a"], ["a"])
+    assert best_worst([], [], []).reason is Reason.NO_LABELS
+
+
+def test_impossible_comparisons_are_refused():
+    with pytest.raises(ValueError, match="compared with itself"):
+        bradley_terry(["a"], ["a"])
+    with pytest.raises(ValueError, match="weights must not be negative"):
+        bradley_terry(["a"], ["b"], weights=[-1])
+    with pytest.raises(ValueError, match="winners has 1 missing"):
+        bradley_terry(["a", None], ["b", "a"])
+    with pytest.raises(ValueError, match="same length"):
+        bradley_terry(pd.Series(["a"]), pd.Series(["b", "c"]))

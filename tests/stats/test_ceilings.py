@@ -1,0 +1,167 @@
+"""Reliability and attainable correlations, against publications and simulated people."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from stats.ceilings import ceiling, ceilings, disattenuated, reliability, spearman_brown
+from stats.correlation import correlation_at_level
+
+SEVERAL = ("pearson", "spearman", "kendall", "kendall_c", "acc_eq")
+
+
+def crowd(seed: int = 0, *, n_items: int = 400, n_systems: int = 4, k: int = 4, noise: float = 1.5):
+    """Ratings of truths of variance 1, so that one has reliability ``1 / (1 + noise**2)``."""
+    rng = np.random.default_rng(seed)
+    item, system, annotator = (axis.ravel() for axis in np.indices((n_items, n_systems, k)))
+    truth = rng.normal(size=(n_items, n_systems))
+    value = truth[item, system] + rng.normal(0, noise, len(item))
+    frame = pd.DataFrame({"item": item, "system": system, "annotator": annotator, "value": value})
+    return frame, truth
+
+
+def of(frame: pd.DataFrame, **options):
+    columns = (frame[name] for name in ("item", "system", "annotator", "value"))
+    return ceiling(*columns, **options)
+
+
+@pytest.mark.shared_data
+def test_the_ceiling_of_dstc9_is_the_reference_one(shared_data: Path):
+    frame = pd.read_csv(shared_data / "dstc9" / "ratings.csv").dropna(subset=["overall"])
+    found = reliability(frame["dialog_id"], frame["overall"])
+    assert round(found.icc_single, 3) == 0.046
+    assert round(found.icc_mean, 3) == 0.124
+    assert round(found.attainable, 3) == 0.352
+    halves = ceiling(
+        frame["dialog_id"],
+        frame["chatbot"],
+        frame["rater_slot"],
+        frame["overall"],
+        level="pooled",
+        n_splits=20,
+    )
+    assert halves.attainable == pytest.approx(found.attainable, abs=0.03)
+    assert halves.share(0.19) == pytest.approx(0.54, abs=0.05)
+
+
+def test_reliability_is_that_of_the_simulated_ratings():
+    frame, _ = crowd(k=4, noise=1.5)
+    found = reliability(frame["item"] * 4 + frame["system"], frame["value"])
+    assert found.icc_single == pytest.approx(1 / (1 + 1.5**2), abs=0.03)
+    assert found.icc_mean == pytest.approx(spearman_brown(found.icc_single, 4))
+    assert found.of_mean(4) == pytest.approx(found.icc_mean)
+    assert (found.ratings_per_unit, found.n_units) == (4, 1600)
+
+
+@pytest.mark.parametrize("level", ["pooled", "item"])
+def test_a_perfect_metric_attains_the_attainable(level):
+    frame, truth = crowd(n_systems=8)
+    means = frame.groupby(["item", "system"])["value"].mean().to_numpy().reshape(truth.shape)
+    if level == "pooled":
+        attained = np.corrcoef(means.ravel(), truth.ravel())[0, 1]
+    else:
+        attained = np.mean([np.corrcoef(a, b)[0, 1] for a, b in zip(means, truth, strict=True)])
+    assert of(frame, level=level).attainable == pytest.approx(attained, abs=0.03)
+
+
+def test_one_person_left_out_does_worse_than_the_attainable():
+    frame, _ = crowd(k=5)
+    found = of(frame, level="pooled")
+    expected = np.sqrt(1 / (1 + 1.5**2)) * np.sqrt(1 / (1 + 1.5**2 / 4))
+    assert found.leave_one_out == pytest.approx(expected, abs=0.03)
+    assert found.leave_one_out < found.attainable
+    assert list(found.by_annotator.index) == [0, 1, 2, 3, 4]
+
+
+def test_correcting_for_noise_finds_the_noiseless_correlation():
+    frame, truth = crowd()
+    metric = truth.ravel() + np.random.default_rng(1).normal(size=truth.size)
+    means = frame.groupby(["item", "system"])["value"].mean().to_numpy()
+    found = reliability(frame["item"] * 4 + frame["system"], frame["value"])
+    noisy = np.corrcoef(metric, means)[0, 1]
+    noiseless = np.corrcoef(metric, truth.ravel())[0, 1]
+    assert disattenuated(noisy, found.icc_mean) == pytest.approx(noiseless, abs=0.04)
+
+
+@pytest.mark.parametrize("level", ["pooled", "item", "system"])
+def test_ragged_ratings_and_order_do_not_matter(level):
+    frame, _ = crowd(n_items=30, n_systems=5)
+    frame["value"] += frame["system"]
+    frame = frame.sample(frac=0.7, random_state=1)
+    found = of(frame, level=level, coefficient="spearman", n_splits=10)
+    assert 0 < found.attainable <= 1
+    moved = of(
+        frame.sample(frac=1, random_state=2), level=level, coefficient="spearman", n_splits=10
+    )
+    assert moved.leave_one_out == pytest.approx(found.leave_one_out)
+    assert (found.n_splits, found.seed, moved.split_half) == (10, 0, found.split_half)
+
+
+def test_without_a_second_annotator_nothing_is_known():
+    frame, _ = crowd(n_items=5, k=1)
+    found = of(frame, level="pooled")
+    assert np.isnan([found.split_half, found.attainable, found.leave_one_out]).all()
+    assert np.isnan(found.share(0.5))
+    alone = reliability(frame["item"] * 4 + frame["system"], frame["value"])
+    assert np.isnan([alone.icc_single, alone.attainable]).all()
+
+
+def test_people_who_do_not_agree_leave_nothing_attainable():
+    found = reliability([1, 1, 2, 2], [0, 4, 1, 4])
+    assert found.icc_single < 0
+    assert np.isnan(found.attainable)
+    assert np.isnan(disattenuated(0.3, found.icc_mean))
+
+
+def test_what_cannot_be_used_is_refused_by_name():
+    frame, _ = crowd(n_items=3)
+    with pytest.raises(ValueError, match="n_splits"):
+        of(frame, level="pooled", n_splits=0)
+    with pytest.raises(ValueError, match="level"):
+        of(frame, level="sample")
+    with pytest.raises(ValueError, match="values has 1 missing"):
+        of(frame.assign(value=[np.nan, *frame["value"][1:]]), level="pooled")
+    with pytest.raises(ValueError, match="factor"):
+        spearman_brown(0.5, 0)
+
+
+def test_several_measures_share_their_splits_and_are_each_as_alone():
+    rng = np.random.default_rng(4)
+    items, systems, annotators = (axis.ravel() for axis in np.indices((12, 4, 5)))
+    values = (systems + items % 3 + rng.normal(0, 2, size=len(items))).round()
+    measures = [(level, name) for level in ("item", "system", "pooled") for name in SEVERAL]
+    together = ceilings(items, systems, annotators, values, measures=measures, n_splits=6, rng=3)
+    for (level, name), one in zip(measures, together, strict=True):
+        alone = ceiling(
+            items, systems, annotators, values, level=level, coefficient=name, n_splits=6, rng=3
+        )
+        assert (one.level, one.coefficient, one.seed) == (level, name, 3)
+        assert (one.split_half, one.attainable) == (alone.split_half, alone.attainable)
+        assert one.by_annotator.equals(alone.by_annotator)
+
+
+def test_each_annotator_is_correlated_with_the_mean_of_the_others():
+    rng = np.random.default_rng(5)
+    items, systems, annotators = (axis.ravel() for axis in np.indices((8, 3, 3)))
+    values = (systems + rng.normal(0, 1, size=len(items))).round()
+    frame = pd.DataFrame(
+        {"item": items, "system": systems, "annotator": annotators, "value": values}
+    )
+    for level in ("item", "system", "pooled"):
+        for name in SEVERAL:
+            found = ceiling(*frame.to_numpy().T, level=level, coefficient=name, n_splits=1)
+            for person, own in frame.groupby("annotator"):
+                rest = frame[frame["annotator"] != person]
+                others = rest.groupby(["item", "system"])["value"].mean().to_numpy()
+                alone = correlation_at_level(
+                    own["value"],
+                    others,
+                    level=level,
+                    coefficient=name,
+                    items=own["item"],
+                    systems=own["system"],
+                    n_resamples=0,
+                )
+                assert found.by_annotator[person] == pytest.approx(alone.value, abs=1e-12)

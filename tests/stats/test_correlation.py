@@ -1,0 +1,358 @@
+"""Correlations of groups and at levels, against scipy and against copying every resample."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.stats
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from stats.correlation import (
+    CiMethod,
+    Correlation,
+    Reason,
+    correlate,
+    correlation_at_level,
+    grouped_correlation,
+)
+from stats.correlation import bootstrap as replicas
+
+COEFFICIENTS = ["pearson", "spearman", "kendall"]
+LEVELS = ["item", "system", "pooled"]
+
+
+def by_scipy(x: np.ndarray, y: np.ndarray, coefficient: str) -> float:
+    complete = ~(np.isnan(x) | np.isnan(y))
+    x, y = x[complete], y[complete]
+    if len(x) < 2 or (x == x[0]).all() or (y == y[0]).all():
+        return np.nan
+    function = {
+        "pearson": scipy.stats.pearsonr,
+        "spearman": scipy.stats.spearmanr,
+        "kendall": scipy.stats.kendalltau,
+    }
+    return float(function[coefficient](x, y).statistic)
+
+
+def study(seed: int = 0, *, n_items: int = 30, n_systems: int = 5) -> pd.DataFrame:
+    """A ragged study with tied ratings, gaps and missing scores."""
+    rng = np.random.default_rng(seed)
+    item, system = np.nonzero(rng.random((n_items, n_systems)) < 0.85)
+    human = np.round(system * 0.4 + rng.normal(0, 1.5, len(item)))
+    metric = np.round(human + rng.normal(0, 2, len(item)))
+    metric[rng.random(len(item)) < 0.05] = np.nan
+    return pd.DataFrame({"item": item, "system": system, "human": human, "metric": metric})
+
+
+def at_level(frame: pd.DataFrame, level: str, coefficient: str, **options) -> Correlation:
+    columns = {"items": frame["item"], "systems": frame["system"]} | options
+    return correlation_at_level(
+        frame["human"], frame["metric"], level=level, coefficient=coefficient, **columns
+    )
+
+
+def plainly(frame: pd.DataFrame, level: str, coefficient: str) -> float:
+    """The correlation at a level by a loop over scipy."""
+    frame = frame.dropna()
+    if level == "system":
+        frame = frame.groupby("system")[["human", "metric"]].mean()
+    if level == "item":
+        groups = frame.groupby("item")
+        return float(np.nanmean([plainly(group, "pooled", coefficient) for _, group in groups]))
+    return by_scipy(frame["human"].to_numpy(), frame["metric"].to_numpy(), coefficient)
+
+
+numbers = st.one_of(
+    st.integers(0, 4).map(float), st.floats(-100, 100, width=16), st.just(float("nan"))
+)
+ragged = st.lists(st.tuples(st.integers(0, 6), numbers, numbers), min_size=1, max_size=60)
+
+
+@settings(max_examples=60, deadline=None)
+@given(ragged, st.sampled_from(COEFFICIENTS))
+def test_every_group_gets_what_scipy_gives_it(rows, coefficient):
+    group, x, y = (np.array(column) for column in zip(*rows, strict=True))
+    found = grouped_correlation(x, y, group, coefficient=coefficient)
+    assert list(found.index) == sorted(set(group))
+    for name, value in found.items():
+        expected = by_scipy(x[group == name], y[group == name], coefficient)
+        assert value == pytest.approx(expected, abs=1e-12, nan_ok=True)
+
+
+@pytest.mark.parametrize("coefficient", COEFFICIENTS)
+def test_large_and_small_groups_alike_equal_scipy(coefficient):
+    rng = np.random.default_rng(1)
+    group = np.repeat(np.arange(12), [2, 2, 3, 5, 14, 63, 64, 65, 66, 120, 300, 300])
+    x = rng.integers(0, 9, len(group)) / 7
+    y = x + rng.normal(0, 1, len(group)).round(1)
+    found = grouped_correlation(x, y, group, coefficient=coefficient)
+    expected = [by_scipy(x[group == name], y[group == name], coefficient) for name in range(12)]
+    assert found.to_numpy() == pytest.approx(expected, abs=1e-12, nan_ok=True)
+
+
+@pytest.mark.parametrize("coefficient", COEFFICIENTS)
+def test_a_constant_side_is_undefined_whatever_rounding_does_to_its_mean(coefficient):
+    x = np.full(7, 0.1)
+    assert (x - x.mean()).any()  # centring does not give zeros
+    assert np.isnan(correlate(x, np.arange(7), coefficient=coefficient))
+    assert np.isnan(correlate(np.arange(7), x, coefficient=coefficient))
+
+
+@pytest.mark.parametrize("coefficient", COEFFICIENTS)
+@pytest.mark.parametrize("cells", [[], [1.0], [1.0, np.nan]])
+def test_fewer_than_two_complete_cells_are_undefined(coefficient, cells):
+    assert np.isnan(correlate(cells, cells, coefficient=coefficient))
+
+
+def test_huge_values_do_not_overflow():
+    r = correlate([1e200, 2e200, 3e200], [1e-200, 2e-200, 3e-200], coefficient="pearson")
+    assert r == pytest.approx(1, abs=1e-12)
+
+
+def test_groups_may_be_named_by_tuples():
+    names = [("a", 1), ("a", 1), ("b", 2), ("b", 2)]
+    found = grouped_correlation([1, 2, 1, 2], [1, 2, 2, 1], names, coefficient="kendall")
+    assert list(found.index) == [("a", 1), ("b", 2)]
+    assert list(found) == [1, -1]
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("coefficient", COEFFICIENTS)
+@pytest.mark.parametrize("seed", range(3))
+def test_each_level_is_what_a_loop_over_scipy_gives(level, coefficient, seed):
+    frame = study(seed)
+    result = at_level(frame, level, coefficient, n_resamples=0)
+    assert result.value == pytest.approx(plainly(frame, level, coefficient), abs=1e-12)
+    assert result.reason is None
+
+
+def test_what_a_correlation_rests_on_is_counted():
+    frame = pd.DataFrame(
+        [
+            *[(1, "a", 1, 3), (1, "b", 2, 5), (1, "c", np.nan, 4)],
+            *[(2, "a", 3, 1), (2, "b", 3, 2)],
+            *[(3, "a", 1, 2), (3, "b", 2, 2)],
+            *[(4, "a", 1, 2), (4, "b", 2, np.nan)],
+            *[(5, "a", 1, np.nan)],
+            *[(6, "a", 2, 2), (6, "b", 2, 2)],
+        ],
+        columns=["item", "system", "human", "metric"],
+    )
+    result = at_level(frame, "item", "pearson")
+    assert result.value == pytest.approx(1)
+    assert (result.n_groups, result.n_used, result.n_undefined) == (6, 1, 5)
+    assert (result.n_too_few, result.n_constant_human, result.n_constant_metric) == (2, 2, 1)
+    assert (result.n_rows, result.n_missing) == (9, 3)
+    assert (result.n_items, result.n_systems) == (5, 2)
+
+
+@pytest.mark.parametrize(
+    ("human", "metric", "reason"),
+    [
+        ([1, 1, 1, 1], [1, 2, 3, 4], Reason.CONSTANT_HUMAN),
+        ([1, 2, 3, 4], [1, 1, 1, 1], Reason.CONSTANT_METRIC),
+        ([1, np.nan, 3, 4], [1, 1, np.nan, np.nan], Reason.TOO_FEW),
+        ([np.nan] * 4, [1, 1, 1, 1], Reason.TOO_FEW),
+        ([], [], Reason.TOO_FEW),
+    ],
+)
+@pytest.mark.parametrize("coefficient", COEFFICIENTS)
+@pytest.mark.parametrize("level", LEVELS)
+def test_an_undefined_correlation_is_nan_with_its_reason(human, metric, reason, coefficient, level):
+    size = len(human)
+    frame = pd.DataFrame({"item": [0, 0, 1, 1], "system": [0, 1, 0, 1]}).head(size)
+    result = at_level(frame.assign(human=human, metric=metric), level, coefficient)
+    assert np.isnan([result.value, result.ci_low, result.ci_high]).all()
+    assert not result.is_defined
+    assert result.reason is (Reason.NO_DEFINED_ITEM if level == "item" else reason)
+    assert result.n_used == 0
+    assert result.ci_method is CiMethod.NONE
+
+
+def test_systems_of_equal_mean_tie_although_their_sums_round_differently():
+    system = ["a"] * 3 + ["b"] * 7 + ["c"] * 9
+    assert np.mean([0.1] * 3) != np.mean([0.1] * 7)
+    result = correlation_at_level(
+        [0.1] * 19, range(19), level="system", coefficient="kendall", systems=system
+    )
+    assert result.reason is Reason.CONSTANT_HUMAN
+
+
+@pytest.mark.parametrize("coefficient", COEFFICIENTS)
+def test_every_replicate_is_the_coefficient_of_the_resampled_cells(coefficient):
+    cells = study(4).dropna().reset_index(drop=True)
+    item, n_items = pd.factorize(cells["item"])[0], cells["item"].nunique()
+    x, y = cells["human"].to_numpy(), cells["metric"].to_numpy()
+    rng = np.random.default_rng(0)
+    weights = rng.multinomial(n_items, np.full(n_items, 1 / n_items), size=40).astype(float)
+    per_item = grouped_correlation(x, y, item, coefficient=coefficient).to_numpy()
+    pooled: dict[str, Callable[[], replicas.Replicate]] = {
+        "pearson": lambda: replicas.pooled_pearson(x, y, item, n_items),
+        "spearman": lambda: replicas.pooled_spearman(x, y, item),
+        "kendall": lambda: replicas.pooled_kendall(x, y, item, n_items),
+    }
+    drawn = {
+        "item": replicas.mean_of_defined(per_item)(weights),
+        "pooled": pooled[coefficient]()(weights),
+        "system": replicas.of_system_means(
+            replicas.unit_range(x),
+            replicas.unit_range(y),
+            item,
+            cells["system"].to_numpy(),
+            (n_items, cells["system"].nunique()),
+            coefficient,
+        )(weights),
+    }
+    for row, weight in enumerate(weights.astype(int)):
+        copied = cells.loc[np.repeat(cells.index, weight[item])]
+        for level in ("pooled", "system"):
+            expected = plainly(copied, level, coefficient)
+            assert drawn[level][row] == pytest.approx(expected, abs=1e-10)
+        of_items = np.repeat(per_item, weight)
+        assert drawn["item"][row] == pytest.approx(np.nanmean(of_items), abs=1e-12)
+
+
+def test_replicates_do_not_depend_on_how_the_draws_are_divided(monkeypatch):
+    frame = study(5)
+    whole = at_level(frame, "pooled", "spearman", n_resamples=50)
+    kendall = at_level(frame, "pooled", "kendall", n_resamples=50)
+    monkeypatch.setattr(replicas, "CHUNK", 300)
+    assert at_level(frame, "pooled", "spearman", n_resamples=50) == whole
+    assert at_level(frame, "pooled", "kendall", n_resamples=50) == kendall
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("coefficient", COEFFICIENTS)
+def test_the_interval_holds_the_value_and_records_how_it_was_drawn(level, coefficient):
+    result = at_level(study(2), level, coefficient, n_resamples=400, rng=17)
+    assert -1 <= result.ci_low < result.value < result.ci_high <= 1
+    assert result.ci_method is CiMethod.BOOTSTRAP_ITEMS
+    assert (result.n_resamples, result.n_resamples_undefined, result.seed) == (400, 0, 17)
+
+
+def test_the_same_seed_gives_the_same_interval_and_a_generator_no_seed():
+    frame = study(2)
+    first, again = (at_level(frame, "item", "kendall", rng=3) for _ in range(2))
+    assert first == again
+    other = at_level(frame, "item", "kendall", rng=4)
+    assert (other.ci_low, other.ci_high) != (first.ci_low, first.ci_high)
+    drawn = at_level(frame, "item", "kendall", rng=np.random.default_rng(3))
+    assert (drawn.ci_low, drawn.ci_high, drawn.seed) == (first.ci_low, first.ci_high, None)
+
+
+def test_more_confidence_is_a_wider_interval():
+    narrow, wide = (at_level(study(2), "item", "pearson", confidence=c) for c in (0.8, 0.99))
+    assert wide.ci_low < narrow.ci_low < narrow.ci_high < wide.ci_high
+
+
+def test_resamples_without_a_defined_coefficient_are_counted():
+    items, human, metric = [1, 1, 2, 2, 3, 3], [1, 1, 2, 3, 3, 2], [1, 2, 3, 5, 3, 5]
+    result = correlation_at_level(
+        human, metric, level="item", coefficient="pearson", items=items, n_resamples=2700
+    )
+    # all three draws are the constant item in one of 27 resamples
+    assert 70 < result.n_resamples_undefined < 130
+
+
+def test_without_items_the_interval_is_fishers():
+    rng = np.random.default_rng(0)
+    human = rng.normal(size=200)
+    metric = human + rng.normal(size=200)
+    result = correlation_at_level(human, metric, level="pooled", coefficient="pearson")
+    expected = scipy.stats.pearsonr(human, metric).confidence_interval(0.95)
+    assert result.ci_method is CiMethod.FISHER_CELLS
+    assert [result.ci_low, result.ci_high] == pytest.approx(list(expected))
+    assert result.n_items is None
+    systems = np.arange(200) // 10
+    result = correlation_at_level(
+        human, metric, level="system", coefficient="spearman", systems=systems
+    )
+    assert result.ci_method is CiMethod.FISHER_SYSTEMS
+    assert result.n_systems == 20
+
+
+@pytest.mark.parametrize("coefficient", COEFFICIENTS)
+def test_the_bootstrap_agrees_with_fisher_where_cells_are_independent(coefficient):
+    rng = np.random.default_rng(7)
+    human = rng.normal(size=600)
+    metric = human + rng.normal(size=600)
+    options = {"level": "pooled", "coefficient": coefficient}
+    fisher = correlation_at_level(human, metric, **options)
+    drawn = correlation_at_level(human, metric, items=range(600), n_resamples=600, **options)
+    widths = [result.ci_high - result.ci_low for result in (fisher, drawn)]
+    assert widths[0] == pytest.approx(widths[1], rel=0.2)
+
+
+def test_pooled_kendall_of_many_cells_falls_back_on_fisher(monkeypatch):
+    monkeypatch.setattr(replicas, "PAIRS_UP_TO_CELLS", 20)
+    assert at_level(study(), "pooled", "kendall").ci_method is CiMethod.FISHER_CELLS
+    assert at_level(study(), "pooled", "spearman").ci_method is CiMethod.BOOTSTRAP_ITEMS
+
+
+def test_a_perfect_or_tiny_correlation_without_items_has_no_interval():
+    for human, metric in (([1, 2, 3, 4, 5], [1, 2, 3, 4, 5]), ([1, 2, 3], [1, 3, 2])):
+        result = correlation_at_level(human, metric, level="pooled", coefficient="pearson")
+        assert result.is_defined
+        assert result.ci_method is CiMethod.NONE
+        assert np.isnan(result.ci_low)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_no_resamples_is_no_interval(level):
+    result = at_level(study(), level, "pearson", n_resamples=0)
+    assert result.ci_method is CiMethod.NONE
+    assert (result.n_resamples, result.seed) == (0, None)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 100), st.sampled_from(LEVELS), st.sampled_from(COEFFICIENTS))
+def test_order_of_rows_and_scale_of_values_do_not_matter(seed, level, coefficient):
+    frame = study(seed, n_items=8)
+    moved = frame.sample(frac=1, random_state=seed).assign(
+        human=lambda rows: rows["human"] * 2.5 - 40, metric=lambda rows: rows["metric"] * -3
+    )
+    before = at_level(frame, level, coefficient, n_resamples=0)
+    after = at_level(moved, level, coefficient, n_resamples=0)
+    assert after.value == pytest.approx(-before.value, abs=1e-9, nan_ok=True)
+    assert after.n_undefined == before.n_undefined
+
+
+@pytest.mark.parametrize(
+    ("options", "argument"),
+    [
+        ({"level": "sample"}, "level"),
+        ({"coefficient": "tau"}, "coefficient"),
+        ({"confidence": 95}, "confidence"),
+        ({"n_resamples": -1}, "n_resamples"),
+        ({"level": "item", "items": None}, "items"),
+        ({"level": "system", "systems": None}, "systems"),
+        ({"items": [1, 1, 2]}, "items has 3"),
+        ({"items": [1, 1, None, 2]}, "items has 1 missing"),
+        ({"systems": [1, 1, 1, 2]}, "same cell"),
+    ],
+)
+def test_what_cannot_be_used_is_refused_by_name(options, argument):
+    given_options = {"level": "pooled", "coefficient": "pearson"}
+    given_options |= {"items": [1, 1, 2, 2], "systems": [1, 2, 1, 2]} | options
+    with pytest.raises(ValueError, match=argument):
+        correlation_at_level([1, 2, 3, 4], [1, 2, 4, 3], **given_options)
+
+
+@pytest.mark.parametrize("values", [["1", "2"], [1, np.inf], [1, 2, 3], np.ones((2, 1))])
+def test_columns_must_be_finite_numbers_of_one_length(values):
+    with pytest.raises(ValueError, match="y"):
+        correlate([1, 2], values, coefficient="pearson")
+
+
+def test_one_item_with_a_coefficient_has_no_interval():
+    result = correlation_at_level(
+        [1, 2, 3, 5, 5, 5],
+        [1, 3, 2, 1, 2, 3],
+        level="item",
+        coefficient="pearson",
+        items=[1, 1, 1, 2, 2, 2],
+    )
+    assert (result.n_used, result.ci_method) == (1, "none")
+    assert np.isnan([result.ci_low, result.ci_high]).all()

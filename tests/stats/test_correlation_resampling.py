@@ -1,0 +1,206 @@
+"""Intervals that resample systems or both, against copying what was drawn; policies."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from stats.correlation import CiMethod, Reason, correlation_at_level
+from stats.correlation import bootstrap as replicas
+from stats.correlation import bootstrap_systems as systems_too
+from stats.correlation.spa import table
+from tests.stats.test_correlation import COEFFICIENTS, at_level, plainly, study
+
+ALL = [*COEFFICIENTS, "kendall_c", "acc_eq", "acc_star"]
+CORRELATIONS = [*COEFFICIENTS, "kendall_c"]
+METHODS = {
+    "items": CiMethod.BOOTSTRAP_ITEMS,
+    "systems": CiMethod.BOOTSTRAP_SYSTEMS,
+    "both": CiMethod.BOOTSTRAP_BOTH,
+}
+
+
+def draws(n_units: int, seed: int, count: int = 12) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    return rng.multinomial(n_units, np.full(n_units, 1 / n_units), size=count).astype(float)
+
+
+def copied(cells: pd.DataFrame, item_weights, system_weights) -> pd.DataFrame:
+    """Every cell as often as drawn; copies of an item, or a system, are items or systems anew."""
+    times = item_weights[cells["item"]] * system_weights[cells["system"]]
+    again = cells.loc[np.repeat(cells.index, times.astype(int))].copy()
+    of_system = again.groupby(["item", "system"]).cumcount() % system_weights[
+        again["system"]
+    ].astype(int)
+    again["system"] = again["system"] * 100 + of_system
+    again["item"] = again["item"] * 100 + again.groupby(["item", "system"]).cumcount()
+    return again
+
+
+def complete_study(seed: int) -> pd.DataFrame:
+    cells = study(seed, n_items=12).dropna().reset_index(drop=True)
+    cells["item"] = pd.factorize(cells["item"])[0]
+    return cells
+
+
+def by_levels(cells: pd.DataFrame, coefficient: str) -> dict[str, replicas.Replicate]:
+    item, system = cells["item"].to_numpy(), cells["system"].to_numpy()
+    x, y = cells["human"].to_numpy(), cells["metric"].to_numpy()
+    n_items, n_systems = item.max() + 1, system.max() + 1
+    tables = (table(side, item, system, (n_systems, n_items)) for side in (x, y))
+    unit = (replicas.unit_range(side) for side in (x, y))
+    shape = (n_items, n_systems)
+    return {
+        "item": systems_too.of_items(*tables, coefficient, 0.0, "drop"),
+        "system": systems_too.of_resampled_means(*unit, item, system, shape, coefficient, 0.0),
+    }
+
+
+@pytest.mark.parametrize("level", ["item", "system"])
+@pytest.mark.parametrize("coefficient", COEFFICIENTS)
+def test_replicates_of_items_and_systems_are_of_the_copied_cells(level, coefficient):
+    cells = complete_study(6)
+    of_item, of_system = draws(cells["item"].max() + 1, 1), draws(5, 2)
+    found = by_levels(cells, coefficient)[level](of_item, of_system)
+    defined = 0
+    for row in range(len(of_item)):
+        again = copied(cells, of_item[row], of_system[row])
+        if again["system"].nunique() < 5:
+            assert level == "item" or np.isnan(found[row])
+            continue
+        expected = plainly(again, level, coefficient)
+        assert found[row] == pytest.approx(expected, abs=1e-10, nan_ok=True)
+        defined += not np.isnan(expected)
+    assert defined > 5
+
+
+def test_accuracy_makes_no_pair_of_a_system_and_its_copy():
+    cells = complete_study(6)
+    of_item, of_system = np.ones((1, cells["item"].max() + 1)), np.array([[2.0, 1, 1, 0, 0]])
+    found = by_levels(cells, "acc_eq")["item"](of_item, of_system)[0]
+    shares = []
+    for _, part in cells.groupby("item"):
+        part = part[part["system"] < 3]
+        rows = part.to_dict("records")
+        pairs = [
+            (
+                of_system[0][a["system"]] * of_system[0][b["system"]],
+                np.sign(a["human"] - b["human"]) == np.sign(a["metric"] - b["metric"]),
+            )
+            for at, a in enumerate(rows)
+            for b in rows[at + 1 :]
+        ]
+        if pairs:
+            weights, alike = zip(*pairs, strict=True)
+            shares.append(np.average(alike, weights=weights))
+    assert found == pytest.approx(np.mean(shares), abs=1e-12)
+
+
+@pytest.mark.parametrize("coefficient", ["kendall", "kendall_c"])
+def test_copying_cells_gives_what_forms_give(coefficient):
+    cells = complete_study(8)
+    n_items = cells["item"].max() + 1
+    item, x, y = (cells[name].to_numpy() for name in ("item", "human", "metric"))
+    weights = draws(n_items, 3)
+    forms = {"kendall": replicas.pooled_kendall, "kendall_c": replicas.pooled_kendall_c}
+    expected = forms[coefficient](x, y, item, n_items)(weights)
+    found = replicas.copied_kendall(x, y, coefficient)(weights[:, item])
+    assert found == pytest.approx(expected, abs=1e-12)
+    assert np.isnan(replicas.copied_kendall(x, y, coefficient)(np.zeros((1, len(x)))))
+
+
+def test_an_interval_too_dear_to_draw_is_absent_and_never_fishers_by_stealth(monkeypatch):
+    monkeypatch.setattr(replicas, "PAIRS_UP_TO_CELLS", 20)
+    for resample in ("systems", "both"):
+        result = at_level(study(), "pooled", "kendall", resample=resample)
+        assert result.ci_method is CiMethod.NONE
+        assert result.is_defined
+
+
+@pytest.mark.parametrize("coefficient", ["kendall_c", "acc_eq"])
+def test_pooled_replicates_of_other_coefficients_are_of_the_copied_cells(coefficient):
+    cells = complete_study(7)
+    n_items = cells["item"].max() + 1
+    item, x, y = (cells[name].to_numpy() for name in ("item", "human", "metric"))
+    weights = draws(n_items, 3)
+    if coefficient == "kendall_c":
+        found = replicas.pooled_kendall_c(x, y, item, n_items)(weights)
+    else:
+        found = replicas.pooled_accuracy(x, y, item, n_items, 0.0)(weights)
+    for row, weight in enumerate(weights.astype(int)):
+        again = cells.loc[np.repeat(cells.index, weight[item])]
+        result = correlation_at_level(
+            again["human"], again["metric"], level="pooled", coefficient=coefficient, n_resamples=0
+        )
+        expected = result.value
+        if coefficient == "acc_eq":  # less the pairs of copies, which are always right
+            n, copies = len(again), (weight[item] * (weight[item] - 1)).sum() / 2
+            pairs = n * (n - 1) / 2
+            expected = (expected * pairs - copies) / (pairs - copies)
+        assert found[row] == pytest.approx(expected, abs=1e-10)
+
+
+@pytest.mark.parametrize("resample", list(METHODS))
+@pytest.mark.parametrize("level", ["item", "system", "pooled"])
+@pytest.mark.parametrize("coefficient", [*ALL, "spa"])
+def test_every_interval_says_what_it_resampled(resample, level, coefficient):
+    if coefficient == "spa" and level != "system":
+        return
+    frame = study(2, n_items=40, n_systems=8)
+    result = at_level(frame, level, coefficient, resample=resample, n_resamples=200, rng=5)
+    assert result.ci_method is METHODS[resample]
+    assert result.ci_low < result.ci_high
+    assert result.ci_low - 0.05 <= result.value <= result.ci_high + 0.05
+    assert (result.n_resamples, result.seed) == (200, 5)
+    again = at_level(frame, level, coefficient, resample=resample, n_resamples=200, rng=5)
+    assert again == result
+
+
+def test_few_systems_matter_more_to_an_interval_than_many_items():
+    frame = study(3, n_items=60, n_systems=4)
+    widths = {}
+    for resample in METHODS:
+        result = at_level(frame, "pooled", "pearson", resample=resample)
+        widths[resample] = result.ci_high - result.ci_low
+    assert widths["both"] > widths["items"]
+
+
+def test_resampling_systems_without_systems_leaves_fisher_or_nothing():
+    frame = study(1)
+    fisher = at_level(frame, "pooled", "pearson", resample="systems", systems=None)
+    assert fisher.ci_method is CiMethod.FISHER_CELLS
+    none = at_level(frame, "item", "kendall", resample="both", systems=None)
+    assert none.ci_method is CiMethod.NONE
+
+
+CONSTANT = pd.DataFrame(
+    {
+        "item": [1, 1, 1, 2, 2, 2, 3, 3, 3, 4],
+        "system": [1, 2, 3, 1, 2, 3, 1, 2, 3, 1],
+        "human": [1, 2, 3, 1, 2, 3, 4, 5, 6, 1],
+        "metric": [1, 2, 3, 1, 3, 2, 7, 7, 7, 1],
+    }
+)
+
+
+@pytest.mark.parametrize(("undefined", "value"), [("drop", 0.75), ("zero", 0.5), ("nan", np.nan)])
+def test_constant_groups_are_dropped_zeroed_or_passed_on(undefined, value):
+    result = at_level(CONSTANT, "item", "pearson", undefined=undefined)
+    assert result.value == pytest.approx(value, nan_ok=True)
+    assert result.undefined == undefined
+    assert (result.n_groups, result.n_used) == (4, 2)
+    assert (result.n_constant_metric, result.n_too_few) == (1, 1)
+    assert result.n_zeroed == (1 if undefined == "zero" else 0)
+    assert result.reason == (Reason.CONSTANT_ITEMS if undefined == "nan" else None)
+
+
+def test_a_constant_column_counts_as_0_where_asked():
+    result = correlation_at_level(
+        [1, 2, 3], [5, 5, 5], level="pooled", coefficient="kendall", undefined="zero"
+    )
+    assert (result.value, result.n_zeroed, result.n_used) == (0.0, 1, 0)
+
+
+@pytest.mark.parametrize("option", ["undefined", "resample"])
+def test_unknown_rules_are_refused_by_name(option):
+    with pytest.raises(ValueError, match=f"{option} must be one of"):
+        at_level(study(), "item", "pearson", **{option: "sometimes"})

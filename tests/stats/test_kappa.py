@@ -1,0 +1,246 @@
+"""Cohen's kappa of two annotators, and of every two in a crowd."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.metrics import cohen_kappa_score
+
+from stats.agreement import CiMethod, Reason, cohen_kappa, pairwise_kappa
+from tests.stats.conftest import from_counts, random_crowd
+
+COHEN_1960 = [[88, 14, 18], [10, 40, 10], [2, 6, 12]]
+ABSTRACTORS = [[13, 0, 0], [0, 20, 7], [0, 4, 56]]
+
+
+def pairs(frame: pd.DataFrame, **options) -> pd.DataFrame:
+    return pairwise_kappa(frame["item"], frame["annotator"], frame["value"], **options)
+
+
+def test_it_gives_the_kappa_of_cohens_own_example():
+    result = cohen_kappa(*from_counts(COHEN_1960))
+    assert result.value == pytest.approx(0.492, abs=5e-4)
+    assert (result.observed, result.expected) == (pytest.approx(0.7), pytest.approx(0.41))
+    assert (result.n_items, result.n_labels, result.n_annotators) == (200, 400, 2)
+
+
+def test_its_standard_error_is_the_one_of_1969_and_not_cohens():
+    result = cohen_kappa(*from_counts(COHEN_1960), ci="analytic")
+    assert result.se == pytest.approx(0.0510, abs=5e-5)
+    assert result.ci_method is CiMethod.NORMAL
+    assert result.ci_low == pytest.approx(result.value - 1.959964 * result.se)
+
+
+def test_it_gives_gwets_kappa_and_standard_error():
+    result = cohen_kappa(*from_counts(ABSTRACTORS), ci="analytic")
+    assert result.value == pytest.approx(0.7964094, abs=5e-8)
+    assert result.se == pytest.approx(0.05891072, abs=5e-9)
+
+
+def test_the_paradox_of_prevalence_is_warned_of():
+    balanced, lopsided = ([[40, 9], [6, 45]], 0.70), ([[80, 10], [5, 5]], 0.32)
+    for table, published in (balanced, lopsided):
+        result = cohen_kappa(*from_counts(table))
+        assert result.value == pytest.approx(published, abs=5e-3)
+        assert result.observed == pytest.approx(0.85)
+    assert any("88%" in warning for warning in result.warnings)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "cohen1960_p45",
+        "artstein_poesio2008_p568",
+        "gwet_cont3x3abstractors",
+        "paradox_feinstein_cicchetti_1",
+        "paradox_feinstein_cicchetti_2",
+    ],
+)
+def test_it_gives_the_published_kappas(worked_example, name):
+    frame, published = worked_example(name)
+    table = frame.pivot(index="item", columns="annotator", values="label")
+    result = cohen_kappa(table["A"], table["B"])
+    assert result.value == pytest.approx(published["cohen_kappa"], abs=2e-3)
+
+
+@pytest.mark.parametrize("weights", [None, "linear", "quadratic"])
+@pytest.mark.parametrize("seed", range(5))
+def test_it_equals_scikit_learn_on_random_labels(weights, seed):
+    rng = np.random.default_rng(seed)
+    first = rng.integers(5, size=60)
+    second = np.where(rng.random(60) < 0.5, first, rng.integers(5, size=60))
+    expected = cohen_kappa_score(first, second, weights=weights, labels=range(6))
+    result = cohen_kappa(first, second, weights=weights, categories=range(6))
+    assert result.value == pytest.approx(expected, abs=1e-9)
+
+
+@pytest.mark.parametrize("weights", [None, "linear", "quadratic"])
+def test_its_standard_error_is_close_to_the_bootstrap_error(weights):
+    rng = np.random.default_rng(5)
+    first = rng.integers(4, size=400)
+    second = np.where(rng.random(400) < 0.6, first, rng.integers(4, size=400))
+    draws = rng.integers(400, size=(300, 400))
+    options = {"weights": weights, "categories": range(4), "ci": "analytic"}
+    values = [cohen_kappa(first[draw], second[draw], **options).value for draw in draws]
+    assert cohen_kappa(first, second, **options).se == pytest.approx(np.std(values), rel=0.15)
+
+
+def test_an_unused_category_changes_a_weighted_kappa_only():
+    first, second = [1, 1, 1, 1, 3, 4], [1, 1, 1, 3, 4, 4]
+    scale = [1, 2, 3, 4]
+    plain = cohen_kappa(first, second)
+    assert cohen_kappa(first, second, categories=scale).value == pytest.approx(plain.value)
+    given_scale = cohen_kappa(first, second, weights="linear", categories=scale)
+    guessed = cohen_kappa(first, second, weights="linear")
+    assert given_scale.value != pytest.approx(guessed.value, abs=0.01)
+    assert any("unused" in warning for warning in guessed.warnings)
+    assert not any("unused" in warning for warning in given_scale.warnings)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "reason"),
+    [
+        ([], [], Reason.NO_OVERLAP),
+        ([1], [1], Reason.SINGLE_ITEM),
+        ([1], [2], Reason.SINGLE_ITEM),
+        ([1, 1, 1], [1, 1, 1], Reason.SINGLE_CATEGORY),
+    ],
+)
+@pytest.mark.parametrize("weights", [None, "linear"])
+def test_an_undefined_kappa_is_nan_with_its_reason(first, second, reason, weights):
+    result = cohen_kappa(first, second, weights=weights)
+    assert np.isnan([result.value, result.se, result.ci_low, result.ci_high]).all()
+    assert result.reason is reason
+    assert result.ci_method is CiMethod.NONE
+
+
+def test_a_constant_annotator_gives_zero_and_a_warning():
+    result = cohen_kappa([1, 1, 1, 1], [1, 2, 1, 2])
+    assert result.value == 0
+    assert "the first annotator gave every item the same category" in result.warnings
+
+
+def test_perfect_agreement_says_that_the_interval_has_no_width():
+    result = cohen_kappa([1, 2, 1, 2], [1, 2, 1, 2])
+    assert (result.value, result.se, result.ci_low, result.ci_high) == (1, 0, 1, 1)
+    assert any("no disagreement" in warning for warning in result.warnings)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "options", "argument"),
+    [
+        ([1, 2], [1], {}, "second has 1"),
+        ([1, None], [1, 2], {}, "first has 1 missing"),
+        ([1, 2], [1, np.nan], {}, "second has 1 missing"),
+        ([1, 3], [1, 2], {"categories": [1, 2]}, "first holds 3"),
+        ([1, 2], [1, 3], {"categories": [1, 2]}, "second holds 3"),
+        ([1, 2], [1, 2], {"categories": [1, 2, 2]}, "categories"),
+        ([1, 2], [1, 2], {"weights": "cubic"}, "weights"),
+        ([1, 2], [1, 2], {"confidence": 0}, "confidence"),
+    ],
+)
+def test_what_cannot_be_used_is_refused_by_name(first, second, options, argument):
+    with pytest.raises(ValueError, match=argument):
+        cohen_kappa(first, second, **options)
+
+
+labels = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=2, max_size=30)
+
+
+@settings(max_examples=40, deadline=None)
+@given(labels, st.sampled_from([None, "linear", "quadratic"]), st.randoms(use_true_random=False))
+def test_annotators_and_items_may_change_places(rows, weights, random):
+    options = {"weights": weights, "categories": range(4)}
+    before = cohen_kappa(*zip(*rows, strict=True), **options)
+    random.shuffle(rows)
+    second, first = zip(*rows, strict=True)
+    after = cohen_kappa(first, second, **options)
+    assert after.value == pytest.approx(before.value, abs=1e-9, nan_ok=True)
+    assert after.se == pytest.approx(before.se, abs=1e-7, nan_ok=True)
+    assert after.reason is before.reason
+
+
+@settings(max_examples=40, deadline=None)
+@given(labels)
+def test_weights_make_no_difference_for_two_categories(rows):
+    first, second = np.array(rows).T % 2
+    plain = cohen_kappa(first, second)
+    for weights in ("linear", "quadratic"):
+        weighted = cohen_kappa(first, second, weights=weights, categories=[0, 1])
+        assert weighted.value == pytest.approx(plain.value, abs=1e-9, nan_ok=True)
+        assert weighted.se == pytest.approx(plain.se, abs=1e-7, nan_ok=True)
+
+
+@pytest.mark.parametrize("weights", [None, "linear", "quadratic"])
+@pytest.mark.parametrize("share", [0.15, 0.5, 1.0])
+def test_pairs_are_what_two_annotators_alone_would_give(weights, share):
+    frame = random_crowd(np.random.default_rng(8), n_annotators=9, share=share)
+    table = frame.pivot(index="item", columns="annotator", values="value")
+    found = pairs(frame, weights=weights, min_overlap=0, categories=range(4))
+    assert len(found) == 9 * 8 / 2
+    for row in found.itertuples():
+        both = table[[row.annotator_a, row.annotator_b]].dropna().astype(int)
+        first, second = both.to_numpy().T
+        alone = cohen_kappa(first, second, weights=weights, categories=range(4), ci="analytic")
+        assert row.n_overlap == alone.n_items
+        assert row.reason is alone.reason
+        found_numbers = [row.observed, row.expected, row.kappa, row.se, row.ci_low, row.ci_high]
+        alone_numbers = [
+            *(alone.observed, alone.expected, alone.value),
+            *(alone.se, alone.ci_low, alone.ci_high),
+        ]
+        assert found_numbers == pytest.approx(alone_numbers, abs=1e-9, nan_ok=True)
+
+
+def test_pairs_do_not_depend_on_how_the_work_is_divided(monkeypatch):
+    frame = random_crowd(np.random.default_rng(9), n_annotators=12)
+    whole = pairs(frame)
+    monkeypatch.setattr("stats.agreement.pairwise.CHUNK", 40)
+    pd.testing.assert_frame_equal(pairs(frame), whole)
+
+
+def test_pairs_with_little_overlap_can_be_left_out():
+    frame = random_crowd(np.random.default_rng(9), share=0.3)
+    everyone, some = pairs(frame, min_overlap=0), pairs(frame, min_overlap=5)
+    assert (some["n_overlap"] >= 5).all()
+    assert len(some) == (everyone["n_overlap"] >= 5).sum()
+    assert 0 < len(some) < len(everyone)
+
+
+def test_pairs_say_why_they_are_undefined():
+    items = [1, 1, 2, 2, 1, 2, 3]
+    annotators = ["a", "b", "a", "b", "c", "d", "e"]
+    table = pairwise_kappa(items, annotators, list("xxxxxyy"), min_overlap=0)
+    reasons = {(row.annotator_a, row.annotator_b): row.reason for row in table.itertuples()}
+    assert reasons["a", "b"] is Reason.SINGLE_CATEGORY
+    assert reasons["a", "c"] is Reason.SINGLE_ITEM
+    assert reasons["a", "e"] is Reason.NO_OVERLAP
+    assert table["kappa"].isna().all()
+
+
+@pytest.mark.parametrize("min_overlap", [0, 1])
+def test_no_labels_and_no_pairs_give_an_empty_table(min_overlap):
+    for columns in (([], [], []), ([1, 2], ["a", "a"], [1, 2])):
+        table = pairwise_kappa(*columns, min_overlap=min_overlap)
+        assert table.empty
+        assert list(table.columns)[:3] == ["annotator_a", "annotator_b", "n_overlap"]
+
+
+@pytest.mark.parametrize(
+    ("options", "argument"),
+    [
+        ({"min_overlap": -1}, "min_overlap"),
+        ({"weights": "cubic"}, "weights"),
+        ({"categories": [1]}, "values holds 2"),
+        ({"confidence": 2}, "confidence"),
+    ],
+)
+def test_unusable_options_of_pairs_are_refused_by_name(options, argument):
+    with pytest.raises(ValueError, match=argument):
+        pairwise_kappa([1, 1], ["a", "b"], [1, 2], **options)
+
+
+def test_the_same_annotator_twice_on_an_item_is_refused():
+    with pytest.raises(ValueError, match="annotators label an item more than once"):
+        pairwise_kappa([1, 1], ["a", "a"], [1, 2])

@@ -1,0 +1,103 @@
+"""Sample-size curves, against simulated studies of those sizes."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from stats.ceilings import Reliability
+from stats.planning import items_needed, sample_size_curve
+
+
+def pilot(n_items: int = 300, n_systems: int = 5, seed: int = 0) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    item, system = (axis.ravel() for axis in np.indices((n_items, n_systems)))
+    human = rng.normal(size=len(item))
+    a, b = (human + rng.normal(0, noise, len(item)) for noise in (1.2, 1.8))
+    return pd.DataFrame({"item": item, "system": system, "human": human, "a": a, "b": b})
+
+
+def curve(frame: pd.DataFrame, **options) -> pd.DataFrame:
+    columns = {"items": frame["item"], "systems": frame["system"]}
+    given = {"level": "item", "coefficient": "pearson", "n_items": [20, 80]} | columns | options
+    return sample_size_curve(frame["human"], frame["a"], frame["b"], **given)
+
+
+def test_the_spread_is_that_of_studies_of_that_size():
+    found = curve(pilot(10_000), n_items=[40], n_studies=500).iloc[0]
+    deltas = []
+    for seed in range(200):
+        frame = pilot(40, seed=seed + 1)
+        by_item = [
+            np.corrcoef(part["human"], part["a"])[0, 1]
+            - np.corrcoef(part["human"], part["b"])[0, 1]
+            for _, part in frame.groupby("item")
+        ]
+        deltas.append(np.mean(by_item))
+    assert found["delta"] == pytest.approx(np.mean(deltas), abs=0.02)
+    assert found["se"] == pytest.approx(np.std(deltas, ddof=1), rel=0.2)
+    power = np.mean(np.array(deltas) > 1.96 * np.std(deltas, ddof=1))
+    assert found["power"] == pytest.approx(power, abs=0.1)
+
+
+@pytest.mark.parametrize("level", ["item", "pooled", "system"])
+@pytest.mark.parametrize("coefficient", ["pearson", "spearman", "kendall", "kendall_c", "acc_eq"])
+def test_more_items_are_more_power_at_every_level(level, coefficient):
+    frame = pilot(200)
+    if level == "system":
+        frame["human"] += frame["system"] / 5
+        frame[["a", "b"]] += frame[["system"]].to_numpy() / 5
+    found = curve(frame, level=level, coefficient=coefficient, n_items=[10, 200], n_studies=200)
+    assert found["n_items"].tolist() == [10, 200]
+    assert found["se"].is_monotonic_decreasing
+    if level != "system":
+        assert found["power"].iloc[1] > found["power"].iloc[0]
+
+
+def test_more_annotators_stretch_the_difference_by_the_attenuation_formula():
+    known = Reliability(0.2, 0.5, 4.0, 1500, 6000)
+    found = curve(pilot(), n_items=[40], n_annotators=[4, 16], reliability=known)
+    assert found["n_annotators"].tolist() == [4, 16]
+    now, then = found["delta"]
+    assert then / now == pytest.approx(np.sqrt(known.of_mean(16) / known.of_mean(4)))
+    assert found["power"].iloc[1] > found["power"].iloc[0]
+    alone = curve(pilot(), n_items=[40], reliability=known)
+    assert alone["n_annotators"].tolist() == [4.0]
+    assert alone["delta"].iloc[0] == pytest.approx(now)
+
+
+def test_the_least_number_that_suffices_is_named_or_missing():
+    found = curve(pilot(), n_items=[5, 20, 80, 300], n_studies=300)
+    least = items_needed(found, 0.8)["n_items"].iloc[0]
+    reached = found.loc[found["power"] >= 0.8, "n_items"].min()
+    assert least == reached
+    assert items_needed(found.head(1), 0.99)["n_items"].isna().all()
+    with pytest.raises(ValueError, match="power"):
+        items_needed(found, 80)
+
+
+def test_the_same_seed_gives_the_same_curve():
+    first, again, other = (curve(pilot(50), n_studies=100, rng=seed) for seed in (1, 1, 2))
+    pd.testing.assert_frame_equal(first, again)
+    assert not first.equals(other)
+
+
+def test_nothing_in_common_is_no_power():
+    frame = pilot(10).assign(b=np.nan)
+    assert curve(frame)["power"].isna().all()
+
+
+@pytest.mark.parametrize(
+    ("options", "argument"),
+    [
+        ({"n_items": []}, "n_items"),
+        ({"n_items": [1]}, "n_items"),
+        ({"n_annotators": [3]}, "reliability"),
+        ({"alpha": 5}, "alpha"),
+        ({"n_studies": 1}, "n_studies"),
+        ({"coefficient": "spa", "level": "system"}, "coefficient"),
+        ({"level": "sample"}, "level"),
+    ],
+)
+def test_what_cannot_be_used_is_refused_by_name(options, argument):
+    with pytest.raises(ValueError, match=argument):
+        curve(pilot(5), **options)

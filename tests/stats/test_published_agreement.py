@@ -1,0 +1,156 @@
+"""Every published value of the worked examples, to its printed digits."""
+
+from decimal import Decimal
+from math import sqrt
+
+import numpy as np
+import pytest
+
+from stats.agreement import (
+    Agreement,
+    Reason,
+    category_agreement,
+    coefficients_at_level,
+    cohen_kappa,
+    krippendorff_alpha,
+)
+
+CONTINGENCY = {
+    "artstein_poesio2008_p568": {
+        "po": "percent_agreement",
+        "S": "brennan_prediger",
+        "scott_pi": "scott_pi",
+        "cohen_kappa": "cohen_kappa",
+    },
+    "cohen1960_p45": {"po": "percent_agreement", "cohen_kappa": "cohen_kappa"},
+    "gwet_cont3x3abstractors": {
+        "pa": "percent_agreement",
+        "cohen_kappa": "cohen_kappa",
+        "scott_pi": "scott_pi",
+        "gwet_ac1": "gwet_ac1",
+        "brennan_prediger": "brennan_prediger",
+        "alpha_nominal": "krippendorff_alpha",
+    },
+    "fleiss1971_diagnoses": {
+        "po": "percent_agreement",
+        "fleiss_kappa": "fleiss_kappa",
+        "R_irr_kappam.fleiss": "fleiss_kappa",
+    },
+    "krippendorff2011": {
+        "alpha_nominal": "krippendorff_alpha",
+        "gwet_ac1(R)": "gwet_ac1",
+        "fleiss(R)": "fleiss_kappa",
+        "conger(R)": "conger_kappa",
+        "brennan_prediger(R)": "brennan_prediger",
+        "percent_agreement(R)": "percent_agreement",
+    },
+    "paradox_feinstein_cicchetti_1": {"po": "percent_agreement", "cohen_kappa": "cohen_kappa"},
+    "paradox_feinstein_cicchetti_2": {"po": "percent_agreement", "cohen_kappa": "cohen_kappa"},
+}
+STANDARD_ERRORS = {
+    "gwet_ac1_se(R)": "gwet_ac1",
+    "fleiss_se(R)": "fleiss_kappa",
+    "conger_se(R)": "conger_kappa",
+    "bp_se(R)": "brennan_prediger",
+    "alpha_se(R irrCAC)": "krippendorff_alpha",
+}
+
+
+def printed(value: float):
+    """The value as far as it is printed, give or take one in the last place."""
+    return pytest.approx(value, abs=1.01 * 10 ** Decimal(str(value)).as_tuple().exponent)
+
+
+def coefficients(frame, level="nominal", **options) -> dict[str, Agreement]:
+    columns = (frame["item"], frame["annotator"], frame["label"])
+    return {found.name: found for found in coefficients_at_level(*columns, level=level, **options)}
+
+
+@pytest.mark.parametrize("example", CONTINGENCY)
+def test_the_published_coefficients_are_met(worked_example, example):
+    frame, published = worked_example(example)
+    found = coefficients(frame)
+    for printed_name, name in CONTINGENCY[example].items():
+        assert found[name].value == printed(published[printed_name]), printed_name
+
+
+def test_expected_agreement_is_the_published_one(worked_example):
+    frame, published = worked_example("cohen1960_p45")
+    assert coefficients(frame)["cohen_kappa"].expected == printed(published["pe"])
+    frame, published = worked_example("fleiss1971_diagnoses")
+    assert coefficients(frame)["fleiss_kappa"].expected == pytest.approx(published["pe"], abs=2e-4)
+
+
+def test_the_published_standard_errors_of_four_raters_are_met(worked_example):
+    frame, published = worked_example("krippendorff2011")
+    found = coefficients(frame, ci="analytic")
+    for printed_name, name in STANDARD_ERRORS.items():
+        assert found[name].se == printed(published[printed_name]), printed_name
+    low, high = published["alpha_ci(R irrCAC)"]
+    alpha = found["krippendorff_alpha"]
+    assert (alpha.ci_low, alpha.ci_high) == (printed(low), high)
+
+
+def test_the_published_standard_errors_of_two_raters_are_met(worked_example):
+    frame, published = worked_example("gwet_cont3x3abstractors")
+    found = coefficients(frame, ci="analytic")
+    by_table = sqrt(99 / 100)  # the published ones divide by n, those of single labels by n - 1
+    assert found["gwet_ac1"].se * by_table == printed(published["gwet_ac1_se"])
+    assert found["krippendorff_alpha"].se * by_table == printed(published["alpha_se"])
+    assert found["cohen_kappa"].se == printed(published["cohen_kappa_se"])
+    low, high = published["gwet_ac1_ci"]
+    assert (found["gwet_ac1"].ci_low, found["gwet_ac1"].ci_high) == (printed(low), printed(high))
+
+
+def test_the_published_kappas_of_categories_are_met(worked_example):
+    frame, published = worked_example("fleiss1971_diagnoses")
+    table = category_agreement(frame["item"], frame["annotator"], frame["label"])
+    for kappa, expected in zip(table["kappa"], published["category_kappa"], strict=True):
+        assert kappa == printed(expected)
+
+
+@pytest.mark.parametrize("level", ["nominal", "ordinal", "interval", "ratio"])
+def test_krippendorffs_alphas_are_met(worked_example, level):
+    frame, published = worked_example("krippendorff2011")
+    found = coefficients(frame, level)["krippendorff_alpha"]
+    assert found.value == printed(published[f"alpha_{level}"])
+    assert found.level == level
+
+
+def test_the_published_intraclass_correlations_are_met(worked_example):
+    frame, published = worked_example("shrout_fleiss1979")
+    found = coefficients(frame, "interval")
+    for model in (1, 2, 3):
+        assert found[f"icc{model}"].value == printed(published[f"ICC({model},1)"])
+        assert found[f"icc{model}k"].value == printed(published[f"ICC({model},4)"])
+
+
+def test_kappa_with_cohens_own_weights_is_met(worked_example):
+    frame, published = worked_example("cohen1968_weighted")
+    table = frame.pivot(index="item", columns="annotator", values="label")
+    disagreement = np.array([[0, 1, 3], [1, 0, 6], [3, 6, 0]])
+    found = cohen_kappa(table["A"], table["B"], weights=1 - disagreement / 6)
+    assert found.value == printed(published["weighted_kappa"])
+
+
+def test_coefficients_with_a_distance_of_ones_own_are_met(worked_example):
+    frame, published = worked_example("artstein_poesio2008_p568")
+
+    def distance(first: int, second: int) -> float:
+        return 0.0 if first == second else 0.5 if 3 in (first, second) else 1.0
+
+    columns = (frame["item"], frame["annotator"], frame["label"])
+    found = krippendorff_alpha(*columns, distance=distance)
+    assert found.value == printed(published["alpha_custom(Chck=.5)"])
+    table = frame.pivot(index="item", columns="annotator", values="label")
+    weights = [[1 - distance(row, column) for column in (1, 2, 3)] for row in (1, 2, 3)]
+    kappa = cohen_kappa(table["A"], table["B"], weights=weights)
+    assert kappa.value == printed(published["weighted_kappa_custom"])
+
+
+def test_the_paradox_of_prevalence_shows_beside_ac1(worked_example):
+    frame, _ = worked_example("paradox_feinstein_cicchetti_2")
+    found = coefficients(frame)
+    assert found["gwet_ac1"].value == pytest.approx(0.81, abs=5e-3)
+    assert any("88%" in warning for warning in found["cohen_kappa"].warnings)
+    assert found["icc1"].reason is Reason.NEEDS_NUMBERS

@@ -1,0 +1,282 @@
+"""Tests of two metrics, against published values and every permutation there is."""
+
+from itertools import product
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.stats
+
+from stats.correlation import correlation_at_level
+from stats.significance import (
+    Undecided,
+    benjamini_hochberg,
+    compare_metrics,
+    holm,
+    permutation_test,
+    significance_clusters,
+    williams_test,
+)
+from stats.significance.deltas import standard
+from tests.stats.test_correlation import study
+
+LEVELS = ["item", "system", "pooled"]
+COEFFICIENTS = ["pearson", "spearman", "kendall", "kendall_c", "acc_eq", "acc_star"]
+
+
+@pytest.mark.parametrize(
+    ("r12", "r13", "r23", "n", "t", "p"),
+    [
+        # printed by the documentation of R's psych (r.test) and by users of R's cocor
+        (0.4, 0.5, 0.1, 103, -0.89, 0.37),
+        (0.5447, 0.8, 0.0729, 70, -2.8114, 0.0065),
+        (0.8066, 0.2383, 0.2255, 177, 9.3823, 0.0),
+        (-0.1741, 0.2015, 0.3734, 646, -9.0340, 0.0),
+    ],
+)
+def test_williams_is_what_other_programs_print(r12, r13, r23, n, t, p):
+    found = williams_test(r12, r13, r23, n)
+    # the correlations are rounded too
+    assert found.t == pytest.approx(t, rel=2e-3 if n == 103 else 3e-4)
+    assert found.p == pytest.approx(p, abs=0.005 if n == 103 else 5e-5)
+    assert found.df == n - 3
+
+
+def test_williams_is_undefined_for_the_same_metric_or_too_few_points():
+    assert np.isnan(williams_test(0.5, 0.5, 1.0, 50).p)
+    assert np.isnan(williams_test(0.5, 0.4, 0.2, 3).p)
+    assert np.isnan(williams_test(float("nan"), 0.4, 0.2, 30).p)
+    with pytest.raises(ValueError, match="r23"):
+        williams_test(0.5, 0.4, 1.2, 30)
+
+
+def pilot(seed: int, *, n_items: int = 3, n_systems: int = 3) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    item, system = (axis.ravel() for axis in np.indices((n_items, n_systems)))
+    human = rng.integers(0, 5, len(item)).astype(float)
+    a = np.round(human + rng.normal(0, 1, len(item)), 1)
+    b = np.round(human + rng.normal(0, 4, len(item)), 1)
+    return pd.DataFrame({"item": item, "system": system, "human": human, "a": a, "b": b})
+
+
+def permuted(frame: pd.DataFrame, **options):
+    columns = {"items": frame["item"], "systems": frame["system"]}
+    return permutation_test(frame["human"], frame["a"], frame["b"], **columns, **options)
+
+
+def by_all_permutations(frame: pd.DataFrame, unit: np.ndarray, **options) -> tuple[float, float]:
+    """The difference, and how many of all swaps of units differ as much."""
+    a, b = (standard(frame[name].to_numpy()) for name in ("a", "b"))
+    columns = {"items": frame["item"], "systems": frame["system"], "n_resamples": 0}
+
+    def delta(first, second) -> float:
+        values = [
+            correlation_at_level(frame["human"], side, **columns, **options).value
+            for side in (first, second)
+        ]
+        return values[0] - values[1]
+
+    observed = delta(a, b)
+    drawn = []
+    for swapped in product([False, True], repeat=unit.max() + 1):
+        swap = np.array(swapped)[unit]
+        drawn.append(delta(np.where(swap, b, a), np.where(swap, a, b)))
+    return observed, float(np.mean(np.abs(drawn) >= abs(observed) - 1e-12))
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("coefficient", COEFFICIENTS)
+def test_perm_both_comes_near_the_share_of_all_permutations(level, coefficient):
+    frame = pilot(2, n_items=2)
+    options = {"level": level, "coefficient": coefficient}
+    delta, p = by_all_permutations(frame, np.arange(len(frame)), **options)
+    found = permuted(frame, n_permutations=4000, **options)
+    assert found.delta == pytest.approx(delta, abs=1e-10)
+    assert found.p == pytest.approx(p, abs=0.03)
+
+
+@pytest.mark.parametrize("swap", ["items", "systems"])
+@pytest.mark.parametrize("coefficient", ["pearson", "kendall", "acc_eq", "acc_star"])
+def test_items_or_systems_are_swapped_whole(swap, coefficient):
+    frame = pilot(5, n_items=6, n_systems=5)
+    unit = frame[swap.removesuffix("s")].to_numpy()
+    options = {"level": "item", "coefficient": coefficient}
+    delta, p = by_all_permutations(frame, unit, **options)
+    found = permuted(frame, swap=swap, n_permutations=4000, **options)
+    assert found.delta == pytest.approx(delta, abs=1e-10)
+    assert found.p == pytest.approx(p, abs=0.03)
+
+
+@pytest.mark.parametrize("undefined", ["drop", "zero"])
+def test_swapping_items_swaps_undefined_coefficients_too(undefined):
+    frame = pilot(5, n_items=6, n_systems=4)
+    frame.loc[frame["item"] == 1, "b"] = 3.0
+    frame.loc[frame["item"] == 2, "human"] = 3.0
+    options = {"level": "item", "coefficient": "kendall", "undefined": undefined}
+    delta, p = by_all_permutations(frame, frame["item"].to_numpy(), **options)
+    found = permuted(frame, swap="items", n_permutations=4000, **options)
+    assert found.delta == pytest.approx(delta, abs=1e-10)
+    assert found.p == pytest.approx(p, abs=0.03)
+
+
+def test_cells_that_either_metric_lacks_take_no_part():
+    frame = study(1, n_items=20).rename(columns={"metric": "a"})
+    frame["b"] = frame["human"] + np.random.default_rng(0).normal(0, 3, len(frame))
+    frame.loc[::7, "b"] = np.nan
+    found = permuted(frame, level="item", coefficient="kendall")
+    complete = frame.dropna()
+    assert found.n_cells == len(complete) < len(frame)
+    value = correlation_at_level(
+        complete["human"],
+        complete["a"],
+        level="item",
+        coefficient="kendall",
+        items=complete["item"],
+        n_resamples=0,
+    ).value
+    assert found.value_a == pytest.approx(value, abs=1e-12)
+    assert permuted(complete, level="item", coefficient="kendall").p == found.p
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_the_same_metric_is_no_different(level):
+    frame = pilot(3).assign(b=lambda rows: rows["a"])
+    found = permuted(frame, level=level, coefficient="kendall", n_permutations=50)
+    assert (found.delta, found.p) == (0.0, 1.0)
+
+
+def test_soft_pairwise_accuracy_can_be_compared():
+    frame = pilot(4, n_items=30, n_systems=5).assign(c=lambda rows: -rows["a"])
+    found = permuted(frame.assign(b=frame["c"]), level="system", coefficient="spa")
+    assert found.delta > 0.3
+    assert found.p < 0.05
+
+
+@pytest.mark.parametrize(
+    ("frame", "reason"),
+    [
+        (pilot(1).assign(b=2.0), Undecided.UNDEFINED),
+        (pilot(1).assign(b=np.nan), Undecided.TOO_FEW),
+    ],
+)
+def test_what_cannot_be_tested_says_why(frame, reason):
+    found = permuted(frame, level="pooled", coefficient="pearson")
+    assert np.isnan(found.p)
+    assert found.reason is reason
+
+
+def test_a_seed_is_recorded_and_decides_the_p():
+    options = {"level": "item", "coefficient": "kendall", "n_permutations": 200}
+    frame = pilot(2, n_items=8)
+    first, again, other = (permuted(frame, rng=seed, **options) for seed in (3, 3, 4))
+    assert first == again
+    assert (first.seed, first.n_permutations) == (3, 200)
+    assert other.p != first.p
+    assert permuted(frame, rng=np.random.default_rng(3), **options).seed is None
+
+
+@pytest.mark.parametrize(
+    ("options", "argument"),
+    [
+        ({"swap": "cells"}, "swap"),
+        ({"n_permutations": 0}, "n_permutations"),
+        ({"coefficient": "tau"}, "coefficient"),
+        ({"level": "sample"}, "level"),
+        ({"undefined": "ignore"}, "undefined"),
+    ],
+)
+def test_what_cannot_be_used_is_refused_by_name(options, argument):
+    with pytest.raises(ValueError, match=argument):
+        permuted(pilot(1), **({"level": "item", "coefficient": "kendall"} | options))
+
+
+def test_every_pair_of_metrics_is_compared_once_and_adjusted():
+    frame = pilot(6, n_items=10, n_systems=4)
+    scores = {"a": frame["a"], "b": frame["b"], "c": -frame["a"]}
+    found = compare_metrics(
+        frame["human"],
+        scores,
+        level="item",
+        coefficient="kendall",
+        items=frame["item"],
+        systems=frame["system"],
+        n_permutations=300,
+        rng=9,
+    )
+    pairs = list(zip(found["metric_a"], found["metric_b"], strict=True))
+    assert pairs == [("a", "b"), ("a", "c"), ("b", "c")]
+    assert found["p_holm"].tolist() == holm(found["p"]).tolist()
+    assert found["p_bh"].tolist() == benjamini_hochberg(found["p"]).tolist()
+    assert set(found["seed"]) == {9}
+    alone = permuted(frame, level="item", coefficient="kendall", n_permutations=300, rng=9)
+    assert found.loc[0, "p"] == alone.p
+
+
+@pytest.mark.parametrize("level", ["pooled", "system"])
+def test_williams_of_two_metrics_rests_on_cells_or_systems(level):
+    frame = pilot(7, n_items=10, n_systems=6)
+    found = compare_metrics(
+        frame["human"],
+        {"a": frame["a"], "b": frame["b"]},
+        level=level,
+        coefficient="pearson",
+        items=frame["item"],
+        systems=frame["system"],
+        test="williams",
+    ).iloc[0]
+    points = frame if level == "pooled" else frame.groupby("system").mean()
+    r = points[["human", "a", "b"]].corr()
+    expected = williams_test(r.loc["human", "a"], r.loc["human", "b"], r.loc["a", "b"], len(points))
+    assert found["p"] == pytest.approx(expected.p, abs=1e-9)
+    assert found["delta"] == pytest.approx(r.loc["human", "a"] - r.loc["human", "b"])
+
+
+def test_williams_is_not_for_averages_or_ranks():
+    frame = pilot(1)
+    for level, coefficient in (("item", "pearson"), ("pooled", "kendall")):
+        with pytest.raises(ValueError, match="williams"):
+            compare_metrics(
+                frame["human"],
+                {"a": frame["a"]},
+                level=level,
+                coefficient=coefficient,
+                items=frame["item"],
+                test="williams",
+            )
+
+
+def test_one_metric_alone_has_no_comparison():
+    found = compare_metrics([1, 2, 3], {"a": [1, 3, 2]}, level="pooled", coefficient="pearson")
+    assert len(found) == 0
+    assert {"p", "p_holm", "p_bh"} <= set(found.columns)
+
+
+def test_discoveries_are_adjusted_as_scipy_does():
+    p = np.random.default_rng(0).random(30) ** 3
+    assert benjamini_hochberg(p) == pytest.approx(scipy.stats.false_discovery_control(p))
+
+
+def test_holm_never_puts_a_larger_p_before_a_smaller_and_stops_at_1():
+    p = [0.001, 0.6, 0.02, 0.02, 0.9]
+    by_hand = [0.005, 1.0, 0.08, 0.08, 1.0]
+    assert holm(p) == pytest.approx(by_hand)
+
+
+@pytest.mark.parametrize("adjust", [holm, benjamini_hochberg])
+def test_tests_not_done_do_not_count(adjust):
+    found = adjust([0.01, np.nan, 0.04])
+    assert np.isnan(found[1])
+    assert found[[0, 2]].tolist() == adjust([0.01, 0.04]).tolist()
+    with pytest.raises(ValueError, match="p must lie"):
+        adjust([1.5])
+
+
+def test_a_metric_worse_than_any_of_a_cluster_begins_the_next():
+    values = {"d": 0.1, "a": 0.9, "b": 0.8, "c": 0.7, "lost": float("nan")}
+    p = {("a", "b"): 0.5, ("a", "c"): 0.01, ("b", "c"): 0.4, ("c", "d"): 0.5}
+    found = significance_clusters(values, p)
+    assert found.to_dict() == {"a": 1, "b": 1, "c": 2, "d": 2}
+    with pytest.raises(ValueError, match="'c'"):
+        significance_clusters(values, {("a", "b"): 0.5})
+    with pytest.raises(ValueError, match="alpha"):
+        significance_clusters(values, p, alpha=5)
