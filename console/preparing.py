@@ -34,7 +34,8 @@ def prepare_accounts(password: str) -> AbstractBaseUser:
     users = get_user_model().objects
     researcher, _ = users.get_or_create(username=RESEARCHER)
     if not users.filter(username=WORKER).exists():
-        call_command("create_worker", WORKER, password=password, stdout=io.StringIO())
+        # As one word: apart, a password that begins with a dash would read as an option.
+        call_command("create_worker", WORKER, f"--password={password}", stdout=io.StringIO())
     for user in (researcher, users.get(username=WORKER)):
         user.set_password(password)
         user.save(update_fields=["password"])

@@ -17,10 +17,11 @@ from tests.boto_clients import in_process_client
 pytestmark = pytest.mark.django_db
 
 
-def test_a_researcher_and_a_worker_can_sign_in():
-    researcher = prepare_accounts("a-long-and-winding-password")
-    assert authenticate(username="researcher", password="a-long-and-winding-password") == researcher
-    worker = authenticate(username="worker", password="a-long-and-winding-password")
+@pytest.mark.parametrize("password", ["a-long-and-winding-password", "-Eiq_begins-with-a-dash"])
+def test_a_researcher_and_a_worker_can_sign_in(password):
+    researcher = prepare_accounts(password)
+    assert authenticate(username="researcher", password=password) == researcher
+    worker = authenticate(username="worker", password=password)
     assert WorkerAccount.objects.get().user == worker
     assert not researcher.is_superuser
     assert not worker.is_superuser
