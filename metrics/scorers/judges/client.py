@@ -5,6 +5,7 @@ as the endpoint asks, where it says), what is wrong with one text is that text's
 stops the run. The key is never part of an error, even where an endpoint repeats it.
 """
 
+import json
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -13,6 +14,7 @@ from email.utils import parsedate_to_datetime
 from typing import Any, TypeAlias
 
 import requests
+import urllib3
 from requests.auth import AuthBase
 
 from metrics.scorers.errors import (
@@ -23,7 +25,7 @@ from metrics.scorers.errors import (
 from metrics.scorers.judges.budget import Budget, Usage, budget_of, estimated_tokens
 from metrics.scorers.judges.endpoint import Endpoint, Limits, endpoint_of, limits_of
 from metrics.scorers.judges.pacing import Pace
-from metrics.scorers.judges.replies import Answer, read_answer
+from metrics.scorers.judges.replies import Answer, read_answer, storable
 
 Messages: TypeAlias = Sequence[Mapping[str, str]]
 """A chat: ``{"role": ..., "content": ...}`` in order."""
@@ -33,6 +35,9 @@ ABOUT_THE_TEXT = frozenset({400, 413, 422})
 FINAL_CODES = frozenset({"insufficient_quota", "billing_hard_limit_reached"})
 """Said with status 429 by some, and no wait mends them."""
 TOLD_CHARACTERS = 200
+LONGEST_ANSWER = 64 * 2**20
+"""Bytes: no chat has so many, and an endpoint that sends on and on must not fill the memory."""
+READ_AT_ONCE = 2**16
 
 
 class Client:
@@ -128,14 +133,14 @@ class Client:
         return self._ask("completions", body, Usage(estimated_tokens(prompt), max_tokens))
 
     def _ask(self, path: str, body: Mapping[str, object], most: Usage) -> Answer:
-        url = self.endpoint.url(path)
+        url, key = self.endpoint.url(path), self.endpoint.key()
         given = {name: value for name, value in body.items() if value is not None}
         for attempt in range(1, self.limits.attempts + 1):
             self._request_pace.wait(1)
             self._token_pace.wait(sum(most))
             self.budget.reserve(most)
             try:
-                return self._attempt(url, {"model": self.endpoint.model, **given}, most)
+                return self._attempt(url, key, {"model": self.endpoint.model, **given}, most)
             except Transient as failure:
                 wait = failure.wait_seconds or 2.0 ** (attempt - 1)
                 if attempt == self.limits.attempts or wait > self.limits.longest_wait_seconds:
@@ -143,23 +148,26 @@ class Client:
                 self._sleep(wait)
         raise AssertionError("unreachable: the last attempt returns or raises")
 
-    def _attempt(self, url: str, body: Mapping[str, object], most: Usage) -> Answer:
+    def _attempt(self, url: str, key: str, body: Mapping[str, object], most: Usage) -> Answer:
         """Send once. What a broken connection used is unknown, so its reservation stands."""
+        until = time.monotonic() + self.endpoint.timeout_seconds
         try:
-            response = self._session.post(
+            with self._session.post(
                 url,
                 json=body,
-                auth=Bearer(self.endpoint.key()),
+                auth=Bearer(key),
                 timeout=self.endpoint.timeout_seconds,
                 allow_redirects=False,
-            )
-        except requests.RequestException as error:
+                stream=True,
+            ) as response:
+                content = _content(response, until)
+        except (requests.RequestException, urllib3.exceptions.HTTPError) as error:
             raise Transient(f"no answer ({type(error).__name__})") from error
         if response.status_code != requests.codes.ok:
             self.budget.settle(most, Usage())
-            raise _failure(response, self.endpoint.key())
+            raise _failure(response, content, key)
         try:
-            answer = read_answer(response.json())
+            answer = read_answer(_decoded(content))
         except ValueError as error:
             raise Transient(f"an answer that cannot be read: {error}"[:TOLD_CHARACTERS]) from error
         self.budget.settle(most, answer.usage or most)
@@ -237,8 +245,29 @@ def most_usage(messages: Messages, n: int, max_tokens: int) -> Usage:
     return Usage(prompt, n * max_tokens)
 
 
-def _failure(response: requests.Response, key: str) -> Exception:
-    code, text = _told(response)
+def _content(response: requests.Response, until: float) -> bytes:
+    """Read the body; requests' own timeout begins anew with every byte that trickles in."""
+    content = bytearray()
+    while piece := response.raw.read1(READ_AT_ONCE, decode_content=True):
+        content += piece
+        if time.monotonic() > until:
+            raise Transient("an answer that did not end in time")
+        if len(content) > LONGEST_ANSWER:
+            raise Transient(f"an answer of more than {LONGEST_ANSWER} bytes")
+    return bytes(content)
+
+
+def _decoded(content: bytes) -> Any:
+    """Read JSON; ValueError where it is none, or is nested beyond reading."""
+    try:
+        return json.loads(content)
+    except RecursionError as error:
+        raise ValueError("it is nested too deeply") from error
+
+
+def _failure(response: requests.Response, content: bytes, key: str) -> Exception:
+    code, text = _told(content)
+    text = text or response.reason
     told = f"{response.status_code}: {text.replace(key, '***') if key else text}"[:TOLD_CHARACTERS]
     if response.status_code in TRANSIENT and code not in FINAL_CODES:
         return Transient(told, _retry_after(response.headers.get("Retry-After", "")))
@@ -247,15 +276,15 @@ def _failure(response: requests.Response, key: str) -> Exception:
     return EndpointRefusedError(f"the endpoint refuses ({told}); check its address, key and model")
 
 
-def _told(response: requests.Response) -> tuple[str, str]:
+def _told(content: bytes) -> tuple[str, str]:
     """Read the endpoint's code and its words, of which an excerpt is kept on one line."""
     try:
-        body: Any = response.json()
+        body = _decoded(content)
         error = body.get("error", body)
         code, text = (error.get("code"), error.get("message") or error.get("detail") or error)
     except (ValueError, AttributeError):
-        code, text = None, response.text or response.reason
-    return str(code), " ".join(str(text).split())
+        code, text = None, content.decode("utf-8", errors="replace")
+    return str(code), " ".join(storable(str(text)).split())
 
 
 def _retry_after(value: str) -> float | None:
@@ -266,7 +295,7 @@ def _retry_after(value: str) -> float | None:
         pass
     try:
         moment = parsedate_to_datetime(value)
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
     moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
     return max(0.0, (moment - datetime.now(UTC)).total_seconds())

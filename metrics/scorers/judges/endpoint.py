@@ -32,7 +32,8 @@ class Endpoint:
     Raises
     ------
     ValueError
-        If the address is not plain HTTP(S), or carries a user name or a query.
+        If the address is not plain HTTP(S), has a port that is none, or carries a user name or a
+        query.
 
     Examples
     --------
@@ -54,6 +55,10 @@ class Endpoint:
             raise ValueError(f"base_url must start with http:// or https://, got {self.base_url!r}")
         if parts.username or parts.password or parts.query:
             raise ValueError("base_url must not carry a user name, a password or a query")
+        try:
+            _ = parts.port
+        except ValueError as error:
+            raise ValueError(f"base_url has no valid port: {self.base_url!r}") from error
 
     def url(self, path: str) -> str:
         """Address an operation.
@@ -77,8 +82,24 @@ class Endpoint:
         return f"{self.base_url.rstrip('/')}/{path}"
 
     def key(self) -> str:
-        """Read the key from the environment; ``""`` where there is none."""
-        return os.environ.get(self.key_variable, "")
+        """Read the key from the environment, without the blanks around it.
+
+        Returns
+        -------
+        str
+            ``""`` where there is none.
+
+        Raises
+        ------
+        EndpointRefusedError
+            If it holds what no header can carry: libraries would tell the key with the refusal.
+        """
+        key = os.environ.get(self.key_variable, "").strip()
+        if not (key.isascii() and key.isprintable()):
+            raise EndpointRefusedError(
+                f"{self.key_variable} holds a character that no key has; copy the key anew"
+            )
+        return key
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

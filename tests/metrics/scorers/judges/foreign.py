@@ -1,7 +1,8 @@
 """A foreign endpoint for the tests: a real HTTP server that answers as it is told to."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Lock
 from typing import Any, NamedTuple
@@ -11,7 +12,7 @@ from metrics.scorers.judges.endpoint import Endpoint, Limits
 
 
 class Says(NamedTuple):
-    """One response on the wire."""
+    """One response on the wire; an iterator's pieces are sent for as long as someone listens."""
 
     body: Any
     status: int = 200
@@ -71,6 +72,8 @@ class Handler(BaseHTTPRequestHandler):
             self.server.bodies.append(body | {"path": self.path})
             self.server.headers.append(dict(self.headers))
         says = self.server.answer(number, body)
+        if isinstance(says.body, Iterator):
+            return self.trickle(says)
         content = says.body if isinstance(says.body, bytes) else json.dumps(says.body).encode()
         self.send_response(says.status)
         for name, value in says.headers.items():
@@ -78,6 +81,13 @@ class Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Length", str(len(content)))
         self.end_headers()
         self.wfile.write(content)
+
+    def trickle(self, says: Says) -> None:
+        self.send_response(says.status)
+        self.end_headers()
+        with suppress(ConnectionError):
+            for piece in says.body:
+                self.wfile.write(piece)
 
     def log_message(self, *args: object) -> None:
         """Say nothing."""

@@ -1,6 +1,8 @@
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from email.utils import format_datetime
+from functools import partial
+from time import sleep
 
 import pytest
 
@@ -59,14 +61,67 @@ def test_an_endpoint_that_asks_for_an_hour_is_unavailable_at_once(foreign):
     assert foreign.waits == []
 
 
+def said(text, token):
+    """A reply with the log-probability of its one token."""
+    return {"choices": [{"message": {"content": text}, "logprobs": {"content": [token]}}]}
+
+
 @pytest.mark.parametrize(
     "garbage",
-    [b"<html>gateway</html>", {"choices": []}, {"result": 1}, [], {"choices": [{"text": 3}]}],
+    [
+        b"<html>gateway</html>",
+        {"choices": []},
+        {"result": 1},
+        [],
+        {"choices": [{"text": 3}]},
+        b"[" * 100_000,
+        {"choices": [{"text": "3"}], "usage": {"prompt_tokens": float("inf")}},
+        {"choices": [{"text": "3"}], "usage": {"prompt_tokens": -(10**9)}},
+        said("3", {"token": "3", "logprob": float("nan")}),
+        said("3", {"token": "3", "logprob": 900.0}),
+        Says(b"{}", headers={"Content_Encoding": "gzip"}),
+    ],
 )
 def test_what_is_no_answer_is_asked_for_again(foreign, garbage):
-    foreign.says(Says(garbage), chat("Hi."))
+    foreign.says(garbage if isinstance(garbage, Says) else Says(garbage), chat("Hi."))
     assert foreign.client().chat(HELLO).replies[0].text == "Hi."
     assert len(foreign.bodies) == 2
+
+
+def test_an_answer_that_never_ends_is_given_up(foreign):
+    foreign.says(Says(b" " for _ in iter(partial(sleep, 0.01), True)))
+    client = Client(
+        Endpoint(base_url=foreign.base_url, model="m", timeout_seconds=2), limits=Limits(attempts=1)
+    )
+    with pytest.raises(EndpointUnavailableError):
+        client.chat(HELLO)
+
+
+def test_an_answer_too_large_for_a_chat_is_given_up(foreign, monkeypatch):
+    monkeypatch.setattr("metrics.scorers.judges.client.LONGEST_ANSWER", 1000)
+    foreign.says(chat("word " * 1000))
+    with pytest.raises(EndpointUnavailableError, match="an answer of more than 1000 bytes"):
+        foreign.client(attempts=1).chat(HELLO)
+
+
+def test_a_date_beyond_all_dates_is_no_time_to_wait(foreign):
+    foreign.says(error(429, Retry_After=f"Fri, 31 Dec {10**12} 23:59:59 GMT"), chat("Hi."))
+    assert foreign.client().chat(HELLO).replies[0].text == "Hi."
+    assert foreign.waits == [1]
+
+
+def test_what_no_database_keeps_is_replaced_in_what_an_endpoint_says(foreign):
+    foreign.says(
+        chat("3 \ud800 and \x00."),
+        error(400, "too \udfff long\x00"),
+        error(400, "caf\xe9 \ud83d\ude00"),
+    )
+    client = foreign.client()
+    assert client.chat(HELLO).replies[0].text == "3 \ufffd and \ufffd."
+    with pytest.raises(PromptRefusedError, match="too \ufffd long\ufffd"):
+        client.chat(HELLO)
+    with pytest.raises(PromptRefusedError, match="caf\xe9 \U0001f600"):
+        client.chat(HELLO)
 
 
 def test_an_endpoint_that_is_not_there_is_unavailable(foreign):
@@ -116,6 +171,23 @@ def test_the_key_is_sent_and_never_told(foreign, monkeypatch):
     assert foreign.headers[0]["Authorization"] == f"Bearer {SECRET}"
     assert SECRET not in str(refused.value)
     assert SECRET not in repr(client.endpoint)
+
+
+def test_blanks_around_a_key_are_no_part_of_it(foreign, monkeypatch):
+    monkeypatch.setenv("JUDGE_API_KEY", f" {SECRET}\r\n")
+    foreign.says(chat("Hi."))
+    foreign.client().chat(HELLO)
+    assert foreign.headers[0]["Authorization"] == f"Bearer {SECRET}"
+
+
+@pytest.mark.parametrize("broken", [f"{SECRET}\n{SECRET}", f"{SECRET}\u2026"])
+def test_a_key_that_no_header_can_carry_is_refused_and_not_told(foreign, monkeypatch, broken):
+    monkeypatch.setenv("JUDGE_API_KEY", broken)
+    with pytest.raises(EndpointRefusedError, match="JUDGE_API_KEY holds a character") as refused:
+        foreign.client().chat(HELLO)
+    assert SECRET not in str(refused.value)
+    assert refused.value.__context__ is None
+    assert foreign.bodies == []
 
 
 def test_without_a_key_none_is_sent(foreign, monkeypatch):
@@ -198,8 +270,15 @@ def test_a_number_that_is_none_is_told_with_its_variable(value):
 
 
 @pytest.mark.parametrize(
-    "url", ["ftp://host/v1", "host/v1", "http://user:word@host/v1", "http://host/v1?key=1"]
+    "url",
+    [
+        "ftp://host/v1",
+        "host/v1",
+        "http://user:word@host/v1",
+        "http://host/v1?key=1",
+        "http://host:port/v1",
+    ],
 )
 def test_an_address_that_is_odd_or_carries_a_secret_is_refused(url):
-    with pytest.raises(ValueError, match="base_url must"):
+    with pytest.raises(ValueError, match=r"base_url (must|has)"):
         Endpoint(base_url=url, model="m")
