@@ -1,5 +1,6 @@
 """Writing a file whole, or not at all."""
 
+import os
 from contextlib import suppress
 from pathlib import Path
 
@@ -7,12 +8,23 @@ from annotation.exceptions import AnnotationError
 
 
 def write_whole(path: Path, content: str) -> None:
-    """Replace a file by this text, in one step."""
+    """Replace a file by this text, in one step; what is no file, such as a pipe, is written to."""
+    try:
+        if path.exists() and not path.is_file():
+            path.write_text(content, encoding="utf-8")
+        else:
+            # A link stays, and what it leads to is replaced.
+            _replace(Path(os.path.realpath(path)), content)
+    except OSError as error:
+        raise AnnotationError(f"{path} cannot be written: {error.strerror}.") from None
+
+
+def _replace(path: Path, content: str) -> None:
     partial = path.parent / f"{path.name}.partial"
     try:
         partial.write_text(content, encoding="utf-8")
         partial.replace(path)
-    except OSError as error:
+    except OSError:
         with suppress(OSError):
             partial.unlink()
-        raise AnnotationError(f"{path} cannot be written: {error.strerror}.") from None
+        raise

@@ -1,0 +1,38 @@
+import os
+import threading
+from pathlib import Path
+
+import pytest
+
+from annotation.exceptions import AnnotationError
+from annotation.writing import write_whole
+
+
+def test_a_link_stays_and_what_it_leads_to_is_replaced(tmp_path: Path) -> None:
+    (tmp_path / "real.txt").write_text("before")
+    link = tmp_path / "link.txt"
+    link.symlink_to("real.txt")
+    write_whole(link, "after")
+    assert link.is_symlink()
+    assert (tmp_path / "real.txt").read_text() == "after"
+
+
+def test_a_pipe_is_written_to_and_stays(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    read: list[str] = []
+    reader = threading.Thread(target=lambda: read.append(pipe.read_text()), daemon=True)
+    reader.start()
+    write_whole(pipe, "through")
+    assert pipe.is_fifo()
+    reader.join(timeout=10)
+    assert read == ["through"]
+
+
+def test_what_cannot_be_written_leaves_nothing_beside_it(tmp_path: Path) -> None:
+    with pytest.raises(AnnotationError, match="Is a directory"):
+        write_whole(tmp_path, "text")
+    with pytest.raises(AnnotationError, match="No such file or directory"):
+        write_whole(tmp_path / "no" / "file", "text")
+    assert list(tmp_path.iterdir()) == []
+    assert not (tmp_path.parent / f"{tmp_path.name}.partial").exists()
