@@ -15,7 +15,7 @@ from django.db.models import Max
 from annotation.exceptions import StudyUnfit
 from annotation.frames import judgment_frame
 from annotation.models import Adjudication, Candidate, Label, LabelSet, Question, Study
-from annotation.units import judged_units
+from annotation.units import JudgedUnits, judged_units
 from stats.aggregation import Aggregation, aggregate
 
 CATEGORICAL = ("majority", "dawid_skene", "one_coin", "mace", "glad")
@@ -72,8 +72,11 @@ def make_label_set(
             f"Question '{question.name}' of study '{study.slug}' has no judgments in "
             f"round {rule.round}."
         )
-    found = _aggregated(question, frame, rule)
-    labels = _labels(question, frame, found, decided)
+    judged = judged_units(question, frame)
+    found = aggregate(
+        judged.units, judged.annotators, judged.values, method=rule.method, **rule.parameters or {}
+    )
+    labels = _labels(question, judged, found, decided)
     fingerprint = _fingerprint(frame, decided)
     return _kept(question, rule, found, labels, fingerprint, made_by)
 
@@ -96,13 +99,6 @@ def _decisions(question: Question, rule: Rule) -> dict[tuple[str, str], float]:
     return {(item, candidate): value for item, candidate, value in rows}
 
 
-def _aggregated(question: Question, frame: pd.DataFrame, rule: Rule) -> Aggregation:
-    judged = judged_units(question, frame)
-    return aggregate(
-        judged.units, judged.annotators, judged.values, method=rule.method, **rule.parameters or {}
-    )
-
-
 def _fingerprint(frame: pd.DataFrame, decided: dict[tuple[str, str], float]) -> str:
     """SHA-256 of the judgments and decisions that labels are made of."""
     columns = ["item", "candidate", "annotator", "value"]
@@ -113,12 +109,12 @@ def _fingerprint(frame: pd.DataFrame, decided: dict[tuple[str, str], float]) -> 
 
 def _labels(
     question: Question,
-    frame: pd.DataFrame,
+    judged: JudgedUnits,
     found: Aggregation,
     decided: dict[tuple[str, str], float],
 ) -> list[Label]:
     """A label for each candidate that was judged or decided upon, where one can be given."""
-    rows = _label_rows(question, frame, found)
+    rows = _label_rows(judged, found)
     for place, value in decided.items():
         there = rows.get(place, {"n_judgments": 0})
         rows[place] = {"n_judgments": there["n_judgments"], "value": value, "is_adjudicated": True}
@@ -130,11 +126,9 @@ def _labels(
     ]
 
 
-def _label_rows(
-    question: Question, frame: pd.DataFrame, found: Aggregation
-) -> dict[tuple[str, str], dict[str, Any]]:
+def _label_rows(judged: JudgedUnits, found: Aggregation) -> dict[tuple[str, str], dict[str, Any]]:
     """The fields of each aggregated label by item and candidate."""
-    keys = judged_units(question, frame).keys
+    keys = judged.keys
     places = dict(zip(keys.index, zip(keys["item"], keys["candidate"], strict=True), strict=True))
     rows: dict[tuple[str, str], dict[str, Any]] = {}
     for row in found.labels.to_dict(orient="records"):

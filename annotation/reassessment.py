@@ -49,12 +49,14 @@ def round_agreement(study: Study) -> list[RoundAgreement]:
 
     A candidate that the same annotator judged again is told apart from one that another did.
     """
+    rounds = list(combinations(rounds_of(study), 2))
+    if not rounds:
+        return []
     frame = judgment_frame(study)
-    questions = list(study.questions.all())
     return [
         row
-        for question in questions
-        for earlier, later in combinations(rounds_of(study), 2)
+        for question in study.questions.all()
+        for earlier, later in rounds
         for row in _across(question, frame[frame["question"] == question.name], earlier, later)
     ]
 

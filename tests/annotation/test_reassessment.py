@@ -4,7 +4,7 @@ import pytest
 from sklearn.metrics import cohen_kappa_score
 
 from annotation.reassessment import round_agreement
-from tests.annotation.studies import alternatives_study, rated_study, tick, ticked_study
+from tests.annotation.studies import alternatives_study, rate, rated_study, tick, ticked_study
 
 pytestmark = pytest.mark.django_db
 
@@ -89,3 +89,11 @@ def test_records_can_be_written_as_json():
     records = json.loads(json.dumps(row.coefficient_records(), allow_nan=False))
     assert {record["by"] for record in records} == {"same annotator"}
     assert all(record["reason"] for record in records if record["value"] is None)
+
+
+def test_the_number_of_queries_does_not_grow_with_the_questions(django_assert_num_queries):
+    for n in (1, 3):
+        study = rated_study(f"asked-{n}", questions=[f"q{place}" for place in range(n)])
+        rate(study, "Ann", "d0", {"alpha": 20}, round=2)
+        with django_assert_num_queries(3):
+            round_agreement(study)
