@@ -17,6 +17,7 @@ from botocore.exceptions import (
     HTTPClientError,
     NoCredentialsError,
     PartialCredentialsError,
+    ProfileNotFound,
 )
 from django.conf import settings
 
@@ -33,6 +34,13 @@ if TYPE_CHECKING:
 REGION = "us-east-1"
 PATIENCE = Config(
     connect_timeout=10, read_timeout=60, retries={"mode": "standard", "total_max_attempts": 6}
+)
+# What boto3 raises where it finds no key of its own, or not the AWS_PROFILE it is sent to.
+NO_KEY = (
+    NoCredentialsError,
+    PartialCredentialsError,
+    CredentialRetrievalError,
+    ProfileNotFound,
 )
 
 
@@ -80,10 +88,19 @@ def connect(
     if profile == "local" and key is None:
         key = _local_key()
     address = endpoint_url or PROFILES[profile].endpoint_url or settings.MARKETPLACE_ENDPOINT_URL
-    if not urlsplit(address).scheme.startswith("http"):
+    try:
+        return _client(address, key)
+    except ValueError as problem:
         raise MarketplaceUnreachable(
-            f"'{address}' is no marketplace's address: it needs http(s)://."
-        )
+            f"'{address}' is no marketplace's address: {problem}. It needs http(s)://, a host and "
+            "a path, such as http://127.0.0.1:8000/requester."
+        ) from None
+
+
+def _client(address: str, key: AccessKey | None) -> MTurkClient:
+    parts = urlsplit(address)
+    if parts.scheme not in ("http", "https") or parts.port == 0:
+        raise ValueError("nothing on the web is there")
     with translated_errors():
         client: MTurkClient = boto3.client(
             "mturk",
@@ -123,7 +140,7 @@ def translated_errors() -> Iterator[None]:
                 f"What answers there is not a marketplace (HTTP {code}). Is its address right?"
             ) from error
         raise MarketplaceRefused(code, answer["Error"].get("Message", "no reason given")) from error
-    except (NoCredentialsError, PartialCredentialsError, CredentialRetrievalError) as error:
+    except NO_KEY as error:
         raise CredentialsMissing(f"There is no access key for the marketplace: {error}.") from error
     except (ConnectionError, HTTPClientError) as error:
         raise MarketplaceUnreachable(

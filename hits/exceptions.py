@@ -5,6 +5,7 @@ HitsError
 ├── CredentialsMissing       no access key for the marketplace
 ├── MarketplaceUnreachable   nobody answers at the endpoint
 ├── MarketplaceRefused       the marketplace answered with an error
+├── NothingPublished         none of a study's items was ever sent to a marketplace
 ├── BatchUnfit               a batch's settings cannot be published
 ├── FundsMissing             the requester's account cannot pay for a batch
 ├── QuestionTooLarge         an item makes more XML than a marketplace takes
@@ -41,6 +42,16 @@ class MarketplaceRefused(HitsError):
     def says(self, name: str) -> bool:
         """Whether the code is this one, whatever its namespace."""
         return self.code.rsplit(".", 1)[-1].lower() == name.lower()
+
+
+class NothingPublished(HitsError):
+    """None of a study's items was ever sent to a marketplace."""
+
+    def __init__(self, slug: str) -> None:
+        super().__init__(
+            f"Study '{slug}' has no HITs on a marketplace yet. Publish it first: "
+            f"`python manage.py publish_study {slug} --reward USD`."
+        )
 
 
 class BatchUnfit(HitsError):

@@ -16,6 +16,7 @@ from django.db.models import Count, F, Q
 from django.db.models.functions import Coalesce
 
 from annotation.models import Item, Study, Submission
+from hits.exceptions import NothingPublished
 
 YEAR_SECONDS = 365 * 24 * 3600
 
@@ -31,6 +32,14 @@ class BatchQuerySet(models.QuerySet["Batch"]):
     def started(self) -> BatchQuerySet:
         """Those of which something may be on a marketplace."""
         return self.exclude(hit_type_id="")
+
+    def started_of(self, slug: str) -> list[Batch]:
+        """The study's started ones, or NothingPublished where there are none."""
+        study = Study.objects.named(slug)
+        batches = list(self.of(study).started().select_related("study"))
+        if not batches:
+            raise NothingPublished(slug)
+        return batches
 
     def progressing(self) -> BatchQuerySet:
         """With `n_hits`, `n_published` and `n_collected`."""

@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from annotation.models import Study
 from annotation.progress import Progress, silently
-from hits.costs import CENT, SCHEDULES
+from hits.costs import SCHEDULES
 from hits.endpoints import translated_errors
 from hits.exceptions import BatchUnfit, MarketplaceRefused
 from hits.models import Batch, Hit
@@ -34,7 +34,7 @@ def draft_batch(
     *, study: Study, title: str, description: str, reward_usd: Decimal, **settings: Any
 ) -> Batch:
     """A batch of all the study's items as it would be, checked but not kept."""
-    if not reward_usd.is_finite() or reward_usd < 0 or reward_usd != reward_usd.quantize(CENT):
+    if not _is_in_cents(reward_usd):
         raise BatchUnfit(f"A reward of ${reward_usd} is not an amount in whole cents.")
     batch = Batch(
         study=study, title=title, description=description, reward_usd=reward_usd, **settings
@@ -48,6 +48,11 @@ def draft_batch(
         raise BatchUnfit(f"The batch cannot be published. {told}") from None
     _require_pages(study)
     return batch
+
+
+def _is_in_cents(amount: Decimal) -> bool:
+    exponent = amount.as_tuple().exponent
+    return isinstance(exponent, int) and exponent >= -2 and amount >= 0
 
 
 def _require_pages(study: Study) -> None:

@@ -4,7 +4,7 @@ import csv
 from decimal import Decimal
 
 import pytest
-from django.core.management import CommandError, call_command
+from django.core.management import call_command, load_command_class
 
 from annotation.exceptions import StudyUnknown
 from annotation.frames import judgment_frame
@@ -15,6 +15,7 @@ from hits.exceptions import (
     FundsMissing,
     HitsError,
     MarketplaceUnreachable,
+    NothingPublished,
 )
 from hits.models import Assignment, Batch, Hit
 from hits.review import decide
@@ -40,6 +41,13 @@ def publish(**options) -> str:
 
 def replay(site: str, **options) -> str:
     return told("replay_crowd", "ratings", site=site, **options)
+
+
+def typed(*words: str) -> object:
+    """The exit code of a command line that is refused before the command runs."""
+    with pytest.raises(SystemExit) as left:
+        load_command_class("hits", words[0]).run_from_argv(["manage.py", *words])
+    return left.value.code
 
 
 def test_the_whole_loop(study, site, client):
@@ -139,10 +147,21 @@ def test_an_unknown_study_is_told(command):
 
 
 @pytest.mark.parametrize("reward", ["ten cents", "", "0,10"])
-def test_a_reward_that_is_no_number_is_bad_input(study, reward):
-    with pytest.raises(CommandError, match="is not an amount of money") as refused:
+def test_a_reward_that_is_no_number_is_bad_input(capsys, reward):
+    assert typed("publish_study", "ratings", f"--reward={reward}") == 2
+    assert f"--reward: '{reward}' is not an amount of money" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("number", ["0", "-2", "many"])
+def test_a_crowd_has_somebody_in_it(capsys, number):
+    assert typed("replay_crowd", "ratings", f"--workers={number}") == 2
+    assert f"--workers: '{number}' is not a number from 1 up" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("reward", ["1e40", "1e9999999", "snan", "-0.10", "0.001"])
+def test_a_reward_that_no_account_can_hold_is_refused(study, reward):
+    with pytest.raises(BatchUnfit):
         call_command("publish_study", "ratings", f"--reward={reward}")
-    assert refused.value.returncode == 2
 
 
 @pytest.mark.parametrize("option", ["--reward=nan", "--minutes=0", "--days=366", "--round=0"])
@@ -153,10 +172,12 @@ def test_settings_that_no_marketplace_takes_are_refused(study, option):
     assert not Batch.objects.exists()
 
 
-def test_a_batch_that_was_never_published_asks_nothing_of_the_marketplace(study, settings):
+@pytest.mark.parametrize("command", ["collect_study", "approve_study", "replay_crowd"])
+def test_a_study_that_was_never_published_asks_nothing_of_the_marketplace(study, settings, command):
     settings.MARKETPLACE_ACCESS_KEY_ID = ""
     Batch.objects.create(study=study, title="T", description="D", reward_usd=Decimal("0.10"))
-    assert told("collect_study", "ratings") == told("approve_study", "ratings") == ""
+    with pytest.raises(NothingPublished, match=r"Publish it first: .*publish_study ratings"):
+        told(command, "ratings")
 
 
 def test_what_could_not_be_read_is_not_approved(study, site, client, ann, bob):

@@ -1,3 +1,4 @@
+import re
 import socket
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -82,10 +83,28 @@ def test_an_unknown_profile_is_told_with_those_there_are():
         connect("elsewhere", key=KEY)
 
 
-@pytest.mark.parametrize("address", ["localhost:8000", "market.example", "ftp://market.example"])
-def test_an_address_without_http_is_refused_at_once(address):
-    with pytest.raises(MarketplaceUnreachable, match=f"'{address}' is no marketplace's address"):
+@pytest.mark.parametrize(
+    "address",
+    [
+        "localhost:8000",
+        "market.example",
+        "ftp://market.example",
+        "http://",
+        "http://my market/requester",
+        "http://127.0.0.1:99999/",
+        "http://[::1/",
+    ],
+)
+def test_what_is_no_web_address_is_refused_at_once(address):
+    told = re.escape(f"'{address}' is no marketplace's address")
+    with pytest.raises(MarketplaceUnreachable, match=told):
         connect(key=KEY, endpoint_url=address)
+
+
+def test_an_aws_profile_that_is_not_there_is_a_missing_key(no_aws_account, monkeypatch):
+    monkeypatch.setenv("AWS_PROFILE", "nosuch")
+    with pytest.raises(CredentialsMissing, match="nosuch"):
+        connect("sandbox")
 
 
 def test_nobody_listens(one_attempt):

@@ -2,7 +2,6 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
-from annotation.models import Study
 from annotation.progress import bar
 from hits.endpoints import connect
 from hits.models import Assignment, Batch
@@ -17,7 +16,7 @@ class Command(BaseCommand):
         parser.add_argument("--dry-run", action="store_true", help="say what it would pay")
 
     def handle(self, *args: Any, study: str, dry_run: bool, **options: Any) -> None:
-        for batch in Batch.objects.of(Study.objects.named(study)).started():
+        for batch in Batch.objects.started_of(study):
             waiting = Assignment.objects.of(batch).undecided().exclude(submission=None)
             if dry_run:
                 n = waiting.count() + _decided_before(batch)

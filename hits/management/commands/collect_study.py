@@ -2,7 +2,6 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
-from annotation.models import Study
 from annotation.progress import bar
 from hits.collect import collect_batch
 from hits.endpoints import connect
@@ -16,7 +15,7 @@ class Command(BaseCommand):
         parser.add_argument("study", metavar="SLUG")
 
     def handle(self, *args: Any, study: str, **options: Any) -> None:
-        for batch in Batch.objects.of(Study.objects.named(study)).started():
+        for batch in Batch.objects.started_of(study):
             client = connect(batch.profile)
             collected = collect_batch(batch=batch, client=client, progress=bar("collecting"))
             self.stdout.write(f"Batch {batch.pk}: {collected}")

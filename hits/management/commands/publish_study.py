@@ -1,7 +1,8 @@
+from argparse import ArgumentTypeError
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import BaseCommand, CommandParser
 
 from annotation.models import Study
 from annotation.progress import bar
@@ -78,4 +79,4 @@ def _usd(text: str) -> Decimal:
     try:
         return Decimal(text)
     except InvalidOperation:
-        raise CommandError(f"--reward '{text}' is not an amount of money.", returncode=2) from None
+        raise ArgumentTypeError(f"'{text}' is not an amount of money") from None
