@@ -6,7 +6,9 @@ entries sum to zero, and every entry carries its account's balance after it.
                          available --bonus--> earnings, fees
     outside <--paid-- payouts <--payout-- earnings
 
-Accounts are locked in the order of their ids, after the HIT they are moved for.
+The books are locked by whoever writes in them, after the HIT that money is moved for, until
+the transaction ends. It may then move money several times, between accounts in any order, and
+nobody waits for somebody who waits in turn.
 """
 
 from collections.abc import Mapping
@@ -96,6 +98,13 @@ def pay_out(*, amount_usd: Decimal, at: datetime) -> None:
     _post(Kind.PAYOUT, {payouts_account(): -amount_usd, outside_account(): amount_usd}, at=at)
 
 
+def lock_books() -> None:
+    """Let nobody else move money until the transaction ends. The account of the world outside
+    stands for the books."""
+    held = LedgerAccount.objects.select_for_update(no_key=True)
+    held.get_or_create(kind=AccountKind.OUTSIDE, requester=None, worker=None)
+
+
 def balance_of(account: LedgerAccount) -> Decimal:
     """What lies on an account."""
     last = LedgerEntry.objects.filter(account=account).order_by("-id").first()
@@ -160,6 +169,16 @@ def _account(
     requester: Requester | None = None,
     worker: WorkerAccount | None = None,
 ) -> LedgerAccount:
+    known = LedgerAccount.objects.filter(kind=kind, requester=requester, worker=worker)
+    account = known.first()
+    return _open_account(kind, requester, worker) if account is None else account
+
+
+@transaction.atomic
+def _open_account(
+    kind: LedgerAccount.Kind, requester: Requester | None, worker: WorkerAccount | None
+) -> LedgerAccount:
+    lock_books()
     account, _ = LedgerAccount.objects.get_or_create(kind=kind, requester=requester, worker=worker)
     return account
 
@@ -175,9 +194,8 @@ def _post(
 ) -> LedgerTransaction:
     if sum(moves.values()) != 0:
         raise ValueError(f"moves must sum to zero, got {sum(moves.values())}")
-    keys = [account.pk for account in moves]
-    locked = LedgerAccount.objects.select_for_update(no_key=True).filter(pk__in=keys).order_by("pk")
-    balances = {account: balance_of(account) + moves[account] for account in locked}
+    lock_books()
+    balances = {account: balance_of(account) + amount for account, amount in moves.items()}
     for account, balance_usd in balances.items():
         if balance_usd < 0 and account.kind != AccountKind.OUTSIDE:
             raise InsufficientFunds

@@ -28,9 +28,10 @@ COLUMNS = ("payout_id", "batch_id", "worker_id", "username", "amount_usd", "made
 def make_batch(*, user: User | None = None, minimum_usd: Decimal = CENT) -> PayoutBatch | None:
     """Take all earnings of at least this much, to be paid out; None where there are none."""
     now = clock.now()
+    ledger.lock_books()
     accounts = LedgerAccount.objects.filter(kind=LedgerAccount.Kind.EARNINGS)
     due = []
-    for account in accounts.select_for_update(no_key=True).order_by("pk"):
+    for account in accounts.select_related("worker").order_by("pk"):
         amount_usd = ledger.balance_of(account)
         if amount_usd >= max(minimum_usd, CENT):
             due.append((account.worker, amount_usd))

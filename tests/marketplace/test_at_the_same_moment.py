@@ -2,11 +2,13 @@
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 
 import pytest
 from botocore.exceptions import ClientError
 from django.db import connection
 
+from marketplace import clock
 from marketplace.enrolling import create_worker
 from marketplace.exceptions import WorkRefused
 from marketplace.models import Assignment, Hit, HitType
@@ -128,3 +130,15 @@ def test_money_is_not_spent_twice_at_once(lab):
     codes = [e.response["TurkErrorCode"] for e in results if isinstance(e, ClientError)]
     assert codes == ["AWS.MechanicalTurk.InsufficientFunds"] * 3
     assert lab.get_account_balance()["AvailableBalance"] == "20.00"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_holding_and_paying_at_once_wait_for_each_other(workers, lab):
+    for _ in range(3):
+        hit_id = lab.create_hit(**HIT, MaxAssignments=3)["HIT"]["HITId"]
+        for worker in workers[:2]:
+            submit(worker, hit_id)
+    clock.advance(timedelta(days=3))  # of each HIT two are paid, and the third is released
+    results = all_at_once(lab.get_account_balance, *[lambda: lab.create_hit(**HIT)] * 3)
+    assert not [result for result in results if isinstance(result, ClientError)]
+    assert lab.get_account_balance()["OnHoldBalance"] == "1.89"
