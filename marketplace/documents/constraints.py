@@ -66,10 +66,10 @@ class Pattern:
         return found is not None
 
     def check(self) -> None:
-        """Refuse what is no regular expression."""
+        """Refuse what is no regular expression, or too deeply nested a one."""
         try:
             self._compiled()
-        except regex.error as error:
+        except (regex.error, RecursionError) as error:
             raise InvalidQuestion(
                 f"The regular expression {self.expression[:80]!r} can't be read: {error}."
             ) from error

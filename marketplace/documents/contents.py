@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 from typing import Literal
-from urllib.parse import urlsplit
 from xml.etree.ElementTree import Element
 
+from marketplace.documents.addresses import is_web_address
 from marketplace.documents.formatted import plain, sanitise
 from marketplace.documents.reading import Children, name_of, text_of
 from marketplace.exceptions import InvalidQuestion, NotOffered
@@ -72,6 +72,6 @@ def _media(element: Element) -> Media:
     children.finish()
     if kind not in ("image", "audio", "video"):
         raise InvalidQuestion(f"A Binary is of the Type image, audio or video, not {kind[:40]!r}.")
-    if urlsplit(url).scheme not in ("http", "https"):
+    if not is_web_address(url):
         raise InvalidQuestion("DataURL must be a full http or https address.")
     return media

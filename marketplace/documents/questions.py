@@ -6,6 +6,7 @@ from typing import Literal
 from urllib.parse import urlencode, urlsplit, urlunsplit
 from xml.etree.ElementTree import Element
 
+from marketplace.documents.addresses import is_web_address
 from marketplace.documents.question_forms import is_question_form, read_question_form
 from marketplace.documents.reading import SCHEMAS, read_xml
 from marketplace.exceptions import InvalidQuestion
@@ -73,7 +74,7 @@ def _child(root: Element, namespace: str, name: str) -> str:
 def _frame_height(root: Element) -> int:
     namespace = root.tag[1:].split("}")[0]
     text = _child(root, namespace, "FrameHeight").strip()
-    if not (text.isascii() and text.isdigit() and int(text[:6]) <= MAX_FRAME_HEIGHT):
+    if not (text.isascii() and text.isdigit() and len(text) <= 9 and int(text) <= MAX_FRAME_HEIGHT):
         raise InvalidQuestion(
             f"FrameHeight must be a whole number of pixels from 0 to {MAX_FRAME_HEIGHT}."
         )
@@ -82,10 +83,5 @@ def _frame_height(root: Element) -> int:
 
 def _check_url(url: str, *, allow_http: bool) -> None:
     schemes = ("https", "http") if allow_http else ("https",)
-    try:
-        parts = urlsplit(url)
-        is_fine = parts.scheme in schemes and bool(parts.hostname)
-    except ValueError:
-        is_fine = False
-    if not is_fine:
+    if not is_web_address(url, schemes=schemes):
         raise InvalidQuestion(f"ExternalURL must be a full {' or '.join(schemes)} address.")

@@ -8,6 +8,10 @@ from marketplace.exceptions import InvalidParameter
 from marketplace.rules.known_answers import Values, normalized
 
 YEAR_SECONDS = 365 * 86_400
+# What an assignment's feedback and a result's question id can hold.
+LONGEST_REASON = 1024
+LONGEST_QUESTION_ID = 128
+LENGTH = f"each of at most {LONGEST_QUESTION_ID} characters"
 
 
 @dataclass(frozen=True)
@@ -30,8 +34,10 @@ class Number:
 class Words:
     def read(self, name: str, values: Sequence[str]) -> str:
         """The one text given."""
-        if len(values) != 1:
-            raise InvalidParameter(f"{name} must be one text.")
+        if len(values) != 1 or len(values[0]) > LONGEST_REASON:
+            raise InvalidParameter(
+                f"{name} must be one text of at most {LONGEST_REASON} characters."
+            )
         return values[0]
 
 
@@ -40,8 +46,8 @@ class Names:
     def read(self, name: str, values: Sequence[str]) -> tuple[str, ...]:
         """Several names, each a value of its own or separated by commas."""
         names = tuple(part.strip() for value in values for part in value.split(","))
-        if not names or not all(names) or len(set(names)) != len(names):
-            raise InvalidParameter(f"{name} must be one or more different question ids.")
+        if not _are_question_ids(names):
+            raise InvalidParameter(f"{name} must be one or more different question ids, {LENGTH}.")
         return names
 
 
@@ -150,9 +156,13 @@ def _answer_key(parameter: Mapping[str, Any] | None) -> dict[str, Values]:
     if parameter is None:
         return {}
     entries = parameter["MapEntries"] or []
-    keys = [entry["Key"] for entry in entries]
-    if not entries or not all(keys) or len(set(keys)) != len(keys):
+    if not _are_question_ids([entry["Key"] for entry in entries]):
         raise InvalidParameter(
-            "AnswerKey needs MapEntries, each with the Key of a different question."
+            f"AnswerKey needs MapEntries, each with the Key of a different question, {LENGTH}."
         )
     return normalized({entry["Key"]: tuple(entry["Values"] or ()) for entry in entries})
+
+
+def _are_question_ids(names: Sequence[str | None]) -> bool:
+    are_ids = all(name and len(name) <= LONGEST_QUESTION_ID for name in names)
+    return bool(names) and are_ids and len(set(names)) == len(names)

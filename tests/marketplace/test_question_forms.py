@@ -148,6 +148,12 @@ WRONG = [
                  "<DataURL>javascript:x</DataURL></Binary>"),
         "full http or https address",
     ),
+    (
+        question("q", free_text(), content="<Binary><MimeType><Type>image</Type></MimeType>"
+                 "<DataURL>https://[::1</DataURL></Binary>"),
+        "DataURL must be",
+    ),
+    (question("q", free_text(f"<AnswerFormatRegex regex='{'(' * 5000}'/>")), "can't be read:"),
 ]  # fmt: skip
 
 

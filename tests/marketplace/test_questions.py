@@ -55,7 +55,7 @@ def test_markup_outside_a_cdata_section_is_refused():
         parse_question(xml, allow_http=False)
 
 
-@pytest.mark.parametrize("height", ["", "-1", "1.5", "٣", "40000", "9" * 5000])
+@pytest.mark.parametrize("height", ["", "-1", "1.5", "٣", "40000", "0000040000", "0" * 5000])
 def test_a_frame_height_is_a_number_of_pixels(height):
     with pytest.raises(InvalidQuestion, match="FrameHeight"):
         parse_question(HTML_QUESTION.replace("450", height), allow_http=False)
