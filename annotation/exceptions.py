@@ -26,7 +26,8 @@ class FileRefused(AnnotationError):
         self, path: Path, problem: str, *, line: int | None = None, field: str | None = None
     ) -> None:
         self.path, self.problem, self.line, self.field = path, problem, line, field
-        place = f"Line {line} of {path.name}" if line else path.name
+        name = path.name or str(path)
+        place = f"Line {line} of {name}" if line else name
         where = f"{place}, field {field}" if field else place
         super().__init__(f"{where}: {problem}{self.advice}")
 

@@ -1,7 +1,8 @@
 """Writing what a reader made of a file into a study: all of it, or nothing.
 
 Importing the same file again changes nothing; what differs from the study is refused, but
-for a submission's status, which a batch that has been reviewed since may change.
+for a submission's status, which a batch that has been reviewed since may change, and for a
+question, which stays as the study asks it.
 """
 
 import hashlib
@@ -28,7 +29,6 @@ from annotation.models import (
 from annotation.pseudonyms import pseudonym
 from annotation.readers.drafts import (
     ItemDraft,
-    JudgmentDraft,
     PictureDraft,
     QuestionDraft,
     StudyDraft,
@@ -36,6 +36,8 @@ from annotation.readers.drafts import (
 )
 
 BATCH_SIZE = 1000
+# What the column of a place can count to.
+MOST_PLACES = 32_767
 
 
 @dataclass(frozen=True)
@@ -71,11 +73,12 @@ def import_study(
 ) -> Imported:
     """Create the study, or add to it, from what was read of the file at `path`."""
     study = _study(draft=draft, slug=slug, title=title, owner=owner)
+    _require_places(draft, path)
     _write_questions(study, draft.questions, path)
     if draft.items_only_named:
         _require_items(study, draft.items, path)
     known = _write_items(study, draft.items, path)
-    written = _write_submissions(study, draft.submissions, path)
+    written = _write_submissions(study, draft.submissions, draft.questions, path)
     return Imported(
         study=study,
         n_items=len(draft.items) - known,
@@ -95,7 +98,8 @@ def _study(*, draft: StudyDraft, slug: str, title: str, owner: AbstractBaseUser 
             "80 at most."
         ) from None
     defaults = {"title": (title or slug)[:128], "kind": draft.kind, "owner": owner}
-    study, _ = Study.objects.get_or_create(slug=slug, defaults=defaults)
+    # Two imports into a study take turns.
+    study, _ = Study.objects.select_for_update().get_or_create(slug=slug, defaults=defaults)
     if study.kind != draft.kind and not draft.items_only_named:
         raise AnnotationError(
             f"Study '{slug}' is a study of {study.kind}; this file holds {draft.kind}. "
@@ -104,19 +108,39 @@ def _study(*, draft: StudyDraft, slug: str, title: str, owner: AbstractBaseUser 
     return study
 
 
+def _require_places(draft: StudyDraft, path: Path) -> None:
+    if (n := len(draft.questions)) > MOST_PLACES:
+        raise ImportRefused(path, f"it has {n} questions; {MOST_PLACES} fit.")
+    for item in draft.items:
+        if (n := len(item.candidates)) > MOST_PLACES:
+            told = f"item '{item.key}' has {n} candidates; {MOST_PLACES} fit."
+            raise ImportRefused(path, told, line=item.line)
+
+
 def _write_questions(study: Study, drafts: Sequence[QuestionDraft], path: Path) -> None:
+    """Write the questions the study has not; those it asks stay as they are."""
     known = {question.name: question for question in study.questions.all()}
-    for place, draft in enumerate(drafts, start=len(known)):
-        question = known.get(draft.name)
-        if question is None:
-            fields = {**vars(draft), "categories": list(draft.categories)}
-            Question.objects.create(study=study, position=place, **fields)
-        elif draft.categories and tuple(question.categories) != draft.categories:
-            raise ImportRefused(
-                path,
-                f"question '{draft.name}' of study '{study.slug}' has the categories "
-                f"{', '.join(question.categories) or '(none)'}.",
-            )
+    for draft in drafts:
+        if draft.name in known:
+            _require_categories(known[draft.name], draft, path)
+    fresh = [draft for draft in drafts if draft.name not in known]
+    Question.objects.bulk_create(
+        (
+            Question(study=study, position=place, **vars(draft))
+            for place, draft in enumerate(fresh, start=len(known))
+        ),
+        batch_size=BATCH_SIZE,
+    )
+
+
+def _require_categories(question: Question, draft: QuestionDraft, path: Path) -> None:
+    unknown = [name for name in draft.categories if name not in question.categories]
+    if unknown:
+        raise ImportRefused(
+            path,
+            f"question '{question.name}' of study '{question.study.slug}' has the categories "
+            f"{', '.join(question.categories) or '(none)'}, and not '{unknown[0]}'.",
+        )
 
 
 def _require_items(study: Study, drafts: Sequence[ItemDraft], path: Path) -> None:
@@ -248,7 +272,12 @@ def _new_candidates(
         )
 
 
-def _write_submissions(study: Study, drafts: Sequence[SubmissionDraft], path: Path) -> int:
+def _write_submissions(
+    study: Study,
+    drafts: Sequence[SubmissionDraft],
+    asked: Sequence[QuestionDraft],
+    path: Path,
+) -> int:
     """Write the submissions the study has not, and return how many they were."""
     if not drafts:
         return 0
@@ -256,7 +285,7 @@ def _write_submissions(study: Study, drafts: Sequence[SubmissionDraft], path: Pa
     annotators = _write_annotators(study, set(names.values()))
     items = {item.key: item for item in study.items.prefetch_related("candidates")}
     known = _known_submissions(study)
-    fresh = []
+    fresh, decided = [], []
     for draft in drafts:
         there = known.get((names[id(draft)], draft.item, draft.round))
         if there is None:
@@ -269,7 +298,9 @@ def _write_submissions(study: Study, drafts: Sequence[SubmissionDraft], path: Pa
                 line=draft.line,
             )
         elif there.status != draft.status:
-            Submission.objects.filter(pk=there.pk).update(status=draft.status)
+            there.status = draft.status
+            decided.append(there)
+    Submission.objects.bulk_update(decided, ["status"], batch_size=BATCH_SIZE)
     submissions = Submission.objects.bulk_create(
         (
             _new_submission(draft, items[draft.item], annotators[names[id(draft)]])
@@ -277,7 +308,7 @@ def _write_submissions(study: Study, drafts: Sequence[SubmissionDraft], path: Pa
         ),
         batch_size=BATCH_SIZE,
     )
-    _write_judgments(study, list(zip(submissions, fresh, strict=True)), items, path)
+    _write_judgments(study, list(zip(submissions, fresh, strict=True)), items, asked, path)
     return len(fresh)
 
 
@@ -317,9 +348,11 @@ def _write_judgments(
     study: Study,
     pairs: list[tuple[Submission, SubmissionDraft]],
     items: dict[str, Item],
+    asked: Sequence[QuestionDraft],
     path: Path,
 ) -> None:
     questions = {question.name: question for question in study.questions.all()}
+    codes = _codes(questions, asked)
     candidates = {
         (item.key, candidate.key): candidate
         for item in items.values()
@@ -328,19 +361,29 @@ def _write_judgments(
     judgments = []
     for submission, draft in pairs:
         for judgment in draft.judgments:
-            question = questions[judgment.question]
-            _require_on_scale(question, judgment, judgment.line or draft.line, path)
+            question, value = questions[judgment.question], judgment.value
+            if question.name in codes:
+                value = codes[question.name][int(value)]
+            if (problem := question.why_not(value)) is not None:
+                line = judgment.line or draft.line
+                raise ImportRefused(path, problem, line=line, field=judgment.field)
             judgments.append(
                 Judgment(
                     submission=submission,
                     candidate=candidates[draft.item, judgment.candidate],
                     question=question,
-                    value=judgment.value,
+                    value=value,
                 )
             )
     Judgment.objects.bulk_create(judgments, batch_size=BATCH_SIZE)
 
 
-def _require_on_scale(question: Question, judgment: JudgmentDraft, line: int, path: Path) -> None:
-    if (problem := question.why_not(judgment.value)) is not None:
-        raise ImportRefused(path, problem, line=line, field="value")
+def _codes(
+    questions: dict[str, Question], asked: Sequence[QuestionDraft]
+) -> dict[str, list[float]]:
+    """What each category of the file counts as in the study, which may have more of them."""
+    return {
+        draft.name: [float(questions[draft.name].categories.index(c)) for c in draft.categories]
+        for draft in asked
+        if draft.categories
+    }

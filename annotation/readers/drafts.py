@@ -43,10 +43,13 @@ class QuestionDraft:
 
 @dataclass(frozen=True)
 class JudgmentDraft:
+    """`field` is what the file calls the value."""
+
     candidate: str
     question: str
     value: float
     line: int | None = None
+    field: str = "value"
 
 
 @dataclass(frozen=True)

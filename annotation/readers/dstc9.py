@@ -167,7 +167,8 @@ class _Turn:
         )
 
     def submission(self) -> SubmissionDraft:
-        judgment = JudgmentDraft(self.candidate, "overall", self.row.number("scores"))
+        score, field = self.row.number("scores"), self.row.called("scores")
+        judgment = JudgmentDraft(self.candidate, "overall", score, field=field)
         rated = Row(self.row.path, 1, {"overall": judgment.value})
         return submission(self.key, MEAN_OF_RATERS, [rated], [judgment])
 

@@ -107,7 +107,7 @@ def _layout(
     systems = {system for _, system in pairs}
     left = [name for name in inputs if name not in systems and name not in (*item, condition)]
     if context is None and len(left) != 1:
-        choice = ", ".join(left) or "none is left"
+        choice = ", ".join(left or inputs)
         raise AnnotationError(
             f"{path.name} does not say which column is the context: name it with --context "
             f"(one of: {choice}). Nothing was imported."
@@ -175,7 +175,7 @@ def _submission(row: Row, layout: BatchLayout, item: str) -> SubmissionDraft:
         submitted_at=_time(row, "SubmitTime"),
         seconds=row.number("WorkTimeInSeconds") if row.text("WorkTimeInSeconds") else None,
         judgments=tuple(
-            JudgmentDraft(candidate=system, question=question, value=row.number(f"Answer.{answer}"))
+            JudgmentDraft(system, question, row.number(field := f"Answer.{answer}"), field=field)
             for (question, system), answer in layout.answers.items()
         ),
     )

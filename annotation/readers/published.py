@@ -35,9 +35,9 @@ def rating(name: str, wording: str, low: float, high: float) -> QuestionDraft:
 def judged(row: Row, candidate: str, questions: Iterable[QuestionDraft]) -> list[JudgmentDraft]:
     """The judgments in a row's fields of the questions' names, without those that are missing."""
     return [
-        JudgmentDraft(candidate, question.name, row.number(question.name), row.line)
-        for question in questions
-        if row.text(question.name).strip() not in MISSING
+        JudgmentDraft(candidate, name, row.number(name), row.line, row.called(name))
+        for name in (question.name for question in questions)
+        if row.text(name).strip() not in MISSING
     ]
 
 

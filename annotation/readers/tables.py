@@ -38,8 +38,12 @@ class Row:
 
     def refuse(self, problem: str, field: str | None = None) -> ImportRefused:
         """The error to raise for what this row holds."""
-        whole = f"{self.inside}.{field}" if self.inside and field else field or self.inside
-        return ImportRefused(self.path, problem, line=self.line, field=whole or None)
+        whole = self.called(field) if field else self.inside or None
+        return ImportRefused(self.path, problem, line=self.line, field=whole)
+
+    def called(self, field: str) -> str:
+        """The field's name in the whole file."""
+        return f"{self.inside}.{field}" if self.inside else field
 
     def text(self, field: str) -> str:
         """A field as text; absent is empty."""
@@ -131,7 +135,7 @@ def _content(path: Path) -> str:
         return content.decode("utf-8")
     except UnicodeDecodeError as error:
         line = len((content[: error.start] + b".").splitlines())
-        raise ImportRefused(path, "this is not UTF-8 text.", line=line) from None
+        raise ImportRefused(path, "this is not UTF-8 text; save it as UTF-8.", line=line) from None
 
 
 def _unstorable(text: str) -> str | None:
@@ -191,7 +195,7 @@ def _csv_row(path: Path, line: int, header: list[str], record: list[str]) -> Row
 def _json_lines(path: Path, content: str, columns: Sequence[str]) -> Iterator[Row]:
     for line, text in enumerate(io.StringIO(content, newline=None), start=1):
         if text.strip():
-            yield _fit(Row(path, line, _json_object(path, line, text)), columns)
+            yield _fit(Row(path, line, _json_object(path, line, text.rstrip())), columns)
 
 
 def _fit(row: Row, columns: Sequence[str]) -> Row:
@@ -218,7 +222,7 @@ def _json_array(path: Path, content: str) -> Iterator[Row]:
         try:
             value, place = decoder.raw_decode(content, place)
         except (RecursionError, ValueError) as error:
-            raise ImportRefused(path, f"this is not JSON: {error}.", line=line) from None
+            raise _not_json(path, error, line, begins=1) from None
         if not isinstance(value, dict):
             raise ImportRefused(path, "expected a JSON object in braces.", line=line)
         yield Row(path, line, value)
@@ -238,13 +242,22 @@ def _next_sign(content: str, place: int) -> int:
 def _json_object(path: Path, line: int, text: str) -> dict[str, Any]:
     try:
         value = json.loads(text, parse_constant=_refuse_constant)
-    except RecursionError:
-        raise ImportRefused(path, "this is not JSON: it is nested too deeply.", line=line) from None
-    except ValueError as error:
-        raise ImportRefused(path, f"this is not JSON: {error}.", line=line) from None
+    except (RecursionError, ValueError) as error:
+        raise _not_json(path, error, line, begins=line) from None
     if not isinstance(value, dict):
         raise ImportRefused(path, "expected a JSON object in braces.", line=line)
     return value
+
+
+def _not_json(
+    path: Path, error: RecursionError | ValueError, line: int, *, begins: int
+) -> ImportRefused:
+    """Where a text that begins on a line of the file is no JSON, or else in which record."""
+    if isinstance(error, json.JSONDecodeError):
+        problem = f"this is not JSON: {error.msg}, column {error.colno}."
+        return ImportRefused(path, problem, line=begins + error.lineno - 1)
+    told = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
+    return ImportRefused(path, f"this is not JSON: {told}.", line=line)
 
 
 def _refuse_constant(name: str) -> None:

@@ -98,6 +98,11 @@ class TestInProcess:
             (("--study", "s", "--owner", "nobody"), "There is no user 'nobody'."),
             (("--study", "s", "--question", "wit"), "'wit' is not of the form NAME=WORDING."),
             (("--study", "s", "--question", "=wit"), "'=wit' is not of the form NAME=WORDING."),
+            (("--study", "s", "--question", f"{'q' * 65}=?"), "a name has 64 characters at most"),
+            (
+                ("--study", "s", "--question", "wit=Funny?", "--question", " wit =Clever?"),
+                "--question names 'wit' twice.",
+            ),
             (("--title", "s"), "the following arguments are required: --study"),
         ],
     )

@@ -3,6 +3,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.core.management.base import CommandError
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
@@ -107,8 +108,35 @@ def test_other_categories_than_the_study_has_are_refused(tmp_path: Path) -> None
     path.write_text("item,annotator,value\nd0,Ann,yes\nd1,Ann,no\n")
     told("import_judgments", path, study="s", level="nominal")
     path.write_text("item,annotator,value\nd0,Bob,yes\nd1,Bob,perhaps\n")
-    problem = "question 'value' of study 's' has the categories no, yes"
+    problem = "question 'value' of study 's' has the categories no, yes, and not 'perhaps'"
     assert_refused("import_judgments", path, problem, level="nominal")
+
+
+def test_categories_that_a_file_leaves_out_keep_their_place(tmp_path: Path) -> None:
+    path = tmp_path / "labels.csv"
+    path.write_text("item,annotator,value\nd0,Ann,yes\nd1,Ann,no\n")
+    told("import_judgments", path, study="s", level="nominal")
+    path.write_text("item,annotator,value\nd0,Bob,yes\nd1,Bob,yes\n")
+    told("import_judgments", path, study="s", level="nominal")
+    bob = Judgment.objects.filter(submission__annotator__pseudonym="Bob")
+    assert Question.objects.get().categories == ["no", "yes"]
+    assert list(bob.values_list("value", flat=True)) == [1, 1]
+
+
+def test_a_study_of_alternatives_takes_its_categories_by_name(tmp_path: Path) -> None:
+    study = alternatives_study("pools")
+    path = tmp_path / "ticks.csv"
+    path.write_text("item,candidate,question,annotator,value\nboot,clog,acceptable,Ann,yes\n")
+    told("import_judgments", path, study="pools", level="nominal")
+    assert list(study_qrels(study).lines()) == ["boot 0 clog 1\n"]
+
+
+def test_text_for_a_question_without_categories_is_refused(tmp_path: Path) -> None:
+    rated_study("rated")
+    path = tmp_path / "labels.csv"
+    path.write_text("item,candidate,question,annotator,value\nd0,alpha,appropriateness,Cy,high\n")
+    problem = r"has the categories \(none\), and not 'high'"
+    assert_refused("import_judgments", path, problem, study="rated", level="nominal")
 
 
 def test_more_categories_than_a_question_keeps_are_refused(tmp_path: Path) -> None:
@@ -308,6 +336,35 @@ def test_ratings_joining_alternatives_need_its_items(judgments: Path) -> None:
     with pytest.raises(AnnotationError, match="study 'pools' has no item 'd0'"):
         told("import_judgments", judgments, study="pools")
     assert everything() == before
+
+
+@pytest.mark.parametrize(("column", "line"), [("question", None), ("candidate", 2)])
+def test_more_than_a_place_can_count_is_refused(
+    tmp_path: Path, column: str, line: int | None
+) -> None:
+    path = tmp_path / "judgments.csv"
+    lines = "".join(f"d0,Ann,1,{n}\n" for n in range(32_768))
+    path.write_text(f"item,annotator,value,{column}\n{lines}")
+    assert_refused("import_judgments", path, f"has 32768 {column}s; 32767 fit", line=line)
+
+
+def test_the_number_of_queries_does_not_grow_with_the_questions(tmp_path: Path) -> None:
+    path = tmp_path / "judgments.csv"
+    counts = []
+    for slug, n_questions in (("few", 2), ("many", 40)):
+        lines = "".join(f"d0,Ann,1,q{n}\n" for n in range(n_questions))
+        path.write_text(f"item,annotator,value,question\n{lines}")
+        with CaptureQueriesContext(connection) as queries:
+            told("import_judgments", path, study=slug)
+        counts.append(len(queries))
+    assert counts[0] == counts[1]
+
+
+@pytest.mark.parametrize("scale", [(1, 1), (7, 1), (float("nan"), 1), (0, float("inf")), (0, 2e15)])
+def test_a_scale_that_is_none_is_refused(judgments: Path, scale: tuple[float, float]) -> None:
+    with pytest.raises(CommandError, match="--scale: LOW must be below HIGH"):
+        told("import_judgments", judgments, study="wits", scale=scale)
+    assert not Study.objects.exists()
 
 
 def test_a_scale_given_leaves_room_for_later_rounds(tmp_path: Path) -> None:

@@ -230,6 +230,11 @@ def test_a_context_that_cannot_be_told_has_to_be_named(write: Writer) -> None:
     assert Item.objects.get(key="H1").context == "context of H1"
 
 
+def test_a_context_may_be_named_where_no_column_is_left(write: Writer) -> None:
+    with pytest.raises(AnnotationError, match=r"--context \(one of: Speaker, big, small\)"):
+        told("import_mturk_batch", write(*BATCH), study="s", item=["Speaker"])
+
+
 def test_a_rejected_submission_gives_way_to_the_workers_next(write: Writer) -> None:
     rows = [
         assignment("H1", WORKERS[0], "Rejected", 0, 0, 0, 0),
@@ -264,8 +269,8 @@ REFUSALS: list[tuple[str, dict[str, Any], str, str]] = [
     ("an answer in words", {"Answer.Fit_big": "good"}, "Answer.Fit_big", "'good' is not a number"),
     ("an answer of NaN", {"Answer.Fit_big": "nan"}, "Answer.Fit_big", "not a finite number"),
     ("no work time", {"WorkTimeInSeconds": "long"}, "WorkTimeInSeconds", "'long' is not a number"),
-    ("an answer off the scale", {"Answer.Fit_big": "101"}, "value", "101 is outside the scale of"),
-    ("a negative answer", {"Answer.Style_small": "-1"}, "value", "-1 is outside the scale of 'St"),
+    ("an answer off the scale", {"Answer.Fit_big": "101"}, "Answer.Fit_big", "101 is outside the"),
+    ("a negative answer", {"Answer.Style_small": "-1"}, "Answer.Style_small", "-1 is outside th"),
 ]
 
 
@@ -368,3 +373,17 @@ def test_the_number_of_queries_does_not_grow_with_the_batch(write: Writer) -> No
             told("import_mturk_batch", path, study=slug)
         counts.append(len(queries))
     assert counts[0] == counts[1] <= 22
+
+
+def test_the_number_of_queries_does_not_grow_with_the_decisions(write: Writer) -> None:
+    batch = [assignment(f"H{n}", WORKERS[n % 3], "Submitted") for n in range(24)]
+    told("import_mturk_batch", write(*batch), study="s")
+    counts = []
+    for first, last in ((0, 1), (1, 24)):
+        for row in batch[first:last]:
+            row["AssignmentStatus"] = "Approved"
+        with CaptureQueriesContext(connection) as queries:
+            told("import_mturk_batch", write(*batch), study="s")
+        counts.append(len(queries))
+        assert Submission.objects.filter(status="approved").count() == last
+    assert counts[0] == counts[1]

@@ -16,7 +16,7 @@ from annotation.readers.drafts import StudyDraft
 from annotation.readers.judgments import read_judgments
 from annotation.readers.mturk_batch import read_mturk_batch
 from annotation.readers.responses import read_responses
-from annotation.readers.tables import read_rows
+from annotation.readers.tables import read_array, read_object, read_rows
 from tests.annotation.importing import assert_refused, everything, told
 from tests.annotation.studies import rated_study
 
@@ -104,6 +104,8 @@ JSON_REFUSALS = [
     ("NaN", GOOD.replace('"hi"', "NaN"), 1, None, "not JSON: NaN"),
     ("Infinity", GOOD.replace('"hi"', "-Infinity"), 1, None, "not JSON: -Infinity"),
     ("an endless number", GOOD.replace('"hi"', "9" * 5000), 1, None, "not JSON"),
+    ("a line cut short", GOOD + '{"item": "d0', 2, None, "JSON: Unterminated .* at, column 10"),
+    ("a line without its end", GOOD + '{"item": "d0"\n', 2, None, "JSON: Expecting .* column 14"),
     ("too deep to read", GOOD.replace('"hi"', "[" * 100_000), 1, None, "nested too deeply"),
     ("deep", GOOD.replace('"hi"', "[" * 50 + "]" * 50), 1, "context", "nested more than 20"),
     ("an escaped NUL", GOOD.replace("hi", "a\\u0000b"), 1, "context", "NUL"),
@@ -177,6 +179,19 @@ def test_every_reader_refuses_what_is_not_its_file(
     with pytest.raises(AnnotationError, match=f"file{suffix}.*nothing was imported"):
         told(command, path, study="s")
     assert everything() == before
+
+
+def test_a_json_file_is_refused_at_the_line_that_is_none(tmp_path: Path) -> None:
+    path = tmp_path / "data.json"
+    for read, text in ((read_object, '{\n"a": 1,\n"b": x}'), (read_array, '[\n{"a": 1,\n"b": x}]')):
+        path.write_text(text)
+        with pytest.raises(AnnotationError, match=r"Line 3 of data.json: this is not JSON: .*col"):
+            read(path)
+
+
+def test_a_file_without_a_name_is_called_by_its_path() -> None:
+    with pytest.raises(AnnotationError, match=r"^\.: \. is not a file"):
+        read_rows(Path())
 
 
 @pytest.mark.parametrize("number", ["", "x", "1,5", "1_000", "nan", "-inf", "1e999", "2e15"])

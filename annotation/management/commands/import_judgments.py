@@ -7,6 +7,7 @@ from annotation.management.importer import ImportCommand
 from annotation.models import Question
 from annotation.readers.drafts import StudyDraft
 from annotation.readers.judgments import read_judgments
+from annotation.readers.tables import MOST
 
 
 class Command(ImportCommand):
@@ -28,6 +29,7 @@ class Command(ImportCommand):
 
     def read(self, path: Path, **options: Any) -> StudyDraft:
         scale = options["scale"]
-        if scale and not scale[0] < scale[1]:
-            raise CommandError("--scale: LOW must be below HIGH.", returncode=2)
+        if scale and not -MOST <= scale[0] < scale[1] <= MOST:
+            told = f"--scale: LOW must be below HIGH, and both within {MOST:g} of zero."
+            raise CommandError(told, returncode=2)
         return read_judgments(path, level=options["level"], scale=scale and tuple(scale))

@@ -7,6 +7,8 @@ from annotation.management.importer import ImportCommand
 from annotation.readers.drafts import QuestionDraft, StudyDraft
 from annotation.readers.responses import APPROPRIATENESS, read_responses
 
+LONGEST_NAME = 64
+
 
 class Command(ImportCommand):
     help = (
@@ -25,6 +27,9 @@ class Command(ImportCommand):
 
     def read(self, path: Path, **options: Any) -> StudyDraft:
         given = [_question(text) for text in options["question"] or ()]
+        names = [question.name for question in given]
+        if twice := [name for name in names if names.count(name) > 1]:
+            raise CommandError(f"--question names '{twice[0]}' twice.", returncode=2)
         return read_responses(path, tuple(given) or (APPROPRIATENESS,))
 
 
@@ -32,4 +37,7 @@ def _question(text: str) -> QuestionDraft:
     name, equals, wording = text.partition("=")
     if not (name.strip() and equals and wording.strip()):
         raise CommandError(f"--question '{text}' is not of the form NAME=WORDING.", returncode=2)
-    return QuestionDraft(name=name.strip()[:64], wording=wording.strip())
+    if len(name.strip()) > LONGEST_NAME:
+        told = f"--question '{text[:40]}': a name has {LONGEST_NAME} characters at most."
+        raise CommandError(told, returncode=2)
+    return QuestionDraft(name=name.strip(), wording=wording.strip())
