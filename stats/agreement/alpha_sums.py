@@ -115,9 +115,6 @@ class OrdinalSums:
     units: Units
     left: Floats
 
-    def value(self) -> float:
-        return float(self._weighed(np.ones(self.units.n_clusters)))
-
     def without_each(self) -> Floats:
         return self.left
 

@@ -106,12 +106,14 @@ def _coefficient(
             level=level,
         )
     value = (observed - expected) / (1 - expected)
+    least = 0.0 if chance == Chance(0, 0) else -1.0
     interval = interval_of(
         value,
         sums,
         request,
         clustered=design.clustered,
-        analytic=lambda: _linearised(value, parts, chance, request.confidence),
+        analytic=lambda: _linearised(value, parts, chance, request.confidence, least),
+        least=least,
     )
     return design.result(
         name,
@@ -179,11 +181,13 @@ class _Parts:
         return Sums(linear, evaluate, (gather @ self.shares).tocsr())
 
 
-def _linearised(value: float, parts: _Parts, chance: Chance, confidence: float) -> Interval:
+def _linearised(
+    value: float, parts: _Parts, chance: Chance, confidence: float, least: float
+) -> Interval:
     """Gwet's large-sample error, summed within clusters."""
     n, expected = len(parts.agree), parts.expected(chance)
     of_item = chance.constant + chance.slope * np.asarray(parts.shares @ parts.mean_shares)
     first = n / parts.paired.sum() * (parts.agree - expected * parts.paired) / (1 - expected)
     influence = first - value - 2 * (1 - value) * (of_item - expected) / (1 - expected)
     summed = sum_by(parts.cluster, influence, parts.n_clusters) * parts.n_clusters / n
-    return linearised_t(value, summed, confidence)
+    return linearised_t(value, summed, confidence, least=least)

@@ -86,7 +86,8 @@ def cohen_kappa(
     -----
     Kappa is ``(p_o - p_e) / (1 - p_e)``. The analytic interval is normal, with the asymptotic
     standard error of Fleiss, Cohen and Everitt, which replaced the one of Cohen's own paper;
-    with clusters it is Student's t of the summed influences.
+    with clusters it is Student's t of the summed influences. Beyond 2,000 categories it is
+    given whatever `ci` asks for, as `ci_method` says.
 
     References
     ----------

@@ -75,26 +75,22 @@ def requested(options: Options) -> Request:
 class Design:
     """Labels as codes, the cluster of each item, and the categories of the scale.
 
-    `value` are positions in `domain`, which may list categories nobody used.
+    `clustered` says whether clusters of items, and not items, are independent. `value` are
+    positions in `domain`, which may list categories nobody used.
     """
 
     labels: Labels
     level: str
     cluster: Integers
     n_clusters: int
-    clusters: Column | None
+    clustered: bool
     value: Integers
     domain: list[Hashable]
-
-    @property
-    def clustered(self) -> bool:
-        """Whether clusters of items, and not items, are independent."""
-        return self.clusters is not None
 
     @cached_property
     def units(self) -> Units:
         """The items with two labels or more."""
-        return pairable(self.labels, self.clusters)
+        return pairable(self.labels, self.cluster)
 
     @cached_property
     def size(self) -> Floats:
@@ -204,7 +200,7 @@ def design_of(
         if (cluster[labels.item] != codes).any():
             raise ValueError("clusters must put every item in exactly one cluster")
         n_clusters = len(distinct)
-    return Design(labels, level, cluster, n_clusters, clusters, value, domain)
+    return Design(labels, level, cluster, n_clusters, clusters is not None, value, domain)
 
 
 def nominal_design(items: Column, annotators: Column, values: Column, options: Options) -> Design:

@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from stats.agreement.labels import Cells, Units, count_cells
+from stats.agreement.labels import Cells, Units
+from stats.agreement.sums import row_forms, table_of
 from stats.arguments import Floats, Integers
 from stats.grouping import sum_by
 
 RANK_BINS = 512
-CHUNK = 1 << 22
 
 
 @dataclass(frozen=True)
@@ -126,29 +126,14 @@ def _quadratic(units: Units) -> Floats:
     """The second-order effect on the distances of the shift in ranks that a deletion causes."""
     n_bins = min(len(units.categories), RANK_BINS)
     binned = units.value * n_bins // len(units.categories)
-    table = _table(count_cells(units.unit, binned, units.n_units, n_bins), units.n_units, n_bins)
+    ones = np.ones(units.n_labels)
+    table = table_of(units.unit, binned, ones, (units.n_units, n_bins))
     scale = 2 / (units.size - 1)
     form = -(table.T @ sparse.diags_array(scale) @ table).toarray()
     form += np.diag(np.asarray(table.T @ (scale * units.size)))
     kernel = _sum_above(_sum_above(form).T)
     rows = units.cluster[units.unit]
-    deleted = _table(count_cells(rows, binned, units.n_clusters, n_bins), units.n_clusters, n_bins)
-    step = max(1, CHUNK // n_bins)
-    return np.concatenate(
-        [_row_forms(deleted[at : at + step], kernel) for at in range(0, units.n_clusters, step)]
-    )
-
-
-def _row_forms(rows: "sparse.csr_array[np.float64]", kernel: Floats) -> Floats:
-    """The quadratic form of the kernel in every row."""
-    weighed = np.asarray(rows @ kernel)
-    row = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
-    return sum_by(row, rows.data * weighed[row, rows.indices], rows.shape[0])
-
-
-def _table(cells: Cells, n_rows: int, n_values: int) -> "sparse.csr_array[np.float64]":
-    entries = (cells.count, (cells.row, cells.value))
-    return sparse.coo_array(entries, shape=(n_rows, n_values)).tocsr()
+    return row_forms(table_of(rows, binned, ones, (units.n_clusters, n_bins)), kernel)
 
 
 def constant_left(units: Units) -> NDArray[np.bool_]:

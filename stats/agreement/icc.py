@@ -7,7 +7,13 @@ import numpy as np
 from scipy import sparse, stats
 
 from stats.agreement.design import Design, Options, design_of, requested
-from stats.agreement.intervals import NO_INTERVAL, Interval, Request, interval_of
+from stats.agreement.intervals import (
+    NO_FORMULA,
+    NO_INTERVAL,
+    Interval,
+    Request,
+    interval_of,
+)
 from stats.agreement.result import Agreement, CiMethod, Reason
 from stats.agreement.sums import Sums, by_cluster, table_of
 from stats.arguments import Column, Floats
@@ -94,7 +100,7 @@ def icc_in(design: Design, request: Request, model: Model) -> Agreement:
         request,
         clustered=design.clustered,
         analytic=lambda: _by_f(design, sums, model, value, request.confidence),
-        low=-np.inf,
+        least=-np.inf,
     )
     return design.result(model, request, value=value, interval=interval, level="interval")
 
@@ -211,7 +217,7 @@ def _two_way_value(found: _TwoWay, model: Model, n: Floats, k: int) -> Floats:
 def _by_f(design: Design, sums: Sums, model: Model, value: float, confidence: float) -> Interval:
     """The interval from the F distribution; no standard error goes with it."""
     if design.clustered:
-        return NO_INTERVAL
+        return NO_FORMULA
     totals = sums.linear.sum(axis=0)
     with np.errstate(divide="ignore", invalid="ignore"):
         if model.startswith("icc1"):

@@ -19,12 +19,13 @@ MOST_UNDEFINED = 0.05
 
 @dataclass(frozen=True)
 class Interval:
-    """A standard error and the limits drawn from it."""
+    """A standard error and the limits drawn from it; `missing` says why there are none."""
 
     se: float
     low: float
     high: float
     method: CiMethod
+    missing: str = ""
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,14 @@ class Request:
         return None if isinstance(self.rng, np.random.Generator) else int(self.rng)
 
 
-NO_INTERVAL = Interval(nan, nan, nan, CiMethod.NONE)
+NO_INTERVAL = Interval(
+    *(nan, nan, nan, CiMethod.NONE),
+    missing="too few items or clusters, or one of them holds all the variation",
+)
+NO_FORMULA = Interval(
+    *(nan, nan, nan, CiMethod.NONE),
+    missing="there is no analytic one here; the jackknife and the bootstrap give one",
+)
 
 
 def jackknife_t(
@@ -113,7 +121,11 @@ def normal(value: float, se: float, confidence: float) -> Interval:
 
 
 def linearised_t(
-    value: float, influence: Floats, confidence: float, freedom: int | None = None
+    value: float,
+    influence: Floats,
+    confidence: float,
+    freedom: int | None = None,
+    least: float = -1.0,
 ) -> Interval:
     """Student's t around an estimate whose error is the mean of each cluster's influence.
 
@@ -128,7 +140,7 @@ def linearised_t(
         return NO_INTERVAL
     se = float(np.sqrt(np.square(influence).sum() / (count * (count - 1))))
     quantile = float(stats.t.ppf((1 + confidence) / 2, freedom or count - 1))
-    return _around(value, se, quantile, CiMethod.LINEARISED)
+    return _around(value, se, quantile, CiMethod.LINEARISED, least)
 
 
 def bootstrap(replicates: Floats, confidence: float, method: CiMethod) -> Interval:
@@ -154,14 +166,14 @@ def interval_of(
     *,
     clustered: bool,
     analytic: Callable[[], Interval],
-    low: float = -1,
+    least: float = -1.0,
 ) -> Interval:
     """The interval asked for, by resampling or leaving out clusters (or items)."""
     if request.method == "analytic":
         return analytic()
     if request.method == "jackknife":
         method = CiMethod.JACKKNIFE_CLUSTERS if clustered else CiMethod.JACKKNIFE_ITEMS
-        return jackknife_t(value, estimate.without_each(), request.confidence, method, low)
+        return jackknife_t(value, estimate.without_each(), request.confidence, method, least)
     replicates = estimate.resampled(request.n_resamples, np.random.default_rng(request.rng))
     method = CiMethod.BOOTSTRAP_CLUSTERS if clustered else CiMethod.BOOTSTRAP_ITEMS
     return bootstrap(replicates, request.confidence, method)
@@ -169,8 +181,8 @@ def interval_of(
 
 def interval_warnings(value: float, interval: Interval) -> tuple[str, ...]:
     """What to say where an interval is missing or has no width."""
-    if interval.method is CiMethod.NONE:
-        return ("no interval: too few items or clusters, or one of them holds all the variation",)
+    if interval.missing:
+        return (f"no interval: {interval.missing}",)
     if value == 1:
         return ("no disagreement was seen, so the interval has no width",)
     return ()
@@ -179,5 +191,7 @@ def interval_warnings(value: float, interval: Interval) -> tuple[str, ...]:
 def _around(
     value: float, se: float, quantile: float, method: CiMethod, least: float = -1.0
 ) -> Interval:
-    low, high = np.clip([value - quantile * se, value + quantile * se], least, 1.0)
+    # With weights or distances of one's own a coefficient can lie below the usual least value.
+    floor = least if value >= least else -np.inf
+    low, high = np.clip([value - quantile * se, value + quantile * se], floor, 1.0)
     return Interval(se, float(low), float(high), method)

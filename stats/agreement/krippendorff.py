@@ -25,7 +25,7 @@ from stats.agreement.distances import (
     labels_left,
     ordinal_distances,
 )
-from stats.agreement.intervals import NO_INTERVAL, Interval, Request, interval_of, linearised_t
+from stats.agreement.intervals import NO_FORMULA, Interval, Request, interval_of, linearised_t
 from stats.agreement.labels import Units
 from stats.agreement.result import Agreement, Reason
 from stats.agreement.sums import Sums
@@ -189,6 +189,6 @@ def _linearised(
 ) -> Interval:
     """Gwet's large-sample error, with his degrees of freedom: all items, or clusters, less one."""
     if isinstance(sums, OrdinalSums):
-        return NO_INTERVAL
+        return NO_FORMULA
     moved = influence(sums, "table" if sums.form is not None else design.level)
     return linearised_t(value, moved, confidence, freedom=design.n_clusters - 1)

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 from scipy import sparse
 
 from stats.arguments import (
@@ -118,16 +117,16 @@ class Units:
         return count_cells(rows, self.value, self.n_clusters, len(self.categories))
 
 
-def pairable(labels: Labels, clusters: Column | None) -> Units:
-    """The units with at least two labels; without `clusters` each unit is its own."""
+def pairable(labels: Labels, cluster_of_item: Integers) -> Units:
+    """The units with at least two labels, and the cluster of each."""
     size = np.bincount(labels.item, minlength=labels.n_items)
     keep = size[labels.item] >= 2
     unit = _renumbered(labels.item[keep])
     present, value = np.unique(labels.value[keep], return_inverse=True)
     n_units = int((size >= 2).sum())
-    cluster = np.arange(n_units)
-    if clusters is not None:
-        cluster = _cluster_of_unit(labels, clusters, keep, unit, n_units)
+    of_unit = np.zeros(n_units, dtype=np.intp)
+    of_unit[unit] = cluster_of_item[labels.item[keep]]
+    cluster = _renumbered(of_unit)
     return Units(
         unit=unit,
         value=value,
@@ -136,20 +135,6 @@ def pairable(labels: Labels, clusters: Column | None) -> Units:
         n_clusters=int(cluster.max()) + 1 if n_units else 0,
         categories=[labels.categories[code] for code in present],
     )
-
-
-def _cluster_of_unit(
-    labels: Labels, clusters: Column, keep: NDArray[np.bool_], unit: Integers, n: int
-) -> Integers:
-    require_same_length(items=labels.item, clusters=clusters)
-    code, _ = coded(clusters, "clusters")
-    of_item = np.zeros(labels.n_items, dtype=np.intp)
-    of_item[labels.item] = code
-    if (of_item[labels.item] != code).any():
-        raise ValueError("clusters must put every item in exactly one cluster")
-    of_unit = np.zeros(n, dtype=np.intp)
-    of_unit[unit] = code[keep]
-    return _renumbered(of_unit)
 
 
 def _renumbered(codes: Integers) -> Integers:

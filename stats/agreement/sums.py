@@ -22,9 +22,6 @@ CHUNK = 1 << 21
 class Replicable(Protocol):
     """An estimate that can be made anew without each cluster, or from resampled clusters."""
 
-    def value(self) -> float:
-        """The estimate from all clusters."""
-
     def without_each(self) -> Floats:
         """The estimate without each cluster in turn, NaN where undefined."""
 
