@@ -7,7 +7,7 @@ from annotation.models import Study
 from metrics.exceptions import ParameterRefused
 from metrics.judge_versions import kept_settings
 from metrics.judging import Caps, is_judge, judges_client
-from metrics.scorers.registry import available
+from metrics.scorers.registry import defaults_of
 from metrics.scorers.scorer import Scorer
 from metrics.scoring import named_scorer
 
@@ -58,8 +58,7 @@ def _kept(study: Study | None, metric: str, parameter: str, value: object) -> ob
 
 def _value(metric: str, parameter: str, text: str) -> object:
     """Text where the parameter's default is text; else JSON where it is that, else text."""
-    defaults = {known.name: known.parameters for known in available()}
-    if isinstance(defaults.get(metric, {}).get(parameter), str):
+    if isinstance(defaults_of(metric).get(parameter), str):
         return text
     try:
         return json.loads(text)

@@ -15,10 +15,10 @@ from django.db import transaction
 from annotation.exceptions import ImportRefused
 from annotation.models import Candidate, Study
 from annotation.readers.tables import Row, read_rows
+from metrics.models import LONGEST_SIGNATURE
 from metrics.scoring import write_scores
 
 LONGEST = 64
-LONGEST_SIGNATURE = 500
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,8 @@ from django.db.models import Count, Q
 from annotation.models import Candidate, Study
 from metrics.exceptions import ValidationUnknown
 
+LONGEST_SIGNATURE = 500
+
 
 class ScoringRunQuerySet(models.QuerySet["ScoringRun"]):
     def of(self, study: Study) -> ScoringRunQuerySet:
@@ -44,7 +46,7 @@ class ScoringRun(models.Model):
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="scoring_runs")
     metric = models.CharField(max_length=64)
-    signature = models.CharField(max_length=500)
+    signature = models.CharField(max_length=LONGEST_SIGNATURE)
     higher_is_better = models.BooleanField(default=True)
     leader = models.ForeignKey(
         "self", on_delete=models.CASCADE, related_name="followers", null=True, blank=True

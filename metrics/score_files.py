@@ -11,6 +11,7 @@ import os
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from pathlib import Path
+from typing import TextIO
 
 from annotation.exceptions import ImportRefused
 from annotation.readers.tables import Row, read_rows
@@ -107,10 +108,7 @@ def write_scores_file(path: Path, rows: Iterable[ScoreRow]) -> None:
     beside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         with beside.open("w", encoding="utf-8", newline="") as file:
-            file.write(_lines([COLUMNS]))
-            file.write(_lines(row.texts() for row in rows))
-            file.flush()
-            os.fsync(file.fileno())
+            _write(file, _lines([COLUMNS, *(row.texts() for row in rows)]))
         beside.replace(path)
     except OSError as error:
         beside.unlink(missing_ok=True)
@@ -119,10 +117,17 @@ def write_scores_file(path: Path, rows: Iterable[ScoreRow]) -> None:
 
 def append_scores(path: Path, rows: Iterable[ScoreRow]) -> None:
     """Add a batch to a file of scores, and see to it that it is on the disk."""
-    with path.open("a", encoding="utf-8", newline="") as file:
-        file.write(_lines(row.texts() for row in rows))
-        file.flush()
-        os.fsync(file.fileno())
+    try:
+        with path.open("a", encoding="utf-8", newline="") as file:
+            _write(file, _lines(row.texts() for row in rows))
+    except OSError as error:
+        raise FileUnfit(path, f"it cannot be written: {error.strerror}.") from None
+
+
+def _write(file: TextIO, lines: str) -> None:
+    file.write(lines)
+    file.flush()
+    os.fsync(file.fileno())
 
 
 def _lines(records: Iterable[list[str]]) -> str:

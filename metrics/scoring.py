@@ -15,7 +15,7 @@ from metrics.batching import Content, chunks, content_of, grouped
 from metrics.claiming import Claim, claimed
 from metrics.exceptions import MetricUnknown, ModelUnfit, NothingToScore, ParameterRefused
 from metrics.judging import judge_record, prepare
-from metrics.models import Score, ScoringRun
+from metrics.models import LONGEST_SIGNATURE, Score, ScoringRun
 from metrics.scorers import scorer as scorers
 from metrics.scorers.errors import ScorerError
 from metrics.scorers.judges.budget import Estimate
@@ -89,7 +89,7 @@ def named_scorer(name: str, **parameters: object) -> Scorer:
         configured = {"model": settings.EMBEDDING_MODEL, "download": True}
     try:
         return build(name, **(configured | parameters))
-    except (TypeError, ValueError) as error:
+    except (OSError, TypeError, ValueError) as error:
         refused = MetricUnknown if name not in SCORERS else ParameterRefused
         raise refused(f"{error}.") from error
     except ScorerError as error:
@@ -162,9 +162,15 @@ def score_study(
 def signature_of(scorer: Scorer) -> str:
     """The scorer's signature; a model that is missing is told to the person who asked."""
     try:
-        return scorer.signature
+        signature = scorer.signature
     except ScorerError as error:
         raise ModelUnfit(str(error)) from error
+    except ValueError as error:
+        raise ParameterRefused(f"{scorer.name} cannot be signed: {error}.") from error
+    if len(signature) > LONGEST_SIGNATURE:
+        told = f"{len(signature)} characters, where {LONGEST_SIGNATURE} fit"
+        raise ParameterRefused(f"{scorer.name} cannot be signed: {signature[:80]}... has {told}.")
+    return signature
 
 
 def measured(scorer: Scorer, examples: Sequence[Example]) -> Sequence[Scores]:

@@ -76,8 +76,8 @@ class BertScore(Scorer):
     Raises
     ------
     ValueError
-        If `layer` is needed and not given or out of range, or `baseline` is not three numbers
-        below 1.
+        If `layer` is needed and not given or out of range, `baseline` is not three numbers
+        below 1, or `idf` is no file.
     ModelUnavailableError
         On first use, if the model cannot be found or loaded.
 
@@ -116,6 +116,8 @@ class BertScore(Scorer):
             raise ValueError(f"baseline must be three numbers below 1, got {baseline!r}")
         self.baseline = None if baseline is None else tuple(map(float, baseline))
         self.idf = None if idf is None else Path(idf).expanduser()
+        if self.idf and not self.idf.is_file():
+            raise ValueError(f"idf must be a file of texts, got {str(idf)!r}")
         self.device = device
         self._checkpoint = Checkpoint(model, download, cache_folder)
 
@@ -189,7 +191,8 @@ class BertScore(Scorer):
     @cached_property
     def _weights(self) -> "_Weights":
         if self.idf is not None:
-            lines = self.idf.read_text(encoding="utf-8").splitlines()
+            with loading(self.idf):
+                lines = self.idf.read_text(encoding="utf-8").splitlines()
             return _Weights.inverse_frequencies(self._token_ids([line.strip() for line in lines]))
         special = (self._checkpoint.tokenizer.cls_token_id, self._checkpoint.tokenizer.sep_token_id)
         return _Weights({token: 0.0 for token in special if token is not None}, 1.0)
@@ -200,8 +203,9 @@ class BertScore(Scorer):
         import torch
         from transformers import AutoConfig, AutoModel
 
-        folder, device = self._checkpoint.folder, chosen(self.device)
+        folder = self._checkpoint.folder
         with loading(folder):
+            device = chosen(self.device)
             config = AutoConfig.from_pretrained(folder, local_files_only=True)
             self._check_layer(config)
             config.num_hidden_layers = self.layer

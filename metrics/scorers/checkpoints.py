@@ -53,7 +53,10 @@ class Checkpoint:
     @cached_property
     def fingerprint(self) -> Fingerprint:
         """Which model it really is."""
-        return fingerprint(self.folder)
+        try:
+            return fingerprint(self.folder)
+        except OSError as error:
+            raise ModelUnavailableError(f"{self.folder} cannot be read: {error}") from error
 
     def signed(self) -> dict[str, str]:
         """The fields of a signature that name the model.

@@ -225,6 +225,6 @@ class Embedding(Scorer):
             verify_sha256(folder / "model.safetensors", PACKAGED_SHA256)
         from sentence_transformers import SentenceTransformer
 
-        device = chosen(self.device)
         with loading(folder):
+            device = chosen(self.device)
             return SentenceTransformer(str(folder), device=device, local_files_only=True)

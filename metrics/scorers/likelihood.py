@@ -310,8 +310,9 @@ class CausalModel:
         import torch
         from transformers import AutoModelForCausalLM
 
-        folder, device = self.checkpoint.folder, chosen(self.device)
+        folder = self.checkpoint.folder
         with loading(folder):
+            device = chosen(self.device)
             model: Any = AutoModelForCausalLM.from_pretrained(
                 folder, dtype=getattr(torch, self.dtype), local_files_only=True
             )

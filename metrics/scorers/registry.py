@@ -9,8 +9,11 @@ from typing import NamedTuple
 from metrics.scorers.bertscore import BertScore
 from metrics.scorers.bleu import Bleu, Chrf, Ter
 from metrics.scorers.embedding import Embedding
+from metrics.scorers.judges.client import Client
+from metrics.scorers.judges.endpoint import UNSET, Endpoint
 from metrics.scorers.judges.geval import GEval
 from metrics.scorers.judges.grade import Grade
+from metrics.scorers.kinds import check_kinds
 from metrics.scorers.nll import Nll
 from metrics.scorers.plain import DistinctN, Length, Repetition
 from metrics.scorers.rouge import Rouge
@@ -128,6 +131,29 @@ def available() -> list[Description]:
     return [_describe(name, entry) for name, entry in SCORERS.items()]
 
 
+def defaults_of(name: str) -> dict[str, object]:
+    """Say what `build` takes for a metric by name, with the default of each.
+
+    Parameters
+    ----------
+    name : str
+        One of those `available` lists; any other has no parameters.
+
+    Returns
+    -------
+    dict of str to object
+
+    Examples
+    --------
+    >>> defaults_of("repetition"), defaults_of("bleurt")
+    ({'n': 4}, {})
+    """
+    if name not in SCORERS:
+        return {}
+    parameters = inspect.signature(SCORERS[name].factory).parameters
+    return {each: parameter.default for each, parameter in parameters.items()}
+
+
 def build(name: str, **parameters: object) -> Scorer:
     """Make a scorer by its name.
 
@@ -145,7 +171,7 @@ def build(name: str, **parameters: object) -> Scorer:
     Raises
     ------
     ValueError
-        If the name is unknown, or a parameter is unknown or out of range.
+        If the name is unknown, or a parameter is unknown, of another kind or out of range.
 
     Examples
     --------
@@ -158,15 +184,19 @@ def build(name: str, **parameters: object) -> Scorer:
     if name not in SCORERS:
         raise ValueError(f"name must be one of {', '.join(SCORERS)}, got {name!r}")
     factory = SCORERS[name].factory
-    known = _parameters(factory)
+    known = inspect.signature(factory).parameters
     for parameter in parameters:
         if parameter not in known:
             raise ValueError(f"{parameter} is no parameter of {name}; it has {', '.join(known)}")
+    check_kinds(parameters, {each: known[each].annotation for each in known})
     return factory(**parameters)
 
 
 def _describe(name: str, entry: Entry) -> Description:
-    scorer = entry.factory()
+    defaults = defaults_of(name)
+    # A description asks no endpoint, so what the environment says of one cannot matter.
+    nowhere = {"client": Client(Endpoint(base_url="", model=UNSET))} if "client" in defaults else {}
+    scorer = entry.factory(**nowhere)
     return Description(
         name=name,
         summary=entry.summary,
@@ -174,10 +204,5 @@ def _describe(name: str, entry: Entry) -> Description:
         needs=scorer.needs,
         lower_is_better=scorer.lower_is_better,
         requires=entry.requires,
-        parameters=_parameters(entry.factory),
+        parameters=defaults,
     )
-
-
-def _parameters(factory: Callable[..., Scorer]) -> dict[str, object]:
-    signature = inspect.signature(factory)
-    return {name: parameter.default for name, parameter in signature.parameters.items()}

@@ -103,8 +103,9 @@ class SequenceClassifier:
         import torch
         from transformers import AutoModelForSequenceClassification
 
-        folder, device = self.checkpoint.folder, chosen(self.device)
+        folder = self.checkpoint.folder
         with loading(folder):
+            device = chosen(self.device)
             model: Any = AutoModelForSequenceClassification.from_pretrained(
                 folder, dtype=torch.float32, local_files_only=True
             )

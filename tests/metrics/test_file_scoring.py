@@ -2,8 +2,9 @@ import math
 
 import pytest
 
+from metrics.exceptions import FileUnfit
 from metrics.file_scoring import score_file
-from metrics.score_files import read_scores
+from metrics.score_files import append_scores, read_scores
 from metrics.scorers.scorer import Score
 from tests.metrics.counting import Counting
 
@@ -114,6 +115,12 @@ def test_an_infinite_score_is_undefined(items, output):
 
     score_file(path=items, scorers=[Boundless()], output=output)
     assert {row.reason for row in read_scores(output)} == {"not finite: -inf"}
+
+
+def test_scores_that_cannot_be_added_are_told_with_their_file(output):
+    output.mkdir()
+    with pytest.raises(FileUnfit, match="it cannot be written"):
+        append_scores(output, [])
 
 
 def test_progress_is_told_by_responses(items, output):

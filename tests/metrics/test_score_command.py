@@ -10,7 +10,7 @@ from rouge_score.rouge_scorer import RougeScorer
 from sacrebleu.metrics import BLEU
 
 from annotation.exceptions import FileRefused
-from metrics.exceptions import MetricUnknown, ParameterRefused
+from metrics.exceptions import MetricUnknown, ModelUnfit, ParameterRefused
 from metrics.score_files import read_scores
 from metrics.scorers.registry import build
 from tests.annotation.importing import told
@@ -142,6 +142,54 @@ def test_a_setting_that_does_not_fit_is_refused(write, tmp_path, setting, proble
     assert not (tmp_path / "out.csv").exists()
 
 
+@pytest.mark.parametrize(
+    ("setting", "problem"),
+    [
+        ("chrf.lowercase=no", "lowercase must be true or false, got 'no'"),
+        ("chrf.beta=true", "beta must be a whole number, got True"),
+        ("distinct_n.n=two", "n must be a whole number, got 'two'"),
+        ("distinct_n.n=2.5", "n must be a whole number, got 2.5"),
+        ("nll.window=wide", "window must be a whole number or null, got 'wide'"),
+        ("bertscore.baseline=[0.1,0.2,0.3,null]", "baseline must be Sequence"),
+        ("bertscore.baseline=0.1", "baseline must be Sequence"),
+        ("bertscore.idf=nowhere.txt", "idf must be a file of texts, got 'nowhere.txt'"),
+        ("embedding.device=1", "device must be text or null, got 1"),
+        ("style.labels=[1]", "labels must be Mapping"),
+        ("use.model=5", "model must be text or a path or null, got 5"),
+    ],
+)
+def test_a_value_of_another_kind_is_refused_before_it_is_computed_with(
+    write, tmp_path, setting, problem
+):
+    metric = setting.partition(".")[0]
+    output = tmp_path / "out.csv"
+    with pytest.raises(ParameterRefused, match=problem):
+        told("score", write(*ITEMS), f"--metric={metric}", f"--set={setting}", f"--output={output}")
+    assert not output.exists()
+
+
+def test_a_device_that_is_none_is_refused(write, tmp_path):
+    arguments = ["--metric=embedding", "--set=embedding.device=abacus"]
+    with pytest.raises(ModelUnfit, match="device must be one of cuda, mps, cpu, got 'abacus'"):
+        told("score", write(*ITEMS), *arguments, f"--output={tmp_path / 'out.csv'}")
+
+
+def test_a_folder_without_a_model_is_refused(write, tmp_path):
+    (tmp_path / "empty").mkdir()
+    arguments = ["--metric=embedding", f"--set=embedding.model={tmp_path / 'empty'}"]
+    with pytest.raises(ModelUnfit, match="no model in"):
+        told("score", write(*ITEMS), *arguments, f"--output={tmp_path / 'out.csv'}")
+
+
+@pytest.mark.parametrize(
+    ("model", "problem"), [("a|b", "must not contain"), ("x" * 500, "500 fit")]
+)
+def test_a_name_that_no_signature_can_hold_is_refused(write, tmp_path, monkeypatch, model, problem):
+    monkeypatch.setenv("JUDGE_MODEL", model)
+    with pytest.raises(ParameterRefused, match=f"judge cannot be signed: .*{problem}"):
+        told("score", write(*ITEMS), "--metric=judge", f"--output={tmp_path / 'out.csv'}")
+
+
 def test_an_unknown_metric_is_refused_with_those_there_are(write, tmp_path):
     with pytest.raises(MetricUnknown, match=r"rouge1.*got 'bleurt'"):
         told("score", write(*ITEMS), "--metric=bleurt", f"--output={tmp_path / 'out.csv'}")
@@ -181,6 +229,11 @@ def test_a_file_that_is_none_of_scores_is_not_written_over(write):
 def test_an_output_in_no_folder_is_refused(write, tmp_path):
     with pytest.raises(FileRefused, match="cannot be written: No such file or directory"):
         told("score", write(*ITEMS), "--metric=rouge1", f"--output={tmp_path / 'no' / 'out.csv'}")
+
+
+def test_the_metrics_are_listed_whatever_the_environment_says_of_judges(monkeypatch):
+    monkeypatch.setenv("JUDGE_CONCURRENCY", "many")
+    assert "an OpenAI-compatible endpoint" in told("metrics")
 
 
 def test_the_metrics_are_listed_with_what_each_needs():

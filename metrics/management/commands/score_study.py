@@ -9,7 +9,7 @@ from annotation.progress import bar
 from metrics.choosing import chosen_scorers
 from metrics.management.spending import add_caps, caps_of
 from metrics.management.warned import plain_warnings
-from metrics.scorers.registry import available
+from metrics.scorers.registry import SCORERS
 from metrics.scorers.scorer import Scorer
 from metrics.scoring import plan_scoring, score_study
 
@@ -22,8 +22,7 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("study", metavar="SLUG")
-        names = ", ".join(known.name for known in available())
-        parser.add_argument("--metric", action="append", required=True, help=names)
+        parser.add_argument("--metric", action="append", required=True, help=", ".join(SCORERS))
         parser.add_argument(
             "--set", action="append", default=[], metavar="METRIC.PARAMETER=VALUE", dest="settings_"
         )

@@ -140,7 +140,7 @@ def read_settings(name: str) -> GEvalSettings:
     if name in PRESETS:
         return PRESETS[name]
     if Path(name).is_file():
-        return GEvalSettings.from_json(Path(name).read_text(encoding="utf-8"))
+        return GEvalSettings.from_file(name)
     raise ValueError(
         f"settings must be one of {', '.join(PRESETS)}, or the path of a JSON file, got {name!r}"
     )

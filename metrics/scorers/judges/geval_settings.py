@@ -1,6 +1,5 @@
 """What G-Eval asks: an aspect, its criteria, its steps and its form, for a study to keep."""
 
-import json
 from dataclasses import asdict, dataclass, replace
 from string import Template
 from typing import Literal
@@ -8,6 +7,7 @@ from typing import Literal
 from metrics.scorers.errors import EndpointRefusedError
 from metrics.scorers.judges.client import Client
 from metrics.scorers.judges.sampling import Sampling
+from metrics.scorers.judges.settings import JudgeSettings
 from metrics.scorers.judges.templates import EXAMPLE_FIELDS, chat, check_template, digest
 
 ASPECT_FIELDS = frozenset({"aspect", "criteria", "low", "high"})
@@ -64,7 +64,7 @@ NO_STEPS = "Read carefully, then rate."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GEvalSettings:
+class GEvalSettings(JudgeSettings):
     """A version of one question put to a judge.
 
     Attributes
@@ -177,32 +177,6 @@ class GEvalSettings:
         fields = asdict(self) | {"form": self.form_in_use, "steps": self.texts["steps"]}
         origins = ("steps_model", "steps_prompt")
         return digest({name: value for name, value in fields.items() if name not in origins})
-
-    def to_json(self) -> str:
-        """Write the settings down, with the steps."""
-        return json.dumps(asdict(self), ensure_ascii=False, indent=2)
-
-    @classmethod
-    def from_json(cls, text: str) -> "GEvalSettings":
-        """Read what `to_json` wrote.
-
-        Parameters
-        ----------
-        text : str
-
-        Returns
-        -------
-        GEvalSettings
-
-        Raises
-        ------
-        ValueError
-            If it is not of that form.
-        """
-        try:
-            return cls(**json.loads(text))
-        except TypeError as error:
-            raise ValueError(f"the settings of G-Eval do not fit: {error}") from error
 
 
 def with_steps(settings: GEvalSettings, client: Client, *, max_tokens: int = 512) -> GEvalSettings:

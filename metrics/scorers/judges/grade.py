@@ -1,6 +1,5 @@
 """The grade from 0 to 100 of LMStyle, for any model, prompt and quality."""
 
-import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -8,6 +7,7 @@ from metrics.scorers.judges.client import Client, Messages
 from metrics.scorers.judges.judge import EndpointJudge
 from metrics.scorers.judges.parsing import read_grade, read_grade_as_released
 from metrics.scorers.judges.sampling import Sample, Sampling
+from metrics.scorers.judges.settings import JudgeSettings
 from metrics.scorers.judges.templates import (
     EXAMPLE_FIELDS,
     chat,
@@ -29,7 +29,7 @@ USER = "\nSpeaker: [$context] \nResponse: [$response] \nAppropriateness Score: "
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GradeSettings:
+class GradeSettings(JudgeSettings):
     """A version of the judge, for a study to keep.
 
     Attributes
@@ -69,32 +69,6 @@ class GradeSettings:
     def fingerprint(self) -> str:
         """A hash of all of them."""
         return digest(asdict(self))
-
-    def to_json(self) -> str:
-        """Write the settings down."""
-        return json.dumps(asdict(self), ensure_ascii=False, indent=2)
-
-    @classmethod
-    def from_json(cls, text: str) -> "GradeSettings":
-        """Read what `to_json` wrote.
-
-        Parameters
-        ----------
-        text : str
-
-        Returns
-        -------
-        GradeSettings
-
-        Raises
-        ------
-        ValueError
-            If it is not of that form.
-        """
-        try:
-            return cls(**json.loads(text))
-        except TypeError as error:
-            raise ValueError(f"the settings of a judge do not fit: {error}") from error
 
 
 class Grade(EndpointJudge):
@@ -188,4 +162,4 @@ def read_settings(path: str) -> GradeSettings:
         return GradeSettings()
     if not Path(path).is_file():
         raise ValueError(f"settings must be the path of a JSON file, got {path!r}")
-    return GradeSettings.from_json(Path(path).read_text(encoding="utf-8"))
+    return GradeSettings.from_file(path)

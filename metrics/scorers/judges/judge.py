@@ -3,7 +3,6 @@
 import warnings
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Protocol
 
 from metrics.scorers.errors import (
     EndpointRefusedError,
@@ -14,18 +13,8 @@ from metrics.scorers.judges.budget import Estimate, Usage
 from metrics.scorers.judges.capabilities import Capabilities
 from metrics.scorers.judges.client import Client, Messages, client_of_environment, most_usage
 from metrics.scorers.judges.sampling import Sample, Sampler, Sampling, concurrently
+from metrics.scorers.judges.settings import JudgeSettings
 from metrics.scorers.scorer import Example, Score, Scorer, Scores, undefined
-
-
-class JudgeSettings(Protocol):
-    """What a judge is told: a version of it, for a study to keep."""
-
-    @property
-    def fingerprint(self) -> str:
-        """A hash of all that can change a score; it is part of the signature."""
-
-    def to_json(self) -> str:
-        """Write the settings down."""
 
 
 class EndpointJudge(Scorer):

@@ -87,7 +87,7 @@ def wait_for(server: "subprocess.Popen[bytes]", health: str, log: Path) -> None:
         try:
             if requests.get(health, timeout=5).ok:
                 return
-        except requests.ConnectionError:
+        except (requests.ConnectionError, requests.Timeout):
             pass
         sleep(0.2)
     raise RuntimeError(f"the server did not start:\n{log.read_text(errors='replace')[-2000:]}")

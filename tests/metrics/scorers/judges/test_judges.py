@@ -285,6 +285,35 @@ def test_settings_survive_json(settings):
     assert GEvalSettings.from_json(settings.to_json()) == settings
 
 
+@pytest.mark.parametrize(
+    ("changed", "complaint"),
+    [
+        ({"aspect": 5}, "aspect must be text, got 5"),
+        ({"n": 2.5}, "n must be a whole number, got 2.5"),
+        ({"seed": "x"}, "seed must be a whole number or null, got 'x'"),
+        ({"released": 1}, "released must be true or false, got 1"),
+        ({"unit": 1}, "unit must be"),
+        ({"steps": "\x00"}, "steps holds NUL"),
+        ({"criteria": "\ud800"}, "criteria holds NUL or half a surrogate pair"),
+    ],
+)
+def test_settings_of_another_kind_are_refused_when_they_are_read(changed, complaint):
+    with pytest.raises(ValueError, match=complaint):
+        GEvalSettings.from_json(json.dumps(json.loads(TONE.to_json()) | changed))
+
+
+@pytest.mark.parametrize("text", ["[1]", "[" * 100_000, "{", '{"aspect": "Tone"}'])
+def test_what_are_no_settings_is_refused(text):
+    with pytest.raises(ValueError, match=r"settings|Expecting"):
+        GEvalSettings.from_json(text)
+
+
+def test_a_mark_before_the_settings_is_no_part_of_them(tmp_path):
+    path = tmp_path / "tone.json"
+    path.write_text(TONE.to_json(), encoding="utf-8-sig")
+    assert GEvalSettings.from_file(str(path)) == TONE
+
+
 def test_the_registry_takes_a_preset_or_a_file_of_settings(tmp_path):
     assert "aspect:Groundedness" in build("geval", settings="groundedness").signature
     kept = tmp_path / "grade.json"
