@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 import pandas as pd
 
 from console.agreement_parts import Content
-from console.glossary import COEFFICIENTS, Term, title_of
+from console.glossary import ALPHA, COEFFICIENTS, Term, title_of
 from console.pair_matrix import STATISTICS
 
 WITH, WITHOUT = "all submissions", "without flagged ones"
@@ -120,9 +120,7 @@ class AgreementView:
 
     def forest(self) -> pd.DataFrame:
         """Alpha of every question and, where they fit, of every condition."""
-        alphas = [
-            row for row in self.round["coefficients"] if row["name"].startswith("krippendorff")
-        ]
+        alphas = [row for row in self.round["coefficients"] if row["name"] == ALPHA]
         if len({(row["question"], row["by"]) for row in alphas}) > MOST_IN_FOREST:
             alphas = [row for row in alphas if not row["by"]]
         rows = [

@@ -52,7 +52,8 @@ def _sizes(study: CountedStudy) -> Iterator[tuple[str, str, str, str]]:
 def _results(study: Study) -> Iterator[tuple[str, str, str, str]]:
     basis = fingerprint(study)
     agreement = stored(study, AGREEMENT, basis) or {"coefficients": []}
-    alphas = [row for row in agreement["coefficients"] if _is_main(row)]
+    # Of each question alpha alone, in every condition.
+    alphas = [row for row in agreement["coefficients"] if not row["by"]]
     for row in alphas[:MOST_QUESTIONS]:
         yield f"Alpha, {row['question']}", *_told(row, "n_items", "candidates"), "agreement"
     validation = stored(study, VALIDATION, basis) or {"rows": []}
@@ -66,10 +67,6 @@ def _results(study: Study) -> Iterator[tuple[str, str, str, str]]:
         best = max(defined, key=lambda row: row["value"])
         label = f"Best metric, {best['question']}: {best['metric']}"
         yield label, *_told(best, "n_used", "items, Spearman"), "validation"
-
-
-def _is_main(row: dict[str, Any]) -> bool:
-    return row["name"].startswith("krippendorff_alpha") and not row["by"]
 
 
 def _told(row: dict[str, Any], count: str, unit: str) -> tuple[str, str]:

@@ -14,13 +14,20 @@ class Term:
     reference: str
 
 
+ALPHA = "krippendorff_alpha"
 ICC = "Shrout and Fleiss (1979), Psychological Bulletin 86(2)"
 COEFFICIENTS = {
-    "krippendorff_alpha": Term(
+    ALPHA: Term(
         "Krippendorff's alpha",
         "One less observed by expected disagreement, for any number of annotators, missing "
         "judgments and any level of measurement.",
         "Krippendorff (2011), Computing Krippendorff's Alpha-Reliability",
+    ),
+    "krippendorff_alpha_masi": Term(
+        "Krippendorff's alpha of items (MASI)",
+        "Alpha of all that an annotator ticked of an item, taken as one set; two sets are as far "
+        "apart as the MASI distance says, and what is counted are items, not candidates.",
+        "Passonneau (2006), Measuring Agreement on Set-valued Items (MASI)",
     ),
     "percent_agreement": Term(
         "Percent agreement",

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, cast
+from typing import Any
 from urllib.parse import urlencode
 
 import pandas as pd
 from django.utils.safestring import SafeString, mark_safe
 
-from annotation.pictures.theme import LIGHT, TOKENS, Form, themed
 from console.agreement_parts import Content as Stored
 from metrics.pictures.scatter import points_or_parts
 from metrics.reporting.content import ALL, CONDITION, Content
@@ -28,7 +26,6 @@ from metrics.reporting.figures import (
 from metrics.reporting.full import Cells
 from metrics.reporting.html import table_html
 from metrics.reporting.methods import methods_paragraph
-from metrics.reporting.plain import records_csv
 from metrics.reporting.system_tables import disagreements_table, systems_table, worst_table
 from metrics.reporting.tables import (
     ceilings_table,
@@ -37,24 +34,6 @@ from metrics.reporting.tables import (
     sensitivity_table,
 )
 from metrics.reporting.wording import COEFFICIENTS, LEVELS
-from metrics.reporting.writing import picture
-
-FORMS = {
-    "json": "application/json",
-    "csv": "text/csv; charset=utf-8",
-    "svg": "image/svg+xml",
-    "png": "image/png",
-    "pdf": "application/pdf",
-}
-
-
-def figure_content(figure: Figure, form: str, theme: str) -> str | bytes:
-    """A figure as a page's specification in a theme, as its data, or as a file."""
-    if form == "csv":
-        return records_csv(list(figure.rows))
-    if form == "json":
-        return json.dumps(themed(figure.chart, TOKENS.get(theme, LIGHT)))
-    return picture(figure, cast(Form, form))
 
 
 def scatter_parts(content: Content, cells: Cells) -> Stored:

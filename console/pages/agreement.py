@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import json
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.utils.text import slugify
 from django.views.decorators.http import require_safe
 
-from annotation.pictures.theme import LIGHT, TOKENS, Form, rendered, themed
 from console.agreement_parts import AGREEMENT, DISAGREEMENT, Content
 from console.agreement_view import AgreementView, disagreement_rows
 from console.charts import CHARTS
+from console.pages.pictures import FORMS, picture_in
 from console.pages.showing import shown_study, study_page
 from console.pages.waiting import result_or_work
 from console.results import fingerprint, stored
@@ -23,13 +22,6 @@ if TYPE_CHECKING:
 
 ANNOTATOR_COLUMNS = ["annotator", "agreement", "n_judgments", "seconds", "alpha_change"]
 UNIT_COLUMNS = ["agreement", "item", "candidate", "condition", "n_judgments", "mean"]
-FORMS = {
-    "json": "application/json",
-    "csv": "text/csv; charset=utf-8",
-    "svg": "image/svg+xml",
-    "png": "image/png",
-    "pdf": "application/pdf",
-}
 
 
 @require_safe
@@ -76,21 +68,14 @@ def picture(request: HttpRequest, slug: str, chart: str, form: str) -> HttpRespo
     shown, view = _shown(request, slug)
     if chart not in CHARTS or form not in FORMS:
         raise Http404(f"There is no chart {chart}.{form}.")
-    content = _content(view, chart, form, request.GET.get("theme", "light"))
-    response = HttpResponse(content, content_type=FORMS[form])
-    if form != "json":
-        name = f"{shown.slug}-{slugify(view.question)}-{chart}.{form}"
-        response["Content-Disposition"] = f'attachment; filename="{name}"'
-    return response
-
-
-def _content(view: AgreementView, chart: str, form: str, theme: str) -> str | bytes:
     drawn = CHARTS[chart]
-    if form == "csv":
-        return str(drawn.rows(view).to_csv(index=False))
-    if form == "json":
-        return json.dumps(themed(drawn.draw(view), TOKENS.get(theme, LIGHT)))
-    return rendered(themed(drawn.draw(view)), cast(Form, form))
+    return picture_in(
+        form,
+        request,
+        name=f"{shown.slug}-{slugify(view.question)}-{chart}",
+        draw=lambda: drawn.draw(view),
+        data=lambda: str(drawn.rows(view).to_csv(index=False)),
+    )
 
 
 def _shown(request: HttpRequest, slug: str) -> tuple[CountedStudy, AgreementView]:

@@ -11,6 +11,7 @@ from annotation.models import Study
 from console.agreement_parts import Content
 from console.asking import ask
 from console.models import Work
+from console.pages.pictures import FORMS, picture_in
 from console.pages.showing import person, shown_study, study_page
 from console.pages.waiting import result_or_work
 from console.report_files import ABOUT, file_of
@@ -23,8 +24,9 @@ from console.results import (
     fingerprint,
     stored,
 )
-from console.validation_view import FORMS, ValidationView, figure_content
+from console.validation_view import ValidationView
 from metrics.models import ScoringRun, ValidationRecord
+from metrics.reporting.plain import records_csv
 from metrics.reports import content_of
 from metrics.scorers.registry import Description, available
 from metrics.validating import COEFFICIENTS, LEVELS
@@ -91,13 +93,13 @@ def picture(request: HttpRequest, slug: str, chart: str, form: str) -> HttpRespo
     figure = _view(shown, result, request).figure(chart)
     if figure is None or form not in FORMS:
         raise Http404(f"There is no chart {chart}.{form}.")
-    content = figure_content(figure, form, request.GET.get("theme", "light"))
-    response = HttpResponse(content, content_type=FORMS[form])
-    if form != "json":
-        response["Content-Disposition"] = (
-            f'attachment; filename="{shown.slug}-{figure.name}.{form}"'
-        )
-    return response
+    return picture_in(
+        form,
+        request,
+        name=f"{shown.slug}-{figure.name}",
+        draw=lambda: figure.chart,
+        data=lambda: records_csv(list(figure.rows)),
+    )
 
 
 @require_safe

@@ -4,9 +4,13 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 from django.core.cache import cache
+from django.http import HttpResponse
 from django.test import Client
+from django.urls import reverse
 
+from annotation.models import Study
 from marketplace.enrolling import create_worker
+from tests.console.pages import words_of
 
 PASSWORD = "a-long-and-winding-password"
 
@@ -61,6 +65,28 @@ def signed_in() -> Callable[[User], Client]:
 def rosa(researcher: User, signed_in: Callable[[User], Client]) -> Client:
     """The researcher's browser."""
     return signed_in(researcher)
+
+
+@pytest.fixture
+def read(rosa: Client) -> Callable[..., str]:
+    """The words of one of a study's pages."""
+
+    def page(study: Study, name: str = "study", **query: Any) -> str:
+        answer = rosa.get(reverse(f"console:{name}", args=[study.slug]), query)
+        assert answer.status_code == 200
+        return words_of(answer.content.decode())
+
+    return page
+
+
+@pytest.fixture
+def fetch_picture(rosa: Client) -> Callable[..., HttpResponse]:
+    """A chart of a study, as an address of that name hands it out."""
+
+    def fetched(name: str, study: Study, chart: str, form: str, **query: Any) -> HttpResponse:
+        return rosa.get(reverse(f"console:{name}", args=[study.slug, chart, form]), query)
+
+    return fetched
 
 
 @pytest.fixture

@@ -1,8 +1,7 @@
 """The page of agreement: its pictures as specification, data and files; its tables."""
 
-import csv
-import io
 import json
+from functools import partial
 
 import pytest
 from django.urls import reverse
@@ -12,8 +11,8 @@ from annotation.models import Submission
 from console.agreement_parts import AGREEMENT
 from console.pair_matrix import MOST_ANNOTATORS
 from console.results import compute, current
-from tests.annotation.studies import rate, rated_study, rating_study
-from tests.console.pages import words_of
+from tests.annotation.studies import rate, rated_study, rating_study, ticked_study
+from tests.console.pages import rows_of
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_immediate_tasks")]
 
@@ -28,26 +27,8 @@ def study(researcher):
 
 
 @pytest.fixture
-def fetch(rosa):
-    def fetched(study, chart, form, **query):
-        where = reverse("console:agreement-picture", args=[study.slug, chart, form])
-        return rosa.get(where, query)
-
-    return fetched
-
-
-@pytest.fixture
-def read(rosa):
-    def page(study, name="agreement", **query):
-        answer = rosa.get(reverse(f"console:{name}", args=[study.slug]), query)
-        assert answer.status_code == 200
-        return words_of(answer.content.decode())
-
-    return page
-
-
-def rows_of(answer):
-    return list(csv.DictReader(io.StringIO(answer.content.decode())))
+def fetch(fetch_picture):
+    return partial(fetch_picture, "agreement-picture")
 
 
 @pytest.mark.parametrize("chart", CHARTS)
@@ -111,9 +92,9 @@ def test_what_is_not_computed_yet_is_not_there_yet(rosa, fetch, study, name):
 
 
 def test_flagged_submissions_are_shown_both_ways(read, fetch, study):
-    assert "Without flagged" not in read(study)
+    assert "Without flagged" not in read(study, "agreement")
     flag_submission(submission=Submission.objects.first(), reason="Too fast.")
-    page = read(study)
+    page = read(study, "agreement")
     assert "All submissions Without flagged" in page
     assert "1 submission is flagged; they count until they are rejected." in page
     parts = {row["part"] for row in rows_of(fetch(study, "forest", "csv"))}
@@ -121,22 +102,22 @@ def test_flagged_submissions_are_shown_both_ways(read, fetch, study):
 
 
 def test_conditions_and_questions_are_chosen_by_the_address(read, study):
-    assert "Condition: all calm cross" in read(study)
-    calm = read(study, condition="calm", question="tone")
+    assert "Condition: all calm cross" in read(study, "agreement")
+    calm = read(study, "agreement", condition="calm", question="tone")
     assert "Krippendorff's alpha" in calm
     assert "4 2 8 jackknife" in calm
-    assert "6 2 12 jackknife" in read(study)
+    assert "6 2 12 jackknife" in read(study, "agreement")
 
 
 def test_rounds_are_shown_apart_and_against_each_other(read, researcher):
     study = rated_study(owner=researcher)
     for item in ("d0", "d1", "d2"):
         rate(study, "Ann", item, {"alpha": 30, "beta": 60}, round=2)
-    page = read(study)
+    page = read(study, "agreement")
     assert "Round: 1 2" in page
     assert "One round against another" in page
     assert "1 and 2 same annotator Krippendorff's alpha" in page
-    assert "undefined: one annotator" in read(study, round=2)
+    assert "undefined: one annotator" in read(study, "agreement", round=2)
 
 
 def test_those_who_judged_most_are_in_the_matrix_and_the_page_says_so(read, fetch, researcher):
@@ -144,7 +125,7 @@ def test_those_who_judged_most_are_in_the_matrix_and_the_page_says_so(read, fetc
     for number in range(MOST_ANNOTATORS + 2):
         rate(study, f"P{number:02}", "d0", {"alpha": number, "beta": 50})
     assert f"The {MOST_ANNOTATORS} who judged most, of {MOST_ANNOTATORS + 2} annotators." in (
-        read(study)
+        read(study, "agreement")
     )
     n_pairs = MOST_ANNOTATORS * (MOST_ANNOTATORS - 1) // 2
     rows = rows_of(fetch(study, "matrix", "csv"))
@@ -170,3 +151,11 @@ def test_candidates_are_listed_least_agreement_first_with_links(rosa, read, stud
     where = reverse("console:item", args=[study.slug, study.items.get(key="d1").pk])
     content = rosa.get(reverse("console:disagreement", args=[study.slug])).content.decode()
     assert f'href="{where}"' in content
+
+
+def test_the_forest_has_one_alpha_a_question_where_candidates_are_ticked(read, fetch, researcher):
+    study = ticked_study(owner=researcher)
+    compute(study, AGREEMENT)
+    labels = [row["label"] for row in rows_of(fetch(study, "forest", "csv"))]
+    assert labels == [study.questions.get().name]
+    assert "Krippendorff's alpha of items (MASI)" in read(study, "agreement")

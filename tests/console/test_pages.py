@@ -29,18 +29,6 @@ PAGES = [
 HOSTILE = """<script>alert('1')</script>"&<b>"""
 
 
-@pytest.fixture
-def read(rosa):
-    """The words of one of a study's pages."""
-
-    def page(study, name="study", **query):
-        answer = rosa.get(reverse(f"console:{name}", args=[study.slug]), query)
-        assert answer.status_code == 200
-        return words_of(answer.content.decode())
-
-    return page
-
-
 def test_the_first_page_lists_studies_with_their_sizes(rosa, researcher):
     rated_study("first", title="First study", owner=researcher)
     ticked_study("second", title="Second study", owner=researcher)

@@ -1,9 +1,9 @@
 """The page of metrics and people: its pictures, its tables, and the report to take away."""
 
-import csv
 import io
 import json
 import zipfile
+from functools import partial
 from xml.etree import ElementTree
 
 import pytest
@@ -14,7 +14,7 @@ from console.results import REPORT, SCATTERS, VALIDATION, compute, current
 from metrics.models import ValidationRecord
 from tests.annotation.studies import rated_study, rating_study
 from tests.console.filled import add_scores, scored_study
-from tests.console.pages import words_of
+from tests.console.pages import rows_of, words_of
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_immediate_tasks")]
 
@@ -33,26 +33,8 @@ def study(researcher):
 
 
 @pytest.fixture
-def fetch(rosa):
-    def fetched(study, chart, form, **query):
-        where = reverse("console:validation-picture", args=[study.slug, chart, form])
-        return rosa.get(where, query)
-
-    return fetched
-
-
-@pytest.fixture
-def read(rosa):
-    def page(study, name="validation", **query):
-        answer = rosa.get(reverse(f"console:{name}", args=[study.slug]), query)
-        assert answer.status_code == 200
-        return words_of(answer.content.decode())
-
-    return page
-
-
-def rows_of(answer):
-    return list(csv.DictReader(io.StringIO(answer.content.decode())))
+def fetch(fetch_picture):
+    return partial(fetch_picture, "validation-picture")
 
 
 def test_every_chart_is_a_specification_and_a_file(fetch, study):
@@ -107,7 +89,7 @@ def test_a_chart_of_another_name_or_form_is_not_found(fetch, study):
 
 
 def test_the_page_tells_each_picture_in_words_and_shows_tables_and_methods(read, study):
-    page = read(study)
+    page = read(study, "validation")
     assert "Kendall's τ-b, by item of 2 metrics by 2 questions" in page
     assert "By people, from best to worst:" in page
     assert "metrics tested pair by pair" in page
@@ -116,23 +98,23 @@ def test_the_page_tells_each_picture_in_words_and_shows_tables_and_methods(read,
 
 def test_one_metric_is_tested_against_none(read, fetch, researcher):
     study = scored_study("alone", owner=researcher)
-    assert "differ beyond chance" not in read(study)
+    assert "differ beyond chance" not in read(study, "validation")
     assert fetch(study, "significance", "json").status_code == 404
 
 
 def test_candidates_of_one_system_are_not_ranked(read, fetch, researcher):
     study = rated_study("alone", systems=("alpha",), owner=researcher)
     add_scores(study)
-    assert "the systems' ranks" not in read(study)
+    assert "the systems' ranks" not in read(study, "validation")
     assert fetch(study, "ranks", "json").status_code == 404
 
 
 def test_the_page_keeps_a_report_under_a_version(read, study):
-    read(study)
-    read(study)
+    read(study, "validation")
+    read(study, "validation")
     assert ValidationRecord.objects.of(study).count() == 1
     Submission.objects.filter(annotator__pseudonym="Bob").update(status="rejected")
-    read(study)
+    read(study, "validation")
     assert ValidationRecord.objects.of(study).count() == 2
 
 

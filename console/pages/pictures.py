@@ -1,0 +1,37 @@
+"""A chart as an address hands it out: its specification, its data, or a file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import cast
+
+from django.http import HttpRequest, HttpResponse
+
+from annotation.pictures.theme import LIGHT, TOKENS, Form, Picture, rendered, themed
+
+FORMS = {
+    "json": "application/json",
+    "csv": "text/csv; charset=utf-8",
+    "svg": "image/svg+xml",
+    "png": "image/png",
+    "pdf": "application/pdf",
+}
+
+
+def picture_in(
+    form: str,
+    request: HttpRequest,
+    *,
+    name: str,
+    draw: Callable[[], Picture],
+    data: Callable[[], str],
+) -> HttpResponse:
+    """A chart in one of the forms: for the page in the theme it asks for, else a file to keep."""
+    if form == "json":
+        tokens = TOKENS.get(request.GET.get("theme", "light"), LIGHT)
+        return HttpResponse(json.dumps(themed(draw(), tokens)), content_type=FORMS[form])
+    content = data() if form == "csv" else rendered(themed(draw()), cast(Form, form))
+    response = HttpResponse(content, content_type=FORMS[form])
+    response["Content-Disposition"] = f'attachment; filename="{name}.{form}"'
+    return response
