@@ -26,19 +26,19 @@ class IssuedKey:
 def parse_amount(text: str) -> Decimal:
     """A sum of dollars as a person types it."""
     try:
-        return Decimal(text.strip().removeprefix("$"))
-    except InvalidOperation as error:
-        raise InvalidAmount(
-            f"{text!r} is not an amount of dollars, such as 1000 or 49.50."
-        ) from error
+        amount_usd = Decimal(text.strip().removeprefix("$"))
+    except InvalidOperation:
+        amount_usd = Decimal("NaN")
+    if not amount_usd.is_finite():
+        raise InvalidAmount(f"{text!r} is not an amount of dollars, such as 1000 or 49.50.")
+    return amount_usd
 
 
 @transaction.atomic
 def issue_access_key(*, name: str, deposit_usd: Decimal | None = None) -> IssuedKey:
     """A key for the requester of this name, who is enrolled first where unknown."""
     now = clock.now()
-    if not name.strip() or len(name) > 150:
-        raise MarketplaceError("A requester's name has 1 to 150 characters.")
+    _check_name(name)
     requester, _ = Requester.objects.get_or_create(name=name, defaults={"created_at": now})
     if deposit_usd is not None:
         ledger.deposit(requester=requester, amount_usd=deposit_usd, at=now)
@@ -50,8 +50,7 @@ def issue_access_key(*, name: str, deposit_usd: Decimal | None = None) -> Issued
 @transaction.atomic
 def enrol_requester(*, user: User, name: str) -> Requester:
     """A requester in whose name this user acts."""
-    if not name.strip() or len(name) > 150:
-        raise MarketplaceError("A requester's name has 1 to 150 characters.")
+    _check_name(name)
     try:
         with transaction.atomic():
             requester = Requester.objects.create(name=name, created_at=clock.now())
@@ -79,6 +78,8 @@ def let_act_for(*, requester: Requester, username: str) -> None:
 
 def create_worker(*, username: str, password: str) -> WorkerAccount:
     """A new person with a worker account."""
+    if not password:
+        raise MarketplaceError("A worker needs a password: nobody can sign in without one.")
     try:
         with transaction.atomic():
             user = User(username=username)
@@ -95,3 +96,8 @@ def create_worker(*, username: str, password: str) -> WorkerAccount:
 def open_worker_account(*, user: User) -> WorkerAccount:
     """A worker account for a person who has none."""
     return WorkerAccount.objects.create(user=user, created_at=clock.now())
+
+
+def _check_name(name: str) -> None:
+    if not name.strip() or len(name) > 150 or not name.isprintable():
+        raise MarketplaceError("A requester's name has 1 to 150 characters, all of them visible.")

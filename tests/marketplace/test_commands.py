@@ -1,4 +1,5 @@
 import json
+from pathlib import Path
 
 import pytest
 from django.contrib.auth import authenticate
@@ -66,6 +67,35 @@ def test_a_worker_is_made_and_named(db, capsys):
     assert len(worker_id) == 14
     user = authenticate(username="ada@example.org", password="pass-word-1")
     assert user.worker_account.worker_id == worker_id
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("deposit", "ANOBODY", "5"),
+        ("deposit", "ANOBODY", "--", "-5"),
+        ("export_payouts", "no/such/folder/1.csv"),
+        ("export_payouts", "1.csv", "--minimum", "NaN"),
+        ("mark_payouts_paid", "no-such-file.csv"),
+        ("mark_payouts_paid", "long.csv"),
+        ("create_requester", "Lab", "--user", "nobody"),
+        ("create_requester", "L\udcff"),
+        ("create_worker", "eve", "--password="),
+    ],
+)
+def test_what_cannot_be_done_is_a_sentence_and_exit_code_2(
+    capsys, tmp_path, monkeypatch, arguments
+):
+    monkeypatch.chdir(tmp_path)
+    Path("long.csv").write_text(f'payout_id,amount_usd\n"{"1" * 200_000}",1\n')
+    try:
+        code = main(["manage.py", *arguments])
+    except SystemExit as ended:
+        code = ended.code
+    assert code == 2
+    assert capsys.readouterr().err.count("\n") == 1
+    assert not Requester.objects.exists()
 
 
 @pytest.mark.django_db(transaction=True)

@@ -10,6 +10,7 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 
 from marketplace import ledger
+from marketplace.exceptions import InvalidAmount, InvalidPayoutFile, RequesterDoesNotExist
 from marketplace.models import AuditEntry, LedgerEntry, LedgerTransaction, Payout, PayoutBatch
 from tests.marketplace.conftest import HIT, assert_books_balance, submit
 from tests.marketplace.test_worker_site import text_of
@@ -101,9 +102,9 @@ def test_a_deposit_can_be_made_by_a_command(requester):
     told = run("deposit", requester.public_id, "20", note="Invoice 8")
     assert told == "Requester Dialogue lab now has $120.00."
     assert AuditEntry.objects.get(action="requester.deposit").user is None
-    with pytest.raises(CommandError, match="does not exist"):
+    with pytest.raises(RequesterDoesNotExist, match="does not exist"):
         run("deposit", "ANOBODY", "20")
-    with pytest.raises(CommandError, match="amount of dollars"):
+    with pytest.raises(InvalidAmount, match="amount of dollars"):
         run("deposit", requester.public_id, "lots")
 
 
@@ -150,6 +151,19 @@ def test_small_earnings_can_wait(earned, tmp_path):
     assert balance(ledger.earnings_account(earned[1])) == Decimal("0.63")
 
 
+@pytest.mark.parametrize("minimum", ["NaN", "-Infinity", "some"])
+def test_a_least_amount_that_is_none_takes_nothing(earned, tmp_path, minimum):
+    with pytest.raises(InvalidAmount, match="amount of dollars"):
+        run("export_payouts", tmp_path / "1.csv", minimum=minimum)
+    assert not PayoutBatch.objects.exists()
+
+
+def test_nothing_is_taken_where_the_file_cannot_be_written(earned, tmp_path):
+    with pytest.raises(CommandError, match="Is a directory"):
+        run("export_payouts", tmp_path)
+    assert not PayoutBatch.objects.exists()
+
+
 def test_a_dry_run_takes_nothing(earned, tmp_path):
     assert run("export_payouts", tmp_path / "1.csv", dry_run=True).startswith("0 payouts")
     assert not PayoutBatch.objects.exists()
@@ -170,7 +184,7 @@ def test_a_file_that_does_not_agree_with_the_books_marks_nothing(
     file = tmp_path / "payouts.csv"
     run("export_payouts", file)
     file.write_text(change(file.read_bytes().decode()))
-    with pytest.raises(CommandError, match=complaint):
+    with pytest.raises(InvalidPayoutFile, match=complaint):
         run("mark_payouts_paid", file)
     assert not Payout.objects.exclude(paid_at=None).exists()
 

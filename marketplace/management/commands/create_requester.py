@@ -2,6 +2,7 @@ import json
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
+from django.db import transaction
 
 from marketplace import ledger
 from marketplace.enrolling import issue_access_key, let_act_for, parse_amount
@@ -16,6 +17,7 @@ class Command(BaseCommand):
         parser.add_argument("--user", help="A user who may see the requester's pages.")
         parser.add_argument("--json", action="store_true", help="Print one JSON object.")
 
+    @transaction.atomic
     def handle(self, *args: Any, **options: Any) -> None:
         deposit = options["deposit"]
         key = issue_access_key(

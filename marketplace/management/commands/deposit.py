@@ -1,11 +1,10 @@
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import BaseCommand, CommandParser
 
 from marketplace import ledger
 from marketplace.depositing import deposit, find_requester
 from marketplace.enrolling import parse_amount
-from marketplace.exceptions import InvalidAmount, RequesterDoesNotExist
 
 
 class Command(BaseCommand):
@@ -17,11 +16,8 @@ class Command(BaseCommand):
         parser.add_argument("--note", default="", help="For the audit log, such as an invoice.")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        try:
-            requester = find_requester(options["requester"])
-            amount_usd = parse_amount(options["amount"])
-            deposit(requester=requester, amount_usd=amount_usd, reference=options["note"])
-        except (InvalidAmount, RequesterDoesNotExist) as error:
-            raise CommandError(str(error)) from error
+        requester = find_requester(options["requester"])
+        amount_usd = parse_amount(options["amount"])
+        deposit(requester=requester, amount_usd=amount_usd, reference=options["note"])
         balance = ledger.balance_of(ledger.available_account(requester))
         self.stdout.write(f"Requester {requester.name} now has ${balance}.")

@@ -7,7 +7,6 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from marketplace import payouts
 from marketplace.enrolling import parse_amount
-from marketplace.exceptions import InvalidAmount
 from marketplace.models import PayoutBatch
 
 
@@ -27,21 +26,19 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        if not options["dry_run"]:
-            payouts.make_batch(minimum_usd=_minimum(options["minimum"]))
-        batches = list(PayoutBatch.objects.filter(paid_at=None))
-        rows = list(payouts.export(batches))
-        with options["file"].open("w", newline="", encoding="utf-8") as file:
+        minimum_usd = parse_amount(options["minimum"])
+        try:  # before any earnings are taken
+            file = options["file"].open("w", newline="", encoding="utf-8")
+        except OSError as error:
+            raise CommandError(str(error), returncode=2) from error
+        with file:
+            if not options["dry_run"]:
+                payouts.make_batch(minimum_usd=minimum_usd)
+            batches = list(PayoutBatch.objects.filter(paid_at=None))
+            rows = list(payouts.export(batches))
             csv.writer(file).writerows(rows)
         if not options["dry_run"]:
             for batch in batches:
                 payouts.note_export(batch)
         total = sum((Decimal(row[4]) for row in rows[1:] if not row[6]), Decimal("0.00"))
         self.stdout.write(f"{len(rows) - 1} payouts in {options['file']}, ${total} not yet paid.")
-
-
-def _minimum(text: str) -> Decimal:
-    try:
-        return parse_amount(text)
-    except InvalidAmount as error:
-        raise CommandError(str(error)) from error

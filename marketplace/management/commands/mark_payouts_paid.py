@@ -1,10 +1,10 @@
+import csv
 from pathlib import Path
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from marketplace import payouts
-from marketplace.exceptions import InvalidPayoutFile
 
 
 class Command(BaseCommand):
@@ -17,7 +17,7 @@ class Command(BaseCommand):
         try:
             with options["file"].open(newline="", encoding="utf-8-sig") as file:
                 named = payouts.read_paid(file)
-        except (OSError, UnicodeDecodeError, InvalidPayoutFile) as error:
-            raise CommandError(str(error)) from error
+        except (OSError, UnicodeDecodeError, csv.Error) as error:
+            raise CommandError(str(error), returncode=2) from error
         count = payouts.mark_paid(named)
         self.stdout.write(f"{count} payouts marked as paid, {len(named) - count} were already.")
