@@ -11,7 +11,7 @@ RULES = ("round", "judgments", "ratings", "aggregation", "undefined", "unparsed"
 
 def number_signature(kind: str, record: Record, settings: Record, fingerprint: str) -> str:
     """The signature of a record's value: its place, its rules, its interval and its input."""
-    fields = _told(_place(record) | _drawn(record, settings))
+    fields = _told(_place(record) | _drawn(record))
     # A number of a varied report was computed with that one setting changed.
     varied = {record["setting"]: record["choice"]} if "setting" in record else {}
     return "|".join([kind, *fields, shared_rules(dict(settings) | varied, fingerprint)])
@@ -46,7 +46,7 @@ def _place(record: Record) -> dict[str, Any]:
     }
 
 
-def _drawn(record: Record, settings: Record) -> dict[str, Any]:
+def _drawn(record: Record) -> dict[str, Any]:
     """How the interval, or the p, was drawn."""
     if "test" in record:
         drawn = {"test": record["test"], "draws": record["n_draws"], "seed": record["seed"]}
@@ -55,9 +55,6 @@ def _drawn(record: Record, settings: Record) -> dict[str, Any]:
     elif record.get("ci_method") not in (None, "none"):
         drawn = {"ci": record["ci_method"], "confidence": record["confidence"]}
         drawn |= {"draws": record["n_resamples"], "seed": record["seed"]}
-    elif record.get("ci_low") is not None:
-        drawn = {"ci": "bootstrap-items-percentile", "confidence": record["confidence"]}
-        drawn |= {"draws": settings.get("n_resamples"), "seed": settings.get("seed")}
     else:
         drawn = {}
     return drawn

@@ -45,6 +45,8 @@ REASONS = {
     "undefined_correlation": "a correlation is undefined",
     "same_metric": "the two metrics score alike",
     "too_many_cells": "too many candidates for this test",
+    "no_resamples": "no resamples were drawn",
+    "no_such_test": "there is no such test of this coefficient",
 }
 POLICIES = {
     "undefined": "Undefined groups",

@@ -25,9 +25,9 @@ otherwise:
 - ``sensitivity``: one setting changed. question, scope, by, level, coefficient, metric,
   signature, setting, choice, value, rank, base_choice, base_value, base_rank, delta,
   moves_rank, n_used, n_zeroed, reason. Settings with nothing to act upon are left out.
-- ``systems``: question, scope, by, system, mean, ci_low, ci_high, confidence, n_candidates,
-  rank, and ``metrics``: metric, signature, higher_is_better, mean, n_scored, rank,
-  rank_difference (the metric's less people's).
+- ``systems``: question, scope, by, system, mean, ci_low, ci_high, ci_method, confidence,
+  n_resamples, seed, n_candidates, rank, and ``metrics``: metric, signature, higher_is_better,
+  mean, n_scored, rank, rank_difference (the metric's less people's).
 - ``disagreements``: two systems a metric puts in the other order. question, scope, by, metric,
   signature, better, worse, human_delta, metric_delta.
 - ``worst``: question, metric, signature, rank, item, candidate, system, condition, human, score,

@@ -14,6 +14,7 @@ from annotation.plain import plain_values
 from metrics.validation.correlations import MetricAgreement
 from metrics.validation.item_swaps import ROUNDING, item_swap_p_values
 from metrics.validation.panels import Panel
+from metrics.validation.replicates import JOINT, is_of_too_many
 from metrics.validation.settings import Settings
 from stats.arguments import Floats
 from stats.correlation import Coefficient
@@ -26,6 +27,8 @@ from stats.significance import (
     significance_clusters,
 )
 
+NO_RESAMPLES = "no_resamples"
+NO_SUCH_TEST = "no_such_test"
 TOO_MANY = "too_many_cells"
 
 
@@ -141,7 +144,7 @@ def _p_values(
 ) -> dict[tuple[int, int], dict[str, Any]]:
     pairs = list(combinations(range(len(rows)), 2))
     if panel is None or test == "paired_bootstrap":
-        return {(a, b): _by_bootstrap(rows[a], rows[b]) for a, b in pairs}
+        return {(a, b): _by_bootstrap(rows[a], rows[b], panel, settings) for a, b in pairs}
     coefficient = rows[0].correlation.coefficient
     by_swaps = test == "perm_items" and rows[0].correlation.level == "item"
     if by_swaps and coefficient != "acc_star":
@@ -150,18 +153,32 @@ def _p_values(
     return {(a, b): _compared(panel, a, b, rows[a], test, settings) for a, b in pairs}
 
 
-def _by_bootstrap(a: MetricAgreement, b: MetricAgreement) -> dict[str, Any]:
+def _by_bootstrap(
+    a: MetricAgreement, b: MetricAgreement, panel: Panel | None, settings: Settings
+) -> dict[str, Any]:
     if not (a.correlation.is_defined and b.correlation.is_defined):
         return {"p": nan, "reason": str(Undecided.UNDEFINED)}
     if a.replicates is None or b.replicates is None:
-        too_many = a.correlation.level == "pooled"
-        return {"p": nan, "reason": TOO_MANY if too_many else str(Undecided.TOO_FEW)}
+        return {"p": nan, "reason": _why_not_drawn(a, settings)}
     drawn = a.replicates - b.replicates
     known = drawn[~np.isnan(drawn)]
     if len(known) < 2:
         return {"p": nan, "reason": str(Undecided.UNDEFINED)}
     p = bootstrap_p(a.correlation.value - b.correlation.value, known)
-    return {"p": p, "n_draws": len(drawn), "seed": a.correlation.seed}
+    seed = settings.seed + (panel.number if panel else 0)
+    return {"p": p, "n_draws": len(drawn), "seed": seed}
+
+
+def _why_not_drawn(row: MetricAgreement, settings: Settings) -> str:
+    """Why a defined correlation has no replicates to compare with another's."""
+    found = row.correlation
+    if not settings.n_resamples:
+        return NO_RESAMPLES
+    if found.coefficient not in JOINT:
+        return NO_SUCH_TEST
+    if is_of_too_many(found.level, found.coefficient, row.coverage.n_candidates):
+        return TOO_MANY
+    return str(Undecided.TOO_FEW)
 
 
 def bootstrap_p(delta: float, drawn: Floats) -> float:
@@ -192,7 +209,7 @@ def _compared(
     level = row.correlation.level
     coefficient = cast(Coefficient, row.correlation.coefficient)
     if coefficient == "acc_star" and level == "pooled":
-        return {"p": nan, "reason": TOO_MANY}
+        return {"p": nan, "reason": NO_SUCH_TEST}
     part = panel.of_systems() if level == "system" else panel
     several = part.repeats_cells
     if several and test == "perm_systems":

@@ -100,7 +100,9 @@ def _row(
     found = panel_correlation(
         panel, number, level, coefficient, settings, n_resamples=0 if joint else None
     )
-    if joint and replicates is not None and _is_resampled(found):
+    if replicates is not None and not _is_resampled(panel, number, found):
+        replicates = None
+    if joint and replicates is not None:
         found = _with_interval(found, replicates, settings, settings.seed + panel.number)
     return MetricAgreement(
         question=panel.question,
@@ -151,9 +153,13 @@ def panel_correlation(
     return correlation_of_cells(cells, level, plan)
 
 
-def _is_resampled(found: Correlation) -> bool:
-    """Whether there is something to resample: an interval is not made of one item."""
-    return found.is_defined and (found.level != "item" or found.n_used + found.n_zeroed > 1)
+def _is_resampled(panel: Panel, number: int, found: Correlation) -> bool:
+    """Whether there is something to resample: neither interval nor test is made of one item."""
+    if found.level == "item":
+        return found.is_defined and found.n_used + found.n_zeroed > 1
+    part = panel.of_systems() if found.level == "system" else panel
+    scored = part.item[~np.isnan(part.scores[number])]
+    return found.is_defined and bool((scored != scored[0]).any())
 
 
 def _with_interval(

@@ -10,7 +10,7 @@ curve that reaches `POWER` with that many annotators, None where none does.
 from collections.abc import Iterator, Sequence
 from itertools import combinations
 from math import isnan
-from typing import Any, cast, get_args
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
@@ -18,10 +18,10 @@ import pandas as pd
 from annotation.plain import plain_values
 from metrics.validation.material import Material
 from metrics.validation.panels import Panel
+from metrics.validation.replicates import is_of_too_many
 from metrics.validation.settings import Settings
 from stats.ceilings import reliability
 from stats.correlation import Level, RowCoefficient
-from stats.correlation.bootstrap import PAIRS_UP_TO_CELLS
 from stats.planning import items_needed, sample_size_curve
 
 POWER = 0.8
@@ -41,11 +41,9 @@ def planning_records(material: Material, settings: Settings) -> Iterator[dict[st
                     yield from _curve(part, a, b, measure, ratings, settings)
 
 
-def _is_plannable(part: Panel, level: str, coefficient: str) -> bool:
-    of_pairs = level == "pooled" and coefficient not in ("pearson", "spearman")
-    too_many = of_pairs and len(part.human) > PAIRS_UP_TO_CELLS
-    known = coefficient in get_args(RowCoefficient)
-    return known and not too_many and not part.repeats_cells and part.n_items > 1
+def _is_plannable(part: Panel, level: Level, coefficient: str) -> bool:
+    too_many = is_of_too_many(level, coefficient, len(part.human))
+    return not too_many and not part.repeats_cells and part.n_items > 1
 
 
 def _curve(

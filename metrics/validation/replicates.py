@@ -33,8 +33,7 @@ def item_replicates(panel: Panel, level: Level, settings: Settings) -> dict[str,
     wanted = [c for c in settings.coefficients if c in JOINT]
     if panel.n_items < 2 or not settings.n_resamples or not panel.metrics:
         return {}
-    if level == "pooled" and len(panel.human) > bootstrap.PAIRS_UP_TO_CELLS:
-        wanted = [c for c in wanted if c not in OF_PAIRS]
+    wanted = [c for c in wanted if not is_of_too_many(level, c, len(panel.human))]
     of_level: dict[Level, Callable[..., list[dict[str, Floats]]]] = {
         "item": _of_items,
         "system": _of_systems,
@@ -50,6 +49,12 @@ def item_replicates(panel: Panel, level: Level, settings: Settings) -> dict[str,
         )
         for name in wanted
     }
+
+
+def is_of_too_many(level: Level, coefficient: str, n_candidates: int) -> bool:
+    """Whether a coefficient of pairs of all candidates is not resampled for their number."""
+    of_pairs = level == "pooled" and coefficient in OF_PAIRS
+    return of_pairs and n_candidates > bootstrap.PAIRS_UP_TO_CELLS
 
 
 def _draws(panel: Panel, settings: Settings) -> Iterator[Floats]:

@@ -18,7 +18,7 @@ from metrics.validation.sensitivity import Variation, ranks, variations
 from metrics.validation.settings import Settings
 from metrics.validation.systems import disagreements, system_records
 
-FORM = 1
+FORM = 2
 """The shape of a report's content; a stored report of another form is made anew."""
 Record = dict[str, Any]
 

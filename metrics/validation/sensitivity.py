@@ -48,8 +48,8 @@ class Variation:
         return self.value - self.base_value
 
     def record(self) -> dict[str, Any]:
-        moved = {"delta": self.delta, "moves_rank": self.rank != self.base_rank}
-        return plain_values(vars(self) | moved)
+        told = plain_values(vars(self) | {"delta": self.delta})
+        return told | {"moves_rank": told["rank"] != told["base_rank"]}
 
 
 def variations(

@@ -69,6 +69,9 @@ class Settings:
             **{f"levels ({level})": (level, get_args(Level)) for level in self.levels},
             **{f"coefficients ({c})": (c, get_args(Coefficient)) for c in self.coefficients},
         )
+        for name in ("levels", "coefficients", "planned"):
+            if len(set(named := getattr(self, name))) < len(named):
+                raise ValueError(f"{name} must each be named once, not {named}")
         require_confidence(self.confidence)
         for name in ("n_resamples", "n_splits", "n_worst", "seed"):
             if getattr(self, name) < 0:

@@ -11,7 +11,8 @@ from metrics.validation.panels import Panel
 from metrics.validation.sensitivity import ranks
 from metrics.validation.settings import Settings
 from stats.arguments import Floats
-from stats.correlation import bootstrap
+from stats.correlation import CiMethod, bootstrap
+from stats.correlation.estimates import CI_METHODS
 from stats.grouping import sum_by
 
 Record = dict[str, Any]
@@ -29,6 +30,7 @@ def system_records(panel: Panel, settings: Settings) -> list[Record]:
     names = _names(part)
     means, counts = _means(part, part.human, len(names))
     low, high = _interval(part, settings, len(names))
+    seed = settings.seed + part.number
     human_ranks = ranks(means.tolist())
     of_metrics = [_means(part, row, len(names)) for row in part.scores]
     metric_ranks = [ranks(found.tolist()) for found, _ in of_metrics]
@@ -43,6 +45,7 @@ def system_records(panel: Panel, settings: Settings) -> list[Record]:
                 "ci_low": low[number],
                 "ci_high": high[number],
                 "confidence": settings.confidence,
+                **_drawn(bool(np.isnan(low[number])), settings.n_resamples, seed),
                 "n_candidates": int(counts[number]),
                 "rank": human_ranks[number],
             }
@@ -65,6 +68,13 @@ def system_records(panel: Panel, settings: Settings) -> list[Record]:
         }
         for number, name in enumerate(names)
     ]
+
+
+def _drawn(is_undefined: bool, n_resamples: int, seed: int) -> Record:
+    """How an interval came about, as a correlation's record tells it."""
+    if is_undefined:
+        return {"ci_method": str(CiMethod.NONE), "n_resamples": 0, "seed": None}
+    return {"ci_method": str(CI_METHODS["items"]), "n_resamples": n_resamples, "seed": seed}
 
 
 def disagreements(panel: Panel) -> Iterator[Record]:
@@ -121,7 +131,8 @@ def _interval(part: Panel, settings: Settings, n_systems: int) -> tuple[Floats, 
         replicate, (part.n_items,), settings.n_resamples, rng, part.n_items
     )
     tail = (1 - settings.confidence) / 2
-    missing = np.isnan(means).all(axis=0)
+    # of one item, every resample that holds it has the same mean
+    missing = ((counts > 0).sum(axis=0) < 2) | np.isnan(means).all(axis=0)
     means[:, missing] = 0.0
     low, high = np.nanquantile(means, [tail, 1 - tail], axis=0)
     return np.where(missing, np.nan, low), np.where(missing, np.nan, high)

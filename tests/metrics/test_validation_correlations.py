@@ -185,6 +185,48 @@ def test_a_metric_against_its_copy_differs_by_nothing():
         assert (pair.delta, pair.p) == (0, 1)
 
 
+@pytest.mark.parametrize("test", ["auto", "paired_bootstrap"])
+def test_one_scored_item_of_many_has_neither_intervals_nor_tests_of_resamples(test):
+    human, scores = random_tables(n_items=8, n_metrics=2)
+    scores.loc[scores["item"] != "i3", "value"] = math.nan
+    content = report_from_tables(human, scores, Settings(test=test)).content()
+    values = [row["value"] for row in content["correlations"]]
+    assert None not in values
+    assert {row["ci_low"] for row in content["correlations"]} == {None}
+    for row in content["comparisons"]:
+        by_swaps = row["test"] == "perm_items"
+        assert (row["p"], row["reason"]) == ((1, None) if by_swaps else (None, "too_few"))
+        assert row["ci_low"] is None
+
+
+def test_a_test_that_was_not_done_says_why():
+    human, scores = random_tables(n_metrics=2)
+
+    def reasons(coefficient, **settings):
+        report = report_from_tables(human, scores, Settings(coefficients=coefficient, **settings))
+        return {pair.reason for pair in report.comparisons if pair.test == "paired_bootstrap"}
+
+    assert reasons(("kendall",), n_resamples=0) == {"no_resamples"}
+    assert reasons(("acc_star", "spa"), n_resamples=20) == {"no_such_test"}
+    assert reasons(("kendall",), n_resamples=20) == {None}
+
+
+@pytest.mark.parametrize("resample", ["items", "systems"])
+def test_a_paired_bootstrap_tells_the_seed_its_items_were_drawn_with(resample):
+    human, scores = random_tables(n_metrics=2)
+    human = human.assign(condition=human["item"].isin(["i0", "i1", "i2"]).map(str))
+    scores = scores.assign(candidate=scores["system"])
+    human = human.assign(candidate=human["system"], system=human["system"].replace("s1", "s0"))
+    settings = Settings(levels=("pooled",), resample=resample, n_resamples=20, seed=4)
+    pairs = report_from_tables(human, scores.drop(columns="system"), settings).comparisons
+    assert {(pair.scope, pair.by): pair.seed for pair in pairs} == {
+        ("all", ""): 4,
+        ("condition", "True"): 5,
+        ("condition", "False"): 6,
+        ("mean_of_conditions", ""): 4,
+    }
+
+
 def test_ceilings_are_those_of_the_same_ratings():
     human, scores = random_tables()
     settings = Settings(n_splits=7, seed=2, n_resamples=0)

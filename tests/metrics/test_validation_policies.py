@@ -122,6 +122,14 @@ def test_policies_that_change_the_order_of_metrics_say_so():
         assert (row["base_rank"], row["rank"], row["moves_rank"]) == (*ranks, True)
 
 
+def test_a_metric_without_a_rank_before_and_after_has_not_moved():
+    human = judged_table([[1, 2, 3], [3, 1, 2]])
+    scores = score_table([[1, 1, 1], [1, 1, 1]])
+    report = report_from_tables(human, scores, BASE)
+    assert varied(report, "ratings", "zscore", "m")["moves_rank"] is False
+    assert varied(report, "undefined", "zero", "m")["moves_rank"] is True
+
+
 def test_every_policy_is_a_setting_with_its_base_among_the_choices():
     for setting, choices in POLICIES.items():
         assert getattr(Settings(), setting) in choices
@@ -136,7 +144,14 @@ def test_settings_come_back_from_their_content():
 
 @pytest.mark.parametrize(
     ("field", "value"),
-    [("undefined", "ignore"), ("ratings", "ranks"), ("levels", ("segment",)), ("seed", -1)],
+    [
+        ("undefined", "ignore"),
+        ("ratings", "ranks"),
+        ("levels", ("segment",)),
+        ("seed", -1),
+        ("coefficients", ("kendall", "kendall")),
+        ("planned", (("item", "kendall"),) * 2),
+    ],
 )
 def test_settings_that_are_none_are_refused(field, value):
     with pytest.raises(ValueError, match=field):
@@ -155,6 +170,22 @@ def test_systems_have_means_intervals_and_ranks_beside_the_metrics():
     assert (by_name["s1"]["ci_low"], by_name["s1"]["ci_high"]) == (2, 2)
     [of_metric] = by_name["s2"]["metrics"]
     assert (of_metric["mean"], of_metric["rank"], of_metric["n_scored"]) == (7, 1, 1)
+
+
+def test_the_interval_of_a_system_tells_its_draws_and_is_not_made_of_one_item():
+    human = judged_table([[1, 2], [3, 2]])
+    human = pd.concat([human, judged_table([[1, 2, 6]]).replace({"i0": "i9"})])
+    human = human.assign(condition=(human["item"] == "i9").map(str))
+    report = report_from_tables(human, score_table([[5, 6]]), replace(BASE, n_resamples=50, seed=7))
+    drawn = {
+        (row["by"], row["system"]): (row["ci_low"] is None, row["n_resamples"], row["seed"])
+        for row in report.systems
+    }
+    none, once = (True, 0, None), ["s0", "s1", "s2"]
+    assert drawn == {("", "s0"): (False, 50, 7), ("", "s1"): (False, 50, 7), ("", "s2"): none} | {
+        ("False", "s0"): (False, 50, 8),
+        ("False", "s1"): (False, 50, 8),
+    } | {("True", system): none for system in once}
 
 
 def test_systems_in_another_order_than_peoples_are_named():
