@@ -10,7 +10,6 @@ MetricsError
 ├── NotPaired          there are no pairs to compare
 ├── ColumnsUnfit       the columns named do not fit together
 ├── NothingToValidate  judgments or scores are missing
-├── SettingsUnfit      a report cannot be made by such settings
 ├── ValidationUnknown  a study has no report of that version
 └── ReportUnwritten    a report's files cannot be written there
 
@@ -72,10 +71,6 @@ class TableRefused(FileRefused):
 
 class NothingToValidate(MetricsError):
     """Judgments or scores are missing."""
-
-
-class SettingsUnfit(MetricsError):
-    """A report cannot be made by such settings."""
 
 
 class ValidationUnknown(MetricsError):

@@ -1,6 +1,11 @@
-"""Numbers on a command line, refused where they are out of range."""
+"""What a command line gives: numbers, refused where out of range, and choices, each once."""
 
 import argparse
+from collections.abc import Iterable
+from typing import TypeVar
+
+MOST_DRAWS = 100_000
+Choice = TypeVar("Choice")
 
 
 def natural(text: str) -> int:
@@ -10,9 +15,17 @@ def natural(text: str) -> int:
     return int(text)
 
 
-def positive(text: str) -> int:
-    """A whole number from 1 up."""
+def draws(text: str) -> int:
+    """A number of random draws, of which as many fit into memory for every metric."""
     number = natural(text)
+    if number > MOST_DRAWS:
+        raise argparse.ArgumentTypeError(f"'{text}' is more than {MOST_DRAWS:,}")
+    return number
+
+
+def some_draws(text: str) -> int:
+    """A number of random draws from 1 up."""
+    number = draws(text)
     if not number:
         raise argparse.ArgumentTypeError("at least 1 is needed")
     return number
@@ -27,3 +40,8 @@ def share(text: str) -> float:
     if not 0 < number < 1:
         raise argparse.ArgumentTypeError(f"'{text}' is not a number between 0 and 1")
     return number
+
+
+def once(choices: Iterable[Choice]) -> tuple[Choice, ...]:
+    """The choices in their order, those named again left out."""
+    return tuple(dict.fromkeys(choices))

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from django.core.management import CommandError
 
 from metrics.correlating import COEFFICIENTS
 from metrics.exceptions import ColumnsUnfit, TableRefused
@@ -263,6 +264,20 @@ def test_what_a_table_lacks_is_told_by_line_and_field(write: Write, lines, probl
 def test_a_column_is_named_once(write: Write):
     with pytest.raises(ColumnsUnfit, match="'a' was named twice"):
         told("correlate", write("item,system,human,a", "1,x,1,1"), *NAMED, "--metric=a")
+
+
+def test_a_choice_named_twice_is_told_once(tmp_path):
+    path = written(tmp_path / "t.csv", table())
+    twice = ["--level=sample", "--coefficient=pearson", "--permute=items"] * 2
+    found = correlated(path, "--metric=b", "--compare", "--permutations=20", *twice)
+    assert [row["metric"] for row in found["correlations"]] == ["a", "b"]
+    assert [row["test"] for row in found["comparisons"]] == ["perm_items"]
+
+
+@pytest.mark.parametrize("option", ["--resamples=1000000000000", "--permutations=1000000000000"])
+def test_more_draws_than_fit_are_refused(write: Write, option):
+    with pytest.raises(CommandError, match="more than 100,000"):
+        told("correlate", write("item,system,human,a", "1,x,1,1"), *NAMED, option)
 
 
 def test_a_wrong_table_is_exit_code_2_without_a_traceback_or_a_database(write: Write):

@@ -372,3 +372,25 @@ def test_the_command_answers_programs_in_json():
 def test_the_command_refuses_numbers_that_are_none(option):
     with pytest.raises(CommandError, match="is not a number from 0 up"):
         told("validate_study", "judged", option)
+
+
+def test_the_command_takes_a_choice_named_twice_as_named_once():
+    score(judged_study())
+    twice = ["--coefficient=kendall"] * 2 + ["--level=sample"] * 2 + ["--plan=sample:kendall"] * 2
+    given = json.loads(told("validate_study", "judged", *twice, json=True, resamples=0))
+    settings = given["settings"]
+    assert (settings["coefficients"], settings["levels"]) == (["kendall"], ["item"])
+    assert settings["planned"] == [["item", "kendall"]]
+
+
+@pytest.mark.parametrize(
+    ("option", "problem"),
+    [
+        ("--resamples=1000000000000", "more than 100,000"),
+        ("--permutations=1000000000000", "more than 100,000"),
+        ("--permutations=0", "at least 1 is needed"),
+    ],
+)
+def test_the_command_draws_no_more_than_fits_and_permutes_at_least_once(option, problem):
+    with pytest.raises(CommandError, match=problem):
+        told("validate_study", "judged", option)

@@ -7,7 +7,7 @@ from django.core.management.base import BaseCommand, CommandParser
 from annotation.progress import bar
 from metrics.correlating import COEFFICIENTS, LEVELS, Columns, Settings, correlate_table
 from metrics.correlation_tables import as_text
-from metrics.management.numbers import natural, positive, share
+from metrics.management.numbers import draws, natural, once, share, some_draws
 from stats.correlation import Resample, Undefined
 from stats.significance import Swap, Test
 
@@ -48,8 +48,8 @@ class Command(BaseCommand):
         )
         parser.add_argument("--lower-is-better", action="append", default=[], metavar="METRIC")
         parser.add_argument("--confidence", type=share, default=0.95)
-        parser.add_argument("--resamples", type=natural, default=1000)
-        parser.add_argument("--permutations", type=positive, default=1000)
+        parser.add_argument("--resamples", type=draws, default=1000)
+        parser.add_argument("--permutations", type=some_draws, default=1000)
         parser.add_argument("--seed", type=natural, default=0)
         parser.add_argument("--json", action="store_true")
 
@@ -76,9 +76,10 @@ def _columns(options: dict[str, Any]) -> Columns:
 
 def _settings(options: dict[str, Any]) -> Settings:
     swaps: list[Swap] = options["permute"] or ["both"]
+    tests = (TESTS[swap] for swap in swaps)
     return Settings(
-        levels=tuple(options["level"] or LEVELS),
-        coefficients=tuple(options["coefficient"] or COEFFICIENTS),
+        levels=once(options["level"] or LEVELS),
+        coefficients=once(options["coefficient"] or COEFFICIENTS),
         resample=options["resample"],
         undefined=options["undefined"],
         confidence=options["confidence"],
@@ -86,5 +87,5 @@ def _settings(options: dict[str, Any]) -> Settings:
         n_permutations=options["permutations"],
         seed=options["seed"],
         lower_is_better=tuple(options["lower_is_better"]),
-        permutation_tests=tuple(TESTS[swap] for swap in swaps),
+        permutation_tests=once(tests),
     )

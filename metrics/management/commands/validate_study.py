@@ -1,6 +1,5 @@
 import json
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast, get_args
 
@@ -9,8 +8,7 @@ from django.core.management.base import BaseCommand, CommandParser
 from annotation.models import Study
 from annotation.writing import write_whole
 from metrics.correlating import COEFFICIENTS, LEVELS
-from metrics.exceptions import SettingsUnfit
-from metrics.management.numbers import natural
+from metrics.management.numbers import draws, natural, once, some_draws
 from metrics.report_versions import make_validation
 from metrics.validation import Settings
 from metrics.validation.settings import Aggregation, Judgments, Ratings, Unparsed
@@ -39,8 +37,8 @@ class Command(BaseCommand):
             ("resample", get_args(Resample)),
         ):
             parser.add_argument(f"--{name}", choices=choices, default=getattr(base, name))
-        parser.add_argument("--resamples", type=natural, default=base.n_resamples)
-        parser.add_argument("--permutations", type=natural, default=base.n_permutations)
+        parser.add_argument("--resamples", type=draws, default=base.n_resamples)
+        parser.add_argument("--permutations", type=some_draws, default=base.n_permutations)
         parser.add_argument("--seed", type=natural, default=base.seed)
         parser.add_argument(
             "--plan",
@@ -71,21 +69,15 @@ class Command(BaseCommand):
 
 def _settings(options: dict[str, Any]) -> Settings:
     named = ("round", "undefined", "unparsed", "ratings", "judgments", "aggregation", "resample")
-    try:
-        base = Settings(
-            **{name: options[name] for name in (*named, "seed")},
-            n_resamples=options["resamples"],
-            n_permutations=options["permutations"],
-        )
-    except ValueError as error:
-        raise SettingsUnfit(f"{error}.") from error
     levels: Sequence[str] = options["level"] or list(LEVELS)
     chosen = tuple(LEVELS[level] for level in levels)
-    return replace(
-        base,
-        levels=tuple(level for level in base.levels if level in chosen),
-        coefficients=tuple(options["coefficient"] or base.coefficients),
-        planned=tuple(_measure(plan) for plan in options["plan"]),
+    return Settings(
+        **{name: options[name] for name in (*named, "seed")},
+        n_resamples=options["resamples"],
+        n_permutations=options["permutations"],
+        levels=tuple(level for level in Settings.levels if level in chosen),
+        coefficients=once(options["coefficient"] or Settings.coefficients),
+        planned=once(_measure(plan) for plan in options["plan"]),
     )
 
 
