@@ -5,11 +5,13 @@ Table 2 the systems' mean scores; Table 3 the systems' mean human ratings.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from math import nan
 from pathlib import Path
 from typing import Any, Literal
 
 import pandas as pd
 
+from annotation.plain import plain_records, plain_values
 from annotation.readers.tables import read_rows
 from console.lmstyle import QUESTION_OF, SCORES, data_file, read_batch
 from stats.correlation import Undefined, correlation_at_level
@@ -58,14 +60,16 @@ def _correlations(
         counts = {"n_groups": found.n_groups, "n_used": found.n_used}
         cells.append(_cell(metric, str(task), found.value * 100, coefficient, counts))
     counts = {name: sum(cell[name] for cell in cells) for name in ("n_groups", "n_used")}
-    mean = sum(cell["value"] for cell in cells) / len(cells)
+    values = [cell["value"] for cell in cells]
+    mean = nan if None in values else sum(values) / len(values)
     return [*cells, _cell(metric, OVERALL, mean, coefficient, counts)]
 
 
 def _cell(
     metric: str, by: str, value: float, coefficient: str, counts: Mapping[str, int]
 ) -> dict[str, Any]:
-    return {"metric": metric, "by": by, "coefficient": coefficient, "value": value, **counts}
+    named = {"metric": metric, "by": by, "coefficient": coefficient}
+    return plain_values(named | {"value": value, **counts})
 
 
 def table_2(folder: Path) -> Cells:
@@ -73,35 +77,39 @@ def table_2(folder: Path) -> Cells:
 
     Cells are a data set and a style; the mean of a family's four counts. A cell's NLL score is
     100 over its mean loss; an empty response has no likelihood, and counts as a loss of 100.
-    Systems without scores of all eight cells are left out.
+    A cell where a response lacks a score has no mean, nor has its family; systems without a
+    loss in all eight cells are left out.
     """
     scores = _scores(data_file(folder, ALL_SCORES), ("NLL", "ChatGPT", "StyleStrength"))
     empty = scores["NLL"] == 0
     measured = scores.assign(
         family=scores["task"].map(FAMILIES),
-        accuracy=scores["StyleStrength"].gt(0.5) * 100.0,
+        accuracy=(scores["StyleStrength"].gt(0.5) * 100.0).where(scores["StyleStrength"].notna()),
         loss=(100 / scores["NLL"].mask(empty)).mask(empty, EMPTY_RESPONSE_LOSS_NATS),
     )
     by_cell = measured.groupby(["system", "family", "dataset", "task"], sort=False)
-    means = by_cell[["accuracy", "ChatGPT", "loss"]].mean()
-    means["NLL"] = (100 / means.pop("loss")).where(by_cell["NLL"].count() == by_cell.size())
+    means = _means_of_whole(by_cell[["accuracy", "ChatGPT", "loss"]])
+    means["NLL"] = 100 / means.pop("loss")
     found = means.groupby(["system", "family"], sort=False)
     complete = found["NLL"].count().groupby("system").sum() == CELLS
-    table = found.mean().rename_axis(columns="metric").reset_index()
+    table = _means_of_whole(found).rename_axis(columns="metric").reset_index()
     cells = table.melt(["system", "family"], var_name="metric", value_name="value")
     in_order = cells.sort_values(["system", "family"], kind="stable")
-    return _records(in_order[in_order["system"].map(complete)])
+    return plain_records(in_order[in_order["system"].map(complete)])
+
+
+def _means_of_whole(groups: Any) -> pd.DataFrame:
+    """The means of each group's columns, NaN where one of its values is."""
+    whole = groups.count().eq(groups.size(), axis=0)
+    means: pd.DataFrame = groups.mean().where(whole)
+    return means
 
 
 def table_3(folder: Path) -> Cells:
     """Each system's mean rating of each question in each style, with the number of ratings."""
     by_cell = _ratings(folder).groupby(["question", "system", "task"], sort=False)["value"]
     means = by_cell.agg(["mean", "count"]).reset_index()
-    return _records(means.rename(columns={"task": "by", "mean": "value", "count": "n"}))
-
-
-def _records(cells: pd.DataFrame) -> Cells:
-    return [{str(name): value for name, value in row.items()} for row in cells.to_dict("records")]
+    return plain_records(means.rename(columns={"task": "by", "mean": "value", "count": "n"}))
 
 
 def _ratings(folder: Path) -> pd.DataFrame:

@@ -1,5 +1,6 @@
 """The LMStyle Benchmark's tables come out of its files as they were published."""
 
+import gzip
 import json
 
 import pytest
@@ -85,6 +86,59 @@ def test_each_table_is_one_command_away(table, folder, capsys):
     call_command("lmstyle_table", str(folder), "--table", str(table), "--json")
     cells = json.loads(capsys.readouterr().out)
     assert all(f"{cell['value']:.1f}" in laid_out for cell in cells)
+
+
+TASKS = ("Formal", "Informal", "Positive", "Negative")
+METRICS = "NLL,ChatGPT,BLEU,SBERT,StyleStrength"
+
+
+def test_a_missing_score_leaves_table_2_a_gap_and_never_a_zero(tmp_path):
+    rows = [
+        f"{dataset},{task},hello,{system},30,{grade},{strength}"
+        for dataset in ("d", "e")
+        for task in TASKS
+        for system, grade, strength in (("a", 50, 0.9), ("b", 50 if task == "Formal" else "", ""))
+    ]
+    header = "dataset,task,input,model,NLL,ChatGPT,StyleStrength"
+    file = tmp_path / "all_models_scores.csv.gz"
+    file.write_bytes(gzip.compress("\n".join([header, *rows]).encode()))
+    found = {(c["system"], c["family"], c["metric"]): c["value"] for c in table_2(tmp_path)}
+    for family in ("formality", "sentiment"):
+        of_a, of_b = (
+            [found[system, family, metric] for metric in ("accuracy", "ChatGPT", "NLL")]
+            for system in "ab"
+        )
+        assert of_a == pytest.approx([100, 50, 30])
+        assert of_b == [None, None, pytest.approx(30)]
+
+
+@pytest.fixture
+def constant_bleu(tmp_path):
+    """A benchmark of two systems and an item in each style, where BLEU is constant."""
+    batch = [
+        "HITId,WorkerId,AssignmentStatus,Input.HIT,Input.Speaker,Input.a,Input.b,Input.dataset,"
+        "Input.task,Answer.Appropriateness_a,Answer.Appropriateness_b,Answer.Style_a,Answer.Style_b"
+    ]
+    batch += [f"h{task},w,Approved,1,hello,yes,no,d,{task},1,9,9,1" for task in TASKS]
+    (tmp_path / "mturk_batch_results.csv").write_text("\n".join(batch))
+    scores = [f"dataset,task,input,model,{METRICS}"]
+    for task in TASKS:
+        scores += [f"d,{task},hello,a,1,1,5,1,1", f"d,{task},hello,b,2,2,5,2,2"]
+    (tmp_path / "metric_scores.csv").write_text("\n".join(scores))
+    return tmp_path
+
+
+def test_an_undefined_correlation_keeps_its_place_and_is_null_in_json(constant_bleu, capsys):
+    def refused(constant):
+        raise AssertionError(f"{constant} is no JSON")
+
+    call_command("lmstyle_table", str(constant_bleu), "--table", "1")
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[2:] for line in lines if "BLEU" in line] == [["undefined"] * 5]
+    call_command("lmstyle_table", str(constant_bleu), "--table", "1", "--json")
+    cells = json.loads(capsys.readouterr().out, parse_constant=refused)
+    assert {c["value"] for c in cells if c["metric"] == "BLEU"} == {None}
+    assert all(c["value"] == pytest.approx(100) for c in cells if c["metric"] == "NLL")
 
 
 def test_a_folder_without_the_data_is_refused(tmp_path):
