@@ -60,9 +60,9 @@ def test_a_hit_without_work_has_one_empty_page(mturk):
 def test_a_token_belongs_to_its_list_and_its_requester(mturk, hit_ids, make_keys):
     token = mturk.list_hits(MaxResults=1)["NextToken"]
     other = in_process_client(make_keys("Other lab"))
-    with pytest.raises(ClientError, match="another list"):
+    with pytest.raises(ClientError, match="not a token of this list"):
         other.list_hits(NextToken=token)
-    with pytest.raises(ClientError, match="another list"):
+    with pytest.raises(ClientError, match="not a token of this list"):
         mturk.list_assignments_for_hit(HITId=hit_ids[0], NextToken=token)
 
 

@@ -9,6 +9,9 @@ from marketplace.api.registry import Parameters, operation
 from marketplace.models import QualificationType, Requester
 from marketplace.system_qualifications import ALL, SYSTEM_QUALIFICATIONS, SystemQualification
 
+# Of all that is searched: a description's length.
+LONGEST_TEXT = 2000
+
 
 @operation("CreateQualificationType")
 def create_qualification_type(requester: Requester, parameters: Parameters) -> dict[str, Any]:
@@ -86,6 +89,8 @@ def _search(requester: Requester, query: str, *, requestable: bool, owned: bool)
         rows = rows.filter(Q(requester=requester) | Q(status="Active"))
     if requestable:
         rows = rows.requestable()
+    if len(query) > LONGEST_TEXT:  # more than a database searches for
+        return rows.none()
     if query:
         rows = rows.filter(
             Q(name__icontains=query)

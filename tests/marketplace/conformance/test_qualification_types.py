@@ -121,6 +121,19 @@ def test_types_are_searched(mturk, other, chess):
     assert checkers["QualificationType"]["QualificationTypeId"] != inactive
 
 
+def test_a_long_text_is_searched_page_by_page_or_not_found(mturk):
+    text = "rook takes pawn. " * 100
+    names = [f"Chess {number}" for number in range(3)]
+    for name in names:
+        mturk.create_qualification_type(**CHESS | {"Name": name, "Description": text})
+    values = {"MustBeRequestable": True, "MaxResults": 2}
+    found = all_pages(
+        mturk.list_qualification_types, "QualificationTypes", Query=text.strip(), **values
+    )
+    assert [row["Name"] for row in found] == names
+    assert mturk.list_qualification_types(Query="x" * 70_000, **values)["NumResults"] == 0
+
+
 def test_the_marketplaces_own_types_can_be_read_and_not_changed(mturk):
     found = mturk.get_qualification_type(QualificationTypeId=MASTERS)["QualificationType"]
     assert (found["Name"], found["IsRequestable"]) == ("Masters", False)
