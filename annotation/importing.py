@@ -292,7 +292,7 @@ def _write_submissions(
             fresh.append(draft)
         elif there.raw != draft.raw:
             raise ImportRefused(
-                path,
+                draft.path or path,
                 f"annotator '{names[id(draft)]}' has another submission for item "
                 f"'{draft.item}' in the study.",
                 line=draft.line,
@@ -366,7 +366,7 @@ def _write_judgments(
                 value = codes[question.name][int(value)]
             if (problem := question.why_not(value)) is not None:
                 line = judgment.line or draft.line
-                raise ImportRefused(path, problem, line=line, field=judgment.field)
+                raise ImportRefused(draft.path or path, problem, line=line, field=judgment.field)
             judgments.append(
                 Judgment(
                     submission=submission,

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,10 @@ class JudgmentDraft:
 
 @dataclass(frozen=True)
 class SubmissionDraft:
-    """`annotator` is a name that may be shown; `identity` one that must not be."""
+    """`annotator` is a name that may be shown; `identity` one that must not be.
+
+    `path` is the file it stands in, where that is another than the items'.
+    """
 
     item: str
     judgments: tuple[JudgmentDraft, ...]
@@ -68,6 +72,7 @@ class SubmissionDraft:
     accepted_at: datetime | None = None
     submitted_at: datetime | None = None
     seconds: float | None = None
+    path: Path | None = None
 
 
 @dataclass(frozen=True)

@@ -30,6 +30,7 @@ from annotation.readers.published import (
     ScoresDraft,
     judged,
     rating,
+    require_short,
     submission,
 )
 from annotation.readers.tables import Row, kind_of, read_object, read_rows
@@ -90,6 +91,7 @@ def _ratings(path: Path, dialogues: dict[str, ItemDraft]) -> list[Row]:
         if name not in known | set(NAMES) and not name.endswith("_score"):
             told = f"column '{name}' is no question ({', '.join(sorted(known))}) and no metric's."
             raise ImportRefused(path, told, line=1)
+    slots: dict[tuple[str, str], int] = {}
     for row in rows:
         dialogue = dialogues.get(row.required("dialog_id"))
         if dialogue is None:
@@ -97,6 +99,10 @@ def _ratings(path: Path, dialogues: dict[str, ItemDraft]) -> list[Row]:
         if row.required("chatbot") != dialogue.candidates[0].key:
             told = f"the dialogue was with '{dialogue.candidates[0].key}'."
             raise row.refuse(told, "chatbot")
+        slot = row.required("dialog_id"), row.required("rater_slot", longest=20)
+        if slots.setdefault(slot, row.line) != row.line:
+            told = f"line {slots[slot]} has a rating of dialogue '{slot[0]}' by it already."
+            raise row.refuse(told, "rater_slot")
     return rows
 
 
@@ -109,6 +115,7 @@ def _submission(row: Row, asked: Sequence[QuestionDraft]) -> SubmissionDraft:
 def _metrics(rows: list[Row], path: Path) -> Iterator[ScoresDraft]:
     metrics = [name for name in rows[0].fields if name.endswith("_score")]
     for metric in metrics:
+        require_short(metric, rows[0], metric)
         values: dict[tuple[str, str], float] = {}
         for row in rows:
             if not row.text(metric).strip():
@@ -117,12 +124,14 @@ def _metrics(rows: list[Row], path: Path) -> Iterator[ScoresDraft]:
             if values.setdefault(place, value) != value:
                 raise row.refuse("another row gives the dialogue another score.", metric)
         signature = f"imported|file:{path.name}"
-        yield ScoresDraft(metric[:64], signature, values, metric not in LOWER_IS_BETTER)
+        yield ScoresDraft(metric, signature, values, metric not in LOWER_IS_BETTER)
 
 
 def _last_turns(data: Row) -> StudyDraft:
     lists = {name: _list(data, name) for name in data.fields}
     n = len(lists["responses"])
+    if not n:
+        raise data.refuse("it holds none.", "responses")
     for name, values in lists.items():
         if len(values) != n:
             raise data.refuse(f"{len(values)} entries, where responses have {n}.", name)

@@ -8,6 +8,7 @@ from annotation.readers.drafts import JudgmentDraft, QuestionDraft, StudyDraft, 
 from annotation.readers.tables import Row
 
 MISSING = ("", "N/A")
+LONGEST_METRIC = 64
 MEAN_OF_RATERS = "mean-of-raters"
 
 
@@ -25,6 +26,13 @@ class ScoresDraft:
 class Published:
     study: StudyDraft
     scores: tuple[ScoresDraft, ...] = ()
+
+
+def require_short(metric: str, row: Row, field: str) -> None:
+    """Refuse a metric's name that would have to be cut."""
+    if len(metric) > LONGEST_METRIC:
+        told = f"the metric's name has {len(metric)} characters, where {LONGEST_METRIC} fit."
+        raise row.refuse(told, field)
 
 
 def rating(name: str, wording: str, low: float, high: float) -> QuestionDraft:
@@ -49,6 +57,7 @@ def submission(
         item=item,
         annotator=annotator,
         line=rows[0].line,
+        path=rows[0].path,
         status="approved",
         raw=json.dumps([row.fields for row in rows], ensure_ascii=False),
         judgments=tuple(judgments),

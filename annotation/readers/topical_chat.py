@@ -28,6 +28,7 @@ from annotation.readers.published import (
     ScoresDraft,
     judged,
     rating,
+    require_short,
     submission,
 )
 from annotation.readers.tables import Row, read_array, read_rows
@@ -125,7 +126,9 @@ def _metrics(rows: Sequence[Row], places: dict[int, Place], path: Path) -> Itera
             if field not in FIELDS and isinstance(inside, dict):
                 numbers = Row(row.path, row.line, inside, inside=field)
                 for name in inside:
-                    values = found.setdefault(f"{field}_{name}"[:64], {})
+                    metric = f"{field}_{name}"
+                    require_short(metric, numbers, name)
+                    values = found.setdefault(metric, {})
                     values[places[id(row)]] = numbers.number_or_nan(name)
     for metric, values in found.items():
         yield ScoresDraft(metric, f"imported|file:{path.name}", values)

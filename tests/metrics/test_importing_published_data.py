@@ -143,6 +143,18 @@ class TestTopicalChat:
                 13,
                 "source",
             ),
+            (
+                [response("a", "x", unieval={"m" * 57: 1})],
+                "name has 65 characters, where 64 fit",
+                2,
+                f"unieval.{'m' * 57}",
+            ),
+            (
+                [response("a", "x", scores={"overall": 6})],
+                "6 is outside the scale of 'overall'",
+                2,
+                "scores.overall",
+            ),
             ([7], "expected a JSON object", 2, None),
             ({"a": 1}, "expected a JSON array", 1, None),
             ([], "holds no rows", None, None),
@@ -285,6 +297,8 @@ class TestDstc9:
             (["0,bot2,0,4,1,1"], "the dialogue was with 'bot1'", 2, "chatbot"),
             (["0,bot1,0,good,1,1"], "'good' is not a number", 2, "overall"),
             (["0,bot1,0,4,1,1", "0,bot1,1,4,1,2"], "another score", 3, "flow_score"),
+            (["0,bot1,0,7,1,1"], "7 is outside the scale of 'overall'", 2, "overall"),
+            (["0,bot1,0,4,1,1", "0,bot1,0,5,1,1"], "line 2 has a rating", 3, "rater_slot"),
         ],
     )
     def test_ratings_that_do_not_fit_are_refused(
@@ -296,6 +310,21 @@ class TestDstc9:
     def test_an_unknown_column_of_ratings_is_refused(self, dialogues, write):
         ratings = write("dialog_id,chatbot,rater_slot,beauty", "0,bot1,0,4", name="ratings.csv")
         self.assert_ratings_refused(dialogues, ratings, "'beauty' is no question", 1, None)
+
+    def test_a_rating_that_has_changed_is_refused(self, dialogues, write):
+        told("import_dstc9", dialogues, study="d", ratings=write(*RATINGS, name="ratings.csv"))
+        changed = write(RATINGS[0], "0,bot1,0,1,1,1.5", name="ratings.csv")
+        with pytest.raises(ImportRefused, match=r"Line 2 of ratings.csv: .* another submission"):
+            told("import_dstc9", dialogues, study="d", ratings=changed)
+
+    def test_a_metrics_name_is_not_cut(self, dialogues, write):
+        name = f"{'m' * 59}_score"
+        ratings = write(f"dialog_id,chatbot,rater_slot,{name}", "0,bot1,0,4", name="ratings.csv")
+        self.assert_ratings_refused(dialogues, ratings, "65 characters, where 64 fit", 2, name)
+
+    def test_lists_of_nothing_are_refused(self, as_json):
+        path = as_json({"contexts": [], "responses": [], "scores": []})
+        assert_refused("import_dstc9", path, "it holds none", line=1, field="responses")
 
     def test_lists_of_different_lengths_are_refused(self, as_json):
         path = as_json({"contexts": [["hi"]], "responses": ["bye", "hm"], "scores": [3, 4]})
