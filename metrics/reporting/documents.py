@@ -15,6 +15,8 @@ from typing import Any
 from annotation.pictures.theme import Picture
 
 MOST_PRINTED = 200
+# Shrunk to the line, more columns than these could not be read.
+MOST_COLUMNS_PRINTED = 24
 DASH = "–"
 
 
@@ -89,7 +91,8 @@ class Table:
     @property
     def is_printed(self) -> bool:
         """Whether a paper prints it; else it is a file beside the paper."""
-        return len(self.rows) <= MOST_PRINTED
+        fits_the_line = len(self.columns) <= MOST_COLUMNS_PRINTED
+        return fits_the_line and len(self.rows) <= MOST_PRINTED
 
     @cached_property
     def letters(self) -> dict[str, str]:
@@ -161,8 +164,10 @@ class Document:
 
 
 def beside(table: Table) -> str:
-    """What a paper says of a table that is too long to be printed."""
-    return f"{table.caption}: {len(table.rows):,} rows, in the file tables/{table.name}.csv."
+    """What a paper says of a table that is too long, or too wide, to be printed."""
+    n_columns = len(table.columns)
+    wide = f" of {n_columns} columns" if n_columns > MOST_COLUMNS_PRINTED else ""
+    return f"{table.caption}: {len(table.rows):,} rows{wide}, in the file tables/{table.name}.csv."
 
 
 def note_of(table: Table) -> str:

@@ -25,8 +25,12 @@ from metrics.reporting.documents import (
 
 # Beyond so many rows a table runs over pages.
 LONG = 35
-# What stands between two columns of such a table, as a share of the line.
+# What stands between two columns of such a table, as a share of the line; and how many
+# characters of its size fit into a line, at least.
 SPACE_BETWEEN = 0.0135
+CHARACTERS = 112
+# After these a line may be broken.
+BREAKS = "[|_:/,]"
 SPECIAL = {
     "\\": r"\textbackslash{}",
     "{": r"\{",
@@ -168,24 +172,39 @@ def _alignment(table: Table) -> str:
 
 
 def _shares(table: Table) -> str:
-    """Columns that break their lines, each with a share of the width by what it holds."""
-    longest = [
-        max(_weight(text, column) for text in (column.title, *texts))
+    """Columns that break their lines: room for the longest word each, the rest by what they hold.
+
+    Where not even the words fit, each has a share by its longest.
+    """
+    texts = [
+        [column.title, *(cell_text(row[at]) for row in table.rows)]
         for at, column in enumerate(table.columns)
-        for texts in [[cell_text(row[at]) for row in table.rows]]
     ]
-    total = sum(longest)
-    room = 1 - len(longest) * SPACE_BETWEEN
+    words = [max(map(_longest_word, of_one)) for of_one in texts]
+    wishes = [
+        max(word, *(_wish(text, column) for text in of_one))
+        for word, of_one, column in zip(words, texts, table.columns, strict=True)
+    ]
+    room = 1 - len(words) * SPACE_BETWEEN
+    spare = max(0.0, room * CHARACTERS - sum(words))
+    beyond = (sum(wishes) - sum(words)) or 1
+    widths = [w + spare * (wish - w) / beyond for w, wish in zip(words, wishes, strict=True)]
     sides = {True: r"\raggedleft", False: r"\raggedright"}
     return "".join(
-        rf">{{{sides[column.is_number]}\arraybackslash}}p{{{room * share / total:.4f}\linewidth}}"
-        for column, share in zip(table.columns, longest, strict=True)
+        rf">{{{sides[column.is_number]}\arraybackslash}}"
+        rf"p{{{room * width / sum(widths):.4f}\linewidth}}"
+        for column, width in zip(table.columns, widths, strict=True)
     )
 
 
-def _weight(text: str, column: Column) -> int:
+def _longest_word(text: str) -> int:
+    """Of what no line is broken within, the length."""
+    return max(4, *map(len, re.split(rf"\s|(?<={BREAKS})", text)))
+
+
+def _wish(text: str, column: Column) -> int:
     """How much width a text asks for: a long one breaks its lines."""
-    return min(max(len(text), 4), 110 if column.is_code else 24)
+    return min(len(text), 110 if column.is_code else 24)
 
 
 def _head(table: Table) -> list[str]:

@@ -17,6 +17,7 @@ from metrics.report_versions import make_validation
 from metrics.reporting.cells import best_in_columns
 from metrics.reporting.content import Content
 from metrics.reporting.documents import (
+    MOST_COLUMNS_PRINTED,
     MOST_PRINTED,
     Column,
     Document,
@@ -400,6 +401,28 @@ def test_a_table_too_long_for_paper_is_a_file_beside_it(form):
     assert files["tables/long.csv"].decode().count("x") == MOST_PRINTED + 1
     assert "tables/short.csv" not in files
     assert "A short one:" not in text
+
+
+@pytest.mark.parametrize("form", ["latex", "md"])
+def test_a_table_too_wide_for_paper_is_a_file_beside_it(form):
+    columns = [Column(f"c{number}") for number in range(MOST_COLUMNS_PRINTED + 1)]
+    fits = Table("fits", "It fits", columns[1:], [tuple(range(MOST_COLUMNS_PRINTED))])
+    wide = Table("wide", "Too wide", columns, [tuple(range(MOST_COLUMNS_PRINTED + 1))] * 2)
+    files = FORMATS[form](Document("Tables", [Section("Both", [fits, wide])]))
+    [text] = [content.decode() for name, content in files.items() if name.startswith("report.")]
+    assert "Too wide: 2 rows of 25 columns, in the file tables/wide.csv." in text
+    assert [name for name in files if name.endswith(".csv")] == ["tables/wide.csv"]
+
+
+def test_words_of_a_table_over_pages_do_not_run_into_the_next_column(tmp_path):
+    titles = ["Question", "Condition", "Metric", "Candidates", "Scored", "Groups"]
+    columns = [Column(title, is_number=at > 2) for at, title in enumerate(titles)]
+    columns += [Column(f"Constant {what}") for what in ("people", "metric", "something else")] * 2
+    rows = [("appropriateness", "mean of conditions", "m", *range(9))] * 40
+    compiled(Document("Wide", [Section("S", [Table("t", "T", columns, rows)])]), tmp_path)
+    log = (tmp_path / "report.log").read_text(errors="replace")
+    # twice 3 points lie between columns
+    assert all(float(over) < 6 for over in re.findall(r"Overfull \\hbox \((\S+?)pt", log))
 
 
 def test_a_table_is_in_the_manner_of_booktabs(content):
