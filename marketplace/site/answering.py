@@ -31,6 +31,11 @@ def submit_form(request: HttpRequest, worker: WorkerAccount, assignment_id: str)
             "auto_accept": accepts_next_by_itself(request),
         }
         return render(request, "marketplace/assignment.html", context, status=422)
-    writes.submit_answer(public_id=held.public_id, answer=filled.to_xml(), is_checked=True)
-    messages.success(request, f"Your work on “{held.hit.hit_type.title}” was received.")
+    answer = filled.to_xml()
+    kept = writes.submit_answer(public_id=held.public_id, answer=answer, is_checked=True)
+    told = f"Your work on “{held.hit.hit_type.title}” was received"
+    if kept.answer == answer:
+        messages.success(request, f"{told}.")
+    else:
+        messages.warning(request, f"{told} before, with other answers. Those stand.")
     return redirect("marketplace:next_hit", held.hit.hit_type.public_id)

@@ -3,7 +3,7 @@
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.decorators import login_not_required
-from django.core.exceptions import RequestDataTooBig, TooManyFieldsSent
+from django.core.exceptions import RequestDataTooBig, TooManyFieldsSent, TooManyFilesSent
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.views.decorators.clickjacking import xframe_options_exempt
@@ -105,5 +105,5 @@ def _form(request: HttpRequest) -> QueryDict:
         raise SubmissionTooLarge
     try:
         return request.POST
-    except (RequestDataTooBig, TooManyFieldsSent) as error:
+    except (RequestDataTooBig, TooManyFieldsSent, TooManyFilesSent) as error:
         raise SubmissionTooLarge from error

@@ -30,12 +30,24 @@ function countDown(element) {
   tick();
 }
 
+// Who comes back from there sees this page as the browser kept it, ready to submit once more:
+// then the server is asked how things stand.
 function moveOnAfterSubmission(work) {
   const frame = document.getElementById("task");
+  const key = `assay:submitted:${window.location.pathname}`;
+  const isBack = () => {
+    if (!sessionStorage.getItem(key)) return false;
+    sessionStorage.removeItem(key);
+    window.location.reload();
+    return true;
+  };
+  if (isBack()) return; // before the frame, which the browser kept as well, tells it once more
+  window.addEventListener("pageshow", (event) => event.persisted && isBack());
   window.addEventListener("message", (event) => {
     if (event.source !== frame.contentWindow) return;
     if (event.data?.type !== "assay:submitted") return;
     window.location.assign(work.dataset.next);
+    sessionStorage.setItem(key, "yes");
   });
 }
 

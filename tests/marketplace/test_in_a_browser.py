@@ -81,14 +81,35 @@ def test_a_worker_signs_up_works_and_is_led_on(page, two_hits):
     assert [a.status for a in Assignment.objects.all()] == ["Submitted", "Submitted"]
 
 
+def test_coming_back_to_a_submitted_hit_says_that_it_was_submitted(page, two_hits):
+    sign_up(page)
+    page.get_by_role("link", name="Rate eight responses").click()
+    page.get_by_role("button", name="Accept this HIT").click()
+    page.wait_for_url("**/worker/assignments/**")
+    here = page.url
+    frame = page.frame_locator("iframe#task")
+    frame.get_by_label("Rating").fill("4")
+    frame.get_by_label("Rating").press("Enter")
+    page.wait_for_url("**/worker/groups/**")
+    page.go_back()
+    expect(page.get_by_role("alert")).to_contain_text("has been submitted already")
+    assert page.url == here
+
+
 def test_a_message_from_elsewhere_does_not_move_the_worker_on(page, two_hits):
     sign_up(page)
     page.get_by_role("link", name="Rate eight responses").click()
     page.get_by_role("button", name="Accept this HIT").click()
     page.wait_for_url("**/worker/assignments/**")
     here = page.url
-    page.evaluate("window.postMessage({type: 'assay:submitted'}, '*')")
-    page.wait_for_timeout(300)
+    # This listener comes after the page's own, which has seen the message when this one has.
+    page.evaluate(
+        """() => new Promise((done) => {
+          window.addEventListener("message", done);
+          window.postMessage({type: "assay:submitted"}, "*");
+        })"""
+    )
+    assert page.evaluate("Object.keys(sessionStorage)") == []
     assert page.url == here
 
 

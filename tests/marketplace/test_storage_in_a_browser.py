@@ -51,7 +51,8 @@ def accept(page, hit_id):
 
 
 def in_frame(page, script):
-    return page.frames[-1].evaluate(script)
+    """What the script gives in the frame there is now, once its page is there."""
+    return page.frame_locator("iframe#task").get_by_label("Notes").evaluate(script)
 
 
 def enter(page, notes, text):
@@ -103,16 +104,17 @@ def test_the_storage_is_bounded_as_browsers_bound_it(page, mturk):
     page.wait_for_function("Object.values(sessionStorage).join().length > 199_000")
     page.reload()
     page.wait_for_function("document.getElementById('task').name !== ''")
-    expect(page.frame_locator("iframe#task").get_by_label("Notes")).to_be_visible()
-    page.wait_for_timeout(300)
     assert in_frame(page, "localStorage.big.length") == 199_000
 
 
 def test_a_message_that_is_too_large_or_no_text_is_not_kept(page, mturk):
     accept(page, publish(mturk))
+    page.evaluate(
+        "window.seen = 0; window.addEventListener('message', () => { window.seen += 1; })"
+    )
     for items in ('"x".repeat(500_001)', "{}", "7"):
         in_frame(
             page, f'parent.postMessage({{type: "assay:stored", token: "", items: {items}}}, "*")'
         )
-    page.wait_for_timeout(300)
+    page.wait_for_function("window.seen === 3")
     assert page.evaluate("sessionStorage.length") == 0

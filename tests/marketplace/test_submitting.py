@@ -134,6 +134,9 @@ def test_a_form_that_is_too_large_is_refused(assignment, settings):
     assert post(assignment.public_id, **{f"f{n}": "" for n in range(5)}).status_code == 413
     upload = SimpleUploadedFile("a.bin", b"x" * 1000)
     assert post(assignment.public_id, rating="4", file=upload).status_code == 413
+    settings.DATA_UPLOAD_MAX_NUMBER_FILES = 2
+    uploads = [SimpleUploadedFile(f"{n}.bin", b"x") for n in range(3)]
+    assert post(assignment.public_id, rating="4", files=uploads).status_code == 413
     assignment.refresh_from_db()
     assert assignment.status == "Accepted"
 
