@@ -29,7 +29,7 @@ check: $(VENV)/.installed-dev
 
 demo: $(VENV)/.installed
 	mkdir -p output/demo
-	DATABASE_URL=sqlite:///$(CURDIR)/output/demo/demo.sqlite3 $(MANAGE) demo --output output/demo
+	DATABASE_URL=sqlite:///output/demo/demo.sqlite3 $(MANAGE) demo --output output/demo
 
 format: $(VENV)/.installed-dev
 	$(BIN)/ruff check --fix .

@@ -8,6 +8,8 @@ from django.core.management import execute_from_command_line
 from django.db.utils import OperationalError, ProgrammingError
 
 BAD_INPUT = 2
+# How SQLite and PostgreSQL's driver begin when there is nothing to talk to.
+UNREACHABLE = ("unable to open database file", "connection failed", "failed to resolve host")
 
 
 def main(argv: list[str]) -> int:
@@ -17,6 +19,9 @@ def main(argv: list[str]) -> int:
     except ImproperlyConfigured as error:
         return _refuse(str(error))
     except (OperationalError, ProgrammingError) as error:
+        if str(error).startswith(UNREACHABLE):
+            told = " ".join(str(error).split())
+            return _refuse(f"The database that DATABASE_URL names cannot be opened: {told}")
         if not _is_unmigrated(error):
             raise
         return _refuse(

@@ -1,23 +1,47 @@
 """Settings of the site. Everything that differs between machines is an
 environment variable, listed in .env.example."""
 
+import os
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote, urlsplit
 
 import environ
+from django.core.exceptions import ImproperlyConfigured
 
 BASE_DIR = Path(__file__).resolve().parent.parent
+
+
+def _is_address(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
+
+
+def _database(default: str) -> dict[str, Any]:
+    try:
+        return dict(env.db_url("DATABASE_URL", default=default))
+    except ValueError:
+        return {}
+
 
 env = environ.Env()
 environ.Env.read_env(BASE_DIR / ".env")
 
 DEBUG = env.bool("DEBUG", default=False)
 DEVELOPMENT_KEY = "development-only-key-never-use-it-where-others-can-reach-the-site"
-SECRET_KEY = env.str("SECRET_KEY", default=DEVELOPMENT_KEY)
+# As it stands: `env` takes a value that begins with a dollar sign for the name of another.
+SECRET_KEY = os.environ.get("SECRET_KEY", DEVELOPMENT_KEY)
 ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["127.0.0.1", "localhost", "[::1]"])
 CSRF_TRUSTED_ORIGINS = env.list("CSRF_TRUSTED_ORIGINS", default=[])
 # Where people and marketplaces reach this site.
 SITE_URL = env.str("SITE_URL", default="http://127.0.0.1:8000").rstrip("/")
+if not _is_address(SITE_URL):
+    raise ImproperlyConfigured(
+        f"SITE_URL is '{SITE_URL}'; it must be an address such as https://assay.example.org."
+    )
 
 INSTALLED_APPS = [
     "django.contrib.auth",
@@ -70,8 +94,13 @@ TEMPLATES: list[dict[str, Any]] = [
 ]
 
 DATABASES: dict[str, dict[str, Any]] = {
-    "default": env.db_url("DATABASE_URL", default=f"sqlite:///{BASE_DIR / 'assay.sqlite3'}")
+    "default": _database(f"sqlite:///{quote(str(BASE_DIR / 'assay.sqlite3'))}")
 }
+if "ENGINE" not in DATABASES["default"]:
+    # Without the value, which may hold a password.
+    raise ImproperlyConfigured(
+        "DATABASE_URL is no address of a database, such as postgres://NAME:PASSWORD@HOST/DATABASE."
+    )
 if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
     # Readers never wait for the writer, and a writer waits its turn instead of failing.
     DATABASES["default"]["OPTIONS"] = {
@@ -117,8 +146,6 @@ REST_FRAMEWORK: dict[str, Any] = {
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
-    "DEFAULT_PAGINATION_CLASS": "rest_framework.pagination.LimitOffsetPagination",
-    "PAGE_SIZE": 100,
 }
 SPECTACULAR_SETTINGS = {
     "TITLE": "Assay",
@@ -155,7 +182,7 @@ MARKETPLACE_REQUEST_BURST = env.int("MARKETPLACE_REQUEST_BURST", default=0)
 MARKETPLACE_TESTING = env.bool("MARKETPLACE_TESTING", default=False)
 
 # Of the accounts that `make run` makes for looking around; empty means one made up each time.
-SAMPLE_PASSWORD = env.str("SAMPLE_PASSWORD", default="")
+SAMPLE_PASSWORD = os.environ.get("SAMPLE_PASSWORD", "")
 
 # A sentence-transformers name or folder; empty means the packaged all-MiniLM-L6-v2.
 EMBEDDING_MODEL = env.str("EMBEDDING_MODEL", default="")

@@ -6,7 +6,9 @@ from pathlib import Path
 
 from annotation.models import Study
 from annotation.progress import Reporter, without_bars
+from annotation.writing import write_whole
 from console.downloads import DOWNLOADS, file_names
+from console.exceptions import FolderUnusable
 from console.loop import Marketplace, issue_key
 from console.samples import Crowd, load_sample_studies, work_on_samples
 from console.serving import served_site
@@ -22,6 +24,11 @@ class Demonstration:
 
 def demonstrate(*, folder: Path, crowd: Crowd, reporter: Reporter = without_bars) -> Demonstration:
     """Import, publish, work, collect, approve, score; then write what a study's page offers."""
+    # First, so that a slip in its name is told before the work and not after.
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise FolderUnusable(f"{folder} cannot be made: {error.strerror}.") from None
     studies = load_sample_studies()
     key = issue_key(requester="demo", deposit_usd=Decimal(100))
     with served_site() as site_url:
@@ -31,7 +38,6 @@ def demonstrate(*, folder: Path, crowd: Crowd, reporter: Reporter = without_bars
             crowd=crowd,
             reporter=reporter,
         )
-    folder.mkdir(parents=True, exist_ok=True)
     return Demonstration(tuple(studies), tuple(_written(studies, folder)))
 
 
@@ -40,6 +46,6 @@ def _written(studies: list[Study], folder: Path) -> list[Path]:
     for study in studies:
         for name in file_names(study):
             path = folder / f"{study.slug}-{name}"
-            path.write_text(DOWNLOADS[name].write(study), encoding="utf-8")
+            write_whole(path, DOWNLOADS[name].write(study))
             files.append(path)
     return files

@@ -2,6 +2,7 @@
 
 ConsoleError
 ├── DatasetIncomplete   a published data set's folder lacks a file
+├── FolderUnusable      results cannot be written to a folder
 └── WorkStopped         someone asked for background work to end
 """
 
@@ -12,6 +13,10 @@ class ConsoleError(Exception):
 
 class DatasetIncomplete(ConsoleError):
     """A published data set's folder lacks a file."""
+
+
+class FolderUnusable(ConsoleError):
+    """Results cannot be written to a folder."""
 
 
 class WorkStopped(ConsoleError):

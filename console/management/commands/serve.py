@@ -27,6 +27,7 @@ class Command(BaseCommand):
         parser.add_argument("--threads", type=int, default=8)
 
     def handle(self, *args: Any, bind: str, threads: int, **options: Any) -> None:
+        _require_free(bind)
         signal.signal(signal.SIGTERM, _interrupt)
         commands = [
             site_command(bind, threads=threads),
@@ -49,6 +50,18 @@ def site_command(bind: str, *, processes: int = 2, threads: int = 8) -> list[str
     command += ["--workers", str(processes), "--threads", str(threads)]
     # A worker who thinks for half a minute comes back on the same connection.
     return [*command, "--keep-alive", "30", "--log-level", "warning", "--preload"]
+
+
+def _require_free(bind: str) -> None:
+    host, _, port = bind.rpartition(":")
+    if not (host and port.isdecimal() and 0 < int(port) < 65536):
+        raise CommandError(f"--bind takes HOST:PORT, not '{bind}'.", returncode=2)
+    try:
+        socket.create_server((host, int(port))).close()
+    except OSError as error:
+        reason = str(error.strerror).partition(" (")[0]
+        told = f"The site cannot be served at {bind}: {reason}. Give another SITE_URL or --bind."
+        raise CommandError(told, returncode=2) from None
 
 
 def _interrupt(number: int, frame: object) -> None:

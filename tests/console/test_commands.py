@@ -1,0 +1,77 @@
+"""What commands and settings say of bad input: exit code 2 and a sentence."""
+
+import os
+import socket
+import subprocess
+import sys
+
+import pytest
+from django.conf import settings as site
+from django.core.management import call_command
+from django.core.management.base import CommandError
+
+from annotation.models import Study
+from console.demonstrating import demonstrate
+from console.exceptions import FolderUnusable
+from console.samples import Crowd
+
+
+def run(*arguments, **environment):
+    return subprocess.run(
+        [sys.executable, *arguments],
+        cwd=site.BASE_DIR,
+        env=os.environ | environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "told"),
+    [
+        ("SITE_URL", "nonsense", "SITE_URL is 'nonsense'; it must be an address such as"),
+        ("SITE_URL", "http://localhost:port", "SITE_URL is 'http://localhost:port'; it must be"),
+        ("DATABASE_URL", "secret", "DATABASE_URL is no address of a database, such as"),
+        ("DATABASE_URL", "postgres://ann:secret@host:port/site", "DATABASE_URL is no address"),
+        ("DATABASE_URL", "sqlite:////no/such/folder/x", "DATABASE_URL names cannot be opened"),
+        ("DATABASE_URL", "postgres://127.0.0.1:1/x", "DATABASE_URL names cannot be opened"),
+    ],
+)
+def test_a_setting_that_cannot_be_used_is_told_in_a_sentence(name, value, told):
+    ended = run("manage.py", "migrate", **{name: value})
+    assert ended.returncode == 2
+    assert told in ended.stderr
+    assert "Traceback" not in ended.stderr
+    assert "secret" not in ended.stderr
+
+
+@pytest.mark.parametrize("secret", ["$ecret", "-secret", "s'e\"c#r e$t\\", "'quoted'"])
+def test_secrets_are_taken_as_they_stand(secret):
+    program = "import config.settings as s; print(s.SECRET_KEY); print(s.SAMPLE_PASSWORD)"
+    ended = run("-c", program, SECRET_KEY=secret, SAMPLE_PASSWORD=secret)
+    assert ended.stdout.splitlines() == [secret, secret], ended.stderr
+
+
+@pytest.mark.parametrize("bind", ["8000", ":8000", "localhost", "localhost:0", "localhost:99999"])
+def test_serving_takes_a_host_and_a_port(bind):
+    with pytest.raises(CommandError, match="--bind takes HOST:PORT, not") as refused:
+        call_command("serve", bind=bind)
+    assert refused.value.returncode == 2
+
+
+def test_serving_where_something_else_listens_is_refused_before_anything_starts():
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        bind = f"127.0.0.1:{taken.getsockname()[1]}"
+        with pytest.raises(CommandError, match=f"{bind}: Address already in use") as refused:
+            call_command("serve", bind=bind)
+    assert refused.value.returncode == 2
+
+
+@pytest.mark.django_db
+def test_a_demonstration_finds_out_before_it_begins_that_it_cannot_write(tmp_path):
+    file = tmp_path / "file"
+    file.touch()
+    with pytest.raises(FolderUnusable, match="cannot be made: File exists"):
+        demonstrate(folder=file, crowd=Crowd())
+    assert not Study.objects.exists()
