@@ -8,6 +8,7 @@ from drf_spectacular.utils import OpenApiResponse, extend_schema, inline_seriali
 from rest_framework import serializers, status
 from rest_framework.decorators import action
 from rest_framework.exceptions import APIException, NotFound
+from rest_framework.pagination import LimitOffsetPagination
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.viewsets import ReadOnlyModelViewSet
@@ -93,6 +94,11 @@ class CorrelationSerializer(serializers.Serializer[object]):
     reason = serializers.CharField(allow_null=True)
 
 
+class Pages(LimitOffsetPagination):
+    default_limit = 100
+    max_limit = 1000
+
+
 class ComputingFailed(APIException):
     """The background worker could not compute what was asked for."""
 
@@ -112,6 +118,7 @@ class StudyViewSet(ReadOnlyModelViewSet[Study]):
     """
 
     serializer_class = StudySerializer
+    pagination_class = Pages
     lookup_field = "slug"
 
     def get_queryset(self) -> QuerySet[Study]:

@@ -46,7 +46,7 @@ def stages_of(study: CountedStudy) -> list[Stage]:
     """All stages of a study, which must come from `counted()`, in their order."""
     progress = study_progress(study)
     computed = set(StoredResult.objects.filter(study=study).values_list("name", flat=True))
-    n_runs = ScoringRun.objects.of(study).count()
+    has_both = bool(study.n_judgments) and ScoringRun.objects.of(study).exists()
     found = [
         ("items", "Items", *_items(study)),
         ("publish", "Publish", *_publish(study, progress)),
@@ -54,7 +54,7 @@ def stages_of(study: CountedStudy) -> list[Stage]:
         ("agreement", "Agreement", *_result(bool(study.n_judgments), AGREEMENT in computed)),
         ("adjudication", "Adjudication", *_adjudication(study)),
         ("labels", "Labels", *_labels(study)),
-        ("validation", "Metrics", *_result(n_runs > 0, VALIDATION in computed)),
+        ("validation", "Metrics", *_result(has_both, VALIDATION in computed)),
         ("downloads", "Downloads", DONE if study.n_judgments else LATER, ""),
     ]
     return [

@@ -22,7 +22,8 @@ app_name = "console"
 router = DefaultRouter()
 router.register("studies", StudyViewSet, basename="api-study")
 
-schema = SpectacularAPIView.as_view(permission_classes=[IsAuthenticated])
+# Of one version: one that an address names would stand in a header.
+schema = SpectacularAPIView.as_view(permission_classes=[IsAuthenticated], api_version="1")
 login = LoginView.as_view(template_name="console/login.html", redirect_authenticated_user=True)
 
 of_a_study: list[URLPattern | URLResolver] = [

@@ -94,7 +94,11 @@ def _asked(values: Any, study: Study) -> tuple[Question, int]:
     question = questions.filter(name=name).first() if name else questions.first()
     if question is None:
         raise Http404(f"There is no question {name}.")
-    return question, max(_number(values.get("round", "1")), 1)
+    rounds = rounds_of(study) or [1]
+    round = _number(values["round"]) if values.get("round") else rounds[0]
+    if round not in rounds:
+        raise Http404(f"There is no round {round}.")
+    return question, round
 
 
 def _number(text: str) -> int:

@@ -120,3 +120,13 @@ def test_rounds_are_decided_apart(rosa, look, study):
     decide(rosa, study, "d0", value="50", round="2")
     assert Adjudication.objects.get().round == 2
     assert "0 of 2 candidates" in words_of(look(study))
+
+
+def test_a_round_that_was_not_judged_is_not_there(rosa, study):
+    where = reverse("console:adjudication", args=[study.slug])
+    candidate = study.items.get(key="d1").candidates.get()
+    decision = reverse("console:decision", args=[study.slug, candidate.pk])
+    for round in ("7", "-1", "one"):
+        assert rosa.get(where, {"round": round}).status_code == 404
+        assert rosa.post(decision, {"value": "50", "round": round}).status_code == 404
+    assert not Adjudication.objects.exists()

@@ -139,3 +139,17 @@ def test_the_schema_describes_this_api(rosa):
     answer = rosa.get(reverse("console:schema"))
     assert answer.status_code == 200
     assert b"/api/studies/{slug}/validation/" in answer.content
+
+
+@pytest.mark.parametrize("page", [{"limit": "9" * 30}, {"offset": "9" * 30}, {"limit": "-1"}])
+def test_a_page_of_studies_that_nobody_has_is_no_error(ask, researcher, page):
+    rated_study(owner=researcher)
+    status, told = ask("api-study-list", **page)
+    assert (status, told["count"]) == (200, 1)
+
+
+def test_the_schema_is_the_same_whatever_version_the_address_names(rosa):
+    schema = rosa.get(reverse("console:schema"))
+    odd = rosa.get(reverse("console:schema"), {"version": "\x00"})
+    assert odd.headers == schema.headers
+    assert odd.content == schema.content

@@ -377,3 +377,19 @@ def test_an_address_that_is_not_there_says_so_and_leads_back(rosa):
     page = words_of(answer.content.decode())
     assert "There is nothing at this address" in page
     assert "To the first page" in page
+
+
+def test_scores_that_nobody_judged_leave_nothing_to_be_computed(read, researcher):
+    study = rating_study(owner=researcher)
+    add_scores(study)
+    assert "Metrics , not yet" in read(study)
+
+
+def test_metrics_are_explained_where_they_are_chosen(read, researcher):
+    page = read(rating_study(owner=researcher), "validation")
+    assert "What each is rouge1 ROUGE-1: overlap in words with the reference" in page
+
+
+def test_alternatives_without_scores_say_how_to_bring_some(read, researcher):
+    told = "import_scores FILE.csv --study ticked"
+    assert told in read(ticked_study(owner=researcher), "validation")
