@@ -75,9 +75,10 @@ def delete_qualification_type(*, requester: Requester, public_id: str) -> None:
             "This operation can be called with a status of: Active,Inactive"
         )
     now = clock.now()
-    for request in qualification_type.requests.filter(
+    open_requests = qualification_type.requests.filter(
         status__in=QualificationRequest.OPEN_STATUSES
-    ):
+    )
+    for request in open_requests.select_for_update(no_key=True):  # one may be granted right now
         requesting.refuse(request, reason="This qualification was withdrawn.", at=now)
     qualification_type.deleted_at = now
     qualification_type.save(update_fields=["deleted_at"])

@@ -44,10 +44,12 @@ def announce(
     _post(setting.hit_type.requester, setting, event_type, event)
 
 
+@transaction.atomic
 def update_settings(
     *, hit_type: HitType, specification: NotificationSetting | None, is_active: bool | None
 ) -> None:
     """Set, replace, switch on or switch off a HIT type's notifications."""
+    HitType.objects.select_for_update(no_key=True).get(pk=hit_type.pk)  # one after the other
     existing = NotificationSetting.objects.filter(hit_type=hit_type).first()
     if specification is not None:
         check_specification(specification)

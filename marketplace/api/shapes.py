@@ -38,7 +38,7 @@ class Text:
         """The string itself, if it can be stored."""
         if not isinstance(value, str):
             raise _mistyped(value, "String")
-        if "\0" in value or any("\ud800" <= character <= "\udfff" for character in value):
+        if not _can_be_stored(value):
             raise _unreadable("A string holds a character that is not text.")
         return value
 
@@ -191,6 +191,14 @@ def _problems(kind: Kind, value: Any, given: Any, path: Path) -> Iterator[str]:
 
 def _problem(echo: str, path: Path, reason: str) -> str:
     return f"Value {echo} at '{path}' failed to satisfy constraint: {reason}"
+
+
+def _can_be_stored(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:  # half of a surrogate pair
+        return False
+    return "\0" not in text
 
 
 def _lower(name: str) -> str:

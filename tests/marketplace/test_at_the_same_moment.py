@@ -11,10 +11,19 @@ from django.db import connection
 from marketplace import clock
 from marketplace.enrolling import create_worker
 from marketplace.exceptions import WorkRefused
-from marketplace.models import Assignment, Hit, HitType
+from marketplace.models import (
+    Assignment,
+    Hit,
+    HitType,
+    NotificationSetting,
+    Qualification,
+    QualificationRequest,
+    QualificationType,
+)
+from marketplace.requesting import request_qualification
 from marketplace.working import accept_hit, accept_next, submit_assignment
 from tests.boto_clients import in_process_client
-from tests.marketplace.conftest import HIT, assert_books_balance, submit
+from tests.marketplace.conftest import HIT, HIT_TYPE, assert_books_balance, submit
 
 THREADS = 8
 
@@ -142,3 +151,30 @@ def test_holding_and_paying_at_once_wait_for_each_other(workers, lab):
     results = all_at_once(lab.get_account_balance, *[lambda: lab.create_hit(**HIT)] * 3)
     assert not [result for result in results if isinstance(result, ClientError)]
     assert lab.get_account_balance()["OnHoldBalance"] == "1.89"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_settings_that_come_at_once_are_one(lab):
+    type_id = lab.create_hit_type(**HIT_TYPE)["HITTypeId"]
+    setting = {"Transport": "Email", "Version": "2014-08-15", "EventTypes": ["HITCreated"]}
+    calls = [
+        lambda n=n: lab.update_notification_settings(
+            HITTypeId=type_id, Notification=setting | {"Destination": f"{n}@example.org"}
+        )
+        for n in range(THREADS)
+    ]
+    assert not [result for result in all_at_once(*calls) if isinstance(result, ClientError)]
+    assert NotificationSetting.objects.count() == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_request_is_granted_or_withdrawn_with_its_type_and_not_both(workers, lab):
+    values = {"Name": "Chess", "Description": "Plays it.", "QualificationTypeStatus": "Active"}
+    type_id = lab.create_qualification_type(**values)["QualificationType"]["QualificationTypeId"]
+    row = QualificationType.objects.get()
+    ids = [request_qualification(worker=w, qualification_type=row).public_id for w in workers]
+    accept = lab.accept_qualification_request
+    calls = [lambda each=each: accept(QualificationRequestId=each) for each in ids]
+    all_at_once(lambda: lab.delete_qualification_type(QualificationTypeId=type_id), *calls)
+    granted = QualificationRequest.objects.filter(status="Granted")
+    assert granted.count() == Qualification.objects.count()
