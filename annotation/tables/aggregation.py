@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from annotation.exceptions import FileRefused
+from annotation.exceptions import AnnotationError, FileRefused
 from annotation.plain import plain_records, plain_values
 from annotation.readers.labels import Columns, Kind, read_labels
 from stats.aggregation import METHODS, Aggregation, aggregate
@@ -60,7 +60,7 @@ class FileAggregation:
         """What to write to a file of this name: JSON, or a row an item."""
         if path.suffix.lower() == ".json":
             return json.dumps(self.record(), indent=1)
-        return _csv(self.items())
+        return _csv(list(self.found.labels.columns), self.items())
 
     def sentence(self) -> str:
         """What was found, for a person."""
@@ -71,6 +71,7 @@ class FileAggregation:
             told += f"; {state} after {self.found.iterations} iterations"
         told += f"; {self.found.n_ties} ties" if self.found.n_ties else ""
         told += f"; {self.n_unlabelled} without a label" if self.n_unlabelled else ""
+        told += f"; {self.found.reason.replace('_', ' ')}" if self.found.reason else ""
         return told + "".join(f".\nNote: {warning}" for warning in self.found.warnings) + "."
 
 
@@ -85,6 +86,11 @@ def aggregate_file(
     if method not in METHODS:
         raise ValueError(f"method must be one of {', '.join(METHODS)}, not {method!r}")
     kind: Kind = "number" if method in OF_NUMBERS else "text"
+    if repeats and method in OF_COMPARISONS:
+        raise AnnotationError(
+            f"{method} compares candidates and takes no --repeats: two may be compared again, "
+            "but none rated again. Leave the option out."
+        )
     if repeats is None:
         repeats = "count" if method in WITH_REPEATS else "refuse"
     again = repeats == "count" or method in OF_COMPARISONS
@@ -97,9 +103,9 @@ def aggregate_file(
     return FileAggregation(found, len(set(table.annotators)), len(table.items))
 
 
-def _csv(records: list[dict[str, Any]]) -> str:
+def _csv(columns: list[str], records: list[dict[str, Any]]) -> str:
     written = io.StringIO()
-    writer = csv.DictWriter(written, fieldnames=list(records[0]), lineterminator="\n")
+    writer = csv.DictWriter(written, fieldnames=columns, lineterminator="\n")
     writer.writeheader()
     writer.writerows(records)
     return written.getvalue()

@@ -10,6 +10,7 @@ from scipy.sparse import csgraph
 from scipy.special import expit, log_expit
 
 from stats.aggregation.ascent import convergence_warnings
+from stats.aggregation.crowd import require_table
 from stats.aggregation.result import Aggregation, Reason, name_of, nothing, sign
 from stats.arguments import (
     Column,
@@ -163,6 +164,7 @@ def aggregation_of(
 def strengths(comparisons: Comparisons, smoothing: float, max_iterations: int) -> Strengths:
     """The most likely log strengths, where there are any."""
     n = len(comparisons.candidates)
+    require_table("comparisons", candidates=n, opponents=n)
     if not smoothing and not _has_maximum(comparisons, n):
         missing = np.full(n, np.nan)
         return Strengths(missing, np.full((n, n), np.nan), np.nan, 0, False, Reason.NOT_CONNECTED)
@@ -210,7 +212,7 @@ def _newton(
     """Climb the log-likelihood; where a full step overshoots, half of it is tried."""
     value = np.zeros(n)
     objective = _log_likelihood(comparisons, value, smoothing)
-    enough = 1e-9 * max(float(comparisons.weight.sum()), 1.0)
+    enough = 1e-9 * max(float(comparisons.weight.sum()), smoothing)
     for iteration in range(1, max_iterations + 1):
         gradient, information = _derivatives(comparisons, value, smoothing)
         if np.abs(gradient).max() <= enough:
@@ -262,12 +264,13 @@ def _covariance(comparisons: Comparisons, value: Floats, smoothing: float) -> Fl
     _, information = _derivatives(comparisons, value, smoothing)
     centring = np.eye(n) - 1 / n
     inverse = centring @ np.linalg.pinv(information, hermitian=True) @ centring
-    n_judgments = int(comparisons.judgment.max()) + 1
+    judged, judgment = np.unique(comparisons.judgment, return_inverse=True)
+    n_judgments = len(judged)
     if n_judgments == len(comparisons.winner) or n_judgments < 2:
         return np.asarray(inverse)
     surprise = expit(value[comparisons.loser] - value[comparisons.winner])
     pull = comparisons.weight * surprise
-    rows = np.tile(comparisons.judgment, 2)
+    rows = np.tile(judgment, 2)
     columns = np.concatenate([comparisons.winner, comparisons.loser])
     shape = (n_judgments, n)
     scores = sparse.coo_array((np.concatenate([pull, -pull]), (rows, columns)), shape=shape)

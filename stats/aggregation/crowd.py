@@ -2,6 +2,7 @@
 
 from collections.abc import Hashable
 from dataclasses import dataclass
+from math import prod
 from typing import Literal
 
 import numpy as np
@@ -18,6 +19,7 @@ from stats.arguments import (
 from stats.grouping import sum_by
 
 Repeats = Literal["refuse", "count"]
+MOST_CELLS = 100_000_000
 
 
 @dataclass(frozen=True)
@@ -64,6 +66,7 @@ class Votes(Crowd):
 
     def per_category(self, amounts: Floats) -> Floats:
         """Sum of an amount per label, shape (items, categories), over the labels of each kind."""
+        require_table("values", items=len(self.items), categories=self.n_categories)
         cell = self.item * self.n_categories + self.value
         total = sum_by(cell, amounts, len(self.items) * self.n_categories)
         return total.reshape(len(self.items), self.n_categories)
@@ -79,6 +82,13 @@ class Ratings(Crowd):
     """Labels that are numbers."""
 
     value: Floats
+
+
+def require_table(argument: str, **axes: int) -> None:
+    """Refuse, before it is made, a table that takes gigabytes."""
+    if prod(axes.values()) > MOST_CELLS:
+        shape = " by ".join(f"{size:,} {name}" for name, size in axes.items())
+        raise ValueError(f"{argument} would take a table of {shape}, which is too large")
 
 
 def code_votes(items: Column, annotators: Column, values: Column, repeats: Repeats) -> Votes:

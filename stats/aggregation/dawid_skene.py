@@ -8,7 +8,7 @@ import pandas as pd
 from scipy import sparse
 
 from stats.aggregation.ascent import ascend, convergence_warnings, normalised, safe_log
-from stats.aggregation.crowd import Repeats, Votes, code_votes
+from stats.aggregation.crowd import Repeats, Votes, code_votes, require_table
 from stats.aggregation.result import (
     Aggregation,
     annotator_table,
@@ -139,7 +139,8 @@ class _Parameters:
 class _Model:
     def __init__(self, votes: Votes, smoothing: float) -> None:
         self.smoothing = smoothing
-        self.n_categories = votes.n_categories
+        self.n_categories = n = votes.n_categories
+        require_table("values", annotators=len(votes.annotators), truths=n, labels=n)
         key = votes.annotator * votes.n_categories + votes.value
         occurring, column = np.unique(key, return_inverse=True)
         self.annotator: Integers = occurring // votes.n_categories

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from stats.aggregation.bradley_terry import Comparisons, aggregation_of
-from stats.aggregation.crowd import code_ratings
+from stats.aggregation.crowd import code_ratings, require_table
 from stats.aggregation.result import Aggregation
 from stats.arguments import (
     Column,
@@ -124,7 +124,14 @@ def _comparisons(items: Column, annotators: Column, values: Column) -> tuple[Com
 def _from_ratings(
     items: Column, annotators: Column, values: "pd.Series[float]"
 ) -> tuple[Comparisons, Integers]:
-    ratings = code_ratings(items, annotators, values, "refuse")
+    ratings = code_ratings(items, annotators, values, "count")
+    if ratings.n_repeated:
+        raise ValueError(
+            f"annotators rate a candidate more than once in {ratings.n_repeated} rows of items "
+            "and annotators; leave them out"
+        )
+    rated = ratings.labels_per_annotator
+    require_table("values", comparisons=int(rated @ (rated - 1) / 2))
     left, right = pairs_within(ratings.annotator, len(ratings.annotators))
     gap = ratings.value[left] - ratings.value[right]
     tie = np.flatnonzero(gap == 0)

@@ -1,6 +1,7 @@
 """Annotators beside known answers."""
 
 from collections.abc import Hashable, Mapping
+from math import isnan
 from typing import Any
 
 import numpy as np
@@ -39,8 +40,9 @@ def gold_correlation(ratings: Ratings, gold: Gold) -> tuple[Floats, Floats, Floa
 
 
 def _answers(crowd: Crowd, gold: Gold) -> list[Any]:
-    """The known answer of each item; None without one."""
-    answers = [gold.get(item) for item in crowd.items]
+    """The known answer of each item; None without one, as where a table of gold has a gap."""
+    found = [gold.get(item) for item in crowd.items]
+    answers = [None if isinstance(answer, float) and isnan(answer) else answer for answer in found]
     if not any(answer is not None for answer in answers):
         raise ValueError("gold has no answer for any of the items")
     return answers

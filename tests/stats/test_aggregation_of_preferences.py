@@ -162,3 +162,31 @@ def test_impossible_comparisons_are_refused():
         bradley_terry(["a", None], ["b", "a"])
     with pytest.raises(ValueError, match="same length"):
         bradley_terry(pd.Series(["a"]), pd.Series(["b", "c"]))
+
+
+def test_the_unit_of_weights_does_not_matter():
+    winners, losers = ["a", "a", "b", "c", "b"], ["b", "c", "a", "a", "c"]
+    once = bradley_terry(winners, losers).labels
+    thin = bradley_terry(winners, losers, weights=[1e-12] * 5).labels
+    assert thin["label"].to_numpy() == pytest.approx(once["label"].to_numpy(), abs=1e-6)
+
+
+def test_an_annotator_who_compared_nothing_does_not_change_the_error():
+    items, annotators = ["a", "b", "c"] * 3, ["x"] * 3 + ["y"] * 3 + ["z"] * 3
+    values = [1, 2, 3, 3, 1, 2, 2, 3, 1]
+    once = aggregate(items, annotators, values, method="bradley_terry").labels
+    # Nine comparisons, and as many annotators, of whom six rated one candidate each.
+    idle = [f"before {n}" for n in range(6)]
+    more = aggregate(
+        ["a"] * 6 + items, idle + annotators, [1] * 6 + values, method="bradley_terry"
+    ).labels
+    assert more["se"].to_numpy() == pytest.approx(once["se"].to_numpy())
+
+
+def test_more_candidates_than_a_table_of_them_holds_are_refused():
+    names = np.arange(10_001)
+    with pytest.raises(ValueError, match="10,001 candidates by 10,001 opponents"):
+        bradley_terry(names, np.roll(names, 1))
+    many = np.arange(15_000)
+    with pytest.raises(ValueError, match="112,492,500 comparisons"):
+        aggregate(many, ["x"] * len(many), many, method="bradley_terry")

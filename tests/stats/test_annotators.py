@@ -235,3 +235,13 @@ def test_a_callers_mistakes_are_named():
         near_duplicates([1], ["a"], [1], min_equal=90)
     with pytest.raises(ValueError, match="min_overlap must be at least 1"):
         near_duplicates([1], ["a"], [1], min_overlap=0)
+
+
+def test_a_gap_in_the_gold_is_no_wrong_answer():
+    items, annotators, values = [1, 2, 3] * 2, list("aaabbb"), list("xyxxyy")
+    gold = {1: "x", 2: "y", 3: np.nan}
+    table = annotator_quality(items, annotators, values, level="nominal", gold=gold)
+    assert table["n_gold"].tolist() == [2, 2]
+    assert table["gold_accuracy"].tolist() == [1, 1]
+    with pytest.raises(ValueError, match="gold has no answer"):
+        annotator_quality(items, annotators, values, level="nominal", gold={1: np.nan})

@@ -4,6 +4,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
+from annotation.exceptions import AnnotationError
 from annotation.management.plain_table import PlainTableCommand
 from annotation.tables.aggregation import aggregate_file
 from annotation.writing import write_whole
@@ -26,6 +27,8 @@ class Command(PlainTableCommand):
         )
 
     def handle(self, *args: Any, file: Path, output: Path | None, **options: Any) -> None:
+        if output is not None and output.resolve() == file.resolve():
+            raise AnnotationError(f"{output} holds the labels themselves; name another --output.")
         found = aggregate_file(
             file, self.columns(options), method=options["method"], repeats=options["repeats"]
         )
