@@ -68,7 +68,7 @@ def sample_size_curve(
         mean difference of the coefficients, a less b), se (its standard deviation over
         studies), and power: the share of studies in which the difference has the sign of
         `delta` and lies beyond ``z[1 - alpha / 2] * se``. NaN where fewer than two studies have
-        both coefficients.
+        both coefficients, or annotators are planned from a pilot whose raters do not agree.
 
     Raises
     ------
@@ -225,7 +225,10 @@ def _stretches(
     pilot = reliability.ratings_per_unit
     now = reliability.icc_mean
     planned = [(number, reliability.of_mean(number)) for number in n_annotators]
-    stretched = [(number, sqrt(then / now) if then / now > 0 else nan) for number, then in planned]
+    # without agreement in the pilot there is no telling what more ratings would show
+    stretched = [
+        (number, sqrt(then / now) if now > 0 and then > 0 else nan) for number, then in planned
+    ]
     return stretched or [(pilot, 1.0)]
 
 

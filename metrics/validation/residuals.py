@@ -7,7 +7,7 @@ import numpy as np
 
 from metrics.validation.panels import Panel
 from metrics.validation.settings import Settings
-from stats.arguments import Floats
+from stats.correlation.bootstrap import standard
 
 
 def worst_candidates(panel: Panel, settings: Settings) -> Iterator[dict[str, Any]]:
@@ -21,7 +21,7 @@ def worst_candidates(panel: Panel, settings: Settings) -> Iterator[dict[str, Any
         human, score = panel.human[known], row[known]
         if len(known) < 2 or not (np.ptp(human) > 0 and np.ptp(score) > 0):
             continue
-        z_human, z_score = _standard(human), _standard(score)
+        z_human, z_score = standard(human), standard(score)
         residual = z_score - z_human
         order = np.argsort(-np.abs(residual), kind="stable")[: settings.n_worst]
         sign = 1 if metric.higher_is_better else -1
@@ -44,7 +44,3 @@ def worst_candidates(panel: Panel, settings: Settings) -> Iterator[dict[str, Any
                 "z_score": float(z_score[at]),
                 "residual": float(residual[at]),
             }
-
-
-def _standard(values: Floats) -> Floats:
-    return np.asarray((values - values.mean()) / values.std())

@@ -65,6 +65,15 @@ def unit_range(column: Floats) -> Floats:
     return np.asarray(shifted / (shifted.max(initial=0.0) or 1.0))
 
 
+def standard(column: Floats) -> Floats:
+    """The column with mean 0 and variance 1, or all 0 where its values are equal."""
+    if (column == column[:1]).all():
+        return np.zeros_like(column)
+    scaled = unit_range(column)  # so that its squares neither overflow nor vanish
+    centred = scaled - scaled.mean()
+    return np.asarray(centred / centred.std())
+
+
 def rounded_means(sums: Floats, counts: Floats) -> Floats:
     """Means of values between 0 and 1, so rounded that equal ones tie whatever was summed."""
     return np.round(sums / counts, MEAN_DECIMALS)
@@ -125,7 +134,7 @@ def system_means(
 
 def pooled_pearson(x: Floats, y: Floats, item: Integers, n_items: int) -> Replicate:
     """Pearson's r of all cells, from each item's sums and sums of products."""
-    x, y = (x - x.mean()) / x.std(), (y - y.mean()) / y.std()
+    x, y = standard(x), standard(y)
     columns = (np.ones(len(x)), x, y, x * x, y * y, x * y)
     sums = np.stack([sum_by(item, column, n_items) for column in columns], axis=1)
 

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from stats.arguments import Floats
-from stats.correlation.bootstrap import NEXT_TO_NOTHING, centred_ranks
+from stats.correlation.bootstrap import NEXT_TO_NOTHING, centred_ranks, standard
 from stats.correlation.cells import Cells, renumbered
 from stats.correlation.coefficients import group_values
 from stats.correlation.result import Level, Undefined
@@ -51,14 +51,6 @@ def deltas_of(
         return of_rows(first) - of_rows(second)
 
     return deltas
-
-
-def standard(scores: Floats) -> Floats:
-    """Scores with mean 0 and variance 1, or all 0 where they are equal."""
-    if (scores == scores[0]).all():
-        return np.zeros_like(scores)
-    centred = scores - scores.mean()
-    return np.asarray(centred / centred.std())
 
 
 def _pooled_pearson(human: Floats, a: Floats, b: Floats, undefined: Undefined) -> Deltas:

@@ -6,11 +6,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stats.arguments import Column, Integers, numbers, require_one_of
+from stats.correlation.bootstrap import standard
 from stats.correlation.cells import Cells, complete_cells, renumbered
 from stats.correlation.coefficients import Coefficient, require_coefficient
 from stats.correlation.levels import require_level
 from stats.correlation.result import Level, Undefined
-from stats.significance.deltas import Swap, deltas_of, standard
+from stats.significance.deltas import Swap, deltas_of
 from stats.significance.result import Comparison, Undecided
 from stats.significance.statistics import statistic
 

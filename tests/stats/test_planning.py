@@ -65,6 +65,14 @@ def test_more_annotators_stretch_the_difference_by_the_attenuation_formula():
     assert alone["delta"].iloc[0] == pytest.approx(now)
 
 
+@pytest.mark.parametrize("icc", [0.0, -0.2])
+def test_without_agreement_in_the_pilot_other_numbers_of_annotators_have_no_power(icc):
+    disagreed = Reliability(icc, icc, 2.0, 1500, 3000)
+    found = curve(pilot(20), n_items=[40], n_annotators=[2, 4], reliability=disagreed)
+    assert found["n_annotators"].tolist() == [2, 4]
+    assert found[["delta", "se", "power"]].isna().all(axis=None)
+
+
 def test_the_least_number_that_suffices_is_named_or_missing():
     found = curve(pilot(), n_items=[5, 20, 80, 300], n_studies=300)
     least = items_needed(found, 0.8)["n_items"].iloc[0]

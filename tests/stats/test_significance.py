@@ -8,6 +8,7 @@ import pytest
 import scipy.stats
 
 from stats.correlation import correlation_at_level
+from stats.correlation.bootstrap import standard
 from stats.significance import (
     Undecided,
     benjamini_hochberg,
@@ -17,7 +18,6 @@ from stats.significance import (
     significance_clusters,
     williams_test,
 )
-from stats.significance.deltas import standard
 from tests.stats.test_correlation import study
 
 LEVELS = ["item", "system", "pooled"]
@@ -280,3 +280,19 @@ def test_a_metric_worse_than_any_of_a_cluster_begins_the_next():
         significance_clusters(values, {("a", "b"): 0.5})
     with pytest.raises(ValueError, match="alpha"):
         significance_clusters(values, p, alpha=5)
+
+
+@pytest.mark.parametrize("scale", [1e200, 1e-200])
+@pytest.mark.parametrize("coefficient", ["pearson", "kendall"])
+def test_the_scale_of_scores_does_not_matter_however_large_or_small(coefficient, scale):
+    rng = np.random.default_rng(3)
+    human, a, b = rng.normal(size=(3, 40))
+    measure = {"level": "pooled", "coefficient": coefficient, "items": np.arange(40) // 4}
+    test = permutation_test(human, a, b, n_permutations=99, **measure)
+    scaled = permutation_test(human, a * scale, b * scale, n_permutations=99, **measure)
+    assert (scaled.delta, scaled.p) == (pytest.approx(test.delta), test.p)
+    found, as_scaled = (
+        correlation_at_level(human, side, n_resamples=50, **measure) for side in (a, a * scale)
+    )
+    limits = (as_scaled.ci_low, as_scaled.ci_high)
+    assert limits == pytest.approx((found.ci_low, found.ci_high))
