@@ -77,19 +77,24 @@ class Content:
     @cached_property
     def labels(self) -> dict[tuple[str, str], str]:
         """A name for each set of scores: the metric's, numbered where it has several sets."""
-        sets = _different((row["metric"], row["signature"]) for row in self.found["correlations"])
-        names = [metric for metric, _ in sets]
-        return {
-            (metric, signature): metric
-            if names.count(metric) == 1
-            else f"{metric} ({names[: at + 1].count(metric)})"
-            for at, (metric, signature) in enumerate(sets)
-        }
+        return labels_of((row["metric"], row["signature"]) for row in self.found["correlations"])
 
     def label(self, record: Record, side: str = "") -> str:
         """The name of a record's set of scores; `side` is "_a" or "_b" where it has two."""
         source = (record[f"metric{side}"], record[f"signature{side}"])
         return self.labels.get(source, str(source[0]))
+
+
+def labels_of(sources: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
+    """A name for each metric and signature: the metric's, numbered where it has several."""
+    sets = _different(sources)
+    names = [metric for metric, _ in sets]
+    return {
+        (metric, signature): metric
+        if names.count(metric) == 1
+        else f"{metric} ({names[: at + 1].count(metric)})"
+        for at, (metric, signature) in enumerate(sets)
+    }
 
 
 def _different(values: Iterable[Any]) -> list[Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from metrics.reporting.cells import UNKNOWN
-from metrics.reporting.content import Record
+from metrics.reporting.content import Record, labels_of
 from metrics.reporting.documents import Cell, Column, Number, P, Row, Table
 from metrics.reporting.layouts import OVERALL
 from metrics.reporting.signatures import plain_signature
@@ -19,9 +19,8 @@ def lmstyle_scores(scores: Sequence[Record]) -> Table:
     `scores` are the records of `metrics.prompts.system_scores`.
     """
     conditions = list(dict.fromkeys(row["condition"] for row in scores))
-    sets = list(dict.fromkeys((row["metric"], row["signature"]) for row in scores))
-    titles = _titles(sets)
-    shown = [(run, condition) for condition in conditions for run in sets]
+    titles = labels_of((row["metric"], row["signature"]) for row in scores)
+    shown = [(run, condition) for condition in conditions for run in titles]
     found = {
         (row["metric"], row["signature"], row["condition"], row["system"]): row for row in scores
     }
@@ -43,15 +42,6 @@ def lmstyle_scores(scores: Sequence[Record]) -> Table:
     )
 
 
-def _titles(sets: Sequence[tuple[str, str]]) -> dict[tuple[str, str], str]:
-    """A metric's name, numbered where it has several sets of scores."""
-    names = [metric for metric, _ in sets]
-    return {
-        run: run[0] if names.count(run[0]) == 1 else f"{run[0]} ({names[: at + 1].count(run[0])})"
-        for at, run in enumerate(sets)
-    }
-
-
 def _score_mean(record: Record | None) -> Number:
     if record is None:
         return Number(None, reason="the system has no response there")
@@ -71,19 +61,18 @@ def e2e(effects: Sequence[Record], prompts: tuple[str, str]) -> Table:
     `effects` are the records of `metrics.prompts.prompt_effects`; a system of no name there
     stands for all of them.
     """
-    sets = list(dict.fromkeys((row["metric"], row["signature"]) for row in effects))
-    titles = _titles(sets)
+    titles = labels_of((row["metric"], row["signature"]) for row in effects)
     found = {(row["metric"], row["signature"], row["system"]): row for row in effects}
     systems = sorted(dict.fromkeys(row["system"] for row in effects), key=lambda name: name == "")
     rows: list[Row] = [
         (
             system or "all systems",
-            *(cell for run in sets for cell in _effect_cells(found.get((*run, system)), prompts)),
+            *(cell for run in titles for cell in _effect_cells(found.get((*run, system)), prompts)),
         )
         for system in systems
     ]
     titles_of_one = (*prompts, "difference", "p (Holm)")
-    columns = [Column(title, group=titles[run]) for run in sets for title in titles_of_one]
+    columns = [Column(title, group=group) for group in titles.values() for title in titles_of_one]
     return Table(
         name="e2e",
         caption=f"What the prompt “{prompts[1]}” changes from “{prompts[0]}”",

@@ -5,6 +5,7 @@ Each replicate is exactly the coefficient of the resampled candidates, as in
 """
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,8 @@ JOINT = ("pearson", "spearman", "kendall", "kendall_c", "acc_eq")
 OF_PAIRS = ("kendall", "kendall_c", "acc_eq")
 DENSE_UP_TO = 1 << 22
 WEIGHTS_AT_ONCE = 1 << 23
+OfDraws = Callable[[Floats], list[dict[str, Floats]]]
+"""From how often each item is drawn to each metric's values by coefficient."""
 
 
 def item_replicates(panel: Panel, level: Level, settings: Settings) -> dict[str, Floats]:
@@ -34,12 +37,11 @@ def item_replicates(panel: Panel, level: Level, settings: Settings) -> dict[str,
     if panel.n_items < 2 or not settings.n_resamples or not panel.metrics:
         return {}
     wanted = [c for c in wanted if not is_of_too_many(level, c, len(panel.human))]
-    of_level: dict[Level, Callable[..., list[dict[str, Floats]]]] = {
-        "item": _of_items,
-        "system": _of_systems,
-        "pooled": _of_cells,
-    }
-    chunks = [of_level[level](panel, wanted, settings, w) for w in _draws(panel, settings)]
+    if level == "item":
+        of_draws = _of_items(panel, wanted, settings)
+    else:
+        of_draws = partial(_of_systems if level == "system" else _of_cells, panel, wanted)
+    chunks = [of_draws(weights) for weights in _draws(panel, settings)]
     return {
         name: np.array(
             [
@@ -66,26 +68,24 @@ def _draws(panel: Panel, settings: Settings) -> Iterator[Floats]:
         yield bootstrap.drawn_weights(panel.n_items, count, rng)
 
 
-def _of_items(
-    panel: Panel, wanted: list[str], settings: Settings, weights: Floats
-) -> list[dict[str, Floats]]:
-    return [
+def _of_items(panel: Panel, wanted: list[str], settings: Settings) -> OfDraws:
+    """The items' own coefficients are found once; a resample only weighs them."""
+    means = [
         {
             name: bootstrap.mean_of_defined(
                 with_policy(
                     group_values(panel.human, row, panel.item, panel.n_items, name),
                     settings.undefined,
                 )
-            )(weights)
+            )
             for name in wanted
         }
         for row in panel.scores
     ]
+    return lambda weights: [{name: mean(weights) for name, mean in one.items()} for one in means]
 
 
-def _of_systems(
-    panel: Panel, wanted: list[str], settings: Settings, weights: Floats
-) -> list[dict[str, Floats]]:
+def _of_systems(panel: Panel, wanted: list[str], weights: Floats) -> list[dict[str, Floats]]:
     found = []
     for row in panel.scores:
         known = ~np.isnan(row)
@@ -116,9 +116,7 @@ def _system_means(panel: Panel, row: Floats, known: Any, weights: Floats) -> tup
     return first, second
 
 
-def _of_cells(
-    panel: Panel, wanted: list[str], settings: Settings, weights: Floats
-) -> list[dict[str, Floats]]:
+def _of_cells(panel: Panel, wanted: list[str], weights: Floats) -> list[dict[str, Floats]]:
     """Metrics with the same gaps are computed together."""
     found: list[dict[str, Floats]] = [{} for _ in panel.metrics]
     gaps = np.isnan(panel.scores)
