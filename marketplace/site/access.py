@@ -50,4 +50,5 @@ def explain(
 ) -> HttpResponse:
     """A page that says what happened and what to do."""
     status = error.status if isinstance(error, WorkRefused) else 404
-    return render(request, template, {"explanation": str(error)}, status=status)
+    context = {"explanation": str(error), "worker": worker_of(request)}
+    return render(request, template, context, status=status)

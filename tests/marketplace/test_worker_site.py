@@ -262,6 +262,7 @@ def test_what_cannot_be_had_is_explained(ada, worker, hit, make_worker, browser_
     refused = ada.post(f"/worker/hits/{hit.public_id}/accept/")
     assert refused.status_code == 410
     assert "All assignments of this HIT are taken." in text_of(refused)
+    assert 'href="/worker/dashboard/"' in text_of(refused)
     refused = ada.post(f"/worker/groups/{hit.hit_type.public_id}/accept/")
     assert refused.status_code == 410
     done = mturk.create_hit(**HIT, MaxAssignments=2)["HIT"]["HITId"]
