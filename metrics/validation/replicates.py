@@ -4,7 +4,7 @@ Each replicate is exactly the coefficient of the resampled candidates, as in
 `stats.correlation`; what depends on people only is shared by the metrics.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -68,7 +68,7 @@ def _draws(panel: Panel, settings: Settings) -> Iterator[Floats]:
         yield bootstrap.drawn_weights(panel.n_items, count, rng)
 
 
-def _of_items(panel: Panel, wanted: list[str], settings: Settings) -> OfDraws:
+def _of_items(panel: Panel, wanted: Sequence[str], settings: Settings) -> OfDraws:
     """The items' own coefficients are found once; a resample only weighs them."""
     means = [
         {
@@ -85,7 +85,7 @@ def _of_items(panel: Panel, wanted: list[str], settings: Settings) -> OfDraws:
     return lambda weights: [{name: mean(weights) for name, mean in one.items()} for one in means]
 
 
-def _of_systems(panel: Panel, wanted: list[str], weights: Floats) -> list[dict[str, Floats]]:
+def _of_systems(panel: Panel, wanted: Sequence[str], weights: Floats) -> list[dict[str, Floats]]:
     found = []
     for row in panel.scores:
         known = ~np.isnan(row)
@@ -116,7 +116,7 @@ def _system_means(panel: Panel, row: Floats, known: Any, weights: Floats) -> tup
     return first, second
 
 
-def _of_cells(panel: Panel, wanted: list[str], weights: Floats) -> list[dict[str, Floats]]:
+def _of_cells(panel: Panel, wanted: Sequence[str], weights: Floats) -> list[dict[str, Floats]]:
     """Metrics with the same gaps are computed together."""
     found: list[dict[str, Floats]] = [{} for _ in panel.metrics]
     gaps = np.isnan(panel.scores)
