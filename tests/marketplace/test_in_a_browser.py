@@ -27,7 +27,7 @@ document.getElementById("origin").textContent = `${self.origin} ${cookies}`;
 def page(chromium, live_server):
     context = chromium.new_context(base_url=live_server.url)
     page = context.new_page()
-    page.set_default_timeout(20_000)
+    page.set_default_timeout(60_000)
     yield page
     context.close()
 

@@ -29,7 +29,7 @@ def page(request, chromium, live_server):
         viewport={"width": 1200, "height": 900},
     )
     page = context.new_page()
-    page.set_default_timeout(20_000)
+    page.set_default_timeout(60_000)
     page.route("https://pictures.example/**", lambda route: route.abort())
     yield page
     context.close()

@@ -27,7 +27,7 @@ notes.addEventListener("input", () => {
 def page(chromium, live_server, worker):
     context = chromium.new_context(base_url=live_server.url)
     page = context.new_page()
-    page.set_default_timeout(20_000)
+    page.set_default_timeout(60_000)
     page.goto("/worker/login/")
     page.get_by_label("Username").fill("ada")
     page.get_by_label("Password").fill(PASSWORD)

@@ -66,7 +66,7 @@ PLAIN = """<!doctype html><html lang="en"><title>Task</title>
 def page(chromium, live_server, worker):
     context = chromium.new_context(base_url=live_server.url)
     page = context.new_page()
-    page.set_default_timeout(20_000)
+    page.set_default_timeout(60_000)
     page.goto("/worker/login/")
     page.get_by_label("Username").fill("ada")
     page.get_by_label("Password").fill(PASSWORD)
