@@ -92,7 +92,8 @@ def encoder_pairs(study: Study, metrics: Sequence[str] = ENCODERS) -> list[Encod
 def _references(study: Study) -> list[str]:
     """The study's distinct references, in their order."""
     texts = Item.objects.filter(study=study).exclude(reference="").order_by("position", "pk")
-    found = list(dict.fromkeys(texts.values_list("reference", flat=True)))
+    distinct = dict.fromkeys(texts.values_list("reference", flat=True))
+    found = [text for text in distinct if text.strip()]
     if not found:
         raise NothingToScore(f"Study '{study.slug}' has no references to compare with.")
     return found

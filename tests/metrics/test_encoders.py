@@ -2,6 +2,7 @@ import json
 
 import numpy as np
 import pytest
+from django.core.management import CommandError
 
 from metrics.encoders import encoder_bias, encoder_pairs
 from metrics.exceptions import NothingToScore
@@ -94,3 +95,16 @@ def test_the_command_tells_both(scored):
     found = json.loads(told("check_embeddings", scored.slug, "--seed=4", "--json"))
     assert (found["random_words"][0]["seed"], found["random_words"][0]["n_words"]) == (4, 20)
     assert (found["pairs"][0]["second"], found["pairs"][0]["n"]) == ("use|v:4", 2)
+
+
+@pytest.mark.parametrize("option", ["--words=0", "--seed=-1"])
+def test_a_number_that_makes_no_random_words_is_refused_before_anything_is_read(option):
+    with pytest.raises(CommandError, match=f"argument {option.partition('=')[0]}"):
+        told("check_embeddings", "golden", option)
+
+
+def test_blank_references_are_none(packaged):
+    study = rating_study(n_items=2)
+    study.items.update(reference=" \n")
+    with pytest.raises(NothingToScore, match="has no references to compare with"):
+        encoder_bias(study=study, scorer=packaged)

@@ -2,6 +2,7 @@ import csv
 import json
 
 import pytest
+from django.core.management import CommandError
 from rouge_score.rouge_scorer import RougeScorer
 from scipy import stats
 
@@ -162,3 +163,9 @@ def test_a_program_may_read_the_comparison(sample):
     assert (first["metric"], first["system"], first["n_pairs"]) == ("rouge1", "", 20)
     assert (first["n_resamples"], first["seed"]) == (100, 3)
     assert first["signature"].startswith("rouge|")
+
+
+@pytest.mark.parametrize("option", ["--resamples=0", "--resamples=many", "--seed=-1"])
+def test_a_number_that_makes_no_comparison_is_refused_before_anything_is_read(option):
+    with pytest.raises(CommandError, match=f"argument {option.partition('=')[0]}"):
+        told("compare_prompts", "golden", option)

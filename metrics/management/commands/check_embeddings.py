@@ -6,6 +6,7 @@ from django.core.management.base import BaseCommand, CommandParser
 from annotation.models import Study
 from metrics.choosing import chosen_scorers
 from metrics.encoders import ENCODERS, EncoderBias, EncoderPair, encoder_bias, encoder_pairs
+from metrics.management.numbers import natural, some_draws
 
 
 class Command(BaseCommand):
@@ -20,8 +21,8 @@ class Command(BaseCommand):
         parser.add_argument(
             "--set", action="append", default=[], metavar="METRIC.PARAMETER=VALUE", dest="settings_"
         )
-        parser.add_argument("--words", type=int, default=20, help="in each random text")
-        parser.add_argument("--seed", type=int, default=0)
+        parser.add_argument("--words", type=some_draws, default=20, help="in each random text")
+        parser.add_argument("--seed", type=natural, default=0)
         parser.add_argument("--json", action="store_true")
 
     def handle(self, *args: Any, study: str, **options: Any) -> None:

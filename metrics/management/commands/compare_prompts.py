@@ -4,6 +4,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser
 
 from annotation.models import Study
+from metrics.management.numbers import natural, some_draws
 from metrics.prompts import ALL, PromptEffect, SystemScore, prompt_effects, system_scores
 
 
@@ -22,8 +23,8 @@ class Command(BaseCommand):
             metavar=("FIRST", "SECOND"),
             help="conditions of the study",
         )
-        parser.add_argument("--resamples", type=int, default=10_000)
-        parser.add_argument("--seed", type=int, default=0)
+        parser.add_argument("--resamples", type=some_draws, default=10_000)
+        parser.add_argument("--seed", type=natural, default=0)
         parser.add_argument("--json", action="store_true")
 
     def handle(self, *args: Any, study: str, **options: Any) -> None:
