@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import boto3
+from botocore.awsrequest import AWSResponse
 from botocore.config import Config
 from botocore.exceptions import (
     ClientError,
@@ -110,7 +112,18 @@ def _client(address: str, key: AccessKey | None) -> MTurkClient:
             aws_secret_access_key=key.secret_access_key if key else None,
             config=PATIENCE,
         )
+    client.meta.events.register("after-call.mturk", _require_a_marketplace)
     return client
+
+
+def _require_a_marketplace(http_response: AWSResponse, **called: Any) -> None:
+    """Refuse a page of another web server, which boto3 takes for an answer that says nothing."""
+    kind = http_response.headers.get("Content-Type", "")
+    if http_response.status_code == HTTPStatus.OK and "json" not in kind:
+        raise MarketplaceUnreachable(
+            f"What answers there is not a marketplace (it sends {kind or 'no JSON'}). "
+            "Is its address right?"
+        )
 
 
 def _local_key() -> AccessKey:

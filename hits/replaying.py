@@ -17,9 +17,9 @@ from hits.models import Batch, Hit
 
 REASONS = (
     "It has the same shape and would be worn on the same occasions.",
-    "The colour and the style are close enough to the one on top.",
+    "The colour and the style are close enough to the target.",
     "It would serve me equally well, though the details differ.",
-    "None of the others comes near the one on top in shape and colour.",
+    "None of the others comes near the target in shape and colour.",
 )
 
 

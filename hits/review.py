@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from annotation.progress import Progress, silently
@@ -33,8 +34,11 @@ def decide(
     return assignments.undecided().update(decision=decision, feedback=feedback)
 
 
-def send_decisions(*, batch: Batch, client: MTurkClient, progress: Progress = silently) -> int:
-    """Send the decisions that were written down; return how many the marketplace has taken."""
+def send_decisions(
+    *, batch: Batch, client: MTurkClient, progress: Progress = silently
+) -> Counter[Assignment.Status]:
+    """Send the decisions that were written down; return how many ended in which status."""
+    ended: Counter[Assignment.Status] = Counter()
     waiting = list(Assignment.objects.of(batch).decided_but_unsent())
     for assignment in progress(waiting, len(waiting)):
         decision = Assignment.Decision(assignment.decision)
@@ -46,7 +50,8 @@ def send_decisions(*, batch: Batch, client: MTurkClient, progress: Progress = si
                 raise
             status = _status_there(client, assignment)
         set_status(assignment=assignment, status=status)
-    return len(waiting)
+        ended[status] += 1
+    return ended
 
 
 def _send(client: MTurkClient, assignment: Assignment, decision: Assignment.Decision) -> None:

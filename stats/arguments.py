@@ -75,8 +75,9 @@ def _small_integers(values: Column) -> tuple[Integers, list[Hashable]] | None:
     if not len(data) or int(data.max()) - int(data.min()) > len(data):
         return None
     low = int(data.min())
-    present = np.bincount(data - low) > 0
-    codes = (np.cumsum(present) - 1)[data - low]
+    above = data.astype(np.intp, copy=False) - low
+    present = np.bincount(above) > 0
+    codes = (np.cumsum(present) - 1)[above]
     return codes.astype(np.intp, copy=False), [
         int(found) + low for found in np.flatnonzero(present)
     ]

@@ -201,6 +201,15 @@ def test_approvals_that_were_written_down_but_not_sent_are_counted_and_sent(stud
     assert balance_of(client) == ("9.40", "0.00")
 
 
+def test_a_rejection_that_waited_to_be_sent_is_not_told_as_an_approval(study, site, client):
+    publish(assignments=2)
+    replay(site, workers=2)
+    told("collect_study", "ratings")
+    one = Assignment.objects.filter(pk=Assignment.objects.values("pk")[:1])
+    decide(assignments=one, decision=Assignment.Decision.REJECT, feedback="Not read.")
+    assert "5 assignments approved, 1 rejected" in told("approve_study", "ratings")
+
+
 SYSTEMS = {"gpt": (71, 12), "rule": (30.5, 88)}
 
 

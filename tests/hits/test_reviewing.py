@@ -29,7 +29,7 @@ def approve(batch) -> int:
 
 
 def send(batch, client) -> int:
-    return send_decisions(batch=batch, client=client)
+    return send_decisions(batch=batch, client=client).total()
 
 
 def statuses(client):

@@ -257,6 +257,14 @@ def test_nominal_values_may_be_anything_hashable():
     assert by_value.value == krippendorff_alpha(items, annotators, codes).value
 
 
+@pytest.mark.parametrize("level", ["nominal", "ordinal", "interval"])
+def test_integers_may_be_of_a_type_too_narrow_for_their_differences(level):
+    frame = random_crowd(np.random.default_rng(4), n_items=150)
+    frame["value"] = frame["value"] * 60 - 100
+    narrow = frame.assign(value=frame["value"].astype(np.int8))
+    assert alpha(narrow, level=level) == alpha(frame, level=level)
+
+
 crowds = st.builds(
     random_crowd,
     st.integers(0, 2**32 - 1).map(np.random.default_rng),
