@@ -1,18 +1,22 @@
-"""Doubting a submission, with the reason: it counts on, and agreement is shown both ways."""
+"""Doubting submissions, with the reason: they count on, and agreement is shown both ways."""
 
 from annotation.exceptions import AnnotationError
 from annotation.models import Submission
+from annotation.models.judgments import SubmissionQuerySet
+
+LONGEST_REASON = Submission._meta.get_field("flag_reason").max_length or 0
 
 
-def flag_submission(*, submission: Submission, reason: str) -> None:
-    """Mark a submission as doubted; a second reason replaces the first."""
+def flag_submissions(*, submissions: SubmissionQuerySet, reason: str) -> int:
+    """Mark submissions as doubted, and return how many; a second reason replaces the first."""
     reason = reason.strip()
-    longest = Submission._meta.get_field("flag_reason").max_length or 0
-    if not 0 < len(reason) <= longest:
-        raise AnnotationError(f"Say why the submission is flagged, in 1 to {longest} characters.")
-    Submission.objects.filter(pk=submission.pk).update(flag_reason=reason)
+    if not 0 < len(reason) <= LONGEST_REASON:
+        raise AnnotationError(
+            f"Say why a submission is flagged, in 1 to {LONGEST_REASON} characters."
+        )
+    return submissions.update(flag_reason=reason)
 
 
-def unflag_submission(*, submission: Submission) -> None:
-    """Take the mark away."""
-    Submission.objects.filter(pk=submission.pk).update(flag_reason="")
+def unflag_submissions(*, submissions: SubmissionQuerySet) -> int:
+    """Take the marks away, and return how many there were."""
+    return submissions.flagged().update(flag_reason="")

@@ -6,11 +6,22 @@ from typing import Any
 
 from django import forms
 
+from annotation.flagging import LONGEST_REASON
 from annotation.labelling import METHODS_AT_LEVEL, Rule
 from annotation.models import Question, Study
 
 # A scale of so few steps is chosen from; a longer one is typed.
 MOST_CHOICES = 12
+
+
+class FlagForm(forms.Form):
+    """Why a submission is in doubt."""
+
+    reason = forms.CharField(
+        label="Why it is in doubt",
+        max_length=LONGEST_REASON,
+        widget=forms.TextInput(attrs={"class": "form-control"}),
+    )
 
 
 class DecisionForm(forms.Form):

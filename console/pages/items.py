@@ -1,11 +1,16 @@
-"""What is judged: the items of a study, and one item with everyone's judgments side by side."""
+"""What is judged: the items of a study, and one item with everyone's judgments side by side.
+A submission in doubt is flagged beside its judgments."""
 
+from django.contrib import messages
 from django.db.models import Count, Q
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404
-from django.views.decorators.http import require_safe
+from django.shortcuts import get_object_or_404, redirect
+from django.views.decorators.http import require_POST, require_safe
 
-from annotation.models import Item
+from annotation.flagging import flag_submissions, unflag_submissions
+from annotation.models import Item, Submission
+from annotation.models.judgments import SubmissionQuerySet
+from console.forms import FlagForm
 from console.judgments import candidates_with_judgments
 from console.pages.showing import shown_study, study_page
 from console.tables import page_of, sort_key
@@ -38,8 +43,38 @@ def item(request: HttpRequest, slug: str, item_id: int) -> HttpResponse:
         "section": "items",
         "item": found,
         "questions": candidates_with_judgments(found),
+        "flag_form": FlagForm(auto_id=False),
         "submissions": found.submissions.select_related("annotator").order_by("round", "pk"),
         "before": Item.objects.filter(study=shown, position__lt=found.position).last(),
         "after": Item.objects.filter(study=shown, position__gt=found.position).first(),
     }
     return study_page(request, shown, "item", context)
+
+
+@require_POST
+def flag(request: HttpRequest, slug: str, submission_id: int) -> HttpResponse:
+    """Access: the study's owner, or a superuser."""
+    doubted = _submission(request, slug, submission_id)
+    form = FlagForm(request.POST)
+    if form.is_valid():
+        flag_submissions(submissions=doubted, reason=form.cleaned_data["reason"])
+        messages.success(request, "The submission is flagged; it counts until it is rejected.")
+    else:
+        told = "; ".join(f"{error}" for errors in form.errors.values() for error in errors)
+        messages.error(request, f"Nothing was flagged: say why it is in doubt. {told}")
+    return redirect("console:item", slug, doubted.get().item_id)
+
+
+@require_POST
+def unflag(request: HttpRequest, slug: str, submission_id: int) -> HttpResponse:
+    """Access: the study's owner, or a superuser."""
+    doubted = _submission(request, slug, submission_id)
+    unflag_submissions(submissions=doubted)
+    return redirect("console:item", slug, doubted.get().item_id)
+
+
+def _submission(request: HttpRequest, slug: str, submission_id: int) -> SubmissionQuerySet:
+    """The one submission, or 404 for whoever may not see its study."""
+    found = Submission.objects.of(shown_study(request, slug)).filter(pk=submission_id)
+    get_object_or_404(found)
+    return found

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
+from annotation.flagging import flag_submissions
 from annotation.models import (
     Annotator,
     Candidate,
@@ -165,3 +166,9 @@ def systems_of(study: Study) -> list[str]:
 
 def _with_title(slug: str, fields: Mapping[str, Any]) -> dict[str, Any]:
     return {"slug": slug, "title": slug.title(), **fields}
+
+
+def doubt(*submissions: Submission) -> None:
+    """Flag them as too fast."""
+    found = Submission.objects.filter(pk__in=[submission.pk for submission in submissions])
+    flag_submissions(submissions=found, reason="too fast")

@@ -2,10 +2,9 @@ import pytest
 from django.contrib.auth.models import User
 
 from annotation.adjudicating import decide
-from annotation.exceptions import AnnotationError, DecisionRefused
-from annotation.flagging import flag_submission, unflag_submission
-from annotation.models import Adjudication, Candidate, Submission
-from tests.annotation.studies import alternatives_study, rated_study, rating_study, ticked_study
+from annotation.exceptions import DecisionRefused
+from annotation.models import Adjudication, Candidate
+from tests.annotation.studies import alternatives_study, rating_study, ticked_study
 
 pytestmark = pytest.mark.django_db
 
@@ -43,6 +42,7 @@ def test_the_last_decision_stands_and_earlier_ones_are_kept(senior: User) -> Non
 
 def test_the_rounds_of_a_candidate_are_decided_apart(senior: User) -> None:
     study = ticked_study()
+    tick(study, "Ann", "boot", {"clog"}, round=2)
     for round, value in ((1, 0), (2, 1)):
         decide(
             candidate=clog_of(study),
@@ -81,20 +81,3 @@ def test_a_candidate_of_another_study_is_refused(senior: User) -> None:
             value=1,
             decided_by=senior,
         )
-
-
-def test_a_flag_says_why_and_can_be_taken_away() -> None:
-    submission = Submission.objects.of(rated_study())[0]
-    flag_submission(submission=submission, reason=" too fast ")
-    [flagged] = Submission.objects.flagged()
-    assert (flagged, flagged.flag_reason) == (submission, "too fast")
-    unflag_submission(submission=submission)
-    assert not Submission.objects.flagged().exists()
-
-
-@pytest.mark.parametrize("reason", ["", "  ", "x" * 201])
-def test_a_flag_needs_a_reason_that_fits(reason: str) -> None:
-    submission = Submission.objects.of(rated_study())[0]
-    with pytest.raises(AnnotationError, match="1 to 200 characters"):
-        flag_submission(submission=submission, reason=reason)
-    assert not Submission.objects.flagged().exists()

@@ -8,11 +8,11 @@ import pytest
 from sklearn.metrics import cohen_kappa_score
 
 from annotation.agreement import rounds_of, study_agreement
-from annotation.flagging import flag_submission
 from annotation.models import Submission
 from stats.agreement import CiMethod, Reason
 from tests.annotation.studies import (
     alternatives_study,
+    doubt,
     rate,
     rated_study,
     rating_study,
@@ -287,8 +287,7 @@ def test_a_scale_counts_its_unused_categories():
 
 def test_flagged_submissions_are_counted_and_shown_both_ways():
     study = judged_study()
-    for submission in study.annotators.get(pseudonym="Cyd").submissions.all():
-        flag_submission(submission=submission, reason="too fast")
+    doubt(*study.annotators.get(pseudonym="Cyd").submissions.all())
     report, without = study_agreement(study), judged_study("without", ("Ann", "Bob"))
     assert report.n_flagged == 3
     assert only(report).alpha.n_annotators == 3
@@ -299,9 +298,9 @@ def test_flagged_submissions_are_counted_and_shown_both_ways():
 
 def test_a_flag_in_another_round_or_on_what_was_rejected_is_not_shown():
     study = judged_study(people=("Ann", "Bob"))
-    flag_submission(submission=rate(study, "Ann", "d0", {"alpha": 1}, round=2), reason="fast")
+    doubt(rate(study, "Ann", "d0", {"alpha": 1}, round=2))
     rejected = rate(study, "Cyd", "d0", {"alpha": 1}, status=Submission.Status.REJECTED)
-    flag_submission(submission=rejected, reason="fast")
+    doubt(rejected)
     report = study_agreement(study)
     assert (report.n_flagged, report.unflagged) == (0, ())
 

@@ -8,9 +8,8 @@ from django.contrib.auth.models import User
 from annotation.adjudicating import decide
 from annotation.disagreement import annotator_records, annotator_table, unit_records, unit_table
 from annotation.disputes import adjudication_queue
-from annotation.flagging import flag_submission
 from annotation.models import Candidate, Study
-from tests.annotation.studies import alternatives_study, rate, rating_study, tick
+from tests.annotation.studies import alternatives_study, doubt, rate, rating_study, tick
 
 pytestmark = pytest.mark.django_db
 
@@ -109,9 +108,9 @@ class TestAnnotators:
         assert table.loc["Odd", "bias"] == pytest.approx(np.mean(RATINGS["Odd"] - others))
 
     def test_volume_speed_and_flags_are_told(self, ticked: Study) -> None:
-        flag_submission(submission=tick(ticked, "Odd", "boot", {"pump"}, round=2), reason="fast")
+        doubt(tick(ticked, "Odd", "boot", {"pump"}, round=2))
         odd = ticked.annotators.get(pseudonym="Odd")
-        flag_submission(submission=odd.submissions.get(item__key="gown"), reason="fast")
+        doubt(odd.submissions.get(item__key="gown"))
         records = {row["annotator"]: row for row in annotator_records(ticked.question())}
         assert (records["Odd"]["n_flagged"], records["Ann"]["n_flagged"]) == (1, 0)
         assert (records["Odd"]["n_judgments"], records["Odd"]["median_seconds"]) == (5, 1.5)
@@ -145,7 +144,7 @@ class TestQueue:
         given = ticked.annotators.get(pseudonym="Odd").submissions.get(item__key="boot")
         given.justification = "flat is flat"
         given.save()
-        flag_submission(submission=given, reason="too fast")
+        doubt(given)
         first = adjudication_queue(ticked.question()).disputes[0]
         assert [(o.annotator, o.value, o.category) for o in first.opinions] == [
             ("Ann", 1, "yes"),

@@ -4,11 +4,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from annotation.flagging import flag_submission
 from annotation.frames import candidate_frame, judgment_frame
 from annotation.models import Judgment, Study
 from tests.annotation.studies import (
     alternatives_study,
+    doubt,
     rate,
     rated_study,
     rating_study,
@@ -145,7 +145,6 @@ def test_the_judgments_of_one_question_can_be_read_alone() -> None:
 def test_flagged_submissions_are_left_out_where_asked() -> None:
     study = rated_study()
     ann = study.annotators.get(pseudonym="Ann")
-    for submission in ann.submissions.all():
-        flag_submission(submission=submission, reason="too fast")
+    doubt(*ann.submissions.all())
     assert set(judgment_frame(study)["annotator"]) == {"Ann", "Bob"}
     assert set(judgment_frame(study, with_flagged=False)["annotator"]) == {"Bob"}

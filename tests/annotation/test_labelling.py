@@ -7,13 +7,13 @@ from django.contrib.auth.models import User
 from annotation.adjudicating import decide
 from annotation.exceptions import LabelSetUnknown, QuestionUnknown, StudyUnfit
 from annotation.exporting import labels_csv, labels_json, write_labels
-from annotation.flagging import flag_submission
 from annotation.frames import label_frame
 from annotation.labelling import METHODS_AT_LEVEL, Rule, make_label_set
 from annotation.models import Candidate, LabelSet, Question, Study
 from annotation.qrels import label_qrels, study_qrels
 from tests.annotation.studies import (
     alternatives_study,
+    doubt,
     rate,
     rated_study,
     rating_study,
@@ -150,7 +150,7 @@ def test_a_decision_of_another_round_does_not_count(judged_by_three: Study, seni
 def test_rejected_submissions_do_not_count_and_flagged_ones_where_chosen() -> None:
     study = alternatives_study(pools={"boot": ("clog",)})
     tick(study, "Ann", "boot", {"clog"})
-    flag_submission(submission=tick(study, "Bob", "boot", set()), reason="too fast")
+    doubt(tick(study, "Bob", "boot", set()))
     tick(study, "Cyd", "boot", set(), status="rejected")
     assert make(study).labels.get().n_judgments == 2
     unflagged = make(study, Rule(method="majority", with_flagged=False)).labels.get()

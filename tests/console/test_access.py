@@ -8,7 +8,7 @@ from django.test import Client
 from django.urls import URLPattern, URLResolver, reverse
 
 from annotation.labelling import Rule, make_label_set
-from annotation.models import Adjudication, Candidate, Item
+from annotation.models import Adjudication, Candidate, Item, Submission
 from console.agreement_parts import AGREEMENT
 from console.models import Work
 from console.results import compute
@@ -40,6 +40,8 @@ ACTIONS = {
     "score": {"slug": "mine"},
     "label": {"slug": "mine"},
     "decision": {"slug": "mine", "candidate_id": 1},
+    "flag": {"slug": "mine", "submission_id": 1},
+    "unflag": {"slug": "mine", "submission_id": 1},
     "stop": {"slug": "mine", "work_id": 1},
     "again": {"slug": "mine", "work_id": 1},
 }
@@ -50,8 +52,11 @@ OF_ANYONE_SIGNED_IN = {
     "api-study-list": {},
     "schema": {},
 }
+STORED = {"item_id": Item, "candidate_id": Candidate, "submission_id": Submission, "work_id": Work}
 # What the forms of the actions hold, all in one.
-FORM = {"metric": "rouge1", "rule": "mean:appropriateness", "round": "1", "value": "5"}
+FORM = {"metric": "rouge1", "rule": "mean:appropriateness", "round": "1", "value": "5"} | {
+    "reason": "too fast"
+}
 PUBLIC = {"login": {}, "picture": {"sha256": "0" * 64}}
 PRIVATE = OF_A_STUDY | ACTIONS | OF_ANYONE_SIGNED_IN
 
@@ -66,16 +71,18 @@ def names(patterns: list[URLPattern | URLResolver]) -> Iterator[str]:
 
 def address(name, more=None):
     parts = (PRIVATE | PUBLIC)[name] | (more or {})
-    for part, model in (("item_id", Item), ("candidate_id", Candidate), ("work_id", Work)):
+    for part, model in STORED.items():
         if part in parts:
             parts |= {part: model.objects.get_queryset().first().pk}
     return reverse(f"console:{name}", kwargs=parts)
 
 
 def nothing_was_done():
-    """The study's one piece of work still waits, no other was asked for, nothing was decided."""
+    """The study's one piece of work still waits, no other was asked for, nothing was decided or
+    flagged."""
     waiting = list(Work.objects.values_list("state", "stop_asked")) == [("queued", False)]
-    return waiting and not Adjudication.objects.exists()
+    decided = Adjudication.objects.exists() or Submission.objects.flagged().exists()
+    return waiting and not decided
 
 
 @pytest.fixture

@@ -6,12 +6,11 @@ from functools import partial
 import pytest
 from django.urls import reverse
 
-from annotation.flagging import flag_submission
 from annotation.models import Submission
 from console.agreement_parts import AGREEMENT
 from console.pair_matrix import MOST_ANNOTATORS
 from console.results import compute, current
-from tests.annotation.studies import rate, rated_study, rating_study, ticked_study
+from tests.annotation.studies import doubt, rate, rated_study, rating_study, ticked_study
 from tests.console.pages import rows_of
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_immediate_tasks")]
@@ -93,7 +92,7 @@ def test_what_is_not_computed_yet_is_not_there_yet(rosa, fetch, study, name):
 
 def test_flagged_submissions_are_shown_both_ways(read, fetch, study):
     assert "Without flagged" not in read(study, "agreement")
-    flag_submission(submission=Submission.objects.first(), reason="Too fast.")
+    doubt(Submission.objects.first())
     page = read(study, "agreement")
     assert "All submissions Without flagged" in page
     assert "1 submission is flagged; they count until they are rejected." in page

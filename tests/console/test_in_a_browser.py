@@ -6,10 +6,9 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
-from annotation.flagging import flag_submission
 from annotation.models import Adjudication, Submission
 from console.results import compute
-from tests.annotation.studies import rate, rated_study, rating_study
+from tests.annotation.studies import doubt, rate, rated_study, rating_study
 from tests.console.conftest import PASSWORD
 from tests.console.filled import add_assignment, add_batch, add_scores, scored_study
 from tests.console.work import work_off
@@ -91,7 +90,7 @@ def everything(researcher):
     add_scores(study, "perplexity", higher_is_better=False)
     batch = add_batch(study, n_published=2)
     add_assignment(batch.hits.first(), problem="The answer names no candidate.")
-    flag_submission(submission=Submission.objects.first(), reason="Too fast.")
+    doubt(Submission.objects.first())
     for name in ("agreement", "validation"):
         compute(study, name)
     return study

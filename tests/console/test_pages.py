@@ -12,6 +12,7 @@ from console.results import compute
 from hits.models import Hit
 from metrics.scoring import write_scores
 from tests.annotation.studies import (
+    doubt,
     rate,
     rated_study,
     rating_study,
@@ -303,9 +304,44 @@ def test_an_item_shows_everyones_judgments_side_by_side(rosa, researcher):
     where = reverse("console:item", args=["rated", study.items.get(key="d0").pk])
     page = words_of(rosa.get(where).content.decode())
     assert "Candidate Ann Bob Mean alpha alpha on d0 20 25 22.50" in page
-    assert "Ann 1 Approved – It fits. –" in page
+    assert "Ann 1 Approved – It fits. Flag" in page
     assert "Next item" in page
     assert "Previous item" not in page
+
+
+REASONS = [("", "Nothing was flagged"), ("x" * 201, "at most 200 characters"), ("fast", "counts")]
+
+
+@pytest.mark.parametrize(("reason", "told"), REASONS)
+def test_a_submission_is_flagged_beside_its_judgments_where_a_reason_is_given(
+    rosa, researcher, reason, told
+):
+    study = rated_study(owner=researcher)
+    doubted = study.items.get(key="d0").submissions.get(annotator__pseudonym="Bob")
+    where = reverse("console:flag", args=["rated", doubted.pk])
+    page = words_of(rosa.post(where, {"reason": reason}, follow=True).content.decode())
+    assert told in page
+    assert ("Bob 1 Approved – – fast Remove flag" in page) == (reason == "fast")
+    assert list(Submission.objects.flagged()) == [doubted] * (reason == "fast")
+
+
+def test_a_flag_is_taken_away(rosa, researcher):
+    study = rated_study(owner=researcher)
+    doubt(*study.items.get(key="d0").submissions.all())
+    ann, bob = Submission.objects.flagged().order_by("annotator__pseudonym")
+    page = rosa.post(reverse("console:unflag", args=["rated", ann.pk]), follow=True)
+    assert "Ann 1 Approved – – Flag" in words_of(page.content.decode())
+    assert list(Submission.objects.flagged()) == [bob]
+
+
+def test_a_submission_of_another_study_is_not_flagged(rosa, researcher):
+    rated_study(owner=researcher)
+    other = rated_study("other")
+    theirs = other.items.first().submissions.first()
+    for slug in ("rated", "other"):
+        where = reverse("console:flag", args=[slug, theirs.pk])
+        assert rosa.post(where, {"reason": "fast"}).status_code == 404
+    assert not Submission.objects.flagged().exists()
 
 
 def test_ticks_are_told_in_the_words_of_their_categories(rosa, researcher):

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from annotation.flagging import flag_submission, unflag_submission
+from annotation.flagging import unflag_submissions
 from annotation.models import Submission
 from console.agreement_parts import AGREEMENT
 from console.results import (
@@ -19,7 +19,7 @@ from console.results import (
 from metrics.models import ValidationRecord
 from metrics.scoring import write_scores
 from metrics.validating import COEFFICIENTS, LEVELS, validate_study
-from tests.annotation.studies import rate, rated_study, rating_study
+from tests.annotation.studies import doubt, rate, rated_study, rating_study
 from tests.console.filled import add_scores, scored_study
 
 pytestmark = pytest.mark.django_db
@@ -84,9 +84,9 @@ def test_a_doubted_submission_makes_the_results_anew():
     study = rated_study()
     before = fingerprint(study)
     doubted = Submission.objects.first()
-    flag_submission(submission=doubted, reason="Too fast.")
+    doubt(doubted)
     assert fingerprint(study) != before
-    unflag_submission(submission=doubted)
+    unflag_submissions(submissions=Submission.objects.all())
     assert fingerprint(study) == before
 
 

@@ -1,0 +1,49 @@
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandParser
+
+from annotation.exceptions import StudyUnfit
+from annotation.flagging import flag_submissions, unflag_submissions
+from annotation.models import Study, Submission
+from annotation.models.judgments import SubmissionQuerySet
+
+
+class Command(BaseCommand):
+    help = (
+        "Mark submissions as doubted, with the reason. They count on; agreement is shown with "
+        "them and without, and label_study can leave them out."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("study", metavar="SLUG")
+        parser.add_argument("--annotator", metavar="PSEUDONYM", help="only this one's")
+        parser.add_argument("--item", metavar="KEY", help="only those on this item")
+        parser.add_argument("--round", type=int, metavar="N", help="only those of this round")
+        wish = parser.add_mutually_exclusive_group(required=True)
+        wish.add_argument("--reason", metavar="TEXT", help="why they are in doubt")
+        wish.add_argument("--unflag", action="store_true", help="take the marks away")
+
+    def handle(self, *args: Any, study: str, **options: Any) -> None:
+        asked = {
+            "annotator__pseudonym": options["annotator"],
+            "item__key": options["item"],
+            "round": options["round"],
+        }
+        wanted = {field: value for field, value in asked.items() if value is not None}
+        found = _submissions(Study.objects.named(study), wanted)
+        if options["unflag"]:
+            self.stdout.write(f"Flags taken away: {unflag_submissions(submissions=found)}.")
+        else:
+            n = flag_submissions(submissions=found, reason=options["reason"])
+            self.stdout.write(f"Submissions flagged: {n}.")
+
+
+def _submissions(study: Study, wanted: dict[str, Any]) -> SubmissionQuerySet:
+    """Those that were asked for; StudyUnfit where no bound is given or nothing is within it."""
+    if not wanted:
+        raise StudyUnfit("Say which submissions: --annotator, --item or --round.")
+    found = Submission.objects.of(study).filter(**wanted)
+    if not found.exists():
+        told = ", ".join(f"{field.split('__')[0]} '{value}'" for field, value in wanted.items())
+        raise StudyUnfit(f"Study '{study.slug}' has no submission of {told}.")
+    return found
