@@ -10,9 +10,10 @@ from typing import Literal
 import altair as alt
 import pandas as pd
 
-from annotation.pictures.theme import BLUE, ORANGE, RED, Picture
+from annotation.pictures.cells import numbers
+from annotation.pictures.theme import BLUE, ORANGE, RED, Picture, axis_title
 
-INTERVAL_TITLE = "Krippendorff's alpha, with its 95 % interval"
+INTERVAL_TITLE = "Krippendorff's alpha, with its 95\u00a0% interval"
 FOREST_TIPS = [
     alt.Tooltip("label:N", title="Of"),
     alt.Tooltip("part:N", title="With"),
@@ -23,8 +24,6 @@ FOREST_TIPS = [
 ]
 # Beyond so many annotators the numbers in the cells of a matrix would not fit.
 MOST_WITH_NUMBERS = 14
-# So many of those who agree least are named beside their points: fewer where they crowd.
-N_NAMED, N_NAMED_IN_A_CROWD, CROWD = 3, 1, 30
 # The page's width, and as much height as the rows need.
 FILLING = alt.AutoSizeParams(type="fit-x", contains="padding")
 X_TITLES = {"n_judgments": "Judgments given", "seconds": "Median time for a judgment, s"}
@@ -97,8 +96,9 @@ def pairwise_matrix(pairs: pd.DataFrame, *, statistic: str) -> Picture:
     if len(order) > MOST_WITH_NUMBERS:
         dense: Picture = filled.properties(width=alt.Step(14), height=alt.Step(14))
         return dense
-    numbers = cells.mark_text(fontSize=11).encode(text=alt.Text("value:Q", format=".2f"))
-    return alt.layer(filled, numbers).properties(width=alt.Step(38), height=alt.Step(28))
+    return alt.layer(filled, *numbers(cells, size=11)).properties(
+        width=alt.Step(38), height=alt.Step(28)
+    )
 
 
 def annotator_scatter(
@@ -107,7 +107,7 @@ def annotator_scatter(
     """Each annotator's agreement with the others against how much or how fast they worked.
 
     `annotators` has the columns annotator, agreement, n_judgments, seconds and n_flagged;
-    those who agree least are named. `statistic` names the agreement.
+    who agrees least and who agrees most are named. `statistic` names the agreement.
     """
     shown = annotators[annotators["agreement"].notna() & annotators[against].gt(0)]
     doubts = shown["n_flagged"].gt(0).map({True: "flagged", False: "not flagged"})
@@ -121,7 +121,7 @@ def annotator_scatter(
         ),
         y=alt.Y(
             "agreement:Q",
-            title=statistic,
+            title=axis_title(statistic),
             scale=alt.Scale(nice=False, domain=_around(shown["agreement"])),
             axis=alt.Axis(tickCount=6),
         ),
@@ -142,21 +142,31 @@ def annotator_scatter(
             alt.Tooltip("n_flagged:Q", format=",", title="Flagged submissions"),
         ],
     )
-    n_named = N_NAMED if len(shown) <= CROWD else N_NAMED_IN_A_CROWD
-    least = base.properties(data=shown.nsmallest(n_named, "agreement"))
-    names = least.mark_text(align="left", dx=8, fontSize=11).encode(text="annotator:N")
+    # Below the least and above the most no point lies that a name could cover.
+    ordered = shown.sort_values("agreement", kind="stable")
+    least, most = ordered[:1], ordered[1:][-1:]
+    names = [_name(base, least, against, dy=14), _name(base, most, against, dy=-12)]
     chance = alt.Chart().mark_rule(strokeDash=[4, 3]).encode(y=alt.datum(0))
-    return alt.layer(chance, points, names).properties(
+    return alt.layer(chance, points, *names).properties(
         width="container", height=260, autosize=FILLING
     )
 
 
+def _name(base: alt.Chart, of_one: pd.DataFrame, against: str, *, dy: int) -> alt.Chart:
+    """The name of the annotator of one row, towards the middle of the picture."""
+    align = alt.expr(f"scale('x', datum.{against}) < width / 2 ? 'left' : 'right'")
+    named: alt.Chart = base.properties(data=of_one).mark_text(align=align, dy=dy, fontSize=11)
+    return named.encode(text="annotator:N")
+
+
 def _span(values: pd.Series[float]) -> list[float]:
-    """A little less than the least to enough more than the most for a name beside it."""
-    return [float(values.min()) * 0.85, float(values.max()) * 1.7] if len(values) else [1, 10]
+    """A little less than the least to a little more than the most."""
+    return [float(values.min()) * 0.85, float(values.max()) / 0.85] if len(values) else [1, 10]
 
 
 def _around(values: pd.Series[float]) -> list[float]:
-    """Chance and all values, with a margin."""
+    """Chance and all values, with a margin for a name."""
     least, most = (float(values.min()), float(values.max())) if len(values) else (0.0, 1.0)
-    return [min(least, 0.0) - 0.06, max(most, 0.0) + 0.06]
+    least, most = min(least, 0.0), max(most, 0.0)
+    margin = 0.12 * (most - least or 1.0)
+    return [least - margin, most + margin]

@@ -6,6 +6,7 @@ A picture is a function from a frame to an `alt.Chart` without colours of its ow
 
 from __future__ import annotations
 
+import textwrap
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
@@ -22,6 +23,8 @@ FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Liberation Sans', sans-se
 PNG_SCALE = 2.0
 # Wide enough for a column of a paper; a page gives charts its own width.
 WIDTH = 560
+# A phone's page holds so many characters of an axis title side by side.
+TITLE_WIDTH = 46
 
 
 @dataclass(frozen=True)
@@ -39,6 +42,11 @@ class Tokens:
 LIGHT = Tokens("#ffffff", "#1d2329", "#5a6570", "#dfe3e8", RED, "#f6f7f9")
 DARK = Tokens("#14171a", "#e6e9ec", "#9aa5b1", "#2e353c", RED, "#1c2126")
 TOKENS = {"light": LIGHT, "dark": DARK}
+
+
+def axis_title(title: str) -> list[str]:
+    """A title in as many lines as a narrow page needs."""
+    return textwrap.wrap(title, TITLE_WIDTH)
 
 
 def themed(chart: Picture, tokens: Tokens = LIGHT) -> dict[str, Any]:
@@ -62,6 +70,8 @@ def _config(tokens: Tokens) -> dict[str, Any]:
             "titleFontWeight": "normal",
             "labelLimit": 220,
         },
+        # Over the names left of a narrow plot a title has room; right of it, it would be cut.
+        "axisBottom": {"titleAnchor": "end"},
         "header": {"labelColor": tokens.text, "titleColor": tokens.muted, "labelFontSize": 13},
         "legend": {
             "labelColor": tokens.text,

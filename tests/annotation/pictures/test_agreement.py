@@ -9,6 +9,7 @@ from annotation.pictures.agreement import (
     annotator_scatter,
     pairwise_matrix,
 )
+from annotation.pictures.theme import rendered, themed
 from annotation.pictures.words import forest_in_words, matrix_in_words, scatter_in_words
 
 NOTHING = float("nan")
@@ -74,10 +75,10 @@ def test_a_forest_tells_parts_apart_only_where_there_are_several():
 
 
 def test_a_matrix_shows_each_pair_both_ways_best_first():
-    filled, numbers = pairwise_matrix(PAIRS, statistic="Cohen's kappa").to_dict()["layer"]
+    filled, *numbers = pairwise_matrix(PAIRS, statistic="Cohen's kappa").to_dict()["layer"]
     assert filled["encoding"]["x"]["sort"] == ["Bob", "Ann", "Cyd"]
     assert filled["encoding"]["color"]["scale"]["domain"] == [-1, 0, 1]
-    assert numbers["mark"]["type"] == "text"
+    assert {layer["mark"]["type"] for layer in numbers} == {"text"}
     [rows] = data_of(pairwise_matrix(PAIRS, statistic="Cohen's kappa").to_dict())
     assert {(row["annotator_a"], row["annotator_b"], row["value"]) for row in rows} == {
         ("Ann", "Bob", 0.5),
@@ -87,23 +88,41 @@ def test_a_matrix_shows_each_pair_both_ways_best_first():
     }
 
 
+def test_numbers_are_white_in_cells_that_are_dark():
+    both = pairs(("Ann", "Bob", 9, 0.9, None), ("Ann", "Cyd", 9, 0.2, None))
+    drawing = rendered(themed(pairwise_matrix(both, statistic="Cohen's kappa")), "svg").decode()
+    assert drawing.count('fill="white"') == 2
+
+
 def test_a_large_matrix_has_no_numbers_in_its_cells():
     many = pairs(*(("Ann", f"P{n}", 9, 0.5, None) for n in range(MOST_WITH_NUMBERS)))
     assert "layer" not in pairwise_matrix(many, statistic="Pearson's r").to_dict()
 
 
 @pytest.mark.parametrize("against", ["n_judgments", "seconds"])
-def test_a_scatter_shows_those_who_share_candidates_and_names_those_who_agree_least(against):
+def test_a_scatter_shows_those_who_share_candidates_and_names_least_and_most(against):
     spec = annotator_scatter(ANNOTATORS, against=against, statistic="Kappa").to_dict()
-    chance, points, names = spec["layer"]
+    chance, points, *names = spec["layer"]
     assert chance["encoding"] == {"y": {"datum": 0}}
     assert points["encoding"]["x"]["field"] == against
     assert points["encoding"]["x"]["scale"]["type"] == "log"
     assert points["encoding"]["color"]["legend"] is not None
     shown = spec["datasets"][points["data"]["name"]]
     assert [row["annotator"] for row in shown] == ["Ann", "Bob", "Cyd"]
-    named = spec["datasets"][names["data"]["name"]]
-    assert named[0]["annotator"] == "Cyd"
+    named = [spec["datasets"][name["data"]["name"]] for name in names]
+    assert [[row["annotator"] for row in rows] for rows in named] == [["Cyd"], ["Ann"]]
+
+
+def test_no_name_in_a_scatter_covers_another_however_near_the_points():
+    near = [(f"A{n}", 0.4 + n / 1000, 80, 5.0, 0) for n in range(9)]
+    chart = annotator_scatter(annotators(*near), against="seconds", statistic="Kappa")
+    drawing = rendered(themed(chart), "svg").decode()
+    assert [name for name, *_ in near if f">{name}<" in drawing] == ["A0", "A8"]
+
+
+def test_one_annotator_in_a_scatter_is_named_once():
+    chart = annotator_scatter(ANNOTATORS[:1], against="seconds", statistic="Kappa")
+    assert rendered(themed(chart), "svg").decode().count(">Ann<") == 1
 
 
 def test_a_scatter_without_flags_needs_no_legend():

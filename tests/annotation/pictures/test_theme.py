@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from annotation.pictures.agreement import agreement_forest
-from annotation.pictures.theme import DARK, LIGHT, OKABE_ITO, rendered, themed
+from annotation.pictures.theme import DARK, LIGHT, OKABE_ITO, axis_title, rendered, themed
 
 ROWS = pd.DataFrame(
     {
@@ -24,6 +24,13 @@ def test_a_chart_takes_the_looks_colours(tokens):
     assert spec["background"] == tokens.ground
     assert spec["config"]["axis"]["labelColor"] == tokens.text
     assert spec["config"]["range"]["category"][: len(OKABE_ITO)] == OKABE_ITO
+
+
+def test_a_long_axis_title_takes_several_lines():
+    assert axis_title("Judgments given") == ["Judgments given"]
+    title = "Pairwise accuracy with calibrated ties, by item, with its interval"
+    assert " ".join(axis_title(title)) == title
+    assert len(axis_title(title)) == 2
 
 
 def test_a_specification_loads_nothing_from_elsewhere():

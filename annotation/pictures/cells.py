@@ -1,0 +1,16 @@
+"""The numbers in the cells of a matrix whose colours go from -1 over 0 to 1."""
+
+import altair as alt
+
+# Where a cell is so dark that the text on it must be light, in either theme.
+DARK_FROM = 0.8
+
+
+def numbers(cells: alt.Chart, *, size: int) -> list[alt.Chart]:
+    """The cells' defined values, in white where the cell is dark."""
+    found: list[alt.Chart] = []
+    for sign, ink in (("<=", alt.Undefined), (">", "white")):
+        chosen = f"isValid(datum.value) && abs(datum.value) {sign} {DARK_FROM}"
+        mark = cells.transform_filter(chosen).mark_text(color=ink, fontSize=size)
+        found.append(mark.encode(text=alt.Text("value:Q", format=".2f")))
+    return found
