@@ -5,11 +5,8 @@ from __future__ import annotations
 import altair as alt
 import pandas as pd
 
-from annotation.pictures.theme import OKABE_ITO, RED, Picture
+from annotation.pictures.theme import OKABE_ITO, RED, Picture, axis_title
 from metrics.pictures.sizes import FILLING
-
-# Room right of the rightmost mark for the word beside a ceiling, as a share of the axis.
-ROOM_FOR_A_WORD = 0.16
 
 
 def correlation_forest(rows: pd.DataFrame, *, statistic: str, confidence: float = 0.95) -> Picture:
@@ -33,10 +30,10 @@ def correlation_forest(rows: pd.DataFrame, *, statistic: str, confidence: float 
                 legend=alt.Legend(orient="top"),
             ),
         )
-    told = f", with its {100 * confidence:g} % interval" if _has_intervals(rows) else ""
+    told = f", with its {100 * confidence:g}\u00a0% interval" if _has_intervals(rows) else ""
     x = alt.X(
         "value:Q",
-        title=f"{statistic}{told}",
+        title=axis_title(f"{statistic}{told}"),
         scale=alt.Scale(domain=_reach(rows), nice=False),
         axis=alt.Axis(tickCount=6),
     )
@@ -56,12 +53,12 @@ def _has_intervals(rows: pd.DataFrame) -> bool:
 
 
 def _reach(rows: pd.DataFrame) -> list[float]:
-    """From the lowest mark, or zero, to the highest, with room for the ceiling's name."""
+    """From the lowest mark, or zero, to the highest."""
     marks = rows[["value", "ci_low", "ci_high", "ceiling"]].astype("float64")
     low = min(0.0, float(marks.min().min())) if marks.notna().any(axis=None) else 0.0
     high = max(0.0, float(marks.max().max())) if marks.notna().any(axis=None) else 1.0
     span = (high - low) or 1.0
-    return [low - 0.02 * span, high + ROOM_FOR_A_WORD * span]
+    return [low - 0.02 * span, high + 0.02 * span]
 
 
 def _marks(base: alt.Chart, x: alt.X) -> list[alt.Chart]:
@@ -77,22 +74,25 @@ def _marks(base: alt.Chart, x: alt.X) -> list[alt.Chart]:
     ]
     with_value = base.transform_filter("isValid(datum.value)")
     spans = base.transform_filter("isValid(datum.ci_low)").mark_rule(strokeWidth=2)
-    words = base.transform_filter("!isValid(datum.value)").mark_text(align="left", dx=6)
+    room = alt.expr("width - scale('x', 0) - 6")
+    undefined = base.transform_filter("!isValid(datum.value)")
+    words = undefined.mark_text(align="left", dx=6, limit=room)
     return [
         spans.encode(x=alt.X("ci_low:Q"), x2="ci_high:Q"),
         with_value.mark_point(opacity=1).encode(x=x, tooltip=tips),
-        words.encode(x=alt.datum(0), text="told:N"),
+        words.encode(x=alt.datum(0), text="told:N", tooltip="told:N"),
     ]
 
 
 def _ceilings(base: alt.Chart, rows: pd.DataFrame) -> list[alt.Chart]:
-    """A tick at the ceiling of each row, named beside the first."""
-    known = rows[rows["ceiling"].notna()]
+    """A tick at the ceiling of each row with a point, named above the first."""
+    known = rows[rows["ceiling"].notna() & rows["value"].notna()]
     if known.empty:
         return []
-    ticks = base.transform_filter("isValid(datum.ceiling)").mark_tick(thickness=3, color=RED)
-    name = base.properties(data=known.head(1)).mark_text(align="left", dx=6)
+    base = base.properties(data=known)
+    align = alt.expr("scale('x', datum.ceiling) < width / 2 ? 'left' : 'right'")
+    name = alt.Chart(known.head(1)).mark_text(align=align, dy=-8)
     return [
-        ticks.encode(x="ceiling:Q", color=alt.value(RED)),
-        name.encode(x="ceiling:Q", text=alt.value("ceiling"), color=alt.Color()),
+        base.mark_tick(thickness=3).encode(x="ceiling:Q", color=alt.value(RED)),
+        name.encode(x="ceiling:Q", y=alt.value(0), text=alt.value("ceiling")),
     ]

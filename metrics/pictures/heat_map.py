@@ -5,11 +5,9 @@ from __future__ import annotations
 import altair as alt
 import pandas as pd
 
+from annotation.pictures.cells import numbers
 from annotation.pictures.theme import Picture
 from metrics.pictures.sizes import MOST_WITH_NUMBERS, column_axis
-
-# Where a cell is so dark that the text on it must be light, in either theme.
-DARK_FROM = 0.8
 
 
 def correlation_heat_map(rows: pd.DataFrame, *, statistic: str) -> Picture:
@@ -21,7 +19,7 @@ def correlation_heat_map(rows: pd.DataFrame, *, statistic: str) -> Picture:
     metrics = list(dict.fromkeys(rows["metric"]))
     questions = list(dict.fromkeys(rows["question"]))
     names = alt.Axis(ticks=False, domain=False)
-    has_room = max(len(metrics), len(questions)) <= MOST_WITH_NUMBERS
+    has_room = len(questions) <= MOST_WITH_NUMBERS
     slanted = column_axis(has_room)
     base = alt.Chart(rows).encode(
         x=alt.X("question:N", title=None, sort=questions, axis=slanted),
@@ -46,16 +44,6 @@ def correlation_heat_map(rows: pd.DataFrame, *, statistic: str) -> Picture:
     dashes = base.transform_filter("!isValid(datum.value)").mark_text()
     layers.append(dashes.encode(text=alt.value("–"), tooltip=tips))
     if has_room:
-        for light in (False, True):
-            layers.append(_numbers(base, light))
-    width, height = (64, 28) if has_room else (18, 18)
-    return alt.layer(*layers).properties(width=alt.Step(width), height=alt.Step(height))
-
-
-def _numbers(base: alt.Chart, light: bool) -> alt.Chart:
-    """The cells' values, in white where the cell is dark."""
-    sign = ">" if light else "<="
-    chosen = f"isValid(datum.value) && abs(datum.value) {sign} {DARK_FROM}"
-    mark = base.transform_filter(chosen).mark_text(color="white" if light else alt.Undefined)
-    numbers: alt.Chart = mark.encode(text=alt.Text("value:Q", format=".2f"))
-    return numbers
+        layers += numbers(base, size=13)
+    width = alt.Step(64 if has_room else 28)
+    return alt.layer(*layers).properties(width=width, height=alt.Step(28))

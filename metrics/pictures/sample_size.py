@@ -5,7 +5,7 @@ from __future__ import annotations
 import altair as alt
 import pandas as pd
 
-from annotation.pictures.theme import BLUE, GREEN, ORANGE, PURPLE, RED, SKY, Picture
+from annotation.pictures.theme import BLUE, GREEN, ORANGE, PURPLE, RED, SKY, Picture, axis_title
 from metrics.pictures.sizes import FILLING
 
 COLOURS = [BLUE, RED, GREEN, PURPLE, ORANGE, SKY]
@@ -25,16 +25,20 @@ def power_curve(
         x=alt.X(
             "n_items:Q",
             title="Items in the study",
-            scale=alt.Scale(zero=True, nice=False, domain=_reach(drawn)),
+            scale=alt.Scale(zero=True, nice=False),
         ),
         y=alt.Y(
             "power:Q",
-            title=f"Power to tell {metric_a} from {metric_b}",
+            title=axis_title(f"Power to tell {metric_a} from {metric_b}"),
             scale=alt.Scale(domain=[0, 1]),
             axis=alt.Axis(format=".0%", tickCount=5),
         ),
         color=alt.Color(
-            "people:N", legend=None, scale=alt.Scale(domain=kinds, range=COLOURS[: len(kinds)])
+            "people:N",
+            title=None,
+            # Not names at the lines' ends: these meet where the power comes near to 1.
+            legend=alt.Legend(orient="top", columns=2) if any(kinds) else None,
+            scale=alt.Scale(domain=kinds, range=COLOURS[: len(kinds)]),
         ),
     )
     tips = [
@@ -44,16 +48,11 @@ def power_curve(
         alt.Tooltip("delta:Q", format="+.3f", title="Difference"),
     ]
     wished = alt.Chart().mark_rule(strokeDash=[4, 3]).encode(y=alt.datum(power))
-    last = drawn.sort_values("n_items").groupby("people", sort=False).tail(1)
-    names = base.properties(data=last).mark_text(align="left", dx=8, fontSize=12)
-    layers = [
-        wished,
-        base.mark_line(strokeWidth=2.5),
-        base.mark_point(opacity=1).encode(tooltip=tips),
-    ]
-    if any(kinds):
-        layers.append(names.encode(text="people:N"))
-    return alt.layer(*layers).properties(width="container", height=HEIGHT, autosize=FILLING)
+    lines = base.mark_line(strokeWidth=2.5)
+    points = base.mark_point(opacity=1).encode(tooltip=tips)
+    return alt.layer(wished, lines, points).properties(
+        width="container", height=HEIGHT, autosize=FILLING
+    )
 
 
 def people_text(n_annotators: float) -> str:
@@ -61,8 +60,3 @@ def people_text(n_annotators: float) -> str:
     if pd.isna(n_annotators):
         return ""
     return "1 rating each" if n_annotators == 1 else f"{n_annotators:.3g} ratings each"
-
-
-def _reach(curve: pd.DataFrame) -> list[float]:
-    """From none to the most items, with room for the lines' names."""
-    return [0, float(curve["n_items"].max()) * 1.3] if len(curve) else [0, 1]

@@ -6,7 +6,7 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
-from annotation.pictures.theme import Picture
+from annotation.pictures.theme import Picture, axis_title
 from metrics.pictures.sizes import FILLING, MOST_POINTS, N_BINS
 from stats.arguments import Floats
 
@@ -21,7 +21,7 @@ def human_metric_scatter(cells: pd.DataFrame, *, human: str, metric: str) -> Pic
     """
     bounded = points_or_parts(cells)
     draw = _counts if "n" in bounded else _points
-    drawn = draw(bounded, human, metric)
+    drawn = draw(bounded, axis_title(human), axis_title(metric))
     sized: Picture = drawn.properties(width="container", height=HEIGHT, autosize=FILLING)
     return sized
 
@@ -61,7 +61,7 @@ def _edges(values: Floats, n_bins: int) -> Floats:
     return np.concatenate([[first], middles, [last]])
 
 
-def _points(cells: pd.DataFrame, human: str, metric: str) -> Picture:
+def _points(cells: pd.DataFrame, human: list[str], metric: list[str]) -> Picture:
     names = [name for name in ("item", "candidate", "system") if name in cells]
     drawn: Picture = (
         alt.Chart(cells)
@@ -79,7 +79,7 @@ def _points(cells: pd.DataFrame, human: str, metric: str) -> Picture:
     return drawn
 
 
-def _counts(parts: pd.DataFrame, human: str, metric: str) -> Picture:
+def _counts(parts: pd.DataFrame, human: list[str], metric: list[str]) -> Picture:
     # The root lets the thin edge of a cloud show beside its heart.
     shade = alt.Scale(type="sqrt", range=[0.12, 1], domainMin=0)
     drawn: Picture = (

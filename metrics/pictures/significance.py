@@ -12,7 +12,7 @@ from metrics.pictures.sizes import MOST_WITH_NUMBERS, column_axis
 
 PALE = "#c6e3f5"
 DARK, LIGHT = "#1d2329", "#ffffff"
-NOT = "p ≥ .05"
+NOT, UNDEFINED = "p ≥ .05", "– undefined"
 # How sure, the cell's colour, and that of the text on it.
 DEGREES = [(0.001, "p < .001", BLUE, LIGHT), (0.01, "p < .01", SKY, DARK)]
 DEGREES += [(0.05, "p < .05", PALE, DARK)]
@@ -35,14 +35,20 @@ def significance_matrix(
         x=alt.X("worse:N", title="… than", sort=columns, axis=slanted, scale=_all(columns)),
         y=alt.Y("better:N", title="agrees better …", sort=rows, axis=names, scale=_all(rows)),
     )
-    kinds = [name for _, name, *_ in DEGREES] + [NOT]
-    fills = [fill for *_, fill, _ in DEGREES] + ["transparent"]
+    # Both without a fill: a dash, named in the legend, tells the undefined.
+    bare = [NOT, UNDEFINED] if cells["p"].isna().any() else [NOT]
+    kinds = [name for _, name, *_ in DEGREES] + bare
+    fills = [fill for *_, fill, _ in DEGREES] + ["transparent"] * len(bare)
     colour = alt.Color(
         "degree:N",
         title=f"{ADJUSTED.get(p, p)}",
         scale=alt.Scale(domain=kinds, range=fills),
         legend=alt.Legend(
-            orient="bottom", symbolStrokeColor="#9aa5b1", symbolStrokeWidth=1, symbolType="square"
+            orient="bottom",
+            columns=3,
+            symbolStrokeColor="#9aa5b1",
+            symbolStrokeWidth=1,
+            symbolType="square",
         ),
     )
     tips = [
@@ -53,10 +59,10 @@ def significance_matrix(
         alt.Tooltip("reason:N", title="Not tested because"),
     ]
     filled = base.mark_rect(stroke="#9aa5b1", strokeWidth=0.5).encode(color=colour, tooltip=tips)
-    if not has_room:
-        return alt.layer(filled).properties(width=alt.Step(18), height=alt.Step(18))
-    layers = [filled, *(_texts(base, kind) for kind in _kinds_of_text())]
-    return alt.layer(*layers).properties(width=alt.Step(56), height=alt.Step(28))
+    told = _kinds_of_text() if has_room else [(UNDEFINED, None)]
+    width, height = (56, 28) if has_room else (18, 18)
+    layers = [filled, *(_texts(base, kind) for kind in told)]
+    return alt.layer(*layers).properties(width=alt.Step(width), height=alt.Step(height))
 
 
 ADJUSTED = {"p": "Unadjusted", "p_holm": "Adjusted (Holm)", "p_bh": "Adjusted (B.–H.)"}
@@ -84,6 +90,8 @@ def _all(names: Sequence[str]) -> alt.Scale:
 
 
 def _degree(p: float) -> str:
+    if pd.isna(p):
+        return UNDEFINED
     return next((name for limit, name, *_ in DEGREES if p < limit), NOT)
 
 
@@ -95,7 +103,7 @@ def p_text(p: float) -> str:
 
 
 def _kinds_of_text() -> list[tuple[str, str | None]]:
-    return [(name, ink) for _, name, _, ink in DEGREES] + [(NOT, None)]
+    return [(name, ink) for _, name, _, ink in DEGREES] + [(NOT, None), (UNDEFINED, None)]
 
 
 def _texts(base: alt.Chart, kind: tuple[str, str | None]) -> alt.Chart:

@@ -4,7 +4,7 @@ import altair as alt
 
 # The page's width, and as much height as the rows need.
 FILLING = alt.AutoSizeParams(type="fit-x", contains="padding")
-# Beyond so many rows or columns the numbers in the cells of a matrix would not fit.
+# Beyond so many columns the numbers in the cells of a matrix would not fit.
 MOST_WITH_NUMBERS = 14
 # Beyond so many points a cloud says less than the counts of its parts, and weighs more.
 MOST_POINTS = 2000

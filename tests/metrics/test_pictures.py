@@ -131,6 +131,20 @@ def test_a_forest_shows_zero_and_says_why_a_metric_has_no_point():
     assert undefined["told"] == "undefined: the metric gave all the same score"
 
 
+def test_the_word_beside_a_ceiling_is_above_all_rows():
+    marks = CHARTS["forest"].to_dict()["layer"]
+    [word] = [mark for mark in marks if mark["encoding"].get("text") == {"value": "ceiling"}]
+    assert word["encoding"]["y"] == {"value": 0}
+    assert word["mark"]["dy"] < 0
+
+
+def test_a_ceiling_does_not_cross_out_why_a_metric_is_undefined():
+    data = CHARTS["forest"].to_dict()
+    [tick] = [mark for mark in data["layer"] if mark["mark"]["type"] == "tick"]
+    rows = data["datasets"][tick["data"]["name"]]
+    assert [row["metric"] for row in rows] == ["NLL", "BLEU"]
+
+
 def test_a_forest_without_any_defined_metric_is_drawn_empty():
     chart = correlation_forest(FOREST.tail(1).assign(ceiling=nan), statistic=TAU)
     assert rendered(themed(chart), "svg").startswith(b"<svg")
@@ -156,6 +170,12 @@ def test_a_large_heat_map_leaves_its_numbers_out():
     assert (
         ">0.30<" not in rendered(themed(correlation_heat_map(many, statistic=TAU)), "svg").decode()
     )
+
+
+def test_a_heat_map_of_many_metrics_and_few_questions_keeps_its_numbers():
+    many = pd.DataFrame([correlation(f"m{n}", 0.3) for n in range(MOST_WITH_NUMBERS + 1)])
+    drawing = rendered(themed(correlation_heat_map(many, statistic=TAU)), "svg").decode()
+    assert drawing.count(">0.30<") == MOST_WITH_NUMBERS + 1
 
 
 def test_a_scatter_leaves_out_candidates_without_both_values():
@@ -185,7 +205,23 @@ def test_a_significance_matrix_sets_the_better_metric_against_the_worse():
     best = rows["NLL", "BLEU"]
     assert (best.delta, best.degree, best.text) == (0.4, "p < .001", "<.001")
     assert (rows["SBERT", "BLEU"].degree, rows["SBERT", "BLEU"].text) == ("p ≥ .05", ".200")
-    assert rows["NLL", "SBERT"].text == "–"
+    assert (rows["NLL", "SBERT"].degree, rows["NLL", "SBERT"].text) == ("– undefined", "–")
+
+
+@pytest.mark.parametrize("n_metrics", [3, MOST_WITH_NUMBERS + 1])
+def test_a_pair_without_a_p_is_drawn_as_undefined_in_matrices_of_any_size(n_metrics):
+    order = ["NLL", "SBERT", "BLEU", *(f"m{n}" for n in range(n_metrics - 3))]
+    drawing = rendered(themed(significance_matrix(TESTS, order=order)), "svg").decode()
+    assert drawing.count(">–<") == 1
+    assert ">– undefined<" in drawing
+    assert drawing.count("Adjusted (Holm): p ≥ .05") == 1
+
+
+def test_a_significance_matrix_without_undefined_pairs_does_not_speak_of_them():
+    drawing = rendered(
+        themed(significance_matrix(TESTS[:2], order=["NLL", "SBERT", "BLEU"])), "svg"
+    )
+    assert "undefined" not in drawing.decode()
 
 
 def test_a_bump_chart_names_the_systems_at_both_ends():
