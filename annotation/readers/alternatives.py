@@ -23,7 +23,7 @@ SIGNATURES = {
 
 ACCEPTABLE = QuestionDraft(
     name="acceptable",
-    wording="Tick every product that would be an acceptable alternative to the one on top.",
+    wording="Tick every product that would be an acceptable alternative to the target.",
     level="nominal",
     scale_max=1.0,
     categories=("no", "yes"),
