@@ -44,7 +44,9 @@ def agreement_forest(rows: pd.DataFrame) -> Picture:
         colours = alt.Scale(domain=parts, range=[BLUE, ORANGE])
         base = base.encode(
             yOffset=alt.YOffset("part:N", sort=parts),
-            color=alt.Color("part:N", title=None, scale=colours, legend=alt.Legend(orient="top")),
+            color=alt.Color(
+                "part:N", title=None, scale=colours, legend=alt.Legend(orient="top", columns=1)
+            ),
         )
     chance = alt.Chart().mark_rule(strokeDash=[4, 3]).encode(x=alt.datum(0))
     spans = base.mark_rule(strokeWidth=2).encode(
@@ -84,6 +86,7 @@ def pairwise_matrix(pairs: pd.DataFrame, *, statistic: str) -> Picture:
     colour = alt.Color(
         "value:Q",
         title=statistic,
+        legend=alt.Legend(orient="bottom", values=[-1, 0, 1], titleLimit=320),
         scale=alt.Scale(domain=[-1, 0, 1], range="diverging", interpolate="rgb"),
     )
     tips = [

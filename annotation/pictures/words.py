@@ -1,5 +1,8 @@
 """What a picture shows, in words: for those who do not see it, and for a caption."""
 
+from collections.abc import Mapping
+from typing import Any
+
 import pandas as pd
 
 MOST_LISTED = 6
@@ -12,11 +15,8 @@ def forest_in_words(rows: pd.DataFrame) -> str:
         return "No coefficient is defined."
     if len(defined) > MOST_LISTED:
         return f"{len(defined)} coefficients, {_range(defined, 'value', 'label')}."
-    told = [
-        f"{row.label} ({row.part}) {row.value:.2f} [{row.ci_low:.2f}, {row.ci_high:.2f}]"
-        for row in defined.itertuples(index=False)
-    ]
-    return f"Alpha with its interval: {'; '.join(told)}."
+    told = "; ".join(_with_interval(row) for row in defined.to_dict(orient="records"))
+    return f"Alpha with its interval: {told}."
 
 
 def matrix_in_words(pairs: pd.DataFrame, statistic: str) -> str:
@@ -42,6 +42,11 @@ def scatter_in_words(annotators: pd.DataFrame, against: str, statistic: str) -> 
         what = {"n_judgments": "how much", "seconds": "how slowly"}[against]
         told += f"; its rank correlation with {what} they worked is {along:.2f}"
     return f"{told}."
+
+
+def _with_interval(row: Mapping[Any, Any]) -> str:
+    limits = "" if pd.isna(row["ci_low"]) else f" [{row['ci_low']:.2f}, {row['ci_high']:.2f}]"
+    return f"{row['label']} ({row['part']}) {row['value']:.2f}{limits}"
 
 
 def _range(rows: pd.DataFrame, value: str, name: str) -> str:

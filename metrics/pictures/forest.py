@@ -27,7 +27,7 @@ def correlation_forest(rows: pd.DataFrame, *, statistic: str, confidence: float 
                 "part:N",
                 title=None,
                 scale=alt.Scale(domain=parts, range=OKABE_ITO[: len(parts)]),
-                legend=alt.Legend(orient="top"),
+                legend=alt.Legend(orient="top", columns=2),
             ),
         )
     told = f", with its {100 * confidence:g}\u00a0% interval" if _has_intervals(rows) else ""

@@ -149,6 +149,11 @@ def test_words_say_what_the_pictures_show():
     assert "how slowly they worked is 0.50" in scatter_in_words(ANNOTATORS, "seconds", "Kappa")
 
 
+def test_words_leave_out_an_interval_that_is_undefined():
+    told = forest_in_words(FOREST[:1].assign(ci_low=NOTHING, ci_high=NOTHING))
+    assert told == "Alpha with its interval: empathy (all) 0.40."
+
+
 def test_pictures_of_nothing_are_drawn_and_said():
     assert agreement_forest(FOREST[2:]).to_dict()
     assert pairwise_matrix(PAIRS[2:], statistic="Cohen's kappa").to_dict()
