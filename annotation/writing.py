@@ -2,6 +2,7 @@
 
 import os
 from contextlib import suppress
+from errno import EISDIR
 from pathlib import Path
 
 from annotation.exceptions import AnnotationError
@@ -19,8 +20,25 @@ def write_whole(path: Path, content: str) -> None:
         raise AnnotationError(f"{path} cannot be written: {error.strerror}.") from None
 
 
+def require_writable(path: Path) -> None:
+    """Refuse what `write_whole` could not write, before there is anything to lose."""
+    try:
+        if path.is_dir():
+            raise IsADirectoryError(EISDIR, os.strerror(EISDIR))
+        if path.is_file() or not path.exists():
+            partial = _partial(Path(os.path.realpath(path)))
+            partial.touch()
+            partial.unlink()
+    except OSError as error:
+        raise AnnotationError(f"{path} cannot be written: {error.strerror}.") from None
+
+
+def _partial(path: Path) -> Path:
+    return path.parent / f"{path.name}.partial"
+
+
 def _replace(path: Path, content: str) -> None:
-    partial = path.parent / f"{path.name}.partial"
+    partial = _partial(path)
     try:
         partial.write_text(content, encoding="utf-8")
         partial.replace(path)

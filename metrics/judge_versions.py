@@ -10,7 +10,7 @@ from typing import TypeAlias
 from django.db import transaction
 
 from annotation.models import Study
-from annotation.writing import write_whole
+from annotation.writing import require_writable, write_whole
 from metrics.exceptions import ModelUnfit, ParameterRefused
 from metrics.models import JudgeVersion
 from metrics.scorers.errors import ScorerError
@@ -85,6 +85,7 @@ def write_steps(*, source: str, output: Path | None, client: Client, anew: bool)
             f"{path} has evaluation steps, and others would make another metric of it. "
             "Say --anew to have them written anew."
         )
+    require_writable(path)
     try:
         written = with_steps(settings, client).to_json()
     except ScorerError as error:

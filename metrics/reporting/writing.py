@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from tempfile import TemporaryFile
 
 from annotation.pictures.theme import Form, rendered, themed
 from metrics.reporting.documents import Document, Figure
@@ -70,6 +71,13 @@ FORMATS: dict[str, Callable[[Document], Files]] = {
     "csv": csv_files,
     "json": json_files,
 }
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder where there is none, and see that files can be written into it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with TemporaryFile(dir=folder):
+        pass
 
 
 def write_files(files: Mapping[str, bytes], folder: Path) -> list[Path]:

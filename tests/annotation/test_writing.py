@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from annotation.exceptions import AnnotationError
-from annotation.writing import write_whole
+from annotation.writing import require_writable, write_whole
 
 
 def test_a_link_stays_and_what_it_leads_to_is_replaced(tmp_path: Path) -> None:
@@ -36,3 +36,17 @@ def test_what_cannot_be_written_leaves_nothing_beside_it(tmp_path: Path) -> None
         write_whole(tmp_path / "no" / "file", "text")
     assert list(tmp_path.iterdir()) == []
     assert not (tmp_path.parent / f"{tmp_path.name}.partial").exists()
+
+
+def test_whether_a_file_can_be_written_is_found_out_without_writing_it(tmp_path: Path) -> None:
+    path = tmp_path / "file.txt"
+    require_writable(path)
+    assert list(tmp_path.iterdir()) == []
+    path.write_text("before")
+    require_writable(path)
+    assert path.read_text() == "before"
+    for unfit, reason in ((tmp_path, "Is a directory"), (path / "x", "Not a directory")):
+        with pytest.raises(AnnotationError, match=f"cannot be written: {reason}"):
+            require_writable(unfit)
+    os.mkfifo(tmp_path / "pipe")
+    require_writable(tmp_path / "pipe")

@@ -242,6 +242,13 @@ def test_the_command_writes_the_whole_to_a_file(tmp_path):
         told("validate_study", "judged", resamples=20, output=tmp_path / "none" / "report.json")
 
 
+def test_a_file_that_cannot_be_written_is_told_before_anything_is_computed(tmp_path):
+    score(judged())
+    with pytest.raises(AnnotationError, match="cannot be written"):
+        told("validate_study", "judged", resamples=20, output=tmp_path / "none" / "report.json")
+    assert not ValidationRecord.objects.exists()
+
+
 @pytest.mark.parametrize("option", ["--undefined=ignore", "--level=segment", "--plan=item:tau"])
 def test_the_command_refuses_choices_there_are_not(option):
     with pytest.raises(CommandError, match="invalid choice"):

@@ -13,6 +13,7 @@ from django.core.management import CommandError
 
 from annotation.models import Submission
 from metrics.exceptions import NotPaired, ReportUnwritten, ValidationUnknown
+from metrics.models import ValidationRecord
 from metrics.report_versions import make_validation
 from metrics.reporting.cells import best_in_columns
 from metrics.reporting.content import Content
@@ -608,6 +609,7 @@ def test_a_folder_that_cannot_be_written_is_told(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(ReportUnwritten, match="file"):
         told("report", "judged", output=tmp_path / "file")
+    assert not ValidationRecord.objects.exists()  # it was not made for nothing
 
 
 def test_the_command_refuses_a_form_it_does_not_know():

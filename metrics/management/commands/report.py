@@ -1,4 +1,6 @@
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -6,7 +8,7 @@ from django.core.management.base import BaseCommand, CommandParser
 
 from annotation.models import Study
 from metrics.exceptions import ReportUnwritten
-from metrics.reporting.writing import FORMATS, write_files
+from metrics.reporting.writing import FORMATS, make_folder, write_files
 from metrics.reports import LAYOUTS, PROMPTS, Asked, study_report_document
 
 
@@ -47,9 +49,12 @@ class Command(BaseCommand):
             version=options["version_of_report"],
             prompts=tuple(options["prompts"]),
         )
-        document = study_report_document(asked, layout)
         formats = dict.fromkeys(options["format"] or ["html"])
-        paths = [path for name in formats for path in _written(document, name, output)]
+        with _told(output):
+            make_folder(output)
+        document = study_report_document(asked, layout)
+        with _told(output):
+            paths = [p for name in formats for p in write_files(FORMATS[name](document), output)]
         if options["json"]:
             self.stdout.write(json.dumps({"study": study, "files": [str(path) for path in paths]}))
         else:
@@ -57,8 +62,10 @@ class Command(BaseCommand):
             self.stdout.write(f"{n} file{'s' if n > 1 else ''} in {output}: {paths[0].name} first.")
 
 
-def _written(document: Any, name: str, output: Path) -> list[Path]:
+@contextmanager
+def _told(output: Path) -> Iterator[None]:
+    """What cannot be written becomes a sentence."""
     try:
-        return write_files(FORMATS[name](document), output)
+        yield
     except OSError as error:
         raise ReportUnwritten(f"{error.filename or output}: {error.strerror}.") from error

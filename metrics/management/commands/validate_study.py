@@ -6,7 +6,7 @@ from typing import Any, cast, get_args
 from django.core.management.base import BaseCommand, CommandParser
 
 from annotation.models import Study
-from annotation.writing import write_whole
+from annotation.writing import require_writable, write_whole
 from metrics.correlating import COEFFICIENTS, LEVELS
 from metrics.management.numbers import draws, natural, once, some_draws
 from metrics.report_versions import make_validation
@@ -52,6 +52,8 @@ class Command(BaseCommand):
         parser.add_argument("--json", action="store_true", help="print the whole as JSON")
 
     def handle(self, *args: Any, study: str, **options: Any) -> None:
+        if options["output"]:
+            require_writable(options["output"])
         made = make_validation(study=Study.objects.named(study), settings=_settings(options))
         record = made.record
         told = {"study": study, "version": record.version, "is_new": made.is_new}
