@@ -12,6 +12,7 @@ from metrics.judging import prepare
 from metrics.score_files import (
     ScoreRow,
     append_scores,
+    held,
     read_examples,
     read_scores,
     write_scores_file,
@@ -108,16 +109,15 @@ def score_file(
     With `retry_undefined`, what the file holds without a value is computed anew.
     """
     examples = read_examples(path)
-    for scorer in scorers:
-        prepare(scorer)
-    jobs = [_Job(scorer, signature_of(scorer)) for scorer in scorers]
-    sheet = _Sheet(output, examples, jobs if retry_undefined else ())
-    sheet.begin()
-    for job in jobs:
-        steps = _score(sheet, job)
-        for _ in reporter(job.scorer.name)(steps, len(sheet.waiting(job))):
-            pass
-    sheet.put_in_order(jobs)
+    with held(output):
+        sheet = _Sheet(output, examples)
+        jobs = _jobs(scorers)
+        sheet.begin(jobs if retry_undefined else ())
+        for job in jobs:
+            steps = _score(sheet, job)
+            for _ in reporter(job.scorer.name)(steps, len(sheet.waiting(job))):
+                pass
+        sheet.put_in_order(jobs)
     told = (_told(sheet, job, name) for job in jobs for name in job.scorer.outputs)
     return FileScored(output, len(examples), tuple(told))
 
@@ -126,10 +126,9 @@ def plan_file(
     *, path: Path, scorers: Sequence[Scorer], output: Path, retry_undefined: bool = False
 ) -> list[Plan]:
     """What `score_file` would compute, without computing or writing anything."""
-    for scorer in scorers:
-        prepare(scorer, only_estimates=True)
-    jobs = [_Job(scorer, signature_of(scorer)) for scorer in scorers]
-    sheet = _Sheet(output, read_examples(path), jobs if retry_undefined else ())
+    sheet = _Sheet(output, read_examples(path))
+    jobs = _jobs(scorers, only_estimates=True)
+    sheet.forget_undefined(jobs if retry_undefined else ())
     return [_planned(sheet, job) for job in jobs]
 
 
@@ -143,20 +142,31 @@ class _Job(NamedTuple):
         return [Place(example.item, example.system, name, self.signature) for name in names]
 
 
+def _jobs(scorers: Sequence[Scorer], *, only_estimates: bool = False) -> list[_Job]:
+    """The scorers, ready; a judge may ask its endpoint, so files are looked at before."""
+    for scorer in scorers:
+        prepare(scorer, only_estimates=only_estimates)
+    return [_Job(scorer, signature_of(scorer)) for scorer in scorers]
+
+
 class _Sheet:
     """A file of scores and what is known of it."""
 
-    def __init__(self, path: Path, examples: Sequence[Example], retried: Sequence[_Job]) -> None:
+    def __init__(self, path: Path, examples: Sequence[Example]) -> None:
         self.path = path
         self.examples = examples
         self.contents = [content_of(example) for example in examples]
         self.computed: set[Place] = set()
         self.rows = self._still_true(read_scores(path))
-        anew = {place for job in retried for place in self._undefined(job)}
+
+    def forget_undefined(self, jobs: Sequence[_Job]) -> None:
+        """Let what these came to without a value be computed anew."""
+        anew = {place for job in jobs for place in self._undefined(job)}
         self.rows = {place: row for place, row in self.rows.items() if place not in anew}
 
-    def begin(self) -> None:
+    def begin(self, retried: Sequence[_Job]) -> None:
         """Leave in the file what is to be kept of it."""
+        self.forget_undefined(retried)
         write_scores_file(self.path, self.rows.values())
 
     def waiting(self, job: _Job) -> list[tuple[int, Content]]:

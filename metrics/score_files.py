@@ -1,14 +1,17 @@
 """Plain files of examples and of scores.
 
 A file of scores is written batch by batch. What a killed process left of it is read again: a
-line that was cut short is dropped, and so is a score of a text that has changed since.
+line that was cut short is dropped, and so is a score of a text that has changed since. One
+process writes a file at a time: two would each replace it by what they know.
 """
 
 import csv
+import fcntl
 import io
 import math
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TextIO
@@ -101,6 +104,32 @@ def _score(record: list[str]) -> ScoreRow | None:
     except ValueError:
         return None
     return ScoreRow(value=value, **cells)
+
+
+@contextmanager
+def held(path: Path) -> Iterator[None]:
+    """Keep other processes from scoring into a file; the lock goes with the process that has it."""
+    beside = path.parent / f".{path.name}.lock"
+    try:
+        lock = beside.open("w")
+    except OSError as error:
+        raise FileUnfit(path, f"it cannot be written: {error.strerror}.") from None
+    with lock:
+        if not _is_locked(lock, beside):
+            raise FileUnfit(path, "another process is scoring into it; wait until it is done.")
+        try:
+            yield
+        finally:
+            beside.unlink(missing_ok=True)
+
+
+def _is_locked(lock: TextIO, path: Path) -> bool:
+    """Lock a file, unless another process has it or has just taken it away."""
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return os.path.samestat(os.fstat(lock.fileno()), path.stat())
+    except (BlockingIOError, FileNotFoundError):
+        return False
 
 
 def write_scores_file(path: Path, rows: Iterable[ScoreRow]) -> None:

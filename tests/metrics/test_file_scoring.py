@@ -1,4 +1,7 @@
 import math
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -8,6 +11,7 @@ from metrics.score_files import append_scores, read_scores
 from metrics.scorers.scorer import Score
 from tests.metrics.counting import Counting
 
+PROJECT = Path(__file__).resolve().parents[2]
 ITEMS = (
     "item,system,response",
     'q1,a,"two\nlines"',
@@ -153,3 +157,50 @@ def test_what_was_undefined_is_scored_anew_if_one_asks_for_it(items, output):
     assert {
         row.value for row in read_scores(output) if row.item == "q,2" and row.system == "a"
     } == {7}
+
+
+class Nosy(Counting):
+    """It tries, while it scores, to score into the same file."""
+
+    def measure(self, examples):
+        with pytest.raises(FileUnfit, match="another process is scoring into it"):
+            score_file(path=self.items, scorers=[Counting()], output=self.output)
+        return super().measure(examples)
+
+
+def test_only_one_at_a_time_scores_into_a_file(items, output):
+    scorer = Nosy()
+    scorer.items, scorer.output = items, output
+    score_file(path=items, scorers=[scorer], output=output)
+    assert len(read_scores(output)) == 10
+    assert sorted(path.name for path in output.parent.iterdir()) == ["items.csv", "scores.csv"]
+
+
+HOLD = """
+import sys, time
+from pathlib import Path
+from metrics.score_files import held
+with held(Path(sys.argv[1])):
+    print("held", flush=True)
+    time.sleep(600)
+"""
+
+
+def test_a_killed_process_keeps_nobody_from_its_file(items, output):
+    holder = subprocess.Popen(
+        [sys.executable, "-c", HOLD, output], cwd=PROJECT, stdout=subprocess.PIPE, text=True
+    )
+    assert holder.stdout.readline() == "held\n"
+    with pytest.raises(FileUnfit, match="another process is scoring into it"):
+        score_file(path=items, scorers=[Counting()], output=output)
+    holder.kill()
+    holder.communicate()
+    score_file(path=items, scorers=[Counting()], output=output)
+    assert len(read_scores(output)) == 10
+
+
+def test_a_scorer_that_broke_off_lets_go_of_its_file(items, output):
+    with pytest.raises(OSError, match="switched off"):
+        score_file(path=items, scorers=[Counting(fails_at_batch=1)], output=output)
+    score_file(path=items, scorers=[Counting()], output=output)
+    assert len(read_scores(output)) == 10

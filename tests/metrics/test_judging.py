@@ -2,7 +2,8 @@ import json
 
 import pytest
 
-from metrics.exceptions import ModelUnfit, ParameterRefused
+from annotation.exceptions import AnnotationError
+from metrics.exceptions import FileUnfit, ModelUnfit, ParameterRefused
 from metrics.models import JudgeVersion, Score, ScoringRun
 from metrics.scorers.judges.geval_settings import GEvalSettings
 from metrics.scorers.judges.grade import GradeSettings
@@ -97,6 +98,12 @@ def test_steps_of_a_preset_go_into_a_file(endpoint, tmp_path):
     told("geval_steps", "coherence", "--output", tmp_path / "coherence.json")
     written = GEvalSettings.from_json((tmp_path / "coherence.json").read_text())
     assert (written.aspect, written.steps) == ("Coherence", "1. Read.")
+
+
+def test_steps_that_could_not_be_written_are_not_asked_for(endpoint, tone, tmp_path):
+    with pytest.raises(AnnotationError, match="cannot be written"):
+        told("geval_steps", tone, "--output", tmp_path / "none" / "steps.json")
+    assert endpoint.bodies == []
 
 
 def test_settings_that_cannot_be_read_are_told(tmp_path):
@@ -282,3 +289,14 @@ def test_a_capped_file_goes_on_where_it_stopped(endpoint, write, tmp_path):
         told(*command, "--max-requests=4")
     assert "2 computed now" in told(*command, "--max-requests=4")
     assert len(endpoint.bodies) == 6
+
+
+@pytest.mark.parametrize("output", ["none/scores.csv", "tone.json", "."])
+def test_a_file_of_scores_that_cannot_be_is_told_before_the_endpoint_is_asked(
+    endpoint, tone, write, tmp_path, output
+):
+    items = write("item,system,response", "q1,a,hi", name="items.csv")
+    options = ("--metric=geval", f"--set=geval.settings={tone}", "--output", tmp_path / output)
+    with pytest.raises(FileUnfit, match="Nothing was scored"):
+        told("score", items, *options)
+    assert endpoint.bodies == []
