@@ -5,7 +5,18 @@ from typing import Any
 
 Record = Mapping[str, Any]
 CORRELATIONS = ("by", "metric", "level", "coefficient", "value", "interval", "used", "notes")
-COMPARISONS = ("by", "level", "coefficient", "metrics", "test", "delta", "p", "p_holm", "p_bh")
+COMPARISONS = (
+    "by",
+    "level",
+    "coefficient",
+    "metrics",
+    "test",
+    "delta",
+    "p",
+    "p_holm",
+    "p_bh",
+    "notes",
+)
 
 
 def as_text(found: Mapping[str, Sequence[Record]]) -> str:
@@ -57,6 +68,7 @@ def _comparison(row: Record) -> tuple[str, ...]:
         metrics,
         row["test"],
         *numbers,
+        f"undecided: {row['reason']}" if row["reason"] else "",
     )
 
 

@@ -10,7 +10,7 @@ from annotation.plain import plain_values
 from metrics.exceptions import ModelUnfit, NothingToScore
 from metrics.frames import score_frame
 from metrics.scorers.embedding_controls import r_squared, random_words_control
-from metrics.scorers.errors import ScorerError
+from metrics.scorers.errors import NoScoreError, ScorerError
 from metrics.scorers.scorer import Scorer
 from metrics.scoring import signature_of
 
@@ -56,6 +56,11 @@ def encoder_bias(*, study: Study, scorer: Scorer, n_words: int = 20, seed: int =
     signature = signature_of(scorer)
     try:
         control = random_words_control(scorer, references, n_words=n_words, seed=seed)
+    except NoScoreError as error:
+        raise NothingToScore(
+            f"{scorer.name} gives random words no score against any reference of study "
+            f"'{study.slug}' ({signature})."
+        ) from error
     except ScorerError as error:
         raise ModelUnfit(str(error)) from error
     scores = score_frame(study)

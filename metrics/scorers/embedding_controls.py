@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from metrics.scorers.errors import NoScoreError
 from metrics.scorers.random_words import WORDS
 from metrics.scorers.scorer import Example, Scorer
 
@@ -97,7 +98,9 @@ def random_words_control(
     Raises
     ------
     ValueError
-        If there is no reference, or no score is defined.
+        If there is no reference.
+    NoScoreError
+        If no score is defined; a ValueError too.
 
     Examples
     --------
@@ -116,7 +119,7 @@ def random_words_control(
     values = np.array([scores[scorer.name].value for scores in scorer.score(examples)])
     defined = values[~np.isnan(values)]
     if not len(defined):
-        raise ValueError(f"references must be texts that {scorer.name} can score")
+        raise NoScoreError(f"references must be texts that {scorer.name} can score")
     spread = float(defined.std(ddof=1)) if len(defined) > 1 else float("nan")
     return RandomWordsControl(float(defined.mean()), spread, len(defined), seed)
 

@@ -7,6 +7,7 @@
             EndpointUnavailableError  it does not answer, not in time, or not intelligibly
             EndpointRefusedError      it turns every request away: the key, the model, an ability
             PromptRefusedError        it turns away this text (too long, say); others may pass
+        NoScoreError            not one of the texts that were needed has a score
         BudgetSpentError        the cap on requests or on money is reached
     ScoringWarning              (a UserWarning) the score is defined but may mislead
         UntokenisedTextWarning  the tokeniser drops most of a text, so it scores near 0
@@ -43,6 +44,10 @@ class EndpointRefusedError(EndpointError):
 
 class PromptRefusedError(EndpointError):
     """The endpoint turns away this text, and may take another."""
+
+
+class NoScoreError(ScorerError, ValueError):
+    """Not one of the texts that were needed has a score."""
 
 
 class BudgetSpentError(ScorerError):

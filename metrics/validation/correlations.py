@@ -184,17 +184,23 @@ def means_of_conditions(
 
     Resamples draw items anew within each condition.
     """
+    whole: dict[tuple[Any, ...], MetricAgreement] = {}
     groups: dict[tuple[Any, ...], list[MetricAgreement]] = {}
     for row in rows:
-        if row.scope == "condition":
-            found = row.correlation
-            key = (row.question, *row.source, found.level, found.coefficient)
+        found = row.correlation
+        key = (row.question, *row.source, found.level, found.coefficient)
+        if row.scope == "all":
+            whole[key] = row
+        elif row.scope == "condition":
             groups.setdefault(key, []).append(row)
-    for group in groups.values():
-        yield _mean_row(group, settings)
+    for key, group in groups.items():
+        if key in whole:  # else some condition has no such value either
+            yield _mean_row(group, whole[key], settings)
 
 
-def _mean_row(group: list[MetricAgreement], settings: Settings) -> MetricAgreement:
+def _mean_row(
+    group: list[MetricAgreement], whole: MetricAgreement, settings: Settings
+) -> MetricAgreement:
     first = group[0].correlation
     values = [row.correlation.value for row in group]
     counts = {n: sum(getattr(row.correlation, n) for row in group) for n in COUNTS}
@@ -205,6 +211,7 @@ def _mean_row(group: list[MetricAgreement], settings: Settings) -> MetricAgreeme
         value=float(np.mean(values)),
         reason=undefined,
         n_items=_sum(group, "n_items"),
+        n_systems=whole.correlation.n_systems,  # one may be in several conditions
         threshold=None,
         ci_low=nan,
         ci_high=nan,

@@ -108,3 +108,10 @@ def test_blank_references_are_none(packaged):
     study.items.update(reference=" \n")
     with pytest.raises(NothingToScore, match="has no references to compare with"):
         encoder_bias(study=study, scorer=packaged)
+
+
+def test_an_encoder_that_knows_none_of_the_words_is_told(bag_of_words):
+    study = rating_study(n_items=2)
+    study.items.update(reference="whale")
+    with pytest.raises(NothingToScore, match=r"embedding gives random words no score .* 'ratings'"):
+        told("check_embeddings", study.slug, f"--set=embedding.model={bag_of_words}")

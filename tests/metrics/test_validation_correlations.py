@@ -286,6 +286,30 @@ def test_conditions_count_alike_in_their_mean_whatever_their_size():
     assert whole["value"] == pytest.approx((1 - 0.5 + 0.5 - 1) / 4)
 
 
+@pytest.mark.parametrize("level", ["item", "system", "pooled"])
+def test_the_mean_of_conditions_counts_the_systems_of_them_all_once(level):
+    calm = judged_table([[1, 2, 3], [3, 1, 2]], condition="calm")
+    angry = judged_table([[3, 2, 1]], condition="angry").replace({"i0": "i9", "s0": "s7"})
+    scores = [
+        score_table([[1, 2, 3]] * 2),
+        score_table([[1, 2, 3]]).replace({"i0": "i9", "s0": "s7"}),
+    ]
+    tables = pd.concat([calm, angry]), pd.concat(scores)
+    report = report_from_tables(*tables, Settings(n_resamples=0))
+    wanted = {"level": level, "coefficient": "pearson"}
+    counts = {
+        (row["scope"], row["by"]): (row["n_items"], row["n_systems"])
+        for row in report.records()
+        if wanted.items() <= row.items()
+    }
+    assert counts == {
+        ("all", ""): (3, 4),
+        ("condition", "calm"): (2, 3),
+        ("condition", "angry"): (1, 3),
+        ("mean_of_conditions", ""): (3, 4),
+    }
+
+
 def test_the_interval_of_a_mean_of_conditions_is_narrower_than_those_it_is_made_of():
     parts = []
     for number in range(3):
