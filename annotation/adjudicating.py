@@ -4,7 +4,7 @@ from django.contrib.auth.models import AbstractBaseUser
 from django.db import transaction
 
 from annotation.exceptions import DecisionRefused
-from annotation.models import Adjudication, Candidate, Question
+from annotation.models import Adjudication, Candidate, Question, Submission
 
 
 @transaction.atomic
@@ -22,6 +22,8 @@ def decide(
         raise DecisionRefused(f"'{candidate}' and '{question}' are of different studies.")
     if (problem := question.why_not(value)) is not None:
         raise DecisionRefused(f"{problem[0].upper()}{problem[1:]}")
+    if not Submission.objects.of(question.study).accepted().filter(round=round).exists():
+        raise DecisionRefused(f"Study '{question.study}' was not judged in round {round}.")
     place = {"candidate": candidate, "question": question, "round": round}
     made = {"value": value, "note": note.strip(), "decided_by_id": decided_by.pk}
     standing = Adjudication.objects.filter(**place).standing().first()

@@ -7,7 +7,7 @@ AnnotationError
 ├── StudyUnfit             the study is not of the kind that was asked for
 ├── QuestionUnknown        the study asks no such question
 ├── LabelSetUnknown        the study has no label set of that version
-└── DecisionRefused        a value that is not on the question's scale, or of another study
+└── DecisionRefused        a value off the question's scale, a round nobody judged, another study
 """
 
 from pathlib import Path
@@ -67,4 +67,4 @@ class LabelSetUnknown(AnnotationError):
 
 
 class DecisionRefused(AnnotationError):
-    """A decision that the question's scale does not allow, or on another study's candidate."""
+    """A value off the question's scale, a round nobody judged, or another study's candidate."""

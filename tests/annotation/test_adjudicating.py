@@ -3,8 +3,8 @@ from django.contrib.auth.models import User
 
 from annotation.adjudicating import decide
 from annotation.exceptions import DecisionRefused
-from annotation.models import Adjudication, Candidate
-from tests.annotation.studies import alternatives_study, rating_study, ticked_study
+from annotation.models import Adjudication, Candidate, Submission
+from tests.annotation.studies import alternatives_study, rating_study, tick, ticked_study
 
 pytestmark = pytest.mark.django_db
 
@@ -81,3 +81,24 @@ def test_a_candidate_of_another_study_is_refused(senior: User) -> None:
             value=1,
             decided_by=senior,
         )
+
+
+@pytest.mark.parametrize("round", [-1, 0, 2])
+def test_a_round_in_which_the_study_was_not_judged_is_refused(senior: User, round: int) -> None:
+    study = ticked_study()
+    with pytest.raises(DecisionRefused, match=f"Study 'ticked' was not judged in round {round}"):
+        decide(
+            candidate=clog_of(study),
+            question=study.question(),
+            value=1,
+            decided_by=senior,
+            round=round,
+        )
+    assert not Adjudication.objects.exists()
+
+
+def test_judgments_that_were_rejected_leave_nothing_to_decide(senior: User) -> None:
+    study = ticked_study()
+    Submission.objects.of(study).update(status=Submission.Status.REJECTED)
+    with pytest.raises(DecisionRefused, match="was not judged in round 1"):
+        decide(candidate=clog_of(study), question=study.question(), value=1, decided_by=senior)

@@ -167,6 +167,7 @@ class TestQueue:
         json.dumps(record, allow_nan=False)
 
     def test_a_decision_in_another_round_does_not_count(self, ticked: Study, senior: User) -> None:
+        tick(ticked, "Ann", "boot", set(), round=2)
         pump = Candidate.objects.get(key="pump")
         decide(candidate=pump, question=ticked.question(), value=1, decided_by=senior, round=2)
         assert self.keys(ticked)[0] == "pump"

@@ -143,6 +143,7 @@ def test_a_decision_labels_what_nobody_judged(judged_by_three: Study, senior: Us
 
 
 def test_a_decision_of_another_round_does_not_count(judged_by_three: Study, senior: User) -> None:
+    tick(judged_by_three, "Ann", "boot", set(), round=2)
     overrule(judged_by_three, "flat", 1, senior, round=2)
     assert values_of(make(judged_by_three))["flat"] == 0
 
