@@ -1,6 +1,7 @@
 """The one border where errors become messages: a person never sees a traceback
 for something a person can mend."""
 
+import os
 import sys
 
 from django.core.exceptions import ImproperlyConfigured
@@ -14,6 +15,9 @@ UNREACHABLE = ("unable to open database file", "connection failed", "failed to r
 
 def main(argv: list[str]) -> int:
     """Run one management command and return its exit code."""
+    for argument in argv:
+        if not _is_text(argument):
+            return _refuse(f"The argument {os.fsencode(argument)!r} is not UTF-8.")
     try:
         execute_from_command_line(argv)
     except ImproperlyConfigured as error:
@@ -32,6 +36,11 @@ def main(argv: list[str]) -> int:
             raise
         return _refuse(str(error))
     return 0
+
+
+def _is_text(argument: str) -> bool:
+    """Whether it can be printed and kept; bytes that are not UTF-8 come in as lone surrogates."""
+    return not any("\ud800" <= character <= "\udfff" for character in argument)
 
 
 def _is_expected(error: Exception) -> bool:

@@ -41,6 +41,12 @@ def test_a_bad_file_ends_a_command_with_2_and_a_sentence(tmp_path: Path) -> None
     )
 
 
+def test_an_argument_that_is_no_text_ends_a_command_with_2(tmp_path: Path) -> None:
+    ended = manage("import_responses", "--title", os.fsdecode(b"a\xff"), database=tmp_path / "db")
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert ended.stderr == "The argument b'a\\xff' is not UTF-8.\n"
+
+
 def test_a_database_without_tables_ends_a_command_with_2(tmp_path: Path) -> None:
     ended = manage(
         "export_qrels", "s", "--output", str(tmp_path / "q"), database=tmp_path / "db.sqlite3"
