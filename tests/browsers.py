@@ -3,11 +3,15 @@
 import os
 import shutil
 from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 NAMES = ["chromium", "chromium-browser", "google-chrome"]
+# For what comes at once on a machine that has nothing else to do.
+PATIENCE_MS = 60_000
 
 
 def chromium_path() -> str:
@@ -23,6 +27,7 @@ def chromium_path() -> str:
 def chromium() -> Iterator[Browser]:
     """Chromium, shared by the tests of one module; open a context of your own in it."""
     path = chromium_path()
+    expect.set_options(timeout=PATIENCE_MS)
     with pytest.MonkeyPatch.context() as patch, sync_playwright() as playwright:
         # Playwright keeps an event loop in this thread, which Django takes for async code.
         patch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "true")
@@ -31,3 +36,20 @@ def chromium() -> Iterator[Browser]:
         )
         yield browser
         browser.close()
+
+
+@contextmanager
+def opened_page(browser: Browser, **options: Any) -> Iterator[Page]:
+    """An empty page in a context of its own, which is closed in the end."""
+    with browser.new_context(**options) as context:
+        context.set_default_timeout(PATIENCE_MS)
+        yield context.new_page()
+
+
+def sign_in(page: Page, path: str, name: str, password: str) -> None:
+    """Sign in as people do, by the keyboard."""
+    page.goto(path)
+    page.get_by_label("Username").fill(name)
+    page.get_by_label("Password").fill(password)
+    page.keyboard.press("Enter")
+    page.wait_for_url(lambda url: "/login/" not in url)

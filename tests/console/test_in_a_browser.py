@@ -9,6 +9,7 @@ from playwright.sync_api import expect
 from annotation.models import Adjudication, Submission
 from console.results import compute
 from tests.annotation.studies import doubt, rate, rated_study, rating_study
+from tests.browsers import opened_page
 from tests.console.conftest import PASSWORD
 from tests.console.filled import add_assignment, add_batch, add_scores, scored_study
 from tests.console.work import work_off
@@ -21,22 +22,17 @@ WIDE, NARROW = {"width": 1280, "height": 900}, {"width": 400, "height": 800}
 @pytest.fixture(params=["light", "dark"])
 def page(request, chromium, live_server):
     """A page that keeps what it asked the network for in `asked`."""
-    context = chromium.new_context(
-        base_url=live_server.url, color_scheme=request.param, viewport=WIDE
-    )
-    page = context.new_page()
-    page.set_default_timeout(20_000)
-    page.asked = []
-    page.on("request", lambda asked: page.asked.append(asked.url))
-    # Anything the content policy refuses is told here.
-    page.complaints = []
-    page.on("console", lambda told: page.complaints.append(told) if told.type == "error" else None)
-    page.on("pageerror", lambda error: page.complaints.append(error))
-    yield page
-    assert page.asked
-    assert not [str(told) for told in page.complaints]
-    assert all(url.startswith(live_server.url) for url in page.asked)
-    context.close()
+    look = {"color_scheme": request.param, "viewport": WIDE}
+    with opened_page(chromium, base_url=live_server.url, **look) as page:
+        page.asked, page.complaints = [], []
+        page.on("request", lambda asked: page.asked.append(asked.url))
+        # Anything the content policy refuses is told here.
+        page.on("console", lambda told: told.type == "error" and page.complaints.append(told))
+        page.on("pageerror", lambda error: page.complaints.append(error))
+        yield page
+        assert page.asked
+        assert not [str(told) for told in page.complaints]
+        assert all(url.startswith(live_server.url) for url in page.asked)
 
 
 # What does not depend on the colours is tried in one of them.

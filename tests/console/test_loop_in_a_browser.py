@@ -16,6 +16,7 @@ from console.samples import FOLDER
 from hits.collect import collect_batch
 from hits.endpoints import connect
 from hits.publish import create_batch, draft_batch, publish_batch
+from tests.browsers import opened_page, sign_in
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 PASSWORD = "correct horse battery staple"
@@ -30,18 +31,10 @@ def client(live_server):
 @pytest.fixture
 def page(chromium, live_server):
     call_command("create_worker", "ada", password=PASSWORD, stdout=io.StringIO())
-    context = chromium.new_context(
-        base_url=live_server.url, viewport={"width": 1280, "height": 900}
-    )
-    page = context.new_page()
-    page.set_default_timeout(20_000)
-    page.goto("/worker/login/")
-    page.get_by_label("Username").fill("ada")
-    page.get_by_label("Password").fill(PASSWORD)
-    page.keyboard.press("Enter")
-    page.wait_for_url("**/worker/")
-    yield page
-    context.close()
+    viewport = {"width": 1280, "height": 900}
+    with opened_page(chromium, base_url=live_server.url, viewport=viewport) as page:
+        sign_in(page, "/worker/login/", "ada", PASSWORD)
+        yield page
 
 
 def published(study: Study, client):

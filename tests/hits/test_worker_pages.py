@@ -1,6 +1,7 @@
 import json
 import re
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
@@ -10,6 +11,7 @@ from playwright.sync_api import Browser, FrameLocator, Locator, Page, expect
 from annotation.models import Item
 from hits.answers import Answer, read_answer
 from hits.questions import task_page
+from tests.browsers import opened_page
 from tests.hits.frames import Frame, framed
 from tests.hits.samples import alternatives_item, rating_item
 from tests.hits.test_answers import xml_of
@@ -22,21 +24,18 @@ Open = Callable[..., Page]
 @pytest.fixture
 def open_page(chromium: Browser) -> Iterator[Open]:
     """Opens an address in a browser context of its own, and holds the page to having no errors."""
-    contexts, problems = [], []
+    problems = []
 
     def open_(address: str, **options: object) -> Page:
-        viewport = {"width": 1280, "height": 900}
-        context = chromium.new_context(**({"viewport": viewport} | options))
-        contexts.append(context)
-        page = context.new_page()
+        options = {"viewport": {"width": 1280, "height": 900}} | options
+        page = opened.enter_context(opened_page(chromium, **options))
         page.on("pageerror", lambda error: problems.append(str(error)))
         page.on("console", lambda said: said.type == "error" and problems.append(said.text))
         page.goto(address)
         return page
 
-    yield open_
-    for context in contexts:
-        context.close()
+    with ExitStack() as opened:
+        yield open_
     assert problems == []
 
 
@@ -616,8 +615,8 @@ def test_none_stays_the_last_card_however_the_others_are_shuffled(alternatives_f
 @pytest.mark.parametrize("kind", ["rating", "alternatives"])
 def test_the_page_asks_nothing_of_any_other_place(request, chromium, kind):
     frame = request.getfixturevalue(f"{kind}_frame")
-    with chromium.new_context() as context:
-        page, asked = context.new_page(), []
+    asked = []
+    with opened_page(chromium) as page:
         page.on("request", lambda made: asked.append(made.url))
         page.goto(frame.address("frame"))
         expect(inside(page).get_by_role("button", name="Submit")).to_be_enabled()

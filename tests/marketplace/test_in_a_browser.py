@@ -5,6 +5,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
 from marketplace.models import Assignment, WorkerAccount
+from tests.browsers import opened_page
 from tests.marketplace.conftest import HIT, HTML_QUESTION, PASSWORD
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -25,11 +26,8 @@ document.getElementById("origin").textContent = `${self.origin} ${cookies}`;
 
 @pytest.fixture
 def page(chromium, live_server):
-    context = chromium.new_context(base_url=live_server.url)
-    page = context.new_page()
-    page.set_default_timeout(60_000)
-    yield page
-    context.close()
+    with opened_page(chromium, base_url=live_server.url) as page:
+        yield page
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ from playwright.sync_api import expect
 
 from marketplace.inviting import PROLIFIC, ChannelValues, invite, open_channel
 from marketplace.models import Assignment, HitType
+from tests.browsers import opened_page, sign_in
 from tests.marketplace.conftest import HIT, PASSWORD, submit
 from tests.marketplace.forms import FULL_FORM, form, question, selection
 from tests.marketplace.test_tasks_in_a_browser import PLAIN
@@ -23,29 +24,15 @@ TEST = form(question("capital", selection("bern", "zurich")))
 
 @pytest.fixture(params=["light", "dark"])
 def page(request, chromium, live_server):
-    context = chromium.new_context(
-        base_url=live_server.url,
-        color_scheme=request.param,
-        viewport={"width": 1200, "height": 900},
-    )
-    page = context.new_page()
-    page.set_default_timeout(60_000)
-    page.route("https://pictures.example/**", lambda route: route.abort())
-    yield page
-    context.close()
+    look = {"color_scheme": request.param, "viewport": {"width": 1200, "height": 900}}
+    with opened_page(chromium, base_url=live_server.url, **look) as page:
+        page.route("https://pictures.example/**", lambda route: route.abort())
+        yield page
 
 
 @pytest.fixture
 def hit_type(mturk):
     return HitType.objects.get(public_id=mturk.create_hit(**HIT)["HIT"]["HITTypeId"])
-
-
-def sign_in(page, path, name):
-    page.goto(path)
-    page.get_by_label("Username").fill(name)
-    page.get_by_label("Password").fill(PASSWORD)
-    page.keyboard.press("Enter")
-    page.wait_for_url(lambda url: "/login/" not in url)
 
 
 def look(page, path, name):
@@ -108,7 +95,7 @@ def busy_worker(mturk, worker, requester):
 
 def test_the_workers_pages(page, busy_worker):
     look(page, "/worker/signup/", "signup")
-    sign_in(page, "/worker/login/", "ada")
+    sign_in(page, "/worker/login/", "ada", PASSWORD)
     for name in ("dashboard", "earnings", "messages", "qualifications", "profile"):
         look(page, f"/worker/{name}/", name)
     look(page, "/worker/", "hits")
@@ -128,7 +115,7 @@ def test_the_workers_pages(page, busy_worker):
 def test_the_rows_of_a_list_fit_a_telephone(page, busy_worker):
     """Also the last column, which says whether one can accept, is read without scrolling."""
     page.set_viewport_size({"width": 360, "height": 740})
-    sign_in(page, "/worker/login/", "ada")
+    sign_in(page, "/worker/login/", "ada", PASSWORD)
     for path in ("/worker/", "/worker/dashboard/", "/worker/earnings/"):
         page.goto(path)
         table = page.locator("table.rows")
@@ -172,7 +159,7 @@ def test_the_requesters_pages(page, requester, hit_type, settings):
     requester.users.add(User.objects.create_user("rita", password=PASSWORD))
     look(page, "/requester-console/login/", "requester-login")
     look(page, "/requester-console/sign-up/", "requester-sign-up")
-    sign_in(page, "/requester-console/login/", "rita")
+    sign_in(page, "/requester-console/login/", "rita", PASSWORD)
     home = f"/requester-console/{requester.public_id}/"
     page.get_by_label("What the new key is for").fill("Laptop")
     page.get_by_role("button", name="Make a key").press("Enter")
@@ -198,7 +185,7 @@ def test_the_operators_pages(page, mturk, worker, requester):
     User.objects.create_user("olga", password=PASSWORD, is_staff=True)
     hit = mturk.create_hit(**HIT)["HIT"]["HITId"]
     mturk.approve_assignment(AssignmentId=submit(worker, hit))
-    sign_in(page, "/requester-console/login/?next=/marketplace-operator/", "olga")
+    sign_in(page, "/requester-console/login/?next=/marketplace-operator/", "olga", PASSWORD)
     look(page, "/marketplace-operator/", "operator")
     look(page, f"/marketplace-operator/requesters/{requester.public_id}/", "operator-requester")
     page.get_by_label("Amount, $").fill("12.50")

@@ -5,6 +5,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.boto_clients import in_process_client
+from tests.browsers import opened_page, sign_in
 from tests.marketplace.conftest import HIT, HTML_QUESTION, PASSWORD
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -25,16 +26,9 @@ notes.addEventListener("input", () => {
 
 @pytest.fixture
 def page(chromium, live_server, worker):
-    context = chromium.new_context(base_url=live_server.url)
-    page = context.new_page()
-    page.set_default_timeout(60_000)
-    page.goto("/worker/login/")
-    page.get_by_label("Username").fill("ada")
-    page.get_by_label("Password").fill(PASSWORD)
-    page.keyboard.press("Enter")
-    page.wait_for_url("**/worker/")
-    yield page
-    context.close()
+    with opened_page(chromium, base_url=live_server.url) as page:
+        sign_in(page, "/worker/login/", "ada", PASSWORD)
+        yield page
 
 
 def publish(client):

@@ -8,6 +8,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
 from marketplace.models import Assignment
+from tests.browsers import opened_page, sign_in
 from tests.marketplace.conftest import HIT, HTML_QUESTION, PASSWORD
 from tests.marketplace.forms import (
     OTHER,
@@ -64,16 +65,9 @@ PLAIN = """<!doctype html><html lang="en"><title>Task</title>
 
 @pytest.fixture
 def page(chromium, live_server, worker):
-    context = chromium.new_context(base_url=live_server.url)
-    page = context.new_page()
-    page.set_default_timeout(60_000)
-    page.goto("/worker/login/")
-    page.get_by_label("Username").fill("ada")
-    page.get_by_label("Password").fill(PASSWORD)
-    page.keyboard.press("Enter")
-    page.wait_for_url("**/worker/")
-    yield page
-    context.close()
+    with opened_page(chromium, base_url=live_server.url) as page:
+        sign_in(page, "/worker/login/", "ada", PASSWORD)
+        yield page
 
 
 @pytest.fixture
