@@ -1,5 +1,6 @@
 """Fixtures every room may use."""
 
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,6 +11,15 @@ from pytest_django import DjangoDbBlocker
 pytest_plugins = ["tests.browsers"]
 
 SHARED_DATA = Path(__file__).resolve().parent.parent.parent / "shared" / "data"
+
+
+def pytest_collection_finish() -> None:
+    """Keep absl, which an oracle imports, from closing pytest's capture of the errors.
+
+    It holds on to the stream there was at its import, and closes it when logging is set up anew.
+    """
+    if absl_logging := sys.modules.get("absl.logging"):
+        absl_logging.get_absl_handler().python_handler.stream = sys.__stderr__
 
 
 @pytest.fixture(scope="session")
