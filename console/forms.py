@@ -14,6 +14,11 @@ from annotation.models import Question, Study
 MOST_CHOICES = 12
 
 
+def problems_of(form: forms.Form) -> str:
+    """All that a form refuses, as sentences."""
+    return " ".join(str(error) for errors in form.errors.values() for error in errors)
+
+
 class FlagForm(forms.Form):
     """Why a submission is in doubt."""
 

@@ -13,7 +13,7 @@ from annotation.agreement import rounds_of
 from annotation.disputes import Dispute, adjudication_queue
 from annotation.exceptions import DecisionRefused
 from annotation.models import Candidate, Question, Study
-from console.forms import DecisionForm
+from console.forms import DecisionForm, problems_of
 from console.pages.showing import person, shown_study, study_page
 
 MOST_LISTED = 20
@@ -81,8 +81,7 @@ def decision(request: HttpRequest, slug: str, candidate_id: int) -> HttpResponse
         except DecisionRefused as refused:
             messages.error(request, str(refused))
     else:
-        told = "; ".join(f"{error}" for errors in form.errors.values() for error in errors)
-        messages.error(request, f"Nothing was decided. {told}")
+        messages.error(request, f"Nothing was decided. {problems_of(form)}")
     more = {"skip": request.POST.get("skip", "0"), "question": question.name, "round": round}
     return redirect(reverse("console:adjudication", args=[slug], query=more))
 

@@ -10,7 +10,7 @@ from django.views.decorators.http import require_POST, require_safe
 from annotation.flagging import flag_submissions, unflag_submissions
 from annotation.models import Item, Submission
 from annotation.models.judgments import SubmissionQuerySet
-from console.forms import FlagForm
+from console.forms import FlagForm, problems_of
 from console.judgments import candidates_with_judgments
 from console.pages.showing import shown_study, study_page
 from console.tables import page_of, sort_key
@@ -55,26 +55,26 @@ def item(request: HttpRequest, slug: str, item_id: int) -> HttpResponse:
 def flag(request: HttpRequest, slug: str, submission_id: int) -> HttpResponse:
     """Access: the study's owner, or a superuser."""
     doubted = _submission(request, slug, submission_id)
+    item_id = get_object_or_404(doubted).item_id
     form = FlagForm(request.POST)
     if form.is_valid():
         flag_submissions(submissions=doubted, reason=form.cleaned_data["reason"])
         messages.success(request, "The submission is flagged; it counts until it is rejected.")
     else:
-        told = "; ".join(f"{error}" for errors in form.errors.values() for error in errors)
+        told = problems_of(form)
         messages.error(request, f"Nothing was flagged: say why it is in doubt. {told}")
-    return redirect("console:item", slug, doubted.get().item_id)
+    return redirect("console:item", slug, item_id)
 
 
 @require_POST
 def unflag(request: HttpRequest, slug: str, submission_id: int) -> HttpResponse:
     """Access: the study's owner, or a superuser."""
     doubted = _submission(request, slug, submission_id)
+    item_id = get_object_or_404(doubted).item_id
     unflag_submissions(submissions=doubted)
-    return redirect("console:item", slug, doubted.get().item_id)
+    return redirect("console:item", slug, item_id)
 
 
 def _submission(request: HttpRequest, slug: str, submission_id: int) -> SubmissionQuerySet:
-    """The one submission, or 404 for whoever may not see its study."""
-    found = Submission.objects.of(shown_study(request, slug)).filter(pk=submission_id)
-    get_object_or_404(found)
-    return found
+    """The one submission, where it is of the study and the study may be seen."""
+    return Submission.objects.of(shown_study(request, slug)).filter(pk=submission_id)

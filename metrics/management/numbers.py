@@ -4,15 +4,10 @@ import argparse
 from collections.abc import Iterable
 from typing import TypeVar
 
+from annotation.management.numbers import natural
+
 MOST_DRAWS = 100_000
 Choice = TypeVar("Choice")
-
-
-def natural(text: str) -> int:
-    """A whole number from 0 up."""
-    if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"'{text}' is not a number from 0 up")
-    return int(text)
 
 
 def draws(text: str) -> int:

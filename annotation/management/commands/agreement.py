@@ -1,10 +1,10 @@
 import json
-from argparse import ArgumentTypeError
 from pathlib import Path
 from typing import Any
 
 from django.core.management.base import CommandParser
 
+from annotation.management.numbers import natural
 from annotation.management.plain_table import PlainTableCommand
 from annotation.tables.agreement import agree_on_file
 
@@ -22,7 +22,7 @@ class Command(PlainTableCommand):
         parser.add_argument(
             "--ci", choices=("jackknife", "analytic", "bootstrap"), default="jackknife"
         )
-        parser.add_argument("--seed", type=_seed, default=0, help="of the bootstrap")
+        parser.add_argument("--seed", type=natural, default=0, help="of the bootstrap")
 
     def handle(self, *args: Any, file: Path, **options: Any) -> None:
         found = agree_on_file(
@@ -34,9 +34,3 @@ class Command(PlainTableCommand):
         )
         told = json.dumps(found.record(), indent=1) if options["json"] else "\n".join(found.lines())
         self.stdout.write(told)
-
-
-def _seed(text: str) -> int:
-    if not text.isdecimal():
-        raise ArgumentTypeError(f"'{text}' is not a whole number from 0")
-    return int(text)

@@ -1,10 +1,10 @@
-from argparse import ArgumentTypeError
 from pathlib import Path
 from typing import Any
 
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandParser
 
+from annotation.management.numbers import positive
 from annotation.progress import bar
 from annotation.readers.mturk_batch import read_mturk_batch
 from hits.models import Batch, Hit
@@ -27,7 +27,7 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("study", metavar="SLUG")
         parser.add_argument("--site", default=settings.SITE_URL, metavar="URL")
-        parser.add_argument("--workers", type=_some, default=3, help="of the simulated crowd")
+        parser.add_argument("--workers", type=positive, default=3, help="of the simulated crowd")
         parser.add_argument("--seed", type=int, default=0, help="of the simulated crowd")
         parser.add_argument("--recorded", type=Path, metavar="CSV", help="batch results to replay")
         parser.add_argument("--context", metavar="COLUMN", help="as in import_mturk_batch")
@@ -38,12 +38,6 @@ class Command(BaseCommand):
         replay = _recorded if options["recorded"] else _simulated
         for batch in Batch.objects.started_of(study):
             self.stdout.write(f"Batch {batch.pk}: {replay(batch, options)}")
-
-
-def _some(text: str) -> int:
-    if not (text.isdecimal() and int(text)):
-        raise ArgumentTypeError(f"'{text}' is not a number from 1 up")
-    return int(text)
 
 
 def _recorded(batch: Batch, options: dict[str, Any]) -> Replayed:

@@ -3,10 +3,11 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
+from annotation.management.numbers import natural
 from annotation.models import Study
 from metrics.choosing import chosen_scorers
 from metrics.encoders import ENCODERS, EncoderBias, EncoderPair, encoder_bias, encoder_pairs
-from metrics.management.numbers import natural, some_draws
+from metrics.management.numbers import some_draws
 
 
 class Command(BaseCommand):

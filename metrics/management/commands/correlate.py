@@ -4,10 +4,11 @@ from typing import Any, get_args
 
 from django.core.management.base import BaseCommand, CommandParser
 
+from annotation.management.numbers import natural
 from annotation.progress import bar
 from metrics.correlating import COEFFICIENTS, LEVELS, Columns, Settings, correlate_table
 from metrics.correlation_tables import as_text
-from metrics.management.numbers import draws, natural, once, share, some_draws
+from metrics.management.numbers import draws, once, share, some_draws
 from stats.correlation import Resample, Undefined
 from stats.significance import Swap, Test
 

@@ -5,10 +5,11 @@ from typing import Any, cast, get_args
 
 from django.core.management.base import BaseCommand, CommandParser
 
+from annotation.management.numbers import natural
 from annotation.models import Study
 from annotation.writing import require_writable, write_whole
 from metrics.correlating import COEFFICIENTS, LEVELS
-from metrics.management.numbers import draws, natural, once, some_draws
+from metrics.management.numbers import draws, once, some_draws
 from metrics.report_versions import make_validation
 from metrics.validation import Settings
 from metrics.validation.settings import Aggregation, Judgments, Ratings, Unparsed
