@@ -155,7 +155,7 @@ def test_a_reward_that_is_no_number_is_bad_input(capsys, reward):
 @pytest.mark.parametrize("number", ["0", "-2", "many"])
 def test_a_crowd_has_somebody_in_it(capsys, number):
     assert typed("replay_crowd", "ratings", f"--workers={number}") == 2
-    assert f"--workers: '{number}' is not a number from 1 up" in capsys.readouterr().err
+    assert f"--workers: '{number}' is not a whole number from 1 up" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("reward", ["1e40", "1e9999999", "snan", "-0.10", "0.001"])

@@ -370,7 +370,7 @@ def test_the_command_answers_programs_in_json():
 
 @pytest.mark.parametrize("option", ["--resamples=-1", "--round=-1", "--seed=-1", "--seed=x"])
 def test_the_command_refuses_numbers_that_are_none(option):
-    with pytest.raises(CommandError, match="is not a number from 0 up"):
+    with pytest.raises(CommandError, match="is not a whole number from 0 up"):
         told("validate_study", "judged", option)
 
 
