@@ -14,8 +14,8 @@ import pandas as pd
 
 from annotation.frames import judgment_frame
 from annotation.models import Question, Study, Submission
-from annotation.plain import plain_records, plain_values
 from annotation.units import judged_units
+from presentation.records import plain_records, plain_values
 from stats.agreement import Agreement
 
 EVERY_CONDITION = ""

@@ -9,8 +9,8 @@ import pandas as pd
 
 from annotation.frames import judgment_frame
 from annotation.models import Candidate, Question, Submission
-from annotation.plain import plain_records
 from annotation.units import JudgedUnits, Level, judged_units
+from presentation.records import plain_records
 from stats.agreement import krippendorff_alpha
 from stats.annotators import annotator_quality
 from stats.arguments import Column

@@ -10,7 +10,7 @@ import pandas as pd
 from annotation.exceptions import StudyUnfit
 from annotation.frames import judgment_frame, label_frame
 from annotation.models import LabelSet, Study
-from annotation.writing import write_whole
+from presentation.files import write_whole
 
 RULES = ("majority", "any", "all")
 BLANK = re.compile(r"\s")

@@ -12,8 +12,8 @@ import pandas as pd
 from annotation.agreement import rounds_of
 from annotation.frames import judgment_frame
 from annotation.models import Question, Study
-from annotation.plain import plain_values
 from annotation.units import Level, categories_of
+from presentation.records import plain_values
 from stats.agreement import Agreement, coefficients_at_level
 
 By = Literal["same annotator", "another annotator"]

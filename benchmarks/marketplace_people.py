@@ -22,7 +22,7 @@ class Keys:
 
 def enrol_requester() -> Keys:
     """A requester with a million dollars."""
-    from marketplace.enrolling import issue_access_key
+    from marketplace.people.enrolment import issue_access_key
 
     key = issue_access_key(name="Benchmark lab", deposit_usd=Decimal(1_000_000))
     return Keys(key.access_key_id, key.secret_access_key)
@@ -32,13 +32,13 @@ def publish(keys: Keys, *, hits: int, max_assignments: int) -> str:
     """Publish HITs of one type, and return the path of their group on the worker site."""
     from django.db import transaction
 
-    from marketplace.models import Requester
-    from marketplace.publishing import (
+    from marketplace.hits.creation import (
         HitTypeValues,
         HitValues,
         create_hit_type,
         create_hit_with_hit_type,
     )
+    from marketplace.models import Requester
 
     requester = Requester.objects.get(access_keys__access_key_id=keys.access_key_id)
     type_values = HitTypeValues("Rate a response", "One rating.", "", Decimal("0.05"), 3600, 86_400)
@@ -53,10 +53,10 @@ def publish(keys: Keys, *, hits: int, max_assignments: int) -> str:
 
 def sign_in_workers(count: int) -> list[str]:
     """Enrol workers and start a session of each; returns the session keys."""
-    from django.contrib.auth.models import User
     from django.test import Client
 
-    from marketplace.enrolling import open_worker_account
+    from accounts.models import User
+    from marketplace.people.enrolment import open_worker_account
 
     keys = []
     for number in range(count):
@@ -70,11 +70,10 @@ def sign_in_workers(count: int) -> list[str]:
 
 def hand_in(count: int) -> str:
     """Let so many new workers do the only HIT there is, and return its id."""
-    from django.contrib.auth.models import User
-
-    from marketplace.enrolling import open_worker_account
+    from accounts.models import User
+    from marketplace.hits.assignments import accept_hit, submit_assignment
     from marketplace.models import Hit
-    from marketplace.working import accept_hit, submit_assignment
+    from marketplace.people.enrolment import open_worker_account
 
     hit = Hit.objects.get()
     for number in range(count):

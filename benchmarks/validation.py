@@ -20,7 +20,7 @@ import scipy.stats
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 django.setup()
 
-from metrics.validation import Settings, report_from_tables  # noqa: E402
+from validation.analysis import Settings, report_from_tables  # noqa: E402
 
 RESAMPLES = 1000
 TIMED = {"item": 2, "system": 20, "pooled": 20}

@@ -50,8 +50,18 @@ def _is_expected(error: Exception) -> bool:
     from hits.exceptions import HitsError
     from marketplace.exceptions import MarketplaceError
     from metrics.exceptions import MetricsError
+    from presentation.exceptions import PresentationError
+    from replications.exceptions import ReplicationError
 
-    expected = AnnotationError | ConsoleError | HitsError | MarketplaceError | MetricsError
+    expected = (
+        AnnotationError
+        | ConsoleError
+        | HitsError
+        | MarketplaceError
+        | MetricsError
+        | PresentationError
+        | ReplicationError
+    )
     return isinstance(error, expected)
 
 

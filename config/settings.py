@@ -55,9 +55,12 @@ INSTALLED_APPS = [
     "django_tasks_db",
     "rest_framework",
     "drf_spectacular",
+    "accounts",
     "annotation",
-    "hits",
     "metrics",
+    "validation",
+    "hits",
+    "replications",
     "console",
     "marketplace",
 ]
@@ -117,6 +120,7 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 CACHES = {"default": env.cache_url("CACHE_URL", default="locmemcache://")}
 TASKS = {"default": {"BACKEND": "django_tasks_db.DatabaseBackend"}}
 
+AUTH_USER_MODEL = "accounts.User"
 AUTHENTICATION_BACKENDS = ["marketplace.signing_in.PeopleBackend"]
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},

@@ -8,9 +8,9 @@ from annotation.agreement import AgreementReport, rounds_of, study_agreement
 from annotation.disagreement import annotator_records, unit_records
 from annotation.frames import judgment_frame
 from annotation.models import Question, Study
-from annotation.progress import Progress
 from annotation.reassessment import round_agreement
 from console.pair_matrix import pair_matrix
+from presentation.progress import Progress
 
 AGREEMENT, PAIRS, DISAGREEMENT, DISPUTES = "agreement", "pairs", "disagreement", "disputes"
 Content = dict[str, Any]

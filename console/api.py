@@ -2,7 +2,6 @@
 
 from typing import cast
 
-from django.contrib.auth.models import User
 from django.db.models import QuerySet
 from drf_spectacular.utils import OpenApiResponse, extend_schema, inline_serializer
 from rest_framework import serializers, status
@@ -13,6 +12,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.viewsets import ReadOnlyModelViewSet
 
+from accounts.models import User
 from annotation.models import Question, Study
 from console.agreement_parts import AGREEMENT, Content
 from console.models import Work

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from django.contrib.auth.models import User
 from django.db import transaction
 from django.utils import timezone
 
+from accounts.models import User
 from annotation.models import Study
 from console.models import Work
 from console.tasks import do_work

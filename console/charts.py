@@ -7,10 +7,14 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from annotation.pictures.agreement import agreement_forest, annotator_scatter, pairwise_matrix
-from annotation.pictures.theme import Picture
-from annotation.pictures.words import forest_in_words, matrix_in_words, scatter_in_words
+from annotation.charts.agreement import (
+    agreement_forest,
+    annotator_scatter,
+    pairwise_matrix,
+)
+from annotation.charts.words import forest_in_words, matrix_in_words, scatter_in_words
 from console.agreement_view import AgreementView
+from presentation.theme import Picture
 
 
 @dataclass(frozen=True)

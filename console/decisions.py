@@ -11,8 +11,8 @@ from django.urls import reverse
 from annotation.models import Study
 from console.agreement_parts import AGREEMENT
 from console.models import Work
-from console.progressing import study_progress
 from console.results import VALIDATION
+from hits.progress import study_progress
 from metrics.models import ScoringRun
 
 if TYPE_CHECKING:

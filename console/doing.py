@@ -29,7 +29,7 @@ def finish(*, work: Work, state: Work.State, told: str) -> None:
 
 
 class Telling:
-    """An annotation.progress.Progress that keeps a row of Work true, and ends it when asked to."""
+    """A Progress that keeps a row of Work true, and ends it when asked to."""
 
     def __init__(self, work: Work, doing: str) -> None:
         self.row = Work.objects.filter(pk=work.pk)

@@ -1,7 +1,6 @@
 """What can go wrong in the console.
 
 ConsoleError
-├── DatasetIncomplete   a published data set's folder lacks a file
 ├── FolderUnusable      results cannot be written to a folder
 └── WorkStopped         someone asked for background work to end
 """
@@ -9,10 +8,6 @@ ConsoleError
 
 class ConsoleError(Exception):
     """Something a person can mend; its text says what and how."""
-
-
-class DatasetIncomplete(ConsoleError):
-    """A published data set's folder lacks a file."""
 
 
 class FolderUnusable(ConsoleError):

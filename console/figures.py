@@ -10,9 +10,9 @@ from django.urls import reverse
 
 from annotation.models import Study
 from console.agreement_parts import AGREEMENT
-from console.progressing import study_progress
 from console.results import VALIDATION, fingerprint, stored
 from console.templatetags.numbers import coefficient, interval, words
+from hits.progress import study_progress
 
 if TYPE_CHECKING:
     from console.sizes import CountedStudy

@@ -6,8 +6,8 @@ from typing import Any
 
 from django import forms
 
-from annotation.flagging import LONGEST_REASON
-from annotation.labelling import METHODS_AT_LEVEL, Rule
+from annotation.flags import LONGEST_REASON
+from annotation.label_sets import METHODS_AT_LEVEL, Rule
 from annotation.models import Question, Study
 
 # A scale of so few steps is chosen from; a longer one is typed.

@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 
 from annotation.models import Question
-from annotation.plain import plain_records
 from annotation.units import JudgedUnits, judged_units
+from presentation.records import plain_records
 
 # More would be cells too small to tell apart, on a page as in a paper.
 MOST_ANNOTATORS = 40

@@ -9,8 +9,8 @@ from io import BytesIO
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 from annotation.models import Study
-from metrics.reporting.writing import FORMATS
-from metrics.reports import Asked, study_report_document
+from validation.documents.files import FORMATS
+from validation.study_report import Asked, study_report_document
 
 # An archive of the same files is the same, whenever it was made.
 TIME = (1980, 1, 1, 0, 0, 0)

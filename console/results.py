@@ -15,7 +15,6 @@ from hashlib import sha256
 from django.db.models import Count, Max
 
 from annotation.models import Judgment, Study, Submission
-from annotation.progress import Progress, silently
 from console.agreement_parts import (
     AGREEMENT,
     DISAGREEMENT,
@@ -29,10 +28,11 @@ from console.report_files import REPORT_FILES
 from console.validation_view import scatter_parts
 from metrics.exceptions import NothingToValidate
 from metrics.models import Score, ValidationRecord
-from metrics.report_versions import make_validation
-from metrics.reporting.content import MEAN
-from metrics.reports import candidate_cells, content_of
-from metrics.validation import EVERY_CONDITION
+from presentation.progress import Progress, silently
+from validation.analysis import EVERY_CONDITION
+from validation.documents.content import MEAN
+from validation.study_report import candidate_cells, content_of
+from validation.versions import make_validation
 
 # A new form of the contents makes what is stored in the old one out of date.
 FORM = 3

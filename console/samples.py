@@ -8,18 +8,18 @@ from pathlib import Path
 from django.conf import settings
 from django.contrib.auth.models import AbstractBaseUser
 
-from annotation.importing import import_study
+from annotation.imports import import_study
 from annotation.models import Study
-from annotation.progress import Reporter, without_bars
 from annotation.readers.alternatives import read_alternatives
 from annotation.readers.drafts import QuestionDraft
-from annotation.readers.golden_answers import read_golden_answers
 from annotation.readers.responses import APPROPRIATENESS, read_responses
-from console.loop import Marketplace, run_loop
+from hits.crowd.replay import Replayed, SimulatedAnswers, crowd_names, replay_group
+from hits.loop import Marketplace, run_loop
 from hits.models import Batch
-from hits.replaying import Replayed, SimulatedAnswers, crowd_names, replay_group
-from metrics.published import import_published
 from metrics.scoring import named_scorer, score_study
+from presentation.progress import Reporter, without_bars
+from replications.published_data import import_published
+from replications.readers.golden_answers import read_golden_answers
 
 FOLDER: Path = settings.BASE_DIR / "samples"
 REWARD_USD = Decimal("0.12")

@@ -10,8 +10,8 @@ from django.urls import reverse
 from annotation.models import Adjudication, LabelSet, Study
 from console.agreement_parts import AGREEMENT, DISPUTES
 from console.models import StoredResult
-from console.progressing import StudyProgress, study_progress
 from console.results import VALIDATION
+from hits.progress import StudyProgress, study_progress
 from metrics.models import ScoringRun
 
 if TYPE_CHECKING:

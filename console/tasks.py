@@ -5,7 +5,7 @@ from collections.abc import Callable
 from django_tasks import task
 
 from annotation.exceptions import AnnotationError
-from annotation.labelling import make_label_set
+from annotation.label_sets import make_label_set
 from annotation.models import Study
 from console.doing import Telling, claim, finish
 from console.exceptions import ConsoleError, WorkStopped
@@ -18,8 +18,9 @@ from hits.exceptions import HitsError
 from hits.models import Batch
 from metrics.exceptions import MetricsError
 from metrics.scoring import named_scorer, score_study
+from presentation.exceptions import PresentationError
 
-EXPECTED = (AnnotationError, ConsoleError, HitsError, MetricsError)
+EXPECTED = (AnnotationError, ConsoleError, HitsError, MetricsError, PresentationError)
 
 
 @task()

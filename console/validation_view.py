@@ -12,10 +12,10 @@ import pandas as pd
 from django.utils.safestring import SafeString, mark_safe
 
 from console.agreement_parts import Content as Stored
-from metrics.pictures.scatter import points_or_parts
-from metrics.reporting.content import ALL, CONDITION, Content
-from metrics.reporting.documents import Figure
-from metrics.reporting.figures import (
+from validation.charts.scatter import points_or_parts
+from validation.documents.content import ALL, CONDITION, Content
+from validation.documents.documents import Figure
+from validation.documents.figures import (
     forest_figure,
     heat_map_figure,
     ranks_figure,
@@ -23,17 +23,21 @@ from metrics.reporting.figures import (
     scatter_words,
     significance_figure,
 )
-from metrics.reporting.full import Cells
-from metrics.reporting.html import table_html
-from metrics.reporting.methods import methods_paragraph
-from metrics.reporting.system_tables import disagreements_table, systems_table, worst_table
-from metrics.reporting.tables import (
+from validation.documents.full import Cells
+from validation.documents.html import table_html
+from validation.documents.methods import methods_paragraph
+from validation.documents.system_tables import (
+    disagreements_table,
+    systems_table,
+    worst_table,
+)
+from validation.documents.tables import (
     ceilings_table,
     comparisons_table,
     coverage_table,
     sensitivity_table,
 )
-from metrics.reporting.wording import COEFFICIENTS, LEVELS
+from validation.documents.wording import COEFFICIENTS, LEVELS
 
 
 def scatter_parts(content: Content, cells: Cells) -> Stored:

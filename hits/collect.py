@@ -11,12 +11,12 @@ from django.db import transaction
 from django.utils import timezone
 
 from annotation.models import Annotator, Judgment, Submission
-from annotation.progress import Progress, silently
 from annotation.pseudonyms import pseudonym
 from hits.answers import Answer, read_answer
 from hits.endpoints import translated_errors
 from hits.exceptions import AlreadyJudged, AnswerUnreadable
 from hits.models import Assignment, Batch, Hit, Worker
+from presentation.progress import Progress, silently
 
 if TYPE_CHECKING:
     from mypy_boto3_mturk.client import MTurkClient

@@ -13,12 +13,12 @@ from django.db import transaction
 from django.utils import timezone
 
 from annotation.models import Study
-from annotation.progress import Progress, silently
 from hits.costs import SCHEDULES
 from hits.endpoints import translated_errors
 from hits.exceptions import BatchUnfit, MarketplaceRefused
 from hits.models import Batch, Hit
 from hits.questions import html_question
+from presentation.progress import Progress, silently
 
 if TYPE_CHECKING:
     from mypy_boto3_mturk.client import MTurkClient

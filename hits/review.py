@@ -6,11 +6,11 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from annotation.progress import Progress, silently
 from hits.collect import set_status
 from hits.endpoints import translated_errors
 from hits.exceptions import FeedbackUnfit, MarketplaceRefused
 from hits.models import Assignment, AssignmentRecordQuerySet, Batch
+from presentation.progress import Progress, silently
 
 if TYPE_CHECKING:
     from mypy_boto3_mturk.client import MTurkClient

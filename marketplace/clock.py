@@ -31,7 +31,7 @@ def reset() -> None:
 
 
 def _shift() -> timedelta:
-    """What a rehearsal has set for all processes (see marketplace.rehearsing)."""
+    """What a rehearsal has set for all processes (see marketplace.api.fault_injection)."""
     if not getattr(settings, "MARKETPLACE_TESTING", False):
         return timedelta()
     shift = ClockShift.objects.first()

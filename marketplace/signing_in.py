@@ -3,10 +3,10 @@
 from typing import Any
 
 from django.contrib.auth.backends import ModelBackend
-from django.contrib.auth.models import User
 from django.http import HttpRequest
 
 from marketplace import attempts
+from marketplace.users import User
 
 
 class PeopleBackend(ModelBackend):

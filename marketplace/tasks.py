@@ -2,7 +2,8 @@
 
 from django_tasks import task
 
-from marketplace import clock, lifecycle
+from marketplace import clock
+from marketplace.hits import lifecycle
 
 
 @task()

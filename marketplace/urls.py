@@ -1,21 +1,21 @@
 from django.urls import URLPattern, URLResolver, include, path, register_converter
 from django.urls.converters import StringConverter
 
-from marketplace.api import rehearsal
+from marketplace.api import testing_pages
 from marketplace.api.dispatch import requester_api
-from marketplace.operator_site import pages as operator_pages
-from marketplace.requester_site import channels
-from marketplace.requester_site import pages as requester_pages
-from marketplace.site import (
+from marketplace.web.operator import pages as operator_pages
+from marketplace.web.requester import channels
+from marketplace.web.requester import pages as requester_pages
+from marketplace.web.worker import (
     accounts,
-    answering,
-    arriving,
-    browsing,
-    continuing,
+    arrivals,
+    assignments,
+    continuation,
     frames,
+    listing,
     qualifications,
+    question_forms,
     records,
-    working,
 )
 
 
@@ -56,11 +56,11 @@ app_name = "marketplace"
 urlpatterns: list[URLPattern | URLResolver] = [
     path("requester", requester_api, name="requester_api"),
     path("requester/", requester_api),
-    path("testing/clock", rehearsal.clock_page, name="rehearsal_clock"),
-    path("testing/faults", rehearsal.faults_page, name="rehearsal_faults"),
-    path("testing/sweep", rehearsal.sweep_page, name="rehearsal_sweep"),
-    path("mturk/externalSubmit", working.external_submit, name="external_submit"),
-    path("worker/", browsing.groups, name="groups"),
+    path("testing/clock", testing_pages.clock_page, name="rehearsal_clock"),
+    path("testing/faults", testing_pages.faults_page, name="rehearsal_faults"),
+    path("testing/sweep", testing_pages.sweep_page, name="rehearsal_sweep"),
+    path("mturk/externalSubmit", assignments.external_submit, name="external_submit"),
+    path("worker/", listing.groups, name="groups"),
     path("worker/signup/", accounts.signup, name="signup"),
     path("worker/login/", accounts.login, name="login"),
     path("worker/logout/", accounts.logout, name="logout"),
@@ -69,26 +69,30 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("worker/earnings/", records.earnings, name="earnings"),
     path("worker/messages/", records.inbox, name="inbox"),
     path("worker/messages/read/", records.mark_read, name="mark_read"),
-    path("worker/groups/<entity_id:hit_type_id>/", browsing.group, name="group"),
-    path("worker/groups/<entity_id:hit_type_id>/accept/", working.accept_next, name="accept_next"),
-    path("worker/groups/<entity_id:hit_type_id>/next/", continuing.next_hit, name="next_hit"),
-    path("worker/groups/<entity_id:hit_type_id>/finish/", arriving.finish, name="finish"),
-    path("worker/hits/<entity_id:hit_id>/", browsing.hit, name="hit"),
-    path("worker/hits/<entity_id:hit_id>/accept/", working.accept_hit, name="accept_hit"),
-    path("worker/assignments/<entity_id:assignment_id>/", working.assignment, name="assignment"),
+    path("worker/groups/<entity_id:hit_type_id>/", listing.group, name="group"),
+    path(
+        "worker/groups/<entity_id:hit_type_id>/accept/", assignments.accept_next, name="accept_next"
+    ),
+    path("worker/groups/<entity_id:hit_type_id>/next/", continuation.next_hit, name="next_hit"),
+    path("worker/groups/<entity_id:hit_type_id>/finish/", arrivals.finish, name="finish"),
+    path("worker/hits/<entity_id:hit_id>/", listing.hit, name="hit"),
+    path("worker/hits/<entity_id:hit_id>/accept/", assignments.accept_hit, name="accept_hit"),
+    path(
+        "worker/assignments/<entity_id:assignment_id>/", assignments.assignment, name="assignment"
+    ),
     path(
         "worker/assignments/<entity_id:assignment_id>/return/",
-        working.return_assignment,
+        assignments.return_assignment,
         name="return_assignment",
     ),
     path(
         "worker/assignments/<entity_id:assignment_id>/submit/",
-        answering.submit_form,
+        question_forms.submit_form,
         name="submit_form",
     ),
     path(
         "worker/assignments/<entity_id:assignment_id>/auto-accept/",
-        continuing.auto_accept,
+        continuation.auto_accept,
         name="auto_accept",
     ),
     path("worker/qualifications/", qualifications.qualifications, name="qualifications"),
@@ -107,16 +111,18 @@ urlpatterns: list[URLPattern | URLResolver] = [
         qualifications.hand_in,
         name="hand_in_test",
     ),
-    path("mturk/preview", continuing.preview, name="mturk_preview"),
-    path("mturk/previewandaccept", continuing.preview_and_accept, name="mturk_preview_and_accept"),
-    path("projects/<entity_id:hit_type_id>/tasks", continuing.project, name="mturk_project"),
+    path("mturk/preview", continuation.preview, name="mturk_preview"),
+    path(
+        "mturk/previewandaccept", continuation.preview_and_accept, name="mturk_preview_and_accept"
+    ),
+    path("projects/<entity_id:hit_type_id>/tasks", continuation.project, name="mturk_project"),
     path("requester-console/", requester_pages.index, name="requester_index"),
     path("requester-console/login/", requester_pages.login, name="requester_login"),
     path("requester-console/logout/", requester_pages.logout, name="requester_logout"),
     path("requester-console/sign-up/", requester_pages.sign_up, name="requester_sign_up"),
     path("requester-console/<entity_id:requester_id>/", include(requester_patterns)),
     path("marketplace-operator/", include(operator_patterns)),
-    path("join/<slug:token>/", arriving.arrive, name="arrive"),
+    path("join/<slug:token>/", arrivals.arrive, name="arrive"),
     path("worker/frame/<entity_id:assignment_id>/", frames.frame, name="frame"),
     path("worker/frame/preview/<entity_id:hit_id>/", frames.preview_frame, name="preview_frame"),
 ]

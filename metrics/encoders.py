@@ -6,13 +6,13 @@ from itertools import combinations
 from typing import Any
 
 from annotation.models import Item, Study
-from annotation.plain import plain_values
 from metrics.exceptions import ModelUnfit, NothingToScore
 from metrics.frames import score_frame
 from metrics.scorers.embedding_controls import r_squared, random_words_control
 from metrics.scorers.errors import NoScoreError, ScorerError
 from metrics.scorers.scorer import Scorer
 from metrics.scoring import signature_of
+from presentation.records import plain_values
 
 ENCODERS = ("embedding", "use")
 

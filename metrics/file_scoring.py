@@ -6,9 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from annotation.progress import Reporter, without_bars
-from metrics.batching import Content, chunks, content_of, grouped
-from metrics.judging import prepare
+from metrics.batches import Content, chunks, content_of, grouped
 from metrics.score_files import (
     ScoreRow,
     append_scores,
@@ -19,6 +17,8 @@ from metrics.score_files import (
 )
 from metrics.scorers.scorer import Example, Score, Scorer
 from metrics.scoring import Plan, estimated, finite, measured, signature_of
+from metrics.study_judges import prepare
+from presentation.progress import Reporter, without_bars
 
 
 class Place(NamedTuple):

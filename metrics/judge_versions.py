@@ -10,7 +10,6 @@ from typing import TypeAlias
 from django.db import transaction
 
 from annotation.models import Study
-from annotation.writing import require_writable, write_whole
 from metrics.exceptions import ModelUnfit, ParameterRefused
 from metrics.models import JudgeVersion
 from metrics.scorers.errors import ScorerError
@@ -19,6 +18,7 @@ from metrics.scorers.judges.client import Client
 from metrics.scorers.judges.geval_settings import GEvalSettings, with_steps
 from metrics.scorers.judges.grade import GradeSettings
 from metrics.scorers.judges.presets import PRESETS
+from presentation.files import require_writable, write_whole
 
 Settings: TypeAlias = GEvalSettings | GradeSettings
 

@@ -13,9 +13,9 @@ import pandas as pd
 
 from annotation.frames import candidate_frame
 from annotation.models import Study
-from annotation.plain import plain_values
 from metrics.exceptions import NotPaired
 from metrics.frames import score_frame
+from presentation.records import plain_values
 from stats.significance.adjusting import holm
 from stats.significance.pairing import PairedDifference, paired_difference
 

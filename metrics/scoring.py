@@ -10,11 +10,9 @@ from django.conf import settings
 from django.db import transaction
 
 from annotation.models import Candidate, Study
-from annotation.progress import Progress, silently
-from metrics.batching import Content, chunks, content_of, grouped
+from metrics.batches import Content, chunks, content_of, grouped
 from metrics.claiming import Claim, claimed
 from metrics.exceptions import MetricUnknown, ModelUnfit, NothingToScore, ParameterRefused
-from metrics.judging import judge_record, prepare
 from metrics.models import LONGEST_SIGNATURE, Score, ScoringRun
 from metrics.scorers import scorer as scorers
 from metrics.scorers.errors import ScorerError
@@ -22,6 +20,8 @@ from metrics.scorers.judges.budget import Estimate
 from metrics.scorers.judges.judge import EndpointJudge
 from metrics.scorers.registry import SCORERS, build
 from metrics.scorers.scorer import Example, Scorer, Scores
+from metrics.study_judges import judge_record, prepare
+from presentation.progress import Progress, silently
 
 LOOKED_UP_AT_ONCE = 500
 READ_AT_ONCE = 2000

@@ -8,7 +8,7 @@ from django.contrib.auth import get_user_model
 from django.contrib.auth.models import AbstractBaseUser
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from annotation.importing import import_study
+from annotation.imports import import_study
 from annotation.readers.drafts import StudyDraft
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from annotation.exceptions import AnnotationError, FileRefused
-from annotation.plain import plain_records, plain_values
 from annotation.readers.labels import Columns, Kind, read_labels
+from presentation.records import plain_records, plain_values
 from stats.aggregation import METHODS, Aggregation, aggregate
 
 Repeats = Literal["refuse", "count"]

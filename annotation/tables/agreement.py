@@ -9,9 +9,9 @@ from typing import Any
 import pandas as pd
 
 from annotation.exceptions import FileRefused
-from annotation.plain import plain_records, plain_values
 from annotation.readers.labels import Columns, Kind, LabelTable, read_labels
 from annotation.units import KAPPA_WEIGHTS, MOST_STEPS, Level
+from presentation.records import plain_records, plain_values
 from stats.agreement import Agreement, coefficients_at_level, pairwise_kappa
 from stats.agreement.intervals import CiChoice
 

@@ -8,13 +8,13 @@ from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
-from annotation.adjudicating import decide
+from annotation.adjudications import decide
 from annotation.agreement import rounds_of
 from annotation.disputes import Dispute, adjudication_queue
 from annotation.exceptions import DecisionRefused
 from annotation.models import Candidate, Question, Study
 from console.forms import DecisionForm, problems_of
-from console.pages.showing import person, shown_study, study_page
+from console.pages.study import person, shown_study, study_page
 
 MOST_LISTED = 20
 

@@ -12,7 +12,7 @@ from console.agreement_parts import AGREEMENT, DISAGREEMENT, Content
 from console.agreement_view import AgreementView, disagreement_rows
 from console.charts import CHARTS
 from console.pages.pictures import FORMS, picture_in
-from console.pages.showing import shown_study, study_page
+from console.pages.study import shown_study, study_page
 from console.pages.waiting import result_or_work
 from console.results import fingerprint, stored
 from console.tables import page_of, sort_key, sorted_rows

@@ -7,10 +7,10 @@ from django.views.decorators.http import require_POST, require_safe
 
 from console.asking import ask
 from console.models import Work
-from console.pages.showing import person, shown_study, study_page
-from console.progressing import study_progress, unreadable_assignments
+from console.pages.study import person, shown_study, study_page
 from console.tables import page_of
 from hits.models import Batch
+from hits.progress import study_progress, unreadable_assignments
 
 
 @require_safe

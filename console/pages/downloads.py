@@ -10,7 +10,7 @@ from django.views.decorators.http import require_safe
 from annotation.exceptions import StudyUnfit
 from annotation.models import Picture
 from console.downloads import DOWNLOADS, file_names
-from console.pages.showing import shown_study, study_page
+from console.pages.study import shown_study, study_page
 from console.pages.waiting import result_or_work
 
 

@@ -7,12 +7,12 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.views.decorators.http import require_POST, require_safe
 
-from annotation.flagging import flag_submissions, unflag_submissions
+from annotation.flags import flag_submissions, unflag_submissions
 from annotation.models import Item, Submission
 from annotation.models.judgments import SubmissionQuerySet
 from console.forms import FlagForm, problems_of
 from console.judgments import candidates_with_judgments
-from console.pages.showing import shown_study, study_page
+from console.pages.study import shown_study, study_page
 from console.tables import page_of, sort_key
 
 COLUMNS = ["position", "key", "condition", "n_candidates", "n_submissions"]

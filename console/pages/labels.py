@@ -7,13 +7,13 @@ from django.views.decorators.http import require_POST, require_safe
 
 from annotation.agreement import rounds_of
 from annotation.exceptions import StudyUnfit
-from annotation.exporting import labels_csv, labels_json
+from annotation.exports import labels_csv, labels_json
 from annotation.models import LabelSet
 from annotation.qrels import label_qrels
 from console.asking import ask
 from console.forms import LabelSetForm
 from console.models import Work
-from console.pages.showing import person, shown_study, study_page
+from console.pages.study import person, shown_study, study_page
 from console.tables import page_of
 
 FORMS = {

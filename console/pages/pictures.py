@@ -8,7 +8,7 @@ from typing import cast
 
 from django.http import HttpRequest, HttpResponse
 
-from annotation.pictures.theme import LIGHT, TOKENS, Form, Picture, rendered, themed
+from presentation.theme import LIGHT, TOKENS, Form, Picture, rendered, themed
 
 FORMS = {
     "json": "application/json",

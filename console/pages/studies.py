@@ -9,7 +9,7 @@ from annotation.models import Study
 from console.decisions import decisions_of
 from console.figures import figures_of
 from console.models import Work
-from console.pages.showing import person, shown_study, study_page
+from console.pages.study import person, shown_study, study_page
 from console.tables import page_of, sort_key
 
 COLUMNS = ["title", "kind", "n_items", "n_submissions", "n_judgments", "created_at"]

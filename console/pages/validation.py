@@ -12,7 +12,7 @@ from console.agreement_parts import Content
 from console.asking import ask
 from console.models import Work
 from console.pages.pictures import FORMS, picture_in
-from console.pages.showing import person, shown_study, study_page
+from console.pages.study import person, shown_study, study_page
 from console.pages.waiting import result_or_work
 from console.report_files import ABOUT, file_of
 from console.results import (
@@ -26,11 +26,11 @@ from console.results import (
 )
 from console.validation_view import ValidationView
 from metrics.models import ScoringRun, ValidationRecord
-from metrics.reporting.plain import records_csv
-from metrics.reports import content_of
 from metrics.scorers.registry import Description, available
-from metrics.validating import COEFFICIENTS, LEVELS
-from metrics.validation import EVERY_CONDITION
+from validation.analysis import EVERY_CONDITION
+from validation.documents.plain import records_csv
+from validation.study_report import content_of
+from validation.study_validation import COEFFICIENTS, LEVELS
 
 
 @require_safe

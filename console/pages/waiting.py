@@ -10,7 +10,7 @@ from annotation.models import Study
 from console import asking
 from console.agreement_parts import Content
 from console.models import Work
-from console.pages.showing import person, shown_study
+from console.pages.study import person, shown_study
 from console.results import fingerprint, stored
 
 PAGES = {

@@ -13,17 +13,17 @@ from django.utils import timezone
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_POST
 
-from marketplace import rehearsing, throttling
+from marketplace.api import fault_injection, throttle
 from marketplace.api import operations as _operations  # noqa: F401 - registers them
+from marketplace.api.disconnection import sever
 from marketplace.api.errors import describe, describe_fault
 from marketplace.api.inputs import INPUTS
 from marketplace.api.registry import OPERATIONS, Operation
-from marketplace.api.severing import sever
 from marketplace.api.shapes import read_request
 from marketplace.api.sigv4 import ReceivedRequest, authenticate
 from marketplace.exceptions import MarketplaceError, ProtocolError
-from marketplace.keys import find_active_key, note_use, secret_access_key
 from marketplace.models import AccessKey
+from marketplace.people.key_secrets import find_active_key, note_use, secret_access_key
 
 CONTENT_TYPE = "application/x-amz-json-1.1"
 SERVICE_TARGET = "MTurkRequesterServiceV20170117"
@@ -52,15 +52,15 @@ def requester_api(request: HttpRequest) -> HttpResponse:
 def _perform(request: HttpRequest) -> HttpResponse:
     body = _body(request)
     key = _authenticated_key(request, body)
-    throttling.take_token(key, now=timezone.now())
+    throttle.take_token(key, now=timezone.now())
     prefix, name = request.headers.get("X-Amz-Target", "").rpartition(".")[::2]
     if prefix != SERVICE_TARGET:
         raise ProtocolError("UnknownOperationException", UNKNOWN_OPERATION)
     function = _find_operation(name)
     parameters = read_request(INPUTS[name], _payload(body))
-    rehearsing.before_operation(name)
+    fault_injection.before_operation(name)
     content = function(key.requester, parameters)
-    return sever(request) if rehearsing.must_drop(name) else _answer(200, content)
+    return sever(request) if fault_injection.must_drop(name) else _answer(200, content)
 
 
 def _body(request: HttpRequest) -> bytes:

@@ -4,7 +4,7 @@ it outlives botocore's copy of the model."""
 
 from marketplace.api.shapes import Flag, ListOf, Member, Moment, Structure, Text, Whole
 from marketplace.models import QualificationRequirement, Transport
-from marketplace.notifying import ASSIGNMENT_EVENTS, HIT_EVENTS, PING
+from marketplace.notifications.events import ASSIGNMENT_EVENTS, HIT_EVENTS, PING
 
 DAY_SECONDS = 86_400
 YEAR_SECONDS = 365 * DAY_SECONDS

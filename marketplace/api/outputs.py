@@ -17,8 +17,8 @@ from marketplace.models import (
     ReviewResult,
     WorkerBlock,
 )
-from marketplace.requiring import RequirementValues, requirements_of
-from marketplace.system_qualifications import SINCE, SystemQualification
+from marketplace.qualifications.requirements import RequirementValues, requirements_of
+from marketplace.qualifications.system import SINCE, SystemQualification
 
 
 def shown(hits: HitQuerySet) -> HitQuerySet:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal, InvalidOperation
 from xml.etree.ElementTree import Element
 
-from marketplace.documents.reading import SCHEMAS, Children, name_of, read_xml, text_of
+from marketplace.documents.xml import SCHEMAS, Children, name_of, read_xml, text_of
 from marketplace.exceptions import InvalidQuestion
 
 NAMESPACE = f"{SCHEMAS}/2005-10-01/AnswerKey.xsd"

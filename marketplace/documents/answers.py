@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Sequence
 from xml.sax.saxutils import escape
 
-from marketplace.documents.reading import SCHEMAS
+from marketplace.documents.xml import SCHEMAS
 
 NAMESPACE = f"{SCHEMAS}/2005-10-01/QuestionFormAnswers.xsd"
 ILLEGAL_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")

@@ -6,7 +6,7 @@ from xml.etree.ElementTree import Element
 
 import regex  # type: ignore[import-untyped]
 
-from marketplace.documents.reading import Children, whole_number
+from marketplace.documents.xml import Children, whole_number
 from marketplace.exceptions import InvalidQuestion
 
 # A pattern is the requester's and the text the worker's: neither may keep the server busy.

@@ -6,7 +6,7 @@ from xml.etree.ElementTree import Element
 
 from marketplace.documents.addresses import is_web_address
 from marketplace.documents.formatted import plain, sanitise
-from marketplace.documents.reading import Children, name_of, text_of
+from marketplace.documents.xml import Children, name_of, text_of
 from marketplace.exceptions import InvalidQuestion, NotOffered
 
 CONTENT = ("Title", "Text", "List", "Binary", "EmbeddedBinary", "FormattedContent", "Application")

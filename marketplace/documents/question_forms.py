@@ -16,7 +16,7 @@ from xml.etree.ElementTree import Element
 
 from marketplace.documents.constraints import FreeText, read_free_text
 from marketplace.documents.contents import Content, read_content, read_contents
-from marketplace.documents.reading import SCHEMAS, Children, name_of, read_xml
+from marketplace.documents.xml import SCHEMAS, Children, name_of, read_xml
 from marketplace.exceptions import InvalidQuestion, NotOffered
 
 DATES = ("2005-10-01", "2017-11-06")

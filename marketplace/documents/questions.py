@@ -8,7 +8,7 @@ from xml.etree.ElementTree import Element
 
 from marketplace.documents.addresses import is_web_address
 from marketplace.documents.question_forms import is_question_form, read_question_form
-from marketplace.documents.reading import SCHEMAS, read_xml
+from marketplace.documents.xml import SCHEMAS, read_xml
 from marketplace.exceptions import InvalidQuestion
 
 HTML_QUESTION = f"{SCHEMAS}/2011-11-11/HTMLQuestion.xsd"

@@ -1,6 +1,13 @@
 """The marketplace's tables, one module per noun."""
 
-from marketplace.models.channels import Arrival, Channel, Invitation, PanelWorker
+from marketplace.models.hits import (
+    Assignment,
+    AssignmentQuerySet,
+    Hit,
+    HitExtension,
+    HitQuerySet,
+    HitType,
+)
 from marketplace.models.money import (
     BonusPayment,
     LedgerAccount,
@@ -26,16 +33,9 @@ from marketplace.models.qualifications import (
     QualificationRequirement,
     QualificationType,
 )
-from marketplace.models.rehearsal import ClockShift, Fault
+from marketplace.models.recruiting import Arrival, Channel, Invitation, PanelWorker
 from marketplace.models.reviews import ReviewAction, ReviewPolicy, ReviewResult, SubjectType
-from marketplace.models.work import (
-    Assignment,
-    AssignmentQuerySet,
-    Hit,
-    HitExtension,
-    HitQuerySet,
-    HitType,
-)
+from marketplace.models.testing import ClockShift, Fault
 
 __all__ = [
     "AccessKey",

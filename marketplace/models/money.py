@@ -3,8 +3,8 @@ from django.db import models
 from django.db.models import Q
 
 from marketplace.identifiers import new_entity_id
+from marketplace.models.hits import Assignment, Hit
 from marketplace.models.people import Requester, WorkerAccount
-from marketplace.models.work import Assignment, Hit
 
 
 class LedgerAccount(models.Model):

@@ -5,8 +5,8 @@ from django.db import models
 from django.db.models import Q
 
 from marketplace.identifiers import new_entity_id
+from marketplace.models.hits import HitType
 from marketplace.models.people import Requester
-from marketplace.models.work import HitType
 
 
 class Transport(models.TextChoices):

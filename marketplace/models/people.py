@@ -21,7 +21,7 @@ class Requester(models.Model):
 
 class AccessKey(models.Model):
     """One of a requester's keys; the secret that goes with it is in no table
-    (see marketplace.keys)."""
+    (see marketplace.people.key_secrets)."""
 
     requester = models.ForeignKey(Requester, on_delete=models.CASCADE, related_name="access_keys")
     access_key_id = models.CharField(max_length=20, unique=True, default=new_access_key_id)
@@ -36,7 +36,7 @@ class AccessKey(models.Model):
 
 
 class RateBucket(models.Model):
-    """How many calls an access key may make at this moment (see marketplace.throttling)."""
+    """How many calls an access key may make at this moment (see marketplace.api.throttle)."""
 
     access_key = models.OneToOneField(
         AccessKey, on_delete=models.CASCADE, related_name="rate_bucket", primary_key=True
@@ -107,7 +107,7 @@ class WorkerMessage(models.Model):
 
 class AuditEntry(models.Model):
     """Something a person or a requester did that an operator may want to look up. Rows are
-    added by marketplace.auditing and never changed."""
+    added by marketplace.audit_log and never changed."""
 
     created_at = models.DateTimeField()
     # Either may be absent: a command has no user, an operator no requester.

@@ -4,8 +4,8 @@ from django.db import models
 from django.db.models import Q
 
 from marketplace.identifiers import new_entity_id
+from marketplace.models.hits import HitType
 from marketplace.models.people import Requester, WorkerAccount
-from marketplace.models.work import HitType
 
 
 class QualificationTypeQuerySet(models.QuerySet["QualificationType"]):
@@ -24,7 +24,7 @@ class QualificationTypeQuerySet(models.QuerySet["QualificationType"]):
 
 class QualificationType(models.Model):
     """Something workers can be, by a requester's word. Those the marketplace itself
-    computes are in no table: see marketplace.system_qualifications."""
+    computes are in no table: see marketplace.qualifications.system."""
 
     class Status(models.TextChoices):
         ACTIVE = "Active"

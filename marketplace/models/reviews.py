@@ -1,7 +1,7 @@
 from django.db import models
 
 from marketplace.identifiers import new_entity_id
-from marketplace.models.work import Hit
+from marketplace.models.hits import Hit
 
 
 class ReviewPolicy(models.Model):

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from annotation.flagging import flag_submissions
+from annotation.flags import flag_submissions
 from annotation.models import (
     Annotator,
     Candidate,

@@ -1,7 +1,7 @@
 import pytest
-from django.contrib.auth.models import User
 
-from annotation.adjudicating import decide
+from accounts.models import User
+from annotation.adjudications import decide
 from annotation.exceptions import DecisionRefused
 from annotation.models import Adjudication, Candidate, Submission
 from tests.annotation.studies import alternatives_study, rating_study, tick, ticked_study

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from django.db import connection
 
-from annotation.importing import Imported, import_study
+from annotation.imports import Imported, import_study
 from annotation.models import Candidate, Item
 from annotation.readers.responses import read_responses
 from tests.annotation.studies import rating_study

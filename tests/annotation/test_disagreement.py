@@ -3,9 +3,9 @@ import json
 import krippendorff
 import numpy as np
 import pytest
-from django.contrib.auth.models import User
 
-from annotation.adjudicating import decide
+from accounts.models import User
+from annotation.adjudications import decide
 from annotation.disagreement import annotator_records, annotator_table, unit_records, unit_table
 from annotation.disputes import adjudication_queue
 from annotation.models import Candidate, Study

@@ -4,7 +4,7 @@ import pytest
 from django.core.management import call_command
 
 from annotation.exceptions import AnnotationError, StudyUnfit
-from annotation.flagging import flag_submissions, unflag_submissions
+from annotation.flags import flag_submissions, unflag_submissions
 from annotation.models import Submission
 from tests.annotation.studies import rate, rated_study
 

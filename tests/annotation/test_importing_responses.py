@@ -3,10 +3,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import User
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from accounts.models import User
 from annotation.exceptions import AnnotationError
 from annotation.models import Candidate, Item, Question, Study
 from tests.annotation.importing import assert_refused, everything, told

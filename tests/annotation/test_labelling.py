@@ -2,13 +2,13 @@ import json
 from pathlib import Path
 
 import pytest
-from django.contrib.auth.models import User
 
-from annotation.adjudicating import decide
+from accounts.models import User
+from annotation.adjudications import decide
 from annotation.exceptions import LabelSetUnknown, QuestionUnknown, StudyUnfit
-from annotation.exporting import labels_csv, labels_json, write_labels
+from annotation.exports import labels_csv, labels_json, write_labels
 from annotation.frames import label_frame
-from annotation.labelling import METHODS_AT_LEVEL, Rule, make_label_set
+from annotation.label_sets import METHODS_AT_LEVEL, Rule, make_label_set
 from annotation.models import Candidate, LabelSet, Question, Study
 from annotation.qrels import label_qrels, study_qrels
 from tests.annotation.studies import (

@@ -1,9 +1,10 @@
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import AnonymousUser, User
+from django.contrib.auth.models import AnonymousUser
 from django.db import IntegrityError, transaction
 
+from accounts.models import User
 from annotation.exceptions import StudyUnknown
 from annotation.models import Annotator, Candidate, Item, Judgment, Question, Study, Submission
 from tests.annotation.studies import (

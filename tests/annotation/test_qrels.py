@@ -2,9 +2,10 @@ from pathlib import Path
 
 import pytest
 
-from annotation.exceptions import AnnotationError, StudyUnfit
+from annotation.exceptions import StudyUnfit
 from annotation.models import Question, Study
 from annotation.qrels import RULES, study_qrels
+from presentation.exceptions import PresentationError
 from tests.annotation.studies import (
     ACCEPTABLE,
     alternatives_study,
@@ -136,6 +137,6 @@ def test_a_place_that_cannot_be_written_is_told(tmp_path: Path) -> None:
         tmp_path / "file" / "qrels.txt": "Not a directory",
     }
     for path, reason in places.items():
-        with pytest.raises(AnnotationError, match=f"{path} cannot be written: {reason}"):
+        with pytest.raises(PresentationError, match=f"{path} cannot be written: {reason}"):
             qrels.write(path)
     assert sorted(file.name for file in tmp_path.iterdir()) == ["file", "folder"]

@@ -10,13 +10,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from annotation.exceptions import AnnotationError
-from annotation.readers.altereval import read_altereval
 from annotation.readers.alternatives import read_alternatives
 from annotation.readers.drafts import StudyDraft
 from annotation.readers.judgments import read_judgments
 from annotation.readers.mturk_batch import read_mturk_batch
 from annotation.readers.responses import read_responses
 from annotation.readers.tables import read_array, read_object, read_rows
+from replications.readers.altereval import read_altereval
 from tests.annotation.importing import assert_refused, everything, told
 from tests.annotation.studies import rated_study
 

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from annotation.exceptions import AnnotationError
-from annotation.writing import require_writable, write_whole
+from presentation.exceptions import PresentationError
+from presentation.files import require_writable, write_whole
 
 
 def test_a_link_stays_and_what_it_leads_to_is_replaced(tmp_path: Path) -> None:
@@ -46,7 +47,7 @@ def test_whether_a_file_can_be_written_is_found_out_without_writing_it(tmp_path:
     require_writable(path)
     assert path.read_text() == "before"
     for unfit, reason in ((tmp_path, "Is a directory"), (path / "x", "Not a directory")):
-        with pytest.raises(AnnotationError, match=f"cannot be written: {reason}"):
+        with pytest.raises(PresentationError, match=f"cannot be written: {reason}"):
             require_writable(unfit)
     os.mkfifo(tmp_path / "pipe")
     require_writable(tmp_path / "pipe")

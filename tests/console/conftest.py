@@ -2,14 +2,14 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import User
 from django.core.cache import cache
 from django.http import HttpResponse
 from django.test import Client
 from django.urls import reverse
 
+from accounts.models import User
 from annotation.models import Study
-from marketplace.enrolling import create_worker
+from marketplace.people.enrolment import create_worker
 from tests.console.pages import words_of
 
 PASSWORD = "a-long-and-winding-password"

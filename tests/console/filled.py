@@ -8,10 +8,10 @@ from annotation.models import Study
 from console.models import StoredResult
 from console.results import REPORT, VALIDATION, fingerprint
 from hits.models import Assignment, Batch, Hit, Worker
-from metrics.report_versions import make_validation
 from metrics.scoring import write_scores
-from metrics.validation import Settings
 from tests.annotation.studies import rated_study
+from validation.analysis import Settings
+from validation.versions import make_validation
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
 

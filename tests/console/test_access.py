@@ -7,7 +7,7 @@ from django.conf import settings
 from django.test import Client
 from django.urls import URLPattern, URLResolver, reverse
 
-from annotation.labelling import Rule, make_label_set
+from annotation.label_sets import Rule, make_label_set
 from annotation.models import Adjudication, Candidate, Item, Submission
 from console.agreement_parts import AGREEMENT
 from console.models import Work

@@ -6,9 +6,9 @@ from django.urls import reverse
 from annotation.agreement import study_agreement
 from annotation.models import Submission
 from console.models import Work
-from metrics.validating import validate_study
 from tests.annotation.studies import rate, rated_study, rating_study, ticked_study
 from tests.console.filled import add_scores, scored_study
+from validation.study_validation import validate_study
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_immediate_tasks")]
 

@@ -14,7 +14,7 @@ from console.exceptions import WorkStopped
 from console.models import LOST_AFTER, StoredResult, Work
 from console.results import fingerprint
 from hits.models import Assignment
-from marketplace.enrolling import create_worker, issue_access_key
+from marketplace.people.enrolment import create_worker, issue_access_key
 from metrics.models import Score, ScoringRun
 from tests.annotation.studies import add_candidates, rate, rating_study
 from tests.boto_clients import in_process_client

@@ -9,9 +9,9 @@ from decimal import Decimal
 import pytest
 import requests
 
-from console.loop import issue_key
 from hits.crowd.pages import Page
 from hits.crowd.worker import CrowdWorker
+from hits.loop import issue_key
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

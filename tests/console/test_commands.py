@@ -11,7 +11,7 @@ from django.core.management import call_command
 from django.core.management.base import CommandError
 
 from annotation.models import Study
-from console.demonstrating import demonstrate
+from console.demonstration import demonstrate
 from console.exceptions import FolderUnusable
 from console.samples import Crowd
 

@@ -9,7 +9,7 @@ from annotation.models import Item
 from console.agreement_parts import AGREEMENT, PAIRS
 from console.downloads import file_names
 from console.results import VALIDATION, current
-from metrics.importing import import_scores
+from metrics.imports import import_scores
 from tests.annotation.studies import rated_study, rating_study, tick, ticked_study
 from tests.console.filled import add_scores, scored_study
 

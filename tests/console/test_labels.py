@@ -7,7 +7,7 @@ import json
 import pytest
 from django.urls import reverse
 
-from annotation.adjudicating import decide
+from annotation.adjudications import decide
 from annotation.models import LabelSet
 from tests.annotation.studies import rated_study, rating_study, tick, ticked_study
 from tests.console.pages import words_of

@@ -5,12 +5,12 @@ import json
 import pandas as pd
 import pytest
 
-from console.lmstyle import QUESTION_OF, SCORES, read_batch
-from console.lmstyle_tables import table_3
-from metrics.reporting.content import Content
-from metrics.reporting.full import full_report
-from metrics.reporting.layouts import lmstyle_correlations, lmstyle_people
-from metrics.validation import Settings, report_from_tables
+from replications.lmstyle import QUESTION_OF, SCORES, read_batch
+from replications.lmstyle_tables import table_3
+from validation.analysis import Settings, report_from_tables
+from validation.documents.content import Content
+from validation.documents.full import full_report
+from validation.documents.layouts import lmstyle_correlations, lmstyle_people
 
 pytestmark = pytest.mark.shared_data
 SETTINGS = Settings(

@@ -5,11 +5,11 @@ import json
 import pandas as pd
 import pytest
 
-from annotation.importing import import_study
-from console.lmstyle import BATCH, QUESTION_OF, SCORES, read_batch
+from annotation.imports import import_study
 from metrics.scoring import write_scores
-from metrics.validating import study_report
-from metrics.validation import Settings
+from replications.lmstyle import BATCH, QUESTION_OF, SCORES, read_batch
+from validation.analysis import Settings
+from validation.study_validation import study_report
 
 pytestmark = [pytest.mark.shared_data, pytest.mark.django_db]
 

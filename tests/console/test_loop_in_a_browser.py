@@ -7,14 +7,14 @@ import pytest
 from django.core.management import call_command
 from playwright.sync_api import FrameLocator, Page, expect
 
-from annotation.importing import import_study
+from annotation.imports import import_study
 from annotation.models import Judgment, Study, Submission
 from annotation.readers.alternatives import read_alternatives
 from annotation.readers.responses import read_responses
-from console.loop import issue_key
 from console.samples import FOLDER
 from hits.collect import collect_batch
 from hits.endpoints import connect
+from hits.loop import issue_key
 from hits.publish import create_batch, draft_batch, publish_batch
 from tests.browsers import opened_page, sign_in
 

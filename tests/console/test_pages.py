@@ -1,11 +1,11 @@
 import re
 
 import pytest
-from django.contrib.auth.models import User
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
+from accounts.models import User
 from annotation.models import Candidate, Question, Study, Submission
 from console.content_policy import POLICY
 from console.results import compute

@@ -7,10 +7,11 @@ from decimal import Decimal
 import pytest
 from django.conf import settings as site
 from django.contrib.auth import authenticate
-from django.contrib.auth.models import User
 
-from console.loop import issue_key
-from console.preparing import prepare_accounts, prepare_database, prepare_key
+from accounts.models import User
+from console.first_run import prepare_accounts, prepare_key
+from hits.local_site import prepare_database
+from hits.loop import issue_key
 from marketplace.models import Requester, WorkerAccount
 from tests.boto_clients import in_process_client
 
@@ -71,7 +72,7 @@ def test_an_empty_embedded_database_gets_its_tables(tmp_path):
     path = tmp_path / "new.sqlite3"
     program = (
         "import django; django.setup(); "
-        "from console.preparing import prepare_database; prepare_database()"
+        "from hits.local_site import prepare_database; prepare_database()"
     )
     environment = os.environ | {
         "DATABASE_URL": f"sqlite:///{path}",

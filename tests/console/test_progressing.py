@@ -1,6 +1,6 @@
 import pytest
 
-from console.progressing import study_progress, unreadable_assignments
+from hits.progress import study_progress, unreadable_assignments
 from tests.annotation.studies import rating_study
 from tests.console.filled import add_assignment, add_batch
 

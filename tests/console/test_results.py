@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from annotation.flagging import unflag_submissions
+from annotation.flags import unflag_submissions
 from annotation.models import Submission
 from console.agreement_parts import AGREEMENT
 from console.results import (
@@ -18,9 +18,9 @@ from console.results import (
 )
 from metrics.models import ValidationRecord
 from metrics.scoring import write_scores
-from metrics.validating import COEFFICIENTS, LEVELS, validate_study
 from tests.annotation.studies import doubt, rate, rated_study, rating_study
 from tests.console.filled import add_scores, scored_study
+from validation.study_validation import COEFFICIENTS, LEVELS, validate_study
 
 pytestmark = pytest.mark.django_db
 

@@ -7,8 +7,8 @@ import pytest
 
 from annotation.models import Study
 from marketplace import clock
-from marketplace.enrolling import create_worker, issue_access_key
 from marketplace.models import WorkerAccount
+from marketplace.people.enrolment import create_worker, issue_access_key
 from tests.annotation.studies import rating_study
 from tests.hits.wire import Wire, wire_of
 from tests.marketplace.conftest import assert_books_balance

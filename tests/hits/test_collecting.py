@@ -11,9 +11,9 @@ from hits.collect import CHUNK, collect_batch, read_assignments
 from hits.exceptions import MarketplaceUnreachable
 from hits.models import Assignment, Batch, Hit, Worker
 from marketplace import clock
+from marketplace.hits.assignments import accept_hit, return_assignment
 from marketplace.models import Assignment as MarketplaceAssignment
 from marketplace.models import Hit as MarketplaceHit
-from marketplace.working import accept_hit, return_assignment
 from tests.annotation.studies import alternatives_study, rating_study
 from tests.hits.wire import answer_lost, unreachable
 from tests.hits.work import batch_of, hand_in, hit_on, published, tables

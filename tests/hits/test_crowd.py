@@ -3,24 +3,24 @@
 import json
 
 import pytest
-from django.contrib.auth.models import User
 
+from accounts.models import User
 from annotation.frames import judgment_frame
 from annotation.models import Candidate, Item, Study, new_blind_key
 from annotation.readers.drafts import JudgmentDraft, SubmissionDraft
 from hits.collect import collect_batch
 from hits.crowd.pages import Page
-from hits.crowd.worker import CrowdWorker
-from hits.exceptions import CrowdStuck
-from hits.models import Assignment, Hit
-from hits.questions import task_page
-from hits.replaying import (
+from hits.crowd.replay import (
     RecordedAnswers,
     SimulatedAnswers,
     crowd_names,
     replay_group,
     replay_plan,
 )
+from hits.crowd.worker import CrowdWorker
+from hits.exceptions import CrowdStuck
+from hits.models import Assignment, Hit
+from hits.questions import task_page
 from marketplace.models import Assignment as MarketplaceAssignment
 from marketplace.models import WorkerAccount
 from tests.annotation.studies import alternatives_study, rating_study

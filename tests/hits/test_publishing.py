@@ -16,9 +16,9 @@ from hits.exceptions import (
 )
 from hits.models import Batch, Hit
 from hits.publish import CHUNK, draft_batch, find_published, publish_batch
-from marketplace import ledger
 from marketplace.models import Hit as MarketplaceHit
 from marketplace.models import Requester
+from marketplace.money import ledger
 from tests.annotation.studies import add_candidates, rating_study
 from tests.boto_clients import ENDPOINT_URL
 from tests.hits.samples import drawing

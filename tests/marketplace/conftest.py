@@ -12,10 +12,11 @@ from django.db import connections
 from django.db.models import Sum
 from django.test import Client
 
-from marketplace import clock, ledger
-from marketplace.enrolling import create_worker, issue_access_key
+from marketplace import clock
+from marketplace.hits.assignments import accept_hit, submit_assignment
 from marketplace.models import Hit, LedgerEntry, Requester, WorkerAccount
-from marketplace.working import accept_hit, submit_assignment
+from marketplace.money import ledger
+from marketplace.people.enrolment import create_worker, issue_access_key
 from tests.boto_clients import in_process_client
 
 HTML_QUESTION = """<?xml version="1.0" encoding="UTF-8"?>

@@ -5,9 +5,10 @@ from xml.etree import ElementTree
 
 import pytest
 
-from marketplace import clock, ledger
+from marketplace import clock
+from marketplace.hits.assignments import accept_hit, return_assignment
 from marketplace.models import Hit
-from marketplace.working import accept_hit, return_assignment
+from marketplace.money import ledger
 from tests.marketplace.conftest import HIT, submit
 from tests.marketplace.test_hits_api import turk_code
 

@@ -9,8 +9,8 @@ from botocore.exceptions import ClientError
 from django.db import connection
 
 from marketplace import clock
-from marketplace.enrolling import create_worker
 from marketplace.exceptions import WorkRefused
+from marketplace.hits.assignments import accept_hit, accept_next, submit_assignment
 from marketplace.models import (
     Assignment,
     Hit,
@@ -20,8 +20,8 @@ from marketplace.models import (
     QualificationRequest,
     QualificationType,
 )
-from marketplace.requesting import request_qualification
-from marketplace.working import accept_hit, accept_next, submit_assignment
+from marketplace.people.enrolment import create_worker
+from marketplace.qualifications.requests import request_qualification
 from tests.boto_clients import in_process_client
 from tests.marketplace.conftest import HIT, HIT_TYPE, assert_books_balance, submit
 

@@ -4,10 +4,9 @@ import re
 from urllib.parse import urlsplit
 
 import pytest
-from django.contrib.auth.models import User
 from django.test import Client
 
-from marketplace.inviting import PROLIFIC, ChannelValues, close_channel, invite, open_channel
+from accounts.models import User
 from marketplace.models import (
     Arrival,
     Assignment,
@@ -16,6 +15,13 @@ from marketplace.models import (
     PanelWorker,
     Requester,
     WorkerAccount,
+)
+from marketplace.recruiting.channels import (
+    PROLIFIC,
+    ChannelValues,
+    close_channel,
+    invite,
+    open_channel,
 )
 from tests.boto_clients import in_process_client
 from tests.marketplace.conftest import HIT, PASSWORD, submit

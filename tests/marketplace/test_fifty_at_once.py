@@ -9,13 +9,13 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from django.contrib.auth.models import User
 from django.db import connection
 
-from marketplace.enrolling import open_worker_account
+from accounts.models import User
 from marketplace.exceptions import NoAssignmentsLeft
+from marketplace.hits.assignments import accept_hit, accept_next
 from marketplace.models import Assignment, Hit
-from marketplace.working import accept_hit, accept_next
+from marketplace.people.enrolment import open_worker_account
 from tests.boto_clients import in_process_client
 from tests.marketplace.conftest import HIT, assert_books_balance
 

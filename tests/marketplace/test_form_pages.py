@@ -9,8 +9,8 @@ from django.contrib.messages import get_messages
 from django.test import Client
 
 from marketplace import clock
+from marketplace.hits.assignments import accept_hit
 from marketplace.models import Assignment, Hit
-from marketplace.working import accept_hit
 from tests.marketplace.conftest import HIT
 from tests.marketplace.forms import FULL_FORM, form, free_text, question
 from tests.marketplace.test_worker_site import text_of

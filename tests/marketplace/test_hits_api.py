@@ -8,8 +8,8 @@ from botocore.exceptions import ClientError
 
 from marketplace import clock
 from marketplace.api import dispatch
+from marketplace.hits.assignments import accept_hit
 from marketplace.models import Hit, HitType
-from marketplace.working import accept_hit
 from tests.boto_clients import in_process_client
 from tests.marketplace.conftest import EXTERNAL_QUESTION, HIT, HIT_TYPE, HTML_QUESTION, submit
 

@@ -3,10 +3,11 @@ from decimal import Decimal
 import pytest
 from django.db import IntegrityError, transaction
 
-from marketplace import clock, ledger
+from marketplace import clock
 from marketplace.exceptions import InvalidAmount
-from marketplace.fees import SCHEDULES
 from marketplace.models import LedgerAccount, LedgerEntry, LedgerTransaction
+from marketplace.money import ledger
+from marketplace.money.fees import SCHEDULES
 from tests.marketplace.conftest import HIT, submit
 
 

@@ -7,8 +7,7 @@ import pytest
 from django.core.management import call_command
 from django_tasks import default_task_backend
 
-from marketplace import clock, ledger, lifecycle
-from marketplace.amending import delete_hit, update_expiration
+from marketplace import clock
 from marketplace.exceptions import (
     AlreadyWorkedOn,
     AssignmentClosed,
@@ -16,10 +15,18 @@ from marketplace.exceptions import (
     MarketplaceError,
     NoAssignmentsLeft,
 )
+from marketplace.hits import lifecycle
+from marketplace.hits.amendments import delete_hit, update_expiration
+from marketplace.hits.assignments import (
+    accept_hit,
+    accept_next,
+    return_assignment,
+    submit_assignment,
+)
+from marketplace.hits.review import approve_assignment, reject_assignment
 from marketplace.models import Assignment, Hit
-from marketplace.reviewing import approve_assignment, reject_assignment
+from marketplace.money import ledger
 from marketplace.tasks import sweep_marketplace
-from marketplace.working import accept_hit, accept_next, return_assignment, submit_assignment
 from tests.marketplace.conftest import HIT, assert_books_balance, submit
 
 SECOND, HOUR, DAY = timedelta(seconds=1), timedelta(hours=1), timedelta(days=1)

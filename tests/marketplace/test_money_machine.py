@@ -13,7 +13,6 @@ from datetime import timedelta
 from decimal import Decimal
 
 import pytest
-from django.contrib.auth.models import User
 from django.db import transaction
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
@@ -25,15 +24,23 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from marketplace import clock, ledger, lifecycle, payouts
+from accounts.models import User
+from marketplace import clock
 from marketplace.api import operations as _operations  # noqa: F401 - registers them
 from marketplace.api.inputs import INPUTS
 from marketplace.api.registry import OPERATIONS
 from marketplace.api.shapes import read_request
-from marketplace.enrolling import open_worker_account
 from marketplace.exceptions import MarketplaceError
+from marketplace.hits import lifecycle
+from marketplace.hits.assignments import (
+    accept_hit,
+    accept_next,
+    return_assignment,
+    submit_assignment,
+)
 from marketplace.models import Assignment, Hit, LedgerTransaction, PayoutBatch, Requester
-from marketplace.working import accept_hit, accept_next, return_assignment, submit_assignment
+from marketplace.money import ledger, payouts
+from marketplace.people.enrolment import open_worker_account
 from tests.marketplace import money
 
 STORIES = int(os.environ.get("MONEY_MACHINE_STORIES", "0"))

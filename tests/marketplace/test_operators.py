@@ -5,13 +5,13 @@ import io
 from decimal import Decimal
 
 import pytest
-from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 from django.test import Client
 
-from marketplace import ledger
+from accounts.models import User
 from marketplace.exceptions import InvalidAmount, InvalidPayoutFile, RequesterDoesNotExist
 from marketplace.models import AuditEntry, LedgerEntry, LedgerTransaction, Payout, PayoutBatch
+from marketplace.money import ledger
 from tests.marketplace.conftest import HIT, assert_books_balance, submit
 from tests.marketplace.test_worker_site import text_of
 

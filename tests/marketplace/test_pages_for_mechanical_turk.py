@@ -5,8 +5,8 @@ from django.contrib.staticfiles import finders
 from django.test import Client
 
 from marketplace.documents.html import begin_with, send_here
+from marketplace.hits.assignments import accept_hit
 from marketplace.models import Assignment, Hit
-from marketplace.working import accept_hit
 from tests.marketplace.conftest import HIT, HTML_QUESTION
 from tests.marketplace.test_worker_site import text_of
 

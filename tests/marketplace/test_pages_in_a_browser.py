@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from django.contrib.auth.models import User
 from playwright.sync_api import expect
 
-from marketplace.inviting import PROLIFIC, ChannelValues, invite, open_channel
+from accounts.models import User
 from marketplace.models import Assignment, HitType
+from marketplace.recruiting.channels import PROLIFIC, ChannelValues, invite, open_channel
 from tests.browsers import opened_page, sign_in
 from tests.marketplace.conftest import HIT, PASSWORD, submit
 from tests.marketplace.forms import FULL_FORM, form, question, selection

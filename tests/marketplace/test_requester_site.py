@@ -3,10 +3,10 @@
 import re
 
 import pytest
-from django.contrib.auth.models import User
 from django.core.cache import cache
 from django.test import Client
 
+from accounts.models import User
 from marketplace.models import AccessKey, AuditEntry, Channel, HitType, Invitation, Requester
 from tests.boto_clients import in_process_client
 from tests.marketplace.conftest import HIT, PASSWORD, submit

@@ -7,8 +7,8 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
 from marketplace import clock
+from marketplace.hits.assignments import accept_hit, return_assignment
 from marketplace.models import Assignment, Hit
-from marketplace.working import accept_hit, return_assignment
 from tests.marketplace.conftest import HIT
 
 

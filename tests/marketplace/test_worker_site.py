@@ -5,13 +5,13 @@ from datetime import timedelta
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from django.contrib.auth.models import User
 from django.test import Client
 from django.utils.html import escape
 
+from accounts.models import User
 from marketplace import clock
+from marketplace.hits.assignments import accept_hit
 from marketplace.models import Assignment, Hit, WorkerAccount
-from marketplace.working import accept_hit
 from tests.marketplace.conftest import EXTERNAL_QUESTION, HIT, PASSWORD, submit
 
 SANDBOX = "sandbox allow-scripts allow-forms allow-modals allow-popups"

@@ -4,8 +4,8 @@ import random
 
 import pandas as pd
 
-from metrics.reporting.content import Content
-from metrics.validation import Settings, report_from_tables
+from validation.analysis import Settings, report_from_tables
+from validation.documents.content import Content
 
 QUESTION = "a_b & <script> 100%"
 SYSTEMS = ("GPT_4", "Ünï|code 模型", "x</td>\\end{table}", "$r^2$ #1 ~")

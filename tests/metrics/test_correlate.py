@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 from django.core.management import CommandError
 
-from metrics.correlating import COEFFICIENTS
 from metrics.exceptions import ColumnsUnfit, TableRefused
 from stats.correlation import correlation_at_level
 from stats.significance import compare_metrics
 from tests.annotation.importing import told
 from tests.stats.test_lmstyle_table1 import METRICS, cells, human
+from validation.plain_table import COEFFICIENTS
 
 ROOT = Path(__file__).resolve().parents[2]
 NAMED = ("--human=human", "--metric=a", "--item=item", "--system=system")

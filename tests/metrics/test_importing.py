@@ -7,7 +7,7 @@ from django.core.management.base import CommandError
 from annotation.exceptions import ImportRefused, StudyUnknown
 from annotation.models import Candidate
 from metrics.frames import score_frame
-from metrics.importing import import_scores
+from metrics.imports import import_scores
 from metrics.models import Score, ScoringRun
 from tests.annotation.importing import told
 from tests.annotation.studies import alternatives_study, rating_study

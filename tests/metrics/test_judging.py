@@ -2,11 +2,11 @@ import json
 
 import pytest
 
-from annotation.exceptions import AnnotationError
 from metrics.exceptions import FileUnfit, ModelUnfit, ParameterRefused
 from metrics.models import JudgeVersion, Score, ScoringRun
 from metrics.scorers.judges.geval_settings import GEvalSettings
 from metrics.scorers.judges.grade import GradeSettings
+from presentation.exceptions import PresentationError
 from tests.annotation.importing import told
 from tests.annotation.studies import rating_study
 from tests.metrics.scorers.judges.foreign import Says, chat, error
@@ -101,7 +101,7 @@ def test_steps_of_a_preset_go_into_a_file(endpoint, tmp_path):
 
 
 def test_steps_that_could_not_be_written_are_not_asked_for(endpoint, tone, tmp_path):
-    with pytest.raises(AnnotationError, match="cannot be written"):
+    with pytest.raises(PresentationError, match="cannot be written"):
         told("geval_steps", tone, "--output", tmp_path / "none" / "steps.json")
     assert endpoint.bodies == []
 

@@ -4,15 +4,15 @@ from math import nan
 import pandas as pd
 import pytest
 
-from annotation.pictures.theme import DARK, OKABE_ITO, rendered, themed
-from metrics.pictures.forest import correlation_forest
-from metrics.pictures.heat_map import correlation_heat_map
-from metrics.pictures.ranks import PEOPLE, system_rank_bump
-from metrics.pictures.sample_size import power_curve
-from metrics.pictures.scatter import density, human_metric_scatter
-from metrics.pictures.significance import significance_matrix, upper_cells
-from metrics.pictures.sizes import MOST_POINTS, MOST_WITH_NUMBERS
-from metrics.pictures.words import (
+from presentation.theme import DARK, OKABE_ITO, rendered, themed
+from validation.charts.forest import correlation_forest
+from validation.charts.heat_map import correlation_heat_map
+from validation.charts.ranks import PEOPLE, system_rank_bump
+from validation.charts.sample_size import power_curve
+from validation.charts.scatter import density, human_metric_scatter
+from validation.charts.significance import significance_matrix, upper_cells
+from validation.charts.sizes import MOST_POINTS, MOST_WITH_NUMBERS
+from validation.charts.words import (
     curve_in_words,
     forest_in_words,
     heat_map_in_words,

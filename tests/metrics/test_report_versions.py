@@ -7,17 +7,17 @@ import pandas as pd
 import pytest
 from django.core.management import CommandError
 
-from annotation.exceptions import AnnotationError
 from annotation.models import Submission
 from metrics.exceptions import NothingToValidate, ValidationUnknown
 from metrics.models import ValidationRecord
-from metrics.report_versions import make_validation
 from metrics.scoring import write_scores
-from metrics.validating import study_report
-from metrics.validation import Settings, report_from_tables
+from presentation.exceptions import PresentationError
 from tests.annotation.importing import told
 from tests.annotation.studies import rate, rating_study
 from tests.metrics.validation_tables import found, judged_table, score_table
+from validation.analysis import Settings, report_from_tables
+from validation.study_validation import study_report
+from validation.versions import make_validation
 
 pytestmark = pytest.mark.django_db
 
@@ -238,13 +238,13 @@ def test_the_command_writes_the_whole_to_a_file(tmp_path):
     written = json.loads(path.read_text())
     assert (written["version"], written["settings"]["planned"]) == (1, [["item", "pearson"]])
     assert written["planning"] == []  # there is one metric only
-    with pytest.raises(AnnotationError, match="cannot be written"):
+    with pytest.raises(PresentationError, match="cannot be written"):
         told("validate_study", "judged", resamples=20, output=tmp_path / "none" / "report.json")
 
 
 def test_a_file_that_cannot_be_written_is_told_before_anything_is_computed(tmp_path):
     score(judged())
-    with pytest.raises(AnnotationError, match="cannot be written"):
+    with pytest.raises(PresentationError, match="cannot be written"):
         told("validate_study", "judged", resamples=20, output=tmp_path / "none" / "report.json")
     assert not ValidationRecord.objects.exists()
 

@@ -14,10 +14,16 @@ from django.core.management import CommandError
 from annotation.models import Submission
 from metrics.exceptions import NotPaired, ReportUnwritten, ValidationUnknown
 from metrics.models import ValidationRecord
-from metrics.report_versions import make_validation
-from metrics.reporting.cells import best_in_columns
-from metrics.reporting.content import Content
-from metrics.reporting.documents import (
+from metrics.scorers.registry import build
+from metrics.scoring import score_study
+from tests.annotation.importing import told
+from tests.metrics.golden import golden_study
+from tests.metrics.hostile import CONDITIONS, METRICS, QUESTION, SETTINGS, SYSTEMS, hostile_content
+from tests.metrics.test_validation import judged_study, score
+from validation.analysis import Settings
+from validation.documents.cells import best_in_columns
+from validation.documents.content import Content
+from validation.documents.documents import (
     MOST_COLUMNS_PRINTED,
     MOST_PRINTED,
     Column,
@@ -29,22 +35,16 @@ from metrics.reporting.documents import (
     cell_text,
     note_of,
 )
-from metrics.reporting.full import full_report
-from metrics.reporting.html import as_html, table_html
-from metrics.reporting.latex import as_latex, table_latex
-from metrics.reporting.layouts import g_eval, lmstyle_correlations, lmstyle_people
-from metrics.reporting.markdown import as_markdown, table_markdown
-from metrics.reporting.methods import methods_paragraph
-from metrics.reporting.plain import as_json, records_csv
-from metrics.reporting.writing import FORMATS
-from metrics.reports import Asked, candidate_cells, study_report_document
-from metrics.scorers.registry import build
-from metrics.scoring import score_study
-from metrics.validation import Settings
-from tests.annotation.importing import told
-from tests.metrics.golden import golden_study
-from tests.metrics.hostile import CONDITIONS, METRICS, QUESTION, SETTINGS, SYSTEMS, hostile_content
-from tests.metrics.test_validation import judged_study, score
+from validation.documents.files import FORMATS
+from validation.documents.full import full_report
+from validation.documents.html import as_html, table_html
+from validation.documents.latex import as_latex, table_latex
+from validation.documents.layouts import g_eval, lmstyle_correlations, lmstyle_people
+from validation.documents.markdown import as_markdown, table_markdown
+from validation.documents.methods import methods_paragraph
+from validation.documents.plain import as_json, records_csv
+from validation.study_report import Asked, candidate_cells, study_report_document
+from validation.versions import make_validation
 
 TITLE = f"Report of {QUESTION}"
 

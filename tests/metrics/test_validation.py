@@ -9,8 +9,6 @@ from scipy import stats
 from annotation.models import Candidate, Item, Submission
 from metrics.exceptions import NothingToValidate
 from metrics.scoring import write_scores
-from metrics.validating import COEFFICIENTS, LEVELS, study_report, validate_study
-from metrics.validation import Settings
 from stats.correlation import CiMethod, Reason
 from tests.annotation.importing import told
 from tests.annotation.studies import (
@@ -20,6 +18,13 @@ from tests.annotation.studies import (
     rating_study,
     tick,
     ticked_study,
+)
+from validation.analysis import Settings
+from validation.study_validation import (
+    COEFFICIENTS,
+    LEVELS,
+    study_report,
+    validate_study,
 )
 
 pytestmark = pytest.mark.django_db

@@ -8,12 +8,12 @@ import pandas as pd
 import pytest
 
 from metrics.scorers.judges.parsing import read_rating
-from metrics.validation import Material, Settings, report_from_tables
-from metrics.validation.pooled import kendall_replicates, spearman_replicates
 from stats.ceilings import ceiling
 from stats.correlation import bootstrap, correlation_at_level
 from stats.significance import compare_metrics, permutation_test
 from tests.metrics.validation_tables import found, judged_table, random_tables, score_table
+from validation.analysis import Material, Settings, report_from_tables
+from validation.analysis.pooled import kendall_replicates, spearman_replicates
 
 EVERY = ("pearson", "spearman", "kendall", "kendall_c", "acc_eq", "acc_star", "spa")
 
@@ -91,7 +91,7 @@ def test_more_cells_an_item_than_slots_give_the_same_replicates(monkeypatch):
     item, human = np.arange(5).repeat(4), rng.integers(0, 3, size=20).astype(float)
     scores, weights = rng.normal(size=(2, 20)), bootstrap.drawn_weights(5, 10, rng)
     slots = kendall_replicates(human, scores, item, weights)
-    monkeypatch.setattr("metrics.validation.pooled.SLOTS_UP_TO", 3)
+    monkeypatch.setattr("validation.analysis.pooled.SLOTS_UP_TO", 3)
     assert kendall_replicates(human, scores, item, weights) == pytest.approx(slots)
 
 

@@ -7,9 +7,9 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 
-from metrics.validation import Settings, report_from_tables
-from metrics.validation.settings import POLICIES
 from tests.metrics.validation_tables import found, judged_table, random_tables, score_table
+from validation.analysis import Settings, report_from_tables
+from validation.analysis.settings import POLICIES
 
 BASE = Settings(n_resamples=0, levels=("item",), coefficients=("pearson",))
 

@@ -7,7 +7,7 @@ from django.core.management.base import CommandParser
 from annotation.exceptions import AnnotationError
 from annotation.management.plain_table import PlainTableCommand
 from annotation.tables.aggregation import aggregate_file
-from annotation.writing import write_whole
+from presentation.files import write_whole
 from stats.aggregation import METHODS
 
 

@@ -3,7 +3,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
-from annotation.exporting import write_labels
+from annotation.exports import write_labels
 from annotation.models import LabelSet, Study
 
 

@@ -3,7 +3,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser
 
 from annotation.exceptions import StudyUnfit
-from annotation.flagging import flag_submissions, unflag_submissions
+from annotation.flags import flag_submissions, unflag_submissions
 from annotation.models import Study, Submission
 from annotation.models.judgments import SubmissionQuerySet
 

@@ -3,8 +3,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
-from annotation.exporting import label_set_record
-from annotation.labelling import METHODS, Made, Rule, make_label_set
+from annotation.exports import label_set_record
+from annotation.label_sets import METHODS, Made, Rule, make_label_set
 from annotation.models import LabelSet, Study
 
 

@@ -5,13 +5,13 @@ from django.core.management.base import BaseCommand, CommandParser
 
 from annotation.agreement import study_agreement
 from annotation.models import Judgment, Study, Submission
-from annotation.progress import bar
 from annotation.qrels import study_qrels
-from console.demonstrating import demonstrate
-from console.preparing import prepare_database
+from console.demonstration import demonstrate
 from console.samples import Crowd
-from metrics.validating import validate_study
-from metrics.validation import EVERY_CONDITION
+from hits.local_site import prepare_database
+from presentation.progress import bar
+from validation.analysis import EVERY_CONDITION
+from validation.study_validation import validate_study
 
 
 class Command(BaseCommand):

@@ -3,16 +3,16 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
-from annotation.progress import bar
-from console.loop import Marketplace
-from console.preparing import prepare_accounts, prepare_key
+from console.first_run import prepare_accounts, prepare_key
 from console.samples import (
     Crowd,
     load_sample_answers,
     load_sample_studies,
     work_on_samples,
 )
-from console.serving import served_site
+from hits.local_site import served_site
+from hits.loop import Marketplace
+from presentation.progress import bar
 
 
 class Command(BaseCommand):

@@ -12,7 +12,7 @@ from django.conf import settings
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from console.preparing import RESEARCHER, WORKER
+from console.first_run import RESEARCHER, WORKER
 
 SWEEP_EVERY_SECONDS = 60
 MANAGE = [sys.executable, "manage.py"]

@@ -2,10 +2,10 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
-from annotation.progress import bar
 from hits.collect import collect_batch
 from hits.endpoints import connect
 from hits.models import Batch
+from presentation.progress import bar
 
 
 class Command(BaseCommand):

@@ -5,12 +5,12 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser
 
 from annotation.models import Study
-from annotation.progress import bar
 from hits.costs import estimate, require_funds
 from hits.endpoints import PROFILES, connect
 from hits.exceptions import BatchUnfit
 from hits.models import Batch
 from hits.publish import create_batch, draft_batch, publish_batch
+from presentation.progress import bar
 
 
 class Command(BaseCommand):

@@ -5,10 +5,8 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandParser
 
 from annotation.management.numbers import positive
-from annotation.progress import bar
 from annotation.readers.mturk_batch import read_mturk_batch
-from hits.models import Batch, Hit
-from hits.replaying import (
+from hits.crowd.replay import (
     RecordedAnswers,
     Replayed,
     SimulatedAnswers,
@@ -16,6 +14,8 @@ from hits.replaying import (
     replay_group,
     replay_plan,
 )
+from hits.models import Batch, Hit
+from presentation.progress import bar
 
 
 class Command(BaseCommand):

@@ -1,9 +1,11 @@
 from typing import Any
 
-from marketplace import clock, ledger, lifecycle
+from marketplace import clock
 from marketplace.api.outputs import dollars
 from marketplace.api.registry import Parameters, operation
+from marketplace.hits import lifecycle
 from marketplace.models import Hit, Requester
+from marketplace.money import ledger
 
 
 @operation("GetAccountBalance")

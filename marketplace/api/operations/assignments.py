@@ -4,12 +4,12 @@ from typing import Any
 
 from django.db.models import Q
 
-from marketplace import reviewing
 from marketplace.api.operations.hits import find_hit
 from marketplace.api.outputs import assignment_output, hit_output
 from marketplace.api.paging import next_token, position_of
 from marketplace.api.registry import Parameters, operation
 from marketplace.exceptions import InvalidAssignmentState, InvalidParameter
+from marketplace.hits import review
 from marketplace.models import Assignment, Requester
 
 CONTROL_CHARACTERS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f]")
@@ -39,7 +39,7 @@ def list_assignments_for_hit(requester: Requester, parameters: Parameters) -> di
 @operation("GetAssignment")
 def get_assignment(requester: Requester, parameters: Parameters) -> dict[str, Any]:
     """One assignment that was handed in, with its HIT."""
-    assignment = reviewing.find_assignment(requester, parameters["AssignmentId"])
+    assignment = review.find_assignment(requester, parameters["AssignmentId"])
     if assignment.status not in Assignment.HANDED_IN_STATUSES:
         raise InvalidAssignmentState(
             "This operation can be called with a status of: Reviewable,Approved,Rejected"
@@ -54,7 +54,7 @@ def get_assignment(requester: Requester, parameters: Parameters) -> dict[str, An
 @operation("ApproveAssignment")
 def approve_assignment(requester: Requester, parameters: Parameters) -> dict[str, Any]:
     """Approve and pay."""
-    reviewing.approve_assignment(
+    review.approve_assignment(
         requester=requester,
         public_id=parameters["AssignmentId"],
         feedback=_feedback(parameters),
@@ -66,7 +66,7 @@ def approve_assignment(requester: Requester, parameters: Parameters) -> dict[str
 @operation("RejectAssignment")
 def reject_assignment(requester: Requester, parameters: Parameters) -> dict[str, Any]:
     """Reject, with the reason the worker will read."""
-    reviewing.reject_assignment(
+    review.reject_assignment(
         requester=requester,
         public_id=parameters["AssignmentId"],
         feedback=_feedback(parameters),
@@ -78,7 +78,7 @@ def reject_assignment(requester: Requester, parameters: Parameters) -> dict[str,
 def get_file_upload_url(requester: Requester, parameters: Parameters) -> dict[str, Any]:
     """The address of a file that a worker uploaded. There can be none: Amazon took uploads out
     of QuestionForm in 2017, and this marketplace refuses them when a HIT is made."""
-    assignment = reviewing.find_assignment(requester, parameters["AssignmentId"])
+    assignment = review.find_assignment(requester, parameters["AssignmentId"])
     raise InvalidParameter(
         f"The question {parameters['QuestionIdentifier']} of assignment {assignment.public_id} "
         "has no uploaded file."

@@ -1,26 +1,26 @@
 from decimal import Decimal
 from typing import Any
 
-from marketplace import paying_bonuses, reviewing
 from marketplace.api.operations.hits import find_hit
 from marketplace.api.outputs import bonus_output
 from marketplace.api.paging import page_of
 from marketplace.api.registry import Parameters, operation
 from marketplace.exceptions import InvalidParameter
+from marketplace.hits import bonuses, review
 from marketplace.models import BonusPayment, Requester
 
 
 @operation("SendBonus")
 def send_bonus(requester: Requester, parameters: Parameters) -> dict[str, Any]:
     """Pay a worker more than the reward."""
-    bonus = paying_bonuses.Bonus(
+    bonus = bonuses.Bonus(
         assignment_id=parameters["AssignmentId"],
         worker_id=parameters["WorkerId"],
         amount_usd=Decimal(parameters["BonusAmount"]),
         reason=parameters["Reason"],
         token=parameters["UniqueRequestToken"],
     )
-    paying_bonuses.send_bonus(requester=requester, bonus=bonus)
+    bonuses.send_bonus(requester=requester, bonus=bonus)
     return {}
 
 
@@ -34,7 +34,7 @@ def list_bonus_payments(requester: Requester, parameters: Parameters) -> dict[st
     if hit_id is not None:
         payments = payments.filter(assignment__hit=find_hit(requester, hit_id))
     else:
-        assignment = reviewing.find_assignment(requester, assignment_id)
+        assignment = review.find_assignment(requester, assignment_id)
         payments = payments.filter(assignment=assignment)
     return page_of(
         payments.select_related("assignment__worker"),

@@ -2,10 +2,10 @@ from decimal import Decimal
 from typing import Any
 
 from marketplace.api.registry import Parameters, operation
+from marketplace.hits.creation import HitTypeValues
+from marketplace.hits.creation import create_hit_type as publish_hit_type
 from marketplace.models import Requester
-from marketplace.publishing import HitTypeValues
-from marketplace.publishing import create_hit_type as publish_hit_type
-from marketplace.requiring import read_requirements
+from marketplace.qualifications.requirements import read_requirements
 
 
 @operation("CreateHITType")

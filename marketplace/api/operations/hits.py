@@ -1,20 +1,21 @@
 from typing import Any
 
-from marketplace import amending, clock, lifecycle, publishing
+from marketplace import clock
 from marketplace.api.operations.hit_types import type_values
 from marketplace.api.outputs import hit_output, shown
 from marketplace.api.paging import next_token, position_of
 from marketplace.api.registry import Parameters, operation
-from marketplace.defining import find_type
 from marketplace.exceptions import HitDoesNotExist
+from marketplace.hits import amendments, creation, lifecycle
 from marketplace.models import Hit, HitQuerySet, Requester, ReviewPolicy
-from marketplace.system_qualifications import SYSTEM_QUALIFICATIONS
+from marketplace.qualifications.definitions import find_type
+from marketplace.qualifications.system import SYSTEM_QUALIFICATIONS
 
 
 @operation("CreateHIT")
 def create_hit(requester: Requester, parameters: Parameters) -> dict[str, Any]:
     """Publish a HIT with its type's values."""
-    hit = publishing.create_hit(
+    hit = creation.create_hit(
         requester=requester,
         type_values=type_values(parameters),
         values=_hit_values(parameters),
@@ -25,8 +26,8 @@ def create_hit(requester: Requester, parameters: Parameters) -> dict[str, Any]:
 @operation("CreateHITWithHITType")
 def create_hit_with_hit_type(requester: Requester, parameters: Parameters) -> dict[str, Any]:
     """Publish a HIT of a type that exists."""
-    hit_type = publishing.find_hit_type(requester, parameters["HITTypeId"])
-    hit = publishing.create_hit_with_hit_type(
+    hit_type = creation.find_hit_type(requester, parameters["HITTypeId"])
+    hit = creation.create_hit_with_hit_type(
         requester=requester, hit_type=hit_type, values=_hit_values(parameters)
     )
     return {"HIT": hit_output(find_hit(requester, hit.public_id))}
@@ -51,7 +52,7 @@ def list_reviewable_hits(requester: Requester, parameters: Parameters) -> dict[s
     status, hits = parameters["Status"], Hit.objects.of(requester)
     type_id = parameters["HITTypeId"]
     if type_id is not None:
-        hits = hits.in_group(publishing.find_hit_type(requester, type_id))
+        hits = hits.in_group(creation.find_hit_type(requester, type_id))
     scope = f"ListReviewableHITs:{requester.pk}:{type_id}:{status}"
     return _list(hits, scope, parameters, status=status)
 
@@ -74,7 +75,7 @@ def list_hits_for_qualification_type(
 @operation("UpdateExpirationForHIT")
 def update_expiration_for_hit(requester: Requester, parameters: Parameters) -> dict[str, Any]:
     """Expire a HIT now or later."""
-    amending.update_expiration(
+    amendments.update_expiration(
         requester=requester, public_id=parameters["HITId"], expire_at=parameters["ExpireAt"]
     )
     return {}
@@ -83,22 +84,22 @@ def update_expiration_for_hit(requester: Requester, parameters: Parameters) -> d
 @operation("DeleteHIT")
 def delete_hit(requester: Requester, parameters: Parameters) -> dict[str, Any]:
     """Dispose of a HIT."""
-    amending.delete_hit(requester=requester, public_id=parameters["HITId"])
+    amendments.delete_hit(requester=requester, public_id=parameters["HITId"])
     return {}
 
 
 @operation("UpdateHITTypeOfHIT")
 def update_hit_type_of_hit(requester: Requester, parameters: Parameters) -> dict[str, Any]:
     """Give a HIT another type."""
-    hit_type = publishing.find_hit_type(requester, parameters["HITTypeId"])
-    amending.change_type(requester=requester, public_id=parameters["HITId"], hit_type=hit_type)
+    hit_type = creation.find_hit_type(requester, parameters["HITTypeId"])
+    amendments.change_type(requester=requester, public_id=parameters["HITId"], hit_type=hit_type)
     return {}
 
 
 @operation("CreateAdditionalAssignmentsForHIT")
 def create_additional_assignments(requester: Requester, parameters: Parameters) -> dict[str, Any]:
     """Ask more workers."""
-    amending.add_assignments(
+    amendments.add_assignments(
         requester=requester,
         public_id=parameters["HITId"],
         additional=parameters["NumberOfAdditionalAssignments"],
@@ -110,7 +111,7 @@ def create_additional_assignments(requester: Requester, parameters: Parameters) 
 @operation("UpdateHITReviewStatus")
 def update_hit_review_status(requester: Requester, parameters: Parameters) -> dict[str, Any]:
     """Mark a HIT as being reviewed, or no longer."""
-    amending.set_reviewing(
+    amendments.set_reviewing(
         requester=requester, public_id=parameters["HITId"], revert=parameters["Revert"]
     )
     return {}
@@ -126,8 +127,8 @@ def find_hit(requester: Requester, public_id: str) -> Hit:
     return hit
 
 
-def _hit_values(parameters: Parameters) -> publishing.HitValues:
-    return publishing.HitValues(
+def _hit_values(parameters: Parameters) -> creation.HitValues:
+    return creation.HitValues(
         question=parameters["Question"],
         max_assignments=parameters["MaxAssignments"],
         lifetime_seconds=parameters["LifetimeInSeconds"],

@@ -1,16 +1,16 @@
 from typing import Any
 
-from marketplace import notifying
 from marketplace.api.registry import Parameters, operation
+from marketplace.hits.creation import find_hit_type
 from marketplace.models import NotificationSetting, Requester
-from marketplace.publishing import find_hit_type
+from marketplace.notifications import events
 
 
 @operation("UpdateNotificationSettings")
 def update_notification_settings(requester: Requester, parameters: Parameters) -> dict[str, Any]:
     """Say which events of a HIT type to tell, and where."""
     given = parameters["Notification"]
-    notifying.update_settings(
+    events.update_settings(
         hit_type=find_hit_type(requester, parameters["HITTypeId"]),
         specification=_specification(given) if given else None,
         is_active=parameters["Active"],
@@ -21,7 +21,7 @@ def update_notification_settings(requester: Requester, parameters: Parameters) -
 @operation("SendTestEventNotification")
 def send_test_event_notification(requester: Requester, parameters: Parameters) -> dict[str, Any]:
     """Tell an event that never happened."""
-    notifying.send_test_event(
+    events.send_test_event(
         requester=requester,
         specification=_specification(parameters["Notification"]),
         event_type=parameters["TestEventType"],

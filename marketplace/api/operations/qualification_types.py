@@ -2,12 +2,16 @@ from typing import Any
 
 from django.db.models import Q
 
-from marketplace import defining
 from marketplace.api.outputs import qualification_type_output, system_qualification_output
 from marketplace.api.paging import next_token, position_of
 from marketplace.api.registry import Parameters, operation
 from marketplace.models import QualificationType, Requester
-from marketplace.system_qualifications import ALL, SYSTEM_QUALIFICATIONS, SystemQualification
+from marketplace.qualifications import definitions
+from marketplace.qualifications.system import (
+    ALL,
+    SYSTEM_QUALIFICATIONS,
+    SystemQualification,
+)
 
 # Of all that is searched: a description's length.
 LONGEST_TEXT = 2000
@@ -16,7 +20,7 @@ LONGEST_TEXT = 2000
 @operation("CreateQualificationType")
 def create_qualification_type(requester: Requester, parameters: Parameters) -> dict[str, Any]:
     """A new qualification type."""
-    row = defining.create_qualification_type(
+    row = definitions.create_qualification_type(
         requester=requester,
         name=parameters["Name"],
         keywords=parameters["Keywords"],
@@ -28,7 +32,7 @@ def create_qualification_type(requester: Requester, parameters: Parameters) -> d
 @operation("UpdateQualificationType")
 def update_qualification_type(requester: Requester, parameters: Parameters) -> dict[str, Any]:
     """Change one of the requester's own."""
-    row = defining.update_qualification_type(
+    row = definitions.update_qualification_type(
         requester=requester,
         public_id=parameters["QualificationTypeId"],
         values=_values(parameters),
@@ -43,14 +47,14 @@ def get_qualification_type(requester: Requester, parameters: Parameters) -> dict
     if public_id in SYSTEM_QUALIFICATIONS:
         system = SYSTEM_QUALIFICATIONS[public_id]
         return {"QualificationType": system_qualification_output(system)}
-    row = defining.find_type(public_id)
+    row = definitions.find_type(public_id)
     return {"QualificationType": qualification_type_output(row, requester)}
 
 
 @operation("DeleteQualificationType")
 def delete_qualification_type(requester: Requester, parameters: Parameters) -> dict[str, Any]:
     """Take one of the requester's own out of use."""
-    defining.delete_qualification_type(
+    definitions.delete_qualification_type(
         requester=requester, public_id=parameters["QualificationTypeId"]
     )
     return {}
@@ -100,8 +104,8 @@ def _search(requester: Requester, query: str, *, requestable: bool, owned: bool)
     return rows
 
 
-def _values(parameters: Parameters) -> defining.TypeValues:
-    return defining.TypeValues(
+def _values(parameters: Parameters) -> definitions.TypeValues:
+    return definitions.TypeValues(
         description=parameters["Description"],
         status=parameters["QualificationTypeStatus"],
         test=parameters["Test"],

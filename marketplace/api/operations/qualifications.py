@@ -1,19 +1,20 @@
 from typing import Any
 
-from marketplace import granting, requesting
 from marketplace.api.outputs import qualification_output, request_output
 from marketplace.api.paging import page_of
 from marketplace.api.registry import Parameters, operation
-from marketplace.defining import find_own_type
 from marketplace.models import Qualification, QualificationRequest, Requester
+from marketplace.people.enrolment import find_worker
+from marketplace.qualifications import grants, requests
+from marketplace.qualifications.definitions import find_own_type
 
 
 @operation("AssociateQualificationWithWorker")
 def associate_qualification(requester: Requester, parameters: Parameters) -> dict[str, Any]:
     """Give a worker a qualification, or another value of it."""
-    granting.associate(
+    grants.associate(
         qualification_type=find_own_type(requester, parameters["QualificationTypeId"]),
-        worker=granting.find_worker(parameters["WorkerId"]),
+        worker=find_worker(parameters["WorkerId"]),
         value=parameters["IntegerValue"],
         notify=parameters["SendNotification"],
     )
@@ -23,9 +24,9 @@ def associate_qualification(requester: Requester, parameters: Parameters) -> dic
 @operation("DisassociateQualificationFromWorker")
 def disassociate_qualification(requester: Requester, parameters: Parameters) -> dict[str, Any]:
     """Take it back."""
-    granting.disassociate(
+    grants.disassociate(
         qualification_type=find_own_type(requester, parameters["QualificationTypeId"]),
-        worker=granting.find_worker(parameters["WorkerId"]),
+        worker=find_worker(parameters["WorkerId"]),
         reason=parameters["Reason"],
     )
     return {}
@@ -35,8 +36,8 @@ def disassociate_qualification(requester: Requester, parameters: Parameters) -> 
 def get_qualification_score(requester: Requester, parameters: Parameters) -> dict[str, Any]:
     """A worker's value of one of the requester's qualifications."""
     qualification_type = find_own_type(requester, parameters["QualificationTypeId"])
-    worker = granting.find_worker(parameters["WorkerId"])
-    row = granting.find_qualification(qualification_type, worker)
+    worker = find_worker(parameters["WorkerId"])
+    row = grants.find_qualification(qualification_type, worker)
     return {"Qualification": qualification_output(row, qualification_type.public_id)}
 
 
@@ -80,7 +81,7 @@ def list_qualification_requests(requester: Requester, parameters: Parameters) ->
 @operation("AcceptQualificationRequest")
 def accept_qualification_request(requester: Requester, parameters: Parameters) -> dict[str, Any]:
     """Grant what a worker asked for."""
-    requesting.accept_request(
+    requests.accept_request(
         requester=requester,
         public_id=parameters["QualificationRequestId"],
         value=parameters["IntegerValue"],
@@ -91,7 +92,7 @@ def accept_qualification_request(requester: Requester, parameters: Parameters) -
 @operation("RejectQualificationRequest")
 def reject_qualification_request(requester: Requester, parameters: Parameters) -> dict[str, Any]:
     """Don't."""
-    requesting.reject_request(
+    requests.reject_request(
         requester=requester,
         public_id=parameters["QualificationRequestId"],
         reason=parameters["Reason"],

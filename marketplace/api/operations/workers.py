@@ -1,16 +1,16 @@
 from typing import Any
 
-from marketplace import blocking, messaging
 from marketplace.api.outputs import block_output
 from marketplace.api.paging import page_of
 from marketplace.api.registry import Parameters, operation
 from marketplace.models import Requester, WorkerBlock
+from marketplace.people import blocks, messages
 
 
 @operation("CreateWorkerBlock")
 def create_worker_block(requester: Requester, parameters: Parameters) -> dict[str, Any]:
     """Take no more work from a worker."""
-    blocking.block_worker(
+    blocks.block_worker(
         requester=requester, worker_id=parameters["WorkerId"], reason=parameters["Reason"]
     )
     return {}
@@ -19,7 +19,7 @@ def create_worker_block(requester: Requester, parameters: Parameters) -> dict[st
 @operation("DeleteWorkerBlock")
 def delete_worker_block(requester: Requester, parameters: Parameters) -> dict[str, Any]:
     """Take work from a worker again."""
-    blocking.unblock_worker(requester=requester, worker_id=parameters["WorkerId"])
+    blocks.unblock_worker(requester=requester, worker_id=parameters["WorkerId"])
     return {}
 
 
@@ -38,7 +38,7 @@ def list_worker_blocks(requester: Requester, parameters: Parameters) -> dict[str
 @operation("NotifyWorkers")
 def notify_workers(requester: Requester, parameters: Parameters) -> dict[str, Any]:
     """Write to workers the requester knows."""
-    undelivered = messaging.notify_workers(
+    undelivered = messages.notify_workers(
         requester=requester,
         subject=parameters["Subject"],
         text=parameters["MessageText"],

@@ -2,7 +2,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from marketplace import ledger
+from marketplace.money import ledger
 
 
 class Command(BaseCommand):

@@ -4,8 +4,8 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser
 from django.db import transaction
 
-from marketplace import ledger
-from marketplace.enrolling import issue_access_key, let_act_for, parse_amount
+from marketplace.money import ledger
+from marketplace.people.enrolment import issue_access_key, let_act_for, parse_amount
 
 
 class Command(BaseCommand):

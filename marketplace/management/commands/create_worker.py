@@ -2,7 +2,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
-from marketplace.enrolling import create_worker
+from marketplace.people.enrolment import create_worker
 
 
 class Command(BaseCommand):

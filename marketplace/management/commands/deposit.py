@@ -2,9 +2,9 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
-from marketplace import ledger
-from marketplace.depositing import deposit, find_requester
-from marketplace.enrolling import parse_amount
+from marketplace.money import ledger
+from marketplace.money.deposits import deposit, find_requester
+from marketplace.people.enrolment import parse_amount
 
 
 class Command(BaseCommand):

@@ -5,9 +5,9 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from marketplace import payouts
-from marketplace.enrolling import parse_amount
 from marketplace.models import PayoutBatch
+from marketplace.money import payouts
+from marketplace.people.enrolment import parse_amount
 
 
 class Command(BaseCommand):

@@ -4,7 +4,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from marketplace import payouts
+from marketplace.money import payouts
 
 
 class Command(BaseCommand):

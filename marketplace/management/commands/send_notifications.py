@@ -3,7 +3,7 @@ from typing import Any
 from django.core.management.base import BaseCommand
 
 from marketplace import clock
-from marketplace.delivering import send_due
+from marketplace.notifications.delivery import send_due
 
 
 class Command(BaseCommand):

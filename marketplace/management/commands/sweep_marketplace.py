@@ -2,7 +2,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from marketplace import clock, lifecycle
+from marketplace import clock
+from marketplace.hits import lifecycle
 
 
 class Command(BaseCommand):

@@ -5,9 +5,9 @@ from django.core.management.base import BaseCommand, CommandParser
 
 from annotation.management.numbers import natural
 from annotation.models import Study
-from metrics.choosing import chosen_scorers
 from metrics.encoders import ENCODERS, EncoderBias, EncoderPair, encoder_bias, encoder_pairs
 from metrics.management.numbers import some_draws
+from metrics.scorer_options import chosen_scorers
 
 
 class Command(BaseCommand):

@@ -4,7 +4,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser
 
 from metrics.judge_versions import write_steps
-from metrics.judging import judges_client
+from metrics.study_judges import judges_client
 
 
 class Command(BaseCommand):

@@ -4,7 +4,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from annotation.models import Study
-from metrics.importing import import_scores
+from metrics.imports import import_scores
 from metrics.models import LONGEST_SIGNATURE
 
 

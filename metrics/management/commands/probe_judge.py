@@ -5,8 +5,8 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandParser
 
-from metrics.judging import judges_client, probe_anew
 from metrics.scorers.judges.capabilities import Capabilities
+from metrics.study_judges import judges_client, probe_anew
 
 
 class Command(BaseCommand):

@@ -4,12 +4,12 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
-from annotation.progress import bar
-from metrics.choosing import chosen_scorers
 from metrics.file_scoring import FileScored, plan_file, score_file
-from metrics.management.spending import add_caps, caps_of
-from metrics.management.warned import plain_warnings
+from metrics.management.caps import add_caps, caps_of
+from metrics.management.warnings_output import plain_warnings
+from metrics.scorer_options import chosen_scorers
 from metrics.scoring import Plan
+from presentation.progress import bar
 
 
 class Command(BaseCommand):

@@ -5,13 +5,13 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser
 
 from annotation.models import Study
-from annotation.progress import bar
-from metrics.choosing import chosen_scorers
-from metrics.management.spending import add_caps, caps_of
-from metrics.management.warned import plain_warnings
+from metrics.management.caps import add_caps, caps_of
+from metrics.management.warnings_output import plain_warnings
+from metrics.scorer_options import chosen_scorers
 from metrics.scorers.registry import SCORERS
 from metrics.scorers.scorer import Scorer
 from metrics.scoring import plan_scoring, score_study
+from presentation.progress import bar
 
 
 class Command(BaseCommand):

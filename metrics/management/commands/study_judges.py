@@ -4,7 +4,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser
 
 from annotation.models import Study
-from metrics.judging import study_judges
+from metrics.study_judges import study_judges
 
 
 class Command(BaseCommand):

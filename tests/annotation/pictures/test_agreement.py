@@ -3,14 +3,14 @@
 import pandas as pd
 import pytest
 
-from annotation.pictures.agreement import (
+from annotation.charts.agreement import (
     MOST_WITH_NUMBERS,
     agreement_forest,
     annotator_scatter,
     pairwise_matrix,
 )
-from annotation.pictures.theme import rendered, themed
-from annotation.pictures.words import forest_in_words, matrix_in_words, scatter_in_words
+from annotation.charts.words import forest_in_words, matrix_in_words, scatter_in_words
+from presentation.theme import rendered, themed
 
 NOTHING = float("nan")
 

@@ -3,8 +3,8 @@
 import pandas as pd
 import pytest
 
-from annotation.pictures.agreement import agreement_forest
-from annotation.pictures.theme import DARK, LIGHT, OKABE_ITO, axis_title, rendered, themed
+from annotation.charts.agreement import agreement_forest
+from presentation.theme import DARK, LIGHT, OKABE_ITO, axis_title, rendered, themed
 
 ROWS = pd.DataFrame(
     {

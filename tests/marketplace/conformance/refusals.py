@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
+from marketplace.hits.assignments import accept_hit, submit_assignment
 from marketplace.models import Hit, WorkerAccount
-from marketplace.working import accept_hit, submit_assignment
 from tests.marketplace.conftest import HIT
 
 QUESTION_FORM = """<QuestionForm xmlns="http://mechanicalturk.amazonaws.com/AWSMechanicalTurkDataSchemas/2017-11-06/QuestionForm.xsd">

@@ -5,8 +5,8 @@ from datetime import timedelta
 import pytest
 
 from marketplace import clock
+from marketplace.hits.assignments import return_assignment
 from marketplace.models import Assignment
-from marketplace.working import return_assignment
 from tests.boto_clients import in_process_client
 from tests.marketplace.conformance.refusals import (
     accept,

@@ -5,8 +5,9 @@ from decimal import Decimal
 
 import pytest
 
-from marketplace import clock, ledger
+from marketplace import clock
 from marketplace.models import BonusPayment
+from marketplace.money import ledger
 from tests.boto_clients import in_process_client
 from tests.marketplace.conformance.refusals import (
     accept,

@@ -10,9 +10,11 @@ from django.core import mail
 from django.core.management import call_command
 from moto.server import ThreadedMotoServer
 
-from marketplace import clock, delivering, lifecycle
+from marketplace import clock
+from marketplace.hits import lifecycle
+from marketplace.hits.assignments import return_assignment
 from marketplace.models import Assignment, Notification
-from marketplace.working import return_assignment
+from marketplace.notifications import delivery
 from tests.boto_clients import in_process_client
 from tests.marketplace.conformance.refusals import accept, hand_in, publish, turk_code
 from tests.marketplace.conftest import HIT_TYPE, submit
@@ -258,8 +260,8 @@ def test_events_arrive_in_a_queue(mturk, worker, aws_client, hit_type):
     )
     hit = publish(mturk)
     hand_in(accept(worker, hit))
-    assert delivering.send_due(clock.now()) == 4
-    assert delivering.send_due(clock.now()) == 0
+    assert delivery.send_due(clock.now()) == 4
+    assert delivery.send_due(clock.now()) == 0
     received = [event for body in receive(sqs, queue) for event in body["Events"]]
     assert sorted(event["EventType"] for event in received) == [
         "AssignmentAccepted",
@@ -298,7 +300,7 @@ def test_events_arrive_in_another_region(mturk, aws_client):
             Notification=specification(Transport=transport, Destination=destination),
             TestEventType="Ping",
         )
-    assert delivering.send_due(clock.now()) == 2
+    assert delivery.send_due(clock.now()) == 2
     assert len(receive(sqs, queue)) == 2
 
 
@@ -307,7 +309,7 @@ def test_events_arrive_by_e_mail(mturk):
         Notification=specification(Transport="Email", Destination="lab@uni.example"),
         TestEventType="Ping",
     )
-    assert delivering.send_due(clock.now()) == 1
+    assert delivery.send_due(clock.now()) == 1
     assert (mail.outbox[0].to, mail.outbox[0].subject) == (["lab@uni.example"], "Ping")
 
 
@@ -320,16 +322,16 @@ def test_what_cannot_be_delivered_is_tried_again_and_then_given_up(
     mturk.send_test_event_notification(
         Notification=specification(Destination=missing), TestEventType="Ping"
     )
-    assert delivering.send_due(clock.now()) == 0
+    assert delivery.send_due(clock.now()) == 0
     waiting = Notification.objects.get()
     assert (waiting.attempts, waiting.sent_at) == (1, None)
     assert "not exist" in waiting.last_error
-    assert delivering.send_due(clock.now()) == 0
+    assert delivery.send_due(clock.now()) == 0
     waiting.refresh_from_db()
     assert waiting.attempts == 1
     sqs.create_queue(QueueName="late")
-    clock.advance(delivering.FIRST_DELAY)
-    assert delivering.send_due(clock.now()) == 1
+    clock.advance(delivery.FIRST_DELAY)
+    assert delivery.send_due(clock.now()) == 1
     waiting.refresh_from_db()
     assert waiting.sent_at is not None
     assert waiting.next_attempt_at is None
@@ -342,11 +344,11 @@ def test_after_eight_attempts_a_message_is_given_up(mturk, aws_client):
     mturk.send_test_event_notification(
         Notification=specification(Destination=missing), TestEventType="Ping"
     )
-    for _ in range(delivering.MOST_ATTEMPTS + 2):
-        delivering.send_due(clock.now())
+    for _ in range(delivery.MOST_ATTEMPTS + 2):
+        delivery.send_due(clock.now())
         clock.advance(timedelta(days=1))
     given_up = Notification.objects.get()
-    assert (given_up.attempts, given_up.next_attempt_at) == (delivering.MOST_ATTEMPTS, None)
+    assert (given_up.attempts, given_up.next_attempt_at) == (delivery.MOST_ATTEMPTS, None)
 
 
 def test_no_request_waits_for_a_queue(mturk, told):

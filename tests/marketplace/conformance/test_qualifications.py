@@ -4,8 +4,9 @@ from datetime import timedelta
 
 import pytest
 
-from marketplace import clock, qualifying
+from marketplace import clock
 from marketplace.exceptions import NotQualified, RequestRefused
+from marketplace.hits.assignments import accept_next, find_hit_for
 from marketplace.models import (
     Assignment,
     Hit,
@@ -14,8 +15,12 @@ from marketplace.models import (
     QualificationType,
     WorkerMessage,
 )
-from marketplace.requesting import request_qualification, submit_test, why_not_request
-from marketplace.working import accept_next, find_hit_for
+from marketplace.qualifications import eligibility
+from marketplace.qualifications.requests import (
+    request_qualification,
+    submit_test,
+    why_not_request,
+)
 from tests.boto_clients import in_process_client
 from tests.marketplace.conformance.refusals import (
     ANSWER_KEY,
@@ -360,7 +365,7 @@ def test_every_comparator_lets_in_whom_it_should(
     if value is not None:
         mturk.associate_qualification_with_worker(**ids, IntegerValue=value)
     hit_type = type_of(mturk, requirement(chess.public_id, comparator, *integers))
-    unmet = qualifying.qualifies(worker, hit_type)
+    unmet = eligibility.qualifies(worker, hit_type)
     assert (unmet == ()) == is_met
     if is_met:
         accept_next(worker=worker, hit_type=hit_type)
@@ -384,24 +389,24 @@ def test_every_comparator_lets_in_whom_it_should(
 def test_a_locale_includes_its_parts(mturk, worker, comparator, locales, country, part, is_met):
     worker.country, worker.subdivision = country, part
     hit_type = type_of(mturk, requirement(LOCALE, comparator, locales=locales))
-    assert (qualifying.qualifies(worker, hit_type) == ()) == is_met
+    assert (eligibility.qualifies(worker, hit_type) == ()) == is_met
 
 
 def test_adults_and_masters_are_known_by_what_is_written_down(mturk, worker):
     adults = type_of(mturk, requirement(ADULT, "EqualTo", 1))
     masters = [type_of(mturk, requirement(type_id, "Exists")) for type_id in MASTERS]
-    assert all(qualifying.qualifies(worker, hit_type) for hit_type in (adults, *masters))
+    assert all(eligibility.qualifies(worker, hit_type) for hit_type in (adults, *masters))
     worker.adult_confirmed_at = worker.master_since = clock.now()
-    assert not any(qualifying.qualifies(worker, hit_type) for hit_type in (adults, *masters))
+    assert not any(eligibility.qualifies(worker, hit_type) for hit_type in (adults, *masters))
 
 
 def test_the_number_approved_is_counted_from_the_workers_own_history(mturk, worker):
     hit_type = type_of(mturk, requirement(APPROVED, "GreaterThanOrEqualTo", 2))
     for _ in range(2):
-        (unmet,) = qualifying.qualifies(worker, hit_type)
+        (unmet,) = eligibility.qualifies(worker, hit_type)
         mturk.approve_assignment(AssignmentId=submit(worker, publish(mturk)))
     assert unmet.reason == "“Worker_NumberHITsApproved” must be at least 2; yours is 1."
-    assert qualifying.qualifies(worker, hit_type) == ()
+    assert eligibility.qualifies(worker, hit_type) == ()
 
 
 def test_the_approval_rate_is_100_until_100_are_submitted(mturk, worker):
@@ -412,9 +417,9 @@ def test_the_approval_rate_is_100_until_100_are_submitted(mturk, worker):
     mturk.approve_assignment(AssignmentId=template.public_id)
     template.refresh_from_db()
     _hand_in_more(template, approved=89, rejected=9)
-    assert qualifying.qualifies(worker, hit_type) == ()
+    assert eligibility.qualifies(worker, hit_type) == ()
     _hand_in_more(template, submitted=1)
-    (unmet,) = qualifying.qualifies(worker, hit_type)
+    (unmet,) = eligibility.qualifies(worker, hit_type)
     assert unmet.reason.endswith("must be at least 95; yours is 90.")
     Assignment.objects.exclude(pk=template.pk).delete()
     Hit.objects.filter(public_id__startswith="COPY").delete()
@@ -454,7 +459,7 @@ def _hand_in_more(template, **counts):
 def test_actions_are_guarded(mturk, worker, guard, is_shown, can_preview):
     hit_type = type_of(mturk, requirement(MASTERS[0], "Exists", guard=guard))
     hit = hit_type.hits.get()
-    assert list(qualifying.visible_groups(worker, clock.now())) == [hit_type] * is_shown
+    assert list(eligibility.visible_groups(worker, clock.now())) == [hit_type] * is_shown
     if can_preview:
         assert find_hit_for(worker, hit.public_id) == (hit, None)
     else:
@@ -463,7 +468,7 @@ def test_actions_are_guarded(mturk, worker, guard, is_shown, can_preview):
     with pytest.raises(NotQualified, match="You don't have the qualification “Masters”"):
         accept(worker, hit.public_id)
     worker.master_since = clock.now()
-    assert list(qualifying.visible_groups(worker, clock.now())) == [hit_type]
+    assert list(eligibility.visible_groups(worker, clock.now())) == [hit_type]
     assert accept(worker, hit.public_id)
 
 
@@ -474,7 +479,7 @@ def test_every_requirement_must_be_met_and_each_that_is_not_is_told(mturk, worke
         requirement(LOCALE, "In", locales=["US-CA", "GB"]),
         requirement(APPROVED, "LessThan", 10),
     )
-    reasons = [unmet.reason for unmet in qualifying.qualifies(worker, hit_type)]
+    reasons = [unmet.reason for unmet in eligibility.qualifies(worker, hit_type)]
     assert reasons == [
         "“Worker_Adult” must be 1; yours is 0.",
         "“Worker_Locale” must be one of US-CA, GB; you do not have it.",
@@ -482,7 +487,7 @@ def test_every_requirement_must_be_met_and_each_that_is_not_is_told(mturk, worke
 
 
 def test_what_can_be_requested_is_named(mturk, chess, worker):
-    (unmet,) = qualifying.qualifies(worker, type_of(mturk, requirement(chess.public_id, "Exists")))
+    (unmet,) = eligibility.qualifies(worker, type_of(mturk, requirement(chess.public_id, "Exists")))
     assert unmet.qualification_type == chess
 
 
@@ -502,9 +507,9 @@ def test_a_page_of_groups_takes_the_same_number_of_queries_however_long(
 
     publish_types(2)
     with django_assert_num_queries(5):
-        assert len(qualifying.unmet_by_hit_type(worker, HitType.objects.all())) == 2
+        assert len(eligibility.unmet_by_hit_type(worker, HitType.objects.all())) == 2
     publish_types(8)
     with django_assert_num_queries(5):
-        assert len(qualifying.unmet_by_hit_type(worker, HitType.objects.all())) == 10
+        assert len(eligibility.unmet_by_hit_type(worker, HitType.objects.all())) == 10
     with django_assert_num_queries(3):
-        assert list(qualifying.visible_groups(worker, clock.now())) == []
+        assert list(eligibility.visible_groups(worker, clock.now())) == []

@@ -11,7 +11,8 @@ import pytest
 from botocore.config import Config
 from botocore.exceptions import ClientError, HTTPClientError
 
-from marketplace import clock, throttling
+from marketplace import clock
+from marketplace.api import throttle
 from marketplace.models import AccessKey, Hit
 from tests.boto_clients import in_process_client
 from tests.marketplace.conformance.refusals import error_of, publish
@@ -82,8 +83,8 @@ def test_a_bucket_fills_with_time_up_to_the_burst(requester, settings):
         """How many calls go through at this moment."""
         for count in range(10):
             try:
-                throttling.take_token(key, now=at)
-            except throttling.ProtocolError:
+                throttle.take_token(key, now=at)
+            except throttle.ProtocolError:
                 return count
         return 10
 

@@ -2,10 +2,10 @@
 
 import pytest
 
-from marketplace import qualifying
 from marketplace.exceptions import NotQualified
+from marketplace.hits.assignments import accept_next
 from marketplace.models import HitType, WorkerMessage
-from marketplace.working import accept_next
+from marketplace.qualifications import eligibility
 from tests.boto_clients import in_process_client
 from tests.marketplace.conformance.refusals import accept, all_pages, hand_in, publish, turk_code
 from tests.marketplace.conftest import submit
@@ -21,7 +21,7 @@ def test_a_blocked_worker_accepts_nothing_of_that_requester(mturk, worker, block
     mturk.create_worker_block(**block)
     assert all_pages(mturk.list_worker_blocks, "WorkerBlocks") == [block]
     hit_type = HitType.objects.get()
-    (unmet,) = qualifying.qualifies(worker, hit_type)
+    (unmet,) = eligibility.qualifies(worker, hit_type)
     assert not unmet.forbids_preview
     assert "Straight lines" not in unmet.reason
     for attempt in (

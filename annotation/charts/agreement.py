@@ -1,0 +1,175 @@
+"""Pictures of agreement, each a function from a frame to a chart.
+
+An undefined number is left out of a picture; the table beside it names it with its reason.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import altair as alt
+import pandas as pd
+
+from presentation.matrix_cells import numbers
+from presentation.theme import BLUE, ORANGE, RED, Picture, axis_title
+
+INTERVAL_TITLE = "Krippendorff's alpha, with its 95\u00a0% interval"
+FOREST_TIPS = [
+    alt.Tooltip("label:N", title="Of"),
+    alt.Tooltip("part:N", title="With"),
+    alt.Tooltip("value:Q", format=".3f", title="Alpha"),
+    alt.Tooltip("ci_low:Q", format=".3f", title="Interval from"),
+    alt.Tooltip("ci_high:Q", format=".3f", title="to"),
+    alt.Tooltip("n_items:Q", format=",", title="Candidates"),
+]
+# Beyond so many annotators the numbers in the cells of a matrix would not fit.
+MOST_WITH_NUMBERS = 14
+# The page's width, and as much height as the rows need.
+FILLING = alt.AutoSizeParams(type="fit-x", contains="padding")
+X_TITLES = {"n_judgments": "Judgments given", "seconds": "Median time for a judgment, s"}
+
+
+def agreement_forest(rows: pd.DataFrame) -> Picture:
+    """Alpha with its interval for each row, and a line at chance.
+
+    `rows` has the columns label, part, value, ci_low, ci_high and n_items; `part` (with or
+    without flagged submissions) tells rows of one label apart.
+    """
+    defined = rows[rows["value"].notna()]
+    parts = list(defined["part"].unique())
+    scale = alt.Scale(domain=_reach(defined), nice=False)
+    labels = list(dict.fromkeys(rows["label"]))
+    base = alt.Chart(defined).encode(y=alt.Y("label:N", title=None, sort=labels))
+    if len(parts) > 1:
+        colours = alt.Scale(domain=parts, range=[BLUE, ORANGE])
+        base = base.encode(
+            yOffset=alt.YOffset("part:N", sort=parts),
+            color=alt.Color(
+                "part:N", title=None, scale=colours, legend=alt.Legend(orient="top", columns=1)
+            ),
+        )
+    chance = alt.Chart().mark_rule(strokeDash=[4, 3]).encode(x=alt.datum(0))
+    spans = base.mark_rule(strokeWidth=2).encode(
+        x=alt.X("ci_low:Q", title=INTERVAL_TITLE, scale=scale, axis=alt.Axis(tickCount=6)),
+        x2="ci_high:Q",
+    )
+    points = base.mark_point(opacity=1).encode(
+        x=alt.X("value:Q", title=INTERVAL_TITLE, scale=scale), tooltip=FOREST_TIPS
+    )
+    height = alt.Step(18 if len(parts) > 1 else 28)
+    return alt.layer(chance, spans, points).properties(
+        width="container", height=height, autosize=FILLING
+    )
+
+
+def _reach(rows: pd.DataFrame) -> list[float]:
+    """From the lowest interval, or chance, to perfect agreement."""
+    lowest = rows[["value", "ci_low"]].min().min() if len(rows) else 0.0
+    return [min(0.0, max(-1.0, float(lowest))) - 0.02, 1.02]
+
+
+def pairwise_matrix(pairs: pd.DataFrame, *, statistic: str) -> Picture:
+    """Every pair of annotators as a cell, who agree most first; red is below chance.
+
+    `pairs` has the columns annotator_a, annotator_b, value and n_shared; a cell without a
+    defined value stays empty. `statistic` names the value.
+    """
+    defined = pairs[pairs["value"].notna()]
+    turned = {"annotator_a": "annotator_b", "annotator_b": "annotator_a"}
+    both = pd.concat([defined, defined.rename(columns=turned)], ignore_index=True)
+    order = list(both.groupby("annotator_a")["value"].mean().sort_values(ascending=False).index)
+    names = alt.Axis(labelFontSize=11, ticks=False, domain=False)
+    cells = alt.Chart(both).encode(
+        x=alt.X("annotator_a:N", title=None, sort=order, axis=names),
+        y=alt.Y("annotator_b:N", title=None, sort=order, axis=names),
+    )
+    colour = alt.Color(
+        "value:Q",
+        title=statistic,
+        legend=alt.Legend(orient="bottom", values=[-1, 0, 1], titleLimit=320),
+        scale=alt.Scale(domain=[-1, 0, 1], range="diverging", interpolate="rgb"),
+    )
+    tips = [
+        alt.Tooltip("annotator_a:N", title="Annotator"),
+        alt.Tooltip("annotator_b:N", title="and"),
+        alt.Tooltip("value:Q", format=".3f", title=statistic),
+        alt.Tooltip("n_shared:Q", format=",", title="Shared candidates"),
+    ]
+    filled = cells.mark_rect().encode(color=colour, tooltip=tips)
+    if len(order) > MOST_WITH_NUMBERS:
+        dense: Picture = filled.properties(width=alt.Step(14), height=alt.Step(14))
+        return dense
+    return alt.layer(filled, *numbers(cells, size=11)).properties(
+        width=alt.Step(38), height=alt.Step(28)
+    )
+
+
+def annotator_scatter(
+    annotators: pd.DataFrame, *, against: Literal["n_judgments", "seconds"], statistic: str
+) -> Picture:
+    """Each annotator's agreement with the others against how much or how fast they worked.
+
+    `annotators` has the columns annotator, agreement, n_judgments, seconds and n_flagged;
+    who agrees least and who agrees most are named. `statistic` names the agreement.
+    """
+    shown = annotators[annotators["agreement"].notna() & annotators[against].gt(0)]
+    doubts = shown["n_flagged"].gt(0).map({True: "flagged", False: "not flagged"})
+    shown = shown.assign(doubt=doubts)
+    base = alt.Chart(shown).encode(
+        x=alt.X(
+            f"{against}:Q",
+            title=X_TITLES[against],
+            scale=alt.Scale(type="log", nice=False, domain=_span(shown[against])),
+            axis=alt.Axis(tickCount=6, grid=False),
+        ),
+        y=alt.Y(
+            "agreement:Q",
+            title=axis_title(statistic),
+            scale=alt.Scale(nice=False, domain=_around(shown["agreement"])),
+            axis=alt.Axis(tickCount=6),
+        ),
+    )
+    kinds = ["not flagged", "flagged"]
+    has_flags = bool(shown["n_flagged"].gt(0).any())
+    legend = alt.Legend(orient="top", title="Submissions") if has_flags else None
+    points = base.mark_point(opacity=1).encode(
+        color=alt.Color("doubt:N", scale=alt.Scale(domain=kinds, range=[BLUE, RED]), legend=legend),
+        shape=alt.Shape(
+            "doubt:N", scale=alt.Scale(domain=kinds, range=["circle", "triangle"]), legend=legend
+        ),
+        tooltip=[
+            alt.Tooltip("annotator:N", title="Annotator"),
+            alt.Tooltip("agreement:Q", format=".3f", title=statistic),
+            alt.Tooltip("n_judgments:Q", format=",", title="Judgments"),
+            alt.Tooltip("seconds:Q", format=".1f", title="Median seconds"),
+            alt.Tooltip("n_flagged:Q", format=",", title="Flagged submissions"),
+        ],
+    )
+    # Below the least and above the most no point lies that a name could cover.
+    ordered = shown.sort_values("agreement", kind="stable")
+    least, most = ordered[:1], ordered[1:][-1:]
+    names = [_name(base, least, against, dy=14), _name(base, most, against, dy=-12)]
+    chance = alt.Chart().mark_rule(strokeDash=[4, 3]).encode(y=alt.datum(0))
+    return alt.layer(chance, points, *names).properties(
+        width="container", height=260, autosize=FILLING
+    )
+
+
+def _name(base: alt.Chart, of_one: pd.DataFrame, against: str, *, dy: int) -> alt.Chart:
+    """The name of the annotator of one row, towards the middle of the picture."""
+    align = alt.expr(f"scale('x', datum.{against}) < width / 2 ? 'left' : 'right'")
+    named: alt.Chart = base.properties(data=of_one).mark_text(align=align, dy=dy, fontSize=11)
+    return named.encode(text="annotator:N")
+
+
+def _span(values: pd.Series[float]) -> list[float]:
+    """A little less than the least to a little more than the most."""
+    return [float(values.min()) * 0.85, float(values.max()) / 0.85] if len(values) else [1, 10]
+
+
+def _around(values: pd.Series[float]) -> list[float]:
+    """Chance and all values, with a margin for a name."""
+    least, most = (float(values.min()), float(values.max())) if len(values) else (0.0, 1.0)
+    least, most = min(least, 0.0), max(most, 0.0)
+    margin = 0.12 * (most - least or 1.0)
+    return [least - margin, most + margin]

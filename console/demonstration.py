@@ -1,0 +1,51 @@
+"""The whole loop on the samples, headless, with its results written to files."""
+
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+
+from annotation.models import Study
+from console.downloads import DOWNLOADS, file_names
+from console.exceptions import FolderUnusable
+from console.samples import Crowd, load_sample_studies, work_on_samples
+from hits.local_site import served_site
+from hits.loop import Marketplace, issue_key
+from presentation.files import write_whole
+from presentation.progress import Reporter, without_bars
+
+
+@dataclass(frozen=True)
+class Demonstration:
+    """The studies that went through the loop, and the files written of them."""
+
+    studies: tuple[Study, ...]
+    files: tuple[Path, ...]
+
+
+def demonstrate(*, folder: Path, crowd: Crowd, reporter: Reporter = without_bars) -> Demonstration:
+    """Import, publish, work, collect, approve, score; then write what a study's page offers."""
+    # First, so that a slip in its name is told before the work and not after.
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise FolderUnusable(f"{folder} cannot be made: {error.strerror}.") from None
+    studies = load_sample_studies()
+    key = issue_key(requester="demo", deposit_usd=Decimal(100))
+    with served_site() as site_url:
+        work_on_samples(
+            studies=studies,
+            marketplace=Marketplace(site_url, key),
+            crowd=crowd,
+            reporter=reporter,
+        )
+    return Demonstration(tuple(studies), tuple(_written(studies, folder)))
+
+
+def _written(studies: list[Study], folder: Path) -> list[Path]:
+    files = []
+    for study in studies:
+        for name in file_names(study):
+            path = folder / f"{study.slug}-{name}"
+            write_whole(path, DOWNLOADS[name].write(study))
+            files.append(path)
+    return files

@@ -1,0 +1,34 @@
+"""What every page of a study has: who may see it, and the stages at its left."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, render
+
+from accounts.models import User
+from annotation.models import Study
+from console.stages import stages_of
+
+if TYPE_CHECKING:
+    from console.sizes import CountedStudy
+
+
+def person(request: HttpRequest) -> User:
+    """Who is asking; pages are for people who signed in."""
+    return cast(User, request.user)
+
+
+def shown_study(request: HttpRequest, slug: str) -> CountedStudy:
+    """The study of that slug, or 404 for whoever may not see it."""
+    studies = Study.objects.visible_to(person(request)).counted()
+    return cast("CountedStudy", get_object_or_404(studies, slug=slug))
+
+
+def study_page(
+    request: HttpRequest, study: CountedStudy, stage: str, context: dict[str, Any] | None = None
+) -> HttpResponse:
+    """A page of a study: its own template, with the stages beside it."""
+    shown = {"study": study, "stage": stage, "stages": stages_of(study), **(context or {})}
+    return render(request, f"console/{stage}.html", shown)

@@ -1,0 +1,71 @@
+"""The whole loop, from items in a study to judgments in it, through a marketplace."""
+
+import io
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from decimal import Decimal
+
+from django.core.management import call_command
+
+from annotation.models import Study
+from hits.collect import collect_batch
+from hits.crowd.replay import Replayed
+from hits.endpoints import AccessKey, connect
+from hits.models import Assignment, Batch
+from hits.publish import create_batch, draft_batch, publish_batch
+from hits.review import decide, send_decisions
+from presentation.progress import Reporter, without_bars
+
+Work = Callable[[Batch, str], Replayed]
+
+
+@dataclass(frozen=True)
+class Marketplace:
+    """A worker site, and the key a requester uses at it."""
+
+    site_url: str
+    key: AccessKey
+
+    @property
+    def endpoint_url(self) -> str:
+        return f"{self.site_url}/requester"
+
+
+def issue_key(*, requester: str, deposit_usd: Decimal) -> AccessKey:
+    """A new key for the requester of that name on this site, who is enrolled if need be."""
+    answer = io.StringIO()
+    money = {"deposit": str(deposit_usd)} if deposit_usd else {}
+    call_command("create_requester", requester, json=True, stdout=answer, **money)
+    made = json.loads(answer.getvalue())
+    return AccessKey(made["access_key_id"], made["secret_access_key"])
+
+
+def run_loop(
+    *,
+    study: Study,
+    marketplace: Marketplace,
+    reward_usd: Decimal,
+    max_assignments: int,
+    work: Work,
+    description: str,
+    reporter: Reporter = without_bars,
+) -> Batch:
+    """Publish a study, let `work` be done on it, collect and approve; nothing is done twice."""
+    client = connect(key=marketplace.key, endpoint_url=marketplace.endpoint_url)
+    batch = Batch.objects.of(study).first() or create_batch(
+        draft_batch(
+            study=study,
+            title=study.title,
+            description=description,
+            reward_usd=reward_usd,
+            max_assignments=max_assignments,
+        )
+    )
+    publish_batch(batch=batch, client=client, progress=reporter("publishing"))
+    work(batch, marketplace.site_url)
+    collect_batch(batch=batch, client=client, progress=reporter("collecting"))
+    readable = Assignment.objects.of(batch).exclude(submission=None)
+    decide(assignments=readable, decision=Assignment.Decision.APPROVE)
+    send_decisions(batch=batch, client=client, progress=reporter("approving"))
+    return batch

@@ -1,0 +1,118 @@
+"""The pages at /testing/, through which a program under test sets the marketplace's clock and
+asks for faults. Where MARKETPLACE_TESTING is off there are none."""
+
+import json
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from functools import wraps
+from typing import Any
+
+from django.contrib.auth.decorators import login_not_required
+from django.http import Http404, HttpRequest, JsonResponse
+from django.utils import timezone
+from django.views.decorators.csrf import csrf_exempt
+from django.views.decorators.http import require_http_methods
+
+from marketplace import clock
+from marketplace.api import fault_injection
+from marketplace.exceptions import InvalidParameter
+from marketplace.hits import lifecycle
+from marketplace.models import Fault
+from marketplace.notifications.delivery import send_due
+
+View = Callable[[HttpRequest], JsonResponse]
+
+
+def rehearsal_only(*methods: str) -> Callable[[View], View]:
+    """A page that is only there in a rehearsal, for programs without a session."""
+
+    def decorate(view: View) -> View:
+        @csrf_exempt
+        @login_not_required
+        @require_http_methods(methods)
+        @wraps(view)
+        def guarded(request: HttpRequest) -> JsonResponse:
+            if not fault_injection.is_rehearsal():
+                raise Http404("There is no rehearsal.")
+            try:
+                return view(request)
+            except InvalidParameter as error:
+                return JsonResponse({"error": str(error)}, status=400)
+
+        return guarded
+
+    return decorate
+
+
+@rehearsal_only("GET", "POST", "DELETE")
+def clock_page(request: HttpRequest) -> JsonResponse:
+    """The marketplace's clock: POST `{"now": "2026-01-31T12:00:00Z"}` or
+    `{"advance_seconds": 3600}`, DELETE for the machine's own time.
+
+    Access: anybody, in a rehearsal.
+    """
+    if request.method == "DELETE":
+        fault_injection.reset_clock()
+    elif request.method == "POST":
+        _move_clock(_body(request))
+    return JsonResponse({"now": clock.now().isoformat()})
+
+
+@rehearsal_only("GET", "POST", "DELETE")
+def faults_page(request: HttpRequest) -> JsonResponse:
+    """Faults to come: POST `{"operation": "CreateHIT", "kind": "throttle", "times": 2}`, the
+    kind being throttle, drop or delay (with `delay_seconds`), the operation * for any.
+
+    Access: anybody, in a rehearsal.
+    """
+    if request.method == "DELETE":
+        fault_injection.clear_faults()
+    elif request.method == "POST":
+        fault_injection.add_fault(_fault(_body(request)))
+    left = Fault.objects.filter(remaining__gt=0).order_by("pk")
+    fields = ("operation", "kind", "remaining", "delay_seconds")
+    return JsonResponse({"faults": list(left.values(*fields))})
+
+
+@rehearsal_only("POST")
+def sweep_page(request: HttpRequest) -> JsonResponse:
+    """What the background worker does every minute, at once.
+
+    Access: anybody, in a rehearsal.
+    """
+    now = clock.now()
+    return JsonResponse({"hits": lifecycle.sweep(now), "notifications": send_due(now)})
+
+
+def _move_clock(given: dict[str, Any]) -> None:
+    seconds, moment = given.get("advance_seconds"), given.get("now")
+    try:
+        if seconds is not None:
+            fault_injection.advance_clock(timedelta(seconds=float(seconds)))
+            return
+        parsed = datetime.fromisoformat(str(moment))
+    except (ValueError, TypeError, OverflowError) as error:
+        raise InvalidParameter("Give advance_seconds, a number, or now, a date.") from error
+    fault_injection.set_clock(parsed if parsed.tzinfo else timezone.make_aware(parsed))
+
+
+def _fault(given: dict[str, Any]) -> fault_injection.FaultValues:
+    try:
+        return fault_injection.FaultValues(
+            operation=str(given.get("operation", fault_injection.ANY_OPERATION)),
+            kind=str(given.get("kind", "")),
+            times=int(given.get("times", 1)),
+            delay_seconds=float(given.get("delay_seconds", 0)),
+        )
+    except (ValueError, TypeError) as error:
+        raise InvalidParameter("times and delay_seconds are numbers.") from error
+
+
+def _body(request: HttpRequest) -> dict[str, Any]:
+    try:
+        body = json.loads(request.body)
+    except ValueError as error:
+        raise InvalidParameter("The body is not JSON.") from error
+    if not isinstance(body, dict):
+        raise InvalidParameter("The body is not a JSON object.")
+    return body

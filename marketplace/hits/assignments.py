@@ -1,0 +1,243 @@
+"""What a worker does with a HIT: accept, return, submit."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from django.db import transaction
+from django.db.models import Q
+
+from marketplace import clock
+from marketplace.documents.answers import render_answers
+from marketplace.documents.questions import is_form
+from marketplace.exceptions import (
+    AlreadyWorkedOn,
+    AssignmentClosed,
+    AssignmentDoesNotExist,
+    AssignmentNotHeld,
+    FormNotChecked,
+    HitDoesNotExist,
+    HitExpired,
+    HitTypeDoesNotExist,
+    NoAssignmentsLeft,
+    NothingAnswered,
+    PreviewOnly,
+    WorkRefused,
+)
+from marketplace.hits import lifecycle
+from marketplace.hits.review_policies.application import review_assignment
+from marketplace.hits.tallies import count_assignments
+from marketplace.identifiers import is_entity_id
+from marketplace.models import Assignment, Hit, HitType, WorkerAccount
+from marketplace.notifications.events import announce
+from marketplace.qualifications.eligibility import require_acceptance, require_preview
+
+PREVIEW_ID = "ASSIGNMENT_ID_NOT_AVAILABLE"
+RESERVED_FIELDS = {"assignmentId", "hitId", "workerId", "turkSubmitTo"}
+Status = Assignment.Status
+
+
+@transaction.atomic
+def accept_hit(*, worker: WorkerAccount, hit: Hit) -> Assignment:
+    """Take one of the HIT's places. The last one goes to exactly one of those who
+    ask at the same moment, because places are counted while the HIT's row is held."""
+    hit = Hit.objects.locked().get(pk=hit.pk)
+    return _take_place(hit, worker, is_qualified=False)
+
+
+def accept_next(*, worker: WorkerAccount, hit_type: HitType) -> Assignment:
+    """Take a place on the group's oldest HIT that this worker can still do. HITs that others
+    are taking at this moment are waited for only where there are no more."""
+    require_acceptance(worker, hit_type)
+    if (assignment := _accept_oldest_unlocked(worker, hit_type)) is not None:
+        return assignment
+    last_seen = 0
+    while hit := find_next(worker=worker, hit_type=hit_type, after=last_seen):
+        last_seen = hit.pk
+        try:
+            return accept_hit(worker=worker, hit=hit)
+        except WorkRefused:
+            continue  # somebody was quicker: on to the next
+    raise NoAssignmentsLeft("No HITs of this group are left for you.")
+
+
+def find_next(*, worker: WorkerAccount, hit_type: HitType, after: int = 0) -> Hit | None:
+    """The group's oldest HIT that this worker could accept. Only where there seems to be
+    none is it worth looking whether time has freed a place."""
+    now = clock.now()
+    group = Hit.objects.in_group(hit_type).filter(pk__gt=after)
+    found = group.workable_by(worker, now).order_by("pk").first()
+    if found is None and lifecycle.settle_due(group, now=now):
+        found = group.workable_by(worker, now).order_by("pk").first()
+    return found
+
+
+@transaction.atomic
+def return_assignment(*, assignment: Assignment) -> None:
+    """Give the place back; somebody else may have it."""
+    now = clock.now()
+    assignment, hit = _lock(assignment.public_id, now=now)
+    require_accepted(assignment)
+    assignment.status = Status.RETURNED
+    assignment.closed_at = now
+    assignment.save(update_fields=["status", "closed_at"])
+    announce("AssignmentReturned", hit=hit, assignment=assignment, at=now)
+    lifecycle.refresh(hit, now=now)
+
+
+def submit_assignment(*, public_id: str, fields: Sequence[tuple[str, list[str]]]) -> Assignment:
+    """Hand in the answers. Doing it again changes nothing and is no error. What time has
+    done to the assignment meanwhile stays written down even where the answers come too late."""
+    if public_id == PREVIEW_ID:
+        raise PreviewOnly("This was a preview. Accept the HIT first, then submit your work.")
+    answers = [field for field in fields if field[0] not in RESERVED_FIELDS]
+    answer = render_answers(answers) if answers else None
+    return submit_answer(public_id=public_id, answer=answer, is_checked=False)
+
+
+def submit_answer(*, public_id: str, answer: str | None, is_checked: bool) -> Assignment:
+    """Hand in a QuestionFormAnswers document; None stands for a form without an answer. What
+    a QuestionForm asks for must have been checked against it."""
+    now = clock.now()
+    with transaction.atomic():
+        assignment, hit = _lock(public_id, now=now)
+        if not is_checked and is_form(hit.question):
+            raise FormNotChecked("This HIT is answered on the marketplace's own page.")
+        if assignment.status == Status.ACCEPTED and answer is not None:
+            _hand_in(assignment, hit, answer, now=now)
+    if assignment.status in Assignment.GIVEN_UP_STATUSES:
+        require_accepted(assignment)
+    if assignment.status == Status.ACCEPTED:
+        raise NothingAnswered("The form came in without a single answer. Nothing was submitted.")
+    return assignment
+
+
+def find_assignment_of(worker: WorkerAccount, public_id: str) -> Assignment:
+    """The worker's own assignment of this id, up to date: others' don't exist."""
+    mine = Assignment.objects.by(worker).filter(public_id=public_id)
+    mine = mine.select_related("hit__hit_type__requester")
+    assignment = mine.first()
+    if assignment is None:
+        raise AssignmentDoesNotExist(public_id)
+    if lifecycle.is_due(assignment.hit, now=clock.now()):
+        lifecycle.settle_due(Hit.objects.filter(pk=assignment.hit_id), now=clock.now())
+        assignment = mine.get()
+    assignment.worker = worker
+    return assignment
+
+
+def find_hit_for(worker: WorkerAccount, public_id: str) -> tuple[Hit, Assignment | None]:
+    """The HIT of this id with the assignment of it that the worker is working on, if any;
+    where there is none, one the worker could accept now."""
+    if not is_entity_id(public_id):
+        raise HitDoesNotExist(public_id)
+    now = clock.now()
+    found = Hit.objects.filter(public_id=public_id)
+    lifecycle.settle_due(found, now=now)
+    hit = found.listed().select_related("hit_type__requester").first()
+    if hit is None:
+        raise HitDoesNotExist(public_id)
+    held = Assignment.objects.on(hit).by(worker).filter(status=Status.ACCEPTED).first()
+    if held is None:
+        own_statuses = Assignment.objects.on(hit).live().by(worker).values_list("status", flat=True)
+        _check_acceptable(hit, own_statuses.first(), now=now)
+        require_preview(worker, hit.hit_type)
+    return hit, held
+
+
+def find_group(public_id: str) -> HitType:
+    """The HIT type, or the HIT group, of this id, whosever it is."""
+    if not is_entity_id(public_id):
+        raise HitTypeDoesNotExist(public_id)
+    known = HitType.objects.filter(Q(public_id=public_id) | Q(group_id=public_id))
+    hit_type = known.select_related("requester", "notification_setting").first()
+    if hit_type is None:
+        raise HitTypeDoesNotExist(public_id)
+    return hit_type
+
+
+@transaction.atomic
+def _accept_oldest_unlocked(worker: WorkerAccount, hit_type: HitType) -> Assignment | None:
+    workable = Hit.objects.in_group(hit_type).workable_by(worker, clock.now())
+    hit = workable.not_locked_by_others().order_by("pk").first()
+    if hit is None:
+        return None
+    hit.hit_type = hit_type
+    try:
+        return _take_place(hit, worker, is_qualified=True)
+    except WorkRefused:
+        return None  # the same worker was quicker, in another window
+
+
+def _take_place(hit: Hit, worker: WorkerAccount, *, is_qualified: bool) -> Assignment:
+    now = clock.now()
+    lifecycle.apply_time(hit, now=now)
+    tally = count_assignments(hit, worker=worker)
+    _check_acceptable(hit, tally.own_status, now=now)
+    if not is_qualified:
+        require_acceptance(worker, hit.hit_type)
+    duration = timedelta(seconds=hit.hit_type.assignment_duration_seconds)
+    assignment = Assignment.objects.create(
+        hit=hit,
+        worker=worker,
+        reward_usd=hit.hit_type.reward_usd,
+        fee_usd=hit.fee_usd,
+        accepted_at=now,
+        deadline=now + duration,
+    )
+    announce("AssignmentAccepted", hit=hit, assignment=assignment, at=now)
+    tally.add_accepted(assignment)
+    # What was held for the free place is now held for the assignment.
+    lifecycle.refresh(hit, now=now, tally=tally, is_hold_right=True)
+    return assignment
+
+
+def _hand_in(assignment: Assignment, hit: Hit, answer: str, *, now: datetime) -> None:
+    delay = timedelta(seconds=hit.hit_type.auto_approval_delay_seconds)
+    assignment.status = Status.SUBMITTED
+    assignment.answer = answer
+    assignment.submitted_at = assignment.closed_at = now
+    assignment.auto_approval_at = now + delay
+    assignment.save(
+        update_fields=["status", "answer", "submitted_at", "closed_at", "auto_approval_at"]
+    )
+    announce("AssignmentSubmitted", hit=hit, assignment=assignment, at=now)
+    review_assignment(assignment, hit, now=now)
+    # A place that became dearer meanwhile was held at its new price, in case it came back.
+    is_hold_right = assignment.price_usd >= hit.price_usd and not hit.review_policies.all()
+    lifecycle.refresh(hit, now=now, is_hold_right=is_hold_right)
+    lifecycle.apply_time(hit, now=now)  # a delay of 0 approves at once
+
+
+def _lock(public_id: str, *, now: datetime) -> tuple[Assignment, Hit]:
+    if not is_entity_id(public_id):
+        raise AssignmentDoesNotExist(public_id)
+    hit = Hit.objects.filter(assignments__public_id=public_id).locked().first()
+    if hit is None:
+        raise AssignmentDoesNotExist(public_id)
+    lifecycle.apply_time(hit, now=now)
+    assignment = Assignment.objects.get(public_id=public_id)
+    assignment.hit = hit
+    return assignment, hit
+
+
+def _check_acceptable(hit: Hit, own_status: str | None, *, now: datetime) -> None:
+    if own_status == Status.ACCEPTED:
+        raise AlreadyWorkedOn("You are working on this HIT already.")
+    if own_status is not None:
+        raise AlreadyWorkedOn("You have done this HIT already.")
+    if hit.expiration <= now:
+        raise HitExpired("This HIT has expired.")
+    if hit.status != Hit.Status.ASSIGNABLE:
+        raise NoAssignmentsLeft("All assignments of this HIT are taken.")
+
+
+def require_accepted(assignment: Assignment) -> None:
+    """Raise, with the reason for the worker, unless the assignment is being worked on."""
+    if assignment.status == Status.RETURNED:
+        raise AssignmentClosed("You returned this assignment, so it can't be worked on any more.")
+    if assignment.status == Status.ABANDONED:
+        raise AssignmentClosed(
+            "The time allotted for this assignment is over, and it was given back."
+        )
+    if assignment.status != Status.ACCEPTED:
+        raise AssignmentNotHeld("This assignment has been submitted already.")

@@ -1,0 +1,152 @@
+"""What time does to HITs, all of it, and the HIT's status that follows.
+
+    assignment accepted  --deadline-->          abandoned, its place is free again
+    assignment submitted --auto-approval-->     approved and paid
+    HIT                  --expiration-->        nobody can accept it, its hold is released
+    HIT becomes reviewable                      its review policy is applied, once each time
+    HIT reviewable       --120 quiet days-->    disposed
+
+`Hit.next_transition_at` says when the next of these is due. Whoever changes a
+HIT takes its lock, calls `apply_time` first and `refresh` last; whoever only
+reads calls `settle_due` on what it is about to read. So a HIT's status is right
+even where no sweep ever runs.
+"""
+
+from datetime import datetime, timedelta
+
+from django.db import transaction
+
+from marketplace.hits.holds import hold_what_is_promised
+from marketplace.hits.review_policies.application import review_hit
+from marketplace.hits.settlement import approve_and_pay
+from marketplace.hits.tallies import Tally, count_assignments
+from marketplace.models import Assignment, Hit, HitQuerySet
+from marketplace.money import ledger
+from marketplace.notifications.events import announce
+
+DISPOSAL_AFTER = timedelta(days=120)
+
+
+def sweep(now: datetime) -> int:
+    """Write down everything that time has done, and return to how many HITs."""
+    return settle_due(Hit.objects.all(), now=now)
+
+
+def settle_due(hits: HitQuerySet, *, now: datetime, limit: int | None = None) -> int:
+    """Write down what time has done to these HITs, the longest overdue first."""
+    due = hits.due(now).order_by("next_transition_at").values_list("pk", flat=True)
+    keys = list(due[:limit])
+    for key in keys:
+        _settle(key, now=now)
+    return len(keys)
+
+
+def is_due(hit: Hit, *, now: datetime) -> bool:
+    """Whether time has done something to the HIT that isn't written down yet."""
+    return hit.next_transition_at is not None and hit.next_transition_at <= now
+
+
+def apply_time(hit: Hit, *, now: datetime) -> None:
+    """Bring a locked HIT up to the present."""
+    if not is_due(hit, now=now):
+        return
+    _abandon_overdue(hit, now=now)
+    _approve_overdue(hit, now=now)
+    refresh(hit, now=now)
+
+
+def refresh(
+    hit: Hit, *, now: datetime, tally: Tally | None = None, is_hold_right: bool = False
+) -> None:
+    """Make a locked HIT's status, its hold and its next date follow from its assignments.
+    Who has counted them already says so, and who knows that the hold stays as it is."""
+    before = hit.status
+    tally = tally or count_assignments(hit)
+    _follow(hit, tally, now=now)
+    if not is_hold_right:
+        hold_what_is_promised(hit, now=now, tally=tally)
+    if hit.status == before:
+        return
+    if hit.status == Hit.Status.DISPOSED:
+        announce("HITDisposed", hit=hit, at=now)
+    if hit.status == Hit.Status.REVIEWABLE and before != Hit.Status.REVIEWING:
+        announce("HITReviewable", hit=hit, at=now)
+        if review_hit(hit, now=now):
+            refresh(hit, now=now)  # what the policy did may have opened the HIT again
+
+
+def dispose(hit: Hit, *, now: datetime) -> None:
+    """Put a locked HIT away for good."""
+    hit.status = Hit.Status.DISPOSED
+    hit.next_transition_at = None
+    hit.save(update_fields=["status", "next_transition_at"])
+    hold_what_is_promised(hit, now=now)
+    announce("HITDisposed", hit=hit, at=now)
+
+
+def _follow(hit: Hit, tally: Tally, *, now: datetime) -> None:
+    if hit.expired_at is None and hit.expiration <= now:
+        hit.expired_at = hit.expiration
+        announce("HITExpired", hit=hit, at=hit.expiration)
+    hit.status = _status(hit, tally, now=now)
+    hit.next_transition_at = _next_transition(hit, tally, now=now)
+    hit.save(update_fields=["status", "next_transition_at", "expired_at"])
+
+
+@transaction.atomic
+def _settle(key: int, *, now: datetime) -> None:
+    apply_time(Hit.objects.locked().get(pk=key), now=now)
+
+
+def _abandon_overdue(hit: Hit, *, now: datetime) -> None:
+    overdue = Assignment.objects.on(hit).filter(
+        status=Assignment.Status.ACCEPTED, deadline__lte=now
+    )
+    for assignment in overdue:
+        assignment.status = Assignment.Status.ABANDONED
+        assignment.closed_at = assignment.deadline
+        assignment.save(update_fields=["status", "closed_at"])
+        announce("AssignmentAbandoned", hit=hit, assignment=assignment, at=assignment.deadline)
+
+
+def _approve_overdue(hit: Hit, *, now: datetime) -> None:
+    overdue = Assignment.objects.on(hit).filter(
+        status=Assignment.Status.SUBMITTED, auto_approval_at__lte=now
+    )
+    for assignment in overdue.select_related("worker", "hit__hit_type", "hit__requester"):
+        at = assignment.auto_approval_at or now
+        source = ledger.held_account(hit.requester)
+        approve_and_pay(assignment=assignment, source=source, at=at)
+
+
+def _status(hit: Hit, tally: Tally, *, now: datetime) -> Hit.Status:
+    disposed = Hit.Status.DISPOSED
+    if hit.status == disposed:
+        return disposed
+    if tally.taken < hit.max_assignments and hit.expiration > now:
+        return Hit.Status.ASSIGNABLE
+    if tally.accepted > 0:
+        return Hit.Status.UNASSIGNABLE
+    if tally.submitted == 0 and _disposal_date(hit, tally, now=now) <= now:
+        return disposed
+    is_reviewing = hit.status == Hit.Status.REVIEWING
+    return Hit.Status.REVIEWING if is_reviewing else Hit.Status.REVIEWABLE
+
+
+def _disposal_date(hit: Hit, tally: Tally, *, now: datetime) -> datetime:
+    moments = [hit.created_at, tally.last_closed_at]
+    if hit.expiration <= now:
+        moments.append(hit.expiration)
+    return max(moment for moment in moments if moment) + DISPOSAL_AFTER
+
+
+def _next_transition(hit: Hit, tally: Tally, *, now: datetime) -> datetime | None:
+    if hit.status == Hit.Status.DISPOSED:
+        return None
+    moments = [tally.next_deadline, tally.next_auto_approval]
+    if hit.expiration > now:
+        moments.append(hit.expiration)
+    is_quiet = tally.accepted == tally.submitted == 0
+    if is_quiet and hit.status != Hit.Status.ASSIGNABLE:
+        moments.append(_disposal_date(hit, tally, now=now))
+    return min((moment for moment in moments if moment), default=None)

@@ -1,0 +1,250 @@
+"""Applying a HIT's review policies: ScoreMyKnownAnswers to each assignment when it is
+submitted, SimplePlurality to the HIT each time it becomes reviewable.
+
+What a policy computes and does is written down for ListReviewPolicyResultsForHIT. An action
+that can't be done fails by itself, with its reason, and undoes nothing else. The caller holds
+the lock on the HIT, and refreshes the HIT afterwards.
+"""
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+
+from django.db import transaction
+from django.db.models import prefetch_related_objects
+
+from marketplace.documents.given_answers import read_answers
+from marketplace.exceptions import (
+    InsufficientFunds,
+    InvalidAssignmentState,
+    InvalidMaximumAssignmentsIncrease,
+    InvalidParameter,
+    MarketplaceError,
+)
+from marketplace.hits.extensions import add_places, lengthen
+from marketplace.hits.review_policies.known_answers import (
+    Values,
+    normalized,
+    score_known_answers,
+)
+from marketplace.hits.review_policies.parameters import PolicyParameters, read_parameters
+from marketplace.hits.review_policies.plurality import Plurality, find_plurality
+from marketplace.hits.settlement import approve_and_pay, reject
+from marketplace.identifiers import new_entity_id
+from marketplace.models import (
+    Assignment,
+    Hit,
+    ReviewAction,
+    ReviewPolicy,
+    ReviewResult,
+    SubjectType,
+)
+from marketplace.money import ledger
+
+EXTEND_TO = 5
+Level = ReviewPolicy.Level
+Status = Assignment.Status
+ERROR_CODES: dict[type[MarketplaceError], str] = {
+    InsufficientFunds: "InsufficientFunds",
+    InvalidAssignmentState: "InvalidAssignmentState",
+    InvalidMaximumAssignmentsIncrease: "InvalidMaximumAssignmentsIncrease",
+    InvalidParameter: "InvalidParameterValue",
+}
+
+
+def review_assignment(assignment: Assignment, hit: Hit, *, now: datetime) -> None:
+    """Score a submitted assignment's known answers, and do what its HIT's policy says."""
+    policy = _policy_of(hit, Level.ASSIGNMENT)
+    if policy is None:
+        return
+    parameters = read_parameters(policy.name, policy.parameters)
+    score = score_known_answers(normalized(read_answers(assignment.answer)), parameters.answer_key)
+    report = _Report(policy, now)
+    for question, is_correct in score.is_correct.items():
+        report.tell(assignment, "KnownAnswerCorrect", int(is_correct), question=question)
+    report.tell(assignment, "KnownAnswerScore", score.percent)
+    count = len(score.is_correct)
+    report.did("review", assignment, f"{score.correct_count}/{count} known answers correct")
+    _decide(report, assignment, score.percent, parameters, about="KnownAnswerScore")
+    threshold = parameters.number("ExtendIfKnownAnswerScoreIsLessThan")
+    if threshold is not None and score.percent < threshold:
+        _extend(report, hit, parameters)
+
+
+def review_hit(hit: Hit, *, now: datetime) -> bool:
+    """Look for agreement on a HIT that has become reviewable, and do what its policy says.
+    Whether there was anything to review."""
+    policy = _policy_of(hit, Level.HIT)
+    if policy is None:
+        return False
+    parameters = read_parameters(policy.name, policy.parameters)
+    assignments = _considered(hit, parameters)
+    if not assignments:
+        return False
+    plurality = find_plurality(
+        {each.public_id: normalized(read_answers(each.answer)) for each in assignments},
+        parameters.values["QuestionIds"],
+        parameters.values["QuestionAgreementThreshold"],
+    )
+    report = _Report(policy, now)
+    _tell_agreement(report, hit, plurality, {each.public_id: each for each in assignments})
+    for assignment in assignments:
+        percent = plurality.workers[assignment.public_id].percent
+        if percent is not None:
+            _decide(report, assignment, percent, parameters, about="WorkerAgreementScore")
+    threshold = parameters.number("ExtendIfHITAgreementScoreIsLessThan")
+    if threshold is not None and plurality.percent < threshold:
+        _extend(report, hit, parameters)
+    return True
+
+
+class _Report:
+    """What one application of a policy computes and does."""
+
+    def __init__(self, policy: ReviewPolicy, now: datetime) -> None:
+        self.policy, self.now = policy, now
+        self.action_id = new_entity_id()
+
+    def tell(
+        self, subject: Assignment | Hit, key: str, value: object, *, question: str = ""
+    ) -> None:
+        """Write down a result."""
+        ReviewResult.objects.create(
+            policy=self.policy,
+            action_id=self.action_id,
+            subject_type=_type_of(subject),
+            subject_id=subject.public_id,
+            question_id=question,
+            key=key,
+            value=str(value),
+            created_at=self.now,
+        )
+
+    def did(
+        self,
+        name: str,
+        target: Assignment | Hit,
+        result: str,
+        *,
+        error: MarketplaceError | None = None,
+    ) -> None:
+        """Write down an action."""
+        statuses = ReviewAction.Status
+        code = f"AWS.MechanicalTurk.{ERROR_CODES[type(error)]}" if error else ""
+        ReviewAction.objects.create(
+            policy=self.policy,
+            name=name,
+            target_type=_type_of(target),
+            target_id=target.public_id,
+            status=statuses.FAILED if error else statuses.SUCCEEDED,
+            result=result,
+            error_code=code,
+            completed_at=self.now,
+        )
+
+    def attempt(self, name: str, target: Assignment | Hit, action: Callable[[], str]) -> None:
+        """Do something that may fail, by itself, and write down what came of it."""
+        try:
+            with transaction.atomic():
+                result = action()
+        except tuple(ERROR_CODES) as error:
+            self.did(name, target, str(error), error=error)
+            target.refresh_from_db()
+        else:
+            self.did(name, target, result)
+
+
+def _decide(
+    report: _Report, assignment: Assignment, percent: int, parameters: PolicyParameters, about: str
+) -> None:
+    enough = parameters.number(f"ApproveIf{about}IsAtLeast")
+    too_little = parameters.number(f"RejectIf{about}IsLessThan")
+    if enough is not None and percent >= enough:
+        reason = parameters.text("ApproveReason")
+        report.attempt("approve", assignment, lambda: _approve(assignment, report.now, reason))
+    elif too_little is not None and percent < too_little:
+        reason = parameters.text("RejectReason")
+        report.attempt("reject", assignment, lambda: _reject(assignment, report.now, reason))
+
+
+def _approve(assignment: Assignment, now: datetime, reason: str) -> str:
+    if assignment.status == Status.APPROVED:
+        return "Already approved"
+    _require_submitted(assignment)
+    source = ledger.held_account(assignment.hit.requester)
+    approve_and_pay(assignment=assignment, source=source, at=now, feedback=reason)
+    return "Approved"
+
+
+def _reject(assignment: Assignment, now: datetime, reason: str) -> str:
+    if assignment.status == Status.REJECTED:
+        return "Already rejected"
+    _require_submitted(assignment)
+    reject(assignment=assignment, at=now, feedback=reason)
+    return "Rejected"
+
+
+def _require_submitted(assignment: Assignment) -> None:
+    if assignment.status != Status.SUBMITTED:
+        raise InvalidAssignmentState("Assignment was in an invalid state for this operation.")
+
+
+def _extend(report: _Report, hit: Hit, parameters: PolicyParameters) -> None:
+    def extend() -> str:
+        most = parameters.number("ExtendMaximumAssignments") or EXTEND_TO
+        if hit.max_assignments >= most:
+            return f"Already has {hit.max_assignments} assignments"
+        lengthen(hit, seconds=parameters.number("ExtendMinimumTimeInSeconds") or 0, now=report.now)
+        add_places(hit, additional=1, now=report.now)
+        return f"Extended to {hit.max_assignments} assignments"
+
+    report.attempt("extend", hit, extend)
+
+
+def _tell_agreement(
+    report: _Report, hit: Hit, plurality: Plurality, assignments: Mapping[str, Assignment]
+) -> None:
+    for question, agreement in plurality.questions.items():
+        is_found = agreement.agreed is not None
+        report.tell(hit, "AgreedAnswerFound", str(is_found).lower(), question=question)
+        if agreement.agreed is not None:
+            report.tell(hit, "AgreedAnswer", _as_text(agreement.agreed), question=question)
+            report.tell(hit, "AnswerAgreementScore", agreement.percent, question=question)
+    for public_id, worker in plurality.workers.items():
+        assignment = assignments[public_id]
+        if worker.percent is not None:
+            report.tell(assignment, "WorkerAgreementScore", worker.percent)
+        report.tell(assignment, "PluralityAnswersCorrect", worker.correct)
+        report.tell(assignment, "PluralityAnswersIncorrect", worker.incorrect)
+    report.tell(hit, "HitAgreementScore", plurality.percent)
+    count = len(assignments)
+    report.did("review", hit, f"Compared {count} assignment{'' if count == 1 else 's'}")
+
+
+def _considered(hit: Hit, parameters: PolicyParameters) -> list[Assignment]:
+    handed_in = Assignment.objects.on(hit).handed_in().order_by("submitted_at", "pk")
+    if parameters.values.get("DisregardAssignmentIfRejected"):
+        handed_in = handed_in.exclude(status=Status.REJECTED)
+    least = parameters.number("DisregardAssignmentIfKnownAnswerScoreIsLessThan")
+    assignments = list(handed_in.select_related("worker", "hit__hit_type", "hit__requester"))
+    if least is None:
+        return assignments
+    scores = _known_answer_scores(hit)
+    return [each for each in assignments if scores.get(each.public_id, least) >= least]
+
+
+def _known_answer_scores(hit: Hit) -> dict[str, int]:
+    results = ReviewResult.objects.filter(policy__hit=hit, key="KnownAnswerScore")
+    return {subject: int(value) for subject, value in results.values_list("subject_id", "value")}
+
+
+def _policy_of(hit: Hit, level: Level) -> ReviewPolicy | None:
+    prefetch_related_objects([hit], "review_policies")  # once for both levels
+    return next((each for each in hit.review_policies.all() if each.level == level), None)
+
+
+def _type_of(subject: Assignment | Hit) -> SubjectType:
+    return SubjectType.HIT if isinstance(subject, Hit) else SubjectType.ASSIGNMENT
+
+
+def _as_text(values: Values) -> str:
+    return "|".join(sorted(values))

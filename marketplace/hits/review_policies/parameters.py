@@ -1,0 +1,168 @@
+"""What the review policies can be told, as data."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from marketplace.exceptions import InvalidParameter
+from marketplace.hits.review_policies.known_answers import Values, normalized
+
+YEAR_SECONDS = 365 * 86_400
+# What an assignment's feedback and a result's question id can hold.
+LONGEST_REASON = 1024
+LONGEST_QUESTION_ID = 128
+LENGTH = f"each of at most {LONGEST_QUESTION_ID} characters"
+
+
+@dataclass(frozen=True)
+class Number:
+    minimum: int
+    maximum: int
+
+    def read(self, name: str, values: Sequence[str]) -> int:
+        """The one whole number given."""
+        text = values[0].strip() if len(values) == 1 else ""
+        number = int(text) if text.isascii() and text.isdigit() and len(text) < 10 else -1
+        if not self.minimum <= number <= self.maximum:
+            raise InvalidParameter(
+                f"{name} must be one whole number from {self.minimum} to {self.maximum}."
+            )
+        return number
+
+
+@dataclass(frozen=True)
+class Words:
+    def read(self, name: str, values: Sequence[str]) -> str:
+        """The one text given."""
+        if len(values) != 1 or len(values[0]) > LONGEST_REASON:
+            raise InvalidParameter(
+                f"{name} must be one text of at most {LONGEST_REASON} characters."
+            )
+        return values[0]
+
+
+@dataclass(frozen=True)
+class Names:
+    def read(self, name: str, values: Sequence[str]) -> tuple[str, ...]:
+        """Several names, each a value of its own or separated by commas."""
+        names = tuple(part.strip() for value in values for part in value.split(","))
+        if not _are_question_ids(names):
+            raise InvalidParameter(f"{name} must be one or more different question ids, {LENGTH}.")
+        return names
+
+
+@dataclass(frozen=True)
+class YesOrNo:
+    def read(self, name: str, values: Sequence[str]) -> bool:
+        """True or false, or their first letters."""
+        word = values[0].strip().lower() if len(values) == 1 else ""
+        if word not in ("true", "t", "false", "f"):
+            raise InvalidParameter(f"{name} must be true or false.")
+        return word.startswith("t")
+
+
+PERCENT = Number(0, 101)  # 0 is always reached, 101 never
+SCORE_MY_KNOWN_ANSWERS = "ScoreMyKnownAnswers/2011-09-01"
+SIMPLE_PLURALITY = "SimplePlurality/2011-09-01"
+ANSWER_KEY = "AnswerKey"
+
+PARAMETERS: dict[str, dict[str, Number | Words | Names | YesOrNo]] = {
+    SCORE_MY_KNOWN_ANSWERS: {
+        "ApproveIfKnownAnswerScoreIsAtLeast": PERCENT,
+        "ApproveReason": Words(),
+        "RejectIfKnownAnswerScoreIsLessThan": PERCENT,
+        "RejectReason": Words(),
+        "ExtendIfKnownAnswerScoreIsLessThan": PERCENT,
+        "ExtendMaximumAssignments": Number(2, 25),
+        "ExtendMinimumTimeInSeconds": Number(60, YEAR_SECONDS),
+    },
+    SIMPLE_PLURALITY: {
+        "QuestionIds": Names(),
+        "QuestionAgreementThreshold": Number(0, 100),
+        "DisregardAssignmentIfRejected": YesOrNo(),
+        "DisregardAssignmentIfKnownAnswerScoreIsLessThan": PERCENT,
+        "ExtendIfHITAgreementScoreIsLessThan": Number(1, 100),
+        "ExtendMaximumAssignments": Number(1, 1_000_000_000),
+        "ExtendMinimumTimeInSeconds": Number(3600, YEAR_SECONDS),
+        "ApproveIfWorkerAgreementScoreIsAtLeast": PERCENT,
+        "RejectIfWorkerAgreementScoreIsLessThan": PERCENT,
+        "RejectReason": Words(),
+    },
+}
+REQUIRED = {
+    SCORE_MY_KNOWN_ANSWERS: ("AnswerKey",),
+    SIMPLE_PLURALITY: ("QuestionIds", "QuestionAgreementThreshold"),
+}
+# One asks for the others.
+TOGETHER = {
+    SCORE_MY_KNOWN_ANSWERS: {},
+    SIMPLE_PLURALITY: {
+        "ExtendIfHITAgreementScoreIsLessThan": (
+            "ExtendMaximumAssignments",
+            "ExtendMinimumTimeInSeconds",
+        )
+    },
+}
+
+
+@dataclass(frozen=True)
+class PolicyParameters:
+    """A policy's parameters, read."""
+
+    values: Mapping[str, Any] = field(default_factory=dict)
+    answer_key: Mapping[str, Values] = field(default_factory=dict)
+
+    def number(self, name: str) -> int | None:
+        """A number that may be absent."""
+        value: int | None = self.values.get(name)
+        return value
+
+    def text(self, name: str) -> str:
+        """A text, empty where it is absent."""
+        value: str = self.values.get(name, "")
+        return value
+
+
+def read_parameters(policy: str, parameters: Sequence[Mapping[str, Any]]) -> PolicyParameters:
+    """The parameters of a policy as the protocol sends them, checked."""
+    known = {name.casefold(): name for name in (*PARAMETERS[policy], *REQUIRED[policy])}
+    given: dict[str, Mapping[str, Any]] = {}
+    for parameter in parameters:
+        key = parameter["Key"] or ""
+        name = known.get(key.casefold())
+        if name is None:
+            raise InvalidParameter(f"{key!r} is not a parameter of {policy}.")
+        if name in given:
+            raise InvalidParameter(f"The parameter {name} is given twice.")
+        given[name] = parameter
+    _check_complete(policy, given)
+    values = {
+        name: PARAMETERS[policy][name].read(name, parameter["Values"] or [])
+        for name, parameter in given.items()
+        if name != ANSWER_KEY
+    }
+    return PolicyParameters(values, _answer_key(given.get(ANSWER_KEY)))
+
+
+def _check_complete(policy: str, given: Mapping[str, Any]) -> None:
+    wanted = {*REQUIRED[policy]}
+    for name, others in TOGETHER[policy].items():
+        wanted |= {*others} if name in given else set()
+    for name in sorted(wanted - given.keys()):
+        raise InvalidParameter(f"{policy} needs the parameter {name}.")
+
+
+def _answer_key(parameter: Mapping[str, Any] | None) -> dict[str, Values]:
+    if parameter is None:
+        return {}
+    entries = parameter["MapEntries"] or []
+    if not _are_question_ids([entry["Key"] for entry in entries]):
+        raise InvalidParameter(
+            f"AnswerKey needs MapEntries, each with the Key of a different question, {LENGTH}."
+        )
+    return normalized({entry["Key"]: tuple(entry["Values"] or ()) for entry in entries})
+
+
+def _are_question_ids(names: Sequence[str | None]) -> bool:
+    are_ids = all(name and len(name) <= LONGEST_QUESTION_ID for name in names)
+    return bool(names) and are_ids and len(set(names)) == len(names)

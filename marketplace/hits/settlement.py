@@ -1,0 +1,29 @@
+"""Approving and rejecting an assignment, whoever decides it: its requester, time, or a
+review policy. The caller holds the lock on its HIT, and refreshes the HIT afterwards."""
+
+from datetime import datetime
+
+from marketplace.models import Assignment, LedgerAccount
+from marketplace.money import ledger
+from marketplace.notifications.events import announce
+
+
+def approve_and_pay(
+    *, assignment: Assignment, source: LedgerAccount, at: datetime, feedback: str = ""
+) -> None:
+    """Mark the assignment approved and move the money."""
+    ledger.pay(assignment=assignment, source=source, at=at)
+    assignment.status = Assignment.Status.APPROVED
+    assignment.approved_at = assignment.closed_at = at
+    assignment.requester_feedback = feedback
+    assignment.save(update_fields=["status", "approved_at", "closed_at", "requester_feedback"])
+    announce("AssignmentApproved", hit=assignment.hit, assignment=assignment, at=at)
+
+
+def reject(*, assignment: Assignment, at: datetime, feedback: str) -> None:
+    """Mark the assignment rejected; refreshing the HIT releases what was held for it."""
+    assignment.status = Assignment.Status.REJECTED
+    assignment.rejected_at = assignment.closed_at = at
+    assignment.requester_feedback = feedback
+    assignment.save(update_fields=["status", "rejected_at", "closed_at", "requester_feedback"])
+    announce("AssignmentRejected", hit=assignment.hit, assignment=assignment, at=at)

@@ -1,0 +1,288 @@
+from datetime import datetime
+from decimal import Decimal
+from functools import reduce
+from operator import or_
+from typing import Self
+
+from django.db import models
+from django.db.models import Count, Exists, Max, OuterRef, Q
+
+from marketplace.identifiers import new_entity_id
+from marketplace.models.people import Requester, WorkerAccount
+
+
+class HitTypeQuerySet(models.QuerySet["HitType"]):
+    def open_to(self, worker: WorkerAccount, now: datetime) -> Self:
+        """Those with HITs this worker could accept, with how many and until when."""
+        workable = Hit.objects.workable_by(worker, now).values("pk")
+        return self.filter(hits__in=workable).annotate(
+            available_count=Count("hits"), last_expiration=Max("hits__expiration")
+        )
+
+    def mentioning(self, text: str) -> Self:
+        """Those that have this text in their title, description, keywords or requester's name."""
+        fields = ("title", "description", "keywords", "requester__name")
+        return self.filter(reduce(or_, (Q(**{f"{field}__icontains": text}) for field in fields)))
+
+
+class HitType(models.Model):
+    """What HITs of a group have in common: title, reward, times."""
+
+    requester = models.ForeignKey(Requester, on_delete=models.PROTECT, related_name="hit_types")
+    public_id = models.CharField(max_length=30, unique=True, default=new_entity_id)
+    group_id = models.CharField(max_length=30, unique=True, default=new_entity_id)
+    title = models.CharField(max_length=128)
+    description = models.CharField(max_length=2000)
+    keywords = models.CharField(max_length=1000, blank=True)
+    reward_usd = models.DecimalField(max_digits=12, decimal_places=2)
+    assignment_duration_seconds = models.PositiveIntegerField()
+    auto_approval_delay_seconds = models.PositiveIntegerField()
+    # Of all the values above: a HIT type asked for twice is one HIT type.
+    digest = models.CharField(max_length=64)
+    created_at = models.DateTimeField()
+
+    # Present on what comes from `open_to()`.
+    available_count: int
+    last_expiration: datetime
+
+    objects = HitTypeQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["requester", "digest"], name="one_hit_type_per_set_of_values"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return self.title
+
+
+class HitQuerySet(models.QuerySet["Hit"]):
+    def of(self, requester: Requester) -> Self:
+        """Those of one requester: for anybody else they don't exist."""
+        return self.filter(requester=requester)
+
+    def in_group(self, hit_type: HitType) -> Self:
+        """Those of one HIT type."""
+        return self.filter(hit_type=hit_type)
+
+    def listed(self) -> Self:
+        """Those that are not disposed of."""
+        return self.exclude(status=Hit.Status.DISPOSED)
+
+    def due(self, now: datetime) -> Self:
+        """Those to which time has done something that isn't written down yet."""
+        return self.filter(next_transition_at__lte=now)
+
+    def locked(self) -> Self:
+        """Held until the transaction ends, these rows and no others. SQLite has no row locks:
+        there the transaction, begun as IMMEDIATE, is the lock. With them comes what whoever
+        changes a HIT must know of its type."""
+        with_type = self.select_related("hit_type__notification_setting")
+        return with_type.select_for_update(no_key=True, of=("self",))
+
+    def not_locked_by_others(self) -> Self:
+        """Locked, those left out that somebody else holds at this moment."""
+        return self.select_for_update(no_key=True, of=("self",), skip_locked=True)
+
+    def workable_by(self, worker: WorkerAccount, now: datetime) -> Self:
+        """Those with a free assignment that this worker could accept."""
+        taken = Assignment.objects.live().filter(hit=OuterRef("pk"), worker=worker)
+        return self.filter(status=Hit.Status.ASSIGNABLE, expiration__gt=now).exclude(Exists(taken))
+
+    def with_counts(self) -> Self:
+        """With what is known of their assignments, counted from the assignments themselves."""
+        status = "assignments__status"
+        return self.annotate(
+            accepted_count=Count("assignments", filter=Q(**{status: Assignment.Status.ACCEPTED})),
+            submitted_count=Count("assignments", filter=Q(**{status: Assignment.Status.SUBMITTED})),
+            decided_count=Count(
+                "assignments", filter=Q(**{f"{status}__in": Assignment.DECIDED_STATUSES})
+            ),
+        )
+
+
+class Hit(models.Model):
+    """One question put to `max_assignments` different workers."""
+
+    class Status(models.TextChoices):
+        ASSIGNABLE = "Assignable"
+        UNASSIGNABLE = "Unassignable"
+        REVIEWABLE = "Reviewable"
+        REVIEWING = "Reviewing"
+        DISPOSED = "Disposed"
+
+    requester = models.ForeignKey(Requester, on_delete=models.PROTECT, related_name="hits")
+    hit_type = models.ForeignKey(HitType, on_delete=models.PROTECT, related_name="hits")
+    public_id = models.CharField(max_length=30, unique=True, default=new_entity_id)
+    question = models.TextField()
+    max_assignments = models.PositiveIntegerField()
+    # The fee on top of each reward, as it was agreed when the HIT was published.
+    fee_usd = models.DecimalField(max_digits=12, decimal_places=2, default=Decimal("0.00"))
+    requester_annotation = models.CharField(max_length=255, blank=True)
+    unique_request_token = models.CharField(max_length=64, null=True)  # noqa: DJ001 - absent is not ""
+    created_at = models.DateTimeField()
+    expiration = models.DateTimeField()
+    # Kept by marketplace.hits.lifecycle alone.
+    expired_at = models.DateTimeField(null=True)
+    status = models.CharField(max_length=12, choices=Status, default=Status.ASSIGNABLE)
+    next_transition_at = models.DateTimeField(null=True)
+
+    # Present on what comes from `with_counts()`.
+    accepted_count: int
+    submitted_count: int
+    decided_count: int
+
+    objects = HitQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["requester", "unique_request_token"], name="one_hit_per_request_token"
+            ),
+            models.CheckConstraint(
+                condition=Q(max_assignments__gte=1), name="hit_asks_for_an_assignment"
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["requester", "-id"], name="hit_of_requester"),
+            models.Index(
+                fields=["hit_type", "id"],
+                condition=Q(status="Assignable"),
+                name="hit_assignable_in_group",
+            ),
+            models.Index(
+                fields=["next_transition_at"],
+                condition=Q(next_transition_at__isnull=False),
+                name="hit_due",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.public_id
+
+    @property
+    def price_usd(self) -> Decimal:
+        """What an assignment that is accepted now will cost the requester."""
+        return self.hit_type.reward_usd + self.fee_usd
+
+    @property
+    def free_count(self) -> int:
+        """Places nobody has taken, whether or not they can still be taken."""
+        return (
+            self.max_assignments - self.accepted_count - self.submitted_count - self.decided_count
+        )
+
+
+class AssignmentQuerySet(models.QuerySet["Assignment"]):
+    def of(self, requester: Requester) -> Self:
+        """Those of one requester's HITs."""
+        return self.filter(hit__requester=requester)
+
+    def on(self, hit: "Hit") -> Self:
+        """Those of one HIT."""
+        return self.filter(hit=hit)
+
+    def by(self, worker: WorkerAccount) -> Self:
+        """Those of one worker."""
+        return self.filter(worker=worker)
+
+    def live(self) -> Self:
+        """Those that take up one of the HIT's places."""
+        return self.exclude(status__in=Assignment.GIVEN_UP_STATUSES)
+
+    def handed_in(self) -> Self:
+        """Those a requester can see."""
+        return self.filter(status__in=Assignment.HANDED_IN_STATUSES)
+
+
+class Assignment(models.Model):
+    """One worker's go at one HIT. Its public id is the right to submit it."""
+
+    class Status(models.TextChoices):
+        ACCEPTED = "Accepted"
+        SUBMITTED = "Submitted"
+        APPROVED = "Approved"
+        REJECTED = "Rejected"
+        RETURNED = "Returned"
+        ABANDONED = "Abandoned"
+
+    GIVEN_UP_STATUSES = ("Returned", "Abandoned")
+    DECIDED_STATUSES = ("Approved", "Rejected")
+    HANDED_IN_STATUSES = ("Submitted", "Approved", "Rejected")
+
+    hit = models.ForeignKey(Hit, on_delete=models.PROTECT, related_name="assignments")
+    worker = models.ForeignKey(WorkerAccount, on_delete=models.PROTECT, related_name="assignments")
+    public_id = models.CharField(max_length=30, unique=True, default=new_entity_id)
+    status = models.CharField(max_length=9, choices=Status, default=Status.ACCEPTED)
+    # What was promised when it was accepted: a HIT's type may change while it is worked on.
+    reward_usd = models.DecimalField(max_digits=12, decimal_places=2)
+    fee_usd = models.DecimalField(max_digits=12, decimal_places=2)
+    accepted_at = models.DateTimeField()
+    deadline = models.DateTimeField()
+    submitted_at = models.DateTimeField(null=True)
+    auto_approval_at = models.DateTimeField(null=True)
+    approved_at = models.DateTimeField(null=True)
+    rejected_at = models.DateTimeField(null=True)
+    # When the last thing happened to it that a disposal date counts from.
+    closed_at = models.DateTimeField(null=True)
+    answer = models.TextField(blank=True)
+    requester_feedback = models.CharField(max_length=1024, blank=True)
+
+    objects = AssignmentQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["hit", "worker"],
+                condition=~Q(status__in=["Returned", "Abandoned"]),
+                name="one_live_assignment_per_hit_and_worker",
+            ),
+            models.CheckConstraint(
+                condition=Q(status__in=["Accepted", "Returned", "Abandoned"], submitted_at=None)
+                | Q(
+                    status__in=["Submitted", "Approved", "Rejected"],
+                    submitted_at__isnull=False,
+                    auto_approval_at__isnull=False,
+                ),
+                name="assignment_handed_in_has_its_times",
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["hit", "status"], name="assignment_of_hit"),
+            models.Index(fields=["worker", "-id"], name="assignment_of_worker"),
+            models.Index(fields=["worker", "status"], name="assignment_record"),
+        ]
+
+    def __str__(self) -> str:
+        return self.public_id
+
+    @property
+    def price_usd(self) -> Decimal:
+        """What it costs the requester once it is approved."""
+        return self.reward_usd + self.fee_usd
+
+
+class HitExtension(models.Model):
+    """Places that a requester added to a HIT."""
+
+    requester = models.ForeignKey(
+        Requester, on_delete=models.PROTECT, related_name="hit_extensions"
+    )
+    hit = models.ForeignKey(Hit, on_delete=models.PROTECT, related_name="extensions")
+    public_id = models.CharField(max_length=30, unique=True, default=new_entity_id)
+    additional_assignments = models.PositiveIntegerField()
+    unique_request_token = models.CharField(max_length=64, null=True)  # noqa: DJ001 - absent is not ""
+    created_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["requester", "unique_request_token"],
+                name="one_extension_per_request_token",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.additional_assignments} more of {self.hit}"

@@ -1,0 +1,130 @@
+"""Paying workers what they have earned: outside the marketplace, by an operator.
+
+A batch takes every worker's earnings out of the ledger's reach and is exported as CSV. Once
+the operator's bank has paid, the same file (or the bank's copy of it, with at least the
+columns payout_id and amount_usd) marks the payouts as paid. Reading a file twice changes
+nothing, and a file that doesn't agree with the books changes nothing at all.
+"""
+
+import csv
+from collections.abc import Iterable, Iterator
+from decimal import Decimal
+from typing import TextIO
+
+from django.db import transaction
+from django.db.models import Sum
+
+from marketplace import clock
+from marketplace.audit_log import note
+from marketplace.exceptions import InvalidPayoutFile
+from marketplace.models import LedgerAccount, Payout, PayoutBatch
+from marketplace.money import ledger
+from marketplace.money.fees import CENT
+from marketplace.users import User
+
+COLUMNS = ("payout_id", "batch_id", "worker_id", "username", "amount_usd", "made_at", "paid_at")
+
+
+@transaction.atomic
+def make_batch(*, user: User | None = None, minimum_usd: Decimal = CENT) -> PayoutBatch | None:
+    """Take all earnings of at least this much, to be paid out; None where there are none."""
+    now = clock.now()
+    ledger.lock_books()
+    accounts = LedgerAccount.objects.filter(kind=LedgerAccount.Kind.EARNINGS)
+    due = []
+    for account in accounts.select_related("worker").order_by("pk"):
+        amount_usd = ledger.balance_of(account)
+        if amount_usd >= max(minimum_usd, CENT):
+            due.append((account.worker, amount_usd))
+    if not due:
+        return None
+    batch = PayoutBatch.objects.create(created_at=now, created_by=user)
+    for worker, amount_usd in due:
+        if worker is not None:
+            ledger.withdraw(worker=worker, amount_usd=amount_usd, at=now)
+            Payout.objects.create(batch=batch, worker=worker, amount_usd=amount_usd)
+    note("payouts.make", subject=str(batch.pk), user=user, detail=_facts(batch))
+    return batch
+
+
+def earned_and_not_taken() -> Decimal:
+    """What workers have earned and no batch holds yet."""
+    accounts = LedgerAccount.objects.filter(kind=LedgerAccount.Kind.EARNINGS)
+    total = accounts.aggregate(total=Sum("entries__amount_usd"))["total"]
+    return ledger.NOTHING if total is None else Decimal(total).quantize(CENT)
+
+
+def export(batches: Iterable[PayoutBatch]) -> Iterator[tuple[str, ...]]:
+    """The rows of the file, the header first."""
+    yield COLUMNS
+    payouts = Payout.objects.filter(batch__in=list(batches)).select_related("batch", "worker__user")
+    for payout in payouts.order_by("pk"):
+        yield (
+            str(payout.pk),
+            str(payout.batch_id),
+            payout.worker.worker_id,
+            payout.worker.user.get_username(),
+            f"{payout.amount_usd:.2f}",
+            payout.batch.created_at.isoformat(timespec="seconds"),
+            payout.paid_at.isoformat(timespec="seconds") if payout.paid_at else "",
+        )
+
+
+def note_export(batch: PayoutBatch, *, user: User | None = None) -> None:
+    """Write down that the batch has left the house, the first time it does."""
+    now = clock.now()
+    if PayoutBatch.objects.filter(pk=batch.pk, exported_at=None).update(exported_at=now):
+        note("payouts.export", subject=str(batch.pk), user=user, detail=_facts(batch))
+
+
+@transaction.atomic
+def mark_paid(payouts: Iterable[Payout], *, user: User | None = None) -> int:
+    """Write down that these were paid; return how many of them weren't yet."""
+    now = clock.now()
+    keys = [payout.pk for payout in payouts]
+    rows = Payout.objects.select_for_update(no_key=True, of=("self",)).filter(pk__in=keys)
+    unpaid = list(rows.filter(paid_at=None).order_by("pk"))
+    for payout in unpaid:
+        ledger.pay_out(amount_usd=payout.amount_usd, at=now)
+        payout.paid_at = now
+        payout.save(update_fields=["paid_at"])
+        note(
+            "payout.paid",
+            subject=str(payout.pk),
+            user=user,
+            detail={"worker": payout.worker.worker_id, "amount_usd": str(payout.amount_usd)},
+        )
+    for batch in PayoutBatch.objects.filter(payouts__in=unpaid, paid_at=None).distinct():
+        if not batch.payouts.filter(paid_at=None).exists():
+            batch.paid_at = now
+            batch.save(update_fields=["paid_at"])
+    return len(unpaid)
+
+
+def read_paid(file: TextIO) -> list[Payout]:
+    """The payouts that a file names, each with the amount in our books."""
+    reader = csv.DictReader(file)
+    missing = {"payout_id", "amount_usd"} - set(reader.fieldnames or [])
+    if missing:
+        raise InvalidPayoutFile(
+            f"The file has no column {' and no column '.join(sorted(missing))}."
+        )
+    return [_payout(row, reader.line_num) for row in reader]
+
+
+def _payout(row: dict[str, str], line: int) -> Payout:
+    key, amount = (row["payout_id"] or "").strip(), (row["amount_usd"] or "").strip()
+    found = Payout.objects.filter(pk=key).first() if key.isdecimal() and len(key) < 19 else None
+    if found is None:
+        raise InvalidPayoutFile(f"Line {line}: there is no payout {key!r}. Nothing was marked.")
+    if amount != f"{found.amount_usd:.2f}":
+        raise InvalidPayoutFile(
+            f"Line {line}: payout {key} is of {found.amount_usd:.2f}, not {amount!r}. "
+            "Nothing was marked."
+        )
+    return found
+
+
+def _facts(batch: PayoutBatch) -> dict[str, str]:
+    total = batch.payouts.aggregate(total=Sum("amount_usd"))["total"] or Decimal(0)
+    return {"payouts": str(batch.payouts.count()), "total_usd": f"{total:.2f}"}

@@ -1,0 +1,112 @@
+"""Letting requesters and workers in."""
+
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+
+from django.core.exceptions import ValidationError
+from django.db import IntegrityError, transaction
+
+from marketplace import clock
+from marketplace.audit_log import note
+from marketplace.exceptions import InvalidAmount, InvalidParameter, MarketplaceError, NameTaken
+from marketplace.models import AccessKey, Requester, WorkerAccount
+from marketplace.money import ledger
+from marketplace.people.key_secrets import secret_access_key
+from marketplace.users import User
+
+
+@dataclass(frozen=True)
+class IssuedKey:
+    """A new key with its secret, to be shown once."""
+
+    requester: Requester
+    access_key_id: str
+    secret_access_key: str
+
+
+def parse_amount(text: str) -> Decimal:
+    """A sum of dollars as a person types it."""
+    try:
+        amount_usd = Decimal(text.strip().removeprefix("$"))
+    except InvalidOperation:
+        amount_usd = Decimal("NaN")
+    if not amount_usd.is_finite():
+        raise InvalidAmount(f"{text!r} is not an amount of dollars, such as 1000 or 49.50.")
+    return amount_usd
+
+
+@transaction.atomic
+def issue_access_key(*, name: str, deposit_usd: Decimal | None = None) -> IssuedKey:
+    """A key for the requester of this name, who is enrolled first where unknown."""
+    now = clock.now()
+    _check_name(name)
+    requester, _ = Requester.objects.get_or_create(name=name, defaults={"created_at": now})
+    if deposit_usd is not None:
+        ledger.deposit(requester=requester, amount_usd=deposit_usd, at=now)
+    key = AccessKey.objects.create(requester=requester, created_at=now)
+    note("key.issue", subject=key.access_key_id, requester=requester)
+    return IssuedKey(requester, key.access_key_id, secret_access_key(key.access_key_id))
+
+
+@transaction.atomic
+def enrol_requester(*, user: User, name: str) -> Requester:
+    """A requester in whose name this user acts."""
+    _check_name(name)
+    try:
+        with transaction.atomic():
+            requester = Requester.objects.create(name=name, created_at=clock.now())
+    except IntegrityError as error:
+        raise NameTaken(f"There is a requester named {name!r} already.") from error
+    requester.users.add(user)
+    note("requester.sign_up", subject=requester.public_id, user=user, requester=requester)
+    return requester
+
+
+@transaction.atomic
+def let_act_for(*, requester: Requester, username: str) -> None:
+    """Let a user see the requester's pages and act in its name."""
+    user = User.objects.filter(username=username).first()
+    if user is None:
+        raise MarketplaceError(f"There is no user named {username!r}.")
+    requester.users.add(user)
+    note(
+        "requester.add_user",
+        subject=requester.public_id,
+        requester=requester,
+        detail={"username": username},
+    )
+
+
+def create_worker(*, username: str, password: str) -> WorkerAccount:
+    """A new person with a worker account."""
+    if not password:
+        raise MarketplaceError("A worker needs a password: nobody can sign in without one.")
+    try:
+        with transaction.atomic():
+            user = User(username=username)
+            user.set_password(password)
+            user.full_clean(exclude=["password"], validate_unique=False)
+            user.save()
+            return open_worker_account(user=user)
+    except ValidationError as error:
+        raise MarketplaceError(" ".join(error.messages)) from error
+    except IntegrityError as error:
+        raise NameTaken(f"There is a user named {username!r} already.") from error
+
+
+def open_worker_account(*, user: User) -> WorkerAccount:
+    """A worker account for a person who has none."""
+    return WorkerAccount.objects.create(user=user, created_at=clock.now())
+
+
+def find_worker(worker_id: str) -> WorkerAccount:
+    """The worker of this id."""
+    worker = WorkerAccount.objects.filter(worker_id=worker_id).first()
+    if worker is None:
+        raise InvalidParameter(f"WorkerId is invalid: there is no worker {worker_id}.")
+    return worker
+
+
+def _check_name(name: str) -> None:
+    if not name.strip() or len(name) > 150 or not name.isprintable():
+        raise MarketplaceError("A requester's name has 1 to 150 characters, all of them visible.")

@@ -1,0 +1,127 @@
+"""Making, changing and deleting qualification types."""
+
+from dataclasses import dataclass, fields
+
+from django.db import IntegrityError, transaction
+
+from marketplace import clock
+from marketplace.documents.answer_keys import parse_answer_key
+from marketplace.documents.question_forms import validate_question_form
+from marketplace.exceptions import (
+    InvalidParameter,
+    InvalidQualificationTypeState,
+    QualificationTypeAlreadyExists,
+    QualificationTypeDoesNotExist,
+)
+from marketplace.models import QualificationRequest, QualificationType, Requester
+from marketplace.qualifications import requests
+
+Status = QualificationType.Status
+
+
+@dataclass(frozen=True)
+class TypeValues:
+    """What can be said about a qualification type; None leaves it as it is, or unsaid."""
+
+    description: str | None = None
+    status: str | None = None
+    test: str | None = None
+    answer_key: str | None = None
+    test_duration_seconds: int | None = None
+    retry_delay_seconds: int | None = None
+    auto_granted: bool | None = None
+    auto_granted_value: int | None = None
+
+
+@transaction.atomic
+def create_qualification_type(
+    *, requester: Requester, name: str, keywords: str, values: TypeValues
+) -> QualificationType:
+    """A new qualification type, of a name the requester has no other of."""
+    qualification_type = QualificationType(
+        requester=requester, name=name, keywords=keywords, created_at=clock.now()
+    )
+    _apply(qualification_type, values)
+    try:
+        with transaction.atomic():
+            qualification_type.save(force_insert=True)
+    except IntegrityError as error:
+        raise QualificationTypeAlreadyExists from error
+    return qualification_type
+
+
+@transaction.atomic
+def update_qualification_type(
+    *, requester: Requester, public_id: str, values: TypeValues
+) -> QualificationType:
+    """Change what is given. A test is replaced whole: with its duration, and with the answer
+    key given or none. Requests under way keep the test they began with."""
+    qualification_type = find_own_type(requester, public_id, lock=True)
+    _apply(qualification_type, values)
+    qualification_type.save()
+    return qualification_type
+
+
+@transaction.atomic
+def delete_qualification_type(*, requester: Requester, public_id: str) -> None:
+    """Take a qualification type out of use: pending requests are rejected, no HIT can be made
+    that requires it, and its name is free again. HITs that require it still do, and workers
+    keep what they were granted."""
+    own = QualificationType.objects.of(requester).select_for_update(no_key=True)
+    qualification_type = own.filter(public_id=public_id).first()
+    if qualification_type is None:
+        raise QualificationTypeDoesNotExist(public_id)
+    if qualification_type.deleted_at:
+        raise InvalidQualificationTypeState(
+            "This operation can be called with a status of: Active,Inactive"
+        )
+    now = clock.now()
+    open_requests = qualification_type.requests.filter(
+        status__in=QualificationRequest.OPEN_STATUSES
+    )
+    for request in open_requests.select_for_update(no_key=True):  # one may be granted right now
+        requests.refuse(request, reason="This qualification was withdrawn.", at=now)
+    qualification_type.deleted_at = now
+    qualification_type.save(update_fields=["deleted_at"])
+
+
+def find_type(public_id: str) -> QualificationType:
+    """The qualification type of this id, whosever it is."""
+    found = QualificationType.objects.existing().filter(public_id=public_id).first()
+    if found is None:
+        raise QualificationTypeDoesNotExist(public_id)
+    return found
+
+
+def find_own_type(requester: Requester, public_id: str, *, lock: bool = False) -> QualificationType:
+    """The requester's own qualification type of this id: to act on others' is not theirs."""
+    own = QualificationType.objects.of(requester).existing().filter(public_id=public_id)
+    found = (own.select_for_update(no_key=True) if lock else own).first()
+    if found is None:
+        raise QualificationTypeDoesNotExist(public_id)
+    return found
+
+
+def _apply(row: QualificationType, values: TypeValues) -> None:
+    _check_test(values)
+    if values.test is not None:
+        row.test = values.test
+        row.answer_key = values.answer_key or ""
+    for field in fields(TypeValues):
+        value = getattr(values, field.name)
+        if value is not None and field.name not in ("test", "answer_key"):
+            setattr(row, field.name, value)
+    if row.auto_granted and row.test:
+        raise InvalidParameter("A qualification type with a test can't be granted automatically.")
+
+
+def _check_test(values: TypeValues) -> None:
+    if values.test is None:
+        if values.answer_key is not None or values.test_duration_seconds is not None:
+            raise InvalidParameter("AnswerKey and TestDurationInSeconds go with a Test.")
+        return
+    if values.test_duration_seconds is None:
+        raise InvalidParameter("A Test needs a TestDurationInSeconds.")
+    validate_question_form(values.test)
+    if values.answer_key is not None:
+        parse_answer_key(values.answer_key)

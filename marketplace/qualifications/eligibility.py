@@ -1,0 +1,172 @@
+"""Whether a worker meets what a HIT type requires, and in words what is missing.
+
+`qualifies` is about one HIT type, `unmet_by_hit_type` about a page of them, and
+`visible_groups` is the list of those that may be shown; each asks the database a fixed
+number of times, however many HIT types there are.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db.models import QuerySet
+
+from marketplace.exceptions import NotQualified
+from marketplace.models import (
+    Hit,
+    HitType,
+    Qualification,
+    QualificationRequirement,
+    QualificationType,
+    WorkerAccount,
+    WorkerBlock,
+)
+from marketplace.qualifications.comparators import Locale, meets
+from marketplace.qualifications.system import SYSTEM_QUALIFICATIONS, TOLD_IDS, Record
+
+Guard = QualificationRequirement.Guard
+PHRASES = {
+    "LessThan": "less than {}",
+    "LessThanOrEqualTo": "at most {}",
+    "GreaterThan": "more than {}",
+    "GreaterThanOrEqualTo": "at least {}",
+    "EqualTo": "{}",
+    "NotEqualTo": "not {}",
+    "In": "one of {}",
+    "NotIn": "none of {}",
+}
+
+
+@dataclass(frozen=True)
+class Unmet:
+    """A requirement that a worker doesn't meet, and why. `qualification_type` is there where
+    the worker may ask for it, and `is_untold` says that it is about something the worker
+    hasn't told in the profile."""
+
+    guard: Guard
+    reason: str
+    qualification_type: QualificationType | None = None
+    is_untold: bool = False
+
+    @property
+    def hides(self) -> bool:
+        """Whether the HITs aren't even shown in lists."""
+        return self.guard == Guard.DISCOVER_PREVIEW_AND_ACCEPT
+
+    @property
+    def forbids_preview(self) -> bool:
+        """Whether the HITs can't be looked at."""
+        return self.guard != Guard.ACCEPT
+
+
+def qualifies(worker: WorkerAccount, hit_type: HitType) -> tuple[Unmet, ...]:
+    """The requirements of a HIT type that the worker doesn't meet; none where all is well.
+    A worker whom the requester has blocked may look, and not accept."""
+    return unmet_by_hit_type(worker, [hit_type])[hit_type.pk]
+
+
+def require_preview(worker: WorkerAccount, hit_type: HitType) -> None:
+    """Raise NotQualified where the worker may not even look."""
+    reasons = [unmet.reason for unmet in qualifies(worker, hit_type) if unmet.forbids_preview]
+    if reasons:
+        raise NotQualified(" ".join(reasons))
+
+
+def require_acceptance(worker: WorkerAccount, hit_type: HitType) -> None:
+    """Raise NotQualified where the worker may not accept."""
+    reasons = [unmet.reason for unmet in qualifies(worker, hit_type)]
+    if reasons:
+        raise NotQualified(" ".join(reasons))
+
+
+def unmet_by_hit_type(
+    worker: WorkerAccount, hit_types: Iterable[HitType]
+) -> dict[int, tuple[Unmet, ...]]:
+    """What the worker lacks for each of these HIT types, by their keys."""
+    hit_types = list(hit_types)
+    requirements = QualificationRequirement.objects.filter(hit_type__in=hit_types)
+    lacking = _lacking(worker, requirements)
+    requesters = {hit_type.requester_id for hit_type in hit_types}
+    blocks = WorkerBlock.objects.filter(worker=worker, requester__in=requesters)
+    blocking = set(blocks.values_list("requester_id", flat=True))
+    refusal = (Unmet(Guard.ACCEPT, "This requester has chosen not to receive work from you."),)
+    return {
+        hit_type.pk: (refusal if hit_type.requester_id in blocking else ())
+        + tuple(lacking.get(hit_type.pk, ()))
+        for hit_type in hit_types
+    }
+
+
+def visible_groups(worker: WorkerAccount, now: datetime) -> QuerySet[HitType]:
+    """The HIT types with HITs the worker could take a place on, less those whose
+    requirements hide them."""
+    hiding = QualificationRequirement.objects.filter(
+        actions_guarded=Guard.DISCOVER_PREVIEW_AND_ACCEPT,
+        hit_type__hits__status=Hit.Status.ASSIGNABLE,
+    ).distinct()
+    return HitType.objects.open_to(worker, now).exclude(pk__in=_lacking(worker, hiding))
+
+
+def _lacking(
+    worker: WorkerAccount, requirements: QuerySet[QualificationRequirement]
+) -> Mapping[int, list[Unmet]]:
+    found: dict[int, list[Unmet]] = defaultdict(list)
+    rows = list(requirements.select_related("qualification_type"))
+    if not rows:
+        return found
+    record = Record(worker)
+    granted = Qualification.objects.filter(worker=worker, status=Qualification.Status.GRANTED)
+    held = {each.qualification_type_id: each for each in granted}
+    for row in rows:
+        unmet = _compare(row, record, held)
+        if unmet is not None:
+            found[row.hit_type_id].append(unmet)
+    return found
+
+
+def _compare(
+    row: QualificationRequirement, record: Record, held: Mapping[int, Qualification]
+) -> Unmet | None:
+    is_held, value = _value(row, record, held)
+    places = [Locale(*place) for place in row.locale_values]
+    wanted = places or row.integer_values
+    if meets(row.comparator, is_held=is_held, value=value, wanted=wanted):
+        return None
+    requestable = row.qualification_type
+    if requestable and (requestable.deleted_at or requestable.status != "Active"):
+        requestable = None
+    is_untold = row.system_id in TOLD_IDS and not value
+    return Unmet(Guard(row.actions_guarded), _reason(row, is_held, value), requestable, is_untold)
+
+
+def _value(
+    row: QualificationRequirement, record: Record, held: Mapping[int, Qualification]
+) -> tuple[bool, int | Locale | None]:
+    if row.system_id:
+        value = SYSTEM_QUALIFICATIONS[row.system_id].value_of(record)
+        return value is not None, value
+    qualification = held.get(row.qualification_type_id or 0)
+    if qualification is None:
+        return False, None
+    if qualification.country:
+        return True, Locale(qualification.country, qualification.subdivision)
+    return True, qualification.integer_value
+
+
+def _reason(row: QualificationRequirement, is_held: bool, value: int | Locale | None) -> str:
+    name = _name(row)
+    if row.comparator == "Exists":
+        return f"You don't have the qualification “{name}”."
+    if row.comparator == "DoesNotExist":
+        return f"You have the qualification “{name}”, and this is for those without it."
+    places = [str(Locale(*place)) for place in row.locale_values]
+    wanted = PHRASES[row.comparator].format(", ".join(places or map(str, row.integer_values)))
+    has = f"yours is {value}" if value is not None else "yours has no value"
+    return f"“{name}” must be {wanted}; {has if is_held else 'you do not have it'}."
+
+
+def _name(row: QualificationRequirement) -> str:
+    if row.system_id:
+        return SYSTEM_QUALIFICATIONS[row.system_id].name
+    return row.qualification_type.name if row.qualification_type else row.type_id

@@ -1,0 +1,183 @@
+"""Asking for a qualification: starting its test, handing it in, and what is decided.
+
+Time ends a test that isn't handed in: whoever looks at requests calls `expire_overdue` first.
+"""
+
+from datetime import datetime, timedelta
+
+from django.db import IntegrityError, transaction
+
+from marketplace import clock
+from marketplace.documents.answer_keys import parse_answer_key
+from marketplace.documents.given_answers import read_answers
+from marketplace.exceptions import (
+    InvalidQualificationRequestState,
+    QualificationRequestDoesNotExist,
+    RequestRefused,
+)
+from marketplace.models import (
+    Qualification,
+    QualificationRequest,
+    QualificationType,
+    Requester,
+    WorkerAccount,
+)
+from marketplace.people.messages import tell
+from marketplace.qualifications.grants import grant
+
+Status = QualificationRequest.Status
+
+
+def why_not_request(worker: WorkerAccount, qualification_type: QualificationType) -> str | None:
+    """Why the worker can't ask for this qualification now; None where nothing is in the way."""
+    now = clock.now()
+    if qualification_type.deleted_at or qualification_type.status != "Active":
+        return "This qualification can't be requested."
+    mine = QualificationRequest.objects.filter(qualification_type=qualification_type, worker=worker)
+    expire_overdue(worker, now=now)
+    if mine.filter(status=Status.STARTED).exists():
+        return "You are taking the test for this qualification already."
+    if mine.filter(status=Status.SUBMITTED).exists():
+        return "Your request for this qualification is waiting for a decision."
+    return _why_not_again(qualification_type, mine.order_by("-pk").first(), worker, now)
+
+
+@transaction.atomic
+def request_qualification(
+    *, worker: WorkerAccount, qualification_type: QualificationType
+) -> QualificationRequest:
+    """Ask for a qualification. It is granted at once, or a test begins (status Started), or
+    its requester has to decide (Submitted)."""
+    reason = why_not_request(worker, qualification_type)
+    if reason is not None:
+        raise RequestRefused(reason)
+    now = clock.now()
+    request = QualificationRequest(
+        qualification_type=qualification_type,
+        worker=worker,
+        status=Status.STARTED if qualification_type.test else Status.SUBMITTED,
+        test=qualification_type.test,
+        answer_key=qualification_type.answer_key,
+        created_at=now,
+        submitted_at=None if qualification_type.test else now,
+    )
+    if qualification_type.test:
+        seconds = qualification_type.test_duration_seconds or 0
+        request.deadline = now + timedelta(seconds=seconds)
+    try:
+        with transaction.atomic():
+            request.save(force_insert=True)
+    except IntegrityError as error:
+        raise RequestRefused("You have asked for this qualification already.") from error
+    if qualification_type.auto_granted:
+        _grant(request, value=qualification_type.auto_granted_value, at=now)
+    return request
+
+
+def submit_test(*, request: QualificationRequest, answer: str) -> QualificationRequest:
+    """Hand a test in, as a QuestionFormAnswers document. With an answer key it is graded and
+    the qualification granted with the grade; without one the requester decides. Doing it
+    again changes nothing."""
+    now = clock.now()
+    expire_overdue(request.worker, now=now)
+    with transaction.atomic():
+        request = _locked(request)
+        if request.status == Status.STARTED:
+            _hand_in(request, answer, now=now)
+    if request.status == Status.EXPIRED:
+        raise RequestRefused("The time for this test is over.")
+    return request
+
+
+def expire_overdue(worker: WorkerAccount, *, now: datetime) -> None:
+    """Write down which of the worker's tests ran out of time."""
+    overdue = QualificationRequest.objects.filter(
+        worker=worker, status=Status.STARTED, deadline__lte=now
+    )
+    overdue.update(status=Status.EXPIRED, decided_at=now)
+
+
+@transaction.atomic
+def accept_request(*, requester: Requester, public_id: str, value: int | None) -> None:
+    """Grant what a worker asked for."""
+    request = _find_pending(requester, public_id)
+    _grant(request, value=value, at=clock.now())
+
+
+@transaction.atomic
+def reject_request(*, requester: Requester, public_id: str, reason: str) -> None:
+    """Don't grant it; the worker reads the reason."""
+    refuse(_find_pending(requester, public_id), reason=reason, at=clock.now())
+
+
+def refuse(request: QualificationRequest, *, reason: str, at: datetime) -> None:
+    """Write down that a request was rejected, and tell the worker."""
+    request.status = Status.REJECTED
+    request.reason = reason
+    request.decided_at = at
+    request.save(update_fields=["status", "reason", "decided_at"])
+    name = request.qualification_type.name
+    tell(
+        requester=request.qualification_type.requester,
+        worker=request.worker,
+        subject="A qualification was not granted",
+        text=f"Your request for “{name}” was rejected. {reason}".strip(),
+    )
+
+
+def _grant(request: QualificationRequest, *, value: int | None, at: datetime) -> None:
+    grant(qualification_type=request.qualification_type, worker=request.worker, value=value, at=at)
+    request.status = Status.GRANTED
+    request.decided_at = at
+    request.save(update_fields=["status", "decided_at"])
+
+
+def _hand_in(request: QualificationRequest, answer: str, *, now: datetime) -> None:
+    request.answer = answer
+    request.submitted_at = now
+    request.status = Status.SUBMITTED
+    request.save(update_fields=["answer", "submitted_at", "status"])
+    if request.answer_key:
+        value = parse_answer_key(request.answer_key).grade(read_answers(answer))
+        _grant(request, value=value, at=now)
+
+
+def _find_pending(requester: Requester, public_id: str) -> QualificationRequest:
+    own = QualificationRequest.objects.filter(
+        public_id=public_id, qualification_type__requester=requester
+    ).exclude(status=Status.STARTED)
+    found = own.first()
+    if found is None:
+        raise QualificationRequestDoesNotExist(public_id)
+    request = _locked(found)
+    if request.status != Status.SUBMITTED:
+        raise InvalidQualificationRequestState(
+            "This operation can be called with a status of: Submitted"
+        )
+    return request
+
+
+def _locked(request: QualificationRequest) -> QualificationRequest:
+    rows = QualificationRequest.objects.select_for_update(no_key=True, of=("self",))
+    return rows.select_related("qualification_type__requester", "worker").get(pk=request.pk)
+
+
+def _why_not_again(
+    qualification_type: QualificationType,
+    last: QualificationRequest | None,
+    worker: WorkerAccount,
+    now: datetime,
+) -> str | None:
+    delay = qualification_type.retry_delay_seconds
+    if last is None:
+        held = Qualification.objects.filter(
+            qualification_type=qualification_type, worker=worker, status="Granted"
+        )
+        has_it = delay is None and held.exists()
+        return "You have this qualification already." if has_it else None
+    if delay is None:
+        return "This qualification can be requested only once."
+    again_at = last.created_at + timedelta(seconds=delay)
+    if again_at > now:
+        return f"You can request this qualification again from {again_at:%Y-%m-%d %H:%M} UTC on."
+    return None

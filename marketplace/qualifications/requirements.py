@@ -1,0 +1,137 @@
+"""Checking what a HIT type requires of its workers, and writing it down."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from marketplace.exceptions import (
+    InvalidParameter,
+    InvalidQualificationTypeState,
+    QualificationTypeDoesNotExist,
+)
+from marketplace.models import HitType, QualificationRequirement, QualificationType
+from marketplace.qualifications.system import (
+    LOCALE_ID,
+    MASTERS_IDS,
+    SYSTEM_QUALIFICATIONS,
+)
+
+Comparator = QualificationRequirement.Comparator
+Guard = QualificationRequirement.Guard
+WITHOUT_VALUE = (Comparator.EXISTS, Comparator.DOES_NOT_EXIST)
+OF_SETS = (Comparator.IN, Comparator.NOT_IN)
+OF_PLACES = (Comparator.EQUAL_TO, Comparator.NOT_EQUAL_TO, *OF_SETS)
+
+
+@dataclass(frozen=True)
+class RequirementValues:
+    """One requirement, as it is part of what makes a HIT type different from another."""
+
+    type_id: str
+    comparator: str
+    integer_values: tuple[int, ...]
+    locale_values: tuple[tuple[str, str], ...]
+    actions_guarded: str
+
+
+def read_requirements(given: Sequence[Mapping[str, Any]]) -> tuple[RequirementValues, ...]:
+    """The requirements of a request, their values checked against their comparators."""
+    return tuple(map(_read, given))
+
+
+def asks_for_masters(requirements: Sequence[RequirementValues]) -> bool:
+    """Whether only Masters can do it, which costs more."""
+    return any(
+        requirement.type_id in MASTERS_IDS and requirement.comparator != Comparator.DOES_NOT_EXIST
+        for requirement in requirements
+    )
+
+
+def requirements_of(hit_type: HitType) -> tuple[RequirementValues, ...]:
+    """The requirements a HIT type has."""
+    return tuple(
+        RequirementValues(
+            type_id=row.type_id,
+            comparator=row.comparator,
+            integer_values=tuple(row.integer_values),
+            locale_values=tuple((country, part) for country, part in row.locale_values),
+            actions_guarded=row.actions_guarded,
+        )
+        for row in hit_type.requirements.all()
+    )
+
+
+def check_types(requirements: Sequence[RequirementValues]) -> dict[str, QualificationType]:
+    """The qualification types they refer to, by id; raises where one can't be required."""
+    ids = {requirement.type_id for requirement in requirements} - SYSTEM_QUALIFICATIONS.keys()
+    found = {row.public_id: row for row in QualificationType.objects.filter(public_id__in=ids)}
+    for public_id in sorted(ids):
+        if public_id not in found or found[public_id].deleted_at:
+            raise QualificationTypeDoesNotExist(public_id)
+        if found[public_id].status != QualificationType.Status.ACTIVE:
+            raise InvalidQualificationTypeState(
+                f"QualificationType {public_id} is inactive. "
+                "This operation can be called with a status of: Active"
+            )
+    return found
+
+
+def write_requirements(hit_type: HitType, requirements: Sequence[RequirementValues]) -> None:
+    """Give a new HIT type its requirements."""
+    types = check_types(requirements)
+    QualificationRequirement.objects.bulk_create(
+        QualificationRequirement(
+            hit_type=hit_type,
+            position=position,
+            qualification_type=types.get(requirement.type_id),
+            system_id="" if requirement.type_id in types else requirement.type_id,
+            comparator=requirement.comparator,
+            integer_values=list(requirement.integer_values),
+            locale_values=[list(place) for place in requirement.locale_values],
+            actions_guarded=requirement.actions_guarded,
+        )
+        for position, requirement in enumerate(requirements)
+    )
+
+
+def _read(given: Mapping[str, Any]) -> RequirementValues:
+    type_id: str = given["QualificationTypeId"]
+    integers = tuple(given["IntegerValues"] or ())
+    places = tuple(
+        (place["Country"], place["Subdivision"] or "") for place in given["LocaleValues"] or ()
+    )
+    _check_values(type_id, given["Comparator"], integers, places)
+    preview = Guard.PREVIEW_AND_ACCEPT if given["RequiredToPreview"] else Guard.ACCEPT
+    return RequirementValues(
+        type_id=type_id,
+        comparator=given["Comparator"],
+        integer_values=integers,
+        locale_values=places,
+        actions_guarded=given["ActionsGuarded"] or preview.value,
+    )
+
+
+def _check_values(
+    type_id: str,
+    comparator: str,
+    integers: tuple[int, ...],
+    places: tuple[tuple[str, str], ...],
+) -> None:
+    values = integers + places
+    if integers and places:
+        raise InvalidParameter("A requirement has IntegerValues or LocaleValues, not both.")
+    if comparator in WITHOUT_VALUE:
+        if values:
+            raise InvalidParameter(f"{comparator} compares with nothing: give it no values.")
+        return
+    if not values:
+        raise InvalidParameter(f"{comparator} needs a value to compare with.")
+    if comparator not in OF_SETS and len(values) > 1:
+        raise InvalidParameter(f"{comparator} compares with one value, not {len(values)}.")
+    if bool(places) != (type_id == LOCALE_ID):
+        raise InvalidParameter(
+            f"LocaleValues go with the QualificationTypeId {LOCALE_ID}, "
+            "IntegerValues with any other."
+        )
+    if places and comparator not in OF_PLACES:
+        raise InvalidParameter(f"{comparator} can't compare places.")

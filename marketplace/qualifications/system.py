@@ -1,0 +1,109 @@
+"""The qualifications that the marketplace computes itself, under Amazon's ids.
+
+Masters are appointed: this marketplace has no way to find them out, so an operator says who
+is one (`WorkerAccount.master_since`). Both of Amazon's ids mean them, sandbox and production.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cached_property
+
+from django.db.models import Count, Q
+
+from marketplace.models import Assignment, WorkerAccount
+from marketplace.qualifications.comparators import Locale
+
+Value = int | Locale | None
+# Until a worker has submitted so many, the approval rate says nothing and is 100.
+RATED_FROM = 100
+SINCE = datetime(2017, 1, 17, tzinfo=UTC)
+
+
+class Record:
+    """What a worker has done so far, counted when it is first asked for."""
+
+    def __init__(self, worker: WorkerAccount) -> None:
+        self.worker = worker
+
+    @cached_property
+    def counts(self) -> dict[str, int]:
+        """Assignments submitted, approved and rejected."""
+        status = Assignment.Status
+        counted: dict[str, int] = Assignment.objects.by(self.worker).aggregate(
+            submitted=Count("pk", filter=Q(status__in=Assignment.HANDED_IN_STATUSES)),
+            approved=Count("pk", filter=Q(status=status.APPROVED)),
+            rejected=Count("pk", filter=Q(status=status.REJECTED)),
+        )
+        return counted
+
+    @property
+    def percent_approved(self) -> int:
+        """Of a hundred decided assignments, rounded down; those that wait for a decision
+        are nobody's fault and don't count."""
+        decided = self.counts["approved"] + self.counts["rejected"]
+        if self.counts["submitted"] < RATED_FROM or not decided:
+            return 100
+        return 100 * self.counts["approved"] // decided
+
+    @property
+    def locale(self) -> Locale | None:
+        """Where the worker is, if known."""
+        country = self.worker.country
+        return Locale(country, self.worker.subdivision) if country else None
+
+
+@dataclass(frozen=True)
+class SystemQualification:
+    """One of them: `value_of` gives None to a worker who doesn't have it."""
+
+    public_id: str
+    name: str
+    description: str
+    value_of: Callable[[Record], Value]
+    is_place: bool = False
+
+
+def _is_master(record: Record) -> int | None:
+    return 1 if record.worker.master_since else None
+
+
+MASTERS_DESCRIPTION = "Workers whom the operator of this marketplace counts among the best."
+MASTERS_IDS = ("2F1QJWKUDD8XADTFD2Q0G6UTO95ALH", "2ARFPLSP75KLA8M8DH1HTEQVJT3SY6")
+LOCALE_ID = "00000000000000000071"
+ADULT_ID = "00000000000000000060"
+# What a worker tells in the profile.
+TOLD_IDS = (LOCALE_ID, ADULT_ID)
+ALL = (
+    *(
+        SystemQualification(public_id, "Masters", MASTERS_DESCRIPTION, _is_master)
+        for public_id in MASTERS_IDS
+    ),
+    SystemQualification(
+        "00000000000000000040",
+        "Worker_NumberHITsApproved",
+        "The number of the worker's assignments that were approved.",
+        lambda record: record.counts["approved"],
+    ),
+    SystemQualification(
+        LOCALE_ID,
+        "Worker_Locale",
+        "Where the worker is, as the worker says.",
+        lambda record: record.locale,
+        is_place=True,
+    ),
+    SystemQualification(
+        ADULT_ID,
+        "Worker_Adult",
+        "1 where the worker has confirmed to be of age and willing to see adult content.",
+        lambda record: 1 if record.worker.adult_confirmed_at else 0,
+    ),
+    SystemQualification(
+        "000000000000000000L0",
+        "Worker_PercentAssignmentsApproved",
+        "The percentage of the worker's decided assignments that were approved; 100 until the "
+        "worker has submitted 100.",
+        lambda record: record.percent_approved,
+    ),
+)
+SYSTEM_QUALIFICATIONS = {each.public_id: each for each in ALL}

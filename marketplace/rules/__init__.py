@@ -1,1 +1,0 @@
-"""What qualifies a worker and what a review policy concludes, computed from plain values."""

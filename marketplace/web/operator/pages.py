@@ -1,0 +1,162 @@
+"""What the people who run the marketplace see."""
+
+import csv
+from collections.abc import Callable
+from functools import wraps
+from typing import Concatenate, ParamSpec
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.core.exceptions import PermissionDenied
+from django.core.paginator import Paginator
+from django.db.models import Count, Q, Sum
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from marketplace.models import AuditEntry, PayoutBatch, Requester
+from marketplace.money import ledger, payouts
+from marketplace.money.deposits import deposit
+from marketplace.users import User
+from marketplace.web.operator.forms import DepositForm
+
+P = ParamSpec("P")
+ROWS_PER_PAGE = 50
+
+
+def operator_required(
+    view: Callable[Concatenate[HttpRequest, User, P], HttpResponse],
+) -> Callable[Concatenate[HttpRequest, P], HttpResponse]:
+    """A view of the operators', who are the staff users."""
+
+    @login_required(login_url="marketplace:requester_login")
+    @wraps(view)
+    def guarded(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
+        if not isinstance(request.user, User) or not request.user.is_staff:
+            raise PermissionDenied
+        return view(request, request.user, *args, **kwargs)
+
+    return guarded
+
+
+@require_safe
+@operator_required
+def requesters(request: HttpRequest, user: User) -> HttpResponse:
+    """All requesters with their balances.
+
+    Access: operators.
+    """
+    search = request.GET.get("q", "").replace("\0", "").strip()
+    found = Requester.objects.filter(Q(name__icontains=search) | Q(public_id=search))
+    page = Paginator(found.order_by("name"), ROWS_PER_PAGE).get_page(request.GET.get("page"))
+    rows = [
+        (
+            requester,
+            ledger.balance_of(ledger.available_account(requester)),
+            ledger.balance_of(ledger.held_account(requester)),
+        )
+        for requester in page
+    ]
+    context = {"page": page, "rows": rows, "search": search}
+    return render(request, "marketplace/operator/requesters.html", context)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@operator_required
+def requester(request: HttpRequest, user: User, requester_id: str) -> HttpResponse:
+    """One requester, and a form for a deposit; it says the requester's name back.
+
+    Access: operators.
+    """
+    found = get_object_or_404(Requester, public_id=requester_id)
+    form = DepositForm(request.POST if request.method == "POST" else None, requester=found)
+    if form.is_valid():
+        amount_usd = form.cleaned_data["amount_usd"]
+        reference = form.cleaned_data["reference"]
+        deposit(requester=found, amount_usd=amount_usd, reference=reference, user=user)
+        messages.success(request, f"${amount_usd:,.2f} put into the account of {found.name}.")
+        return redirect("marketplace:operator_requester", found.public_id)
+    context = {
+        "requester": found,
+        "form": form,
+        "available_usd": ledger.balance_of(ledger.available_account(found)),
+        "held_usd": ledger.balance_of(ledger.held_account(found)),
+        "entries": AuditEntry.objects.filter(requester=found).order_by("-pk")[:ROWS_PER_PAGE],
+    }
+    return render(request, "marketplace/operator/requester.html", context)
+
+
+@require_safe
+@operator_required
+def payout_batches(request: HttpRequest, user: User) -> HttpResponse:
+    """Batches of payouts, and what has been earned since.
+
+    Access: operators.
+    """
+    batches = PayoutBatch.objects.annotate(
+        payouts_count=Count("payouts"),
+        unpaid_count=Count("payouts", Q(payouts__paid_at=None)),
+        total_usd=Sum("payouts__amount_usd"),
+    )
+    context = {
+        "due_usd": payouts.earned_and_not_taken(),
+        "page": Paginator(batches.order_by("-pk"), ROWS_PER_PAGE).get_page(request.GET.get("page")),
+    }
+    return render(request, "marketplace/operator/payouts.html", context)
+
+
+@require_POST
+@operator_required
+def make_payouts(request: HttpRequest, user: User) -> HttpResponse:
+    """Take all earnings into a new batch.
+
+    Access: operators.
+    """
+    if payouts.make_batch(user=user) is None:
+        messages.info(request, "Nobody has anything to be paid out.")
+    return redirect("marketplace:operator_payouts")
+
+
+@require_POST
+@operator_required
+def export_payouts(request: HttpRequest, user: User, batch_id: int) -> HttpResponse:
+    """A batch as CSV.
+
+    Access: operators.
+    """
+    batch = get_object_or_404(PayoutBatch, pk=batch_id)
+    response = HttpResponse(content_type="text/csv; charset=utf-8")
+    response.headers["Content-Disposition"] = f'attachment; filename="payouts-{batch.pk}.csv"'
+    csv.writer(response).writerows(payouts.export([batch]))
+    payouts.note_export(batch, user=user)
+    return response
+
+
+@require_POST
+@operator_required
+def mark_payouts_paid(request: HttpRequest, user: User, batch_id: int) -> HttpResponse:
+    """Note that a whole batch was paid.
+
+    Access: operators.
+    """
+    batch = get_object_or_404(PayoutBatch, pk=batch_id)
+    count = payouts.mark_paid(batch.payouts.all(), user=user)
+    messages.success(request, f"{count} payouts of batch {batch.pk} are marked as paid.")
+    return redirect("marketplace:operator_payouts")
+
+
+@require_safe
+@operator_required
+def audit_log(request: HttpRequest, user: User) -> HttpResponse:
+    """Who did what.
+
+    Access: operators.
+    """
+    action = request.GET.get("action", "").replace("\0", "").strip()
+    entries = AuditEntry.objects.select_related("user", "requester").order_by("-pk")
+    if action:
+        entries = entries.filter(action=action)
+    actions = AuditEntry.objects.order_by("action").values_list("action", flat=True).distinct()
+    page = Paginator(entries, ROWS_PER_PAGE).get_page(request.GET.get("page"))
+    context = {"page": page, "action": action, "actions": actions}
+    return render(request, "marketplace/operator/audit.html", context)

@@ -1,0 +1,146 @@
+"""A requester's channels: invite links and panels."""
+
+import csv
+
+from django.contrib import messages
+from django.core.paginator import Paginator
+from django.db.models import Count
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from marketplace.exceptions import ChannelDoesNotExist
+from marketplace.models import Channel, Requester
+from marketplace.recruiting.channels import PROLIFIC, close_channel, find_channel, open_channel
+from marketplace.recruiting.channels import invite as invite_people
+from marketplace.web.requester.access import requester_required, user_of
+from marketplace.web.requester.forms import ChannelForm, InviteForm
+
+INVITATIONS_PER_PAGE = 100
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@requester_required
+def channels(request: HttpRequest, requester: Requester) -> HttpResponse:
+    """The channels, and a form for one more.
+
+    Access: the requester's users.
+    """
+    sent = request.POST if request.method == "POST" else None
+    form = ChannelForm(sent, requester=requester, initial=_suggestion(request))
+    if form.is_valid():
+        channel = open_channel(
+            requester=requester,
+            hit_type=form.cleaned_data["hit_type"],
+            values=form.values(),
+            user=user_of(request),
+        )
+        return redirect("marketplace:channel", requester.public_id, channel.token)
+    mine = Channel.objects.filter(requester=requester).select_related("hit_type")
+    listed = mine.annotate(arrivals_count=Count("arrivals")).order_by("-pk")
+    context = {"requester": requester, "channels": listed, "form": form}
+    return render(request, "marketplace/requester/channels.html", context)
+
+
+@require_safe
+@requester_required
+def channel(request: HttpRequest, requester: Requester, token: str) -> HttpResponse:
+    """One channel: its links and who came.
+
+    Access: the requester's users.
+    """
+    found = _find(requester, token)
+    return _show(request, found, InviteForm())
+
+
+@require_POST
+@requester_required
+def invite(request: HttpRequest, requester: Requester, token: str) -> HttpResponse:
+    """Make links for single participants.
+
+    Access: the requester's users.
+    """
+    found = _find(requester, token)
+    form = InviteForm(request.POST)
+    if not form.is_valid():
+        return _show(request, found, form)
+    made = invite_people(channel=found, labels=form.cleaned_data["labels"], user=user_of(request))
+    messages.success(request, f"{len(made)} links made.")
+    return redirect("marketplace:channel", requester.public_id, found.token)
+
+
+@require_POST
+@requester_required
+def close(request: HttpRequest, requester: Requester, token: str) -> HttpResponse:
+    """Let nobody in through this channel any more.
+
+    Access: the requester's users.
+    """
+    found = _find(requester, token)
+    close_channel(channel=found, user=user_of(request))
+    messages.success(request, f"“{found.name}” is closed.")
+    return redirect("marketplace:channels", requester.public_id)
+
+
+@require_safe
+@requester_required
+def links(request: HttpRequest, requester: Requester, token: str) -> HttpResponse:
+    """The participants' links as CSV.
+
+    Access: the requester's users.
+    """
+    found = _find(requester, token)
+    response = HttpResponse(content_type="text/csv; charset=utf-8")
+    response.headers["Content-Disposition"] = 'attachment; filename="invitations.csv"'
+    writer = csv.writer(response)
+    writer.writerow(["participant", "link", "worker_id"])
+    for invitation in found.invitations.select_related("worker").order_by("pk"):
+        worker_id = invitation.worker.worker_id if invitation.worker else ""
+        writer.writerow([_cell(invitation.label), _link(request, invitation.token), worker_id])
+    return response
+
+
+def _show(request: HttpRequest, found: Channel, form: InviteForm) -> HttpResponse:
+    invitations = found.invitations.select_related("worker").order_by("pk")
+    page = Paginator(invitations, INVITATIONS_PER_PAGE).get_page(request.GET.get("page"))
+    context = {
+        "requester": found.requester,
+        "channel": found,
+        "link": _link(request, found.token) + _query(found),
+        "page": page,
+        "rows": [(invitation, _link(request, invitation.token)) for invitation in page],
+        "arrivals": found.arrivals.count(),
+        "participants": found.arrivals.values("worker").distinct().count(),
+        "form": form,
+    }
+    return render(request, "marketplace/requester/channel.html", context)
+
+
+def _find(requester: Requester, token: str) -> Channel:
+    try:
+        return find_channel(requester, token)
+    except ChannelDoesNotExist as error:
+        raise Http404(str(error)) from error
+
+
+def _suggestion(request: HttpRequest) -> dict[str, str]:
+    if request.GET.get("panel") != "prolific":
+        return {"kind": Channel.Kind.INVITE}
+    return PROLIFIC | {"kind": Channel.Kind.PANEL, "name": "Prolific"}
+
+
+def _link(request: HttpRequest, token: str) -> str:
+    return request.build_absolute_uri(reverse("marketplace:arrive", args=[token]))
+
+
+def _query(found: Channel) -> str:
+    """The parameters in Prolific's own notation, which other panels write likewise."""
+    names = (found.worker_parameter, found.study_parameter, found.session_parameter)
+    parts = [f"{name}={{{{%{name}%}}}}" for name in names if name]
+    return f"?{'&'.join(parts)}" if parts and found.kind == Channel.Kind.PANEL else ""
+
+
+def _cell(text: str) -> str:
+    """A label that no spreadsheet takes for a formula."""
+    return f"'{text}" if text[:1] in ("=", "+", "-", "@", "\t", "\r") else text

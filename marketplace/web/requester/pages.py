@@ -1,0 +1,153 @@
+"""A requester's account: sign-up, keys, balance and statement."""
+
+from typing import Any
+
+from django.conf import settings
+from django.contrib import messages
+from django.contrib.auth import login as start_session
+from django.contrib.auth.decorators import login_not_required, login_required
+from django.contrib.auth.views import LoginView, LogoutView
+from django.core.paginator import Paginator
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.cache import never_cache
+from django.views.decorators.debug import sensitive_variables
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from marketplace.exceptions import AccessKeyDoesNotExist, TooManyKeys
+from marketplace.models import AccessKey, LedgerEntry, Requester
+from marketplace.money import ledger
+from marketplace.people import access_keys
+from marketplace.web.requester.access import requester_required, requesters_of, user_of
+from marketplace.web.requester.forms import KeyForm, RequesterSignUpForm
+from marketplace.web.worker.forms import SignInForm
+
+ENTRIES_PER_PAGE = 100
+
+
+class SignInView(LoginView):
+    """Signing in as a requester, or as an operator."""
+
+    template_name = "marketplace/requester/login.html"
+    authentication_form = SignInForm
+    next_page = "marketplace:requester_index"
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        """Whether there is a page to sign up on."""
+        return super().get_context_data(is_open=is_sign_up_open(), **kwargs)
+
+
+def is_sign_up_open() -> bool:
+    """Whether requesters may enrol themselves: only where a setting says so."""
+    return bool(getattr(settings, "MARKETPLACE_REQUESTER_SIGN_UP", False))
+
+
+login = SignInView.as_view()
+logout = LogoutView.as_view(next_page="marketplace:requester_login")
+
+
+@login_not_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def sign_up(request: HttpRequest) -> HttpResponse:
+    """Become a requester.
+
+    Access: anybody, where the setting MARKETPLACE_REQUESTER_SIGN_UP is on.
+    """
+    if not is_sign_up_open():
+        raise Http404("Requesters are enrolled by an operator here.")
+    form = RequesterSignUpForm(request.POST if request.method == "POST" else None)
+    if form.is_valid():
+        requester = form.enrol()
+        start_session(request, form.instance)
+        return redirect("marketplace:requester", requester.public_id)
+    return render(request, "marketplace/requester/sign_up.html", {"form": form})
+
+
+@require_safe
+@login_required(login_url="marketplace:requester_login")
+def index(request: HttpRequest) -> HttpResponse:
+    """The requesters in whose name the user acts.
+
+    Access: signed-in users, each their own.
+    """
+    mine = list(requesters_of(user_of(request)))
+    if len(mine) == 1:
+        return redirect("marketplace:requester", mine[0].public_id)
+    return render(request, "marketplace/requester/index.html", {"requesters": mine})
+
+
+@require_safe
+@requester_required
+def overview(request: HttpRequest, requester: Requester) -> HttpResponse:
+    """Balance and keys.
+
+    Access: the requester's users.
+    """
+    return render(request, "marketplace/requester/overview.html", _overview(requester))
+
+
+@require_POST
+@never_cache
+@requester_required
+@sensitive_variables("issued")
+def issue_key(request: HttpRequest, requester: Requester) -> HttpResponse:
+    """Make one more key, and show its secret on this page only.
+
+    Access: the requester's users.
+    """
+    form = KeyForm(request.POST)
+    issued = None
+    if form.is_valid():
+        try:
+            issued = access_keys.issue_key(
+                requester=requester, label=form.cleaned_data["label"], user=user_of(request)
+            )
+        except TooManyKeys as error:
+            form.add_error(None, str(error))
+    context = _overview(requester) | {"form": KeyForm() if issued else form, "issued": issued}
+    return render(request, "marketplace/requester/overview.html", context)
+
+
+@require_POST
+@requester_required
+def revoke_key(request: HttpRequest, requester: Requester, access_key_id: str) -> HttpResponse:
+    """End a key.
+
+    Access: the requester's users.
+    """
+    try:
+        access_keys.revoke_key(
+            requester=requester, access_key_id=access_key_id, user=user_of(request)
+        )
+    except AccessKeyDoesNotExist as error:
+        raise Http404(str(error)) from error
+    messages.success(request, f"Key {access_key_id} is revoked.")
+    return redirect("marketplace:requester", requester.public_id)
+
+
+@require_safe
+@requester_required
+def statement(request: HttpRequest, requester: Requester) -> HttpResponse:
+    """Every movement on the requester's account.
+
+    Access: the requester's users.
+    """
+    account = ledger.available_account(requester)
+    entries = LedgerEntry.objects.filter(account=account).order_by("-pk")
+    entries = entries.select_related(
+        "transaction__hit__hit_type", "transaction__assignment__hit__hit_type"
+    )
+    page = Paginator(entries, ENTRIES_PER_PAGE).get_page(request.GET.get("page"))
+    context = {"requester": requester, "page": page}
+    return render(request, "marketplace/requester/statement.html", context)
+
+
+def _overview(requester: Requester) -> dict[str, object]:
+    return {
+        "requester": requester,
+        "available_usd": ledger.balance_of(ledger.available_account(requester)),
+        "held_usd": ledger.balance_of(ledger.held_account(requester)),
+        "keys": AccessKey.objects.filter(requester=requester).order_by("-pk"),
+        "endpoint_url": f"{settings.SITE_URL}/requester",
+        "form": KeyForm(),
+    }

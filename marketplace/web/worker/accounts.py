@@ -1,0 +1,61 @@
+"""Signing up, in and out; and what a worker tells about themself."""
+
+from django.contrib import messages
+from django.contrib.auth import login as start_session
+from django.contrib.auth.decorators import login_not_required
+from django.contrib.auth.views import LoginView, LogoutView
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils.http import url_has_allowed_host_and_scheme
+from django.views.decorators.http import require_http_methods
+
+from marketplace.models import WorkerAccount
+from marketplace.web.worker.access import worker_required
+from marketplace.web.worker.forms import ProfileForm, SignInForm, SignupForm
+
+
+@login_not_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def signup(request: HttpRequest) -> HttpResponse:
+    """Open a worker account.
+
+    Access: anybody.
+    """
+    form = SignupForm(request.POST if request.method == "POST" else None)
+    if form.is_valid():
+        start_session(request, form.enrol())
+        return redirect(_next(request))
+    return render(request, "marketplace/signup.html", {"form": form, "next": _next(request)})
+
+
+login = LoginView.as_view(
+    template_name="marketplace/login.html",
+    authentication_form=SignInForm,
+    next_page="marketplace:groups",
+)
+logout = LogoutView.as_view(next_page="marketplace:login")
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@worker_required
+def profile(request: HttpRequest, worker: WorkerAccount) -> HttpResponse:
+    """What the marketplace's own qualifications go by.
+
+    Access: workers, each their own.
+    """
+    form = ProfileForm(request.POST if request.method == "POST" else None, instance=worker)
+    if form.is_valid():
+        form.save()
+        messages.success(request, "Your profile was saved.")
+        return redirect("marketplace:profile")
+    return render(request, "marketplace/profile.html", {"form": form, "worker": worker})
+
+
+def _next(request: HttpRequest) -> str:
+    """Where a link led before the worker had to sign up; nowhere but on this site."""
+    wanted = request.POST.get("next") or request.GET.get("next") or ""
+    is_here = url_has_allowed_host_and_scheme(
+        wanted, allowed_hosts={request.get_host()}, require_https=request.is_secure()
+    )
+    return wanted if is_here else reverse("marketplace:groups")

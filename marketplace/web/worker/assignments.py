@@ -1,0 +1,109 @@
+"""Doing work: accept, work, return, submit."""
+
+from django.conf import settings
+from django.contrib import messages
+from django.contrib.auth.decorators import login_not_required
+from django.core.exceptions import RequestDataTooBig, TooManyFieldsSent, TooManyFilesSent
+from django.http import HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import redirect, render
+from django.views.decorators.clickjacking import xframe_options_exempt
+from django.views.decorators.csrf import csrf_exempt
+from django.views.decorators.http import require_POST, require_safe
+
+from marketplace.exceptions import Missing, SubmissionTooLarge, WorkRefused
+from marketplace.hits import assignments as writes
+from marketplace.models import WorkerAccount
+from marketplace.web.worker.access import explain, worker_required
+from marketplace.web.worker.continuation import accepts_next_by_itself, remember_choice
+from marketplace.web.worker.tasks import task_for
+
+
+@require_POST
+@worker_required
+def accept_hit(request: HttpRequest, worker: WorkerAccount, hit_id: str) -> HttpResponse:
+    """Accept this HIT.
+
+    Access: workers.
+    """
+    remember_choice(request)
+    hit, held = writes.find_hit_for(worker, hit_id)
+    assignment = held or writes.accept_hit(worker=worker, hit=hit)
+    return redirect("marketplace:assignment", assignment.public_id)
+
+
+@require_POST
+@worker_required
+def accept_next(request: HttpRequest, worker: WorkerAccount, hit_type_id: str) -> HttpResponse:
+    """Accept the next HIT of this group that the worker hasn't done.
+
+    Access: workers.
+    """
+    remember_choice(request)
+    hit_type = writes.find_group(hit_type_id)
+    assignment = writes.accept_next(worker=worker, hit_type=hit_type)
+    return redirect("marketplace:assignment", assignment.public_id)
+
+
+@require_safe
+@worker_required
+def assignment(request: HttpRequest, worker: WorkerAccount, assignment_id: str) -> HttpResponse:
+    """The page to work on.
+
+    Access: the worker whose assignment it is.
+    """
+    held = writes.find_assignment_of(worker, assignment_id)
+    writes.require_accepted(held)
+    context = {
+        "worker": worker,
+        "assignment": held,
+        "hit": held.hit,
+        "task": task_for(request, held.hit, held, worker),
+        "auto_accept": accepts_next_by_itself(request),
+    }
+    return render(request, "marketplace/assignment.html", context)
+
+
+@require_POST
+@worker_required
+def return_assignment(
+    request: HttpRequest, worker: WorkerAccount, assignment_id: str
+) -> HttpResponse:
+    """Give the assignment back.
+
+    Access: the worker whose assignment it is.
+    """
+    held = writes.find_assignment_of(worker, assignment_id)
+    writes.return_assignment(assignment=held)
+    messages.info(request, f"You returned “{held.hit.hit_type.title}”.")
+    return redirect("marketplace:groups")
+
+
+@csrf_exempt
+@login_not_required
+@xframe_options_exempt
+@require_POST
+def external_submit(request: HttpRequest) -> HttpResponse:
+    """Take in the answers of an assignment.
+
+    Access: whoever knows the assignment's id. The form comes from a page with an
+    origin of its own, so neither a session nor a CSRF cookie can come with it.
+    """
+    try:
+        form = _form(request)
+        submitted = writes.submit_assignment(
+            public_id=form.get("assignmentId", ""), fields=list(form.lists())
+        )
+    except (Missing, WorkRefused) as error:
+        return explain(request, error, template="marketplace/submission_refused.html")
+    return render(request, "marketplace/receipt.html", {"assignment": submitted})
+
+
+def _form(request: HttpRequest) -> QueryDict:
+    """The form, if it is not too large; files in it are left aside."""
+    largest = settings.DATA_UPLOAD_MAX_MEMORY_SIZE
+    if largest and int(request.META.get("CONTENT_LENGTH") or 0) > largest:
+        raise SubmissionTooLarge
+    try:
+        return request.POST
+    except (RequestDataTooBig, TooManyFieldsSent, TooManyFilesSent) as error:
+        raise SubmissionTooLarge from error

@@ -1,0 +1,93 @@
+"""From one HIT to the next: auto-accept, and the links that Mechanical Turk's pages have."""
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.views.decorators.http import require_GET, require_POST, require_safe
+
+from marketplace.exceptions import NoAssignmentsLeft
+from marketplace.hits.assignments import accept_next, find_group, find_hit_for
+from marketplace.models import HitType, WorkerAccount
+from marketplace.web.worker.access import worker_required
+from marketplace.web.worker.arrivals import way_out
+
+AUTO_ACCEPT = "marketplace_auto_accept"
+
+
+def accepts_next_by_itself(request: HttpRequest) -> bool:
+    """Whether the worker wants to go from one HIT straight to work on the next."""
+    return bool(request.session.get(AUTO_ACCEPT))
+
+
+def remember_choice(request: HttpRequest) -> None:
+    """Keep what the box of the posted form says, for this session."""
+    wanted = request.POST.get("auto_accept") == "on"
+    if wanted != accepts_next_by_itself(request):
+        request.session[AUTO_ACCEPT] = wanted
+
+
+@require_POST
+@worker_required
+def auto_accept(request: HttpRequest, worker: WorkerAccount, assignment_id: str) -> HttpResponse:
+    """Switch auto-accept on or off.
+
+    Access: workers.
+    """
+    remember_choice(request)
+    return redirect("marketplace:assignment", assignment_id)
+
+
+@require_GET
+@worker_required
+def next_hit(request: HttpRequest, worker: WorkerAccount, hit_type_id: str) -> HttpResponse:
+    """Where a worker goes who has submitted a HIT of this group.
+
+    Access: workers.
+    """
+    hit_type = find_group(hit_type_id)
+    if (finished := way_out(request, worker, hit_type)) is not None:
+        return finished
+    if accepts_next_by_itself(request):
+        return _accept(request, worker, hit_type)
+    return redirect("marketplace:group", hit_type.public_id)
+
+
+@require_safe
+@worker_required
+def preview(request: HttpRequest, worker: WorkerAccount) -> HttpResponse:
+    """Mechanical Turk's link to a group, or to one HIT.
+
+    Access: workers.
+    """
+    if hit_id := request.GET.get("hitId"):
+        return redirect("marketplace:hit", find_hit_for(worker, hit_id)[0].public_id)
+    return redirect("marketplace:group", find_group(request.GET.get("groupId", "")).public_id)
+
+
+@require_GET
+@worker_required
+def preview_and_accept(request: HttpRequest, worker: WorkerAccount) -> HttpResponse:
+    """Mechanical Turk's link to work on a group at once.
+
+    Access: workers.
+    """
+    return _accept(request, worker, find_group(request.GET.get("groupId", "")))
+
+
+@require_safe
+@worker_required
+def project(request: HttpRequest, worker: WorkerAccount, hit_type_id: str) -> HttpResponse:
+    """Mechanical Turk's later link to a group.
+
+    Access: workers.
+    """
+    return redirect("marketplace:group", find_group(hit_type_id).public_id)
+
+
+def _accept(request: HttpRequest, worker: WorkerAccount, hit_type: HitType) -> HttpResponse:
+    try:
+        assignment = accept_next(worker=worker, hit_type=hit_type)
+    except NoAssignmentsLeft:
+        messages.info(request, f"No HITs of “{hit_type.title}” are left for you.")
+        return redirect("marketplace:groups")
+    return redirect("marketplace:assignment", assignment.public_id)

@@ -1,0 +1,75 @@
+from typing import Any
+
+from django import forms
+from django.contrib.auth.forms import AuthenticationForm, UserCreationForm
+from django.core.exceptions import ValidationError
+from django.db import transaction
+
+from marketplace import attempts, clock
+from marketplace.models import WorkerAccount
+from marketplace.people.countries import COUNTRIES
+from marketplace.people.enrolment import open_worker_account
+from marketplace.users import User
+
+
+class SignupForm(UserCreationForm[User]):
+    """A name or an e-mail address, and a password."""
+
+    class Meta:
+        model = User
+        fields = ("username",)
+        labels = {"username": "Name or e-mail address"}
+        help_texts = {"username": "Letters, digits and @ . + - _ only; requesters never see it."}
+
+    @transaction.atomic
+    def enrol(self) -> User:
+        """The new user, with a worker account."""
+        user: User = self.save()
+        open_worker_account(user=user)
+        return user
+
+
+class SignInForm(AuthenticationForm):
+    """Name and password; whoever must wait after too many guesses is told so."""
+
+    def clean(self) -> dict[str, Any]:
+        """Say of a name that was tried too often that it must wait, whatever the password."""
+        username = str(self.cleaned_data.get("username", ""))
+        if attempts.is_blocked(self.request, username):
+            raise ValidationError(
+                f"Too many wrong passwords. Try again in {attempts.WAIT_SECONDS // 60} minutes."
+            )
+        return super().clean()
+
+
+class ProfileForm(forms.ModelForm[WorkerAccount]):
+    """What the system qualifications go by."""
+
+    country = forms.ChoiceField(
+        choices=[("", "Not told"), *sorted(COUNTRIES.items(), key=lambda country: country[1])],
+        required=False,
+        help_text="HITs may ask for workers of certain countries.",
+    )
+    subdivision = forms.RegexField(
+        "^[A-Z0-9]{1,3}$",
+        required=False,
+        label="State or province",
+        help_text="Its ISO 3166-2 code without the country's, such as CA for California.",
+        error_messages={"invalid": "One to three capital letters or digits."},
+    )
+    is_adult = forms.BooleanField(required=False, label="I am at least 18 years old")
+
+    class Meta:
+        model = WorkerAccount
+        fields = ("country", "subdivision")
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["is_adult"].initial = self.instance.adult_confirmed_at is not None
+
+    def save(self, commit: bool = True) -> WorkerAccount:
+        """Keep the moment at which a worker first said to be an adult."""
+        is_adult = self.cleaned_data["is_adult"]
+        before = self.instance.adult_confirmed_at
+        self.instance.adult_confirmed_at = (before or clock.now()) if is_adult else None
+        return super().save(commit)

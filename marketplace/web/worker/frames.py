@@ -1,0 +1,131 @@
+"""The frame in which a requester's page runs, kept apart from ours.
+
+A requester's HTML is served with a `sandbox` policy, so that it has an origin of
+its own however it is opened: it can't read the worker's session or act in the
+worker's name. Such an origin has no storage; the page around the frame lends it
+some (`storage.js`), by worker and requester, so that drafts outlive a reload. A
+page at an external URL keeps its own origin, unless that is ours.
+"""
+
+from dataclasses import dataclass
+from urllib.parse import urlencode, urlsplit
+
+from django.contrib.auth.decorators import login_not_required
+from django.http import Http404, HttpRequest, HttpResponse
+from django.templatetags.static import static
+from django.urls import reverse
+from django.views.decorators.clickjacking import xframe_options_sameorigin
+from django.views.decorators.http import require_safe
+
+from marketplace.documents.html import begin_with, send_here
+from marketplace.documents.questions import Question, parse_question
+from marketplace.hits.assignments import PREVIEW_ID
+from marketplace.models import Assignment, Hit, WorkerAccount
+
+SANDBOX = "allow-scripts allow-forms allow-modals allow-popups"
+
+
+@dataclass(frozen=True)
+class Frame:
+    """What the iframe element needs."""
+
+    source: str
+    sandbox: str
+    height: int  # pixels; 0 leaves it to the page
+    storage: str = ""  # whose storage the page gets from ours; none where it has its own
+
+
+def frame_for(
+    request: HttpRequest, hit: Hit, assignment: Assignment | None, worker: WorkerAccount
+) -> Frame:
+    """The frame of a HIT, to be worked on or, without an assignment, only to be seen."""
+    question = question_of(hit)
+    parameters = {
+        "assignmentId": assignment.public_id if assignment else PREVIEW_ID,
+        "hitId": hit.public_id,
+        "turkSubmitTo": _origin(request),
+    }
+    if assignment:
+        parameters["workerId"] = assignment.worker.worker_id
+    if question.kind == "external":
+        url = question.url_with(parameters)
+        return Frame(url, _external_sandbox(request, url), question.frame_height)
+    path = (
+        reverse("marketplace:frame", args=[assignment.public_id])
+        if assignment
+        else reverse("marketplace:preview_frame", args=[hit.public_id])
+    )
+    storage = f"{worker.worker_id}:{hit.hit_type.requester.public_id}"
+    source = f"{path}?{urlencode(parameters)}"
+    return Frame(source, SANDBOX, question.frame_height, storage)
+
+
+@login_not_required
+@require_safe
+@xframe_options_sameorigin
+def frame(request: HttpRequest, assignment_id: str) -> HttpResponse:
+    """The requester's HTML to work on.
+
+    Access: whoever knows the assignment's id, because a sandboxed page that
+    reloads itself sends no cookie; but no other worker who is signed in.
+    """
+    live = Assignment.objects.live().select_related("hit", "worker")
+    assignment = live.filter(public_id=assignment_id).first()
+    if assignment is None or _is_for_somebody_else(request, assignment):
+        raise Http404("There is no such assignment.")
+    return _sandboxed(request, assignment.hit)
+
+
+@login_not_required
+@require_safe
+@xframe_options_sameorigin
+def preview_frame(request: HttpRequest, hit_id: str) -> HttpResponse:
+    """The requester's HTML to look at.
+
+    Access: whoever knows the HIT's id.
+    """
+    hit = Hit.objects.listed().filter(public_id=hit_id).first()
+    if hit is None:
+        raise Http404("There is no such HIT.")
+    return _sandboxed(request, hit)
+
+
+def question_of(hit: Hit) -> Question:
+    """The HIT's question, which was checked when the HIT was published."""
+    return parse_question(hit.question, allow_http=True)
+
+
+def _is_for_somebody_else(request: HttpRequest, assignment: Assignment) -> bool:
+    owner = assignment.worker.user_id
+    return request.user.is_authenticated and request.user.pk != owner
+
+
+def _sandboxed(request: HttpRequest, hit: Hit) -> HttpResponse:
+    question = question_of(hit)
+    if question.kind != "html":
+        raise Http404("This HIT's page is elsewhere.")
+    origin = _origin(request)
+    html = send_here(
+        question.content,
+        external_hit=origin + static("marketplace/externalHIT_v1.js"),
+        crowd_elements=origin + static("marketplace/crowd-elements.js"),
+        external_submit=origin + reverse("marketplace:external_submit"),
+    )
+    return HttpResponse(
+        begin_with(html, script=origin + static("marketplace/storage.js")),
+        headers={
+            "Content-Security-Policy": f"sandbox {SANDBOX}; frame-ancestors 'self'",
+            "Cache-Control": "private, no-store",
+            "Referrer-Policy": "no-referrer",
+        },
+    )
+
+
+def _origin(request: HttpRequest) -> str:
+    return f"{request.scheme}://{request.get_host()}"
+
+
+def _external_sandbox(request: HttpRequest, url: str) -> str:
+    parts = urlsplit(url)
+    is_ours = f"{parts.scheme}://{parts.netloc}".lower() == _origin(request).lower()
+    return SANDBOX if is_ours else f"{SANDBOX} allow-same-origin"

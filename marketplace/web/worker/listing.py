@@ -1,0 +1,100 @@
+"""Finding work: the list of groups, and previews."""
+
+from django.contrib import messages
+from django.core.paginator import Paginator
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_safe
+
+from marketplace import clock
+from marketplace.hits import lifecycle
+from marketplace.hits.assignments import find_group, find_hit_for, find_next
+from marketplace.models import Assignment, Hit, WorkerAccount
+from marketplace.qualifications.eligibility import (
+    qualifies,
+    require_preview,
+    unmet_by_hit_type,
+    visible_groups,
+)
+from marketplace.recruiting.arrivals import latest_channel
+from marketplace.web.worker.access import worker_required
+from marketplace.web.worker.continuation import accepts_next_by_itself
+from marketplace.web.worker.lookups import SORTS, grant, read_wish
+from marketplace.web.worker.tasks import task_for
+
+GROUPS_PER_PAGE = 25
+# As much of what time has done as a list page writes down; `sweep_marketplace` does the rest.
+SETTLED_PER_LIST = 100
+
+
+@require_safe
+@worker_required
+def groups(request: HttpRequest, worker: WorkerAccount) -> HttpResponse:
+    """The groups of HITs there is work in.
+
+    Access: workers.
+    """
+    now = clock.now()
+    lifecycle.settle_due(Hit.objects.all(), now=now, limit=SETTLED_PER_LIST)
+    wish = read_wish(request.GET)
+    found = grant(wish, visible_groups(worker, now), worker).select_related("requester")
+    page = Paginator(found, GROUPS_PER_PAGE).get_page(request.GET.get("page"))
+    unmet = unmet_by_hit_type(worker, page.object_list)
+    mine = Assignment.objects.by(worker).filter(status=Assignment.Status.ACCEPTED, deadline__gt=now)
+    held = mine.select_related("hit__hit_type").order_by("deadline")
+    context = {
+        "worker": worker,
+        "page": page,
+        "rows": [(group, unmet[group.pk]) for group in page],
+        "wish": wish,
+        "sorts": [(name, label) for name, (label, _) in SORTS.items()],
+        "held": held,
+    }
+    return render(request, "marketplace/groups.html", context)
+
+
+@require_safe
+@worker_required
+def group(request: HttpRequest, worker: WorkerAccount, hit_type_id: str) -> HttpResponse:
+    """The next HIT of a group, to look at.
+
+    Access: workers.
+    """
+    hit_type = find_group(hit_type_id)
+    require_preview(worker, hit_type)
+    hit = find_next(worker=worker, hit_type=hit_type)
+    if hit is None:
+        messages.info(request, f"No HITs of “{hit_type.title}” are left for you.")
+        return redirect("marketplace:groups")
+    accept = reverse("marketplace:accept_next", args=[hit_type.public_id])
+    return _preview(request, worker, hit, accept)
+
+
+@require_safe
+@worker_required
+def hit(request: HttpRequest, worker: WorkerAccount, hit_id: str) -> HttpResponse:
+    """A HIT, to look at; the one who is working on it is taken to the work.
+
+    Access: workers.
+    """
+    found, held = find_hit_for(worker, hit_id)
+    if held is not None:
+        return redirect("marketplace:assignment", held.public_id)
+    accept = reverse("marketplace:accept_hit", args=[found.public_id])
+    return _preview(request, worker, found, accept)
+
+
+def _preview(
+    request: HttpRequest, worker: WorkerAccount, hit: Hit, accept_url: str
+) -> HttpResponse:
+    context = {
+        "worker": worker,
+        "hit": hit,
+        "accept_url": accept_url,
+        "unmet": qualifies(worker, hit.hit_type),
+        "task": task_for(request, hit, None, worker),
+        "auto_accept": accepts_next_by_itself(request),
+        "channel": latest_channel(worker, hit.hit_type),
+    }
+    return render(request, "marketplace/preview.html", context)

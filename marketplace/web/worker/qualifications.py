@@ -1,0 +1,156 @@
+"""What a worker is qualified for: asking for it, and taking the tests."""
+
+from django.contrib import messages
+from django.core.paginator import Paginator
+from django.db.models import Q, QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from marketplace import clock
+from marketplace.documents.form_answers import blank
+from marketplace.documents.question_forms import parse_question_form
+from marketplace.exceptions import (
+    QualificationRequestDoesNotExist,
+    QualificationTypeDoesNotExist,
+    RequestRefused,
+)
+from marketplace.models import (
+    Qualification,
+    QualificationRequest,
+    QualificationType,
+    WorkerAccount,
+)
+from marketplace.qualifications.requests import (
+    expire_overdue,
+    request_qualification,
+    submit_test,
+    why_not_request,
+)
+from marketplace.qualifications.system import ALL, Record
+from marketplace.web.worker.access import worker_required
+from marketplace.web.worker.tasks import filled_in
+
+TYPES_PER_PAGE = 25
+Status = QualificationRequest.Status
+
+
+@require_safe
+@worker_required
+def qualifications(request: HttpRequest, worker: WorkerAccount) -> HttpResponse:
+    """What the worker has, has asked for, and can ask for.
+
+    Access: workers, each their own.
+    """
+    expire_overdue(worker, now=clock.now())
+    search = request.GET.get("q", "").replace("\0", "").strip()
+    offered = QualificationType.objects.requestable().filter(
+        Q(name__icontains=search)
+        | Q(description__icontains=search)
+        | Q(keywords__icontains=search)
+        | Q(requester__name__icontains=search)
+    )
+    offered = offered.select_related("requester").order_by("-pk")
+    record = Record(worker)
+    held = Qualification.objects.filter(worker=worker, status=Qualification.Status.GRANTED)
+    asked = QualificationRequest.objects.filter(worker=worker).exclude(status=Status.GRANTED)
+    context = {
+        "worker": worker,
+        "held": held.select_related("qualification_type__requester").order_by("-granted_at"),
+        "asked": asked.select_related("qualification_type__requester").order_by("-pk")[:50],
+        "computed": {each.name: each.value_of(record) for each in ALL}.items(),
+        "page": Paginator(offered, TYPES_PER_PAGE).get_page(request.GET.get("page")),
+        "search": search,
+    }
+    return render(request, "marketplace/qualifications.html", context)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@worker_required
+def qualification(request: HttpRequest, worker: WorkerAccount, type_id: str) -> HttpResponse:
+    """One qualification, and asking for it.
+
+    Access: workers.
+    """
+    wanted = _find_type(type_id)
+    if request.method == "POST":
+        return _ask(request, worker, wanted)
+    context = {
+        "worker": worker,
+        "type": wanted,
+        "obstacle": why_not_request(worker, wanted),
+        "started": _mine(worker).filter(qualification_type=wanted, status=Status.STARTED).first(),
+        "held": Qualification.objects.filter(worker=worker, qualification_type=wanted).first(),
+    }
+    return render(request, "marketplace/qualification.html", context)
+
+
+@require_safe
+@worker_required
+def test(request: HttpRequest, worker: WorkerAccount, request_id: str) -> HttpResponse:
+    """A qualification test that the worker has begun.
+
+    Access: the worker who takes it.
+    """
+    taken = _find_test(worker, request_id)
+    filled = blank(parse_question_form(taken.test))
+    context = {"worker": worker, "taken": taken, "filled": filled}
+    return render(request, "marketplace/qualification_test.html", context)
+
+
+@require_POST
+@worker_required
+def hand_in(request: HttpRequest, worker: WorkerAccount, request_id: str) -> HttpResponse:
+    """Hand a test in, or show what to mend beside each question.
+
+    Access: the worker who takes it.
+    """
+    taken = _find_test(worker, request_id)
+    filled = filled_in(request, parse_question_form(taken.test))
+    if not filled.is_valid:
+        context = {"worker": worker, "taken": taken, "filled": filled}
+        return render(request, "marketplace/qualification_test.html", context, status=422)
+    decided = submit_test(request=taken, answer=filled.to_xml())
+    messages.success(request, _news(decided, worker))
+    return redirect("marketplace:qualification", decided.qualification_type.public_id)
+
+
+def _ask(request: HttpRequest, worker: WorkerAccount, wanted: QualificationType) -> HttpResponse:
+    asked = request_qualification(worker=worker, qualification_type=wanted)
+    if asked.status == Status.STARTED:
+        return redirect("marketplace:qualification_test", asked.public_id)
+    messages.success(request, _news(asked, worker))
+    return redirect("marketplace:qualification", wanted.public_id)
+
+
+def _news(asked: QualificationRequest, worker: WorkerAccount) -> str:
+    name = asked.qualification_type.name
+    if asked.status != Status.GRANTED:
+        return f"Your request for “{name}” waits for its requester's decision."
+    held = Qualification.objects.get(worker=worker, qualification_type=asked.qualification_type)
+    return f"You now have the qualification “{name}”, with the value {held.integer_value}."
+
+
+def _find_type(public_id: str) -> QualificationType:
+    found = QualificationType.objects.existing().select_related("requester")
+    wanted = found.filter(public_id=public_id).first()
+    if wanted is None:
+        raise QualificationTypeDoesNotExist(public_id)
+    return wanted
+
+
+def _find_test(worker: WorkerAccount, public_id: str) -> QualificationRequest:
+    expire_overdue(worker, now=clock.now())
+    taken = _mine(worker).filter(public_id=public_id).exclude(test="").first()
+    if taken is None:
+        raise QualificationRequestDoesNotExist(public_id)
+    if taken.status == Status.EXPIRED:
+        raise RequestRefused("The time for this test is over.")
+    if taken.status != Status.STARTED:
+        raise RequestRefused("You have handed this test in already.")
+    return taken
+
+
+def _mine(worker: WorkerAccount) -> QuerySet[QualificationRequest]:
+    rows = QualificationRequest.objects.filter(worker=worker)
+    return rows.select_related("qualification_type__requester")

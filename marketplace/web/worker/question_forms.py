@@ -1,0 +1,41 @@
+"""Answering a QuestionForm on the marketplace's own page."""
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_POST
+
+from marketplace.hits import assignments as writes
+from marketplace.models import WorkerAccount
+from marketplace.web.worker.access import worker_required
+from marketplace.web.worker.continuation import accepts_next_by_itself
+from marketplace.web.worker.tasks import Task, filled_in, form_of
+
+
+@require_POST
+@worker_required
+def submit_form(request: HttpRequest, worker: WorkerAccount, assignment_id: str) -> HttpResponse:
+    """Take in the answers, or show what to mend beside each question.
+
+    Access: the worker whose assignment it is.
+    """
+    held = writes.find_assignment_of(worker, assignment_id)
+    filled = filled_in(request, form_of(held.hit))
+    if not filled.is_valid:
+        writes.require_accepted(held)
+        context = {
+            "worker": worker,
+            "assignment": held,
+            "hit": held.hit,
+            "task": Task(None, filled),
+            "auto_accept": accepts_next_by_itself(request),
+        }
+        return render(request, "marketplace/assignment.html", context, status=422)
+    answer = filled.to_xml()
+    kept = writes.submit_answer(public_id=held.public_id, answer=answer, is_checked=True)
+    told = f"Your work on “{held.hit.hit_type.title}” was received"
+    if kept.answer == answer:
+        messages.success(request, f"{told}.")
+    else:
+        messages.warning(request, f"{told} before, with other answers. Those stand.")
+    return redirect("marketplace:next_hit", held.hit.hit_type.public_id)

@@ -1,0 +1,134 @@
+"""What a worker has done, earned and been told."""
+
+from datetime import timedelta
+from decimal import Decimal
+from typing import Any
+
+from django.core.paginator import Paginator
+from django.db.models import Count, Q, Sum
+from django.db.models.functions import TruncDate
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_POST, require_safe
+
+from marketplace import clock
+from marketplace.hits import lifecycle
+from marketplace.models import (
+    Assignment,
+    AssignmentQuerySet,
+    Hit,
+    LedgerEntry,
+    LedgerTransaction,
+    WorkerAccount,
+    WorkerMessage,
+)
+from marketplace.money import ledger
+from marketplace.web.worker.access import worker_required
+
+ROWS_PER_PAGE = 50
+DAYS_SHOWN = 30
+STATUSES = Assignment.HANDED_IN_STATUSES
+
+
+@require_safe
+@worker_required
+def dashboard(request: HttpRequest, worker: WorkerAccount) -> HttpResponse:
+    """What the worker has handed in, by day and status.
+
+    Access: workers, each their own.
+    """
+    lifecycle.settle_due(Hit.objects.filter(assignments__worker=worker), now=clock.now())
+    handed_in = Assignment.objects.by(worker).handed_in()
+    status = request.GET.get("status", "")
+    chosen = handed_in.filter(status=status) if status in STATUSES else handed_in
+    chosen = chosen.select_related("hit__hit_type__requester").order_by("-pk")
+    context = {
+        "worker": worker,
+        "earned_usd": ledger.balance_of(ledger.earnings_account(worker)),
+        "pending_usd": _pending_usd(handed_in),
+        "counts": handed_in.aggregate(
+            submitted=Count("pk"), **{name: Count("pk", Q(status=name)) for name in STATUSES}
+        ),
+        "days": _by_day(handed_in),
+        "status": status if status in STATUSES else "",
+        "statuses": STATUSES,
+        "page": Paginator(chosen, ROWS_PER_PAGE).get_page(request.GET.get("page")),
+    }
+    return render(request, "marketplace/dashboard.html", context)
+
+
+@require_safe
+@worker_required
+def earnings(request: HttpRequest, worker: WorkerAccount) -> HttpResponse:
+    """Rewards, bonuses and payouts, as the ledger has them.
+
+    Access: workers, each their own.
+    """
+    lifecycle.settle_due(Hit.objects.filter(assignments__worker=worker), now=clock.now())
+    account = ledger.earnings_account(worker)
+    entries = LedgerEntry.objects.filter(account=account).order_by("-pk")
+    entries = entries.select_related(
+        "transaction__assignment__hit__hit_type__requester", "transaction__bonus_payment"
+    )
+    kinds = LedgerTransaction.Kind
+    totals = {
+        f"{kind.value}_usd": account.entries.filter(transaction__kind=kind).aggregate(
+            total=Sum("amount_usd")
+        )["total"]
+        or Decimal(0)
+        for kind in (kinds.PAYMENT, kinds.BONUS, kinds.PAYOUT)
+    }
+    context = totals | {
+        "worker": worker,
+        "balance_usd": ledger.balance_of(account),
+        "paid_out_usd": -totals["payout_usd"],
+        "pending_usd": _pending_usd(Assignment.objects.by(worker)),
+        "page": Paginator(entries, ROWS_PER_PAGE).get_page(request.GET.get("page")),
+    }
+    return render(request, "marketplace/earnings.html", context)
+
+
+@require_safe
+@worker_required
+def inbox(request: HttpRequest, worker: WorkerAccount) -> HttpResponse:
+    """What requesters wrote to the worker.
+
+    Access: workers, each their own.
+    """
+    received = WorkerMessage.objects.filter(worker=worker).select_related("requester")
+    page = Paginator(received.order_by("-pk"), ROWS_PER_PAGE).get_page(request.GET.get("page"))
+    return render(request, "marketplace/inbox.html", {"worker": worker, "page": page})
+
+
+@require_POST
+@worker_required
+def mark_read(request: HttpRequest, worker: WorkerAccount) -> HttpResponse:
+    """Note that the worker has read what is there.
+
+    Access: workers, each their own.
+    """
+    WorkerMessage.objects.filter(worker=worker, read_at=None).update(read_at=clock.now())
+    return redirect("marketplace:inbox")
+
+
+def _pending_usd(assignments: AssignmentQuerySet) -> Decimal:
+    waiting = assignments.filter(status=Assignment.Status.SUBMITTED)
+    total: Decimal | None = waiting.aggregate(total=Sum("reward_usd"))["total"]
+    return total or Decimal(0)
+
+
+def _by_day(handed_in: AssignmentQuerySet) -> list[Any]:
+    since = clock.now() - timedelta(days=DAYS_SHOWN)
+    days = (
+        handed_in.filter(submitted_at__gte=since)
+        .annotate(day=TruncDate("submitted_at"))
+        .values("day")
+    )
+    counted = days.annotate(
+        submitted=Count("pk"),
+        waiting=Count("pk", Q(status=Assignment.Status.SUBMITTED)),
+        approved=Count("pk", Q(status=Assignment.Status.APPROVED)),
+        rejected=Count("pk", Q(status=Assignment.Status.REJECTED)),
+        approved_usd=Sum("reward_usd", filter=Q(status=Assignment.Status.APPROVED)),
+    )
+    return list(counted.order_by("-day"))

@@ -1,0 +1,66 @@
+"""The scorers that a person names on a command line, with their parameters."""
+
+import json
+from collections.abc import Sequence
+
+from annotation.models import Study
+from metrics.exceptions import ParameterRefused
+from metrics.judge_versions import kept_settings
+from metrics.scorers.registry import defaults_of
+from metrics.scorers.scorer import Scorer
+from metrics.scoring import named_scorer
+from metrics.study_judges import Caps, is_judge, judges_client
+
+
+def chosen_scorers(
+    names: Sequence[str],
+    settings: Sequence[str] = (),
+    *,
+    study: Study | None = None,
+    caps: Caps = Caps(),  # noqa: B008 -- immutable
+) -> list[Scorer]:
+    """A scorer for each name, with what `settings` says of it: "metric.parameter=value".
+
+    A judge's settings may be named as the study has them. Judges share one client, so that its
+    limits and caps hold for all of them together.
+    """
+    wanted = list(dict.fromkeys(names))
+    parameters: dict[str, dict[str, object]] = {name: {} for name in wanted}
+    for setting in settings:
+        metric, parameter, value = _parts(setting)
+        if metric not in parameters:
+            raise ParameterRefused(
+                f"--set {setting}: '{metric}' is none of the metrics asked for "
+                f"({', '.join(wanted)})."
+            )
+        parameters[metric][parameter] = _kept(study, metric, parameter, value) or value
+    if judges := [name for name in wanted if is_judge(name)]:
+        client = judges_client(caps)
+        for name in judges:
+            parameters[name]["client"] = client
+    return [named_scorer(name, **parameters[name]) for name in wanted]
+
+
+def _parts(setting: str) -> tuple[str, str, object]:
+    name, equals, text = setting.partition("=")
+    metric, dot, parameter = name.strip().partition(".")
+    if not (metric and dot and parameter and equals):
+        raise ParameterRefused(f"--set {setting}: write it as metric.parameter=value.")
+    return metric, parameter, _value(metric, parameter, text.strip())
+
+
+def _kept(study: Study | None, metric: str, parameter: str, value: object) -> object:
+    """What a study has under that name, if this is where a judge's settings are named."""
+    if study is None or parameter != "settings" or not is_judge(metric):
+        return None
+    return kept_settings(study, metric, str(value))
+
+
+def _value(metric: str, parameter: str, text: str) -> object:
+    """Text where the parameter's default is text; else JSON where it is that, else text."""
+    if isinstance(defaults_of(metric).get(parameter), str):
+        return text
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text

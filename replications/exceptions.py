@@ -1,0 +1,13 @@
+"""What can go wrong in replications.
+
+ReplicationError
+└── DatasetIncomplete   a published data set's folder lacks a file
+"""
+
+
+class ReplicationError(Exception):
+    """Something a person can mend; its text says what and how."""
+
+
+class DatasetIncomplete(ReplicationError):
+    """A published data set's folder lacks a file."""

@@ -1,0 +1,24 @@
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from replications.management.published_data import PublishedCommand
+from replications.readers.published import Published
+from replications.readers.topical_chat import read_topical_chat
+
+
+class Command(PublishedCommand):
+    help = (
+        "Import Topical-Chat-USR as UniEval and G-Eval pass it around: a JSON array of responses "
+        "with their mean ratings, and with metrics' scores where it has any."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        super().add_arguments(parser)
+        parser.add_argument(
+            "--geval", type=Path, metavar="FILE", help="a JSON Lines file of G-Eval's samples"
+        )
+
+    def read(self, path: Path, **options: Any) -> Published:
+        return read_topical_chat(path, options["geval"])

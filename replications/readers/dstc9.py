@@ -1,0 +1,189 @@
+"""DSTC9's interactive evaluation, in either of the layouts it is passed around in.
+
+*Whole dialogues*: JSON Lines with `dialog_id`, `chatbot` and `text`, and beside it a table of
+ratings, a row for each rater: `dialog_id`, `chatbot`, `rater_slot`, a column for each of the
+questions below that was asked, and columns that end in `_score`, which are metrics' scores of
+the dialogue. An item is a dialogue, and its one candidate is what was said in it.
+
+*Last turns*: a JSON object of lists of one length: `contexts` (each a list of turns),
+`responses`, `references` ("NO REF" for none), `scores` (the raters' mean of `overall`) and
+optionally `models`. An item is a context, and its one candidate the response.
+
+A rater slot is a place and not a person: `slot-0` was another person in every dialogue.
+"""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from annotation.exceptions import ImportRefused
+from annotation.readers.drafts import (
+    CandidateDraft,
+    ItemDraft,
+    JudgmentDraft,
+    QuestionDraft,
+    StudyDraft,
+    SubmissionDraft,
+)
+from annotation.readers.tables import Row, kind_of, read_object, read_rows
+from replications.readers.published import (
+    MEAN_OF_RATERS,
+    Published,
+    ScoresDraft,
+    judged,
+    rating,
+    require_short,
+    submission,
+)
+
+QUESTIONS = (
+    rating("overall", "How good is the chatbot, all in all?", 1, 5),
+    rating("consistent", "Does the chatbot stay free of contradictions?", 0, 1),
+    rating("likeable", "Is the chatbot likeable?", 1, 3),
+    rating("diverse", "Are its responses varied?", 1, 3),
+    rating("informative", "Does the chatbot tell something?", 1, 3),
+    rating("coherent", "Does the chatbot keep a thread?", 1, 3),
+    rating("understanding", "Does the chatbot understand the other?", 1, 3),
+    rating("flexible", "Does the chatbot adapt to the other?", 1, 3),
+    rating("inquisitive", "Does the chatbot ask good questions?", 1, 3),
+    rating("depth", "Does the chatbot go into a topic?", 1, 3),
+    rating("error_recovery", "Does the chatbot recover from its errors?", 1, 3),
+)
+NAMES = ("dialog_id", "chatbot", "rater_slot")
+LOWER_IS_BETTER = frozenset({"flow_score"})
+NO_REFERENCE = "NO REF"
+SOLE_CANDIDATE = "response"
+
+
+def read_dstc9(path: Path, ratings: Path | None = None) -> Published:
+    """The dialogues with their ratings, and the scores of metrics where there are any."""
+    if kind_of(path) == ".json":
+        if ratings is not None:
+            raise ImportRefused(ratings, f"the ratings are in {path.name} already.")
+        return Published(_last_turns(read_object(path, ("contexts", "responses", "scores"))))
+    dialogues = _dialogues(path)
+    rows = _ratings(ratings, dialogues) if ratings else []
+    scores = _metrics(rows, ratings) if ratings else ()
+    asked = tuple(question for question in QUESTIONS if rows and question.name in rows[0].fields)
+    study = StudyDraft(
+        kind="rating",
+        items=tuple(dialogues.values()),
+        questions=asked or QUESTIONS[:1],
+        submissions=tuple(_submission(row, asked) for row in rows),
+    )
+    return Published(study, tuple(scores))
+
+
+def _dialogues(path: Path) -> dict[str, ItemDraft]:
+    found: dict[str, ItemDraft] = {}
+    for row in read_rows(path, ("dialog_id", "chatbot", "text")):
+        key, chatbot = row.required("dialog_id"), row.required("chatbot", longest=100)
+        if key in found:
+            raise row.refuse(f"this dialogue is on line {found[key].line} already.", "dialog_id")
+        said = CandidateDraft(key=chatbot, system=chatbot, text=row.text("text").strip())
+        found[key] = ItemDraft(key=key, line=row.line, candidates=(said,))
+    return found
+
+
+def _ratings(path: Path, dialogues: dict[str, ItemDraft]) -> list[Row]:
+    rows = read_rows(path, NAMES)
+    known = {question.name for question in QUESTIONS}
+    for name in rows[0].fields:
+        if name not in known | set(NAMES) and not name.endswith("_score"):
+            told = f"column '{name}' is no question ({', '.join(sorted(known))}) and no metric's."
+            raise ImportRefused(path, told, line=1)
+    slots: dict[tuple[str, str], int] = {}
+    for row in rows:
+        dialogue = dialogues.get(row.required("dialog_id"))
+        if dialogue is None:
+            raise row.refuse("there is no such dialogue.", "dialog_id")
+        if row.required("chatbot") != dialogue.candidates[0].key:
+            told = f"the dialogue was with '{dialogue.candidates[0].key}'."
+            raise row.refuse(told, "chatbot")
+        slot = row.required("dialog_id"), row.required("rater_slot", longest=20)
+        if slots.setdefault(slot, row.line) != row.line:
+            told = f"line {slots[slot]} has a rating of dialogue '{slot[0]}' by it already."
+            raise row.refuse(told, "rater_slot")
+    return rows
+
+
+def _submission(row: Row, asked: Sequence[QuestionDraft]) -> SubmissionDraft:
+    judgments = judged(row, row.required("chatbot"), asked)
+    slot = f"slot-{row.required('rater_slot', longest=20)}"
+    return submission(row.required("dialog_id"), slot, [row], judgments)
+
+
+def _metrics(rows: list[Row], path: Path) -> Iterator[ScoresDraft]:
+    metrics = [name for name in rows[0].fields if name.endswith("_score")]
+    for metric in metrics:
+        require_short(metric, rows[0], metric)
+        values: dict[tuple[str, str], float] = {}
+        for row in rows:
+            if not row.text(metric).strip():
+                continue
+            place, value = (row.required("dialog_id"), row.required("chatbot")), row.number(metric)
+            if values.setdefault(place, value) != value:
+                raise row.refuse("another row gives the dialogue another score.", metric)
+        signature = f"imported|file:{path.name}"
+        yield ScoresDraft(metric, signature, values, metric not in LOWER_IS_BETTER)
+
+
+def _last_turns(data: Row) -> StudyDraft:
+    lists = {name: _list(data, name) for name in data.fields}
+    n = len(lists["responses"])
+    if not n:
+        raise data.refuse("it holds none.", "responses")
+    for name, values in lists.items():
+        if len(values) != n:
+            raise data.refuse(f"{len(values)} entries, where responses have {n}.", name)
+    turns = [
+        _Turn(Row(data.path, 1, {name: lists[name][place] for name in lists}, f"[{place}]"), place)
+        for place in range(n)
+    ]
+    return StudyDraft(
+        kind="rating",
+        items=tuple(turn.item() for turn in turns),
+        questions=QUESTIONS[:1],
+        submissions=tuple(turn.submission() for turn in turns if turn.row.text("scores").strip()),
+    )
+
+
+def _list(data: Row, name: str) -> list[object]:
+    values = data.fields[name]
+    if not isinstance(values, list):
+        raise data.refuse("expected a list.", name)
+    return values
+
+
+class _Turn:
+    """A response to a context, the entries of one place in all lists."""
+
+    def __init__(self, row: Row, place: int) -> None:
+        self.row, self.key = row, str(place)
+        self.system = row.optional("models", longest=100)
+        self.candidate = self.system or SOLE_CANDIDATE
+
+    def item(self) -> ItemDraft:
+        reference = self.row.text("references").strip()
+        said = CandidateDraft(
+            key=self.candidate, system=self.system, text=self.row.text("responses").strip()
+        )
+        return ItemDraft(
+            key=self.key,
+            line=1,
+            context=self._context(),
+            reference="" if reference == NO_REFERENCE else reference,
+            candidates=(said,),
+        )
+
+    def submission(self) -> SubmissionDraft:
+        score, field = self.row.number("scores"), self.row.called("scores")
+        judgment = JudgmentDraft(self.candidate, "overall", score, field=field)
+        rated = Row(self.row.path, 1, {"overall": judgment.value})
+        return submission(self.key, MEAN_OF_RATERS, [rated], [judgment])
+
+    def _context(self) -> str:
+        turns = self.row.fields["contexts"]
+        if not isinstance(turns, list):
+            return self.row.text("contexts").strip()
+        inside = Row(self.row.path, 1, {str(n): turn for n, turn in enumerate(turns)}, "contexts")
+        return "\n".join(inside.text(place).strip() for place in inside.fields)

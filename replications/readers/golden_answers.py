@@ -1,0 +1,95 @@
+"""E2E's golden-answer tables: questions, an expert's answer to each, and what chatbots answered.
+
+A CSV or JSON Lines file in either of two forms, with the columns
+
+    question       what was asked
+    golden_answer  what an expert answers
+    prompt         optional: the variant the systems were prompted with (standard, enhanced)
+    id             optional: the question's name; without it questions are numbered
+
+and then, in the *long* form, `system` and `answer`, a row an answer; in the *wide* form a
+column for each system that holds its answer.
+
+An item is a question under one prompt, and the prompt is its condition; its candidates are the
+systems' answers, its reference the golden one. The same question has the same context under
+every prompt, which is how answers are paired.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from annotation.exceptions import ImportRefused
+from annotation.readers.drafts import CandidateDraft, ItemDraft, StudyDraft
+from annotation.readers.tables import Row, read_rows
+from replications.readers.published import Published, rating
+
+COLUMNS = ("question", "golden_answer")
+KNOWN = (*COLUMNS, "prompt", "id")
+LONG = ("system", "answer")
+QUESTION = rating("correctness", "How well does the answer agree with the golden one?", 0, 100)
+
+
+class _Answer(NamedTuple):
+    row: Row
+    item: str
+    prompt: str
+    system: str
+    text: str
+
+
+def read_golden_answers(path: Path) -> Published:
+    """The questions under each prompt, with the golden answer and every system's."""
+    rows = read_rows(path, COLUMNS)
+    by_item: dict[str, list[_Answer]] = {}
+    for answer in _answers(path, rows):
+        by_item.setdefault(answer.item, []).append(answer)
+    items = tuple(_item(key, answers) for key, answers in by_item.items())
+    return Published(StudyDraft(kind="rating", items=items, questions=(QUESTION,)))
+
+
+def _answers(path: Path, rows: list[Row]) -> Iterator[_Answer]:
+    fields = rows[0].fields
+    is_long = all(name in fields for name in LONG)
+    systems = () if is_long else tuple(name for name in fields if name not in KNOWN)
+    if not is_long and not systems:
+        told = "it has no column for any system, and neither `system` and `answer`."
+        raise ImportRefused(path, told, line=1)
+    names: dict[str, str] = {}
+    for row in rows:
+        question = row.text("question").strip()
+        if not question:
+            raise row.refuse("this field must not be empty.", "question")
+        name = row.optional("id", longest=100) or str(len(names) + 1)
+        if names.setdefault(question, name) != name and row.optional("id"):
+            raise row.refuse(f"this question is named '{names[question]}' already.", "id")
+        prompt = row.optional("prompt", longest=64)
+        item = f"{names[question]}/{prompt}" if prompt else names[question]
+        if is_long:
+            system, text = row.required("system", longest=100), row.text("answer")
+            yield _Answer(row, item, prompt, system, text)
+        for system in systems:
+            yield _Answer(row, item, prompt, system[:100], row.text(system))
+
+
+def _item(key: str, answers: list[_Answer]) -> ItemDraft:
+    first = answers[0]
+    candidates: dict[str, CandidateDraft] = {}
+    for answer in answers:
+        for field in COLUMNS:
+            if answer.row.text(field).strip() != first.row.text(field).strip():
+                told = f"differs from line {first.row.line} of the same question and prompt."
+                raise answer.row.refuse(told, field)
+        if answer.system in candidates:
+            told = f"question '{key}' has an answer of '{answer.system}' already."
+            raise answer.row.refuse(told, "system" if "system" in answer.row.fields else None)
+        text = answer.text.strip()
+        candidates[answer.system] = CandidateDraft(answer.system, answer.system, text)
+    return ItemDraft(
+        key=key,
+        line=first.row.line,
+        context=first.row.text("question").strip(),
+        reference=first.row.text("golden_answer").strip(),
+        condition=first.prompt,
+        candidates=tuple(candidates.values()),
+    )

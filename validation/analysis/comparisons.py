@@ -1,0 +1,235 @@
+"""Every two metrics of a question tested against each other, and the ranks that come of it."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from math import isnan, nan
+from typing import Any, cast
+
+import numpy as np
+import pandas as pd
+from scipy.special import ndtr
+
+from presentation.records import plain_values
+from stats.arguments import Floats
+from stats.correlation import Coefficient
+from stats.significance import (
+    Test,
+    Undecided,
+    benjamini_hochberg,
+    compare_metrics,
+    holm,
+    significance_clusters,
+)
+from validation.analysis.correlations import MetricAgreement
+from validation.analysis.item_swaps import ROUNDING, item_swap_p_values
+from validation.analysis.panels import Panel
+from validation.analysis.replicates import JOINT, is_of_too_many
+from validation.analysis.settings import Settings
+
+NO_RESAMPLES = "no_resamples"
+NO_SUCH_TEST = "no_such_test"
+TOO_MANY = "too_many_cells"
+
+
+@dataclass(frozen=True, kw_only=True)
+class PairTest:
+    """Two metrics at one level: how much better the first agrees with people, and the doubt.
+
+    `delta` and its interval come from resampled items; `p` from the test of that name, and
+    `p_holm` and `p_bh` are adjusted for all pairs of the question, condition, level and
+    coefficient.
+    """
+
+    question: str
+    scope: str
+    by: str
+    level: str
+    coefficient: str
+    metric_a: str
+    signature_a: str
+    metric_b: str
+    signature_b: str
+    value_a: float
+    value_b: float
+    delta: float
+    ci_low: float
+    ci_high: float
+    test: str
+    p: float
+    p_holm: float = nan
+    p_bh: float = nan
+    n_draws: int = 0
+    seed: int | None = None
+    reason: str | None = None
+
+    def record(self) -> dict[str, Any]:
+        return plain_values(vars(self))
+
+
+def pair_tests(
+    rows: Sequence[MetricAgreement], panel: Panel | None, settings: Settings
+) -> tuple[list[PairTest], list[int | None]]:
+    """The tests of rows of one question, condition, level and coefficient, and the rows' ranks.
+
+    `panel` is what the rows were computed from; a mean over conditions has none.
+    """
+    if len(rows) < 2:
+        return [], [1 if row.correlation.is_defined else None for row in rows]
+    tested = list(_tested(rows, panel, settings))
+    p = [pair.p for pair in tested]
+    adjusted = zip(tested, holm(p), benjamini_hochberg(p), strict=True)
+    tests = [PairTest(**vars(t) | {"p_holm": float(h), "p_bh": float(b)}) for t, h, b in adjusted]
+    return tests, _ranks(rows, tests, settings)
+
+
+def _ranks(
+    rows: Sequence[MetricAgreement], tests: Sequence[PairTest], settings: Settings
+) -> list[int | None]:
+    names = [str(number) for number in range(len(rows))]
+    p = {pair: test.p_holm for pair, test in zip(combinations(names, 2), tests, strict=True)}
+    values = {name: row.correlation.value for name, row in zip(names, rows, strict=True)}
+    ranks = significance_clusters(values, p, alpha=settings.alpha)
+    return [int(ranks[name]) if name in ranks else None for name in names]
+
+
+def _tested(
+    rows: Sequence[MetricAgreement], panel: Panel | None, settings: Settings
+) -> Iterator[PairTest]:
+    test = test_of(rows[0], panel, settings)
+    found = _p_values(rows, panel, settings, test)
+    tail = (1 - settings.confidence) / 2
+    for (number, a), (other, b) in combinations(enumerate(rows), 2):
+        delta = a.correlation.value - b.correlation.value
+        low = high = nan
+        if a.replicates is not None and b.replicates is not None:
+            drawn = a.replicates - b.replicates
+            known = drawn[~np.isnan(drawn)]
+            if len(known) and not isnan(delta):
+                low, high = (float(q) for q in np.quantile(known, [tail, 1 - tail]))
+        yield PairTest(
+            question=a.question,
+            scope=a.scope,
+            by=a.condition,
+            level=a.correlation.level,
+            coefficient=a.correlation.coefficient,
+            metric_a=a.metric,
+            signature_a=a.signature,
+            metric_b=b.metric,
+            signature_b=b.signature,
+            value_a=a.correlation.value,
+            value_b=b.correlation.value,
+            delta=delta,
+            ci_low=low,
+            ci_high=high,
+            test=test,
+            **found[number, other],
+        )
+
+
+def test_of(row: MetricAgreement, panel: Panel | None, settings: Settings) -> str:
+    """The test that fits a row, where the settings leave it open or name one that does not."""
+    found = row.correlation
+    if panel is None or settings.test == "paired_bootstrap":
+        return "paired_bootstrap"
+    if settings.test == "auto":
+        return "perm_items" if found.level == "item" else "paired_bootstrap"
+    if settings.test == "williams" and (found.level == "item" or found.coefficient != "pearson"):
+        return "perm_both"
+    return settings.test
+
+
+def _p_values(
+    rows: Sequence[MetricAgreement], panel: Panel | None, settings: Settings, test: str
+) -> dict[tuple[int, int], dict[str, Any]]:
+    pairs = list(combinations(range(len(rows)), 2))
+    if panel is None or test == "paired_bootstrap":
+        return {(a, b): _by_bootstrap(rows[a], rows[b], panel, settings) for a, b in pairs}
+    coefficient = rows[0].correlation.coefficient
+    by_swaps = test == "perm_items" and rows[0].correlation.level == "item"
+    if by_swaps and coefficient != "acc_star":
+        p = item_swap_p_values(panel, coefficient, settings)
+        return {pair: _decided(p[pair], settings, panel) for pair in pairs}
+    return {(a, b): _compared(panel, a, b, rows[a], test, settings) for a, b in pairs}
+
+
+def _by_bootstrap(
+    a: MetricAgreement, b: MetricAgreement, panel: Panel | None, settings: Settings
+) -> dict[str, Any]:
+    if not (a.correlation.is_defined and b.correlation.is_defined):
+        return {"p": nan, "reason": str(Undecided.UNDEFINED)}
+    if a.replicates is None or b.replicates is None:
+        return {"p": nan, "reason": _why_not_drawn(a, settings)}
+    drawn = a.replicates - b.replicates
+    known = drawn[~np.isnan(drawn)]
+    if len(known) < 2:
+        return {"p": nan, "reason": str(Undecided.UNDEFINED)}
+    p = bootstrap_p(a.correlation.value - b.correlation.value, known)
+    seed = settings.seed + (panel.number if panel else 0)
+    return {"p": p, "n_draws": len(drawn), "seed": seed}
+
+
+def _why_not_drawn(row: MetricAgreement, settings: Settings) -> str:
+    """Why a defined correlation has no replicates to compare with another's."""
+    found = row.correlation
+    if not settings.n_resamples:
+        return NO_RESAMPLES
+    if found.coefficient not in JOINT:
+        return NO_SUCH_TEST
+    if is_of_too_many(found.level, found.coefficient, row.coverage.n_candidates):
+        return TOO_MANY
+    return str(Undecided.TOO_FEW)
+
+
+def bootstrap_p(delta: float, drawn: Floats) -> float:
+    """Two-sided p of a difference, from what it is in resamples.
+
+    The greater of two: the difference over its standard error taken as a normal deviate, and
+    twice the share of resamples in which it lies on the other side of 0. The first alone goes
+    below the least share that can be seen, which an adjustment for many pairs needs.
+    """
+    shares = (drawn <= ROUNDING).mean(), (drawn >= -ROUNDING).mean()
+    seen = min(1.0, 2 * float(min(shares)))
+    spread = float(drawn.std(ddof=1))
+    if spread <= ROUNDING:
+        return max(seen, 2 / (len(drawn) + 1))
+    return max(seen, float(2 * ndtr(-abs(delta) / spread)))
+
+
+def _decided(p: float, settings: Settings, panel: Panel) -> dict[str, Any]:
+    if isnan(p):
+        return {"p": nan, "reason": str(Undecided.UNDEFINED)}
+    return {"p": p, "n_draws": settings.n_permutations, "seed": settings.seed + panel.number}
+
+
+def _compared(
+    panel: Panel, a: int, b: int, row: MetricAgreement, test: str, settings: Settings
+) -> dict[str, Any]:
+    """The test of `stats.significance`, on the candidates that both metrics scored."""
+    level = row.correlation.level
+    coefficient = cast(Coefficient, row.correlation.coefficient)
+    if coefficient == "acc_star" and level == "pooled":
+        return {"p": nan, "reason": NO_SUCH_TEST}
+    part = panel.of_systems() if level == "system" else panel
+    several = part.repeats_cells
+    if several and test == "perm_systems":
+        return {"p": nan, "reason": str(Undecided.TOO_FEW)}
+    found: pd.DataFrame = compare_metrics(
+        part.human,
+        {"a": part.scores[a], "b": part.scores[b]},
+        level=level,
+        coefficient=coefficient,
+        items=None if several and level == "system" else part.item,
+        systems=None if several and level != "system" else part.system,
+        test=cast(Test, test),
+        undefined=settings.undefined,
+        n_permutations=settings.n_permutations,
+        rng=settings.seed + panel.number,
+    )
+    [one] = found.to_dict("records")
+    return {
+        "p": float(one["p"]),
+        "n_draws": int(one["n_permutations"]),
+        "seed": one["seed"],
+        "reason": None if one["reason"] is None else str(one["reason"]),
+    }

@@ -1,0 +1,243 @@
+"""Judgments and scores, coded once, and the panels that are made of them."""
+
+import re
+from collections.abc import Iterator
+from functools import cached_property
+from hashlib import sha256
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from stats.aggregation import aggregate
+from stats.arguments import Floats, Integers
+from validation.analysis.panels import (
+    EVERY_CONDITION,
+    MISSING,
+    SCORED,
+    UNDEFINED,
+    UNPARSED,
+    Metric,
+    Panel,
+    Scope,
+    system_codes,
+)
+from validation.analysis.settings import Settings
+
+# What judges say of replies that hold no grade, or one that is not on the scale.
+UNREAD = re.compile(r"unparsed|no (number|rating) in|not on the scale", re.IGNORECASE)
+JUDGED = {"question": "", "condition": "", "round": 1, "accepted": True}
+SCORES = {"reason": "", "higher_is_better": True}
+
+
+class Material:
+    """The judgments and scores of a study or of plain tables.
+
+    `judgments` has a row a judgment: question, item, system, annotator and value; optionally
+    condition, candidate (otherwise named as its system), round and accepted. `scores` has a row
+    a score: item, candidate or system, metric and value; optionally signature, reason and
+    higher_is_better.
+    """
+
+    def __init__(self, judgments: pd.DataFrame, scores: pd.DataFrame) -> None:
+        self.judgments = _with_defaults(judgments, "judgments", ("value", "annotator"), JUDGED)
+        self.scores = _with_defaults(scores, "scores", ("value", "metric"), SCORES)
+        if "signature" not in scores:
+            self.scores = self.scores.assign(signature=self.scores["metric"])
+        self._require_items_of_one_condition()
+        self._require_scores_once()
+        self._code_places()
+        self._values: dict[tuple[str, ...], tuple[Integers, Floats]] = {}
+
+    @cached_property
+    def judgments_digest(self) -> str:
+        """SHA-256 of the judgments, whatever the order of the rows."""
+        return digest(self.judgments.drop(columns="place"))
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """SHA-256 of the judgments and scores."""
+        both = self.judgments_digest + digest(self.scores)
+        return sha256(both.encode()).hexdigest()
+
+    def panels(self, settings: Settings, *, scopes: tuple[Scope, ...]) -> Iterator[Panel]:
+        """Each question's candidates: of all conditions and, where there are several, of each."""
+        for question in self.judgments["question"].unique():
+            whole = self._panel(str(question), settings)
+            if whole is None:
+                continue
+            if "all" in scopes:
+                yield whole
+            conditions = whole.places["condition"].unique()
+            if "condition" in scopes and len(conditions) > 1:
+                for number, name in enumerate(conditions, start=1):
+                    chosen = (whole.places["condition"] == name).to_numpy()
+                    named = {"scope": "condition", "condition": str(name), "number": number}
+                    yield whole.part(chosen, **named)
+
+    def chosen(self, settings: Settings) -> pd.DataFrame:
+        """The judgments that count."""
+        counts = self.judgments["round"] == settings.round
+        if settings.judgments == "accepted":
+            counts &= self.judgments["accepted"]
+        return self.judgments[counts]
+
+    def ratings(self, question: str, settings: Settings) -> pd.DataFrame:
+        """The judgments of a question that count, with each annotator's scale out if asked."""
+        rows = self.chosen(settings)
+        rows = rows[rows["question"] == question]
+        return rows if settings.ratings == "raw" else without_scales(rows)
+
+    def inputs(self, settings: Settings) -> dict[str, Any]:
+        """What the report rests on, counted, and each set of scores with its own digest."""
+        of_round = self.judgments[self.judgments["round"] == settings.round]
+        return {
+            "n_judgments": len(of_round),
+            "n_rejected": int((~of_round["accepted"].astype(bool)).sum()),
+            "n_counted": len(self.chosen(settings)),
+            "n_annotators": int(of_round["annotator"].nunique()),
+            "n_items": int(of_round["item"].nunique()),
+            "n_candidates": int(of_round["place"].nunique()),
+            "score_sets": self._score_sets(),
+        }
+
+    def _score_sets(self) -> list[dict[str, Any]]:
+        runs = self.scores.groupby(["metric", "signature"], sort=False, observed=True)
+        counts = [np.bincount(states, minlength=4).tolist() for states in self.states]
+        return [
+            metric.record()
+            | {
+                "n_scores": len(rows),
+                "n_undefined": count[UNDEFINED],
+                "n_unparsed": count[UNPARSED],
+            }
+            | {"n_unscored": count[MISSING], "digest": digest(rows)}
+            for metric, count, (_, rows) in zip(self.metrics, counts, runs, strict=True)
+        ]
+
+    def _panel(self, question: str, settings: Settings) -> Panel | None:
+        key = (question, settings.judgments, settings.ratings, settings.aggregation)
+        if (*key, str(settings.round)) not in self._values:
+            rows = self.ratings(question, settings)
+            self._values[(*key, str(settings.round))] = _aggregated(rows, settings)
+        place, human = self._values[(*key, str(settings.round))]
+        if not len(place):
+            return None
+        numbers = [n for n, m in enumerate(self.metrics) if settings.is_for(m.metric, question)]
+        states = self.states[numbers][:, place]
+        scores = self._scores[numbers][:, place]
+        if settings.unparsed == "zero":
+            scores = np.where(states == UNPARSED, 0.0, scores)
+        places = self.places.iloc[place].reset_index(drop=True)
+        return Panel(
+            question=question,
+            scope="all",
+            condition=EVERY_CONDITION,
+            number=0,
+            metrics=tuple(self.metrics[number] for number in numbers),
+            places=places,
+            item=pd.factorize(places["item"])[0],
+            system=system_codes(places["system"]),
+            human=human,
+            scores=scores,
+            states=states,
+        )
+
+    def _require_items_of_one_condition(self) -> None:
+        conditions = self.judgments.drop_duplicates(["item", "condition"])["item"]
+        if (repeated := conditions[conditions.duplicated()]).size:
+            raise ValueError(
+                f"judgments name item '{repeated.iloc[0]}' in several conditions; "
+                "give items of different conditions different names"
+            )
+
+    def _require_scores_once(self) -> None:
+        names = ["item", "candidate", "metric", "signature"]
+        repeated = self.scores[self.scores.duplicated(names)]
+        if len(repeated):
+            first = repeated.iloc[0]
+            raise ValueError(
+                f"scores have item '{first['item']}', candidate '{first['candidate']}' and "
+                f"metric '{first['metric']}' twice; leave one"
+            )
+
+    def _code_places(self) -> None:
+        """Number the judged candidates, and put the scores beside them."""
+        names = self.judgments[["item", "candidate"]].drop_duplicates(ignore_index=True)
+        index = pd.MultiIndex.from_frame(names)
+        at = index.get_indexer(pd.MultiIndex.from_frame(self.judgments[["item", "candidate"]]))
+        self.judgments = self.judgments.assign(place=at)
+        first = self.judgments.drop_duplicates("place")
+        columns = ["item", "candidate", "system", "condition"]
+        self.places = first.sort_values("place")[columns].reset_index(drop=True)
+        runs = self.scores.groupby(["metric", "signature"], sort=False, observed=True)
+        up = runs["higher_is_better"].first()
+        self.metrics = [
+            Metric(str(metric), str(signature), bool(is_up))
+            for metric, signature, is_up in up.reset_index().itertuples(index=False)
+        ]
+        run = runs.ngroup().to_numpy()
+        place = index.get_indexer(pd.MultiIndex.from_frame(self.scores[["item", "candidate"]]))
+        value = self.scores["value"].to_numpy(dtype=np.float64)
+        sign = np.array([1.0 if metric.higher_is_better else -1.0 for metric in self.metrics])
+        known = place >= 0
+        run, place, value = run[known], place[known], value[known]
+        unread = self.scores["reason"].astype(str).map(UNREAD.search).notna().to_numpy()[known]
+        state = np.where(~np.isnan(value), SCORED, np.where(unread, UNPARSED, UNDEFINED))
+        self._scores = np.full((len(self.metrics), len(self.places)), np.nan)
+        self.states = np.full(self._scores.shape, MISSING, dtype=np.int8)
+        self._scores[run, place] = value * sign[run] if len(run) else value
+        self.states[run, place] = state
+
+
+def without_scales(rows: pd.DataFrame) -> pd.DataFrame:
+    """Judgments in standard deviations of who gave them; those of people without one are out."""
+    by_person = rows.groupby("annotator", observed=True)["value"]
+    varies = (by_person.transform("max") > by_person.transform("min")).to_numpy()
+    rows = rows[varies]
+    by_person = rows.groupby("annotator", observed=True)["value"]
+    centred = rows["value"] - by_person.transform("mean")
+    return rows.assign(value=centred / by_person.transform("std"))
+
+
+def digest(frame: pd.DataFrame) -> str:
+    """SHA-256 of a table's rows, whatever their order."""
+    plain = frame.astype(dict.fromkeys(frame.select_dtypes("category"), str))
+    rows = pd.util.hash_pandas_object(plain.reindex(sorted(plain), axis=1), index=False)
+    return sha256(np.sort(rows.to_numpy()).tobytes()).hexdigest()
+
+
+def _aggregated(rows: pd.DataFrame, settings: Settings) -> tuple[Integers, Floats]:
+    """The candidates with a human value, by place, and the values."""
+    known = rows[rows["value"].notna()]
+    if known.empty:
+        return np.empty(0, dtype=np.intp), np.empty(0)
+    found = aggregate(
+        known["place"],
+        known["annotator"].astype(str),
+        known["value"],
+        method=settings.aggregation,
+        repeats="count",
+    ).labels
+    defined = found[found["label"].notna()]
+    return defined["item"].to_numpy(dtype=np.intp), defined["label"].to_numpy(dtype=np.float64)
+
+
+def _with_defaults(
+    frame: pd.DataFrame, name: str, needed: tuple[str, ...], defaults: dict[str, Any]
+) -> pd.DataFrame:
+    """The columns that count, with those of them that may be left out."""
+    given = set(frame.columns)
+    missing = [column for column in ("item", *needed) if column not in given]
+    if missing or not given & {"candidate", "system"}:
+        raise ValueError(f"{name} must have a column {(missing or ['candidate or system'])[0]}")
+    absent = {column: value for column, value in defaults.items() if column not in given}
+    frame = frame.reset_index(drop=True).assign(**absent)
+    for column, other in (("candidate", "system"), ("system", "candidate")):
+        if column not in given:
+            frame = frame.assign(**{column: frame[other]})
+    texts: dict[str, Any] = {"item": str, "candidate": str, "system": str, "value": "float64"}
+    if "condition" in frame:
+        texts |= {"condition": str, "question": str}
+    wanted = dict.fromkeys(["item", "candidate", "system", *needed, *defaults])
+    return frame[[*wanted, *(["signature"] if "signature" in given else [])]].astype(texts)

@@ -1,0 +1,116 @@
+"""How many more items, or annotators, would tell two metrics apart.
+
+`planning_records` takes seconds to minutes; a report holds it where its settings name pairs.
+Its records: question, scope, by, level, coefficient, metric_a, signature_a, metric_b,
+signature_b, n_items, n_annotators, delta, se, power, is_pilot (whether the number of items is
+the study's own), alpha, n_studies, seed; and items_needed, the least number of items of the
+curve that reaches `POWER` with that many annotators, None where none does.
+"""
+
+from collections.abc import Iterator, Sequence
+from itertools import combinations
+from math import isnan
+from typing import Any, cast
+
+import numpy as np
+import pandas as pd
+
+from presentation.records import plain_values
+from stats.ceilings import reliability
+from stats.correlation import Level, RowCoefficient
+from stats.planning import items_needed, sample_size_curve
+from validation.analysis.material import Material
+from validation.analysis.panels import Panel
+from validation.analysis.replicates import is_of_too_many
+from validation.analysis.settings import Settings
+
+POWER = 0.8
+TIMES_AS_MANY = (0.25, 0.5, 1, 1.5, 2, 3, 5, 10)
+ANNOTATORS_MORE = (0, 1, 2)
+
+
+def planning_records(material: Material, settings: Settings) -> Iterator[dict[str, Any]]:
+    """The sample-size curves of the pairs and measures that the settings ask for."""
+    for panel in material.panels(settings, scopes=("all",)):
+        ratings = material.ratings(panel.question, settings)
+        for level, coefficient in settings.planned:
+            part = panel.of_systems() if level == "system" else panel
+            if _is_plannable(part, level, coefficient):
+                for a, b in combinations(range(len(part.metrics)), 2):
+                    measure = (level, cast(RowCoefficient, coefficient))
+                    yield from _curve(part, a, b, measure, ratings, settings)
+
+
+def _is_plannable(part: Panel, level: Level, coefficient: str) -> bool:
+    too_many = is_of_too_many(level, coefficient, len(part.human))
+    return not too_many and not part.repeats_cells and part.n_items > 1
+
+
+def _curve(
+    part: Panel,
+    a: int,
+    b: int,
+    measure: tuple[Level, RowCoefficient],
+    ratings: pd.DataFrame,
+    settings: Settings,
+) -> Iterator[dict[str, Any]]:
+    level, coefficient = measure
+    rows = ratings[ratings["value"].notna()]
+    pilot = reliability(rows["place"], rows["value"])
+    reliable = pilot.icc_mean > 0
+    metrics = part.metrics[a], part.metrics[b]
+    curve = sample_size_curve(
+        part.human,
+        part.scores[a],
+        part.scores[b],
+        items=part.item,
+        systems=part.system,
+        level=level,
+        coefficient=coefficient,
+        n_items=_sizes(part.n_items),
+        n_annotators=_annotators(pilot.ratings_per_unit) if reliable else (),
+        reliability=pilot if reliable else None,
+        alpha=settings.alpha,
+        n_studies=max(2, settings.n_resamples),
+        rng=settings.seed,
+    )
+    needed = items_needed(curve, POWER)
+    least = {_key(n): items for n, items in needed.itertuples(index=False)}
+    for row in curve.to_dict("records"):
+        yield plain_values(
+            {
+                "question": part.question,
+                "scope": part.scope,
+                "by": part.condition,
+                "level": level,
+                "coefficient": coefficient,
+                "metric_a": metrics[0].metric,
+                "signature_a": metrics[0].signature,
+                "metric_b": metrics[1].metric,
+                "signature_b": metrics[1].signature,
+                **{str(name): value for name, value in row.items()},
+                "n_items": int(row["n_items"]),
+                "is_pilot": int(row["n_items"]) == part.n_items,
+                "items_needed": _whole(least[_key(row["n_annotators"])]),
+                "power_wanted": POWER,
+                "alpha": settings.alpha,
+                "n_studies": max(2, settings.n_resamples),
+                "seed": settings.seed,
+            }
+        )
+
+
+def _sizes(n_items: int) -> Sequence[int]:
+    return sorted({max(2, round(times * n_items)) for times in TIMES_AS_MANY})
+
+
+def _annotators(now: float) -> Sequence[float]:
+    return [now + more for more in ANNOTATORS_MORE]
+
+
+def _key(n_annotators: float) -> float | None:
+    return None if isnan(n_annotators) else float(n_annotators)
+
+
+def _whole(number: Any) -> int | None:
+    return None if number is None or number is pd.NA or np.isnan(number) else int(number)

@@ -1,0 +1,46 @@
+"""The candidates on which a metric is most wrong."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from stats.correlation.bootstrap import standard
+from validation.analysis.panels import Panel
+from validation.analysis.settings import Settings
+
+
+def worst_candidates(panel: Panel, settings: Settings) -> Iterator[dict[str, Any]]:
+    """For each metric, the candidates whose z-scores from metric and people lie farthest apart.
+
+    Both are taken over the candidates that the metric scored. A positive residual is a
+    candidate that the metric likes better than people do.
+    """
+    for metric, row in zip(panel.metrics, panel.scores, strict=True):
+        known = np.flatnonzero(~np.isnan(row))
+        human, score = panel.human[known], row[known]
+        if len(known) < 2 or not (np.ptp(human) > 0 and np.ptp(score) > 0):
+            continue
+        z_human, z_score = standard(human), standard(score)
+        residual = z_score - z_human
+        order = np.argsort(-np.abs(residual), kind="stable")[: settings.n_worst]
+        sign = 1 if metric.higher_is_better else -1
+        places = panel.places.iloc[known[order]]
+        for rank, (at, place) in enumerate(
+            zip(order, places.to_dict("records"), strict=True), start=1
+        ):
+            yield {
+                "question": panel.question,
+                "metric": metric.metric,
+                "signature": metric.signature,
+                "rank": rank,
+                "item": place["item"],
+                "candidate": place["candidate"],
+                "system": place["system"],
+                "condition": place["condition"],
+                "human": float(human[at]),
+                "score": float(sign * score[at]),
+                "z_human": float(z_human[at]),
+                "z_score": float(z_score[at]),
+                "residual": float(residual[at]),
+            }

@@ -1,0 +1,144 @@
+"""How each policy moves the metrics' values and ranks, one at a time from the base settings."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import nan
+from typing import Any
+
+import numpy as np
+from scipy.stats import rankdata
+
+from presentation.records import plain_values
+from stats.arguments import Floats
+from validation.analysis.correlations import (
+    MetricAgreement,
+    means_of_conditions,
+    panel_rows,
+)
+from validation.analysis.material import Material
+from validation.analysis.panels import UNPARSED, Panel
+from validation.analysis.settings import POLICIES, Settings
+
+Key = tuple[str, str, str, str, str, str, str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Variation:
+    """A metric's value and rank with one setting changed; ranks are 1 for the best, ties shared.
+
+    `n_used` groups were defined, of which the value is made with `n_zeroed` counted as 0.
+    """
+
+    question: str
+    scope: str
+    by: str
+    level: str
+    coefficient: str
+    metric: str
+    signature: str
+    setting: str
+    choice: str
+    value: float
+    rank: float
+    base_choice: str
+    base_value: float
+    base_rank: float
+    n_used: int
+    n_zeroed: int
+    reason: str | None
+
+    @property
+    def delta(self) -> float:
+        return self.value - self.base_value
+
+    def record(self) -> dict[str, Any]:
+        told = plain_values(vars(self) | {"delta": self.delta})
+        return told | {"moves_rank": told["rank"] != told["base_rank"]}
+
+
+def variations(
+    material: Material, base: Sequence[MetricAgreement], settings: Settings
+) -> Iterator[Variation]:
+    """Every policy's other choices, where there is anything for them to act upon."""
+    for setting, choices in POLICIES.items():
+        for choice in choices:
+            if choice == getattr(settings, setting) or not _acts(material, setting, settings):
+                continue
+            rows = _values(material, settings.varied(setting, choice))
+            yield from _compared(base, rows, setting, choice, settings)
+
+
+def _acts(material: Material, setting: str, settings: Settings) -> bool:
+    """Whether a policy has anything to decide here; others would repeat the base."""
+    if setting == "unparsed":
+        return bool((material.states == UNPARSED).any())
+    judged = material.judgments
+    if setting == "judgments":
+        return not judged.loc[judged["round"] == settings.round, "accepted"].all()
+    if setting == "aggregation":
+        return bool(material.chosen(settings).duplicated(["place", "question"]).any())
+    return True
+
+
+def _values(material: Material, settings: Settings) -> list[MetricAgreement]:
+    """The table without intervals."""
+    quick = settings.varied("n_resamples", 0)  # type: ignore[arg-type]
+    panels: list[Panel] = list(material.panels(quick, scopes=("all", "condition")))
+    rows = [row for panel in panels for row in panel_rows(panel, quick)]
+    return rows + list(means_of_conditions(rows, quick))
+
+
+def ranks(values: Sequence[float]) -> Floats:
+    """1 for the greatest; the mean rank where values tie, NaN where there is none."""
+    numbers = np.asarray(values, dtype=np.float64)
+    found = np.full(len(numbers), nan)
+    known = ~np.isnan(numbers)
+    found[known] = rankdata(-numbers[known])
+    return found
+
+
+def _by_key(rows: Sequence[MetricAgreement]) -> dict[Key, tuple[MetricAgreement, float]]:
+    """The rows and their ranks among the metrics of the same question, level and coefficient."""
+    groups: dict[tuple[str, ...], list[MetricAgreement]] = {}
+    for row in rows:
+        found = row.correlation
+        groups.setdefault((*row.key, found.level, found.coefficient), []).append(row)
+    return {
+        (*key, *row.source): (row, float(rank))  # type: ignore[misc]
+        for key, group in groups.items()
+        for row, rank in zip(group, ranks([r.correlation.value for r in group]), strict=True)
+    }
+
+
+def _compared(
+    base: Sequence[MetricAgreement],
+    rows: Sequence[MetricAgreement],
+    setting: str,
+    choice: str,
+    settings: Settings,
+) -> Iterator[Variation]:
+    before = _by_key(base)
+    for key, (row, rank) in _by_key(rows).items():
+        if key not in before:
+            continue
+        was, base_rank = before[key]
+        found = row.correlation
+        yield Variation(
+            question=row.question,
+            scope=row.scope,
+            by=row.condition,
+            level=found.level,
+            coefficient=found.coefficient,
+            metric=row.metric,
+            signature=row.signature,
+            setting=setting,
+            choice=choice,
+            value=found.value,
+            rank=rank,
+            base_choice=str(getattr(settings, setting)),
+            base_value=was.correlation.value,
+            base_rank=base_rank,
+            n_used=found.n_used,
+            n_zeroed=found.n_zeroed,
+            reason=None if found.reason is None else str(found.reason),
+        )

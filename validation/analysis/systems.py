@@ -1,0 +1,138 @@
+"""The systems as people and metrics rank them, and where the two disagree."""
+
+from collections.abc import Iterator
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from presentation.records import plain_values
+from stats.arguments import Floats
+from stats.correlation import CiMethod, bootstrap
+from stats.correlation.estimates import CI_METHODS
+from stats.grouping import sum_by
+from validation.analysis.panels import Panel
+from validation.analysis.sensitivity import ranks
+from validation.analysis.settings import Settings
+
+Record = dict[str, Any]
+
+
+def system_records(panel: Panel, settings: Settings) -> list[Record]:
+    """Each system's mean human value with its interval, and how every metric ranks it.
+
+    The interval resamples items. A metric's mean is over the candidates it scored, turned back
+    to the metric's own direction; its rank is 1 for the best.
+    """
+    part = panel.of_systems()
+    if not len(part.human):
+        return []
+    names = _names(part)
+    means, counts = _means(part, part.human, len(names))
+    low, high = _interval(part, settings, len(names))
+    seed = settings.seed + part.number
+    human_ranks = ranks(means.tolist())
+    of_metrics = [_means(part, row, len(names)) for row in part.scores]
+    metric_ranks = [ranks(found.tolist()) for found, _ in of_metrics]
+    return [
+        plain_values(
+            {
+                "question": panel.question,
+                "scope": panel.scope,
+                "by": panel.condition,
+                "system": name,
+                "mean": means[number],
+                "ci_low": low[number],
+                "ci_high": high[number],
+                "confidence": settings.confidence,
+                **_drawn(bool(np.isnan(low[number])), settings.n_resamples, seed),
+                "n_candidates": int(counts[number]),
+                "rank": human_ranks[number],
+            }
+        )
+        | {
+            "metrics": [
+                plain_values(
+                    metric.record()
+                    | {
+                        "mean": found[number] * (1 if metric.higher_is_better else -1),
+                        "n_scored": int(scored[number]),
+                        "rank": of_metric[number],
+                        "rank_difference": of_metric[number] - human_ranks[number],
+                    }
+                )
+                for metric, (found, scored), of_metric in zip(
+                    part.metrics, of_metrics, metric_ranks, strict=True
+                )
+            ]
+        }
+        for number, name in enumerate(names)
+    ]
+
+
+def _drawn(is_undefined: bool, n_resamples: int, seed: int) -> Record:
+    """How an interval came about, as a correlation's record tells it."""
+    if is_undefined:
+        return {"ci_method": str(CiMethod.NONE), "n_resamples": 0, "seed": None}
+    return {"ci_method": str(CI_METHODS["items"]), "n_resamples": n_resamples, "seed": seed}
+
+
+def disagreements(panel: Panel) -> Iterator[Record]:
+    """Pairs of systems that a metric puts in the other order than people do."""
+    part = panel.of_systems()
+    if not len(part.human):
+        return
+    names = _names(part)
+    human, _ = _means(part, part.human, len(names))
+    for metric, row in zip(part.metrics, part.scores, strict=True):
+        scored, _ = _means(part, row, len(names))
+        for a, b in combinations(range(len(names)), 2):
+            better, worse = (a, b) if human[a] >= human[b] else (b, a)
+            if human[better] > human[worse] and scored[better] < scored[worse]:
+                sign = 1 if metric.higher_is_better else -1
+                yield {
+                    "question": panel.question,
+                    "scope": panel.scope,
+                    "by": panel.condition,
+                    "metric": metric.metric,
+                    "signature": metric.signature,
+                    "better": names[better],
+                    "worse": names[worse],
+                    "human_delta": float(human[better] - human[worse]),
+                    "metric_delta": float(sign * (scored[better] - scored[worse])),
+                }
+
+
+def _names(part: Panel) -> list[str]:
+    return [str(name) for name in part.places["system"].drop_duplicates()]
+
+
+def _means(part: Panel, values: Floats, n_systems: int) -> tuple[Floats, Floats]:
+    known = ~np.isnan(values)
+    count = sum_by(part.system[known], np.ones(int(known.sum())), n_systems)
+    total = sum_by(part.system[known], values[known], n_systems)
+    return total / np.where(count > 0, count, np.nan), count
+
+
+def _interval(part: Panel, settings: Settings, n_systems: int) -> tuple[Floats, Floats]:
+    none = np.full(n_systems, np.nan)
+    if part.n_items < 2 or not settings.n_resamples:
+        return none, none
+    sums, counts = np.zeros((2, part.n_items, n_systems))
+    np.add.at(sums, (part.item, part.system), part.human)
+    np.add.at(counts, (part.item, part.system), 1.0)
+
+    def replicate(weights: Floats) -> Floats:
+        drawn = weights @ counts
+        return np.asarray((weights @ sums) / np.where(drawn > 0, drawn, np.nan))
+
+    rng = np.random.default_rng(settings.seed + part.number)
+    means = bootstrap.replicates(
+        replicate, (part.n_items,), settings.n_resamples, rng, part.n_items
+    )
+    tail = (1 - settings.confidence) / 2
+    # of one item, every resample that holds it has the same mean
+    missing = ((counts > 0).sum(axis=0) < 2) | np.isnan(means).all(axis=0)
+    means[:, missing] = 0.0
+    low, high = np.nanquantile(means, [tail, 1 - tail], axis=0)
+    return np.where(missing, np.nan, low), np.where(missing, np.nan, high)

@@ -1,0 +1,71 @@
+"""How large a study must be to tell two metrics apart."""
+
+from __future__ import annotations
+
+import altair as alt
+import pandas as pd
+
+from presentation.theme import (
+    BLUE,
+    GREEN,
+    ORANGE,
+    PURPLE,
+    RED,
+    SKY,
+    Picture,
+    axis_title,
+)
+from validation.charts.sizes import FILLING
+
+COLOURS = [BLUE, RED, GREEN, PURPLE, ORANGE, SKY]
+HEIGHT = 280
+
+
+def power_curve(
+    curve: pd.DataFrame, *, metric_a: str, metric_b: str, power: float = 0.8
+) -> Picture:
+    """The power to tell two metrics apart by the number of items, a line a number of annotators.
+
+    `curve` is a frame of `stats.planning.sample_size_curve`; `power` is the one wished for.
+    """
+    drawn = curve[curve["power"].notna()].assign(people=curve["n_annotators"].map(people_text))
+    kinds = list(dict.fromkeys(drawn["people"]))
+    base = alt.Chart(drawn).encode(
+        x=alt.X(
+            "n_items:Q",
+            title="Items in the study",
+            scale=alt.Scale(zero=True, nice=False),
+        ),
+        y=alt.Y(
+            "power:Q",
+            title=axis_title(f"Power to tell {metric_a} from {metric_b}"),
+            scale=alt.Scale(domain=[0, 1]),
+            axis=alt.Axis(format=".0%", tickCount=5),
+        ),
+        color=alt.Color(
+            "people:N",
+            title=None,
+            # Not names at the lines' ends: these meet where the power comes near to 1.
+            legend=alt.Legend(orient="top", columns=2) if any(kinds) else None,
+            scale=alt.Scale(domain=kinds, range=COLOURS[: len(kinds)]),
+        ),
+    )
+    tips = [
+        alt.Tooltip("n_items:Q", format=",", title="Items"),
+        alt.Tooltip("people:N", title="Ratings"),
+        alt.Tooltip("power:Q", format=".0%", title="Power"),
+        alt.Tooltip("delta:Q", format="+.3f", title="Difference"),
+    ]
+    wished = alt.Chart().mark_rule(strokeDash=[4, 3]).encode(y=alt.datum(power))
+    lines = base.mark_line(strokeWidth=2.5)
+    points = base.mark_point(opacity=1).encode(tooltip=tips)
+    return alt.layer(wished, lines, points).properties(
+        width="container", height=HEIGHT, autosize=FILLING
+    )
+
+
+def people_text(n_annotators: float) -> str:
+    """How many ratings each candidate has; nothing where that is unknown."""
+    if pd.isna(n_annotators):
+        return ""
+    return "1 rating each" if n_annotators == 1 else f"{n_annotators:.3g} ratings each"

@@ -1,0 +1,205 @@
+"""A report as its writers see it: sections of paragraphs, tables and figures.
+
+What is written as HTML, Markdown and LaTeX is the same document; no writer knows what a
+correlation is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from string import ascii_lowercase
+from typing import Any
+
+from presentation.theme import Picture
+
+MOST_PRINTED = 200
+# Shrunk to the line, more columns than these could not be read.
+MOST_COLUMNS_PRINTED = 24
+DASH = "–"
+
+
+@dataclass(frozen=True)
+class Number:
+    """A number as it is shown: rounded, with its limits, and whence it comes.
+
+    An undefined one is None, with the reason. `signature` says what it was computed from and
+    by which rules; `is_best` sets it off from its column.
+    """
+
+    value: float | None
+    decimals: int = 2
+    low: float | None = None
+    high: float | None = None
+    reason: str = ""
+    signature: str = ""
+    is_best: bool = False
+
+    @property
+    def text(self) -> str:
+        """With its interval, or a dash."""
+        if self.value is None:
+            return DASH
+        shown = _rounded(self.value, self.decimals)
+        if self.low is None or self.high is None:
+            return shown
+        limits = (_rounded(limit, self.decimals) for limit in (self.low, self.high))
+        return f"{shown} [{', '.join(limits)}]"
+
+
+@dataclass(frozen=True)
+class P:
+    """A p-value, as papers print it."""
+
+    value: float | None
+    reason: str = ""
+    signature: str = ""
+    is_best: bool = False
+
+    @property
+    def text(self) -> str:
+        if self.value is None:
+            return DASH
+        return "<.001" if self.value < 0.001 else f"{self.value:.3f}".removeprefix("0")
+
+
+Cell = str | int | Number | P
+Row = tuple[Cell, ...]
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column's title, the title it shares with its neighbours, and what it holds."""
+
+    title: str
+    group: str = ""
+    is_number: bool = True
+    is_code: bool = False
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table; `name` is of letters, digits and hyphens, and names its file."""
+
+    name: str
+    caption: str
+    columns: Sequence[Column]
+    rows: Sequence[Row]
+    note: str = ""
+
+    @property
+    def is_printed(self) -> bool:
+        """Whether a paper prints it; else it is a file beside the paper."""
+        fits_the_line = len(self.columns) <= MOST_COLUMNS_PRINTED
+        return fits_the_line and len(self.rows) <= MOST_PRINTED
+
+    @cached_property
+    def letters(self) -> dict[str, str]:
+        """A letter for each reason why a number is undefined, in order of appearance."""
+        reasons = dict.fromkeys(
+            cell.reason
+            for row in self.rows
+            for cell in row
+            if isinstance(cell, Number | P) and cell.value is None and cell.reason
+        )
+        return {reason: _letter(number) for number, reason in enumerate(reasons)}
+
+    @property
+    def groups(self) -> list[tuple[str, int]]:
+        """The titles that columns share, each with how many; an empty list where none does."""
+        found: list[tuple[str, int]] = []
+        for column in self.columns:
+            if found and column.group and found[-1][0] == column.group:
+                found[-1] = (column.group, found[-1][1] + 1)
+            else:
+                found.append((column.group, 1))
+        return found if any(title for title, _ in found) else []
+
+    def records(self) -> list[dict[str, Any]]:
+        """The rows with full precision, by column."""
+        titles = [f"{c.group}: {c.title}" if c.group else c.title for c in self.columns]
+        return [dict(zip(titles, map(_plain, row), strict=True)) for row in self.rows]
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A picture, what it shows in words, and the rows it is drawn from."""
+
+    name: str
+    caption: str
+    words: str
+    chart: Picture
+    rows: Sequence[Mapping[str, Any]] = ()
+
+
+@dataclass(frozen=True)
+class Section:
+    """A heading and what stands under it, in order."""
+
+    title: str
+    parts: Sequence[str | Table | Figure]
+
+
+@dataclass(frozen=True)
+class Document:
+    """A whole report; `records` are the numbers behind it, by kind, for programs."""
+
+    title: str
+    sections: Sequence[Section]
+    records: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
+    about: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def tables(self) -> list[Table]:
+        return [part for part in self._parts() if isinstance(part, Table)]
+
+    @property
+    def figures(self) -> list[Figure]:
+        return [part for part in self._parts() if isinstance(part, Figure)]
+
+    def _parts(self) -> Iterator[str | Table | Figure]:
+        for section in self.sections:
+            yield from section.parts
+
+
+def beside(table: Table) -> str:
+    """What a paper says of a table that is too long, or too wide, to be printed."""
+    n_columns = len(table.columns)
+    wide = f" of {n_columns} columns" if n_columns > MOST_COLUMNS_PRINTED else ""
+    return f"{table.caption}: {len(table.rows):,} rows{wide}, in the file tables/{table.name}.csv."
+
+
+def note_of(table: Table) -> str:
+    """What stands under a table: its note, and why numbers are undefined, by letter."""
+    told = [f"{letter}: {reason}" for reason, letter in table.letters.items()]
+    undefined = f"{DASH} undefined; {'; '.join(told)}." if told else ""
+    return " ".join(part for part in (table.note, undefined) if part)
+
+
+def letter_of(table: Table, cell: Cell) -> str:
+    """The letter of the reason why a cell is undefined, if it is."""
+    undefined = isinstance(cell, Number | P) and cell.value is None
+    return table.letters.get(cell.reason, "") if undefined else ""  # type: ignore[union-attr]
+
+
+def cell_text(cell: Cell) -> str:
+    """A cell as it is shown."""
+    if isinstance(cell, Number | P):
+        return cell.text
+    return f"{cell:,}" if isinstance(cell, int) else cell
+
+
+def _rounded(value: float, decimals: int) -> str:
+    """Without a minus before zero."""
+    shown = f"{value:,.{decimals}f}"
+    return shown.removeprefix("-") if not shown.strip("-0.,") else shown
+
+
+def _plain(cell: Cell) -> Any:
+    return cell.value if isinstance(cell, Number | P) else cell
+
+
+def _letter(number: int) -> str:
+    over, rest = divmod(number, len(ascii_lowercase))
+    return (ascii_lowercase[over - 1] if over else "") + ascii_lowercase[rest]

@@ -1,0 +1,259 @@
+r"""A report as LaTeX: tables in the manner of booktabs, and a file that holds them all.
+
+A table is a fragment to `\input` where `booktabs` and `graphicx` (and `longtable`, for a table
+over several pages) are loaded. Everything compiles with pdflatex.
+"""
+
+from __future__ import annotations
+
+import re
+from itertools import accumulate
+
+from validation.documents.documents import (
+    Cell,
+    Column,
+    Document,
+    Figure,
+    Number,
+    P,
+    Table,
+    beside,
+    cell_text,
+    letter_of,
+    note_of,
+)
+
+# Beyond so many rows a table runs over pages.
+LONG = 35
+# What stands between two columns of such a table, as a share of the line; and how many
+# characters of its size fit into a line, at least.
+SPACE_BETWEEN = 0.0135
+CHARACTERS = 112
+# After these a line may be broken.
+BREAKS = "[|_:/,]"
+SPECIAL = {
+    "\\": r"\textbackslash{}",
+    "{": r"\{",
+    "}": r"\}",
+    "$": r"\$",
+    "&": r"\&",
+    "#": r"\#",
+    "%": r"\%",
+    "_": r"\_",
+    "^": r"\textasciicircum{}",
+    "~": r"\textasciitilde{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    '"': r"\textquotedbl{}",
+    "'": "'",
+    "–": "--",
+    "—": "---",
+    "−": r"\ensuremath{-}",
+    "“": "``",
+    "”": "''",
+    "‘": "`",
+    "’": "'",
+    "…": r"\ldots{}",
+    "×": r"\ensuremath{\times}",
+    "→": r"\ensuremath{\to}",
+    "≥": r"\ensuremath{\ge}",
+    "≤": r"\ensuremath{\le}",
+    "ρ": r"\ensuremath{\rho}",
+    "τ": r"\ensuremath{\tau}",
+    "α": r"\ensuremath{\alpha}",
+}
+# Letters of Latin-1 that the standard fonts have, with their accents.
+LETTERS = set("ÀÁÂÃÄÅÆÇÈÉÊËÌÍÎÏÑÒÓÔÕÖØÙÚÛÜÝßàáâãäåæçèéêëìíîïñòóôõöøùúûüýÿ")
+PREAMBLE = r"""\documentclass[10pt]{article}
+\usepackage[utf8]{inputenc}
+\usepackage[a4paper,margin=25mm]{geometry}
+\usepackage{textcomp,booktabs,graphicx,longtable,array,float}
+\providecommand{\textquotedbl}{''}
+\emergencystretch=3em
+\setlength{\LTcapwidth}{\textwidth}
+\floatplacement{figure}{H}
+\floatplacement{table}{H}
+"""
+
+
+def as_latex(document: Document, *, tables: str = "tables", pictures: str = "figures") -> str:
+    """A file that compiles by itself, with its tables and figures in those folders."""
+    lines = [PREAMBLE, rf"\title{{{escaped(document.title)}}}", r"\date{}"]
+    lines += [r"\begin{document}", r"\maketitle"]
+    for section in document.sections:
+        lines += ["", rf"\section{{{escaped(section.title)}}}"]
+        for part in section.parts:
+            lines += ["", _part(part, tables, pictures)]
+    return "\n".join([*lines, r"\end{document}", ""])
+
+
+def _part(part: str | Table | Figure, tables: str, pictures: str) -> str:
+    if isinstance(part, Table):
+        return rf"\input{{{tables}/{part.name}.tex}}" if part.is_printed else escaped(beside(part))
+    if isinstance(part, Figure):
+        return _figure(part, pictures)
+    return escaped(part)
+
+
+def _figure(figure: Figure, pictures: str) -> str:
+    return "\n".join(
+        [
+            r"\begin{figure}\centering",
+            rf"\sbox0{{\includegraphics{{{pictures}/{figure.name}.pdf}}}}%",
+            r"\ifdim\wd0>\linewidth\resizebox{\linewidth}{!}{\usebox0}\else\usebox0\fi",
+            rf"\caption{{{escaped(figure.caption)}. {escaped(figure.words)}}}",
+            rf"\label{{fig:{figure.name}}}",
+            r"\end{figure}",
+        ]
+    )
+
+
+def table_latex(table: Table) -> str:
+    """The table as a float no wider than the line, or over pages where it is long."""
+    return _long(table) if len(table.rows) > LONG else _float(table)
+
+
+def _float(table: Table) -> str:
+    body = [
+        rf"\begin{{tabular}}{{{_alignment(table)}}}",
+        *_head(table),
+        *(_line(table, row) for row in table.rows),
+        r"\bottomrule",
+        r"\end{tabular}",
+    ]
+    note = note_of(table)
+    return "\n".join(
+        [
+            r"\begin{table}\centering",
+            rf"\caption{{{escaped(table.caption)}}}",
+            rf"\label{{tab:{table.name}}}",
+            r"\sbox0{%",
+            *body[:-1],
+            body[-1] + "}%",
+            r"\ifdim\wd0>\linewidth\resizebox{\linewidth}{!}{\usebox0}\else\usebox0\fi",
+            *(
+                [rf"\par\smallskip\parbox{{\linewidth}}{{\footnotesize {escaped(note)}}}"]
+                * bool(note)
+            ),
+            r"\end{table}",
+            "",
+        ]
+    )
+
+
+def _long(table: Table) -> str:
+    head = _head(table)
+    width = len(table.columns)
+    note = note_of(table)
+    told = [rf"\multicolumn{{{width}}}{{p{{.95\linewidth}}}}{{{escaped(note)}}}\\"] * bool(note)
+    return "\n".join(
+        [
+            r"\begingroup\scriptsize\setlength{\tabcolsep}{3pt}",
+            rf"\begin{{longtable}}{{{_shares(table)}}}",
+            rf"\caption{{{escaped(table.caption)}}}\label{{tab:{table.name}}}\\",
+            *head,
+            r"\endfirsthead",
+            *head,
+            r"\endhead",
+            r"\bottomrule",
+            r"\endfoot",
+            *(_line(table, row) for row in table.rows),
+            *told,
+            r"\end{longtable}",
+            r"\endgroup",
+            "",
+        ]
+    )
+
+
+def _alignment(table: Table) -> str:
+    return "".join("r" if column.is_number else "l" for column in table.columns)
+
+
+def _shares(table: Table) -> str:
+    """Columns that break their lines: room for the longest word each, the rest by what they hold.
+
+    Where not even the words fit, each has a share by its longest.
+    """
+    texts = [
+        [column.title, *(cell_text(row[at]) for row in table.rows)]
+        for at, column in enumerate(table.columns)
+    ]
+    words = [max(map(_longest_word, of_one)) for of_one in texts]
+    wishes = [
+        max(word, *(_wish(text, column) for text in of_one))
+        for word, of_one, column in zip(words, texts, table.columns, strict=True)
+    ]
+    room = 1 - len(words) * SPACE_BETWEEN
+    spare = max(0.0, room * CHARACTERS - sum(words))
+    beyond = (sum(wishes) - sum(words)) or 1
+    widths = [w + spare * (wish - w) / beyond for w, wish in zip(words, wishes, strict=True)]
+    sides = {True: r"\raggedleft", False: r"\raggedright"}
+    return "".join(
+        rf">{{{sides[column.is_number]}\arraybackslash}}"
+        rf"p{{{room * width / sum(widths):.4f}\linewidth}}"
+        for column, width in zip(table.columns, widths, strict=True)
+    )
+
+
+def _longest_word(text: str) -> int:
+    """Of what no line is broken within, the length."""
+    return max(4, *map(len, re.split(rf"\s|(?<={BREAKS})", text)))
+
+
+def _wish(text: str, column: Column) -> int:
+    """How much width a text asks for: a long one breaks its lines."""
+    return min(len(text), 110 if column.is_code else 24)
+
+
+def _head(table: Table) -> list[str]:
+    titles = " & ".join(_guarded(escaped(column.title)) for column in table.columns)
+    if not table.groups:
+        return [r"\toprule", rf"{titles} \\", r"\midrule"]
+    spans = " & ".join(
+        rf"\multicolumn{{{size}}}{{{'c' if title else 'l'}}}{{{escaped(title)}}}"
+        for title, size in table.groups
+    )
+    ends = accumulate(size for _, size in table.groups)
+    rules = "".join(
+        rf"\cmidrule(lr){{{end - size + 1}-{end}}}"
+        for (title, size), end in zip(table.groups, ends, strict=True)
+        if title
+    )
+    return [r"\toprule", rf"{spans} \\", rules, rf"{titles} \\", r"\midrule"]
+
+
+def _line(table: Table, row: tuple[Cell, ...]) -> str:
+    return " & ".join(_cell(table, cell) for cell in row) + r" \\"
+
+
+def _cell(table: Table, cell: Cell) -> str:
+    text = breakable(cell_text(cell))
+    if letter := letter_of(table, cell):
+        text += rf"\textsuperscript{{{letter}}}"
+    is_best = isinstance(cell, Number | P) and cell.is_best
+    return rf"\textbf{{{text}}}" if is_best else _guarded(text)
+
+
+def _guarded(text: str) -> str:
+    """A bracket or star at the start of a row would be read as an option of what ends the last."""
+    return rf"{{}}{text}" if text[:1] in ("[", "*") else text
+
+
+def breakable(text: str) -> str:
+    """Escaped, with places to break the line in what has no spaces."""
+    return re.sub(r"(\\textbar\{\}|\\_|:|/|,)", r"\1\\allowbreak{}", escaped(text))
+
+
+def escaped(text: str) -> str:
+    """Text that LaTeX sets as it is; a character without a glyph as its number."""
+    return "".join(map(_escaped, " ".join(text.split())))
+
+
+def _escaped(character: str) -> str:
+    if character in SPECIAL:
+        return SPECIAL[character]
+    if 32 <= ord(character) < 127 or character in LETTERS:
+        return character
+    return rf"\texttt{{U+{ord(character):04X}}}"

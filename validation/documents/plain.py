@@ -1,0 +1,40 @@
+"""A report for programs: its records as JSON, and as CSV a file a kind."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+
+from validation.documents.documents import Document, Table
+
+# A spreadsheet takes a text that begins so for a formula, and computes it.
+FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+def as_json(document: Document) -> str:
+    """What the report is about, every record, and the tables as they are shown."""
+    tables = {
+        table.name: {"caption": table.caption, "rows": table.records()} for table in document.tables
+    }
+    found = {"title": document.title, **document.about, **document.records, "tables": tables}
+    return json.dumps(found, indent=1, allow_nan=False, ensure_ascii=False)
+
+
+def records_csv(records: list[Mapping[str, Any]]) -> str:
+    """A row a record; what a record holds several of is JSON in one cell."""
+    rows = [{name: _cell(value) for name, value in record.items()} for record in records]
+    return pd.DataFrame(rows).to_csv(index=False, lineterminator="\n")
+
+
+def table_csv(table: Table) -> str:
+    """A table as it is shown, its numbers with full precision."""
+    return records_csv(list(table.records()))
+
+
+def _cell(value: Any) -> Any:
+    if isinstance(value, list | dict):
+        return json.dumps(value, ensure_ascii=False)
+    if isinstance(value, str) and value.startswith(FORMULA):
+        return f"'{value}"
+    return value

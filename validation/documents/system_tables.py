@@ -1,0 +1,139 @@
+"""The tables of systems: what people and metrics say of each, and where they disagree."""
+
+from __future__ import annotations
+
+from validation.documents.cells import signed
+from validation.documents.content import ALL, Content, Record
+from validation.documents.documents import Column, Number, Row, Table
+from validation.documents.tables import METRIC, QUESTION, SYSTEM
+
+NO_SCORE = "no candidate of the system has a score"
+
+
+def systems_table(content: Content, question: str) -> Table:
+    """The systems by people's mean with its interval and rank, and by each metric's mean."""
+    records = sorted(
+        content.records("systems", question=question, scope=ALL), key=lambda row: row["rank"]
+    )
+    labels = [content.label(metric) for metric in records[0]["metrics"]] if records else []
+    metrics = [Column(title, group=label) for label in labels for title in ("mean", "rank")]
+    people = [Column("mean", group="People"), Column("rank", group="People")]
+    rows: list[Row] = [
+        (
+            record["system"],
+            human_mean(content, record),
+            Number(record["rank"], _rank_decimals(record["rank"])),
+            record["n_candidates"],
+            *(cell for metric in record["metrics"] for cell in _of_metric(content, record, metric)),
+        )
+        for record in records
+    ]
+    return Table(
+        name=f"systems-q{content.questions.index(question) + 1}",
+        caption=f"{question}: the systems by people and by metrics",
+        columns=[SYSTEM, *people, Column("Candidates"), *metrics],
+        rows=rows,
+    )
+
+
+def human_mean(content: Content, record: Record, decimals: int = 2) -> Number:
+    """A system's mean human value, with its interval."""
+    return Number(
+        record["mean"],
+        decimals,
+        record["ci_low"],
+        record["ci_high"],
+        reason="nobody judged it",
+        signature=signed(content, "human_mean", record),
+    )
+
+
+def _of_metric(content: Content, record: Record, metric: Record) -> tuple[Number, Number]:
+    place = {name: record[name] for name in ("question", "scope", "by", "system")}
+    signature = signed(content, "metric_mean", place | {"signature": metric["signature"]})
+    rank = metric["rank"]
+    return (
+        Number(metric["mean"], 3, reason=NO_SCORE, signature=signature),
+        Number(rank, _rank_decimals(rank), reason=NO_SCORE),
+    )
+
+
+def _rank_decimals(rank: float | None) -> int:
+    """Systems that share two ranks have the mean of them."""
+    return 0 if rank is None or float(rank).is_integer() else 1
+
+
+def disagreements_table(content: Content) -> Table:
+    """Pairs of systems that a metric orders otherwise than people do, over all conditions."""
+    columns = [
+        QUESTION,
+        METRIC,
+        Column("People prefer", is_number=False),
+        Column("to", is_number=False),
+        Column("by"),
+        Column("The metric's difference"),
+    ]
+    rows: list[Row] = [
+        (
+            record["question"],
+            content.label(record),
+            record["better"],
+            record["worse"],
+            Number(record["human_delta"], signature=_of_pair(content, "human_delta", record)),
+            Number(record["metric_delta"], 3, signature=_of_pair(content, "metric_delta", record)),
+        )
+        for record in content.records("disagreements", scope=ALL)
+    ]
+    return Table(
+        name="disagreements",
+        caption="Pairs of systems that a metric orders otherwise than people do",
+        columns=columns,
+        rows=rows,
+    )
+
+
+def _of_pair(content: Content, kind: str, record: Record) -> str:
+    pair = f"{record['better']} - {record['worse']}"
+    return signed(content, kind, dict(record) | {"system": pair})
+
+
+def worst_table(content: Content) -> Table:
+    """The candidates on which each metric is most wrong."""
+    columns = [
+        QUESTION,
+        METRIC,
+        Column("Item", is_number=False),
+        Column("Candidate", is_number=False),
+        Column("System", is_number=False),
+        Column("People"),
+        Column("Score"),
+        Column("Residual, SD"),
+    ]
+    rows: list[Row] = [
+        (
+            record["question"],
+            content.label(record),
+            record["item"],
+            record["candidate"],
+            record["system"],
+            *_wrong(content, record),
+        )
+        for record in content.records("worst")
+    ]
+    return Table(
+        name="worst",
+        caption="Candidates on which each metric is most wrong",
+        columns=columns,
+        rows=rows,
+        note="Residual: the standardised score less the standardised human value; above zero, "
+        "the metric likes the candidate better than people do.",
+    )
+
+
+def _wrong(content: Content, record: Record) -> tuple[Number, ...]:
+    place = dict(record) | {"system": f"{record['item']}/{record['candidate']}"}
+    decimals = {"human": 2, "score": 3, "residual": 2}
+    return tuple(
+        Number(record[name], places, signature=signed(content, f"candidate.{name}", place))
+        for name, places in decimals.items()
+    )

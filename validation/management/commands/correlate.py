@@ -1,0 +1,98 @@
+import json
+from pathlib import Path
+from typing import Any, get_args
+
+from django.core.management.base import BaseCommand, CommandParser
+
+from annotation.management.numbers import natural
+from metrics.management.numbers import draws, once, share, some_draws
+from presentation.progress import bar
+from stats.correlation import Resample, Undefined
+from stats.significance import Swap, Test
+from validation.correlation_tables import as_text
+from validation.plain_table import (
+    COEFFICIENTS,
+    LEVELS,
+    Columns,
+    Settings,
+    correlate_table,
+)
+
+TESTS: dict[Swap, Test] = {"both": "perm_both", "items": "perm_items", "systems": "perm_systems"}
+
+
+class Command(BaseCommand):
+    help = (
+        "Correlate the metrics of a table with its human values: a CSV or JSON Lines file with "
+        "a row an output. Needs no study and no database."
+    )
+    requires_system_checks = []
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("table", type=Path)
+        parser.add_argument("--human", required=True, metavar="COLUMN")
+        parser.add_argument("--metric", required=True, action="append", metavar="COLUMN")
+        parser.add_argument("--item", required=True, metavar="COLUMN")
+        parser.add_argument("--system", required=True, metavar="COLUMN")
+        parser.add_argument("--by", metavar="COLUMN", help="also for each value of this column")
+        parser.add_argument("--level", action="append", choices=list(LEVELS), help="default: all")
+        parser.add_argument(
+            "--coefficient", action="append", choices=COEFFICIENTS, help="default: all"
+        )
+        parser.add_argument("--resample", choices=get_args(Resample), default="items")
+        parser.add_argument(
+            "--undefined",
+            choices=get_args(Undefined),
+            default="drop",
+            help="what becomes of groups with a constant side (default: drop)",
+        )
+        parser.add_argument("--compare", action="store_true", help="test every two metrics")
+        parser.add_argument(
+            "--permute",
+            action="append",
+            choices=get_args(Swap),
+            help="what --compare swaps: cells (both, the default), whole items, or systems",
+        )
+        parser.add_argument("--lower-is-better", action="append", default=[], metavar="METRIC")
+        parser.add_argument("--confidence", type=share, default=0.95)
+        parser.add_argument("--resamples", type=draws, default=1000)
+        parser.add_argument("--permutations", type=some_draws, default=1000)
+        parser.add_argument("--seed", type=natural, default=0)
+        parser.add_argument("--json", action="store_true")
+
+    def handle(self, *args: Any, table: Path, **options: Any) -> None:
+        found = correlate_table(
+            table,
+            _columns(options),
+            _settings(options),
+            compare=options["compare"],
+            progress=bar("correlate"),
+        )
+        self.stdout.write(json.dumps(found, indent=1) if options["json"] else as_text(found))
+
+
+def _columns(options: dict[str, Any]) -> Columns:
+    return Columns(
+        human=options["human"],
+        metrics=tuple(options["metric"]),
+        item=options["item"],
+        system=options["system"],
+        by=options["by"],
+    )
+
+
+def _settings(options: dict[str, Any]) -> Settings:
+    swaps: list[Swap] = options["permute"] or ["both"]
+    tests = (TESTS[swap] for swap in swaps)
+    return Settings(
+        levels=once(options["level"] or LEVELS),
+        coefficients=once(options["coefficient"] or COEFFICIENTS),
+        resample=options["resample"],
+        undefined=options["undefined"],
+        confidence=options["confidence"],
+        n_resamples=options["resamples"],
+        n_permutations=options["permutations"],
+        seed=options["seed"],
+        lower_is_better=tuple(options["lower_is_better"]),
+        permutation_tests=once(tests),
+    )

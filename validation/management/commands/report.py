@@ -1,0 +1,71 @@
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandParser
+
+from annotation.models import Study
+from metrics.exceptions import ReportUnwritten
+from validation.documents.files import FORMATS, make_folder, write_files
+from validation.study_report import LAYOUTS, PROMPTS, Asked, study_report_document
+
+
+class Command(BaseCommand):
+    help = (
+        "Write what was found of a study's metrics: a report with pictures and methods, or a "
+        "ready-made table, as HTML, Markdown, LaTeX, CSV or JSON."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("study", metavar="SLUG")
+        parser.add_argument(
+            "--format",
+            action="append",
+            choices=list(FORMATS),
+            help="may be repeated (default: html)",
+        )
+        parser.add_argument("--output", type=Path, metavar="FOLDER", required=True)
+        parser.add_argument("--layout", choices=list(LAYOUTS), default="full")
+        parser.add_argument(
+            "--version-of-report",
+            type=int,
+            metavar="N",
+            help="a report that validate_study kept (default: of the study as it is)",
+        )
+        parser.add_argument(
+            "--prompts",
+            nargs=2,
+            default=PROMPTS,
+            metavar=("FIRST", "SECOND"),
+            help="conditions that the layout e2e compares",
+        )
+        parser.add_argument("--json", action="store_true", help="print the files' names as JSON")
+
+    def handle(self, *args: Any, study: str, output: Path, layout: str, **options: Any) -> None:
+        asked = Asked(
+            study=Study.objects.named(study),
+            version=options["version_of_report"],
+            prompts=tuple(options["prompts"]),
+        )
+        formats = dict.fromkeys(options["format"] or ["html"])
+        with _told(output):
+            make_folder(output)
+        document = study_report_document(asked, layout)
+        with _told(output):
+            paths = [p for name in formats for p in write_files(FORMATS[name](document), output)]
+        if options["json"]:
+            self.stdout.write(json.dumps({"study": study, "files": [str(path) for path in paths]}))
+        else:
+            n = len(paths)
+            self.stdout.write(f"{n} file{'s' if n > 1 else ''} in {output}: {paths[0].name} first.")
+
+
+@contextmanager
+def _told(output: Path) -> Iterator[None]:
+    """What cannot be written becomes a sentence."""
+    try:
+        yield
+    except OSError as error:
+        raise ReportUnwritten(f"{error.filename or output}: {error.strerror}.") from error

@@ -1,0 +1,89 @@
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, cast, get_args
+
+from django.core.management.base import BaseCommand, CommandParser
+
+from annotation.management.numbers import natural
+from annotation.models import Study
+from metrics.management.numbers import draws, once, some_draws
+from presentation.files import require_writable, write_whole
+from stats.correlation import Level, Resample, RowCoefficient, Undefined
+from validation.analysis import Settings
+from validation.analysis.settings import Aggregation, Judgments, Ratings, Unparsed
+from validation.analysis.summary import lines_of
+from validation.plain_table import COEFFICIENTS, LEVELS
+from validation.versions import make_validation
+
+
+class Command(BaseCommand):
+    help = (
+        "Say how well a study's metrics agree with its judgments, at every level, and keep the "
+        "report: a new version where judgments, scores or settings changed."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        base = Settings()
+        parser.add_argument("study", metavar="SLUG")
+        parser.add_argument("--round", type=natural, default=base.round)
+        parser.add_argument("--level", action="append", choices=list(LEVELS), help="default: all")
+        parser.add_argument("--coefficient", action="append", choices=[*COEFFICIENTS, "acc_eq"])
+        for name, choices in (
+            ("undefined", get_args(Undefined)),
+            ("unparsed", get_args(Unparsed)),
+            ("ratings", get_args(Ratings)),
+            ("judgments", get_args(Judgments)),
+            ("aggregation", get_args(Aggregation)),
+            ("resample", get_args(Resample)),
+        ):
+            parser.add_argument(f"--{name}", choices=choices, default=getattr(base, name))
+        parser.add_argument("--resamples", type=draws, default=base.n_resamples)
+        parser.add_argument("--permutations", type=some_draws, default=base.n_permutations)
+        parser.add_argument("--seed", type=natural, default=base.seed)
+        parser.add_argument(
+            "--plan",
+            action="append",
+            choices=[f"{level}:{c}" for level in LEVELS for c in get_args(RowCoefficient)],
+            default=[],
+            metavar="LEVEL:COEFFICIENT",
+            help="say how many items would tell the metrics apart (takes long)",
+        )
+        parser.add_argument("--output", type=Path, metavar="FILE", help="write the whole as JSON")
+        parser.add_argument("--json", action="store_true", help="print the whole as JSON")
+
+    def handle(self, *args: Any, study: str, **options: Any) -> None:
+        if options["output"]:
+            require_writable(options["output"])
+        made = make_validation(study=Study.objects.named(study), settings=_settings(options))
+        record = made.record
+        told = {"study": study, "version": record.version, "is_new": made.is_new}
+        told |= {"made_at": record.made_at.isoformat(), "changes": record.changes}
+        whole = json.dumps(told | record.content, indent=1)
+        if options["output"]:
+            write_whole(options["output"], f"{whole}\n")
+        if options["json"]:
+            self.stdout.write(whole)
+            return
+        self.stdout.write("\n".join(lines_of(record.content)))
+        state = "new" if made.is_new else "as it was"
+        self.stdout.write(f"Report {record.version} of '{study}' ({state}).")
+
+
+def _settings(options: dict[str, Any]) -> Settings:
+    named = ("round", "undefined", "unparsed", "ratings", "judgments", "aggregation", "resample")
+    levels: Sequence[str] = options["level"] or list(LEVELS)
+    chosen = tuple(LEVELS[level] for level in levels)
+    return Settings(
+        **{name: options[name] for name in (*named, "seed")},
+        n_resamples=options["resamples"],
+        n_permutations=options["permutations"],
+        levels=tuple(level for level in Settings.levels if level in chosen),
+        coefficients=once(options["coefficient"] or Settings.coefficients),
+        planned=once(_measure(plan) for plan in options["plan"]),
+    )
+
+
+def _measure(plan: str) -> tuple[Level, RowCoefficient]:
+    level, _, coefficient = plan.partition(":")
+    return LEVELS[level], cast(RowCoefficient, coefficient)

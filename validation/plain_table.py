@@ -1,0 +1,257 @@
+"""Correlations of metrics with people from a plain table, without a study or a database.
+
+A row is a judged output: an item under a system, with a human value and a score of each metric;
+an empty cell is a missing value. Several rows of one item and system are several people's
+values of it: their mean counts, and the metrics must not differ among them.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from annotation.exceptions import ImportRefused
+from annotation.readers.tables import Row, read_rows
+from metrics.exceptions import ColumnsUnfit, TableRefused
+from presentation.progress import Progress, silently
+from presentation.records import plain_records, plain_values
+from stats.correlation import (
+    Coefficient,
+    Correlation,
+    Level,
+    Resample,
+    Undefined,
+    correlation_at_level,
+)
+from stats.significance import Test, compare_metrics
+
+WHOLE = ""
+LEVELS: dict[str, Level] = {"sample": "item", "system": "system", "pooled": "pooled"}
+COEFFICIENTS: tuple[Coefficient, ...] = (
+    "pearson",
+    "spearman",
+    "kendall",
+    "kendall_c",
+    "acc_star",
+    "spa",
+)
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Which column of the table is what."""
+
+    human: str
+    metrics: tuple[str, ...]
+    item: str
+    system: str
+    by: str | None = None
+
+    def __post_init__(self) -> None:
+        names = [self.human, *self.metrics, self.item, self.system]
+        if self.by:
+            names.append(self.by)
+        repeated = sorted({name for name in names if names.count(name) > 1})
+        if repeated:
+            raise ColumnsUnfit(f"Column '{repeated[0]}' was named twice; name each once.")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """At which levels, with which coefficients, and by which rules; see `stats.correlation`."""
+
+    levels: tuple[str, ...] = tuple(LEVELS)
+    coefficients: tuple[Coefficient, ...] = COEFFICIENTS
+    resample: Resample = "items"
+    undefined: Undefined = "drop"
+    confidence: float = 0.95
+    n_resamples: int = 1000
+    n_permutations: int = 1000
+    seed: int = 0
+    lower_is_better: tuple[str, ...] = ()
+    permutation_tests: tuple[Test, ...] = ("perm_both",)
+
+    def at(self, level: str) -> Iterator[Coefficient]:
+        """The coefficients of a level; soft pairwise accuracy is of systems only."""
+        return (name for name in self.coefficients if name != "spa" or level == "system")
+
+
+@dataclass(frozen=True)
+class _Part:
+    """The cells of one value of the `by` column, or of the whole table."""
+
+    by: str
+    cells: pd.DataFrame
+
+    def columns(self) -> dict[str, Any]:
+        return {"items": self.cells["item"], "systems": self.cells["system"]}
+
+
+@dataclass(frozen=True)
+class _Step:
+    """What is computed of a part at one level with one coefficient; a metric's, or a test's."""
+
+    part: _Part
+    level: str
+    coefficient: Coefficient
+    metric: str = ""
+    test: Test | None = None
+
+
+def correlate_table(
+    path: Path,
+    columns: Columns,
+    settings: Settings,
+    *,
+    compare: bool = False,
+    progress: Progress = silently,
+) -> dict[str, list[dict[str, Any]]]:
+    """Records of every correlation of a table and, if asked, of every pair of metrics."""
+    _require_metrics(columns, settings)
+    parts = _parts(read_cells(path, columns), settings)
+    correlations = [step for part in parts for step in _correlations(part, columns, settings)]
+    comparisons = [step for part in parts if compare for step in _comparisons(part, settings)]
+    found: dict[str, list[dict[str, Any]]] = {"correlations": [], "comparisons": []}
+    steps = [*correlations, *comparisons]
+    for step in progress(steps, len(steps)):
+        if step.test is None:
+            found["correlations"].append(_correlated(step, settings))
+        else:
+            found["comparisons"].extend(_compared(step, step.test, columns, settings))
+    return found
+
+
+def _require_metrics(columns: Columns, settings: Settings) -> None:
+    for name in settings.lower_is_better:
+        if name not in columns.metrics:
+            found = ", ".join(columns.metrics)
+            raise ColumnsUnfit(f"'{name}' cannot be lower: it is not one of the metrics ({found}).")
+
+
+def read_cells(path: Path, columns: Columns) -> pd.DataFrame:
+    """A row for each item and system: by, item, system, human, and a column a metric."""
+    named = [columns.item, columns.system, columns.human, *columns.metrics]
+    try:
+        rows = read_rows(path, [*named, *([columns.by] if columns.by else [])])
+        return _cells(rows, columns)
+    except ImportRefused as refused:
+        raise TableRefused(
+            refused.path, refused.problem, line=refused.line, field=refused.field
+        ) from None
+
+
+def _cells(rows: Sequence[Row], columns: Columns) -> pd.DataFrame:
+    human: dict[tuple[str, str, str], list[float]] = {}
+    scores: dict[tuple[str, str, str], tuple[list[float], int]] = {}
+    for row in rows:
+        by = row.required(columns.by) if columns.by else WHOLE
+        cell = (by, row.required(columns.item), row.required(columns.system))
+        human.setdefault(cell, []).append(row.number_or_nan(columns.human))
+        found = [row.number_or_nan(name) for name in columns.metrics]
+        known, line = scores.setdefault(cell, (found, row.line))
+        _require_same(row, columns.metrics, found, known, line)
+    return pd.DataFrame(
+        [(*cell, _mean(human[cell]), *known) for cell, (known, _) in scores.items()],
+        columns=["by", "item", "system", "human", *(_column(name) for name in columns.metrics)],
+    )
+
+
+def _column(metric: str) -> str:
+    return f"metric {metric}"
+
+
+def _require_same(
+    row: Row, metrics: Sequence[str], found: list[float], known: list[float], line: int
+) -> None:
+    for name, here, there in zip(metrics, found, known, strict=True):
+        if here != there and not (np.isnan(here) and np.isnan(there)):
+            raise row.refuse(
+                f"line {line} has another score for the same item and system; "
+                "rows may repeat them only for more human values of one output.",
+                name,
+            )
+
+
+def _mean(values: Sequence[float]) -> float:
+    known = [value for value in values if not np.isnan(value)]
+    return float(np.mean(known)) if known else float("nan")
+
+
+def _parts(cells: pd.DataFrame, settings: Settings) -> list[_Part]:
+    """The whole table, where items of different parts are different items, and each part."""
+    signed = {_column(name): -cells[_column(name)] for name in settings.lower_is_better}
+    items = pd.Series(list(zip(cells["by"], cells["item"], strict=True)), index=cells.index)
+    cells = cells.assign(item=items, **signed)
+    each = [_Part(str(by), part) for by, part in cells.groupby("by", sort=False)]
+    named = [part for part in each if part.by != WHOLE]
+    return [_Part(WHOLE, cells), *named]
+
+
+def _correlations(part: _Part, columns: Columns, settings: Settings) -> Iterator[_Step]:
+    for metric in columns.metrics:
+        for level in settings.levels:
+            for coefficient in settings.at(level):
+                yield _Step(part, level, coefficient, metric=metric)
+
+
+def _correlated(step: _Step, settings: Settings) -> dict[str, Any]:
+    found = correlation_at_level(
+        step.part.cells["human"],
+        step.part.cells[_column(step.metric)],
+        level=LEVELS[step.level],
+        coefficient=step.coefficient,
+        undefined=settings.undefined,
+        resample=settings.resample,
+        confidence=settings.confidence,
+        n_resamples=settings.n_resamples,
+        rng=settings.seed,
+        **step.part.columns(),
+    )
+    return _record(step.part.by, step.metric, step.level, found)
+
+
+def _record(by: str, metric: str, level: str, found: Correlation) -> dict[str, Any]:
+    named = {"by": by, "metric": metric, "level": level}
+    rest = {name: value for name, value in asdict(found).items() if name not in named}
+    return plain_values(named | rest)
+
+
+def _comparisons(part: _Part, settings: Settings) -> Iterator[_Step]:
+    for level in settings.levels:
+        for coefficient in settings.at(level):
+            for test in _tests(level, coefficient, settings):
+                yield _Step(part, level, coefficient, test=test)
+
+
+def _compared(
+    step: _Step, test: Test, columns: Columns, settings: Settings
+) -> Iterator[dict[str, Any]]:
+    cells = step.part.cells
+    found = compare_metrics(
+        cells["human"],
+        {metric: cells[_column(metric)] for metric in columns.metrics},
+        level=LEVELS[step.level],
+        coefficient=step.coefficient,
+        test=test,
+        undefined=settings.undefined,
+        n_permutations=settings.n_permutations,
+        rng=settings.seed,
+        **step.part.columns(),
+    )
+    named = {"by": step.part.by, "level": step.level, "coefficient": step.coefficient}
+    return (named | row for row in plain_records(found))
+
+
+def _tests(level: str, coefficient: Coefficient, settings: Settings) -> list[Test]:
+    """Williams' test is for Pearson's r of points; pooled calibration is too slow to permute."""
+    if coefficient == "acc_star" and level == "pooled":
+        return []
+    of_points: list[Test] = ["williams"] if _is_of_points(level, coefficient) else []
+    return [*of_points, *settings.permutation_tests]
+
+
+def _is_of_points(level: str, coefficient: Coefficient) -> bool:
+    return coefficient == "pearson" and level != "sample"
