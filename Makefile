@@ -10,7 +10,8 @@ MANAGE := $(BIN)/python manage.py
 
 .PHONY: run test check demo format clean
 
-run: $(VENV)/.installed .env
+run: $(VENV)/.installed
+	$(PYTHON) -m console.environment
 	$(MANAGE) migrate --verbosity 0
 	$(MANAGE) load_samples
 	$(MANAGE) serve
@@ -25,6 +26,7 @@ check: $(VENV)/.installed-dev
 	$(BIN)/lint-imports
 	$(MANAGE) makemigrations --check --dry-run
 	SITE_URL=https://assay.example.org SECRET_KEY=$$($(BIN)/python -c "import secrets; print(secrets.token_urlsafe(50))") \
+		ENCRYPTION_KEYS=$$($(BIN)/python -c "from cryptography.fernet import Fernet as F; print(F.generate_key().decode())") \
 		$(MANAGE) check --deploy --fail-level WARNING
 
 demo: $(VENV)/.installed
@@ -45,9 +47,6 @@ $(VENV)/.installed: requirements.txt | $(VENV)/bin/python
 $(VENV)/.installed-dev: requirements-dev.txt $(VENV)/.installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt
 	touch $@
-
-.env:
-	$(PYTHON) -m console.environment
 
 clean:
 	rm -rf output staticfiles .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -17,6 +17,7 @@ from urllib.parse import urlsplit, urlunsplit
 import django
 import psycopg
 import psycopg.sql
+from cryptography.fernet import Fernet
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 START_WITHIN_SECONDS = 30
@@ -68,6 +69,7 @@ def _environment(database_url: str) -> dict[str, str]:
         "DATABASE_URL": database_url,
         "DJANGO_SETTINGS_MODULE": "config.settings",
         "SECRET_KEY": secrets.token_urlsafe(50),
+        "ENCRYPTION_KEYS": Fernet.generate_key().decode(),
         "SITE_URL": "http://127.0.0.1:8000",
         "ALLOWED_HOSTS": "127.0.0.1",
         "DEBUG": "False",

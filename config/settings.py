@@ -9,6 +9,8 @@ from urllib.parse import quote, urlsplit
 import environ
 from django.core.exceptions import ImproperlyConfigured
 
+from config.secret_keys import encryption_keys, is_own_machine, signing_keys
+
 BASE_DIR = Path(__file__).resolve().parent.parent
 
 
@@ -31,9 +33,6 @@ env = environ.Env()
 environ.Env.read_env(BASE_DIR / ".env")
 
 DEBUG = env.bool("DEBUG", default=False)
-DEVELOPMENT_KEY = "development-only-key-never-use-it-where-others-can-reach-the-site"
-# As it stands: `env` takes a value that begins with a dollar sign for the name of another.
-SECRET_KEY = os.environ.get("SECRET_KEY", DEVELOPMENT_KEY)
 ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["127.0.0.1", "localhost", "[::1]"])
 CSRF_TRUSTED_ORIGINS = env.list("CSRF_TRUSTED_ORIGINS", default=[])
 # Where people and marketplaces reach this site.
@@ -42,6 +41,16 @@ if not _is_address(SITE_URL):
     raise ImproperlyConfigured(
         f"SITE_URL is '{SITE_URL}'; it must be an address such as https://assay.example.org."
     )
+
+# As they stand: `env` takes a value that begins with a dollar sign for the name of another.
+OWN_MACHINE = is_own_machine(debug=DEBUG, site_url=SITE_URL, allowed_hosts=ALLOWED_HOSTS)
+SECRET_KEY, SECRET_KEY_FALLBACKS = signing_keys(
+    os.environ.get("SECRET_KEY", ""),
+    os.environ.get("SECRET_KEY_FALLBACKS", ""),
+    own_machine=OWN_MACHINE,
+)
+# Of secrets that must be read back, such as those of requesters' access keys.
+ENCRYPTION_KEYS = encryption_keys(os.environ.get("ENCRYPTION_KEYS", ""), own_machine=OWN_MACHINE)
 
 INSTALLED_APPS = [
     "django.contrib.auth",

@@ -19,7 +19,7 @@ ROOMS = (
     ("tests/metrics", "metrics/scorers"),
     ("tests/hits",),
     ("tests/marketplace",),
-    ("tests/console",),
+    ("tests/console", "tests/config"),
 )
 OUTCOMES = ("passed", "failed", "skipped")
 STORY_LINES = 25

@@ -1,18 +1,24 @@
-"""Writes the .env of a new checkout: secrets of its own, and nothing else."""
+"""Writes the .env of a checkout: secrets of its own, and nothing else."""
 
+import base64
 import secrets
 from pathlib import Path
 
 PATH = Path(__file__).resolve().parent.parent / ".env"
+ENCRYPTION_KEY_BYTES = 32
 
 
 def write_environment(path: Path = PATH) -> bool:
-    """Write the file where there is none; True if it was written."""
+    """Write the file where there is none, and true is returned; one that is there is given the
+    key that it may lack."""
     if path.exists():
+        if not _has_setting("ENCRYPTION_KEYS", path):
+            add_setting("ENCRYPTION_KEYS", _encryption_key(), path)
         return False
     lines = [
         "# Made by `make run` for this checkout. .env.example explains every setting.",
         f"SECRET_KEY={secrets.token_urlsafe(48)}",
+        f"ENCRYPTION_KEYS={_encryption_key()}",
         f"SAMPLE_PASSWORD={secrets.token_urlsafe(9)}",
     ]
     path.touch(mode=0o600)
@@ -27,6 +33,17 @@ def add_setting(name: str, value: str, path: Path = PATH) -> None:
     gap = "" if not there or there.endswith("\n") else "\n"
     with path.open("a", encoding="utf-8") as file:
         file.write(f"{gap}{name}={value}\n")
+
+
+def _has_setting(name: str, path: Path) -> bool:
+    lines = (line.strip().removeprefix("export ") for line in path.read_text("utf-8").splitlines())
+    values = (line.partition("=") for line in lines)
+    return any(key.strip() == name and value.strip("'\" ") for key, _, value in values)
+
+
+def _encryption_key() -> str:
+    """A Fernet key, made without the library: it may not be installed yet."""
+    return base64.urlsafe_b64encode(secrets.token_bytes(ENCRYPTION_KEY_BYTES)).decode("ascii")
 
 
 if __name__ == "__main__":

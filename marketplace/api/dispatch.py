@@ -3,6 +3,7 @@
 import json
 import logging
 import uuid
+from collections.abc import Sequence
 from typing import Any, BinaryIO, NoReturn
 
 from django.conf import settings
@@ -23,7 +24,12 @@ from marketplace.api.shapes import read_request
 from marketplace.api.sigv4 import ReceivedRequest, authenticate
 from marketplace.exceptions import MarketplaceError, ProtocolError
 from marketplace.models import AccessKey
-from marketplace.people.key_secrets import find_active_key, note_use, secret_access_key
+from marketplace.people.key_secrets import (
+    adopt_secret,
+    find_active_key,
+    note_use,
+    secrets_of,
+)
 
 CONTENT_TYPE = "application/x-amz-json-1.1"
 SERVICE_TARGET = "MTurkRequesterServiceV20170117"
@@ -96,15 +102,17 @@ def _authenticated_key(request: HttpRequest, body: bytes) -> AccessKey:
     )
     known = {}
 
-    def secret_for(access_key_id: str) -> str | None:
+    def secrets_for(access_key_id: str) -> Sequence[str]:
         key = find_active_key(access_key_id)
         if key is None:
-            return None
+            return []
         known[access_key_id] = key
-        return secret_access_key(access_key_id)
+        return secrets_of(key)
 
     now = timezone.now()
-    key = known[authenticate(received, secret_for=secret_for, now=now)]
+    access_key_id, secret = authenticate(received, secrets_for=secrets_for, now=now)
+    key = known[access_key_id]
+    adopt_secret(key, secret)
     note_use(key, now=now)
     return key
 

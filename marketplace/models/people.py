@@ -20,11 +20,12 @@ class Requester(models.Model):
 
 
 class AccessKey(models.Model):
-    """One of a requester's keys; the secret that goes with it is in no table
-    (see marketplace.people.key_secrets)."""
+    """One of a requester's keys, with its secret (see marketplace.people.key_secrets)."""
 
     requester = models.ForeignKey(Requester, on_delete=models.CASCADE, related_name="access_keys")
     access_key_id = models.CharField(max_length=20, unique=True, default=new_access_key_id)
+    # Empty for a key issued before secrets were stored, until it is used.
+    encrypted_secret = models.TextField(blank=True)
     label = models.CharField(max_length=100, blank=True)
     created_at = models.DateTimeField()
     # To the minute: not every call writes it.

@@ -6,8 +6,7 @@ from marketplace import clock
 from marketplace.audit_log import note
 from marketplace.exceptions import AccessKeyDoesNotExist, TooManyKeys
 from marketplace.models import AccessKey, Requester
-from marketplace.people.enrolment import IssuedKey
-from marketplace.people.key_secrets import secret_access_key
+from marketplace.people.key_secrets import IssuedKey, create_key
 from marketplace.users import User
 
 MOST_KEYS = 20
@@ -19,9 +18,9 @@ def issue_key(*, requester: Requester, label: str, user: User | None) -> IssuedK
     Requester.objects.select_for_update(no_key=True).get(pk=requester.pk)
     if AccessKey.objects.filter(requester=requester, revoked_at=None).count() >= MOST_KEYS:
         raise TooManyKeys(f"A requester has at most {MOST_KEYS} keys: revoke one first.")
-    key = AccessKey.objects.create(requester=requester, label=label, created_at=clock.now())
+    key = create_key(requester=requester, label=label, at=clock.now())
     note("key.issue", subject=key.access_key_id, user=user, requester=requester)
-    return IssuedKey(requester, key.access_key_id, secret_access_key(key.access_key_id))
+    return key
 
 
 @transaction.atomic

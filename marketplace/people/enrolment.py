@@ -1,6 +1,5 @@
 """Letting requesters and workers in."""
 
-from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 
 from django.core.exceptions import ValidationError
@@ -9,19 +8,10 @@ from django.db import IntegrityError, transaction
 from marketplace import clock
 from marketplace.audit_log import note
 from marketplace.exceptions import InvalidAmount, InvalidParameter, MarketplaceError, NameTaken
-from marketplace.models import AccessKey, Requester, WorkerAccount
+from marketplace.models import Requester, WorkerAccount
 from marketplace.money import ledger
-from marketplace.people.key_secrets import secret_access_key
+from marketplace.people.key_secrets import IssuedKey, create_key
 from marketplace.users import User
-
-
-@dataclass(frozen=True)
-class IssuedKey:
-    """A new key with its secret, to be shown once."""
-
-    requester: Requester
-    access_key_id: str
-    secret_access_key: str
 
 
 def parse_amount(text: str) -> Decimal:
@@ -43,9 +33,9 @@ def issue_access_key(*, name: str, deposit_usd: Decimal | None = None) -> Issued
     requester, _ = Requester.objects.get_or_create(name=name, defaults={"created_at": now})
     if deposit_usd is not None:
         ledger.deposit(requester=requester, amount_usd=deposit_usd, at=now)
-    key = AccessKey.objects.create(requester=requester, created_at=now)
+    key = create_key(requester=requester, at=now)
     note("key.issue", subject=key.access_key_id, requester=requester)
-    return IssuedKey(requester, key.access_key_id, secret_access_key(key.access_key_id))
+    return key
 
 
 @transaction.atomic

@@ -2,6 +2,7 @@ import stat
 
 import environ
 import pytest
+from cryptography.fernet import Fernet
 
 from console.environment import add_setting, write_environment
 
@@ -31,9 +32,10 @@ def test_a_new_checkout_gets_secrets_of_its_own(path, tmp_path):
     assert write_environment(path)
     assert write_environment(other)
     here, there = settings_in(path), settings_in(other)
-    assert here.keys() == {"SECRET_KEY", "SAMPLE_PASSWORD"}
+    assert here.keys() == {"SECRET_KEY", "ENCRYPTION_KEYS", "SAMPLE_PASSWORD"}
     assert all(here[name] != there[name] for name in here)
     assert len(here["SECRET_KEY"]) >= 50
+    assert Fernet(here["ENCRYPTION_KEYS"])
 
 
 def test_nobody_else_on_the_machine_may_read_it(path):
@@ -42,9 +44,20 @@ def test_nobody_else_on_the_machine_may_read_it(path):
 
 
 def test_an_environment_that_is_there_is_left_alone(path):
-    path.write_text("SECRET_KEY=mine\n")
+    path.write_text("SECRET_KEY=mine\nENCRYPTION_KEYS=mine\n")
     assert not write_environment(path)
-    assert path.read_text() == "SECRET_KEY=mine\n"
+    assert path.read_text() == "SECRET_KEY=mine\nENCRYPTION_KEYS=mine\n"
+
+
+@pytest.mark.parametrize("there", ["SECRET_KEY=mine", "SECRET_KEY=mine\nENCRYPTION_KEYS=\n"])
+def test_an_older_environment_is_given_the_encryption_key_it_lacks(path, there):
+    path.write_text(there)
+    write_environment(path)
+    once = path.read_text()
+    write_environment(path)
+    assert path.read_text() == once
+    assert settings_in(path)["SECRET_KEY"] == "mine"
+    assert Fernet(settings_in(path)["ENCRYPTION_KEYS"])
 
 
 def test_a_setting_is_added_after_what_is_there(path):

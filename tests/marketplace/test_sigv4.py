@@ -41,7 +41,8 @@ def changed(request, **changes):
 
 
 def check(request, now=NOW):
-    return authenticate(request, secret_for={KEY_ID: SECRET}.get, now=now)
+    secrets = {KEY_ID: ["not-this-one", SECRET]}
+    return authenticate(request, secrets_for=lambda key: secrets.get(key, []), now=now)[0]
 
 
 def refusal_of(request, now=NOW):

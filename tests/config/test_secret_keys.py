@@ -1,0 +1,128 @@
+"""A site that others can reach doesn't start with keys that anybody can read."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+from cryptography.fernet import Fernet
+from django.conf import settings as site
+from django.core.exceptions import ImproperlyConfigured
+
+from config.secret_keys import (
+    DEVELOPMENT_ENCRYPTION_KEY,
+    DEVELOPMENT_KEY,
+    FORMER_DEVELOPMENT_KEY,
+    encryption_keys,
+    is_own_machine,
+    signing_keys,
+)
+
+OWN_KEY = "k8sJ2vQ0-a key of one's own, long enough and nowhere in this repository"
+OWN_ENCRYPTION_KEY = Fernet.generate_key().decode()
+# Empty stands for missing, and keeps a .env of the checkout out of the test.
+SERVER = {
+    "SITE_URL": "https://assay.example.org",
+    "DEBUG": "false",
+    "SECRET_KEY": OWN_KEY,
+    "SECRET_KEY_FALLBACKS": "",
+    "ENCRYPTION_KEYS": OWN_ENCRYPTION_KEY,
+}
+CHECK = ("manage.py", "check", "--deploy", "--fail-level", "WARNING")
+
+
+def start(*arguments, **environment):
+    return subprocess.run(
+        [sys.executable, *arguments],
+        cwd=site.BASE_DIR,
+        env=os.environ | SERVER | environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_a_server_with_keys_of_its_own_passes_the_deployment_check():
+    ended = start(*CHECK)
+    assert ended.returncode == 0, ended.stderr
+
+
+@pytest.mark.parametrize("arguments", [CHECK, ("manage.py", "migrate", "--plan")])
+@pytest.mark.parametrize(
+    ("environment", "message"),
+    [
+        ({"SECRET_KEY": ""}, "SECRET_KEY is not set"),
+        ({"SECRET_KEY": FORMER_DEVELOPMENT_KEY}, "published key"),
+        ({"ENCRYPTION_KEYS": ""}, "ENCRYPTION_KEYS is not set"),
+    ],
+)
+def test_a_server_without_keys_of_its_own_runs_no_command(arguments, environment, message):
+    ended = start(*arguments, **environment)
+    assert ended.returncode == 2
+    assert message in ended.stderr
+    assert "Make a key with python -c" in ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
+def test_a_server_without_a_secret_key_serves_nothing():
+    ended = start("-c", "import config.wsgi", SECRET_KEY="")
+    assert ended.returncode != 0
+    assert "ImproperlyConfigured: SECRET_KEY is not set" in ended.stderr
+
+
+def test_a_machine_of_ones_own_starts_without_keys_but_passes_no_deployment_check():
+    environment = {"SITE_URL": "http://127.0.0.1:8000", "SECRET_KEY": "", "ENCRYPTION_KEYS": ""}
+    assert start("manage.py", "check", **environment).returncode == 0
+    ended = start(*CHECK, **environment)
+    assert ended.returncode != 0
+    assert "security.W009" in ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("site_url", "hosts", "debug", "expected"),
+    [
+        ("http://127.0.0.1:8000", ["127.0.0.1", "localhost", "[::1]"], False, True),
+        ("http://[::1]:8000", ["assay.localhost"], False, True),
+        ("http://localhost", ["*"], False, False),
+        ("http://localhost", [".example.org"], False, False),
+        ("http://0.0.0.0:8000", ["localhost"], False, False),
+        ("http://10.0.0.7:8000", ["localhost"], False, False),
+        ("https://localhost.example.org", [], False, False),
+        ("https://assay.example.org", ["*"], True, True),
+    ],
+)
+def test_what_is_a_machine_of_ones_own(site_url, hosts, debug, expected):
+    assert is_own_machine(debug=debug, site_url=site_url, allowed_hosts=hosts) is expected
+
+
+@pytest.mark.parametrize(
+    ("key", "former"),
+    [
+        ("", ""),
+        ("", OWN_KEY),
+        (DEVELOPMENT_KEY, ""),
+        (FORMER_DEVELOPMENT_KEY, ""),
+        ("django-insecure-abc", ""),
+        (OWN_KEY, FORMER_DEVELOPMENT_KEY),
+        (OWN_KEY, f"other, {DEVELOPMENT_KEY}"),
+    ],
+)
+def test_signing_keys_that_a_server_refuses(key, former):
+    with pytest.raises(ImproperlyConfigured, match="SECRET_KEY"):
+        signing_keys(key, former, own_machine=False)
+
+
+@pytest.mark.parametrize(
+    "keys", ["", " , ", "short", DEVELOPMENT_ENCRYPTION_KEY, f"{OWN_ENCRYPTION_KEY},{'é' * 44}"]
+)
+def test_encryption_keys_that_a_server_refuses(keys):
+    with pytest.raises(ImproperlyConfigured, match="ENCRYPTION_KEYS"):
+        encryption_keys(keys, own_machine=False)
+
+
+def test_former_keys_are_listed_after_the_present_one():
+    other = Fernet.generate_key().decode()
+    assert signing_keys(OWN_KEY, "a, b", own_machine=False) == (OWN_KEY, ["a", "b"])
+    listed = encryption_keys(f"{OWN_ENCRYPTION_KEY}, {other}", own_machine=False)
+    assert listed == [OWN_ENCRYPTION_KEY, other]
+    assert encryption_keys(other, own_machine=True)[0] == other

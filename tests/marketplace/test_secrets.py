@@ -1,0 +1,117 @@
+"""Requesters' secrets at rest, and the change from those that were derived from SECRET_KEY."""
+
+import base64
+
+import pytest
+from botocore.exceptions import ClientError
+from cryptography.fernet import Fernet
+from django.core.management import CommandError, call_command
+from django.utils.crypto import salted_hmac
+
+from encryption import UndecryptableSecret, decrypt, encrypt
+from marketplace.models import AccessKey
+from tests.boto_clients import in_process_client
+
+
+def new_key():
+    return Fernet.generate_key().decode()
+
+
+def is_answered(keys):
+    try:
+        return in_process_client(keys).get_account_balance()["AvailableBalance"] == "100.00"
+    except ClientError as error:
+        if error.response["Error"]["Code"] != "InvalidSignatureException":
+            raise
+        return False
+
+
+def stored(keys):
+    return AccessKey.objects.get(access_key_id=keys["access_key_id"]).encrypted_secret
+
+
+def forget_secret(keys, secret_key):
+    """Make the key one of those that were issued when its secret was an HMAC of its id."""
+    public_id = keys["access_key_id"]
+    AccessKey.objects.filter(access_key_id=public_id).update(encrypted_secret="")
+    digest = salted_hmac(
+        "marketplace.secret_access_key", public_id, secret=secret_key, algorithm="sha256"
+    ).digest()
+    return keys | {"secret_access_key": base64.b64encode(digest).decode()}
+
+
+def test_a_secret_is_random_and_only_its_ciphertext_is_stored(keys, settings):
+    derived = forget_secret(dict(keys), settings.SECRET_KEY)["secret_access_key"]
+    assert keys["secret_access_key"] != derived
+    assert len(keys["secret_access_key"]) == 40
+
+
+def test_a_stored_secret_outlives_a_change_of_the_secret_key(keys, settings):
+    assert keys["secret_access_key"] not in stored(keys)
+    assert decrypt(stored(keys)) == keys["secret_access_key"]
+    settings.SECRET_KEY = "another"
+    assert is_answered(keys)
+
+
+def test_a_derived_secret_goes_on_working_and_is_stored_at_its_first_use(keys, settings):
+    former = forget_secret(keys, settings.SECRET_KEY)
+    assert is_answered(former)
+    assert decrypt(stored(keys)) == former["secret_access_key"]
+    settings.SECRET_KEY = "another"
+    assert is_answered(former)
+    assert not is_answered(keys)
+
+
+def test_a_wrong_secret_is_never_adopted(keys, settings):
+    former = forget_secret(keys, settings.SECRET_KEY)
+    assert not is_answered(keys)
+    assert stored(keys) == ""
+    assert is_answered(former)
+
+
+def test_a_derived_secret_outlives_a_change_with_fallbacks(keys, settings):
+    former = forget_secret(keys, settings.SECRET_KEY)
+    settings.SECRET_KEY, settings.SECRET_KEY_FALLBACKS = "another", [settings.SECRET_KEY]
+    call_command("reencrypt_secrets")
+    assert stored(keys) == ""  # which of the two it is, only its use can say
+    assert is_answered(former)
+    settings.SECRET_KEY_FALLBACKS = []
+    assert is_answered(former)
+
+
+def test_the_command_stores_derived_secrets(keys, settings, capsys):
+    settings.SECRET_KEY_FALLBACKS = []
+    former = forget_secret(keys, settings.SECRET_KEY)
+    call_command("reencrypt_secrets")
+    assert capsys.readouterr().out == "1 secret encrypted anew.\n"
+    settings.SECRET_KEY = "another"
+    assert is_answered(former)
+
+
+def test_encryption_keys_are_changed_in_three_steps(keys, settings, capsys):
+    old, new = settings.ENCRYPTION_KEYS, new_key()
+    settings.ENCRYPTION_KEYS = [new, *old]
+    assert is_answered(keys)
+    call_command("reencrypt_secrets")
+    call_command("reencrypt_secrets")
+    assert capsys.readouterr().out == "1 secret encrypted anew.\n0 secrets encrypted anew.\n"
+    settings.ENCRYPTION_KEYS = [new]
+    assert is_answered(keys)
+    settings.ENCRYPTION_KEYS = old
+    with pytest.raises(UndecryptableSecret, match="ENCRYPTION_KEYS"):
+        decrypt(stored(keys))
+
+
+def test_nothing_changes_where_a_key_is_missing(keys, make_keys, settings):
+    make_keys("Other lab")
+    settings.ENCRYPTION_KEYS = [new_key(), *settings.ENCRYPTION_KEYS]
+    AccessKey.objects.filter(access_key_id=keys["access_key_id"]).update(encrypted_secret="lost")
+    before = list(AccessKey.objects.values_list("encrypted_secret"))
+    with pytest.raises(CommandError, match="Nothing was changed"):
+        call_command("reencrypt_secrets")
+    assert list(AccessKey.objects.values_list("encrypted_secret")) == before
+
+
+def test_the_same_text_is_encrypted_differently_each_time():
+    assert encrypt("secret") != encrypt("secret")
+    assert decrypt(encrypt("sécret")) == "sécret"
