@@ -173,7 +173,7 @@ function refresh() {
 
 function mark(left) {
   problems.hidden = !left.length;
-  find("h2", problems).textContent = `Not sent yet: ${left.length} ${left.length === 1 ? "answer is" : "answers are"} missing`;
+  find("h2", problems).textContent = `Not sent yet: ${left.length} ${left[1] ? "answers are" : "answer is"} missing`;
   find("ul", problems).replaceChildren(...left.map((each) => {
     const line = document.createElement("li"), anchor = line.appendChild(document.createElement("a"));
     anchor.textContent = each.text;
@@ -181,9 +181,9 @@ function mark(left) {
     return line;
   }));
   for (const note of all(".needed")) {
-    const { parentNode } = note, isLeft = left.some(({ node }) => node === parentNode);
+    const field = note.parentNode, isLeft = left.some(({ node }) => node === field);
     note.hidden = !isLeft;
-    for (const each of all("[type=range], textarea", parentNode)) each.ariaInvalid = isLeft;
+    for (const each of field.role ? [field] : all("[type=range], textarea", field)) each.ariaInvalid = isLeft;
   }
 }
 

@@ -1,15 +1,21 @@
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from dataclasses import asdict
 from decimal import Decimal
 from typing import Any
 
 import pytest
+from playwright.sync_api import Browser, Page
 
-from annotation.models import Study
+from annotation.models import Item, Study
+from hits.questions import task_page
 from marketplace import clock
 from marketplace.models import WorkerAccount
 from marketplace.people.enrolment import create_worker, issue_access_key
 from tests.annotation.studies import rating_study
+from tests.browsers import opened_page
+from tests.hits.frames import Frame, framed
+from tests.hits.samples import alternatives_item, rating_item
 from tests.hits.wire import Wire, wire_of
 from tests.marketplace.conftest import assert_books_balance
 
@@ -66,3 +72,43 @@ def bob(make_worker: Callable[[str], WorkerAccount]) -> WorkerAccount:
 def study(db: None) -> Study:
     """Items d0, d1, d2 with responses of alpha and beta, rated 0-100 under one question."""
     return rating_study()
+
+
+@pytest.fixture
+def open_page(chromium: Browser) -> Iterator[Callable[..., Page]]:
+    """Opens an address in a browser context of its own, and holds the page to having no errors."""
+    problems = []
+
+    def open_(address: str, **options: object) -> Page:
+        options = {"viewport": {"width": 1280, "height": 900}} | options
+        page = opened.enter_context(opened_page(chromium, **options))
+        page.on("pageerror", lambda error: problems.append(str(error)))
+        page.on("console", lambda said: said.type == "error" and problems.append(said.text))
+        page.goto(address)
+        return page
+
+    with ExitStack() as opened:
+        yield open_
+    assert problems == []
+
+
+@pytest.fixture
+def rating(db: None) -> Item:
+    return rating_item()
+
+
+@pytest.fixture
+def alternatives(db: None) -> Item:
+    return alternatives_item()
+
+
+@pytest.fixture
+def rating_frame(rating: Item) -> Iterator[Frame]:
+    with framed(task_page(rating)) as frame:
+        yield frame
+
+
+@pytest.fixture
+def alternatives_frame(alternatives: Item) -> Iterator[Frame]:
+    with framed(task_page(alternatives)) as frame:
+        yield frame

@@ -1,64 +1,23 @@
 import json
 import re
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from collections.abc import Callable
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from django.template.loader import render_to_string
-from playwright.sync_api import Browser, FrameLocator, Locator, Page, expect
+from playwright.sync_api import FrameLocator, Locator, Page, expect
 
 from annotation.models import Item
 from hits.answers import Answer, read_answer
 from hits.questions import task_page
+from tests.accessibility import accessibility_problems
 from tests.browsers import opened_page
 from tests.hits.frames import Frame, framed
-from tests.hits.samples import alternatives_item, rating_item
+from tests.hits.samples import rating_item
 from tests.hits.test_answers import xml_of
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db]
 NOT_ACCEPTED = "ASSIGNMENT_ID_NOT_AVAILABLE"
 Open = Callable[..., Page]
-
-
-@pytest.fixture
-def open_page(chromium: Browser) -> Iterator[Open]:
-    """Opens an address in a browser context of its own, and holds the page to having no errors."""
-    problems = []
-
-    def open_(address: str, **options: object) -> Page:
-        options = {"viewport": {"width": 1280, "height": 900}} | options
-        page = opened.enter_context(opened_page(chromium, **options))
-        page.on("pageerror", lambda error: problems.append(str(error)))
-        page.on("console", lambda said: said.type == "error" and problems.append(said.text))
-        page.goto(address)
-        return page
-
-    with ExitStack() as opened:
-        yield open_
-    assert problems == []
-
-
-@pytest.fixture
-def rating() -> Item:
-    return rating_item()
-
-
-@pytest.fixture
-def alternatives() -> Item:
-    return alternatives_item()
-
-
-@pytest.fixture
-def rating_frame(rating: Item) -> Iterator[Frame]:
-    with framed(task_page(rating)) as frame:
-        yield frame
-
-
-@pytest.fixture
-def alternatives_frame(alternatives: Item) -> Iterator[Frame]:
-    with framed(task_page(alternatives)) as frame:
-        yield frame
 
 
 def inside(page: Page) -> FrameLocator:
@@ -651,33 +610,23 @@ def test_without_javascript_the_page_says_that_it_needs_it(request, open_page, k
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("kind", ["rating", "alternatives"])
-def test_axe_finds_nothing_serious_at_any_stage(request, open_page, kind, scheme):
+def test_axe_finds_nothing_at_any_stage(request, open_page, kind, scheme):
     frame = request.getfixturevalue(f"{kind}_frame")
     page = open_page(frame.address("task", NOT_ACCEPTED), color_scheme=scheme)
-    found = serious_violations(page)
+    found = accessibility_problems(page)
     page.goto(frame.address("task"))
-    found += serious_violations(page)
+    found += accessibility_problems(page)
     if kind == "rating":
         sliders(page).nth(0).press("End")
     else:
         page.locator(".grid input").nth(0).check()
     page.get_by_role("button", name="Submit").click()
     expect(page.locator("#problems")).to_be_visible()
-    found += serious_violations(page)
+    found += accessibility_problems(page)
     if kind == "alternatives":
         page.get_by_role("button", name="Enlarge the target").click()
-        found += serious_violations(page)
+        found += accessibility_problems(page)
     assert found == []
-
-
-def serious_violations(page: Page) -> list[str]:
-    violations = Axe().run(page).response["violations"]
-    return [
-        f"{each['id']}: {node['html']}"
-        for each in violations
-        if each["impact"] in ("serious", "critical")
-        for node in each["nodes"]
-    ]
 
 
 @pytest.mark.parametrize("kind", ["rating", "alternatives"])
