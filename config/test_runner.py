@@ -17,6 +17,7 @@ ROOMS = (
     ("tests/stats", "stats"),
     ("tests/annotation",),
     ("tests/metrics", "metrics/scorers"),
+    ("tests/validation", "tests/replications"),
     ("tests/hits",),
     ("tests/marketplace",),
     ("tests/console", "tests/config"),

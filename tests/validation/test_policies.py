@@ -7,7 +7,7 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 
-from tests.metrics.validation_tables import found, judged_table, random_tables, score_table
+from tests.validation.validation_tables import found, judged_table, random_tables, score_table
 from validation.analysis import Settings, report_from_tables
 from validation.analysis.settings import POLICIES
 

@@ -11,7 +11,7 @@ from metrics.scorers.judges.parsing import read_rating
 from stats.ceilings import ceiling
 from stats.correlation import bootstrap, correlation_at_level
 from stats.significance import compare_metrics, permutation_test
-from tests.metrics.validation_tables import found, judged_table, random_tables, score_table
+from tests.validation.validation_tables import found, judged_table, random_tables, score_table
 from validation.analysis import Material, Settings, report_from_tables
 from validation.analysis.pooled import kendall_replicates, spearman_replicates
 

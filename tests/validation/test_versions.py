@@ -14,7 +14,7 @@ from metrics.scoring import write_scores
 from presentation.exceptions import PresentationError
 from tests.annotation.importing import told
 from tests.annotation.studies import rate, rating_study
-from tests.metrics.validation_tables import found, judged_table, score_table
+from tests.validation.validation_tables import found, judged_table, score_table
 from validation.analysis import Settings, report_from_tables
 from validation.study_validation import study_report
 from validation.versions import make_validation

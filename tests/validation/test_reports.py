@@ -18,8 +18,15 @@ from metrics.scorers.registry import build
 from metrics.scoring import score_study
 from tests.annotation.importing import told
 from tests.metrics.golden import golden_study
-from tests.metrics.hostile import CONDITIONS, METRICS, QUESTION, SETTINGS, SYSTEMS, hostile_content
-from tests.metrics.test_validation import judged_study, score
+from tests.validation.hostile import (
+    CONDITIONS,
+    METRICS,
+    QUESTION,
+    SETTINGS,
+    SYSTEMS,
+    hostile_content,
+)
+from tests.validation.test_study_validation import judged_study, score
 from validation.analysis import Settings
 from validation.documents.cells import best_in_columns
 from validation.documents.content import Content

@@ -1,0 +1,3 @@
+from tests.metrics.conftest import write
+
+__all__ = ["write"]
