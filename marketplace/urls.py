@@ -56,9 +56,9 @@ app_name = "marketplace"
 urlpatterns: list[URLPattern | URLResolver] = [
     path("requester", requester_api, name="requester_api"),
     path("requester/", requester_api),
-    path("testing/clock", testing_pages.clock_page, name="rehearsal_clock"),
-    path("testing/faults", testing_pages.faults_page, name="rehearsal_faults"),
-    path("testing/sweep", testing_pages.sweep_page, name="rehearsal_sweep"),
+    path("testing/clock", testing_pages.clock_page, name="testing_clock"),
+    path("testing/faults", testing_pages.faults_page, name="testing_faults"),
+    path("testing/sweep", testing_pages.sweep_page, name="testing_sweep"),
     path("mturk/externalSubmit", assignments.external_submit, name="external_submit"),
     path("worker/", listing.groups, name="groups"),
     path("worker/signup/", accounts.signup, name="signup"),

@@ -8,7 +8,7 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse
 
 
-def sever(request: HttpRequest) -> HttpResponse:
+def disconnect(request: HttpRequest) -> HttpResponse:
     """Close the connection that the request came on. The response goes nowhere; where the
     server hides its socket, it promises more than it holds, so that a client finds it broken."""
     connection = _socket_of(request.META)
@@ -26,8 +26,8 @@ def _socket_of(environ: dict[str, Any]) -> socket.socket | None:
     stream: Any = environ.get("wsgi.input")
     for _ in range(4):
         reader = getattr(getattr(stream, "_read", None), "__self__", None)
-        found = getattr(getattr(reader or stream, "raw", None), "_sock", None)
-        if isinstance(found, socket.socket):
-            return found
+        sock = getattr(getattr(reader or stream, "raw", None), "_sock", None)
+        if isinstance(sock, socket.socket):
+            return sock
         stream = reader
     return None

@@ -16,7 +16,7 @@ from django.views.decorators.http import require_POST
 
 from marketplace.api import fault_injection, throttle
 from marketplace.api import operations as _operations  # noqa: F401 - registers them
-from marketplace.api.disconnection import sever
+from marketplace.api.disconnection import disconnect
 from marketplace.api.errors import describe, describe_fault
 from marketplace.api.inputs import INPUTS
 from marketplace.api.registry import OPERATIONS, Operation
@@ -66,7 +66,7 @@ def _perform(request: HttpRequest) -> HttpResponse:
     parameters = read_request(INPUTS[name], _payload(body))
     fault_injection.before_operation(name)
     content = function(key.requester, parameters)
-    return sever(request) if fault_injection.must_drop(name) else _answer(200, content)
+    return disconnect(request) if fault_injection.must_drop(name) else _answer(200, content)
 
 
 def _body(request: HttpRequest) -> bytes:
@@ -100,18 +100,18 @@ def _authenticated_key(request: HttpRequest, body: bytes) -> AccessKey:
         headers={name.lower(): value for name, value in request.headers.items()},
         body=body,
     )
-    known = {}
+    loaded_keys = {}
 
     def secrets_for(access_key_id: str) -> Sequence[str]:
         key = find_active_key(access_key_id)
         if key is None:
             return []
-        known[access_key_id] = key
+        loaded_keys[access_key_id] = key
         return secrets_of(key)
 
     now = timezone.now()
     access_key_id, secret = authenticate(received, secrets_for=secrets_for, now=now)
-    key = known[access_key_id]
+    key = loaded_keys[access_key_id]
     adopt_secret(key, secret)
     note_use(key, now=now)
     return key

@@ -31,14 +31,14 @@ class FaultValues:
     delay_seconds: float
 
 
-def is_rehearsal() -> bool:
+def is_testing() -> bool:
     """Whether any of this may be used."""
     return bool(getattr(settings, "MARKETPLACE_TESTING", False))
 
 
-def set_clock(moment: datetime) -> None:
-    """Make it this moment now, in every process. Time goes on from there."""
-    _shift(moment - timezone.now())
+def set_clock(at: datetime) -> None:
+    """Set the time of every process; it goes on from there."""
+    _shift(at - timezone.now())
 
 
 def advance_clock(step: timedelta) -> None:
@@ -75,7 +75,7 @@ def clear_faults() -> None:
 
 def before_operation(name: str) -> None:
     """Wait or refuse, where that is this call's turn."""
-    if not is_rehearsal():
+    if not is_testing():
         return
     delay = _take(name, Kind.DELAY)
     if delay is not None:
@@ -86,7 +86,7 @@ def before_operation(name: str) -> None:
 
 def must_drop(name: str) -> bool:
     """Whether the answer to this call, which is done and committed, is not to arrive."""
-    return is_rehearsal() and _take(name, Kind.DROP) is not None
+    return is_testing() and _take(name, Kind.DROP) is not None
 
 
 def _take(name: str, kind: Kind) -> Fault | None:

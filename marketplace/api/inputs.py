@@ -2,7 +2,7 @@
 and the ranges its documentation adds to them. It is our own table, so that
 it outlives botocore's copy of the model."""
 
-from marketplace.api.shapes import Flag, ListOf, Member, Moment, Structure, Text, Whole
+from marketplace.api.shapes import Boolean, Integer, ListOf, Member, Structure, Text, Timestamp
 from marketplace.models import QualificationRequirement, Transport
 from marketplace.notifications.events import ASSIGNMENT_EVENTS, HIT_EVENTS, PING
 
@@ -17,13 +17,13 @@ TOKEN = Text(min_length=1, max_length=64)
 # The protocol lets a question be 65,535 bytes: marketplace.documents counts them.
 QUESTION = Text(min_length=1)
 FEEDBACK = Text(max_length=1024)
-INTEGER = Whole(-LARGEST_INTEGER - 1, LARGEST_INTEGER)
-SECONDS = Whole(0, LARGEST_INTEGER)
+INTEGER = Integer(-LARGEST_INTEGER - 1, LARGEST_INTEGER)
+SECONDS = Integer(0, LARGEST_INTEGER)
 COUNTRY = Text(min_length=2, max_length=2)
 
 PAGE = {
     "NextToken": Member(Text(min_length=1, max_length=255)),
-    "MaxResults": Member(Whole(1, 100), default=10),
+    "MaxResults": Member(Integer(1, 100), default=10),
 }
 LOCALE = Structure({"Country": Member(COUNTRY, is_required=True), "Subdivision": Member(COUNTRY)})
 REQUIREMENT = Structure(
@@ -34,7 +34,7 @@ REQUIREMENT = Structure(
         ),
         "IntegerValues": Member(ListOf(INTEGER, max_length=15)),
         "LocaleValues": Member(ListOf(LOCALE, max_length=30)),
-        "RequiredToPreview": Member(Flag()),
+        "RequiredToPreview": Member(Boolean()),
         "ActionsGuarded": Member(Text(options=tuple(QualificationRequirement.Guard.values))),
     }
 )
@@ -71,8 +71,8 @@ NOTIFICATION = Structure(
     }
 )
 HIT_TYPE_VALUES = {
-    "AutoApprovalDelayInSeconds": Member(Whole(0, 30 * DAY_SECONDS), default=30 * DAY_SECONDS),
-    "AssignmentDurationInSeconds": Member(Whole(30, YEAR_SECONDS), is_required=True),
+    "AutoApprovalDelayInSeconds": Member(Integer(0, 30 * DAY_SECONDS), default=30 * DAY_SECONDS),
+    "AssignmentDurationInSeconds": Member(Integer(30, YEAR_SECONDS), is_required=True),
     "Reward": Member(CURRENCY, is_required=True),
     "Title": Member(Text(min_length=1, max_length=128), is_required=True),
     "Keywords": Member(Text(max_length=1000), default=""),
@@ -80,8 +80,8 @@ HIT_TYPE_VALUES = {
     "QualificationRequirements": Member(ListOf(REQUIREMENT, max_length=10), default=()),
 }
 HIT_VALUES = {
-    "MaxAssignments": Member(Whole(1, 1_000_000_000), default=1),
-    "LifetimeInSeconds": Member(Whole(30, YEAR_SECONDS), is_required=True),
+    "MaxAssignments": Member(Integer(1, 1_000_000_000), default=1),
+    "LifetimeInSeconds": Member(Integer(30, YEAR_SECONDS), is_required=True),
     "HITLayoutId": Member(ENTITY_ID),
     "HITLayoutParameters": Member(ListOf(LAYOUT_PARAMETER)),
     "Question": Member(QUESTION),
@@ -101,9 +101,9 @@ STATUS = Text(options=("Active", "Inactive"))
 TEST_VALUES = {
     "Test": Member(QUESTION),
     "AnswerKey": Member(QUESTION),
-    "TestDurationInSeconds": Member(Whole(1, YEAR_SECONDS)),
+    "TestDurationInSeconds": Member(Integer(1, YEAR_SECONDS)),
     "RetryDelayInSeconds": Member(SECONDS),
-    "AutoGranted": Member(Flag()),
+    "AutoGranted": Member(Boolean()),
     "AutoGrantedValue": Member(INTEGER),
 }
 
@@ -113,15 +113,15 @@ INPUTS: dict[str, dict[str, Member]] = {
     "CreateHITWithHITType": HIT_TYPE_ID | HIT_VALUES,
     "GetHIT": HIT_ID,
     "ListHITs": PAGE,
-    "UpdateExpirationForHIT": HIT_ID | {"ExpireAt": Member(Moment(), is_required=True)},
+    "UpdateExpirationForHIT": HIT_ID | {"ExpireAt": Member(Timestamp(), is_required=True)},
     "UpdateHITTypeOfHIT": HIT_ID | HIT_TYPE_ID,
     "CreateAdditionalAssignmentsForHIT": HIT_ID
     | {
-        "NumberOfAdditionalAssignments": Member(Whole(1, 1_000_000_000), is_required=True),
+        "NumberOfAdditionalAssignments": Member(Integer(1, 1_000_000_000), is_required=True),
         "UniqueRequestToken": Member(TOKEN),
     },
     "DeleteHIT": HIT_ID,
-    "UpdateHITReviewStatus": HIT_ID | {"Revert": Member(Flag(), default=False)},
+    "UpdateHITReviewStatus": HIT_ID | {"Revert": Member(Boolean(), default=False)},
     "ListReviewableHITs": {
         "HITTypeId": Member(ENTITY_ID),
         "Status": Member(Text(options=("Reviewable", "Reviewing")), default="Reviewable"),
@@ -131,10 +131,10 @@ INPUTS: dict[str, dict[str, Member]] = {
     | PAGE
     | {
         "PolicyLevels": Member(ListOf(Text(options=("Assignment", "HIT")))),
-        "RetrieveActions": Member(Flag(), default=True),
-        "RetrieveResults": Member(Flag(), default=True),
+        "RetrieveActions": Member(Boolean(), default=True),
+        "RetrieveResults": Member(Boolean(), default=True),
         # A report is read whole where nothing else is asked for.
-        "MaxResults": Member(Whole(1, 100), default=100),
+        "MaxResults": Member(Integer(1, 100), default=100),
     },
     "ListAssignmentsForHIT": HIT_ID
     | PAGE
@@ -147,7 +147,7 @@ INPUTS: dict[str, dict[str, Member]] = {
     "ApproveAssignment": ASSIGNMENT_ID
     | {
         "RequesterFeedback": Member(FEEDBACK, default=""),
-        "OverrideRejection": Member(Flag(), default=False),
+        "OverrideRejection": Member(Boolean(), default=False),
     },
     "RejectAssignment": ASSIGNMENT_ID | {"RequesterFeedback": Member(FEEDBACK, is_required=True)},
     "GetFileUploadURL": ASSIGNMENT_ID
@@ -179,15 +179,15 @@ INPUTS: dict[str, dict[str, Member]] = {
     "ListQualificationTypes": PAGE
     | {
         "Query": Member(Text()),
-        "MustBeRequestable": Member(Flag(), is_required=True),
-        "MustBeOwnedByCaller": Member(Flag(), default=False),
+        "MustBeRequestable": Member(Boolean(), is_required=True),
+        "MustBeOwnedByCaller": Member(Boolean(), default=False),
     },
     "ListHITsForQualificationType": TYPE_ID | PAGE,
     "AssociateQualificationWithWorker": TYPE_ID
     | ONE_WORKER
     | {
         "IntegerValue": Member(INTEGER, default=1),
-        "SendNotification": Member(Flag(), default=True),
+        "SendNotification": Member(Boolean(), default=True),
     },
     "DisassociateQualificationFromWorker": TYPE_ID
     | ONE_WORKER
@@ -208,7 +208,7 @@ INPUTS: dict[str, dict[str, Member]] = {
         "WorkerIds": Member(ListOf(WORKER_ID, max_length=100, min_length=1), is_required=True),
     },
     "UpdateNotificationSettings": HIT_TYPE_ID
-    | {"Notification": Member(NOTIFICATION), "Active": Member(Flag())},
+    | {"Notification": Member(NOTIFICATION), "Active": Member(Boolean())},
     "SendTestEventNotification": {
         "Notification": Member(NOTIFICATION, is_required=True),
         "TestEventType": Member(EVENT_TYPE, is_required=True),

@@ -79,7 +79,7 @@ def assignment_output(assignment: Assignment, *, hit_id: str) -> dict[str, Any]:
     }
     if assignment.requester_feedback:
         output["RequesterFeedback"] = assignment.requester_feedback
-    return output | {name: epoch(moment) for name, moment in moments.items() if moment}
+    return output | {name: epoch(timestamp) for name, timestamp in moments.items() if timestamp}
 
 
 def requirement_output(requirement: RequirementValues) -> dict[str, Any]:
@@ -93,7 +93,7 @@ def requirement_output(requirement: RequirementValues) -> dict[str, Any]:
     if requirement.integer_values:
         output["IntegerValues"] = list(requirement.integer_values)
     if requirement.locale_values:
-        output["LocaleValues"] = [locale_output(*place) for place in requirement.locale_values]
+        output["LocaleValues"] = [locale_output(*locale) for locale in requirement.locale_values]
     return output
 
 
@@ -208,9 +208,9 @@ def review_action_output(row: ReviewAction) -> dict[str, Any]:
     return output | ({"ErrorCode": row.error_code} if row.error_code else {})
 
 
-def epoch(moment: datetime) -> float:
+def epoch(timestamp: datetime) -> float:
     """Epoch seconds to the millisecond."""
-    return round(moment.timestamp(), 3)
+    return round(timestamp.timestamp(), 3)
 
 
 def dollars(amount_usd: Decimal) -> str:

@@ -55,7 +55,7 @@ class Text:
 
 
 @dataclass(frozen=True)
-class Whole:
+class Integer:
     minimum: int
     maximum: int
 
@@ -74,7 +74,7 @@ class Whole:
 
 
 @dataclass(frozen=True)
-class Flag:
+class Boolean:
     def read(self, value: Any) -> bool:
         """The boolean itself."""
         if not isinstance(value, bool):
@@ -87,7 +87,7 @@ class Flag:
 
 
 @dataclass(frozen=True)
-class Moment:
+class Timestamp:
     def read(self, value: Any) -> datetime:
         """A time from epoch seconds."""
         if isinstance(value, bool) or not isinstance(value, int | float):
@@ -144,10 +144,10 @@ class Structure:
         """What each member reads as, its default where it is absent."""
         if not isinstance(value, dict):
             raise _mistyped(value, "Structure")
-        given = ((name, member, value.get(name)) for name, member in self.members.items())
+        members = ((name, member, value.get(name)) for name, member in self.members.items())
         return {
             name: member.default if inner is None else member.kind.read(inner)
-            for name, member, inner in given
+            for name, member, inner in members
         }
 
     def broken(self, value: dict[str, Any]) -> Iterator[str]:
@@ -210,10 +210,12 @@ def _echo(value: Any) -> str:
     return text if len(text) <= LONGEST_ECHO else f"{text[:LONGEST_ECHO]}..."
 
 
-def _mistyped(value: Any, wanted: str) -> ProtocolError:
+def _mistyped(value: Any, expected: str) -> ProtocolError:
     names = {bool: "BOOLEAN_VALUE", str: "STRING_VALUE", int: "NUMBER_VALUE", float: "NUMBER_VALUE"}
-    given = names.get(type(value), "LIST_VALUE" if isinstance(value, list) else "STRUCTURE_VALUE")
-    return _unreadable(f"{given} can not be converted to {wanted}")
+    received = names.get(
+        type(value), "LIST_VALUE" if isinstance(value, list) else "STRUCTURE_VALUE"
+    )
+    return _unreadable(f"{received} can not be converted to {expected}")
 
 
 def _unreadable(message: str) -> ProtocolError:

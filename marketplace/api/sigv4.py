@@ -54,7 +54,7 @@ def authenticate(
     """The access key id that signed this request, and the secret it signed with. `secrets_for`
     returns what the secret of an active key may be, and nothing for any other."""
     authorization = _parse(request.headers.get("authorization"))
-    moment = _check_date(request, authorization, now=now)
+    signed_at = _check_date(request, authorization, now=now)
     if authorization.service != SERVICE:
         raise _invalid(f"Credential should be scoped to correct service: '{SERVICE}'.")
     for name in MUST_BE_SIGNED:
@@ -67,7 +67,7 @@ def authenticate(
             "The security token included in the request is invalid.",
         )
     for secret in secrets:
-        expected = _signature(request, authorization, secret, moment)
+        expected = _signature(request, authorization, secret, signed_at)
         if hmac.compare_digest(expected.encode(), authorization.signature.encode()):
             return authorization.access_key_id, secret
     raise _invalid(
@@ -100,8 +100,8 @@ def _check_date(
     request: ReceivedRequest, authorization: Authorization, *, now: datetime
 ) -> datetime:
     text = request.headers.get("x-amz-date", "")
-    moment = _moment(text)
-    if moment is None:
+    signed_at = _parse_timestamp(text)
+    if signed_at is None:
         raise _incomplete(
             "Authorization header requires existence of an 'X-Amz-Date' header of the "
             "form YYYYMMDD'T'HHMMSS'Z'."
@@ -109,25 +109,25 @@ def _check_date(
     if not text.startswith(authorization.date) or len(authorization.date) != 8:
         raise _invalid("Date in Credential scope does not match YYYYMMDD from 'X-Amz-Date'.")
     earliest, latest = now - ALLOWED_SKEW, now + ALLOWED_SKEW
-    if moment < earliest:
+    if signed_at < earliest:
         raise _invalid(
             f"Signature expired: {text} is now earlier than {_stamp(earliest)} "
             f"({_stamp(now)} - 15 min.)"
         )
-    if moment > latest:
+    if signed_at > latest:
         raise _invalid(
             f"Signature not yet current: {text} is still later than {_stamp(latest)} "
             f"({_stamp(now)} + 15 min.)"
         )
-    return moment
+    return signed_at
 
 
 def _signature(
-    request: ReceivedRequest, authorization: Authorization, secret: str, moment: datetime
+    request: ReceivedRequest, authorization: Authorization, secret: str, signed_at: datetime
 ) -> str:
     canonical = _canonical(request, authorization.signed_headers)
     digest = hashlib.sha256(canonical.encode()).hexdigest()
-    to_sign = "\n".join((ALGORITHM, _stamp(moment), authorization.scope, digest))
+    to_sign = "\n".join((ALGORITHM, _stamp(signed_at), authorization.scope, digest))
     key = f"AWS4{secret}".encode()
     for part in authorization.scope.split("/"):
         key = hmac.digest(key, part.encode(), "sha256")
@@ -155,7 +155,7 @@ def _canonical(request: ReceivedRequest, signed_headers: tuple[str, ...]) -> str
     )
 
 
-def _moment(text: str) -> datetime | None:
+def _parse_timestamp(text: str) -> datetime | None:
     if not re.fullmatch(r"[0-9]{8}T[0-9]{6}Z", text):
         return None
     try:
@@ -164,8 +164,8 @@ def _moment(text: str) -> datetime | None:
         return None
 
 
-def _stamp(moment: datetime) -> str:
-    return moment.astimezone(UTC).strftime("%Y%m%dT%H%M%SZ")
+def _stamp(signed_at: datetime) -> str:
+    return signed_at.astimezone(UTC).strftime("%Y%m%dT%H%M%SZ")
 
 
 def _invalid(message: str) -> ProtocolError:

@@ -23,8 +23,8 @@ from marketplace.notifications.delivery import send_due
 View = Callable[[HttpRequest], JsonResponse]
 
 
-def rehearsal_only(*methods: str) -> Callable[[View], View]:
-    """A page that is only there in a rehearsal, for programs without a session."""
+def testing_only(*methods: str) -> Callable[[View], View]:
+    """A page that is only there where MARKETPLACE_TESTING is on, for programs without a session."""
 
     def decorate(view: View) -> View:
         @csrf_exempt
@@ -32,8 +32,8 @@ def rehearsal_only(*methods: str) -> Callable[[View], View]:
         @require_http_methods(methods)
         @wraps(view)
         def guarded(request: HttpRequest) -> JsonResponse:
-            if not fault_injection.is_rehearsal():
-                raise Http404("There is no rehearsal.")
+            if not fault_injection.is_testing():
+                raise Http404("MARKETPLACE_TESTING is off.")
             try:
                 return view(request)
             except InvalidParameter as error:
@@ -44,12 +44,12 @@ def rehearsal_only(*methods: str) -> Callable[[View], View]:
     return decorate
 
 
-@rehearsal_only("GET", "POST", "DELETE")
+@testing_only("GET", "POST", "DELETE")
 def clock_page(request: HttpRequest) -> JsonResponse:
     """The marketplace's clock: POST `{"now": "2026-01-31T12:00:00Z"}` or
     `{"advance_seconds": 3600}`, DELETE for the machine's own time.
 
-    Access: anybody, in a rehearsal.
+    Access: anybody, where MARKETPLACE_TESTING is on.
     """
     if request.method == "DELETE":
         fault_injection.reset_clock()
@@ -58,12 +58,12 @@ def clock_page(request: HttpRequest) -> JsonResponse:
     return JsonResponse({"now": clock.now().isoformat()})
 
 
-@rehearsal_only("GET", "POST", "DELETE")
+@testing_only("GET", "POST", "DELETE")
 def faults_page(request: HttpRequest) -> JsonResponse:
     """Faults to come: POST `{"operation": "CreateHIT", "kind": "throttle", "times": 2}`, the
     kind being throttle, drop or delay (with `delay_seconds`), the operation * for any.
 
-    Access: anybody, in a rehearsal.
+    Access: anybody, where MARKETPLACE_TESTING is on.
     """
     if request.method == "DELETE":
         fault_injection.clear_faults()
@@ -74,35 +74,35 @@ def faults_page(request: HttpRequest) -> JsonResponse:
     return JsonResponse({"faults": list(left.values(*fields))})
 
 
-@rehearsal_only("POST")
+@testing_only("POST")
 def sweep_page(request: HttpRequest) -> JsonResponse:
     """What the background worker does every minute, at once.
 
-    Access: anybody, in a rehearsal.
+    Access: anybody, where MARKETPLACE_TESTING is on.
     """
     now = clock.now()
     return JsonResponse({"hits": lifecycle.sweep(now), "notifications": send_due(now)})
 
 
-def _move_clock(given: dict[str, Any]) -> None:
-    seconds, moment = given.get("advance_seconds"), given.get("now")
+def _move_clock(parameters: dict[str, Any]) -> None:
+    seconds, timestamp = parameters.get("advance_seconds"), parameters.get("now")
     try:
         if seconds is not None:
             fault_injection.advance_clock(timedelta(seconds=float(seconds)))
             return
-        parsed = datetime.fromisoformat(str(moment))
+        parsed = datetime.fromisoformat(str(timestamp))
     except (ValueError, TypeError, OverflowError) as error:
         raise InvalidParameter("Give advance_seconds, a number, or now, a date.") from error
     fault_injection.set_clock(parsed if parsed.tzinfo else timezone.make_aware(parsed))
 
 
-def _fault(given: dict[str, Any]) -> fault_injection.FaultValues:
+def _fault(parameters: dict[str, Any]) -> fault_injection.FaultValues:
     try:
         return fault_injection.FaultValues(
-            operation=str(given.get("operation", fault_injection.ANY_OPERATION)),
-            kind=str(given.get("kind", "")),
-            times=int(given.get("times", 1)),
-            delay_seconds=float(given.get("delay_seconds", 0)),
+            operation=str(parameters.get("operation", fault_injection.ANY_OPERATION)),
+            kind=str(parameters.get("kind", "")),
+            times=int(parameters.get("times", 1)),
+            delay_seconds=float(parameters.get("delay_seconds", 0)),
         )
     except (ValueError, TypeError) as error:
         raise InvalidParameter("times and delay_seconds are numbers.") from error

@@ -28,10 +28,10 @@ class KeyQuestion:
     options: tuple[AnswerOption, ...]
     default_score: Decimal
 
-    def score(self, chosen: frozenset[str]) -> Decimal:
+    def score(self, selections: frozenset[str]) -> Decimal:
         """The score of the option chosen, or the default where it is none of them."""
-        found = (option.score for option in self.options if option.selections == chosen)
-        return next(found, self.default_score)
+        scores = (option.score for option in self.options if option.selections == selections)
+        return next(scores, self.default_score)
 
 
 @dataclass(frozen=True)
@@ -65,8 +65,8 @@ class Ranges:
 
     def value(self, score: Decimal) -> Decimal:
         """That of the first range the score lies in."""
-        found = (value for low, high, value in self.ranges if low <= score <= high)
-        return next(found, self.otherwise)
+        values = (value for low, high, value in self.ranges if low <= score <= high)
+        return next(values, self.otherwise)
 
 
 @dataclass(frozen=True)

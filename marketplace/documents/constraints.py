@@ -60,10 +60,10 @@ class Pattern:
     def matches(self, text: str) -> bool:
         """Whether it is found. A pattern that takes too long to tell refuses nobody."""
         try:
-            found = self._compiled().search(text, timeout=PATTERN_TIMEOUT_SECONDS)
+            match = self._compiled().search(text, timeout=PATTERN_TIMEOUT_SECONDS)
         except TimeoutError:
             return True
-        return found is not None
+        return match is not None
 
     def check(self) -> None:
         """Refuse what is no regular expression, or too deeply nested a one."""
@@ -81,11 +81,11 @@ class Pattern:
 def read_free_text(element: Element) -> FreeText:
     """What a FreeTextAnswer, or an OtherSelection, asks for."""
     children = Children(element)
-    found = children.optional("Constraints")
+    element_of_constraints = children.optional("Constraints")
     default = children.optional("DefaultText")
     lines = children.number("NumberOfLinesSuggestion", 1)
     children.finish()
-    constraints = Children(found) if found is not None else None
+    constraints = None if element_of_constraints is None else Children(element_of_constraints)
     length = constraints.optional("Length") if constraints else None
     numeric = constraints.optional("IsNumeric") if constraints else None
     patterns = tuple(map(_pattern, constraints.all("AnswerFormatRegex"))) if constraints else ()

@@ -70,52 +70,52 @@ def fill_in(form: QuestionForm, values_of: ValuesOf) -> FilledForm:
 
 
 def _fill(question: FormQuestion, values_of: ValuesOf) -> Filled:
-    asked = question.answer
-    if isinstance(asked, Selection):
-        return _choose(question, asked, values_of)
+    answer_type = question.answer
+    if isinstance(answer_type, Selection):
+        return _choose(question, answer_type, values_of)
     # Browsers send line breaks as CR LF, whatever the worker typed.
     written = "".join(values_of(question.name)[:1]).replace("\r\n", "\n")
-    complaint = _text_complaint(asked, written, is_required=question.is_required)
+    complaint = _text_complaint(answer_type, written, is_required=question.is_required)
     return Filled(question, text=written, complaint=complaint)
 
 
-def _text_complaint(asked: FreeText, written: str, *, is_required: bool) -> str | None:
+def _text_complaint(answer_type: FreeText, written: str, *, is_required: bool) -> str | None:
     if not written.strip():
         return "This question needs an answer." if is_required else None
-    return asked.complaint(written)
+    return answer_type.complaint(written)
 
 
-def _choose(question: FormQuestion, asked: Selection, values_of: ValuesOf) -> Filled:
-    sent = values_of(question.name)
-    keys = {str(index): index for index in range(len(asked.options))}
-    chosen = frozenset(keys[value] for value in sent if value in keys)
-    words = "".join(values_of(f"{question.name}-{OTHER}")[:1]).strip() if asked.other else ""
-    is_other = bool(asked.other) and (OTHER in sent or bool(words))
-    complaint = _choice_complaint(question, asked, len(chosen) + is_other)
-    if complaint is None and is_other and asked.other:
-        complaint = _text_complaint(asked.other, words, is_required=True)
+def _choose(question: FormQuestion, selection: Selection, values_of: ValuesOf) -> Filled:
+    values = values_of(question.name)
+    keys = {str(index): index for index in range(len(selection.options))}
+    chosen = frozenset(keys[value] for value in values if value in keys)
+    words = "".join(values_of(f"{question.name}-{OTHER}")[:1]).strip() if selection.other else ""
+    is_other = bool(selection.other) and (OTHER in values or bool(words))
+    complaint = _choice_complaint(question, selection, len(chosen) + is_other)
+    if complaint is None and is_other and selection.other:
+        complaint = _text_complaint(selection.other, words, is_required=True)
     return Filled(question, text=words, chosen=chosen, is_other=is_other, complaint=complaint)
 
 
-def _choice_complaint(question: FormQuestion, asked: Selection, count: int) -> str | None:
+def _choice_complaint(question: FormQuestion, selection: Selection, count: int) -> str | None:
     if not count:
         return "This question needs an answer." if question.is_required else None
-    if count < asked.minimum:
-        return f"Choose at least {asked.minimum}; {count} chosen."
-    if count > asked.maximum:
-        return f"Choose at most {asked.maximum}; {count} chosen."
+    if count < selection.minimum:
+        return f"Choose at least {selection.minimum}; {count} chosen."
+    if count > selection.maximum:
+        return f"Choose at most {selection.maximum}; {count} chosen."
     return None
 
 
 def _answer(filled: Filled) -> str:
-    asked = filled.question.selection
+    selection = filled.question.selection
     identifier = f"<QuestionIdentifier>{escaped(filled.question.identifier)}</QuestionIdentifier>"
-    if asked is None:
+    if selection is None:
         return f"<Answer>{identifier}<FreeText>{escaped(filled.text)}</FreeText></Answer>"
     if not filled.chosen and not filled.is_other:
         return ""
     chosen = "".join(
-        f"<SelectionIdentifier>{escaped(asked.options[index].identifier)}</SelectionIdentifier>"
+        f"<SelectionIdentifier>{escaped(selection.options[index].identifier)}</SelectionIdentifier>"
         for index in sorted(filled.chosen)
     )
     other = f"<OtherSelectionText>{escaped(filled.text)}</OtherSelectionText>"

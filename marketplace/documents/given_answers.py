@@ -12,7 +12,7 @@ def read_answers(xml: str) -> dict[str, tuple[str, ...]]:
     are, counts as several."""
     if not xml:
         return {}
-    found = {}
+    answers = {}
     for answer in fromstring(xml, forbid_dtd=True):
         identifier = answer.findtext(f"{{{NAMESPACE}}}QuestionIdentifier", "")
         chosen = [
@@ -25,5 +25,5 @@ def read_answers(xml: str) -> dict[str, tuple[str, ...]]:
             for child in answer
             if child.tag in {f"{{{NAMESPACE}}}{name}" for name in TEXTS}
         ]
-        found[identifier] = (*chosen, *(part for text in written for part in text.split("|")))
-    return found
+        answers[identifier] = (*chosen, *(part for text in written for part in text.split("|")))
+    return answers

@@ -26,6 +26,6 @@ def send_here(html: str, *, external_hit: str, crowd_elements: str, external_sub
 
 def begin_with(html: str, *, script: str) -> str:
     """The page with a script of ours run before any of its own; it stays in standards mode."""
-    found = BEGINNING.match(html)
-    end = found.end() if found else 0
+    match = BEGINNING.match(html)
+    end = match.end() if match else 0
     return f'{html[:end]}<script src="{escape(script)}"></script>{html[end:]}'

@@ -47,25 +47,25 @@ class Children:
 
     def all(self, *names: str) -> Iterator[Element]:
         """Those with one of these names, in their order."""
-        found = [child for child in self._left if name_of(child) in names]
+        children = [child for child in self._left if name_of(child) in names]
         self._left = [child for child in self._left if name_of(child) not in names]
-        return iter(found)
+        return iter(children)
 
     def optional(self, *names: str) -> Element | None:
         """The one child with one of these names, or None."""
-        found = list(self.all(*names))
-        if len(found) > 1:
+        children = list(self.all(*names))
+        if len(children) > 1:
             raise InvalidQuestion(
-                f"{self.parent} may have one {' or '.join(names)}, got {len(found)}."
+                f"{self.parent} may have one {' or '.join(names)}, got {len(children)}."
             )
-        return found[0] if found else None
+        return children[0] if children else None
 
     def one(self, *names: str) -> Element:
         """The one child with one of these names."""
-        found = self.optional(*names)
-        if found is None:
+        child = self.optional(*names)
+        if child is None:
             raise InvalidQuestion(f"{self.parent} must have a {' or '.join(names)}.")
-        return found
+        return child
 
     def text(self, name: str, default: str | None = None) -> str:
         """The text of the one child of this name, without the blanks around it; without a

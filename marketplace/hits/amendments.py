@@ -57,7 +57,7 @@ def add_assignments(
         created_at=now,
     )
     _insert(extension)
-    extensions.add_places(hit, additional=additional, now=now)
+    extensions.add_assignments(hit, additional=additional, now=now)
     lifecycle.refresh(hit, now=now)
 
 

@@ -65,10 +65,10 @@ def find_next(*, worker: WorkerAccount, hit_type: HitType, after: int = 0) -> Hi
     none is it worth looking whether time has freed a place."""
     now = clock.now()
     group = Hit.objects.in_group(hit_type).filter(pk__gt=after)
-    found = group.workable_by(worker, now).order_by("pk").first()
-    if found is None and lifecycle.settle_due(group, now=now):
-        found = group.workable_by(worker, now).order_by("pk").first()
-    return found
+    hit = group.workable_by(worker, now).order_by("pk").first()
+    if hit is None and lifecycle.settle_due(group, now=now):
+        hit = group.workable_by(worker, now).order_by("pk").first()
+    return hit
 
 
 @transaction.atomic
@@ -131,9 +131,9 @@ def find_hit_for(worker: WorkerAccount, public_id: str) -> tuple[Hit, Assignment
     if not is_entity_id(public_id):
         raise HitDoesNotExist(public_id)
     now = clock.now()
-    found = Hit.objects.filter(public_id=public_id)
-    lifecycle.settle_due(found, now=now)
-    hit = found.listed().select_related("hit_type__requester").first()
+    rows = Hit.objects.filter(public_id=public_id)
+    lifecycle.settle_due(rows, now=now)
+    hit = rows.listed().select_related("hit_type__requester").first()
     if hit is None:
         raise HitDoesNotExist(public_id)
     held = Assignment.objects.on(hit).by(worker).filter(status=Status.ACCEPTED).first()
@@ -148,8 +148,8 @@ def find_group(public_id: str) -> HitType:
     """The HIT type, or the HIT group, of this id, whosever it is."""
     if not is_entity_id(public_id):
         raise HitTypeDoesNotExist(public_id)
-    known = HitType.objects.filter(Q(public_id=public_id) | Q(group_id=public_id))
-    hit_type = known.select_related("requester", "notification_setting").first()
+    hit_types = HitType.objects.filter(Q(public_id=public_id) | Q(group_id=public_id))
+    hit_type = hit_types.select_related("requester", "notification_setting").first()
     if hit_type is None:
         raise HitTypeDoesNotExist(public_id)
     return hit_type

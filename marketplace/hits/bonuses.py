@@ -73,8 +73,8 @@ def send_bonus(*, requester: Requester, bonus: Bonus) -> BonusPayment:
 def _find_assignment(requester: Requester, bonus: Bonus) -> Assignment:
     hits = Hit.objects.of(requester).filter(assignments__public_id=bonus.assignment_id)
     lifecycle.settle_due(hits, now=clock.now())
-    found = Assignment.objects.of(requester).filter(public_id=bonus.assignment_id)
-    assignment = found.select_related("worker", "hit__requester").first()
+    rows = Assignment.objects.of(requester).filter(public_id=bonus.assignment_id)
+    assignment = rows.select_related("worker", "hit__requester").first()
     if assignment is None:
         raise AssignmentDoesNotExist(bonus.assignment_id)
     if assignment.worker.worker_id != bonus.worker_id:

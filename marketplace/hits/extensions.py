@@ -13,7 +13,7 @@ LARGE = 10
 MOST_ASSIGNMENTS = 1_000_000_000
 
 
-def add_places(hit: Hit, *, additional: int, now: datetime) -> None:
+def add_assignments(hit: Hit, *, additional: int, now: datetime) -> None:
     """Ask so many more workers, and hold the money for them."""
     total = hit.max_assignments + additional
     if hit.max_assignments < LARGE <= total:

@@ -137,7 +137,7 @@ def _disposal_date(hit: Hit, tally: Tally, *, now: datetime) -> datetime:
     moments = [hit.created_at, tally.last_closed_at]
     if hit.expiration <= now:
         moments.append(hit.expiration)
-    return max(moment for moment in moments if moment) + DISPOSAL_AFTER
+    return max(at for at in moments if at) + DISPOSAL_AFTER
 
 
 def _next_transition(hit: Hit, tally: Tally, *, now: datetime) -> datetime | None:
@@ -149,4 +149,4 @@ def _next_transition(hit: Hit, tally: Tally, *, now: datetime) -> datetime | Non
     is_quiet = tally.accepted == tally.submitted == 0
     if is_quiet and hit.status != Hit.Status.ASSIGNABLE:
         moments.append(_disposal_date(hit, tally, now=now))
-    return min((moment for moment in moments if moment), default=None)
+    return min((at for at in moments if at), default=None)

@@ -49,8 +49,8 @@ def find_assignment(requester: Requester, public_id: str) -> Assignment:
     now = clock.now()
     hits = Hit.objects.of(requester).filter(assignments__public_id=public_id)
     lifecycle.settle_due(hits, now=now)
-    found = Assignment.objects.of(requester).filter(public_id=public_id)
-    assignment = found.select_related("worker", "hit").first()
+    rows = Assignment.objects.of(requester).filter(public_id=public_id)
+    assignment = rows.select_related("worker", "hit").first()
     if assignment is None:
         raise AssignmentDoesNotExist(public_id)
     return assignment
@@ -60,8 +60,8 @@ def _lock_assignment(
     requester: Requester, public_id: str, *, now: datetime
 ) -> tuple[Assignment, Hit]:
     """The assignment as it is once its HIT's lock is held."""
-    known = Assignment.objects.of(requester).filter(public_id=public_id)
-    key = known.values_list("hit_id", flat=True).first()
+    rows = Assignment.objects.of(requester).filter(public_id=public_id)
+    key = rows.values_list("hit_id", flat=True).first()
     if key is None:
         raise AssignmentDoesNotExist(public_id)
     hit = Hit.objects.locked().get(pk=key)

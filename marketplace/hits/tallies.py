@@ -38,8 +38,8 @@ class Tally:
     @property
     def taken(self) -> int:
         """Those that take up one of the HIT's places."""
-        given_up = sum(self.counts[status] for status in Assignment.GIVEN_UP_STATUSES)
-        return self.counts.total() - given_up
+        n_released = sum(self.counts[status] for status in Assignment.GIVEN_UP_STATUSES)
+        return self.counts.total() - n_released
 
     def add_accepted(self, assignment: Assignment) -> None:
         """Count one more, just accepted."""
@@ -69,7 +69,7 @@ def count_assignments(hit: Hit, *, worker: WorkerAccount | None = None) -> Tally
         if status == Status.SUBMITTED:
             moments = (tally.next_auto_approval, row["auto_approval"])
             tally.next_auto_approval = _earliest(moments)
-        closed = [moment for moment in (tally.last_closed_at, row["closed"]) if moment]
+        closed = [at for at in (tally.last_closed_at, row["closed"]) if at]
         tally.last_closed_at = max(closed, default=None)
         if row.get("own") and status not in Assignment.GIVEN_UP_STATUSES:
             tally.own_status = status
@@ -77,4 +77,4 @@ def count_assignments(hit: Hit, *, worker: WorkerAccount | None = None) -> Tally
 
 
 def _earliest(moments: Iterable[datetime | None]) -> datetime | None:
-    return min((moment for moment in moments if moment), default=None)
+    return min((at for at in moments if at), default=None)

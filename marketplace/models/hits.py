@@ -88,8 +88,8 @@ class HitQuerySet(models.QuerySet["Hit"]):
 
     def workable_by(self, worker: WorkerAccount, now: datetime) -> Self:
         """Those with a free assignment that this worker could accept."""
-        taken = Assignment.objects.live().filter(hit=OuterRef("pk"), worker=worker)
-        return self.filter(status=Hit.Status.ASSIGNABLE, expiration__gt=now).exclude(Exists(taken))
+        held = Assignment.objects.live().filter(hit=OuterRef("pk"), worker=worker)
+        return self.filter(status=Hit.Status.ASSIGNABLE, expiration__gt=now).exclude(Exists(held))
 
     def with_counts(self) -> Self:
         """With what is known of their assignments, counted from the assignments themselves."""

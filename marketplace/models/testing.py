@@ -1,4 +1,4 @@
-"""What a rehearsal sets: tables that are only read where MARKETPLACE_TESTING is on."""
+"""Clock shifts and injected faults: tables that are only read where MARKETPLACE_TESTING is on."""
 
 from django.db import models
 

@@ -114,15 +114,15 @@ def read_paid(file: TextIO) -> list[Payout]:
 
 def _payout(row: dict[str, str], line: int) -> Payout:
     key, amount = (row["payout_id"] or "").strip(), (row["amount_usd"] or "").strip()
-    found = Payout.objects.filter(pk=key).first() if key.isdecimal() and len(key) < 19 else None
-    if found is None:
+    payout = Payout.objects.filter(pk=key).first() if key.isdecimal() and len(key) < 19 else None
+    if payout is None:
         raise InvalidPayoutFile(f"Line {line}: there is no payout {key!r}. Nothing was marked.")
-    if amount != f"{found.amount_usd:.2f}":
+    if amount != f"{payout.amount_usd:.2f}":
         raise InvalidPayoutFile(
-            f"Line {line}: payout {key} is of {found.amount_usd:.2f}, not {amount!r}. "
+            f"Line {line}: payout {key} is of {payout.amount_usd:.2f}, not {amount!r}. "
             "Nothing was marked."
         )
-    return found
+    return payout
 
 
 def _facts(batch: PayoutBatch) -> dict[str, str]:

@@ -86,6 +86,6 @@ def _client(service: str, destination: str) -> Any:
 
 
 def _region_of(destination: str) -> str:
-    if found := REGION.match(destination):
-        return found[1] or found[2]
+    if match := REGION.match(destination):
+        return match[1] or match[2]
     return getattr(settings, "AWS_REGION", None) or boto3.Session().region_name or "us-east-1"

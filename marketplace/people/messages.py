@@ -17,7 +17,7 @@ class Undelivered:
     reason: str
 
 
-def tell(*, requester: Requester, worker: WorkerAccount, subject: str, text: str) -> None:
+def send_message(*, requester: Requester, worker: WorkerAccount, subject: str, text: str) -> None:
     """Put a message into a worker's inbox."""
     WorkerMessage.objects.create(
         requester=requester, worker=worker, subject=subject, text=text, created_at=clock.now()
@@ -30,17 +30,19 @@ def notify_workers(
 ) -> list[Undelivered]:
     """Write to those of these workers whose work the requester has approved or rejected, and
     return the others. Who is named twice is written to once."""
-    wanted = list(dict.fromkeys(worker_ids))
+    requested_ids = list(dict.fromkeys(worker_ids))
     decided = Assignment.objects.of(requester).filter(status__in=Assignment.DECIDED_STATUSES)
-    known = WorkerAccount.objects.filter(worker_id__in=wanted)
+    workers = WorkerAccount.objects.filter(worker_id__in=requested_ids)
     acquainted = {
-        worker.worker_id: worker for worker in known.filter(assignments__in=decided).distinct()
+        worker.worker_id: worker for worker in workers.filter(assignments__in=decided).distinct()
     }
-    existing = set(known.values_list("worker_id", flat=True))
+    existing = set(workers.values_list("worker_id", flat=True))
     undelivered = []
-    for worker_id in wanted:
+    for worker_id in requested_ids:
         if worker_id in acquainted:
-            tell(requester=requester, worker=acquainted[worker_id], subject=subject, text=text)
+            send_message(
+                requester=requester, worker=acquainted[worker_id], subject=subject, text=text
+            )
         else:
             undelivered.append(Undelivered(worker_id, _reason(worker_id in existing)))
     return undelivered

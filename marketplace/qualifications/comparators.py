@@ -29,22 +29,22 @@ ORDERS: dict[str, Callable[[int, int], bool]] = {
 NEGATIONS = {"NotEqualTo": "EqualTo", "NotIn": "In"}
 
 
-def meets_integer(comparator: str, value: int | None, wanted: Sequence[int]) -> bool:
+def meets_integer(comparator: str, value: int | None, required: Sequence[int]) -> bool:
     """Whether a number, or the lack of one, meets the comparison."""
     if comparator in NEGATIONS:
-        return not meets_integer(NEGATIONS[comparator], value, wanted)
+        return not meets_integer(NEGATIONS[comparator], value, required)
     if value is None:
         return False
     if comparator == "In":
-        return value in wanted
-    return ORDERS[comparator](value, wanted[0])
+        return value in required
+    return ORDERS[comparator](value, required[0])
 
 
-def meets_locale(comparator: str, value: Locale | None, wanted: Sequence[Locale]) -> bool:
+def meets_locale(comparator: str, value: Locale | None, required: Sequence[Locale]) -> bool:
     """Whether a place, or the lack of one, meets the comparison."""
     if comparator in NEGATIONS:
-        return not meets_locale(NEGATIONS[comparator], value, wanted)
-    return value is not None and any(place.includes(value) for place in wanted)
+        return not meets_locale(NEGATIONS[comparator], value, required)
+    return value is not None and any(locale.includes(value) for locale in required)
 
 
 def meets(
@@ -52,7 +52,7 @@ def meets(
     *,
     is_held: bool,
     value: int | Locale | None,
-    wanted: Sequence[int] | Sequence[Locale],
+    required: Sequence[int] | Sequence[Locale],
 ) -> bool:
     """Whether a worker who holds the qualification with this value, or doesn't hold it, meets
     the requirement. Who doesn't hold it meets DoesNotExist alone: nothing can be compared."""
@@ -62,7 +62,7 @@ def meets(
         return is_held
     if value is None:
         return False
-    places = [place for place in wanted if isinstance(place, Locale)]
+    locales = [locale for locale in required if isinstance(locale, Locale)]
     if isinstance(value, Locale):
-        return meets_locale(comparator, value, places)
-    return meets_integer(comparator, value, [each for each in wanted if isinstance(each, int)])
+        return meets_locale(comparator, value, locales)
+    return meets_integer(comparator, value, [each for each in required if isinstance(each, int)])

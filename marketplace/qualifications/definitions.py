@@ -87,19 +87,19 @@ def delete_qualification_type(*, requester: Requester, public_id: str) -> None:
 
 def find_type(public_id: str) -> QualificationType:
     """The qualification type of this id, whosever it is."""
-    found = QualificationType.objects.existing().filter(public_id=public_id).first()
-    if found is None:
+    qualification_type = QualificationType.objects.existing().filter(public_id=public_id).first()
+    if qualification_type is None:
         raise QualificationTypeDoesNotExist(public_id)
-    return found
+    return qualification_type
 
 
 def find_own_type(requester: Requester, public_id: str, *, lock: bool = False) -> QualificationType:
     """The requester's own qualification type of this id: to act on others' is not theirs."""
     own = QualificationType.objects.of(requester).existing().filter(public_id=public_id)
-    found = (own.select_for_update(no_key=True) if lock else own).first()
-    if found is None:
+    qualification_type = (own.select_for_update(no_key=True) if lock else own).first()
+    if qualification_type is None:
         raise QualificationTypeDoesNotExist(public_id)
-    return found
+    return qualification_type
 
 
 def _apply(row: QualificationType, values: TypeValues) -> None:

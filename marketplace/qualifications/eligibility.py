@@ -23,7 +23,7 @@ from marketplace.models import (
     WorkerBlock,
 )
 from marketplace.qualifications.comparators import Locale, meets
-from marketplace.qualifications.system import SYSTEM_QUALIFICATIONS, TOLD_IDS, Record
+from marketplace.qualifications.system import DECLARED_IDS, SYSTEM_QUALIFICATIONS, Record
 
 Guard = QualificationRequirement.Guard
 PHRASES = {
@@ -41,13 +41,13 @@ PHRASES = {
 @dataclass(frozen=True)
 class Unmet:
     """A requirement that a worker doesn't meet, and why. `qualification_type` is there where
-    the worker may ask for it, and `is_untold` says that it is about something the worker
+    the worker may ask for it, and `is_undeclared` says that it is about something the worker
     hasn't told in the profile."""
 
     guard: Guard
     reason: str
     qualification_type: QualificationType | None = None
-    is_untold: bool = False
+    is_undeclared: bool = False
 
     @property
     def hides(self) -> bool:
@@ -111,33 +111,35 @@ def visible_groups(worker: WorkerAccount, now: datetime) -> QuerySet[HitType]:
 def _lacking(
     worker: WorkerAccount, requirements: QuerySet[QualificationRequirement]
 ) -> Mapping[int, list[Unmet]]:
-    found: dict[int, list[Unmet]] = defaultdict(list)
+    unmet_by_type: dict[int, list[Unmet]] = defaultdict(list)
     rows = list(requirements.select_related("qualification_type"))
     if not rows:
-        return found
+        return unmet_by_type
     record = Record(worker)
     granted = Qualification.objects.filter(worker=worker, status=Qualification.Status.GRANTED)
     held = {each.qualification_type_id: each for each in granted}
     for row in rows:
         unmet = _compare(row, record, held)
         if unmet is not None:
-            found[row.hit_type_id].append(unmet)
-    return found
+            unmet_by_type[row.hit_type_id].append(unmet)
+    return unmet_by_type
 
 
 def _compare(
     row: QualificationRequirement, record: Record, held: Mapping[int, Qualification]
 ) -> Unmet | None:
     is_held, value = _value(row, record, held)
-    places = [Locale(*place) for place in row.locale_values]
-    wanted = places or row.integer_values
-    if meets(row.comparator, is_held=is_held, value=value, wanted=wanted):
+    locales = [Locale(*locale) for locale in row.locale_values]
+    required = locales or row.integer_values
+    if meets(row.comparator, is_held=is_held, value=value, required=required):
         return None
     requestable = row.qualification_type
     if requestable and (requestable.deleted_at or requestable.status != "Active"):
         requestable = None
-    is_untold = row.system_id in TOLD_IDS and not value
-    return Unmet(Guard(row.actions_guarded), _reason(row, is_held, value), requestable, is_untold)
+    is_undeclared = row.system_id in DECLARED_IDS and not value
+    return Unmet(
+        Guard(row.actions_guarded), _reason(row, is_held, value), requestable, is_undeclared
+    )
 
 
 def _value(
@@ -160,10 +162,10 @@ def _reason(row: QualificationRequirement, is_held: bool, value: int | Locale | 
         return f"You don't have the qualification “{name}”."
     if row.comparator == "DoesNotExist":
         return f"You have the qualification “{name}”, and this is for those without it."
-    places = [str(Locale(*place)) for place in row.locale_values]
-    wanted = PHRASES[row.comparator].format(", ".join(places or map(str, row.integer_values)))
+    locales = [str(Locale(*locale)) for locale in row.locale_values]
+    phrase = PHRASES[row.comparator].format(", ".join(locales or map(str, row.integer_values)))
     has = f"yours is {value}" if value is not None else "yours has no value"
-    return f"“{name}” must be {wanted}; {has if is_held else 'you do not have it'}."
+    return f"“{name}” must be {phrase}; {has if is_held else 'you do not have it'}."
 
 
 def _name(row: QualificationRequirement) -> str:

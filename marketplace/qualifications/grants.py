@@ -15,7 +15,7 @@ from marketplace.models import (
     QualificationType,
     WorkerAccount,
 )
-from marketplace.people.messages import tell
+from marketplace.people.messages import send_message
 
 Status = Qualification.Status
 
@@ -27,7 +27,7 @@ def associate(
     """Give a worker a qualification, or another value of it."""
     grant(qualification_type=qualification_type, worker=worker, value=value, at=clock.now())
     if notify:
-        tell(
+        send_message(
             requester=qualification_type.requester,
             worker=worker,
             subject="You were granted a qualification",
@@ -47,7 +47,7 @@ def disassociate(
     qualification.save(update_fields=["status", "revoked_at"])
     _write_down(qualification, reason=reason, at=now)
     if reason:
-        tell(
+        send_message(
             requester=qualification_type.requester,
             worker=worker,
             subject="A qualification of yours was revoked",
@@ -83,12 +83,12 @@ def find_qualification(
     """The worker's qualification of this type, which must not be revoked."""
     rows = Qualification.objects.filter(qualification_type=qualification_type, worker=worker)
     rows = rows.select_related("worker")
-    found = (rows.select_for_update(no_key=True, of=("self",)) if lock else rows).first()
-    if found is None:
+    qualification = (rows.select_for_update(no_key=True, of=("self",)) if lock else rows).first()
+    if qualification is None:
         raise QualificationDoesNotExist
-    if found.status != Status.GRANTED:
+    if qualification.status != Status.GRANTED:
         raise InvalidQualificationState("This operation can be called with a status of: Granted")
-    return found
+    return qualification
 
 
 def _write_down(qualification: Qualification, *, reason: str, at: datetime) -> None:

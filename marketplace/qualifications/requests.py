@@ -22,7 +22,7 @@ from marketplace.models import (
     Requester,
     WorkerAccount,
 )
-from marketplace.people.messages import tell
+from marketplace.people.messages import send_message
 from marketplace.qualifications.grants import grant
 
 Status = QualificationRequest.Status
@@ -117,7 +117,7 @@ def refuse(request: QualificationRequest, *, reason: str, at: datetime) -> None:
     request.decided_at = at
     request.save(update_fields=["status", "reason", "decided_at"])
     name = request.qualification_type.name
-    tell(
+    send_message(
         requester=request.qualification_type.requester,
         worker=request.worker,
         subject="A qualification was not granted",
@@ -146,10 +146,10 @@ def _find_pending(requester: Requester, public_id: str) -> QualificationRequest:
     own = QualificationRequest.objects.filter(
         public_id=public_id, qualification_type__requester=requester
     ).exclude(status=Status.STARTED)
-    found = own.first()
-    if found is None:
+    request = own.first()
+    if request is None:
         raise QualificationRequestDoesNotExist(public_id)
-    request = _locked(found)
+    request = _locked(request)
     if request.status != Status.SUBMITTED:
         raise InvalidQualificationRequestState(
             "This operation can be called with a status of: Submitted"

@@ -20,7 +20,7 @@ Comparator = QualificationRequirement.Comparator
 Guard = QualificationRequirement.Guard
 WITHOUT_VALUE = (Comparator.EXISTS, Comparator.DOES_NOT_EXIST)
 OF_SETS = (Comparator.IN, Comparator.NOT_IN)
-OF_PLACES = (Comparator.EQUAL_TO, Comparator.NOT_EQUAL_TO, *OF_SETS)
+LOCALE_COMPARATORS = (Comparator.EQUAL_TO, Comparator.NOT_EQUAL_TO, *OF_SETS)
 
 
 @dataclass(frozen=True)
@@ -34,9 +34,9 @@ class RequirementValues:
     actions_guarded: str
 
 
-def read_requirements(given: Sequence[Mapping[str, Any]]) -> tuple[RequirementValues, ...]:
+def read_requirements(members: Sequence[Mapping[str, Any]]) -> tuple[RequirementValues, ...]:
     """The requirements of a request, their values checked against their comparators."""
-    return tuple(map(_read, given))
+    return tuple(map(_read, members))
 
 
 def asks_for_masters(requirements: Sequence[RequirementValues]) -> bool:
@@ -64,16 +64,16 @@ def requirements_of(hit_type: HitType) -> tuple[RequirementValues, ...]:
 def check_types(requirements: Sequence[RequirementValues]) -> dict[str, QualificationType]:
     """The qualification types they refer to, by id; raises where one can't be required."""
     ids = {requirement.type_id for requirement in requirements} - SYSTEM_QUALIFICATIONS.keys()
-    found = {row.public_id: row for row in QualificationType.objects.filter(public_id__in=ids)}
+    types = {row.public_id: row for row in QualificationType.objects.filter(public_id__in=ids)}
     for public_id in sorted(ids):
-        if public_id not in found or found[public_id].deleted_at:
+        if public_id not in types or types[public_id].deleted_at:
             raise QualificationTypeDoesNotExist(public_id)
-        if found[public_id].status != QualificationType.Status.ACTIVE:
+        if types[public_id].status != QualificationType.Status.ACTIVE:
             raise InvalidQualificationTypeState(
                 f"QualificationType {public_id} is inactive. "
                 "This operation can be called with a status of: Active"
             )
-    return found
+    return types
 
 
 def write_requirements(hit_type: HitType, requirements: Sequence[RequirementValues]) -> None:
@@ -87,27 +87,27 @@ def write_requirements(hit_type: HitType, requirements: Sequence[RequirementValu
             system_id="" if requirement.type_id in types else requirement.type_id,
             comparator=requirement.comparator,
             integer_values=list(requirement.integer_values),
-            locale_values=[list(place) for place in requirement.locale_values],
+            locale_values=[list(locale) for locale in requirement.locale_values],
             actions_guarded=requirement.actions_guarded,
         )
         for position, requirement in enumerate(requirements)
     )
 
 
-def _read(given: Mapping[str, Any]) -> RequirementValues:
-    type_id: str = given["QualificationTypeId"]
-    integers = tuple(given["IntegerValues"] or ())
-    places = tuple(
-        (place["Country"], place["Subdivision"] or "") for place in given["LocaleValues"] or ()
+def _read(members: Mapping[str, Any]) -> RequirementValues:
+    type_id: str = members["QualificationTypeId"]
+    integers = tuple(members["IntegerValues"] or ())
+    locales = tuple(
+        (locale["Country"], locale["Subdivision"] or "") for locale in members["LocaleValues"] or ()
     )
-    _check_values(type_id, given["Comparator"], integers, places)
-    preview = Guard.PREVIEW_AND_ACCEPT if given["RequiredToPreview"] else Guard.ACCEPT
+    _check_values(type_id, members["Comparator"], integers, locales)
+    preview = Guard.PREVIEW_AND_ACCEPT if members["RequiredToPreview"] else Guard.ACCEPT
     return RequirementValues(
         type_id=type_id,
-        comparator=given["Comparator"],
+        comparator=members["Comparator"],
         integer_values=integers,
-        locale_values=places,
-        actions_guarded=given["ActionsGuarded"] or preview.value,
+        locale_values=locales,
+        actions_guarded=members["ActionsGuarded"] or preview.value,
     )
 
 
@@ -115,10 +115,10 @@ def _check_values(
     type_id: str,
     comparator: str,
     integers: tuple[int, ...],
-    places: tuple[tuple[str, str], ...],
+    locales: tuple[tuple[str, str], ...],
 ) -> None:
-    values = integers + places
-    if integers and places:
+    values = integers + locales
+    if integers and locales:
         raise InvalidParameter("A requirement has IntegerValues or LocaleValues, not both.")
     if comparator in WITHOUT_VALUE:
         if values:
@@ -128,10 +128,10 @@ def _check_values(
         raise InvalidParameter(f"{comparator} needs a value to compare with.")
     if comparator not in OF_SETS and len(values) > 1:
         raise InvalidParameter(f"{comparator} compares with one value, not {len(values)}.")
-    if bool(places) != (type_id == LOCALE_ID):
+    if bool(locales) != (type_id == LOCALE_ID):
         raise InvalidParameter(
             f"LocaleValues go with the QualificationTypeId {LOCALE_ID}, "
             "IntegerValues with any other."
         )
-    if places and comparator not in OF_PLACES:
+    if locales and comparator not in LOCALE_COMPARATORS:
         raise InvalidParameter(f"{comparator} can't compare places.")

@@ -158,14 +158,14 @@ def _from_panel(visit: Visit) -> WorkerAccount:
         "panel": visit.channel.panel,
         "external_id": visit.external_worker_id,
     }
-    known = PanelWorker.objects.select_related("worker__user").filter(**identity).first()
-    if known is None:
+    participant = PanelWorker.objects.select_related("worker__user").filter(**identity).first()
+    if participant is None:
         try:
             with transaction.atomic():
-                known = PanelWorker.objects.create(worker=_new_participant(), **identity)
+                participant = PanelWorker.objects.create(worker=_new_participant(), **identity)
         except IntegrityError:  # the same person came in on another connection
-            known = PanelWorker.objects.select_related("worker__user").get(**identity)
-    return known.worker
+            participant = PanelWorker.objects.select_related("worker__user").get(**identity)
+    return participant.worker
 
 
 def _new_participant() -> WorkerAccount:

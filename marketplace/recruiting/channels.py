@@ -73,11 +73,11 @@ def invite(
     if not 1 <= len(labels) <= MOST_INVITATIONS:
         raise InvalidParameter(f"At one time 1 to {MOST_INVITATIONS} can be invited.")
     now = clock.now()
-    made = [
+    invitations = [
         Invitation.objects.create(channel=channel, label=label[:100], created_at=now)
         for label in labels
     ]
-    detail = {"invitations": len(made)}
+    detail = {"invitations": len(invitations)}
     note(
         "channel.invite",
         subject=channel.name,
@@ -85,7 +85,7 @@ def invite(
         requester=channel.requester,
         detail=detail,
     )
-    return made
+    return invitations
 
 
 @transaction.atomic

@@ -25,8 +25,8 @@ def list_assignments_for_hit(requester: Requester, parameters: Parameters) -> di
     assignments = Assignment.objects.on(hit).filter(status__in=statuses).select_related("worker")
     position = position_of(parameters["NextToken"], scope)
     if position is not None:
-        moment, key = datetime.fromisoformat(position[0]), position[1]
-        is_later = Q(submitted_at__gt=moment) | Q(submitted_at=moment, pk__gt=key)
+        submitted_at, key = datetime.fromisoformat(position[0]), position[1]
+        is_later = Q(submitted_at__gt=submitted_at) | Q(submitted_at=submitted_at, pk__gt=key)
         assignments = assignments.filter(is_later)
     page = list(assignments.order_by("submitted_at", "pk")[: parameters["MaxResults"]])
     output: dict[str, Any] = {
@@ -95,5 +95,5 @@ def _feedback(parameters: Parameters) -> str:
 
 
 def _position(assignment: Assignment) -> list[Any]:
-    moment = assignment.submitted_at
-    return [moment.isoformat() if moment else "", assignment.pk]
+    submitted_at = assignment.submitted_at
+    return [submitted_at.isoformat() if submitted_at else "", assignment.pk]

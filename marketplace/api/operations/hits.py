@@ -119,9 +119,9 @@ def update_hit_review_status(requester: Requester, parameters: Parameters) -> di
 
 def find_hit(requester: Requester, public_id: str) -> Hit:
     """The requester's HIT of this id, up to date and with its counts."""
-    found = Hit.objects.of(requester).filter(public_id=public_id)
-    lifecycle.settle_due(found, now=clock.now())
-    hit = shown(found).first()
+    rows = Hit.objects.of(requester).filter(public_id=public_id)
+    lifecycle.settle_due(rows, now=clock.now())
+    hit = shown(rows).first()
     if hit is None:
         raise HitDoesNotExist(public_id)
     return hit

@@ -9,10 +9,10 @@ from marketplace.notifications import events
 @operation("UpdateNotificationSettings")
 def update_notification_settings(requester: Requester, parameters: Parameters) -> dict[str, Any]:
     """Say which events of a HIT type to tell, and where."""
-    given = parameters["Notification"]
+    notification = parameters["Notification"]
     events.update_settings(
         hit_type=find_hit_type(requester, parameters["HITTypeId"]),
-        specification=_specification(given) if given else None,
+        specification=_specification(notification) if notification else None,
         is_active=parameters["Active"],
     )
     return {}
@@ -29,10 +29,10 @@ def send_test_event_notification(requester: Requester, parameters: Parameters) -
     return {}
 
 
-def _specification(given: dict[str, Any]) -> NotificationSetting:
+def _specification(notification: dict[str, Any]) -> NotificationSetting:
     return NotificationSetting(
-        destination=given["Destination"],
-        transport=given["Transport"],
-        version=given["Version"],
-        event_types=list(dict.fromkeys(given["EventTypes"])),
+        destination=notification["Destination"],
+        transport=notification["Transport"],
+        version=notification["Version"],
+        event_types=list(dict.fromkeys(notification["EventTypes"])),
     )

@@ -73,11 +73,11 @@ def list_qualification_types(requester: Requester, parameters: Parameters) -> di
     rows = _search(requester, query, requestable=requestable, owned=owned).filter(pk__gt=key)
     systems = systems[:room]
     page = list(rows.order_by("pk")[: room - len(systems)])
-    shown = [system_qualification_output(each) for each in systems]
-    shown += [qualification_type_output(row, requester) for row in page]
-    output: dict[str, Any] = {"NumResults": len(shown), "QualificationTypes": shown}
+    outputs = [system_qualification_output(each) for each in systems]
+    outputs += [qualification_type_output(row, requester) for row in page]
+    output: dict[str, Any] = {"NumResults": len(outputs), "QualificationTypes": outputs}
     position = [number + len(systems), page[-1].pk if page else key]
-    return output | ({"NextToken": next_token(scope, position)} if shown else {})
+    return output | ({"NextToken": next_token(scope, position)} if outputs else {})
 
 
 def _mentioning(query: str) -> list[SystemQualification]:

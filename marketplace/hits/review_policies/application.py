@@ -20,7 +20,7 @@ from marketplace.exceptions import (
     InvalidParameter,
     MarketplaceError,
 )
-from marketplace.hits.extensions import add_places, lengthen
+from marketplace.hits.extensions import add_assignments, lengthen
 from marketplace.hits.review_policies.known_answers import (
     Values,
     normalized,
@@ -60,10 +60,12 @@ def review_assignment(assignment: Assignment, hit: Hit, *, now: datetime) -> Non
     score = score_known_answers(normalized(read_answers(assignment.answer)), parameters.answer_key)
     report = _Report(policy, now)
     for question, is_correct in score.is_correct.items():
-        report.tell(assignment, "KnownAnswerCorrect", int(is_correct), question=question)
-    report.tell(assignment, "KnownAnswerScore", score.percent)
+        report.record_result(assignment, "KnownAnswerCorrect", int(is_correct), question=question)
+    report.record_result(assignment, "KnownAnswerScore", score.percent)
     count = len(score.is_correct)
-    report.did("review", assignment, f"{score.correct_count}/{count} known answers correct")
+    report.record_action(
+        "review", assignment, f"{score.correct_count}/{count} known answers correct"
+    )
     _decide(report, assignment, score.percent, parameters, about="KnownAnswerScore")
     threshold = parameters.number("ExtendIfKnownAnswerScoreIsLessThan")
     if threshold is not None and score.percent < threshold:
@@ -86,7 +88,7 @@ def review_hit(hit: Hit, *, now: datetime) -> bool:
         parameters.values["QuestionAgreementThreshold"],
     )
     report = _Report(policy, now)
-    _tell_agreement(report, hit, plurality, {each.public_id: each for each in assignments})
+    _record_agreement(report, hit, plurality, {each.public_id: each for each in assignments})
     for assignment in assignments:
         percent = plurality.workers[assignment.public_id].percent
         if percent is not None:
@@ -104,7 +106,7 @@ class _Report:
         self.policy, self.now = policy, now
         self.action_id = new_entity_id()
 
-    def tell(
+    def record_result(
         self, subject: Assignment | Hit, key: str, value: object, *, question: str = ""
     ) -> None:
         """Write down a result."""
@@ -119,7 +121,7 @@ class _Report:
             created_at=self.now,
         )
 
-    def did(
+    def record_action(
         self,
         name: str,
         target: Assignment | Hit,
@@ -147,10 +149,10 @@ class _Report:
             with transaction.atomic():
                 result = action()
         except tuple(ERROR_CODES) as error:
-            self.did(name, target, str(error), error=error)
+            self.record_action(name, target, str(error), error=error)
             target.refresh_from_db()
         else:
-            self.did(name, target, result)
+            self.record_action(name, target, result)
 
 
 def _decide(
@@ -194,30 +196,30 @@ def _extend(report: _Report, hit: Hit, parameters: PolicyParameters) -> None:
         if hit.max_assignments >= most:
             return f"Already has {hit.max_assignments} assignments"
         lengthen(hit, seconds=parameters.number("ExtendMinimumTimeInSeconds") or 0, now=report.now)
-        add_places(hit, additional=1, now=report.now)
+        add_assignments(hit, additional=1, now=report.now)
         return f"Extended to {hit.max_assignments} assignments"
 
     report.attempt("extend", hit, extend)
 
 
-def _tell_agreement(
+def _record_agreement(
     report: _Report, hit: Hit, plurality: Plurality, assignments: Mapping[str, Assignment]
 ) -> None:
     for question, agreement in plurality.questions.items():
-        is_found = agreement.agreed is not None
-        report.tell(hit, "AgreedAnswerFound", str(is_found).lower(), question=question)
+        is_agreed = agreement.agreed is not None
+        report.record_result(hit, "AgreedAnswerFound", str(is_agreed).lower(), question=question)
         if agreement.agreed is not None:
-            report.tell(hit, "AgreedAnswer", _as_text(agreement.agreed), question=question)
-            report.tell(hit, "AnswerAgreementScore", agreement.percent, question=question)
+            report.record_result(hit, "AgreedAnswer", _as_text(agreement.agreed), question=question)
+            report.record_result(hit, "AnswerAgreementScore", agreement.percent, question=question)
     for public_id, worker in plurality.workers.items():
         assignment = assignments[public_id]
         if worker.percent is not None:
-            report.tell(assignment, "WorkerAgreementScore", worker.percent)
-        report.tell(assignment, "PluralityAnswersCorrect", worker.correct)
-        report.tell(assignment, "PluralityAnswersIncorrect", worker.incorrect)
-    report.tell(hit, "HitAgreementScore", plurality.percent)
+            report.record_result(assignment, "WorkerAgreementScore", worker.percent)
+        report.record_result(assignment, "PluralityAnswersCorrect", worker.correct)
+        report.record_result(assignment, "PluralityAnswersIncorrect", worker.incorrect)
+    report.record_result(hit, "HitAgreementScore", plurality.percent)
     count = len(assignments)
-    report.did("review", hit, f"Compared {count} assignment{'' if count == 1 else 's'}")
+    report.record_action("review", hit, f"Compared {count} assignment{'' if count == 1 else 's'}")
 
 
 def _considered(hit: Hit, parameters: PolicyParameters) -> list[Assignment]:

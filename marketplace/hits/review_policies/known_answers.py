@@ -25,8 +25,8 @@ class KnownAnswerScore:
 def normalized(values: Mapping[str, tuple[str, ...]]) -> dict[str, Values]:
     """Each question's values as a set, without the blanks around them; an empty value is none."""
     return {
-        question: frozenset(value.strip() for value in given if value.strip())
-        for question, given in values.items()
+        question: frozenset(value.strip() for value in values_of_question if value.strip())
+        for question, values_of_question in values.items()
     }
 
 
@@ -38,7 +38,7 @@ def score_known_answers(
         raise ValueError("answer_key must hold at least one question")
     return KnownAnswerScore(
         {
-            question: answers.get(question, frozenset()) == known
-            for question, known in answer_key.items()
+            question: answers.get(question, frozenset()) == correct
+            for question, correct in answer_key.items()
         }
     )

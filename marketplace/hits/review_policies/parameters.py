@@ -125,30 +125,30 @@ class PolicyParameters:
 
 def read_parameters(policy: str, parameters: Sequence[Mapping[str, Any]]) -> PolicyParameters:
     """The parameters of a policy as the protocol sends them, checked."""
-    known = {name.casefold(): name for name in (*PARAMETERS[policy], *REQUIRED[policy])}
-    given: dict[str, Mapping[str, Any]] = {}
+    names = {name.casefold(): name for name in (*PARAMETERS[policy], *REQUIRED[policy])}
+    by_name: dict[str, Mapping[str, Any]] = {}
     for parameter in parameters:
         key = parameter["Key"] or ""
-        name = known.get(key.casefold())
+        name = names.get(key.casefold())
         if name is None:
             raise InvalidParameter(f"{key!r} is not a parameter of {policy}.")
-        if name in given:
+        if name in by_name:
             raise InvalidParameter(f"The parameter {name} is given twice.")
-        given[name] = parameter
-    _check_complete(policy, given)
+        by_name[name] = parameter
+    _check_complete(policy, by_name)
     values = {
         name: PARAMETERS[policy][name].read(name, parameter["Values"] or [])
-        for name, parameter in given.items()
+        for name, parameter in by_name.items()
         if name != ANSWER_KEY
     }
-    return PolicyParameters(values, _answer_key(given.get(ANSWER_KEY)))
+    return PolicyParameters(values, _answer_key(by_name.get(ANSWER_KEY)))
 
 
-def _check_complete(policy: str, given: Mapping[str, Any]) -> None:
-    wanted = {*REQUIRED[policy]}
+def _check_complete(policy: str, parameters: Mapping[str, Any]) -> None:
+    required = {*REQUIRED[policy]}
     for name, others in TOGETHER[policy].items():
-        wanted |= {*others} if name in given else set()
-    for name in sorted(wanted - given.keys()):
+        required |= {*others} if name in parameters else set()
+    for name in sorted(required - parameters.keys()):
         raise InvalidParameter(f"{policy} needs the parameter {name}.")
 
 

@@ -57,16 +57,16 @@ def find_plurality(
         raise ValueError("question_ids must name at least one question")
     questions = {
         question: _agreement(
-            [given.get(question, frozenset()) for given in answers.values()], threshold
+            [answer.get(question, frozenset()) for answer in answers.values()], threshold
         )
         for question in question_ids
     }
-    workers = {worker: _compare(given, questions) for worker, given in answers.items()}
+    workers = {worker: _compare(answer, questions) for worker, answer in answers.items()}
     return Plurality(questions, workers)
 
 
-def _agreement(given: Sequence[Values], threshold: int) -> QuestionAgreement:
-    counted = [answer for answer in given if _is_short(answer)]
+def _agreement(values: Sequence[Values], threshold: int) -> QuestionAgreement:
+    counted = [answer for answer in values if _is_short(answer)]
     ranking = Counter(answer for answer in counted if answer).most_common(2)
     if not ranking or (len(ranking) == 2 and ranking[0][1] == ranking[1][1]):
         return QuestionAgreement(None, None)
@@ -78,12 +78,12 @@ def _agreement(given: Sequence[Values], threshold: int) -> QuestionAgreement:
 
 
 def _compare(
-    given: Mapping[str, Values], questions: Mapping[str, QuestionAgreement]
+    answer: Mapping[str, Values], questions: Mapping[str, QuestionAgreement]
 ) -> WorkerAgreement:
     hits = [
-        given.get(question, frozenset()) == agreement.agreed
+        answer.get(question, frozenset()) == agreement.agreed
         for question, agreement in questions.items()
-        if agreement.agreed is not None and _is_short(given.get(question, frozenset()))
+        if agreement.agreed is not None and _is_short(answer.get(question, frozenset()))
     ]
     return WorkerAgreement(correct=sum(hits), incorrect=len(hits) - sum(hits))
 

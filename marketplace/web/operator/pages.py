@@ -47,8 +47,8 @@ def requesters(request: HttpRequest, user: User) -> HttpResponse:
     Access: operators.
     """
     search = request.GET.get("q", "").replace("\0", "").strip()
-    found = Requester.objects.filter(Q(name__icontains=search) | Q(public_id=search))
-    page = Paginator(found.order_by("name"), ROWS_PER_PAGE).get_page(request.GET.get("page"))
+    matches = Requester.objects.filter(Q(name__icontains=search) | Q(public_id=search))
+    page = Paginator(matches.order_by("name"), ROWS_PER_PAGE).get_page(request.GET.get("page"))
     rows = [
         (
             requester,
@@ -68,20 +68,20 @@ def requester(request: HttpRequest, user: User, requester_id: str) -> HttpRespon
 
     Access: operators.
     """
-    found = get_object_or_404(Requester, public_id=requester_id)
-    form = DepositForm(request.POST if request.method == "POST" else None, requester=found)
+    account = get_object_or_404(Requester, public_id=requester_id)
+    form = DepositForm(request.POST if request.method == "POST" else None, requester=account)
     if form.is_valid():
         amount_usd = form.cleaned_data["amount_usd"]
         reference = form.cleaned_data["reference"]
-        deposit(requester=found, amount_usd=amount_usd, reference=reference, user=user)
-        messages.success(request, f"${amount_usd:,.2f} put into the account of {found.name}.")
-        return redirect("marketplace:operator_requester", found.public_id)
+        deposit(requester=account, amount_usd=amount_usd, reference=reference, user=user)
+        messages.success(request, f"${amount_usd:,.2f} put into the account of {account.name}.")
+        return redirect("marketplace:operator_requester", account.public_id)
     context = {
-        "requester": found,
+        "requester": account,
         "form": form,
-        "available_usd": ledger.balance_of(ledger.available_account(found)),
-        "held_usd": ledger.balance_of(ledger.held_account(found)),
-        "entries": AuditEntry.objects.filter(requester=found).order_by("-pk")[:ROWS_PER_PAGE],
+        "available_usd": ledger.balance_of(ledger.available_account(account)),
+        "held_usd": ledger.balance_of(ledger.held_account(account)),
+        "entries": AuditEntry.objects.filter(requester=account).order_by("-pk")[:ROWS_PER_PAGE],
     }
     return render(request, "marketplace/operator/requester.html", context)
 

@@ -27,8 +27,8 @@ def channels(request: HttpRequest, requester: Requester) -> HttpResponse:
 
     Access: the requester's users.
     """
-    sent = request.POST if request.method == "POST" else None
-    form = ChannelForm(sent, requester=requester, initial=_suggestion(request))
+    posted = request.POST if request.method == "POST" else None
+    form = ChannelForm(posted, requester=requester, initial=_suggestion(request))
     if form.is_valid():
         channel = open_channel(
             requester=requester,
@@ -50,8 +50,8 @@ def channel(request: HttpRequest, requester: Requester, token: str) -> HttpRespo
 
     Access: the requester's users.
     """
-    found = _find(requester, token)
-    return _show(request, found, InviteForm())
+    row = _find(requester, token)
+    return _show(request, row, InviteForm())
 
 
 @require_POST
@@ -61,13 +61,15 @@ def invite(request: HttpRequest, requester: Requester, token: str) -> HttpRespon
 
     Access: the requester's users.
     """
-    found = _find(requester, token)
+    row = _find(requester, token)
     form = InviteForm(request.POST)
     if not form.is_valid():
-        return _show(request, found, form)
-    made = invite_people(channel=found, labels=form.cleaned_data["labels"], user=user_of(request))
-    messages.success(request, f"{len(made)} links made.")
-    return redirect("marketplace:channel", requester.public_id, found.token)
+        return _show(request, row, form)
+    invitations = invite_people(
+        channel=row, labels=form.cleaned_data["labels"], user=user_of(request)
+    )
+    messages.success(request, f"{len(invitations)} links made.")
+    return redirect("marketplace:channel", requester.public_id, row.token)
 
 
 @require_POST
@@ -77,9 +79,9 @@ def close(request: HttpRequest, requester: Requester, token: str) -> HttpRespons
 
     Access: the requester's users.
     """
-    found = _find(requester, token)
-    close_channel(channel=found, user=user_of(request))
-    messages.success(request, f"“{found.name}” is closed.")
+    row = _find(requester, token)
+    close_channel(channel=row, user=user_of(request))
+    messages.success(request, f"“{row.name}” is closed.")
     return redirect("marketplace:channels", requester.public_id)
 
 
@@ -90,28 +92,28 @@ def links(request: HttpRequest, requester: Requester, token: str) -> HttpRespons
 
     Access: the requester's users.
     """
-    found = _find(requester, token)
+    row = _find(requester, token)
     response = HttpResponse(content_type="text/csv; charset=utf-8")
     response.headers["Content-Disposition"] = 'attachment; filename="invitations.csv"'
     writer = csv.writer(response)
     writer.writerow(["participant", "link", "worker_id"])
-    for invitation in found.invitations.select_related("worker").order_by("pk"):
+    for invitation in row.invitations.select_related("worker").order_by("pk"):
         worker_id = invitation.worker.worker_id if invitation.worker else ""
         writer.writerow([_cell(invitation.label), _link(request, invitation.token), worker_id])
     return response
 
 
-def _show(request: HttpRequest, found: Channel, form: InviteForm) -> HttpResponse:
-    invitations = found.invitations.select_related("worker").order_by("pk")
+def _show(request: HttpRequest, row: Channel, form: InviteForm) -> HttpResponse:
+    invitations = row.invitations.select_related("worker").order_by("pk")
     page = Paginator(invitations, INVITATIONS_PER_PAGE).get_page(request.GET.get("page"))
     context = {
-        "requester": found.requester,
-        "channel": found,
-        "link": _link(request, found.token) + _query(found),
+        "requester": row.requester,
+        "channel": row,
+        "link": _link(request, row.token) + _query(row),
         "page": page,
         "rows": [(invitation, _link(request, invitation.token)) for invitation in page],
-        "arrivals": found.arrivals.count(),
-        "participants": found.arrivals.values("worker").distinct().count(),
+        "arrivals": row.arrivals.count(),
+        "participants": row.arrivals.values("worker").distinct().count(),
         "form": form,
     }
     return render(request, "marketplace/requester/channel.html", context)
@@ -134,11 +136,11 @@ def _link(request: HttpRequest, token: str) -> str:
     return request.build_absolute_uri(reverse("marketplace:arrive", args=[token]))
 
 
-def _query(found: Channel) -> str:
+def _query(row: Channel) -> str:
     """The parameters in Prolific's own notation, which other panels write likewise."""
-    names = (found.worker_parameter, found.study_parameter, found.session_parameter)
+    names = (row.worker_parameter, row.study_parameter, row.session_parameter)
     parts = [f"{name}={{{{%{name}%}}}}" for name in names if name]
-    return f"?{'&'.join(parts)}" if parts and found.kind == Channel.Kind.PANEL else ""
+    return f"?{'&'.join(parts)}" if parts and row.kind == Channel.Kind.PANEL else ""
 
 
 def _cell(text: str) -> str:

@@ -119,8 +119,8 @@ class InviteForm(forms.Form):
 
     def clean_labels(self) -> list[str]:
         """The lines with something on them."""
-        found = [line.strip()[:100] for line in self.cleaned_data["labels"].splitlines()]
-        found = [line for line in found if line]
-        if not 1 <= len(found) <= MOST_INVITATIONS:
+        labels = [line.strip()[:100] for line in self.cleaned_data["labels"].splitlines()]
+        labels = [line for line in labels if line]
+        if not 1 <= len(labels) <= MOST_INVITATIONS:
             raise forms.ValidationError(f"From 1 to {MOST_INVITATIONS} lines.")
-        return found
+        return labels

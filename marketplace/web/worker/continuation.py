@@ -21,9 +21,9 @@ def accepts_next_by_itself(request: HttpRequest) -> bool:
 
 def remember_choice(request: HttpRequest) -> None:
     """Keep what the box of the posted form says, for this session."""
-    wanted = request.POST.get("auto_accept") == "on"
-    if wanted != accepts_next_by_itself(request):
-        request.session[AUTO_ACCEPT] = wanted
+    is_on = request.POST.get("auto_accept") == "on"
+    if is_on != accepts_next_by_itself(request):
+        request.session[AUTO_ACCEPT] = is_on
 
 
 @require_POST

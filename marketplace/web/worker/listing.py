@@ -38,8 +38,8 @@ def groups(request: HttpRequest, worker: WorkerAccount) -> HttpResponse:
     now = clock.now()
     lifecycle.settle_due(Hit.objects.all(), now=now, limit=SETTLED_PER_LIST)
     wish = read_wish(request.GET)
-    found = grant(wish, visible_groups(worker, now), worker).select_related("requester")
-    page = Paginator(found, GROUPS_PER_PAGE).get_page(request.GET.get("page"))
+    hit_types = grant(wish, visible_groups(worker, now), worker).select_related("requester")
+    page = Paginator(hit_types, GROUPS_PER_PAGE).get_page(request.GET.get("page"))
     unmet = unmet_by_hit_type(worker, page.object_list)
     mine = Assignment.objects.by(worker).filter(status=Assignment.Status.ACCEPTED, deadline__gt=now)
     held = mine.select_related("hit__hit_type").order_by("deadline")
@@ -78,11 +78,11 @@ def hit(request: HttpRequest, worker: WorkerAccount, hit_id: str) -> HttpRespons
 
     Access: workers.
     """
-    found, held = find_hit_for(worker, hit_id)
+    row, held = find_hit_for(worker, hit_id)
     if held is not None:
         return redirect("marketplace:assignment", held.public_id)
-    accept = reverse("marketplace:accept_hit", args=[found.public_id])
-    return _preview(request, worker, found, accept)
+    accept = reverse("marketplace:accept_hit", args=[row.public_id])
+    return _preview(request, worker, row, accept)
 
 
 def _preview(

@@ -53,11 +53,11 @@ def qualifications(request: HttpRequest, worker: WorkerAccount) -> HttpResponse:
     offered = offered.select_related("requester").order_by("-pk")
     record = Record(worker)
     held = Qualification.objects.filter(worker=worker, status=Qualification.Status.GRANTED)
-    asked = QualificationRequest.objects.filter(worker=worker).exclude(status=Status.GRANTED)
+    requests = QualificationRequest.objects.filter(worker=worker).exclude(status=Status.GRANTED)
     context = {
         "worker": worker,
         "held": held.select_related("qualification_type__requester").order_by("-granted_at"),
-        "asked": asked.select_related("qualification_type__requester").order_by("-pk")[:50],
+        "asked": requests.select_related("qualification_type__requester").order_by("-pk")[:50],
         "computed": {each.name: each.value_of(record) for each in ALL}.items(),
         "page": Paginator(offered, TYPES_PER_PAGE).get_page(request.GET.get("page")),
         "search": search,
@@ -72,15 +72,17 @@ def qualification(request: HttpRequest, worker: WorkerAccount, type_id: str) -> 
 
     Access: workers.
     """
-    wanted = _find_type(type_id)
+    qualification_type = _find_type(type_id)
     if request.method == "POST":
-        return _ask(request, worker, wanted)
+        return _ask(request, worker, qualification_type)
+    requests = _mine(worker).filter(qualification_type=qualification_type)
+    held = Qualification.objects.filter(worker=worker, qualification_type=qualification_type)
     context = {
         "worker": worker,
-        "type": wanted,
-        "obstacle": why_not_request(worker, wanted),
-        "started": _mine(worker).filter(qualification_type=wanted, status=Status.STARTED).first(),
-        "held": Qualification.objects.filter(worker=worker, qualification_type=wanted).first(),
+        "type": qualification_type,
+        "obstacle": why_not_request(worker, qualification_type),
+        "started": requests.filter(status=Status.STARTED).first(),
+        "held": held.first(),
     }
     return render(request, "marketplace/qualification.html", context)
 
@@ -92,9 +94,9 @@ def test(request: HttpRequest, worker: WorkerAccount, request_id: str) -> HttpRe
 
     Access: the worker who takes it.
     """
-    taken = _find_test(worker, request_id)
-    filled = blank(parse_question_form(taken.test))
-    context = {"worker": worker, "taken": taken, "filled": filled}
+    test_request = _find_test(worker, request_id)
+    filled = blank(parse_question_form(test_request.test))
+    context = {"worker": worker, "taken": test_request, "filled": filled}
     return render(request, "marketplace/qualification_test.html", context)
 
 
@@ -105,50 +107,56 @@ def hand_in(request: HttpRequest, worker: WorkerAccount, request_id: str) -> Htt
 
     Access: the worker who takes it.
     """
-    taken = _find_test(worker, request_id)
-    filled = filled_in(request, parse_question_form(taken.test))
+    test_request = _find_test(worker, request_id)
+    filled = filled_in(request, parse_question_form(test_request.test))
     if not filled.is_valid:
-        context = {"worker": worker, "taken": taken, "filled": filled}
+        context = {"worker": worker, "taken": test_request, "filled": filled}
         return render(request, "marketplace/qualification_test.html", context, status=422)
-    decided = submit_test(request=taken, answer=filled.to_xml())
+    decided = submit_test(request=test_request, answer=filled.to_xml())
     messages.success(request, _news(decided, worker))
     return redirect("marketplace:qualification", decided.qualification_type.public_id)
 
 
-def _ask(request: HttpRequest, worker: WorkerAccount, wanted: QualificationType) -> HttpResponse:
-    asked = request_qualification(worker=worker, qualification_type=wanted)
-    if asked.status == Status.STARTED:
-        return redirect("marketplace:qualification_test", asked.public_id)
-    messages.success(request, _news(asked, worker))
-    return redirect("marketplace:qualification", wanted.public_id)
+def _ask(
+    request: HttpRequest, worker: WorkerAccount, qualification_type: QualificationType
+) -> HttpResponse:
+    qualification_request = request_qualification(
+        worker=worker, qualification_type=qualification_type
+    )
+    if qualification_request.status == Status.STARTED:
+        return redirect("marketplace:qualification_test", qualification_request.public_id)
+    messages.success(request, _news(qualification_request, worker))
+    return redirect("marketplace:qualification", qualification_type.public_id)
 
 
-def _news(asked: QualificationRequest, worker: WorkerAccount) -> str:
-    name = asked.qualification_type.name
-    if asked.status != Status.GRANTED:
+def _news(qualification_request: QualificationRequest, worker: WorkerAccount) -> str:
+    name = qualification_request.qualification_type.name
+    if qualification_request.status != Status.GRANTED:
         return f"Your request for “{name}” waits for its requester's decision."
-    held = Qualification.objects.get(worker=worker, qualification_type=asked.qualification_type)
+    held = Qualification.objects.get(
+        worker=worker, qualification_type=qualification_request.qualification_type
+    )
     return f"You now have the qualification “{name}”, with the value {held.integer_value}."
 
 
 def _find_type(public_id: str) -> QualificationType:
-    found = QualificationType.objects.existing().select_related("requester")
-    wanted = found.filter(public_id=public_id).first()
-    if wanted is None:
+    rows = QualificationType.objects.existing().select_related("requester")
+    qualification_type = rows.filter(public_id=public_id).first()
+    if qualification_type is None:
         raise QualificationTypeDoesNotExist(public_id)
-    return wanted
+    return qualification_type
 
 
 def _find_test(worker: WorkerAccount, public_id: str) -> QualificationRequest:
     expire_overdue(worker, now=clock.now())
-    taken = _mine(worker).filter(public_id=public_id).exclude(test="").first()
-    if taken is None:
+    test_request = _mine(worker).filter(public_id=public_id).exclude(test="").first()
+    if test_request is None:
         raise QualificationRequestDoesNotExist(public_id)
-    if taken.status == Status.EXPIRED:
+    if test_request.status == Status.EXPIRED:
         raise RequestRefused("The time for this test is over.")
-    if taken.status != Status.STARTED:
+    if test_request.status != Status.STARTED:
         raise RequestRefused("You have handed this test in already.")
-    return taken
+    return test_request
 
 
 def _mine(worker: WorkerAccount) -> QuerySet[QualificationRequest]:

@@ -32,10 +32,10 @@ def submit_form(request: HttpRequest, worker: WorkerAccount, assignment_id: str)
         }
         return render(request, "marketplace/assignment.html", context, status=422)
     answer = filled.to_xml()
-    kept = writes.submit_answer(public_id=held.public_id, answer=answer, is_checked=True)
-    told = f"Your work on “{held.hit.hit_type.title}” was received"
-    if kept.answer == answer:
-        messages.success(request, f"{told}.")
+    submitted = writes.submit_answer(public_id=held.public_id, answer=answer, is_checked=True)
+    message = f"Your work on “{held.hit.hit_type.title}” was received"
+    if submitted.answer == answer:
+        messages.success(request, f"{message}.")
     else:
-        messages.warning(request, f"{told} before, with other answers. Those stand.")
+        messages.warning(request, f"{message} before, with other answers. Those stand.")
     return redirect("marketplace:next_hit", held.hit.hit_type.public_id)

@@ -40,8 +40,8 @@ def dashboard(request: HttpRequest, worker: WorkerAccount) -> HttpResponse:
     lifecycle.settle_due(Hit.objects.filter(assignments__worker=worker), now=clock.now())
     handed_in = Assignment.objects.by(worker).handed_in()
     status = request.GET.get("status", "")
-    chosen = handed_in.filter(status=status) if status in STATUSES else handed_in
-    chosen = chosen.select_related("hit__hit_type__requester").order_by("-pk")
+    rows = handed_in.filter(status=status) if status in STATUSES else handed_in
+    rows = rows.select_related("hit__hit_type__requester").order_by("-pk")
     context = {
         "worker": worker,
         "earned_usd": ledger.balance_of(ledger.earnings_account(worker)),
@@ -52,7 +52,7 @@ def dashboard(request: HttpRequest, worker: WorkerAccount) -> HttpResponse:
         "days": _by_day(handed_in),
         "status": status if status in STATUSES else "",
         "statuses": STATUSES,
-        "page": Paginator(chosen, ROWS_PER_PAGE).get_page(request.GET.get("page")),
+        "page": Paginator(rows, ROWS_PER_PAGE).get_page(request.GET.get("page")),
     }
     return render(request, "marketplace/dashboard.html", context)
 
