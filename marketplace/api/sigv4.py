@@ -164,8 +164,8 @@ def _parse_timestamp(text: str) -> datetime | None:
         return None
 
 
-def _stamp(signed_at: datetime) -> str:
-    return signed_at.astimezone(UTC).strftime("%Y%m%dT%H%M%SZ")
+def _stamp(at: datetime) -> str:
+    return at.astimezone(UTC).strftime("%Y%m%dT%H%M%SZ")
 
 
 def _invalid(message: str) -> ProtocolError:

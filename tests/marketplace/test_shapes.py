@@ -7,7 +7,7 @@ from botocore.exceptions import ClientError
 from django.test import Client
 
 from marketplace.api.inputs import INPUTS
-from marketplace.api.shapes import Member, Text, Whole, read_request
+from marketplace.api.shapes import Integer, Member, Text, read_request
 from marketplace.exceptions import ProtocolError
 from tests.marketplace.conftest import HIT
 
@@ -64,7 +64,7 @@ def test_an_absent_member_is_null(keys):
 
 
 def test_several_violations_are_told_together():
-    members = {"Title": Member(Text(max_length=2)), "Count": Member(Whole(1, 2))}
+    members = {"Title": Member(Text(max_length=2)), "Count": Member(Integer(1, 2))}
     with pytest.raises(ProtocolError) as caught:
         read_request(members, {"Title": "abc", "Count": 3})
     assert str(caught.value) == (

@@ -16,14 +16,14 @@ from botocore.exceptions import ClientError
 from marketplace.api.inputs import INPUTS
 from marketplace.api.registry import OPERATIONS
 from marketplace.api.shapes import (
-    Flag,
+    Boolean,
+    Integer,
     Kind,
     ListOf,
     Member,
-    Moment,
     Structure,
     Text,
-    Whole,
+    Timestamp,
     read_request,
 )
 from marketplace.exceptions import ProtocolError
@@ -33,7 +33,14 @@ from tests.marketplace.conformance.valid_requests import REQUESTS
 MODEL = botocore.loaders.Loader().load_service_model("mturk", "service-2")
 SHAPES = MODEL["shapes"]
 # Required by this marketplace, which keeps no layouts, or by nothing but the operation's text.
-WRONG_TYPES = {Text: 7, Whole: "7", Flag: "yes", Moment: "soon", ListOf: "one", Structure: "one"}
+WRONG_TYPES = {
+    Text: 7,
+    Integer: "7",
+    Boolean: "yes",
+    Timestamp: "soon",
+    ListOf: "one",
+    Structure: "one",
+}
 
 
 class Break(NamedTuple):
@@ -69,7 +76,7 @@ class Break(NamedTuple):
 def broken_values(kind: Kind) -> Iterator[tuple[Any, str]]:
     if isinstance(kind, Text):
         yield from _broken_texts(kind)
-    if isinstance(kind, Whole):
+    if isinstance(kind, Integer):
         yield kind.minimum - 1, f"value greater than or equal to {kind.minimum}"
         yield kind.maximum + 1, f"value less than or equal to {kind.maximum}"
     if isinstance(kind, ListOf):
@@ -102,7 +109,7 @@ def _fitting(kind: Kind) -> Any:
     if isinstance(kind, Text):
         filler = "A1" if kind.pattern else "AB"
         return kind.options[0] if kind.options else filler
-    return kind.minimum if isinstance(kind, Whole) else False
+    return kind.minimum if isinstance(kind, Integer) else False
 
 
 def breaks() -> Iterator[Break]:
@@ -209,9 +216,9 @@ def _compare(kind: Kind, shape_name: str) -> None:
         assert isinstance(kind, Text)
         _compare_texts(kind, shape)
     else:
-        kinds = {"integer": Whole, "long": Whole, "boolean": Flag, "timestamp": Moment}
+        kinds = {"integer": Integer, "long": Integer, "boolean": Boolean, "timestamp": Timestamp}
         assert isinstance(kind, kinds[shape["type"]])
-        if isinstance(kind, Whole) and "max" in shape:
+        if isinstance(kind, Integer) and "max" in shape:
             assert (kind.minimum, kind.maximum) == (shape["min"], shape["max"])
 
 
