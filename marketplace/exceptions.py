@@ -2,6 +2,8 @@
 
 MarketplaceError
 +-- InvalidAmount                a sum of money that is not one
++-- DuplicateDeposit             a form or a reference that another deposit has used
++-- DepositSpent                 it can't be taken out again
 +-- NameTaken                    a person's or requester's name already in use
 +-- InsufficientFunds            the requester's balance doesn't cover it
 +-- NotOffered                   part of the protocol that isn't here yet
@@ -14,6 +16,7 @@ MarketplaceError
 |   +-- QualificationDoesNotExist
 |   +-- QualificationRequestDoesNotExist
 |   +-- RequesterDoesNotExist
+|   +-- DepositDoesNotExist
 |   +-- AccessKeyDoesNotExist
 |   +-- ChannelDoesNotExist
 +-- HitAlreadyExists             a unique request token came twice
@@ -46,12 +49,25 @@ MarketplaceError
     +-- ParticipantUnknown       a panel's link that doesn't say who comes
 """
 
+from decimal import Decimal
+
 
 class MarketplaceError(Exception):
     """Something a person can mend; its text says what and how."""
 
 
 class InvalidAmount(MarketplaceError, ValueError): ...
+
+
+class DuplicateDeposit(MarketplaceError): ...
+
+
+class DepositSpent(MarketplaceError):
+    def __init__(self, amount_usd: Decimal, available_usd: Decimal) -> None:
+        super().__init__(
+            f"The deposit of ${amount_usd:,} can't be taken out again: only ${available_usd:,} "
+            "is available. The rest is held for published HITs or spent."
+        )
 
 
 class NameTaken(MarketplaceError): ...
@@ -231,6 +247,10 @@ class ParticipantUnknown(WorkRefused):
 
 class RequesterDoesNotExist(Missing):
     noun = "Requester"
+
+
+class DepositDoesNotExist(Missing):
+    noun = "Deposit"
 
 
 class AccessKeyDoesNotExist(Missing):

@@ -45,6 +45,11 @@ operator_patterns: list[URLPattern | URLResolver] = [
         operator_pages.requester,
         name="operator_requester",
     ),
+    path(
+        "requesters/<entity_id:requester_id>/deposits/<entity_id:deposit_id>/reverse/",
+        operator_pages.reverse_deposit,
+        name="reverse_deposit",
+    ),
     path("payouts/", operator_pages.payout_batches, name="operator_payouts"),
     path("payouts/make/", operator_pages.make_payouts, name="make_payouts"),
     path("payouts/<int:batch_id>/export/", operator_pages.export_payouts, name="export_payouts"),

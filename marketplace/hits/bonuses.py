@@ -34,9 +34,16 @@ class Bonus:
     token: str | None
 
 
-@transaction.atomic
 def send_bonus(*, requester: Requester, bonus: Bonus) -> BonusPayment:
     """Pay a bonus and the fee on it; the same token never pays twice."""
+    # By itself: what time does to the HIT pays others, and a HIT is locked before any money.
+    hits = Hit.objects.of(requester).filter(assignments__public_id=bonus.assignment_id)
+    lifecycle.settle_due(hits, now=clock.now())
+    return _pay(requester, bonus)
+
+
+@transaction.atomic
+def _pay(requester: Requester, bonus: Bonus) -> BonusPayment:
     now = clock.now()
     _refuse_repetition(requester, bonus.token)
     if not CENT <= bonus.amount_usd <= LARGEST_BONUS_USD:
@@ -71,8 +78,6 @@ def send_bonus(*, requester: Requester, bonus: Bonus) -> BonusPayment:
 
 
 def _find_assignment(requester: Requester, bonus: Bonus) -> Assignment:
-    hits = Hit.objects.of(requester).filter(assignments__public_id=bonus.assignment_id)
-    lifecycle.settle_due(hits, now=clock.now())
     rows = Assignment.objects.of(requester).filter(public_id=bonus.assignment_id)
     assignment = rows.select_related("worker", "hit__requester").first()
     if assignment is None:

@@ -20,8 +20,7 @@ from marketplace.hits.holds import hold_what_is_promised
 from marketplace.hits.review_policies.application import review_hit
 from marketplace.hits.settlement import approve_and_pay
 from marketplace.hits.tallies import Tally, count_assignments
-from marketplace.models import Assignment, Hit, HitQuerySet
-from marketplace.money import ledger
+from marketplace.models import Assignment, Hit, HitQuerySet, LedgerAccount
 from marketplace.notifications.events import announce
 
 DISPOSAL_AFTER = timedelta(days=120)
@@ -113,9 +112,10 @@ def _approve_overdue(hit: Hit, *, now: datetime) -> None:
     overdue = Assignment.objects.on(hit).filter(
         status=Assignment.Status.SUBMITTED, auto_approval_at__lte=now
     )
-    for assignment in overdue.select_related("worker", "hit__hit_type", "hit__requester"):
+    overdue = overdue.select_related("worker", "hit__hit_type", "hit__requester")
+    for assignment in overdue.order_by("worker_id"):
         at = assignment.auto_approval_at or now
-        source = ledger.held_account(hit.requester)
+        source = LedgerAccount.Kind.HELD
         approve_and_pay(assignment=assignment, source=source, at=at)
 
 

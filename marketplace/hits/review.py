@@ -8,8 +8,7 @@ from marketplace import clock
 from marketplace.exceptions import AssignmentDoesNotExist, InvalidAssignmentState
 from marketplace.hits import lifecycle
 from marketplace.hits.settlement import approve_and_pay, reject
-from marketplace.models import Assignment, Hit, Requester
-from marketplace.money import ledger
+from marketplace.models import Assignment, Hit, LedgerAccount, Requester
 
 OVERRIDE_WITHIN = timedelta(days=30)
 Status = Assignment.Status
@@ -26,10 +25,10 @@ def approve_assignment(
     is_overridden = override_rejection and assignment.status == Status.REJECTED
     if is_overridden:
         _check_overridable(assignment, hit, now=now)
-        source = ledger.available_account(requester)
+        source = LedgerAccount.Kind.AVAILABLE
     else:
         _require(assignment, Status.SUBMITTED)
-        source = ledger.held_account(requester)
+        source = LedgerAccount.Kind.HELD
     approve_and_pay(assignment=assignment, source=source, at=now, feedback=feedback)
     lifecycle.refresh(hit, now=now)
 

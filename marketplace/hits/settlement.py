@@ -9,7 +9,7 @@ from marketplace.notifications.events import announce
 
 
 def approve_and_pay(
-    *, assignment: Assignment, source: LedgerAccount, at: datetime, feedback: str = ""
+    *, assignment: Assignment, source: LedgerAccount.Kind, at: datetime, feedback: str = ""
 ) -> None:
     """Mark the assignment approved and move the money."""
     ledger.pay(assignment=assignment, source=source, at=at)

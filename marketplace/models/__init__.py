@@ -10,6 +10,7 @@ from marketplace.models.hits import (
 )
 from marketplace.models.money import (
     BonusPayment,
+    Deposit,
     LedgerAccount,
     LedgerEntry,
     LedgerTransaction,
@@ -46,6 +47,7 @@ __all__ = [
     "BonusPayment",
     "Channel",
     "ClockShift",
+    "Deposit",
     "Fault",
     "Hit",
     "HitExtension",

@@ -1,3 +1,5 @@
+from typing import Self
+
 from django.conf import settings
 from django.db import models
 from django.db.models import Q
@@ -58,6 +60,7 @@ class LedgerTransaction(models.Model):
         DEPOSIT = "deposit", "Deposit"
         HOLD = "hold", "Hold for published work"
         RELEASE = "release", "Release of a hold"
+        REVERSAL = "reversal", "Deposit taken out again"
         PAYMENT = "payment", "Payment of an approved assignment"
         BONUS = "bonus", "Bonus"
         PAYOUT = "payout", "Payout of earnings"
@@ -85,15 +88,16 @@ class LedgerTransaction(models.Model):
 
 
 class LedgerEntry(models.Model):
-    """One side of a transaction, with the account's balance after it, as on a
-    bank statement."""
+    """One side of a transaction; on a requester's account with the balance after it, as on a
+    bank statement. Accounts that several requesters pay into at once have no order of entries
+    from which a balance could follow."""
 
     transaction = models.ForeignKey(
         LedgerTransaction, on_delete=models.PROTECT, related_name="entries"
     )
     account = models.ForeignKey(LedgerAccount, on_delete=models.PROTECT, related_name="entries")
     amount_usd = models.DecimalField(max_digits=14, decimal_places=2)
-    balance_usd = models.DecimalField(max_digits=14, decimal_places=2)
+    balance_usd = models.DecimalField(max_digits=14, decimal_places=2, null=True)
 
     class Meta:
         indexes = [models.Index(fields=["account", "-id"], name="ledger_entry_statement")]
@@ -106,6 +110,49 @@ class LedgerEntry(models.Model):
 
     def __str__(self) -> str:
         return f"{self.amount_usd} on {self.account}"
+
+
+class DepositQuerySet(models.QuerySet["Deposit"]):
+    def standing(self) -> Self:
+        """Those that weren't taken out again."""
+        return self.filter(reversal=None)
+
+
+class Deposit(models.Model):
+    """A requester's money that came in, and the movement that took it out again, if any."""
+
+    requester = models.ForeignKey(Requester, on_delete=models.PROTECT, related_name="deposits")
+    public_id = models.CharField(max_length=30, unique=True, default=new_entity_id)
+    amount_usd = models.DecimalField(max_digits=12, decimal_places=2)
+    # An invoice, or whatever else stands for this money and no other of the requester's.
+    reference = models.CharField(max_length=200, blank=True)
+    # Of the page it was entered on, where it was.
+    form_token = models.CharField(max_length=64, null=True)  # noqa: DJ001 - absent is not ""
+    transaction = models.OneToOneField(
+        LedgerTransaction, on_delete=models.PROTECT, related_name="deposit"
+    )
+    reversal = models.OneToOneField(
+        LedgerTransaction, null=True, on_delete=models.PROTECT, related_name="reversed_deposit"
+    )
+    created_at = models.DateTimeField()
+
+    objects = DepositQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["requester", "reference"],
+                condition=~Q(reference="") & Q(reversal=None),
+                name="one_standing_deposit_per_reference",
+            ),
+            models.UniqueConstraint(
+                fields=["requester", "form_token"], name="one_deposit_per_form_token"
+            ),
+            models.CheckConstraint(condition=Q(amount_usd__gt=0), name="a_deposit_is_money"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.amount_usd} of {self.requester}"
 
 
 class BonusPayment(models.Model):

@@ -1,14 +1,17 @@
-"""Double-entry book-keeping. Every movement of money is a transaction whose
-entries sum to zero, and every entry carries its account's balance after it.
+"""Double-entry book-keeping. Every movement of money is a transaction whose entries sum to
+zero. On a requester's accounts an entry carries the balance after it.
 
     outside --deposit--> available --hold--> held --payment--> earnings, fees
                          available <--release-- held
                          available --bonus--> earnings, fees
+            outside <--reversal-- available
     outside <--paid-- payouts <--payout-- earnings
 
-The books are locked by whoever writes in them, after the HIT that money is moved for, until
-the transaction ends. It may then move money several times, between accounts in any order, and
-nobody waits for somebody who waits in turn.
+Locks are taken in this order, and held until the transaction ends: the HIT that money is moved
+for; its requester's accounts; where earnings are paid out, the payouts account. What several
+requesters pay into (earnings, fees, the world outside) is not locked and has no running balance:
+there money only comes in, or goes out under the lock on payouts, so that requesters never wait
+for each other (docs/adr/0009-locks-by-requester.md).
 """
 
 from collections.abc import Mapping
@@ -18,7 +21,7 @@ from decimal import Decimal
 from django.db import transaction
 from django.db.models import Sum
 
-from marketplace.exceptions import InsufficientFunds, InvalidAmount
+from marketplace.exceptions import InsufficientFunds
 from marketplace.models import (
     Assignment,
     Hit,
@@ -31,39 +34,50 @@ from marketplace.models import (
 from marketplace.money.fees import CENT
 
 NOTHING = Decimal("0.00")
-LARGEST_DEPOSIT_USD = Decimal("1000000000")
 
 AccountKind = LedgerAccount.Kind
 Kind = LedgerTransaction.Kind
+REQUESTER_KINDS = (AccountKind.AVAILABLE, AccountKind.HELD)
+HOUSE_KINDS = (AccountKind.OUTSIDE, AccountKind.FEES, AccountKind.PAYOUTS)
 
 
+@transaction.atomic
 def deposit(*, requester: Requester, amount_usd: Decimal, at: datetime) -> LedgerTransaction:
-    """Put a requester's money into the marketplace."""
-    if not amount_usd.is_finite() or not NOTHING < amount_usd <= LARGEST_DEPOSIT_USD:
-        raise InvalidAmount(
-            f"A deposit is more than $0 and at most ${LARGEST_DEPOSIT_USD:,}, not {amount_usd}."
-        )
-    if amount_usd != amount_usd.quantize(CENT):
-        raise InvalidAmount(f"A deposit is in whole cents, not {amount_usd}.")
-    outside, available = outside_account(), available_account(requester)
-    return _post(Kind.DEPOSIT, {outside: -amount_usd, available: amount_usd}, at=at)
+    """Put a requester's money into the marketplace (called by marketplace.money.deposits)."""
+    available = lock_accounts(requester)[AccountKind.AVAILABLE]
+    moves = {outside_account(): -amount_usd, available: amount_usd}
+    return _post(Kind.DEPOSIT, moves, at=at)
 
 
+@transaction.atomic
+def reverse_deposit(
+    *, requester: Requester, amount_usd: Decimal, at: datetime
+) -> LedgerTransaction:
+    """Take a deposit out again, as far as it is available."""
+    available = lock_accounts(requester)[AccountKind.AVAILABLE]
+    moves = {available: -amount_usd, outside_account(): amount_usd}
+    return _post(Kind.REVERSAL, moves, at=at)
+
+
+@transaction.atomic
 def hold(*, hit: Hit, amount_usd: Decimal, at: datetime) -> None:
     """Make what is held for a HIT this amount, whatever it was."""
     more_usd = amount_usd - held_for(hit)
     if not more_usd:
         return
     kind = Kind.HOLD if more_usd > 0 else Kind.RELEASE
-    available, held = _spendable_and_held(hit)
+    accounts = lock_accounts(hit.requester)
+    available, held = accounts[AccountKind.AVAILABLE], accounts[AccountKind.HELD]
     _post(kind, {available: -more_usd, held: more_usd}, at=at, hit=hit)
 
 
-def pay(*, assignment: Assignment, source: LedgerAccount, at: datetime) -> None:
-    """Pay the worker's reward and the marketplace's fee from one of the requester's accounts."""
+@transaction.atomic
+def pay(*, assignment: Assignment, source: LedgerAccount.Kind, at: datetime) -> None:
+    """Pay the worker's reward and the marketplace's fee from one of the requester's accounts.
+    Who pays several workers in a transaction goes by the workers' ids."""
     hit = assignment.hit
     moves = {
-        source: -assignment.price_usd,
+        lock_accounts(hit.requester)[source]: -assignment.price_usd,
         earnings_account(assignment.worker): assignment.reward_usd,
     }
     if assignment.fee_usd:
@@ -73,11 +87,12 @@ def pay(*, assignment: Assignment, source: LedgerAccount, at: datetime) -> None:
         _post(Kind.PAYMENT, moves, at=at, hit=hit, assignment=assignment)
 
 
+@transaction.atomic
 def pay_bonus(
     *, assignment: Assignment, amount_usd: Decimal, fee_usd: Decimal, at: datetime
 ) -> LedgerTransaction:
     """Pay a worker more than an assignment's reward, with the fee on it."""
-    available = available_account(assignment.hit.requester)
+    available = lock_accounts(assignment.hit.requester)[AccountKind.AVAILABLE]
     moves = {
         available: -(amount_usd + fee_usd),
         earnings_account(assignment.worker): amount_usd,
@@ -87,28 +102,45 @@ def pay_bonus(
     return _post(Kind.BONUS, moves, at=at, hit=assignment.hit, assignment=assignment)
 
 
+@transaction.atomic
 def withdraw(*, worker: WorkerAccount, amount_usd: Decimal, at: datetime) -> None:
     """Take a worker's earnings, to be paid out."""
+    lock_payouts()
     moves = {earnings_account(worker): -amount_usd, payouts_account(): amount_usd}
     _post(Kind.PAYOUT, moves, at=at)
 
 
+@transaction.atomic
 def pay_out(*, amount_usd: Decimal, at: datetime) -> None:
     """Note that money taken to be paid out has left the marketplace."""
+    lock_payouts()
     _post(Kind.PAYOUT, {payouts_account(): -amount_usd, outside_account(): amount_usd}, at=at)
 
 
-def lock_books() -> None:
-    """Let nobody else move money until the transaction ends. The account of the world outside
-    stands for the books."""
-    held = LedgerAccount.objects.select_for_update(no_key=True)
-    held.get_or_create(kind=AccountKind.OUTSIDE, requester=None, worker=None)
+def lock_accounts(requester: Requester) -> dict[str, LedgerAccount]:
+    """Let nobody else move this requester's money until the transaction ends: the accounts, by
+    kind. Both are locked, in the order of their ids, whichever of them money is moved on."""
+    rows = LedgerAccount.objects.filter(requester=requester).order_by("pk")
+    accounts = {account.kind: account for account in rows.select_for_update(no_key=True)}
+    if len(accounts) < len(REQUESTER_KINDS):
+        _open_accounts(requester)
+        accounts = {account.kind: account for account in rows.select_for_update(no_key=True)}
+    return accounts
+
+
+def lock_payouts() -> None:
+    """Let nobody else take earnings, or mark them as paid, until the transaction ends."""
+    locked = LedgerAccount.objects.select_for_update(no_key=True)
+    locked.get_or_create(kind=AccountKind.PAYOUTS, requester=None, worker=None)
 
 
 def balance_of(account: LedgerAccount) -> Decimal:
     """What lies on an account."""
+    if account.kind not in REQUESTER_KINDS:
+        total: Decimal | None = account.entries.aggregate(total=Sum("amount_usd"))["total"]
+        return NOTHING if total is None else total.quantize(CENT)
     last = LedgerEntry.objects.filter(account=account).order_by("-id").first()
-    return last.balance_usd if last else NOTHING
+    return NOTHING if last is None or last.balance_usd is None else last.balance_usd
 
 
 def held_for(hit: Hit) -> Decimal:
@@ -144,23 +176,8 @@ def held_account(requester: Requester) -> LedgerAccount:
 
 
 def earnings_account(worker: WorkerAccount) -> LedgerAccount:
-    """What a worker has earned."""
+    """What a worker has earned. It is opened with the worker's account, before anybody pays."""
     return _account(AccountKind.EARNINGS, worker=worker)
-
-
-def audit() -> list[str]:
-    """What is wrong with the books, one sentence each; none where they balance."""
-    return [*_audit_transactions(), *_audit_accounts()]
-
-
-def _spendable_and_held(hit: Hit) -> tuple[LedgerAccount, LedgerAccount]:
-    """Both of a requester's accounts at once, where there are both."""
-    found = {
-        account.kind: account
-        for account in LedgerAccount.objects.filter(requester=hit.requester_id)
-    }
-    available, held = found.get(AccountKind.AVAILABLE), found.get(AccountKind.HELD)
-    return available or available_account(hit.requester), held or held_account(hit.requester)
 
 
 def _account(
@@ -171,16 +188,20 @@ def _account(
 ) -> LedgerAccount:
     known = LedgerAccount.objects.filter(kind=kind, requester=requester, worker=worker)
     account = known.first()
-    return _open_account(kind, requester, worker) if account is None else account
-
-
-@transaction.atomic
-def _open_account(
-    kind: LedgerAccount.Kind, requester: Requester | None, worker: WorkerAccount | None
-) -> LedgerAccount:
-    lock_books()
-    account, _ = LedgerAccount.objects.get_or_create(kind=kind, requester=requester, worker=worker)
+    if account is None:
+        if requester is not None:
+            _open_accounts(requester)
+        account, _ = known.get_or_create(kind=kind, requester=requester, worker=worker)
     return account
+
+
+def _open_accounts(requester: Requester) -> None:
+    """Open the marketplace's own accounts, then the requester's: always in this order, so that
+    of two who open them at once neither waits for the other in turn."""
+    for kind in HOUSE_KINDS:
+        LedgerAccount.objects.get_or_create(kind=kind, requester=None, worker=None)
+    for kind in REQUESTER_KINDS:
+        LedgerAccount.objects.get_or_create(kind=kind, requester=requester, worker=None)
 
 
 @transaction.atomic
@@ -192,10 +213,15 @@ def _post(
     hit: Hit | None = None,
     assignment: Assignment | None = None,
 ) -> LedgerTransaction:
+    """Write one movement of money. The caller holds the lock on every account that money is
+    taken from, and on every requester's account."""
     if sum(moves.values()) != 0:
         raise ValueError(f"moves must sum to zero, got {sum(moves.values())}")
-    lock_books()
-    balances = {account: balance_of(account) + amount for account, amount in moves.items()}
+    balances = {
+        account: balance_of(account) + amount_usd
+        for account, amount_usd in moves.items()
+        if account.kind in REQUESTER_KINDS or amount_usd < 0
+    }
     for account, balance_usd in balances.items():
         if balance_usd < 0 and account.kind != AccountKind.OUTSIDE:
             raise InsufficientFunds
@@ -206,33 +232,9 @@ def _post(
         LedgerEntry(
             transaction=movement,
             account=account,
-            amount_usd=moves[account],
-            balance_usd=balance_usd,
+            amount_usd=amount_usd,
+            balance_usd=balances[account] if account.kind in REQUESTER_KINDS else None,
         )
-        for account, balance_usd in balances.items()
+        for account, amount_usd in moves.items()
     )
     return movement
-
-
-def _audit_transactions() -> list[str]:
-    sums = LedgerTransaction.objects.annotate(total=Sum("entries__amount_usd"))
-    return [
-        f"Transaction {movement.pk} ({movement.kind}) sums to {movement.total or 0:.2f}, not zero."
-        for movement in sums.iterator()
-        if movement.total is None or movement.total.quantize(CENT) != 0
-    ]
-
-
-def _audit_accounts() -> list[str]:
-    problems = []
-    for account in LedgerAccount.objects.iterator():
-        balance_usd = NOTHING
-        for entry in account.entries.order_by("id").iterator():
-            balance_usd += entry.amount_usd
-            if entry.balance_usd != balance_usd:
-                problems.append(
-                    f"Entry {entry.pk} of {account} says {entry.balance_usd}, not {balance_usd}."
-                )
-        if balance_usd < 0 and account.kind != AccountKind.OUTSIDE:
-            problems.append(f"{account} is overdrawn by {-balance_usd}.")
-    return problems

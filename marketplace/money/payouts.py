@@ -13,6 +13,7 @@ from typing import TextIO
 
 from django.db import transaction
 from django.db.models import Sum
+from django.db.models.functions import Round
 
 from marketplace import clock
 from marketplace.audit_log import note
@@ -29,13 +30,14 @@ COLUMNS = ("payout_id", "batch_id", "worker_id", "username", "amount_usd", "made
 def make_batch(*, user: User | None = None, minimum_usd: Decimal = CENT) -> PayoutBatch | None:
     """Take all earnings of at least this much, to be paid out; None where there are none."""
     now = clock.now()
-    ledger.lock_books()
+    ledger.lock_payouts()
     accounts = LedgerAccount.objects.filter(kind=LedgerAccount.Kind.EARNINGS)
-    due = []
-    for account in accounts.select_related("worker").order_by("pk"):
-        amount_usd = ledger.balance_of(account)
-        if amount_usd >= max(minimum_usd, CENT):
-            due.append((account.worker, amount_usd))
+    totals = accounts.annotate(total_usd=Round(Sum("entries__amount_usd"), 2))
+    earned = totals.filter(total_usd__gte=max(minimum_usd, CENT))
+    due = [
+        (account.worker, account.total_usd.quantize(CENT))
+        for account in earned.select_related("worker").order_by("pk")
+    ]
     if not due:
         return None
     batch = PayoutBatch.objects.create(created_at=now, created_by=user)

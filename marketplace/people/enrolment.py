@@ -1,28 +1,18 @@
 """Letting requesters and workers in."""
 
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
 
 from marketplace import clock
 from marketplace.audit_log import note
-from marketplace.exceptions import InvalidAmount, InvalidParameter, MarketplaceError, NameTaken
+from marketplace.exceptions import InvalidParameter, MarketplaceError, NameTaken
 from marketplace.models import Requester, WorkerAccount
 from marketplace.money import ledger
+from marketplace.money.deposits import deposit
 from marketplace.people.key_secrets import IssuedKey, create_key
 from marketplace.users import User
-
-
-def parse_amount(text: str) -> Decimal:
-    """A sum of dollars as a person types it."""
-    try:
-        amount_usd = Decimal(text.strip().removeprefix("$"))
-    except InvalidOperation:
-        amount_usd = Decimal("NaN")
-    if not amount_usd.is_finite():
-        raise InvalidAmount(f"{text!r} is not an amount of dollars, such as 1000 or 49.50.")
-    return amount_usd
 
 
 @transaction.atomic
@@ -32,7 +22,7 @@ def issue_access_key(*, name: str, deposit_usd: Decimal | None = None) -> Issued
     _check_name(name)
     requester, _ = Requester.objects.get_or_create(name=name, defaults={"created_at": now})
     if deposit_usd is not None:
-        ledger.deposit(requester=requester, amount_usd=deposit_usd, at=now)
+        deposit(requester=requester, amount_usd=deposit_usd)
     key = create_key(requester=requester, at=now)
     note("key.issue", subject=key.access_key_id, requester=requester)
     return key
@@ -84,9 +74,12 @@ def create_worker(*, username: str, password: str) -> WorkerAccount:
         raise NameTaken(f"There is a user named {username!r} already.") from error
 
 
+@transaction.atomic
 def open_worker_account(*, user: User) -> WorkerAccount:
     """A worker account for a person who has none."""
-    return WorkerAccount.objects.create(user=user, created_at=clock.now())
+    worker = WorkerAccount.objects.create(user=user, created_at=clock.now())
+    ledger.earnings_account(worker)
+    return worker
 
 
 def find_worker(worker_id: str) -> WorkerAccount:

@@ -18,7 +18,7 @@ from hits.models import Batch, Hit
 from hits.publish import CHUNK, draft_batch, find_published, publish_batch
 from marketplace.models import Hit as MarketplaceHit
 from marketplace.models import Requester
-from marketplace.money import ledger
+from marketplace.money.deposits import deposit
 from tests.annotation.studies import add_candidates, rating_study
 from tests.boto_clients import ENDPOINT_URL
 from tests.hits.samples import drawing
@@ -212,7 +212,7 @@ def test_where_money_runs_out_the_rest_waits_for_more(study, client):
     assert refused.value.says("InsufficientFunds")
     assert [bool(hit_id) for hit_id in hit_ids(batch)] == [True, True, False]
     assert balance_of(client) == ("2.00", "8.00")
-    ledger.deposit(requester=Requester.objects.get(), amount_usd=Decimal(2), at=timezone.now())
+    deposit(requester=Requester.objects.get(), amount_usd=Decimal(2))
     assert publish_batch(batch=batch, client=client) == 1
     assert balance_of(client) == ("0.00", "12.00")
     assert_each_once(batch, client)

@@ -38,8 +38,9 @@ from marketplace.hits.assignments import (
     return_assignment,
     submit_assignment,
 )
-from marketplace.models import Assignment, Hit, LedgerTransaction, PayoutBatch, Requester
-from marketplace.money import ledger, payouts
+from marketplace.models import Assignment, Deposit, Hit, LedgerTransaction, PayoutBatch, Requester
+from marketplace.money import deposits, ledger, payouts
+from marketplace.money.reconciliation import audit
 from marketplace.people.enrolment import open_worker_account
 from tests.marketplace import money
 
@@ -54,6 +55,8 @@ REWARDS = st.sampled_from(["0.00", "0.01", "0.05", "0.63", "2.50", "40.00"])
 PLACES = st.sampled_from([1, 2, 3, 9, 10])
 EVERYTHING = {
     "deposit",
+    "reversal",
+    "reversal refused: DepositSpent",
     "CreateHIT",
     "CreateHIT refused: HitAlreadyExists",
     "CreateHIT refused: InsufficientFunds",
@@ -242,6 +245,15 @@ class Marketplace(RuleBasedStateMachine):
             self.done["paid out"] += payouts.mark_paid(rows.all())
             assert payouts.mark_paid(rows.all()) == 0
 
+    @rule(pick=PICKS)
+    def take_a_deposit_out(self, pick):
+        made = list(Deposit.objects.select_related("requester").order_by("pk"))
+        deposit = made[pick % len(made)]
+        reverse = deposits.reverse_deposit
+        if self._try("reversal", lambda: reverse(deposit=deposit, reason="A mistake.")):
+            self.deposited_usd[deposit.requester_id] -= deposit.amount_usd
+            assert not reverse(deposit=deposit, reason="A mistake.")
+
     # What time does.
 
     @rule(step=MOMENTS, is_swept=st.booleans())
@@ -255,7 +267,7 @@ class Marketplace(RuleBasedStateMachine):
 
     @invariant()
     def all_is_right(self):
-        assert ledger.audit() == []
+        assert audit() == []
         money.check_transactions()
         money.check_accounts(deposited_usd=self.deposited_usd, paid_out_usd=self.paid_out_usd)
         money.check_payments()
@@ -302,7 +314,7 @@ class Marketplace(RuleBasedStateMachine):
         return result
 
     def _deposit(self, lab, amount):
-        ledger.deposit(requester=lab, amount_usd=Decimal(amount), at=clock.now())
+        deposits.deposit(requester=lab, amount_usd=Decimal(amount))
         self.deposited_usd[lab.pk] = self.deposited_usd.get(lab.pk, 0) + Decimal(amount)
 
     def _hit(self, pick, status="Assignable"):
@@ -337,6 +349,8 @@ def test_each_of_the_things_that_may_happen_can_happen(db, settings):
     story.two_labs_five_workers_and_a_hit("mturk", "300.00")
     for step, arguments in (
         (story.deposit, (0, "60.00")),
+        (story.deposit, (1, "9.99")),
+        (story.take_a_deposit_out, (3,)),
         (story.create_hit, (0, "2.50", 2, 24, 3600, "a", None)),
         (story.create_hit, (0, "2.50", 2, 24, 3600, "a", None)),
         (story.create_hit, (0, "40.00", 9, 24, 3600, None, None)),
@@ -364,6 +378,8 @@ def test_each_of_the_things_that_may_happen_can_happen(db, settings):
         (story.close, (first, "meddle")),
         (story.time_passes, (HOUR, False)),
         (story.close, (first, "delete")),
+        (story.create_hit, (0, "40.00", 3, 24, 3600, None, None)),
+        (story.take_a_deposit_out, (0,)),
     ):
         step(*arguments)
         story.all_is_right()

@@ -79,7 +79,7 @@ def test_a_deposit_is_made_by_an_operator_and_written_down(olga, requester):
     response = olga.post(page, sent, follow=True)
     assert "$250.50 put into the account of Dialogue lab." in text_of(response)
     assert balance(ledger.available_account(requester)) == Decimal("350.50")
-    entry = AuditEntry.objects.get(action="requester.deposit")
+    entry = AuditEntry.objects.get(action="requester.deposit", detail__reference="Invoice 7")
     assert entry.user.username == "olga"
     assert entry.detail == {"amount_usd": "250.50", "reference": "Invoice 7"}
     assert "Invoice 7" in text_of(olga.get(page))
@@ -100,8 +100,12 @@ def test_a_deposit_is_checked(olga, requester, wrong):
 
 def test_a_deposit_can_be_made_by_a_command(requester):
     told = run("deposit", requester.public_id, "20", note="Invoice 8")
-    assert told == "Requester Dialogue lab now has $120.00."
-    assert AuditEntry.objects.get(action="requester.deposit").user is None
+    made = requester.deposits.get(reference="Invoice 8")
+    sentence = "Requester Dialogue lab now has $120.00. Deposit {} {} in the account."
+    assert told == sentence.format(made.public_id, "is")
+    told = run("deposit", requester.public_id, "20", note="Invoice 8")
+    assert told == sentence.format(made.public_id, "was already")
+    assert AuditEntry.objects.get(detail__reference="Invoice 8").user is None
     with pytest.raises(RequesterDoesNotExist, match="does not exist"):
         run("deposit", "ANOBODY", "20")
     with pytest.raises(InvalidAmount, match="amount of dollars"):

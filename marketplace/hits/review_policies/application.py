@@ -33,12 +33,12 @@ from marketplace.identifiers import new_entity_id
 from marketplace.models import (
     Assignment,
     Hit,
+    LedgerAccount,
     ReviewAction,
     ReviewPolicy,
     ReviewResult,
     SubjectType,
 )
-from marketplace.money import ledger
 
 EXTEND_TO = 5
 Level = ReviewPolicy.Level
@@ -172,7 +172,7 @@ def _approve(assignment: Assignment, now: datetime, reason: str) -> str:
     if assignment.status == Status.APPROVED:
         return "Already approved"
     _require_submitted(assignment)
-    source = ledger.held_account(assignment.hit.requester)
+    source = LedgerAccount.Kind.HELD
     approve_and_pay(assignment=assignment, source=source, at=now, feedback=reason)
     return "Approved"
 

@@ -5,7 +5,8 @@ from django.core.management.base import BaseCommand, CommandParser
 from django.db import transaction
 
 from marketplace.money import ledger
-from marketplace.people.enrolment import issue_access_key, let_act_for, parse_amount
+from marketplace.money.amounts import parse_amount
+from marketplace.people.enrolment import issue_access_key, let_act_for
 
 
 class Command(BaseCommand):

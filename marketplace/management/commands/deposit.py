@@ -3,8 +3,8 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser
 
 from marketplace.money import ledger
+from marketplace.money.amounts import parse_amount
 from marketplace.money.deposits import deposit, find_requester
-from marketplace.people.enrolment import parse_amount
 
 
 class Command(BaseCommand):
@@ -13,11 +13,21 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("requester", help="The requester's id.")
         parser.add_argument("amount", metavar="USD")
-        parser.add_argument("--note", default="", help="For the audit log, such as an invoice.")
+        parser.add_argument(
+            "--note",
+            default="",
+            help="What the money is for, such as an invoice: twice the same is one deposit.",
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         requester = find_requester(options["requester"])
         amount_usd = parse_amount(options["amount"])
-        deposit(requester=requester, amount_usd=amount_usd, reference=options["note"])
+        made, is_new = deposit(
+            requester=requester, amount_usd=amount_usd, reference=options["note"]
+        )
         balance = ledger.balance_of(ledger.available_account(requester))
-        self.stdout.write(f"Requester {requester.name} now has ${balance}.")
+        state = "is" if is_new else "was already"
+        self.stdout.write(
+            f"Requester {requester.name} now has ${balance}. "
+            f"Deposit {made.public_id} {state} in the account."
+        )

@@ -7,7 +7,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from marketplace.models import PayoutBatch
 from marketplace.money import payouts
-from marketplace.people.enrolment import parse_amount
+from marketplace.money.amounts import parse_amount
 
 
 class Command(BaseCommand):

@@ -1,22 +1,58 @@
+import secrets
+from decimal import Decimal
 from typing import Any
 
 from django import forms
 
-from marketplace.models import Requester
+from marketplace.exceptions import (
+    DepositSpent,
+    DuplicateDeposit,
+    InvalidAmount,
+)
+from marketplace.models import Deposit, Requester
+from marketplace.money.amounts import parse_amount
+from marketplace.money.deposits import deposit, reverse_deposit
 from marketplace.money.fees import CENT
-from marketplace.money.ledger import LARGEST_DEPOSIT_USD
+from marketplace.users import User
+
+FORM_TOKEN_BYTES = 16
+
+
+class AmountField(forms.CharField):
+    """Dollars and cents, read as the commands read them."""
+
+    widget = forms.TextInput(attrs={"inputmode": "decimal", "autocomplete": "off"})
+
+    def clean(self, value: Any) -> Decimal:
+        """The amount, at least a cent."""
+        text: str = super().clean(value)
+        try:
+            amount_usd = parse_amount(text)
+        except InvalidAmount as error:
+            raise forms.ValidationError(str(error)) from error
+        if amount_usd < CENT:
+            raise forms.ValidationError(f"At least ${CENT}.")
+        return amount_usd
+
+
+def new_form_token() -> str:
+    """What stands for one opening of a page, so that what it sends is done once."""
+    return secrets.token_urlsafe(FORM_TOKEN_BYTES)
 
 
 class DepositForm(forms.Form):
-    """Money that can't be taken out again: the requester's name is typed back."""
+    """Money for a requester, whose name is typed back."""
 
-    amount_usd = forms.DecimalField(
-        min_value=CENT, max_value=LARGEST_DEPOSIT_USD, decimal_places=2, label="Amount, $"
-    )
+    amount_usd = AmountField(label="Amount, $")
     reference = forms.CharField(
-        max_length=200, label="Reference", help_text="For the audit log, such as an invoice."
+        max_length=200,
+        label="Reference",
+        help_text="For the audit log, such as an invoice. Each stands for one deposit.",
     )
     name = forms.CharField(label="The requester's name, once more")
+    form_token = forms.CharField(
+        max_length=64, required=False, widget=forms.HiddenInput, initial=new_form_token
+    )
 
     def __init__(self, *args: Any, requester: Requester, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -28,3 +64,36 @@ class DepositForm(forms.Form):
         if name.strip() != self.requester.name:
             raise forms.ValidationError(f"This is the page of {self.requester.name}.")
         return name
+
+    def deposit(self, *, user: User) -> bool:
+        """Make the deposit, once for all the times this form is sent; False where it is refused,
+        and then the form says why."""
+        values = self.cleaned_data
+        try:
+            deposit(
+                requester=self.requester,
+                amount_usd=values["amount_usd"],
+                reference=values["reference"],
+                form_token=values["form_token"] or None,
+                user=user,
+            )
+        except (DuplicateDeposit, InvalidAmount) as error:
+            self.add_error(None, str(error))
+            return False
+        return True
+
+
+class ReversalForm(forms.Form):
+    """Why a deposit is taken out again."""
+
+    reason = forms.CharField(max_length=200)
+    problem = ""
+
+    def reverse(self, *, deposit: Deposit, user: User) -> bool:
+        """Take it out; False where that is refused, and then `problem` says why."""
+        try:
+            reverse_deposit(deposit=deposit, reason=self.cleaned_data["reason"], user=user)
+        except DepositSpent as error:
+            self.problem = str(error)
+            return False
+        return True

@@ -14,11 +14,10 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from marketplace.models import AuditEntry, PayoutBatch, Requester
+from marketplace.models import AuditEntry, Deposit, PayoutBatch, Requester
 from marketplace.money import ledger, payouts
-from marketplace.money.deposits import deposit
 from marketplace.users import User
-from marketplace.web.operator.forms import DepositForm
+from marketplace.web.operator.forms import DepositForm, ReversalForm
 
 P = ParamSpec("P")
 ROWS_PER_PAGE = 50
@@ -64,16 +63,14 @@ def requesters(request: HttpRequest, user: User) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 @operator_required
 def requester(request: HttpRequest, user: User, requester_id: str) -> HttpResponse:
-    """One requester, and a form for a deposit; it says the requester's name back.
+    """One requester with the deposits, and a form for another; it says the requester's name back.
 
     Access: operators.
     """
     account = get_object_or_404(Requester, public_id=requester_id)
     form = DepositForm(request.POST if request.method == "POST" else None, requester=account)
-    if form.is_valid():
+    if form.is_valid() and form.deposit(user=user):
         amount_usd = form.cleaned_data["amount_usd"]
-        reference = form.cleaned_data["reference"]
-        deposit(requester=account, amount_usd=amount_usd, reference=reference, user=user)
         messages.success(request, f"${amount_usd:,.2f} put into the account of {account.name}.")
         return redirect("marketplace:operator_requester", account.public_id)
     context = {
@@ -81,9 +78,31 @@ def requester(request: HttpRequest, user: User, requester_id: str) -> HttpRespon
         "form": form,
         "available_usd": ledger.balance_of(ledger.available_account(account)),
         "held_usd": ledger.balance_of(ledger.held_account(account)),
+        "deposits": Deposit.objects.filter(requester=account).order_by("-pk")[:ROWS_PER_PAGE],
         "entries": AuditEntry.objects.filter(requester=account).order_by("-pk")[:ROWS_PER_PAGE],
     }
     return render(request, "marketplace/operator/requester.html", context)
+
+
+@require_POST
+@operator_required
+def reverse_deposit(
+    request: HttpRequest, user: User, requester_id: str, deposit_id: str
+) -> HttpResponse:
+    """Take a deposit out again.
+
+    Access: operators.
+    """
+    account = get_object_or_404(Requester, public_id=requester_id)
+    deposit = get_object_or_404(Deposit, requester=account, public_id=deposit_id)
+    form = ReversalForm(request.POST)
+    if not form.is_valid():
+        messages.error(request, "Say why the deposit is taken out again.")
+    elif form.reverse(deposit=deposit, user=user):
+        messages.success(request, f"${deposit.amount_usd:,.2f} taken out of the account.")
+    else:
+        messages.error(request, form.problem)
+    return redirect("marketplace:operator_requester", account.public_id)
 
 
 @require_safe

@@ -5,7 +5,7 @@ from decimal import Decimal
 from typing import Any
 
 from django.core.paginator import Paginator
-from django.db.models import Count, Q, Sum
+from django.db.models import Count, F, Q, Sum, Window
 from django.db.models.functions import TruncDate
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
@@ -66,7 +66,9 @@ def earnings(request: HttpRequest, worker: WorkerAccount) -> HttpResponse:
     """
     lifecycle.settle_due(Hit.objects.filter(assignments__worker=worker), now=clock.now())
     account = ledger.earnings_account(worker)
-    entries = LedgerEntry.objects.filter(account=account).order_by("-pk")
+    balance = Window(Sum("amount_usd"), order_by=F("id").asc())
+    entries = LedgerEntry.objects.filter(account=account).annotate(balance_after_usd=balance)
+    entries = entries.order_by("-pk")
     entries = entries.select_related(
         "transaction__assignment__hit__hit_type__requester", "transaction__bonus_payment"
     )

@@ -1,0 +1,57 @@
+"""Whether the ledger agrees with itself, asked of the database in sets of rows."""
+
+from collections.abc import Iterator
+from decimal import Decimal
+
+from django.db.models import F, Q, Sum, Value, Window
+from django.db.models.functions import Coalesce, Lag, Round
+
+from marketplace.models import LedgerAccount, LedgerEntry, LedgerTransaction
+from marketplace.money.ledger import REQUESTER_KINDS
+
+
+def audit() -> list[str]:
+    """What is wrong in the ledger, one sentence each; none where it balances."""
+    return [
+        *_unbalanced_transactions(),
+        *_unrecorded_deposits(),
+        *_wrong_balances(),
+        *_overdrawn_accounts(),
+    ]
+
+
+def _unbalanced_transactions() -> Iterator[str]:
+    # Rounded because SQLite adds up in floating point.
+    sums = LedgerTransaction.objects.annotate(total=Round(Sum("entries__amount_usd"), 2))
+    for movement in sums.filter(Q(total=None) | ~Q(total=0)).order_by("pk"):
+        total_usd = movement.total or Decimal(0)
+        yield f"Transaction {movement.pk} ({movement.kind}) sums to {total_usd:.2f}, not zero."
+
+
+def _unrecorded_deposits() -> Iterator[str]:
+    """Money that came in or went out again past marketplace.money.deposits and the audit log."""
+    kinds = LedgerTransaction.Kind
+    deposits = LedgerTransaction.objects.filter(kind=kinds.DEPOSIT, deposit=None)
+    reversals = LedgerTransaction.objects.filter(kind=kinds.REVERSAL, reversed_deposit=None)
+    for movement in [*deposits.order_by("pk"), *reversals.order_by("pk")]:
+        yield f"Transaction {movement.pk} ({movement.kind}) belongs to no recorded deposit."
+
+
+def _wrong_balances() -> Iterator[str]:
+    """Each entry of a requester's account against the one before it."""
+    nothing = Value(Decimal("0.00"), output_field=LedgerEntry._meta.get_field("balance_usd"))
+    before = Window(Lag("balance_usd"), partition_by=F("account"), order_by=F("id").asc())
+    entries = LedgerEntry.objects.filter(account__kind__in=REQUESTER_KINDS)
+    entries = entries.annotate(expected_usd=Round(Coalesce(before, nothing) + F("amount_usd"), 2))
+    for entry in entries.exclude(balance_usd=F("expected_usd")).select_related("account"):
+        yield (
+            f"Entry {entry.pk} of {entry.account} says {entry.balance_usd}, "
+            f"not {entry.expected_usd:.2f}."
+        )
+
+
+def _overdrawn_accounts() -> Iterator[str]:
+    accounts = LedgerAccount.objects.exclude(kind=LedgerAccount.Kind.OUTSIDE)
+    totals = accounts.annotate(total=Round(Sum("entries__amount_usd"), 2))
+    for account in totals.filter(total__lt=0).order_by("pk"):
+        yield f"{account} is overdrawn by {-account.total:.2f}."
