@@ -24,8 +24,8 @@ def main(argv: list[str]) -> int:
         return _refuse(str(error))
     except (OperationalError, ProgrammingError) as error:
         if str(error).startswith(UNREACHABLE):
-            told = " ".join(str(error).split())
-            return _refuse(f"The database that DATABASE_URL names cannot be opened: {told}")
+            message = " ".join(str(error).split())
+            return _refuse(f"The database that DATABASE_URL names cannot be opened: {message}")
         if not _is_unmigrated(error):
             raise
         return _refuse(

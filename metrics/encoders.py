@@ -80,9 +80,9 @@ def encoder_bias(*, study: Study, scorer: Scorer, n_words: int = 20, seed: int =
 def encoder_pairs(study: Study, metrics: Sequence[str] = ENCODERS) -> list[EncoderPair]:
     """R squared between each two of the study's runs of these metrics, by their signatures."""
     scores = score_frame(study)
-    wanted = scores[scores["metric"].isin(metrics)]
-    table = wanted.pivot(index=["item", "candidate"], columns="signature", values="value")
-    runs = list(dict.fromkeys(wanted["signature"]))
+    selected = scores[scores["metric"].isin(metrics)]
+    table = selected.pivot(index=["item", "candidate"], columns="signature", values="value")
+    runs = list(dict.fromkeys(selected["signature"]))
     return [
         EncoderPair(
             first=first,
@@ -98,7 +98,7 @@ def _references(study: Study) -> list[str]:
     """The study's distinct references, in their order."""
     texts = Item.objects.filter(study=study).exclude(reference="").order_by("position", "pk")
     distinct = dict.fromkeys(texts.values_list("reference", flat=True))
-    found = [text for text in distinct if text.strip()]
-    if not found:
+    references = [text for text in distinct if text.strip()]
+    if not references:
         raise NothingToScore(f"Study '{study.slug}' has no references to compare with.")
-    return found
+    return references

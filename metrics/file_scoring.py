@@ -21,7 +21,7 @@ from metrics.study_judges import prepare
 from presentation.progress import Reporter, without_bars
 
 
-class Place(NamedTuple):
+class ScoreKey(NamedTuple):
     """What a score is of."""
 
     item: str
@@ -81,10 +81,10 @@ class FileScored:
         return {
             "output": str(self.output),
             "n_responses": self.n_responses,
-            "n_scored": sum(found.n_scored for found in self.outputs),
-            "n_undefined": sum(found.n_undefined for found in self.outputs),
-            "n_computed": sum(found.n_computed for found in self.outputs),
-            "metrics": [found.record() for found in self.outputs],
+            "n_scored": sum(output.n_scored for output in self.outputs),
+            "n_undefined": sum(output.n_undefined for output in self.outputs),
+            "n_computed": sum(output.n_computed for output in self.outputs),
+            "metrics": [output.record() for output in self.outputs],
         }
 
     def __str__(self) -> str:
@@ -118,8 +118,8 @@ def score_file(
             for _ in reporter(job.scorer.name)(steps, len(sheet.waiting(job))):
                 pass
         sheet.put_in_order(jobs)
-    told = (_told(sheet, job, name) for job in jobs for name in job.scorer.outputs)
-    return FileScored(output, len(examples), tuple(told))
+    outputs = (_output_scored(sheet, job, name) for job in jobs for name in job.scorer.outputs)
+    return FileScored(output, len(examples), tuple(outputs))
 
 
 def plan_file(
@@ -136,10 +136,10 @@ class _Job(NamedTuple):
     scorer: Scorer
     signature: str
 
-    def places(self, example: Example) -> list[Place]:
+    def keys_of(self, example: Example) -> list[ScoreKey]:
         """What there is to know of an example: a score for each output."""
         names = self.scorer.outputs
-        return [Place(example.item, example.system, name, self.signature) for name in names]
+        return [ScoreKey(example.item, example.system, name, self.signature) for name in names]
 
 
 def _jobs(scorers: Sequence[Scorer], *, only_estimates: bool = False) -> list[_Job]:
@@ -156,13 +156,13 @@ class _Sheet:
         self.path = path
         self.examples = examples
         self.contents = [content_of(example) for example in examples]
-        self.computed: set[Place] = set()
+        self.computed: set[ScoreKey] = set()
         self.rows = self._still_true(read_scores(path))
 
     def forget_undefined(self, jobs: Sequence[_Job]) -> None:
         """Let what these came to without a value be computed anew."""
-        anew = {place for job in jobs for place in self._undefined(job)}
-        self.rows = {place: row for place, row in self.rows.items() if place not in anew}
+        anew = {key for job in jobs for key in self._undefined(job)}
+        self.rows = {key: row for key, row in self.rows.items() if key not in anew}
 
     def begin(self, retried: Sequence[_Job]) -> None:
         """Leave in the file what is to be kept of it."""
@@ -174,34 +174,34 @@ class _Sheet:
         return [
             (number, self.contents[number])
             for number, example in enumerate(self.examples)
-            if any(place not in self.rows for place in job.places(example))
+            if any(key not in self.rows for key in job.keys_of(example))
         ]
 
     def add(self, rows: Sequence[ScoreRow]) -> None:
         append_scores(self.path, rows)
-        fresh = {_place(row): row for row in rows}
+        fresh = {_key_of(row): row for row in rows}
         self.rows |= fresh
         self.computed |= fresh.keys()
 
     def put_in_order(self, jobs: Sequence[_Job]) -> None:
         """By metric and then as the responses came; other scores follow as they were."""
-        wanted = (place for job in jobs for each in self.examples for place in job.places(each))
-        self.rows = {place: self.rows[place] for place in wanted} | self.rows
+        ordered = (key for job in jobs for each in self.examples for key in job.keys_of(each))
+        self.rows = {key: self.rows[key] for key in ordered} | self.rows
         write_scores_file(self.path, self.rows.values())
 
-    def _undefined(self, job: _Job) -> set[Place]:
+    def _undefined(self, job: _Job) -> set[ScoreKey]:
         """The scores that are there without a value."""
-        places = (place for example in self.examples for place in job.places(example))
-        return {p for p in places if p in self.rows and math.isnan(self.rows[p].value)}
+        keys = (key for example in self.examples for key in job.keys_of(example))
+        return {p for p in keys if p in self.rows and math.isnan(self.rows[p].value)}
 
-    def _still_true(self, rows: Sequence[ScoreRow]) -> dict[Place, ScoreRow]:
+    def _still_true(self, rows: Sequence[ScoreRow]) -> dict[ScoreKey, ScoreRow]:
         """Without the scores of texts that are others now."""
         digests = {
             (example.item, example.system): content.digest
             for example, content in zip(self.examples, self.contents, strict=True)
         }
         return {
-            _place(row): row
+            _key_of(row): row
             for row in rows
             if digests.get((row.item, row.system), row.input) == row.input
         }
@@ -212,10 +212,10 @@ def _score(sheet: _Sheet, job: _Job) -> Iterator[int]:
     for batch in chunks(grouped(sheet.waiting(job)), job.scorer.batch_size):
         scores = measured(job.scorer, [sheet.examples[numbers[0]] for _, numbers in batch])
         rows = [
-            _row(place, given[place.metric], content)
-            for (content, numbers), given in zip(batch, scores, strict=True)
+            _row(key, outputs[key.metric], content)
+            for (content, numbers), outputs in zip(batch, scores, strict=True)
             for number in numbers
-            for place in job.places(sheet.examples[number])
+            for key in job.keys_of(sheet.examples[number])
         ]
         sheet.add(rows)
         yield from (number for _, numbers in batch for number in numbers)
@@ -235,36 +235,36 @@ def _planned(sheet: _Sheet, job: _Job) -> Plan:
     )
 
 
-def _row(place: Place, score: Score, content: Content) -> ScoreRow:
-    kept = finite(score)
-    reason = " ".join((kept.reason or "").split())
+def _row(key: ScoreKey, score: Score, content: Content) -> ScoreRow:
+    stored = finite(score)
+    reason = " ".join((stored.reason or "").split())
     return ScoreRow(
-        item=place.item,
-        system=place.system,
-        metric=place.metric,
-        value=float(kept.value),
-        signature=place.signature,
+        item=key.item,
+        system=key.system,
+        metric=key.metric,
+        value=float(stored.value),
+        signature=key.signature,
         reason=reason,
         input=content.digest,
     )
 
 
-def _place(row: ScoreRow) -> Place:
-    return Place(row.item, row.system, row.metric, row.signature)
+def _key_of(row: ScoreRow) -> ScoreKey:
+    return ScoreKey(row.item, row.system, row.metric, row.signature)
 
 
-def _told(sheet: _Sheet, job: _Job, output: str) -> OutputScored:
+def _output_scored(sheet: _Sheet, job: _Job, output: str) -> OutputScored:
     by_system: dict[str, list[float]] = {}
-    places = [
-        Place(example.item, example.system, output, job.signature) for example in sheet.examples
+    keys = [
+        ScoreKey(example.item, example.system, output, job.signature) for example in sheet.examples
     ]
-    for place in places:
-        by_system.setdefault(place.system, []).append(sheet.rows[place].value)
+    for key in keys:
+        by_system.setdefault(key.system, []).append(sheet.rows[key].value)
     return OutputScored(
         metric=output,
         signature=job.signature,
         higher_is_better=job.scorer.higher_is_better_for(output),
-        n_computed=len(sheet.computed.intersection(places)),
+        n_computed=len(sheet.computed.intersection(keys)),
         systems=tuple(_mean(system, values) for system, values in by_system.items()),
     )
 

@@ -46,18 +46,20 @@ def import_scores(
     """
     names = tuple(dict.fromkeys(metrics))
     values, reasons = _read(study, path, names, signature or f"imported|file:{path.name}")
-    counts = Counter(place.metric for place in values)
+    counts = Counter(cell.metric for cell in values)
     if absent := [metric for metric in lower_is_better if metric not in counts]:
-        found = ", ".join(counts)
-        raise ImportRefused(path, f"it has no metric '{absent[0]}' to be lower (found: {found}).")
-    for (metric, found), places in _by_run(values).items():
+        signature_ = ", ".join(counts)
+        raise ImportRefused(
+            path, f"it has no metric '{absent[0]}' to be lower (found: {signature_})."
+        )
+    for (metric, signature_), cells in _by_run(values).items():
         write_scores(
             study=study,
             metric=metric,
-            signature=found,
-            values={(place.item, place.candidate): values[place] for place in places},
+            signature=signature_,
+            values={(cell.item, cell.candidate): values[cell] for cell in cells},
             higher_is_better=metric not in lower_is_better,
-            reasons={(place.item, place.candidate): reasons[place] for place in places},
+            reasons={(cell.item, cell.candidate): reasons[cell] for cell in cells},
         )
     return dict(counts)
 
@@ -66,54 +68,56 @@ def _read(
     study: Study, path: Path, metrics: Sequence[str], signature: str
 ) -> tuple[dict[_Place, float], dict[_Place, str]]:
     """The values by place, and the reasons that undefined ones have."""
-    known = _known_candidates(study)
+    candidates = _known_candidates(study)
     rows = read_rows(path, ("item", *(metrics or ("metric", "value"))))
     values: dict[_Place, float] = {}
     lines: dict[_Place, int] = {}
     reasons: dict[_Place, str] = {}
     for row in rows:
         item = row.required("item")
-        candidate = _candidate(row, item, known, study)
+        candidate = _candidate(row, item, candidates, study)
         for metric, field in _cells(row, metrics):
-            place = _Place(
+            cell = _Place(
                 item,
                 candidate,
                 metric,
                 row.optional("signature", longest=LONGEST_SIGNATURE) or signature,
             )
-            if place in values:
-                raise row.refuse(f"line {lines[place]} gives '{metric}' for it already.", field)
-            values[place] = row.number_or_nan(field)
-            lines[place] = row.line
-            reasons[place] = row.optional("reason")
+            if cell in values:
+                raise row.refuse(f"line {lines[cell]} gives '{metric}' for it already.", field)
+            values[cell] = row.number_or_nan(field)
+            lines[cell] = row.line
+            reasons[cell] = row.optional("reason")
     return values, reasons
 
 
 def _by_run(values: Iterable[_Place]) -> dict[tuple[str, str], list[_Place]]:
     """The places of each metric and signature."""
-    places: dict[tuple[str, str], list[_Place]] = {}
-    for place in values:
-        places.setdefault((place.metric, place.signature), []).append(place)
-    return places
+    cells: dict[tuple[str, str], list[_Place]] = {}
+    for cell in values:
+        cells.setdefault((cell.metric, cell.signature), []).append(cell)
+    return cells
 
 
 def _known_candidates(study: Study) -> dict[tuple[str, str], set[str]]:
     """The keys of candidates by item and name: a key, or else the system they are of."""
     rows = Candidate.objects.filter(item__study=study).values_list("item__key", "key", "system")
-    known: dict[tuple[str, str], set[str]] = {}
+    candidates: dict[tuple[str, str], set[str]] = {}
     for item, key, system in rows:
-        known.setdefault((item, system), set()).add(key)
-    return known | {(item, key): {key} for item, key, _ in rows}
+        candidates.setdefault((item, system), set()).add(key)
+    return candidates | {(item, key): {key} for item, key, _ in rows}
 
 
-def _candidate(row: Row, item: str, known: dict[tuple[str, str], set[str]], study: Study) -> str:
+def _candidate(
+    row: Row, item: str, candidates: dict[tuple[str, str], set[str]], study: Study
+) -> str:
     name = row.optional("candidate") or row.required("system")
-    keys = known.get((item, name), set())
+    keys = candidates.get((item, name), set())
     if not keys:
         raise row.refuse(f"study '{study.slug}' has no candidate '{name}' of '{item}'.")
     if len(keys) > 1:
-        told = f"system '{name}' has {len(keys)} candidates of '{item}'; name one by its key."
-        raise row.refuse(told, "candidate")
+        problem = f"system '{name}' has {len(keys)} candidates of '{item}'; name one by its key."
+        raise row.refuse(problem, "candidate")
     return next(iter(keys))
 
 

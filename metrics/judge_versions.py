@@ -60,14 +60,14 @@ def keep_judge(*, study: Study, metric: str, name: str, settings: Settings) -> J
     )
 
 
-def kept_settings(study: Study, metric: str, reference: str) -> Settings | None:
+def stored_settings(study: Study, metric: str, reference: str) -> Settings | None:
     """What a study has under ``name`` (the newest) or ``name@version``; None where nothing."""
     name, at, number = reference.partition("@")
     versions = JudgeVersion.objects.of(study).called(metric, name)
     if at:
         versions = versions.filter(version=int(number) if number.isdecimal() else 0)
-    found = versions.first()
-    return KINDS[metric].from_json(json.dumps(found.content)) if found else None
+    judge_version = versions.first()
+    return KINDS[metric].from_json(json.dumps(judge_version.content)) if judge_version else None
 
 
 def write_steps(*, source: str, output: Path | None, client: Client, anew: bool) -> Path:

@@ -100,7 +100,7 @@ def prompt_effects(
     """
     scores = scored_responses(study)
     _require_prompts(study, prompts, scores)
-    found = [
+    effects = [
         (
             str(metric),
             str(signature),
@@ -112,11 +112,11 @@ def prompt_effects(
         for (metric, signature), run in scores.groupby(["metric", "signature"], sort=False)
         for system, pairs in _pairs(run, prompts)
     ]
-    t_ps = holm([difference.t_p for *_, difference in found])
-    wilcoxon_ps = holm([difference.wilcoxon_p for *_, difference in found])
+    t_ps = holm([difference.t_p for *_, difference in effects])
+    wilcoxon_ps = holm([difference.wilcoxon_p for *_, difference in effects])
     return [
         PromptEffect(*row, t_p_holm=float(t_p), wilcoxon_p_holm=float(wilcoxon_p))
-        for row, t_p, wilcoxon_p in zip(found, t_ps, wilcoxon_ps, strict=True)
+        for row, t_p, wilcoxon_p in zip(effects, t_ps, wilcoxon_ps, strict=True)
     ]
 
 
@@ -129,9 +129,9 @@ def _by_condition(answers: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
 
 def _pairs(run: pd.DataFrame, prompts: Sequence[str]) -> Iterator[tuple[str, pd.DataFrame]]:
     """Answers under both prompts, a row a question: the mean of all systems', then each one's."""
-    asked = run[run["condition"].isin(prompts)]
-    pairs = asked.pivot(index=["system", "context"], columns="condition", values="value")
-    order = list(dict.fromkeys(asked["system"]))
+    compared = run[run["condition"].isin(prompts)]
+    pairs = compared.pivot(index=["system", "context"], columns="condition", values="value")
+    order = list(dict.fromkeys(compared["system"]))
     yield (
         ALL,
         pairs.dropna().groupby("context", sort=False).mean().reindex(pairs.index.unique("context")),
@@ -146,15 +146,15 @@ def _require_prompts(study: Study, prompts: Sequence[str], scores: pd.DataFrame)
     conditions = list(dict.fromkeys(scores["condition"]))
     for prompt in prompts:
         if prompt not in conditions:
-            there = ", ".join(name for name in conditions if name) or "none"
+            available = ", ".join(name for name in conditions if name) or "none"
             raise NotPaired(
-                f"Study '{study.slug}' has no condition '{prompt}'. Conditions: {there}."
+                f"Study '{study.slug}' has no condition '{prompt}'. Conditions: {available}."
             )
     if prompts[0] == prompts[1]:
         raise NotPaired(f"'{prompts[0]}' cannot be compared with itself; name two conditions.")
-    asked = scores[scores["condition"].isin(prompts)]
-    place = ["metric", "signature", "system", "context", "condition"]
-    twice = asked[asked.duplicated(place)]
+    compared = scores[scores["condition"].isin(prompts)]
+    key = ["metric", "signature", "system", "context", "condition"]
+    twice = compared[compared.duplicated(key)]
     if not twice.empty:
         first = twice.iloc[0]
         raise NotPaired(

@@ -55,14 +55,14 @@ def read_examples(path: Path) -> list[Example]:
 
 
 def _examples(rows: list[Row]) -> list[Example]:
-    found: dict[tuple[str, str], int] = {}
+    lines: dict[tuple[str, str], int] = {}
     examples = []
     for row in rows:
         example = _example(row)
-        line = found.setdefault((example.item, example.system), row.line)
+        line = lines.setdefault((example.item, example.system), row.line)
         if line != row.line:
-            told = f"item '{example.item}' has a response of '{example.system}' on line {line}"
-            raise row.refuse(f"{told} already.", "system")
+            problem = f"item '{example.item}' has a response of '{example.system}' on line {line}"
+            raise row.refuse(f"{problem} already.", "system")
         examples.append(example)
     return examples
 
@@ -91,8 +91,8 @@ def read_scores(path: Path) -> list[ScoreRow]:
     records = list(csv.reader(io.StringIO(content, newline="")))
     if records[0] != COLUMNS:
         raise FileUnfit(path, "it is there and no file of scores; name another --output.", line=1)
-    whole = records[1:] if content.endswith("\n") else records[1:-1]
-    return [row for record in whole if (row := _score(record)) is not None]
+    complete = records[1:] if content.endswith("\n") else records[1:-1]
+    return [row for record in complete if (row := _score(record)) is not None]
 
 
 def _score(record: list[str]) -> ScoreRow | None:

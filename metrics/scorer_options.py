@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from annotation.models import Study
 from metrics.exceptions import ParameterRefused
-from metrics.judge_versions import kept_settings
+from metrics.judge_versions import stored_settings
 from metrics.scorers.registry import defaults_of
 from metrics.scorers.scorer import Scorer
 from metrics.scoring import named_scorer
@@ -24,21 +24,21 @@ def chosen_scorers(
     A judge's settings may be named as the study has them. Judges share one client, so that its
     limits and caps hold for all of them together.
     """
-    wanted = list(dict.fromkeys(names))
-    parameters: dict[str, dict[str, object]] = {name: {} for name in wanted}
+    metrics = list(dict.fromkeys(names))
+    parameters: dict[str, dict[str, object]] = {name: {} for name in metrics}
     for setting in settings:
         metric, parameter, value = _parts(setting)
         if metric not in parameters:
             raise ParameterRefused(
                 f"--set {setting}: '{metric}' is none of the metrics asked for "
-                f"({', '.join(wanted)})."
+                f"({', '.join(metrics)})."
             )
-        parameters[metric][parameter] = _kept(study, metric, parameter, value) or value
-    if judges := [name for name in wanted if is_judge(name)]:
+        parameters[metric][parameter] = _stored_value(study, metric, parameter, value) or value
+    if judges := [name for name in metrics if is_judge(name)]:
         client = judges_client(caps)
         for name in judges:
             parameters[name]["client"] = client
-    return [named_scorer(name, **parameters[name]) for name in wanted]
+    return [named_scorer(name, **parameters[name]) for name in metrics]
 
 
 def _parts(setting: str) -> tuple[str, str, object]:
@@ -49,11 +49,11 @@ def _parts(setting: str) -> tuple[str, str, object]:
     return metric, parameter, _value(metric, parameter, text.strip())
 
 
-def _kept(study: Study | None, metric: str, parameter: str, value: object) -> object:
+def _stored_value(study: Study | None, metric: str, parameter: str, value: object) -> object:
     """What a study has under that name, if this is where a judge's settings are named."""
     if study is None or parameter != "settings" or not is_judge(metric):
         return None
-    return kept_settings(study, metric, str(value))
+    return stored_settings(study, metric, str(value))
 
 
 def _value(metric: str, parameter: str, text: str) -> object:

@@ -38,8 +38,8 @@ def is_judge(metric: str) -> bool:
 
 def judges_client(caps: Caps = Caps()) -> Client:  # noqa: B008 -- immutable
     """The client of the environment's endpoint, under these caps, or ParameterRefused."""
-    given = {"JUDGE_MAX_REQUESTS": caps.max_requests, "JUDGE_MAX_USD": caps.max_usd}
-    changed = {name: str(value) for name, value in given.items() if value is not None}
+    limits = {"JUDGE_MAX_REQUESTS": caps.max_requests, "JUDGE_MAX_USD": caps.max_usd}
+    changed = {name: str(value) for name, value in limits.items() if value is not None}
     try:
         return client_of_environment(os.environ | changed)
     except ValueError as error:
@@ -54,8 +54,8 @@ def prepare(scorer: Scorer, *, only_estimates: bool = False) -> None:
     if not isinstance(scorer, EndpointJudge):
         return
     try:
-        if seen := _found(scorer, only_estimates):
-            scorer.learn(seen)
+        if capabilities := _found(scorer, only_estimates):
+            scorer.learn(capabilities)
         elif scorer.is_probed_first:
             scorer.expect_several_replies(False)
         scorer.fit_batches()
@@ -78,13 +78,13 @@ def judge_record(scorer: Scorer) -> dict[str, Any] | None:
     """What is kept with the run of a judge: what it asks of whom, and what that can do."""
     if not isinstance(scorer, EndpointJudge):
         return None
-    endpoint, seen = scorer.client.endpoint, scorer.capabilities
+    endpoint, capabilities = scorer.client.endpoint, scorer.capabilities
     return {
         "base_url": endpoint.base_url,
         "model": endpoint.model,
         "settings": json.loads(scorer.settings.to_json()),
         "fingerprint": scorer.settings.fingerprint,
-        "capabilities": asdict(seen) if seen else None,
+        "capabilities": asdict(capabilities) if capabilities else None,
     }
 
 

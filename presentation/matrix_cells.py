@@ -8,9 +8,9 @@ DARK_FROM = 0.8
 
 def numbers(cells: alt.Chart, *, size: int) -> list[alt.Chart]:
     """The cells' defined values, in white where the cell is dark."""
-    found: list[alt.Chart] = []
-    for sign, ink in (("<=", alt.Undefined), (">", "white")):
-        chosen = f"isValid(datum.value) && abs(datum.value) {sign} {DARK_FROM}"
-        mark = cells.transform_filter(chosen).mark_text(color=ink, fontSize=size)
-        found.append(mark.encode(text=alt.Text("value:Q", format=".2f")))
-    return found
+    marks: list[alt.Chart] = []
+    for operator, ink in (("<=", alt.Undefined), (">", "white")):
+        predicate = f"isValid(datum.value) && abs(datum.value) {operator} {DARK_FROM}"
+        mark = cells.transform_filter(predicate).mark_text(color=ink, fontSize=size)
+        marks.append(mark.encode(text=alt.Text("value:Q", format=".2f")))
+    return marks

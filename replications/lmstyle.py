@@ -117,7 +117,7 @@ def _join_scores(
             study=study,
             metric=metric,
             signature=f"{metric}|imported|file:{SCORES}",
-            values={place: row.number(metric) for place, row in rows.items()},
+            values={key: row.number(metric) for key, row in rows.items()},
         )
 
 
@@ -134,12 +134,12 @@ def table_1(study: Study) -> list[dict[str, Any]]:
 
 
 def _cell(row: MetricAgreement) -> dict[str, Any]:
-    found = row.correlation
+    correlation = row.correlation
     return {
         "by": row.condition,
         "metric": row.metric,
-        "coefficient": found.coefficient,
-        "value": found.value * 100 if found.is_defined else None,
-        "n_groups": found.n_groups,
-        "n_used": found.n_used,
+        "coefficient": correlation.coefficient,
+        "value": correlation.value * 100 if correlation.is_defined else None,
+        "n_groups": correlation.n_groups,
+        "n_used": correlation.n_used,
     }

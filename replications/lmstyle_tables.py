@@ -43,11 +43,11 @@ def table_1(folder: Path, undefined: Undefined = "drop") -> Cells:
 
 
 def _correlations(
-    asked: pd.DataFrame, metric: str, coefficient: Coefficient, undefined: Undefined
+    grouping: pd.DataFrame, metric: str, coefficient: Coefficient, undefined: Undefined
 ) -> Cells:
     cells: Cells = []
-    for task, part in asked.groupby("task", sort=False):
-        found = correlation_at_level(
+    for task, part in grouping.groupby("task", sort=False):
+        result = correlation_at_level(
             part["value"],
             part[metric],
             level="item",
@@ -57,8 +57,8 @@ def _correlations(
             undefined=undefined,
             n_resamples=0,
         )
-        counts = {"n_groups": found.n_groups, "n_used": found.n_used}
-        cells.append(_cell(metric, str(task), found.value * 100, coefficient, counts))
+        counts = {"n_groups": result.n_groups, "n_used": result.n_used}
+        cells.append(_cell(metric, str(task), result.value * 100, coefficient, counts))
     counts = {name: sum(cell[name] for cell in cells) for name in ("n_groups", "n_used")}
     values = [cell["value"] for cell in cells]
     mean = nan if None in values else sum(values) / len(values)
@@ -88,20 +88,20 @@ def table_2(folder: Path) -> Cells:
         loss=(100 / scores["NLL"].mask(empty)).mask(empty, EMPTY_RESPONSE_LOSS_NATS),
     )
     by_cell = measured.groupby(["system", "family", "dataset", "task"], sort=False)
-    means = _means_of_whole(by_cell[["accuracy", "ChatGPT", "loss"]])
+    means = _means_of_complete_groups(by_cell[["accuracy", "ChatGPT", "loss"]])
     means["NLL"] = 100 / means.pop("loss")
-    found = means.groupby(["system", "family"], sort=False)
-    complete = found["NLL"].count().groupby("system").sum() == CELLS
-    table = _means_of_whole(found).rename_axis(columns="metric").reset_index()
+    groups = means.groupby(["system", "family"], sort=False)
+    complete = groups["NLL"].count().groupby("system").sum() == CELLS
+    table = _means_of_complete_groups(groups).rename_axis(columns="metric").reset_index()
     cells = table.melt(["system", "family"], var_name="metric", value_name="value")
     in_order = cells.sort_values(["system", "family"], kind="stable")
     return plain_records(in_order[in_order["system"].map(complete)])
 
 
-def _means_of_whole(groups: Any) -> pd.DataFrame:
+def _means_of_complete_groups(groups: Any) -> pd.DataFrame:
     """The means of each group's columns, NaN where one of its values is."""
-    whole = groups.count().eq(groups.size(), axis=0)
-    means: pd.DataFrame = groups.mean().where(whole)
+    is_complete = groups.count().eq(groups.size(), axis=0)
+    means: pd.DataFrame = groups.mean().where(is_complete)
     return means
 
 

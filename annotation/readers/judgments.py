@@ -98,15 +98,15 @@ def _round(row: Row) -> int:
 
 
 def _refuse_repeats(cells: Iterable[_Cell]) -> None:
-    seen: dict[tuple[object, ...], int] = {}
+    lines: dict[tuple[object, ...], int] = {}
     for cell in cells:
-        place = (*cell.submission, cell.candidate, cell.question)
-        if place in seen:
+        key = (*cell.submission, cell.candidate, cell.question)
+        if key in lines:
             raise cell.row.refuse(
                 f"annotator '{cell.annotator}' judged item '{cell.item}' "
-                f"on line {seen[place]} already."
+                f"on line {lines[key]} already."
             )
-        seen[place] = cell.row.line
+        lines[key] = cell.row.line
 
 
 def _categories(cells: list[_Cell]) -> dict[str, tuple[str, ...]]:
@@ -114,12 +114,12 @@ def _categories(cells: list[_Cell]) -> dict[str, tuple[str, ...]]:
         name: {cell.row.required("value") for cell in group}
         for name, group in _grouped(cells, "question").items()
     }
-    for name, found in labels.items():
-        if len(found) > 1000:
+    for name, categories in labels.items():
+        if len(categories) > 1000:
             raise ImportRefused(
-                cells[0].row.path, f"question '{name}' has {len(found)} categories; 1000 fit."
+                cells[0].row.path, f"question '{name}' has {len(categories)} categories; 1000 fit."
             )
-    return {name: tuple(sorted(found)) for name, found in labels.items()}
+    return {name: tuple(sorted(categories)) for name, categories in labels.items()}
 
 
 def _value(cell: _Cell, categories: tuple[str, ...] | None) -> float:

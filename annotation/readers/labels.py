@@ -74,11 +74,11 @@ def _values(rows: list[Row], column: str, kind: Kind) -> list[str] | list[float]
 
 
 def _refuse_repeats(rows: list[Row], columns: Columns) -> None:
-    seen: dict[tuple[str, str], int] = {}
+    lines: dict[tuple[str, str], int] = {}
     for row in rows:
         item = row.required(columns.item, longest=LONGEST)
         annotator = row.required(columns.annotator, longest=LONGEST)
-        first = seen.setdefault((item, annotator), row.line)
+        first = lines.setdefault((item, annotator), row.line)
         if first != row.line:
             raise row.refuse(
                 f"annotator '{annotator}' labelled item '{item}' on line {first} already."
@@ -88,10 +88,10 @@ def _refuse_repeats(rows: list[Row], columns: Columns) -> None:
 def _clusters(rows: list[Row], columns: Columns) -> list[str]:
     """The cluster of each row, where every item lies in one only."""
     column = columns.cluster or ""
-    seen: dict[str, Row] = {}
-    found = _texts(rows, column)
-    for row, cluster in zip(rows, found, strict=True):
-        first = seen.setdefault(row.required(columns.item, longest=LONGEST), row)
+    first_rows: dict[str, Row] = {}
+    clusters = _texts(rows, column)
+    for row, cluster in zip(rows, clusters, strict=True):
+        first = first_rows.setdefault(row.required(columns.item, longest=LONGEST), row)
         if first.text(column).strip() != cluster:
             raise row.refuse(f"differs from line {first.line} of the same item.", column)
-    return found
+    return clusters

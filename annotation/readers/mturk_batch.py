@@ -63,10 +63,10 @@ def read_mturk_batch(
     repairs: list[str] = []
     for row in rows:
         draft = _item(row, layout)
-        known = items.setdefault(draft.key, draft)
-        if known.candidates != draft.candidates or known.context != draft.context:
+        earlier = items.setdefault(draft.key, draft)
+        if earlier.candidates != draft.candidates or earlier.context != draft.context:
             raise row.refuse(
-                f"item '{draft.key}' differs from line {known.line}; "
+                f"item '{draft.key}' differs from line {earlier.line}; "
                 "name the columns that tell items apart with --item."
             )
         _keep(_submission(row, layout, draft.key), submissions, repairs)
@@ -187,16 +187,16 @@ def _keep(
     repairs: list[str],
 ) -> None:
     """One submission per worker and item; a rejected one gives way to one that was not."""
-    place = (draft.item, draft.identity)
-    other = submissions.get(place)
+    key = (draft.item, draft.identity)
+    other = submissions.get(key)
     if other is None:
-        submissions[place] = draft
+        submissions[key] = draft
         return
-    dropped, kept = (other, draft) if other.status == "rejected" else (draft, other)
-    submissions[place] = kept
+    dropped, retained = (other, draft) if other.status == "rejected" else (draft, other)
+    submissions[key] = retained
     repairs.append(
         f"line {dropped.line} left out: the same worker's submission for item "
-        f"'{draft.item}' on line {kept.line} was kept"
+        f"'{draft.item}' on line {retained.line} was kept"
     )
 
 
@@ -210,9 +210,9 @@ def _time(row: Row, field: str) -> datetime | None:
         if len(words) == 6 and words[4] in ZONES:
             zone = timezone(timedelta(hours=ZONES[words[4]]))
             naive = " ".join([*words[:4], words[5]])
-            moment = datetime.strptime(naive, "%a %b %d %H:%M:%S %Y").replace(tzinfo=zone)
+            timestamp = datetime.strptime(naive, "%a %b %d %H:%M:%S %Y").replace(tzinfo=zone)
         else:
-            moment = datetime.fromisoformat(text)
-        return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
+            timestamp = datetime.fromisoformat(text)
+        return timestamp.astimezone(UTC) if timestamp.tzinfo else timestamp.replace(tzinfo=UTC)
     except (ValueError, OverflowError):
         raise row.refuse(f"'{text[:40]}' is not a time.", field) from None

@@ -38,8 +38,8 @@ class Row:
 
     def refuse(self, problem: str, field: str | None = None) -> ImportRefused:
         """The error to raise for what this row holds."""
-        whole = self.called(field) if field else self.inside or None
-        return ImportRefused(self.path, problem, line=self.line, field=whole)
+        label = self.called(field) if field else self.inside or None
+        return ImportRefused(self.path, problem, line=self.line, field=label)
 
     def called(self, field: str) -> str:
         """The field's name in the whole file."""
@@ -177,9 +177,9 @@ def _header(path: Path, record: list[str], columns: Sequence[str]) -> list[str]:
         raise ImportRefused(path, f"columns appear twice: {', '.join(repeated)}.", line=1)
     missing = [name for name in columns if name not in header]
     if missing:
-        found = ", ".join(header) or "none"
+        names = ", ".join(header) or "none"
         raise ImportRefused(
-            path, f"columns are missing: {', '.join(missing)} (found: {found}).", line=1
+            path, f"columns are missing: {', '.join(missing)} (found: {names}).", line=1
         )
     return header
 
@@ -212,31 +212,31 @@ def _fit(row: Row, columns: Sequence[str]) -> Row:
 def _json_array(path: Path, content: str) -> Iterator[Row]:
     """The objects of an array one by one, so that each knows its line."""
     decoder = json.JSONDecoder(parse_constant=_refuse_constant)
-    place = _next_sign(content, 0)
-    if content[place : place + 1] != "[":
+    position = _next_character(content, 0)
+    if content[position : position + 1] != "[":
         raise ImportRefused(path, "expected a JSON array of objects, in brackets.", line=1)
     line, counted = 1, 0
-    before, place = "[", _next_sign(content, place + 1)
-    while before != "]" and not (before == "[" and content[place : place + 1] == "]"):
-        line, counted = line + content.count("\n", counted, place), place
+    before, position = "[", _next_character(content, position + 1)
+    while before != "]" and not (before == "[" and content[position : position + 1] == "]"):
+        line, counted = line + content.count("\n", counted, position), position
         try:
-            value, place = decoder.raw_decode(content, place)
+            value, position = decoder.raw_decode(content, position)
         except (RecursionError, ValueError) as error:
             raise _not_json(path, error, line, begins=1) from None
         if not isinstance(value, dict):
             raise ImportRefused(path, "expected a JSON object in braces.", line=line)
         yield Row(path, line, value)
-        place = _next_sign(content, place)
-        before = content[place : place + 1]
+        position = _next_character(content, position)
+        before = content[position : position + 1]
         if before not in {",", "]"}:
             raise ImportRefused(path, "expected a comma or a bracket here.", line=line)
-        place = _next_sign(content, place + 1)
+        position = _next_character(content, position + 1)
 
 
-def _next_sign(content: str, place: int) -> int:
+def _next_character(content: str, position: int) -> int:
     """Where the next sign is that is no space."""
-    space = SPACE.match(content, place)
-    return space.end() if space else place
+    space = SPACE.match(content, position)
+    return space.end() if space else position
 
 
 def _json_object(path: Path, line: int, text: str) -> dict[str, Any]:
@@ -256,8 +256,8 @@ def _not_json(
     if isinstance(error, json.JSONDecodeError):
         problem = f"this is not JSON: {error.msg}, column {error.colno}."
         return ImportRefused(path, problem, line=begins + error.lineno - 1)
-    told = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
-    return ImportRefused(path, f"this is not JSON: {told}.", line=line)
+    reason = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
+    return ImportRefused(path, f"this is not JSON: {reason}.", line=line)
 
 
 def _refuse_constant(name: str) -> None:

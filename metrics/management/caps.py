@@ -20,8 +20,8 @@ def add_caps(parser: CommandParser) -> None:
 
 def caps_of(options: Mapping[str, Any]) -> Caps:
     """The caps asked for, or ParameterRefused."""
-    given = options["max_usd"]
+    max_usd = options["max_usd"]
     try:
-        return Caps(options["max_requests"], None if given is None else Decimal(given))
+        return Caps(options["max_requests"], None if max_usd is None else Decimal(max_usd))
     except InvalidOperation as error:
-        raise ParameterRefused(f"--max-usd must be a number, got '{given}'.") from error
+        raise ParameterRefused(f"--max-usd must be a number, got '{max_usd}'.") from error

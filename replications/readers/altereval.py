@@ -44,7 +44,7 @@ def read_altereval(path: Path) -> StudyDraft:
         items=tuple(items.values()),
         questions=(ACCEPTABLE,),
         submissions=tuple(submissions),
-        repairs=repairs.told(),
+        repairs=repairs.descriptions(),
     )
 
 
@@ -54,7 +54,7 @@ class _Repairs:
     def __init__(self) -> None:
         self.merged = self.rows_merged = self.rows_self = self.unjudged = 0
 
-    def told(self) -> tuple[str, ...]:
+    def descriptions(self) -> tuple[str, ...]:
         sentences = {
             f"{self.rows_merged} rows showed a picture more than once: {self.merged} surplus slots "
             "merged, relevant if ticked in either": self.rows_merged,

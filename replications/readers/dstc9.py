@@ -63,51 +63,57 @@ def read_dstc9(path: Path, ratings: Path | None = None) -> Published:
     dialogues = _dialogues(path)
     rows = _ratings(ratings, dialogues) if ratings else []
     scores = _metrics(rows, ratings) if ratings else ()
-    asked = tuple(question for question in QUESTIONS if rows and question.name in rows[0].fields)
+    questions = tuple(
+        question for question in QUESTIONS if rows and question.name in rows[0].fields
+    )
     study = StudyDraft(
         kind="rating",
         items=tuple(dialogues.values()),
-        questions=asked or QUESTIONS[:1],
-        submissions=tuple(_submission(row, asked) for row in rows),
+        questions=questions or QUESTIONS[:1],
+        submissions=tuple(_submission(row, questions) for row in rows),
     )
     return Published(study, tuple(scores))
 
 
 def _dialogues(path: Path) -> dict[str, ItemDraft]:
-    found: dict[str, ItemDraft] = {}
+    dialogues: dict[str, ItemDraft] = {}
     for row in read_rows(path, ("dialog_id", "chatbot", "text")):
         key, chatbot = row.required("dialog_id"), row.required("chatbot", longest=100)
-        if key in found:
-            raise row.refuse(f"this dialogue is on line {found[key].line} already.", "dialog_id")
-        said = CandidateDraft(key=chatbot, system=chatbot, text=row.text("text").strip())
-        found[key] = ItemDraft(key=key, line=row.line, candidates=(said,))
-    return found
+        if key in dialogues:
+            raise row.refuse(
+                f"this dialogue is on line {dialogues[key].line} already.", "dialog_id"
+            )
+        response = CandidateDraft(key=chatbot, system=chatbot, text=row.text("text").strip())
+        dialogues[key] = ItemDraft(key=key, line=row.line, candidates=(response,))
+    return dialogues
 
 
 def _ratings(path: Path, dialogues: dict[str, ItemDraft]) -> list[Row]:
     rows = read_rows(path, NAMES)
-    known = {question.name for question in QUESTIONS}
+    names = {question.name for question in QUESTIONS}
     for name in rows[0].fields:
-        if name not in known | set(NAMES) and not name.endswith("_score"):
-            told = f"column '{name}' is no question ({', '.join(sorted(known))}) and no metric's."
-            raise ImportRefused(path, told, line=1)
+        if name not in names | set(NAMES) and not name.endswith("_score"):
+            problem = (
+                f"column '{name}' is no question ({', '.join(sorted(names))}) and no metric's."
+            )
+            raise ImportRefused(path, problem, line=1)
     slots: dict[tuple[str, str], int] = {}
     for row in rows:
         dialogue = dialogues.get(row.required("dialog_id"))
         if dialogue is None:
             raise row.refuse("there is no such dialogue.", "dialog_id")
         if row.required("chatbot") != dialogue.candidates[0].key:
-            told = f"the dialogue was with '{dialogue.candidates[0].key}'."
-            raise row.refuse(told, "chatbot")
+            problem = f"the dialogue was with '{dialogue.candidates[0].key}'."
+            raise row.refuse(problem, "chatbot")
         slot = row.required("dialog_id"), row.required("rater_slot", longest=20)
         if slots.setdefault(slot, row.line) != row.line:
-            told = f"line {slots[slot]} has a rating of dialogue '{slot[0]}' by it already."
-            raise row.refuse(told, "rater_slot")
+            problem = f"line {slots[slot]} has a rating of dialogue '{slot[0]}' by it already."
+            raise row.refuse(problem, "rater_slot")
     return rows
 
 
-def _submission(row: Row, asked: Sequence[QuestionDraft]) -> SubmissionDraft:
-    judgments = judged(row, row.required("chatbot"), asked)
+def _submission(row: Row, questions: Sequence[QuestionDraft]) -> SubmissionDraft:
+    judgments = judged(row, row.required("chatbot"), questions)
     slot = f"slot-{row.required('rater_slot', longest=20)}"
     return submission(row.required("dialog_id"), slot, [row], judgments)
 
@@ -120,8 +126,8 @@ def _metrics(rows: list[Row], path: Path) -> Iterator[ScoresDraft]:
         for row in rows:
             if not row.text(metric).strip():
                 continue
-            place, value = (row.required("dialog_id"), row.required("chatbot")), row.number(metric)
-            if values.setdefault(place, value) != value:
+            key, value = (row.required("dialog_id"), row.required("chatbot")), row.number(metric)
+            if values.setdefault(key, value) != value:
                 raise row.refuse("another row gives the dialogue another score.", metric)
         signature = f"imported|file:{path.name}"
         yield ScoresDraft(metric, signature, values, metric not in LOWER_IS_BETTER)
@@ -136,8 +142,11 @@ def _last_turns(data: Row) -> StudyDraft:
         if len(values) != n:
             raise data.refuse(f"{len(values)} entries, where responses have {n}.", name)
     turns = [
-        _Turn(Row(data.path, 1, {name: lists[name][place] for name in lists}, f"[{place}]"), place)
-        for place in range(n)
+        _Turn(
+            Row(data.path, 1, {name: lists[name][position] for name in lists}, f"[{position}]"),
+            position,
+        )
+        for position in range(n)
     ]
     return StudyDraft(
         kind="rating",
@@ -157,14 +166,14 @@ def _list(data: Row, name: str) -> list[object]:
 class _Turn:
     """A response to a context, the entries of one place in all lists."""
 
-    def __init__(self, row: Row, place: int) -> None:
-        self.row, self.key = row, str(place)
+    def __init__(self, row: Row, position: int) -> None:
+        self.row, self.key = row, str(position)
         self.system = row.optional("models", longest=100)
         self.candidate = self.system or SOLE_CANDIDATE
 
     def item(self) -> ItemDraft:
         reference = self.row.text("references").strip()
-        said = CandidateDraft(
+        response = CandidateDraft(
             key=self.candidate, system=self.system, text=self.row.text("responses").strip()
         )
         return ItemDraft(
@@ -172,7 +181,7 @@ class _Turn:
             line=1,
             context=self._context(),
             reference="" if reference == NO_REFERENCE else reference,
-            candidates=(said,),
+            candidates=(response,),
         )
 
     def submission(self) -> SubmissionDraft:
@@ -186,4 +195,4 @@ class _Turn:
         if not isinstance(turns, list):
             return self.row.text("contexts").strip()
         inside = Row(self.row.path, 1, {str(n): turn for n, turn in enumerate(turns)}, "contexts")
-        return "\n".join(inside.text(place).strip() for place in inside.fields)
+        return "\n".join(inside.text(name).strip() for name in inside.fields)

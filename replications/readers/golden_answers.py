@@ -25,7 +25,7 @@ from annotation.readers.tables import Row, read_rows
 from replications.readers.published import Published, rating
 
 COLUMNS = ("question", "golden_answer")
-KNOWN = (*COLUMNS, "prompt", "id")
+OPTIONAL_COLUMNS = (*COLUMNS, "prompt", "id")
 LONG = ("system", "answer")
 QUESTION = rating("correctness", "How well does the answer agree with the golden one?", 0, 100)
 
@@ -51,10 +51,10 @@ def read_golden_answers(path: Path) -> Published:
 def _answers(path: Path, rows: list[Row]) -> Iterator[_Answer]:
     fields = rows[0].fields
     is_long = all(name in fields for name in LONG)
-    systems = () if is_long else tuple(name for name in fields if name not in KNOWN)
+    systems = () if is_long else tuple(name for name in fields if name not in OPTIONAL_COLUMNS)
     if not is_long and not systems:
-        told = "it has no column for any system, and neither `system` and `answer`."
-        raise ImportRefused(path, told, line=1)
+        problem = "it has no column for any system, and neither `system` and `answer`."
+        raise ImportRefused(path, problem, line=1)
     names: dict[str, str] = {}
     for row in rows:
         question = row.text("question").strip()
@@ -78,11 +78,11 @@ def _item(key: str, answers: list[_Answer]) -> ItemDraft:
     for answer in answers:
         for field in COLUMNS:
             if answer.row.text(field).strip() != first.row.text(field).strip():
-                told = f"differs from line {first.row.line} of the same question and prompt."
-                raise answer.row.refuse(told, field)
+                problem = f"differs from line {first.row.line} of the same question and prompt."
+                raise answer.row.refuse(problem, field)
         if answer.system in candidates:
-            told = f"question '{key}' has an answer of '{answer.system}' already."
-            raise answer.row.refuse(told, "system" if "system" in answer.row.fields else None)
+            problem = f"question '{key}' has an answer of '{answer.system}' already."
+            raise answer.row.refuse(problem, "system" if "system" in answer.row.fields else None)
         text = answer.text.strip()
         candidates[answer.system] = CandidateDraft(answer.system, answer.system, text)
     return ItemDraft(

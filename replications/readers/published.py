@@ -31,8 +31,8 @@ class Published:
 def require_short(metric: str, row: Row, field: str) -> None:
     """Refuse a metric's name that would have to be cut."""
     if len(metric) > LONGEST_METRIC:
-        told = f"the metric's name has {len(metric)} characters, where {LONGEST_METRIC} fit."
-        raise row.refuse(told, field)
+        problem = f"the metric's name has {len(metric)} characters, where {LONGEST_METRIC} fit."
+        raise row.refuse(problem, field)
 
 
 def rating(name: str, wording: str, low: float, high: float) -> QuestionDraft:

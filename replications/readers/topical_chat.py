@@ -43,7 +43,7 @@ QUESTIONS = (
     rating("groundedness", "Does the response use the fact it was given?", 0, 1),
     rating("overall", "How good is the response, all in all?", 1, 5),
 )
-Place = tuple[str, str]
+ResponseKey = tuple[str, str]
 """An item's and a candidate's key."""
 
 
@@ -51,8 +51,8 @@ def read_topical_chat(path: Path, geval: Path | None = None) -> Published:
     """The dialogues, their mean ratings, and the scores of metrics beside them."""
     rows = read_array(path, FIELDS)
     dialogues = _dialogues(rows)
-    places = {id(row): (key, _system(row)) for key, group in dialogues.items() for row in group}
-    scores = [*_metrics(rows, places, path), *(_geval(geval, rows, places) if geval else ())]
+    keys = {id(row): (key, _system(row)) for key, group in dialogues.items() for row in group}
+    scores = [*_metrics(rows, keys, path), *(_geval(geval, rows, keys) if geval else ())]
     study = StudyDraft(
         kind="rating",
         items=tuple(_item(key, group) for key, group in dialogues.items()),
@@ -64,16 +64,16 @@ def read_topical_chat(path: Path, geval: Path | None = None) -> Published:
 
 def _dialogues(rows: Sequence[Row]) -> dict[str, list[Row]]:
     names: dict[tuple[str, str], str] = {}
-    found: dict[str, list[Row]] = {}
+    dialogues: dict[str, list[Row]] = {}
     for row in rows:
         texts = row.text("source"), row.text("context")
         key = row.optional("dialog_id") or names.setdefault(texts, str(len(names)))
-        group = found.setdefault(key, [])
+        group = dialogues.setdefault(key, [])
         if group and texts != (group[0].text("source"), group[0].text("context")):
-            told = f"differs from line {group[0].line} of the same dialogue."
-            raise row.refuse(told, "source")
+            problem = f"differs from line {group[0].line} of the same dialogue."
+            raise row.refuse(problem, "source")
         group.append(row)
-    return found
+    return dialogues
 
 
 def _system(row: Row) -> str:
@@ -113,14 +113,16 @@ def _numbers(row: Row, field: str) -> Row:
     inside = row.fields[field]
     if not isinstance(inside, dict):
         raise row.refuse("expected an object of numbers.", field)
-    known = {question.name for question in QUESTIONS}
-    if unknown := sorted(inside.keys() - known):
-        raise row.refuse(f"'{unknown[0]}' is none of {', '.join(sorted(known))}.", field)
+    names = {question.name for question in QUESTIONS}
+    if unknown := sorted(inside.keys() - names):
+        raise row.refuse(f"'{unknown[0]}' is none of {', '.join(sorted(names))}.", field)
     return Row(row.path, row.line, inside, inside=field)
 
 
-def _metrics(rows: Sequence[Row], places: dict[int, Place], path: Path) -> Iterator[ScoresDraft]:
-    found: dict[str, dict[Place, float]] = {}
+def _metrics(
+    rows: Sequence[Row], keys: dict[int, ResponseKey], path: Path
+) -> Iterator[ScoresDraft]:
+    by_metric: dict[str, dict[ResponseKey, float]] = {}
     for row in rows:
         for field, inside in row.fields.items():
             if field not in FIELDS and isinstance(inside, dict):
@@ -128,26 +130,26 @@ def _metrics(rows: Sequence[Row], places: dict[int, Place], path: Path) -> Itera
                 for name in inside:
                     metric = f"{field}_{name}"
                     require_short(metric, numbers, name)
-                    values = found.setdefault(metric, {})
-                    values[places[id(row)]] = numbers.number_or_nan(name)
-    for metric, values in found.items():
+                    values = by_metric.setdefault(metric, {})
+                    values[keys[id(row)]] = numbers.number_or_nan(name)
+    for metric, values in by_metric.items():
         yield ScoresDraft(metric, f"imported|file:{path.name}", values)
 
 
-def _geval(path: Path, rows: Sequence[Row], places: dict[int, Place]) -> Iterator[ScoresDraft]:
-    by_id = {row.text("item_id"): places[id(row)] for row in rows if row.text("item_id")}
+def _geval(path: Path, rows: Sequence[Row], keys: dict[int, ResponseKey]) -> Iterator[ScoresDraft]:
+    by_id = {row.text("item_id"): keys[id(row)] for row in rows if row.text("item_id")}
     if not by_id:
-        told = "it names responses by item_id, which the file of dialogues has not."
-        raise ImportRefused(path, told)
-    found: dict[tuple[str, str], dict[Place, float]] = {}
+        problem = "it names responses by item_id, which the file of dialogues has not."
+        raise ImportRefused(path, problem)
+    by_name: dict[tuple[str, str], dict[ResponseKey, float]] = {}
     for row in read_rows(path, ("item_id", "mode", "dim", "scores")):
-        place = by_id.get(row.required("item_id"))
-        if place is None:
+        key = by_id.get(row.required("item_id"))
+        if key is None:
             raise row.refuse("there is no response of that name.", "item_id")
         name = row.required("mode", longest=40), row.required("dim", longest=40)
         samples = _samples(row)
-        found.setdefault(name, {})[place] = _mean(samples)
-    for (mode, dimension), values in found.items():
+        by_name.setdefault(name, {})[key] = _mean(samples)
+    for (mode, dimension), values in by_name.items():
         signature = f"imported|mode:{mode}|weights:sampled|file:{path.name}"
         yield ScoresDraft(f"geval_{dimension}", signature, values)
 
@@ -157,7 +159,7 @@ def _samples(row: Row) -> list[float]:
     if not isinstance(samples, list):
         raise row.refuse("expected a list of numbers.", "scores")
     inside = Row(row.path, row.line, {f"[{n}]": each for n, each in enumerate(samples)}, "scores")
-    return [inside.number(place) for place in inside.fields if inside.text(place).strip()]
+    return [inside.number(name) for name in inside.fields if inside.text(name).strip()]
 
 
 def _mean(samples: Sequence[float]) -> float:

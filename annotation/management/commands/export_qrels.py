@@ -13,9 +13,9 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("study", metavar="SLUG")
         parser.add_argument("--output", type=Path, required=True, metavar="FILE")
-        made_of = parser.add_mutually_exclusive_group()
-        made_of.add_argument("--rule", choices=RULES, default="majority")
-        made_of.add_argument(
+        source = parser.add_mutually_exclusive_group()
+        source.add_argument("--rule", choices=RULES, default="majority")
+        source.add_argument(
             "--labels", type=int, metavar="VERSION", help="of a label set, which knows its round"
         )
         parser.add_argument("--round", type=int, default=1, help="of the judgments")

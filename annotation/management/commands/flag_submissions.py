@@ -24,26 +24,28 @@ class Command(BaseCommand):
         wish.add_argument("--unflag", action="store_true", help="take the marks away")
 
     def handle(self, *args: Any, study: str, **options: Any) -> None:
-        asked = {
+        filters = {
             "annotator__pseudonym": options["annotator"],
             "item__key": options["item"],
             "round": options["round"],
         }
-        wanted = {field: value for field, value in asked.items() if value is not None}
-        found = _submissions(Study.objects.named(study), wanted)
+        set_filters = {field: value for field, value in filters.items() if value is not None}
+        submissions = _submissions(Study.objects.named(study), set_filters)
         if options["unflag"]:
-            self.stdout.write(f"Flags taken away: {unflag_submissions(submissions=found)}.")
+            self.stdout.write(f"Flags taken away: {unflag_submissions(submissions=submissions)}.")
         else:
-            n = flag_submissions(submissions=found, reason=options["reason"])
+            n = flag_submissions(submissions=submissions, reason=options["reason"])
             self.stdout.write(f"Submissions flagged: {n}.")
 
 
-def _submissions(study: Study, wanted: dict[str, Any]) -> SubmissionQuerySet:
+def _submissions(study: Study, filters: dict[str, Any]) -> SubmissionQuerySet:
     """Those that were asked for; StudyUnfit where no bound is given or nothing is within it."""
-    if not wanted:
+    if not filters:
         raise StudyUnfit("Say which submissions: --annotator, --item or --round.")
-    found = Submission.objects.of(study).filter(**wanted)
-    if not found.exists():
-        told = ", ".join(f"{field.split('__')[0]} '{value}'" for field, value in wanted.items())
-        raise StudyUnfit(f"Study '{study.slug}' has no submission of {told}.")
-    return found
+    submissions = Submission.objects.of(study).filter(**filters)
+    if not submissions.exists():
+        description = ", ".join(
+            f"{field.split('__')[0]} '{value}'" for field, value in filters.items()
+        )
+        raise StudyUnfit(f"Study '{study.slug}' has no submission of {description}.")
+    return submissions

@@ -30,6 +30,6 @@ class Command(ImportCommand):
     def read(self, path: Path, **options: Any) -> StudyDraft:
         scale = options["scale"]
         if scale and not -MOST <= scale[0] < scale[1] <= MOST:
-            told = f"--scale: LOW must be below HIGH, and both within {MOST:g} of zero."
-            raise CommandError(told, returncode=2)
+            problem = f"--scale: LOW must be below HIGH, and both within {MOST:g} of zero."
+            raise CommandError(problem, returncode=2)
         return read_judgments(path, level=options["level"], scale=scale and tuple(scale))

@@ -26,11 +26,11 @@ class Command(ImportCommand):
         )
 
     def read(self, path: Path, **options: Any) -> StudyDraft:
-        given = [_question(text) for text in options["question"] or ()]
-        names = [question.name for question in given]
+        questions = [_question(text) for text in options["question"] or ()]
+        names = [question.name for question in questions]
         if twice := [name for name in names if names.count(name) > 1]:
             raise CommandError(f"--question names '{twice[0]}' twice.", returncode=2)
-        return read_responses(path, tuple(given) or (APPROPRIATENESS,))
+        return read_responses(path, tuple(questions) or (APPROPRIATENESS,))
 
 
 def _question(text: str) -> QuestionDraft:
@@ -38,6 +38,6 @@ def _question(text: str) -> QuestionDraft:
     if not (name.strip() and equals and wording.strip()):
         raise CommandError(f"--question '{text}' is not of the form NAME=WORDING.", returncode=2)
     if len(name.strip()) > LONGEST_NAME:
-        told = f"--question '{text[:40]}': a name has {LONGEST_NAME} characters at most."
-        raise CommandError(told, returncode=2)
+        problem = f"--question '{text[:40]}': a name has {LONGEST_NAME} characters at most."
+        raise CommandError(problem, returncode=2)
     return QuestionDraft(name=name.strip(), wording=wording.strip())

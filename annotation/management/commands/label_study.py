@@ -32,19 +32,24 @@ class Command(BaseCommand):
             with_adjudications=not options["without_adjudications"],
         )
         question = Study.objects.named(study).question(options["question"])
-        made = make_label_set(question=question, rule=rule)
-        shown = LabelSet.objects.counted().get(pk=made.label_set.pk)
-        self.stdout.write(_record(made, shown) if options["json"] else _sentence(made, shown))
+        labelling = make_label_set(question=question, rule=rule)
+        label_set = LabelSet.objects.counted().get(pk=labelling.label_set.pk)
+        self.stdout.write(
+            _record(labelling, label_set) if options["json"] else _sentence(labelling, label_set)
+        )
 
 
-def _record(made: Made, shown: Any) -> str:
-    counts = {"n_labels": shown.n_labels, "n_adjudicated": shown.n_adjudicated}
-    return json.dumps(label_set_record(made.label_set) | counts | {"is_new": made.is_new}, indent=1)
+def _record(labelling: Made, label_set: Any) -> str:
+    counts = {"n_labels": label_set.n_labels, "n_adjudicated": label_set.n_adjudicated}
+    return json.dumps(
+        label_set_record(labelling.label_set) | counts | {"is_new": labelling.is_new}, indent=1
+    )
 
 
-def _sentence(made: Made, shown: Any) -> str:
-    state = "made" if made.is_new else "was there already: nothing has changed since"
+def _sentence(labelling: Made, label_set: Any) -> str:
+    state = "made" if labelling.is_new else "was there already: nothing has changed since"
     return (
-        f"Labels {shown.version} of '{shown.study.slug}', question '{shown.question.name}', "
-        f"by {shown.method}, {state}: {shown.n_labels} labels, {shown.n_adjudicated} adjudicated."
+        f"Labels {label_set.version} of '{label_set.study.slug}', "
+        f"question '{label_set.question.name}', by {label_set.method}, {state}: "
+        f"{label_set.n_labels} labels, {label_set.n_adjudicated} adjudicated."
     )

@@ -36,25 +36,24 @@ class Command(BaseCommand):
         ]
         pairs = encoder_pairs(checked)
         if options["json"]:
-            told = {
+            record = {
                 "random_words": [bias.record() for bias in biases],
                 "pairs": [pair.record() for pair in pairs],
             }
-            self.stdout.write(json.dumps(told, indent=1))
+            self.stdout.write(json.dumps(record, indent=1))
         else:
             lines = [*(_bias(bias) for bias in biases), *(_pair(pair) for pair in pairs)]
             self.stdout.write("\n".join(lines))
 
 
-def _bias(found: EncoderBias) -> str:
+def _bias(bias: EncoderBias) -> str:
     return (
-        f"{found.metric}: random words score {found.bias:+.3f} (sd {found.bias_sd:.3f}, "
-        f"{found.n_references} references), the responses {found.mean:+.3f} ({found.signature})."
+        f"{bias.metric}: random words score {bias.bias:+.3f} (sd {bias.bias_sd:.3f}, "
+        f"{bias.n_references} references), the responses {bias.mean:+.3f} ({bias.signature})."
     )
 
 
-def _pair(found: EncoderPair) -> str:
+def _pair(pair: EncoderPair) -> str:
     return (
-        f"R squared {found.r_squared:.3f} over {found.n} responses: {found.first} "
-        f"and {found.second}."
+        f"R squared {pair.r_squared:.3f} over {pair.n} responses: {pair.first} and {pair.second}."
     )

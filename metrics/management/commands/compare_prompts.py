@@ -41,11 +41,11 @@ class Command(BaseCommand):
 
 
 def _json(scores: list[SystemScore], effects: list[PromptEffect]) -> str:
-    told = {
+    record = {
         "systems": [score.record() for score in scores],
         "prompts": [effect.record() for effect in effects],
     }
-    return json.dumps(told, indent=1)
+    return json.dumps(record, indent=1)
 
 
 def _text(scores: list[SystemScore], effects: list[PromptEffect]) -> str:
@@ -59,9 +59,9 @@ def _text(scores: list[SystemScore], effects: list[PromptEffect]) -> str:
 
 
 def _effect(row: PromptEffect) -> str:
-    found = row.difference
-    interval = f"[{found.ci_low:+.3f}, {found.ci_high:+.3f}]"
+    difference = row.difference
+    interval = f"[{difference.ci_low:+.3f}, {difference.ci_high:+.3f}]"
     named = f"{row.metric:20} {row.system if row.system != ALL else 'all':20}"
-    reason = f" ({found.reason})" if found.reason else ""
-    tests = f"{found.t_p:.2g} {found.wilcoxon_p:.2g}"
-    return f"{named} {found.mean:+.3f} {interval} {tests} {found.n_pairs}{reason}"
+    reason = f" ({difference.reason})" if difference.reason else ""
+    tests = f"{difference.t_p:.2g} {difference.wilcoxon_p:.2g}"
+    return f"{named} {difference.mean:+.3f} {interval} {tests} {difference.n_pairs}{reason}"

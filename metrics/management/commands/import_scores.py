@@ -29,8 +29,8 @@ class Command(BaseCommand):
     def handle(self, *args: Any, file: Path, study: str, **options: Any) -> None:
         signature = options["signature"].strip()
         if len(signature) > LONGEST_SIGNATURE:
-            told = f"--signature: {len(signature)} characters, where {LONGEST_SIGNATURE} fit."
-            raise CommandError(told, returncode=2)
+            message = f"--signature: {len(signature)} characters, where {LONGEST_SIGNATURE} fit."
+            raise CommandError(message, returncode=2)
         counts = import_scores(
             study=Study.objects.named(study),
             path=file,
@@ -38,5 +38,5 @@ class Command(BaseCommand):
             lower_is_better=options["lower_is_better"],
             signature=signature,
         )
-        told = ", ".join(f"{count} of {metric}" for metric, count in counts.items())
-        self.stdout.write(f"Study '{study}': {told} scores imported.")
+        message = ", ".join(f"{count} of {metric}" for metric, count in counts.items())
+        self.stdout.write(f"Study '{study}': {message} scores imported.")

@@ -20,10 +20,12 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, study: str, name: str, settings_: str, **options: Any) -> None:
         metric = options["metric"]
-        kept = keep_judge(
+        judge_version = keep_judge(
             study=Study.objects.named(study),
             metric=metric,
             name=name,
             settings=read_settings(metric, settings_),
         )
-        self.stdout.write(f"{metric}.settings={kept} in study '{study}' ({kept.fingerprint}).")
+        self.stdout.write(
+            f"{metric}.settings={judge_version} in study '{study}' ({judge_version.fingerprint})."
+        )

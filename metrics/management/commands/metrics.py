@@ -15,13 +15,13 @@ class Command(BaseCommand):
         parser.add_argument("--json", action="store_true")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        known = available()
+        descriptions = available()
         if options["json"]:
             self.stdout.write(
-                json.dumps([asdict(each) for each in known], default=_plain, indent=1)
+                json.dumps([asdict(each) for each in descriptions], default=_plain, indent=1)
             )
         else:
-            self.stdout.write("\n".join(_told(each) for each in known))
+            self.stdout.write("\n".join(_line(each) for each in descriptions))
 
 
 def _plain(value: object) -> object:
@@ -29,7 +29,7 @@ def _plain(value: object) -> object:
     return sorted(value) if isinstance(value, set | frozenset) else str(value)
 
 
-def _told(metric: Description) -> str:
+def _line(metric: Description) -> str:
     lower = ", ".join(name for name in metric.outputs if name in metric.lower_is_better)
     lines = [
         f"needs {', '.join(sorted(metric.needs)) or 'the response only'}",

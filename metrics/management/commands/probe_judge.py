@@ -20,25 +20,29 @@ class Command(BaseCommand):
         parser.add_argument("--json", action="store_true")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        seen = probe_anew(judges_client())
-        told = json.dumps(asdict(seen), indent=1) if options["json"] else _told(seen)
-        self.stdout.write(told)
+        capabilities = probe_anew(judges_client())
+        report = (
+            json.dumps(asdict(capabilities), indent=1) if options["json"] else _report(capabilities)
+        )
+        self.stdout.write(report)
 
 
-def _told(seen: Capabilities) -> str:
-    draws = "differ" if seen.samples_differ else "are the same: n samples would be one n times"
+def _report(capabilities: Capabilities) -> str:
+    draws = (
+        "differ" if capabilities.samples_differ else "are the same: n samples would be one n times"
+    )
     lines = [
-        f"{seen.asked_model} (it answers as {seen.reported_model or 'nothing'}):",
-        f"  several replies to a request (n): {_yes(seen.several_replies)}",
+        f"{capabilities.asked_model} (it answers as {capabilities.reported_model or 'nothing'}):",
+        f"  several replies to a request (n): {_yes(capabilities.several_replies)}",
         f"  replies drawn at temperature 1 {draws}",
-        f"  alternatives with log-probabilities: {seen.top_logprobs or 'none'}",
-        f"  log-probabilities of a prompt (echo): {_yes(seen.echoed_logprobs)}",
-        f"  G-Eval's distribution is best had by {seen.distribution}.",
+        f"  alternatives with log-probabilities: {capabilities.top_logprobs or 'none'}",
+        f"  log-probabilities of a prompt (echo): {_yes(capabilities.echoed_logprobs)}",
+        f"  G-Eval's distribution is best had by {capabilities.distribution}.",
         f"What was asked, and what came (kept in {settings.JUDGE_PROBES}):",
-        *(f"  {asked}: {came}" for asked, came in seen.evidence),
+        *(f"  {request}: {came}" for request, came in capabilities.evidence),
     ]
     return "\n".join(lines)
 
 
-def _yes(found: bool) -> str:
-    return "yes" if found else "no"
+def _yes(is_supported: bool) -> str:
+    return "yes" if is_supported else "no"

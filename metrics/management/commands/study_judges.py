@@ -15,20 +15,21 @@ class Command(BaseCommand):
         parser.add_argument("--json", action="store_true", help="with settings and evidence")
 
     def handle(self, *args: Any, study: str, **options: Any) -> None:
-        told = study_judges(Study.objects.named(study))
+        judges = study_judges(Study.objects.named(study))
         if options["json"]:
-            self.stdout.write(json.dumps(told, indent=1))
+            self.stdout.write(json.dumps(judges, indent=1))
             return
-        lines = [_version(kept) for kept in told["settings"]]
-        lines += [_run(run) for run in told["runs"]]
+        lines = [_version(version) for version in judges["settings"]]
+        lines += [_run(run) for run in judges["runs"]]
         self.stdout.write("\n".join(lines) or f"Study '{study}' has no judges.")
 
 
-def _version(kept: dict[str, Any]) -> str:
-    return f"{kept['metric']}.settings={kept['name']}@{kept['version']} ({kept['fingerprint']})"
+def _version(version: dict[str, Any]) -> str:
+    setting = f"{version['metric']}.settings={version['name']}@{version['version']}"
+    return f"{setting} ({version['fingerprint']})"
 
 
 def _run(run: dict[str, Any]) -> str:
     ways = ", ".join(f"{count} by {way}" for way, count in run["obtained"].items()) or "no scores"
-    found = "probed" if run["capabilities"] else "not probed"
-    return f"{run['metric']} by {run['model']} ({found}): {ways} ({run['signature']})"
+    state = "probed" if run["capabilities"] else "not probed"
+    return f"{run['metric']} by {run['model']} ({state}): {ways} ({run['signature']})"
