@@ -103,8 +103,10 @@ def keep_assignment(*, hit: Hit, given: AssignmentTypeDef) -> bool:
     kept, new = Assignment.objects.get_or_create(
         assignment_id=given["AssignmentId"], defaults=fields
     )
-    if not new and kept.status != given["AssignmentStatus"]:
-        set_status(assignment=kept, status=Assignment.Status(given["AssignmentStatus"]))
+    status = Assignment.Status(given["AssignmentStatus"])
+    # A decision made since the marketplace answered is never taken back by its older answer.
+    if not new and status not in (kept.status, Assignment.Status.SUBMITTED):
+        set_status(assignment=kept, status=status)
     return new
 
 

@@ -64,7 +64,11 @@ class Estimate:
 def estimate(batch: Batch) -> Estimate:
     """What publishing the rest of a batch, or a drafted one, commits the requester to."""
     published = Hit.objects.filter(batch=batch.pk).published().values("item")
-    n_hits = batch.study.items.exclude(pk__in=published).count()
+    return price(batch, n_hits=batch.study.items.exclude(pk__in=published).count())
+
+
+def price(batch: Batch, *, n_hits: int) -> Estimate:
+    """What so many HITs of a batch commit the requester to."""
     n_assignments = n_hits * batch.max_assignments
     fee = SCHEDULES[batch.profile].fee_usd(batch.reward_usd, batch.max_assignments)
     return Estimate(n_hits, n_assignments, batch.reward_usd * n_assignments, fee * n_assignments)

@@ -33,11 +33,17 @@ class MarketplaceUnreachable(HitsError):
 
 
 class MarketplaceRefused(HitsError):
-    """The marketplace answered with an error; `code` is its TurkErrorCode, or AWS's own."""
+    """The marketplace answered with an error; `code` is its TurkErrorCode, or AWS's own.
 
-    def __init__(self, code: str, message: str) -> None:
-        self.code, self.message = code, message
-        super().__init__(f"The marketplace refused ({code}): {message}")
+    `is_retried` where boto3 had sent the request before and got no answer that it could read.
+    """
+
+    def __init__(
+        self, code: str, message: str, *, address: str = "", is_retried: bool = False
+    ) -> None:
+        self.code, self.message, self.is_retried = code, message, is_retried
+        marketplace = f"The marketplace at {address}" if address else "The marketplace"
+        super().__init__(f"{marketplace} refused ({code}): {message}")
 
     def says(self, name: str) -> bool:
         """Whether the code is this one, whatever its namespace."""

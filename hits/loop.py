@@ -13,7 +13,7 @@ from hits.collect import collect_batch
 from hits.crowd.replay import Replayed
 from hits.endpoints import AccessKey, connect
 from hits.models import Assignment, Batch
-from hits.publish import create_batch, draft_batch, publish_batch
+from hits.publish import draft_batch, plan_batch, publish_batch
 from hits.review import decide, send_decisions
 from presentation.progress import Reporter, without_bars
 
@@ -53,15 +53,16 @@ def run_loop(
 ) -> Batch:
     """Publish a study, let `work` be done on it, collect and approve; nothing is done twice."""
     client = connect(key=marketplace.key, endpoint_url=marketplace.endpoint_url)
-    batch = Batch.objects.of(study).first() or create_batch(
-        draft_batch(
+    batch = Batch.objects.of(study).first()
+    if batch is None:
+        draft = draft_batch(
             study=study,
             title=study.title,
             description=description,
             reward_usd=reward_usd,
             max_assignments=max_assignments,
         )
-    )
+        batch = plan_batch(draft=draft).batch
     publish_batch(batch=batch, client=client, progress=reporter("publishing"))
     work(batch, marketplace.site_url)
     collect_batch(batch=batch, client=client, progress=reporter("collecting"))

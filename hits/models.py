@@ -41,6 +41,10 @@ class BatchQuerySet(models.QuerySet["Batch"]):
             raise NothingPublished(slug)
         return batches
 
+    def planned_like(self, draft: Batch) -> BatchQuerySet:
+        """The one that stands where the draft would: same study, round and marketplace."""
+        return self.filter(study=draft.study_id, round=draft.round, profile=draft.profile)
+
     def progressing(self) -> BatchQuerySet:
         """With `n_hits`, `n_published` and `n_collected`."""
         return self.annotate(
@@ -51,7 +55,10 @@ class BatchQuerySet(models.QuerySet["Batch"]):
 
 
 class Batch(models.Model):
-    """One publication of a study's items, on one marketplace, for one price."""
+    """One publication of a study's items, on one marketplace, for one price.
+
+    `publisher` is the process that publishes it just now, last heard of at `publisher_seen_at`.
+    """
 
     study = models.ForeignKey(Study, on_delete=models.PROTECT, related_name="batches")
     key = models.CharField(max_length=16, unique=True, default=new_batch_key, editable=False)
@@ -74,6 +81,8 @@ class Batch(models.Model):
     hit_type_id = models.CharField(max_length=64, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
     publishing_started_at = models.DateTimeField(null=True, blank=True)
+    publisher = models.CharField(max_length=32, blank=True, editable=False)
+    publisher_seen_at = models.DateTimeField(null=True, blank=True, editable=False)
 
     objects = BatchQuerySet.as_manager()
 
@@ -86,6 +95,10 @@ class Batch(models.Model):
             ),
             models.CheckConstraint(
                 condition=Q(max_assignments__gte=1), name="at_least_one_assignment"
+            ),
+            # A study's published version belongs here once there are protocols.
+            models.UniqueConstraint(
+                fields=["study", "round", "profile"], name="one_batch_per_round_and_marketplace"
             ),
         ]
 

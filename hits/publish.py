@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
@@ -13,17 +14,19 @@ from django.db import transaction
 from django.utils import timezone
 
 from annotation.models import Study
-from hits.costs import SCHEDULES
+from hits.costs import SCHEDULES, Estimate, estimate, price, require_funds
 from hits.endpoints import translated_errors
 from hits.exceptions import BatchUnfit, MarketplaceRefused
 from hits.models import Batch, Hit
+from hits.publishers import Waiting, sole_publisher, without_a_word
 from hits.questions import html_question
 from presentation.progress import Progress, silently
 
 if TYPE_CHECKING:
     from mypy_boto3_mturk.client import MTurkClient
 
-# A marketplace forgets a UniqueRequestToken after a day; past this we ask before we repeat.
+# A marketplace forgets a UniqueRequestToken after a day; past this we ask before we repeat. The
+# four hours between are for an attempt that begins within it and takes long.
 TOKEN_TRUSTED_FOR = timedelta(hours=20)
 HIT_ID = re.compile(r"\b[A-Z0-9]{20,64}\b")
 # Items with their pictures that are in memory at once.
@@ -42,7 +45,8 @@ def draft_batch(
     if batch.profile not in SCHEDULES:
         raise BatchUnfit(f"There is no marketplace profile '{batch.profile}'.")
     try:
-        batch.full_clean()
+        # Whether such a batch is there is for plan_batch to see, under a lock.
+        batch.full_clean(validate_constraints=False)
     except ValidationError as problem:
         told = " ".join(f"{name}: {' '.join(said)}" for name, said in problem.message_dict.items())
         raise BatchUnfit(f"The batch cannot be published. {told}") from None
@@ -68,12 +72,40 @@ def _require_pages(study: Study) -> None:
             raise BatchUnfit(f"An item cannot be shown to workers: {problem}") from None
 
 
+@dataclass(frozen=True)
+class Plan:
+    """A batch with a HIT for each item; `is_new` unless somebody planned it before."""
+
+    batch: Batch
+    is_new: bool
+
+
 @transaction.atomic
-def create_batch(draft: Batch) -> Batch:
-    """Keep a drafted batch, with a HIT for every item and nothing of it published yet."""
+def plan_batch(*, draft: Batch) -> Plan:
+    """Store a drafted batch, or return the one of its study, round and marketplace.
+
+    Whoever plans one at the same moment waits for the lock, and then finds the first one's.
+    """
+    Study.objects.select_for_update().get(pk=draft.study_id)
+    planned = Batch.objects.planned_like(draft).select_related("study").first()
+    if planned is not None:
+        require_same_terms(
+            planned, reward_usd=draft.reward_usd, max_assignments=draft.max_assignments
+        )
+        return Plan(planned, is_new=False)
     draft.save()
     add_hits(batch=draft)
-    return draft
+    return Plan(draft, is_new=True)
+
+
+def require_same_terms(batch: Batch, *, reward_usd: Decimal, max_assignments: int) -> None:
+    """Refuse to go on with a batch under another price than the one it was planned with."""
+    if (batch.reward_usd, batch.max_assignments) != (reward_usd, max_assignments):
+        raise BatchUnfit(
+            f"Round {batch.round} of study '{batch.study.slug}' is batch {batch.pk}, with --reward "
+            f"{batch.reward_usd} and --assignments {batch.max_assignments}. Repeat those to go on "
+            f"with it, or begin --round {batch.round + 1}."
+        )
 
 
 def add_hits(*, batch: Batch) -> None:
@@ -84,19 +116,39 @@ def add_hits(*, batch: Batch) -> None:
     )
 
 
-def publish_batch(*, batch: Batch, client: MTurkClient, progress: Progress = silently) -> int:
-    """Publish what is unpublished of a batch and return how many HITs that was.
+@dataclass(frozen=True)
+class Publication:
+    """What one run published of a batch, and what that may cost; others' work is not in it."""
+
+    n_hits: int
+    cost: Estimate
+
+
+def publish_batch(
+    *,
+    batch: Batch,
+    client: MTurkClient,
+    progress: Progress = silently,
+    is_checking_funds: bool = False,
+    waiting: Waiting = without_a_word,
+) -> Publication:
+    """Publish what is unpublished of a batch, after whoever else is publishing it.
 
     It can be stopped anywhere and run again: a HIT has one request token for all
     attempts, so that the marketplace itself refuses a second one and names the first.
     """
-    add_hits(batch=batch)
-    _start(batch, client)
-    waiting = list(Hit.objects.of(batch).unpublished().values_list("pk", flat=True))
-    for hit in progress(_in_chunks(waiting), len(waiting)):
-        hit_id = _create_hit(client, hit, html_question(hit.item))
-        Hit.objects.filter(pk=hit.pk).update(hit_id=hit_id)
-    return len(waiting)
+    n_hits = 0
+    with sole_publisher(batch, waiting) as publisher:
+        add_hits(batch=batch)
+        if is_checking_funds:
+            require_funds(cost=estimate(batch), client=client)
+        _start(batch, client)
+        unpublished = list(Hit.objects.of(batch).unpublished().values_list("pk", flat=True))
+        for hit in progress(_in_chunks(unpublished), len(unpublished)):
+            hit_id = _create_hit(client, hit, html_question(hit.item))
+            n_hits += Hit.objects.filter(pk=hit.pk, hit_id="").update(hit_id=hit_id)
+            publisher.renew()
+    return Publication(n_hits, price(batch, n_hits=n_hits))
 
 
 def _in_chunks(keys: list[int]) -> Iterator[Hit]:

@@ -15,7 +15,7 @@ from console.samples import FOLDER
 from hits.collect import collect_batch
 from hits.endpoints import connect
 from hits.loop import issue_key
-from hits.publish import create_batch, draft_batch, publish_batch
+from hits.publish import draft_batch, plan_batch, publish_batch
 from tests.browsers import opened_page, sign_in
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -38,15 +38,14 @@ def page(chromium, live_server):
 
 
 def published(study: Study, client):
-    batch = create_batch(
-        draft_batch(
-            study=study,
-            title=study.title,
-            description="Judge what is on the page.",
-            reward_usd=Decimal("0.12"),
-            max_assignments=1,
-        )
+    draft = draft_batch(
+        study=study,
+        title=study.title,
+        description="Judge what is on the page.",
+        reward_usd=Decimal("0.12"),
+        max_assignments=1,
     )
+    batch = plan_batch(draft=draft).batch
     publish_batch(batch=batch, client=client)
     return batch
 

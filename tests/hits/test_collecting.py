@@ -155,13 +155,15 @@ def test_an_answer_that_can_be_read_later_loses_its_problem(study, client, ann):
 
 
 def test_an_item_judged_twice_in_a_round_counts_once(study, client, ann):
-    first, second = published(study, client), published(study, client, reward_usd="0.20")
-    hand_in(ann, hit_on(first, "d0"), {"alpha": 10, "beta": 20})
-    later = hand_in(ann, hit_on(second, "d0"), {"alpha": 30, "beta": 40})
-    hand_in(ann, hit_on(second, "d1"), {"alpha": 50, "beta": 60})
-    assert collect(first, client).n_unreadable == 0
-    assert collect(second, client).n_unreadable == 1
-    problem = Assignment.objects.get(assignment_id=later).problem
+    batch = published(study, client)
+    hand_in(ann, hit_on(batch, "d0"), {"alpha": 10, "beta": 20})
+    collect(batch, client)
+    # As if the same annotator's first answer had come another way, such as from a file.
+    Assignment.objects.all().delete()
+    Submission.objects.update(raw="<QuestionFormAnswers/>")
+    hand_in(ann, hit_on(batch, "d1"), {"alpha": 50, "beta": 60})
+    assert collect(batch, client).n_unreadable == 1
+    problem = Assignment.objects.get(submission=None).problem
     assert problem == "This worker has judged item 'd0' in round 1 already."
     assert rows(study, "item", "value") == [("d0", 10), ("d0", 20), ("d1", 50), ("d1", 60)]
 

@@ -64,7 +64,7 @@ def test_a_batch_beyond_the_balance_is_refused_with_both_sums(study, wire, clien
     cost = estimate(batch_of(study, reward_usd="3.34"))
     with pytest.raises(FundsMissing, match=r"in all \$10\.02; but .* only \$10\.00\."):
         require_funds(cost=cost, client=client)
-    require_funds(cost=estimate(batch_of(study, reward_usd="3.33")), client=client)
+    require_funds(cost=estimate(batch_of(study, reward_usd="3.33", round=2)), client=client)
     assert wire.calls == {"GetAccountBalance": 2}
 
 

@@ -2,7 +2,7 @@ from datetime import timedelta
 from decimal import Decimal
 
 import pytest
-from django.db import connection
+from django.db import IntegrityError, connection, transaction
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
@@ -16,6 +16,7 @@ from hits.exceptions import (
 )
 from hits.models import Batch, Hit
 from hits.publish import CHUNK, draft_batch, find_published, publish_batch
+from hits.publishers import SILENT_FOR, Publisher
 from marketplace.models import Hit as MarketplaceHit
 from marketplace.models import Requester
 from marketplace.money.deposits import deposit
@@ -87,7 +88,7 @@ def test_a_hits_page_is_its_items(study, client):
 def test_publishing_again_publishes_nothing(study, client):
     batch = published(study, client)
     before = tables()
-    assert publish_batch(batch=batch, client=client) == 0
+    assert publish_batch(batch=batch, client=client).n_hits == 0
     assert tables() == before
     assert_each_once(batch, client)
 
@@ -99,7 +100,7 @@ def test_a_stopped_publication_goes_on_where_it_was(study, wire, client):
         publish_batch(batch=batch, client=client)
     recorded = hit_ids(batch)
     assert [bool(hit_id) for hit_id in recorded] == [True, True, False]
-    assert publish_batch(batch=batch, client=client) == 1
+    assert publish_batch(batch=batch, client=client).n_hits == 1
     assert hit_ids(batch)[:2] == recorded[:2]
     assert_each_once(batch, client)
 
@@ -111,7 +112,7 @@ def test_a_hit_whose_answer_was_lost_is_the_one_that_exists(study, wire, client)
         publish_batch(batch=batch, client=client)
     lost = listed(client)[0]["HITId"]
     assert hit_ids(batch)[1] == ""
-    assert publish_batch(batch=batch, client=client) == 2
+    assert publish_batch(batch=batch, client=client).n_hits == 2
     assert hit_ids(batch)[1] == lost
     assert_each_once(batch, client)
 
@@ -121,7 +122,7 @@ def test_boto3s_own_second_attempt_makes_no_second_hit(study, keys):
     wire = Wire(connect(key=key, endpoint_url=ENDPOINT_URL))
     batch = batch_of(study)
     wire.fail(CREATE, answer_lost, at=2)
-    assert publish_batch(batch=batch, client=wire.client) == 3
+    assert publish_batch(batch=batch, client=wire.client).n_hits == 3
     assert wire.calls[CREATE] == 4
     assert_each_once(batch, wire.client)
 
@@ -133,7 +134,7 @@ def test_a_refusal_stops_the_publication_and_loses_nothing(study, wire, client, 
     with pytest.raises(MarketplaceRefused) as refused:
         publish_batch(batch=batch, client=client)
     assert refused.value.says(code)
-    assert publish_batch(batch=batch, client=client) == 2
+    assert publish_batch(batch=batch, client=client).n_hits == 2
     assert_each_once(batch, client)
 
 
@@ -161,7 +162,7 @@ def test_after_the_tokens_day_a_lost_hit_is_found_by_its_annotation(study, wire,
     lost = listed(client)[0]["HITId"]
     long_ago(batch, days=2)
     forget_tokens()
-    assert publish_batch(batch=batch, client=client) == 1
+    assert publish_batch(batch=batch, client=client).n_hits == 1
     assert hit_ids(batch)[1] == lost
     assert_each_once(batch, client)
     assert timezone.now() - batch.publishing_started_at < timedelta(hours=1)
@@ -186,6 +187,21 @@ def test_within_the_tokens_day_nothing_is_looked_up(study, wire, client):
         publish_batch(batch=batch, client=client)
     publish_batch(batch=batch, client=client)
     assert wire.calls["ListHITs"] == 0
+
+
+@pytest.mark.parametrize(("hours", "is_looked_up"), [(19.9, False), (20.1, True), (23.9, True)])
+def test_tokens_are_relied_on_for_twenty_hours_and_no_longer(
+    study, wire, client, hours, is_looked_up
+):
+    """A day less four hours: what one attempt may take from its first HIT to its last."""
+    batch = batch_of(study)
+    wire.fail(CREATE, unreachable, at=2)
+    with pytest.raises(MarketplaceUnreachable):
+        publish_batch(batch=batch, client=client)
+    long_ago(batch, hours=hours)
+    publish_batch(batch=batch, client=client)
+    assert bool(wire.calls["ListHITs"]) == is_looked_up
+    assert_each_once(batch, client)
 
 
 def test_a_lost_hit_is_found_on_a_later_page_too(client):
@@ -213,7 +229,7 @@ def test_where_money_runs_out_the_rest_waits_for_more(study, client):
     assert [bool(hit_id) for hit_id in hit_ids(batch)] == [True, True, False]
     assert balance_of(client) == ("2.00", "8.00")
     deposit(requester=Requester.objects.get(), amount_usd=Decimal(2))
-    assert publish_batch(batch=batch, client=client) == 1
+    assert publish_batch(batch=batch, client=client).n_hits == 1
     assert balance_of(client) == ("0.00", "12.00")
     assert_each_once(batch, client)
 
@@ -231,7 +247,7 @@ def test_an_item_imported_since_gets_a_hit_the_next_time(study, client):
     batch = published(study, client)
     item = Item.objects.create(study=study, key="d3", context="Context 3", position=3)
     add_candidates(item, ["alpha", "beta"], are_systems=True)
-    assert publish_batch(batch=batch, client=client) == 1
+    assert publish_batch(batch=batch, client=client).n_hits == 1
     assert_each_once(batch, client)
 
 
@@ -256,6 +272,49 @@ def test_settings_no_marketplace_takes_are_refused_before_anything_is_kept(study
     with pytest.raises(BatchUnfit, match=told):
         batch_of(study, **chosen)
     assert not Batch.objects.exists()
+
+
+def test_a_draft_of_what_is_planned_already_is_that_batch(study):
+    first = batch_of(study)
+    assert batch_of(study) == first
+    with pytest.raises(BatchUnfit, match=r"--reward 0\.10 and --assignments 1"):
+        batch_of(study, reward_usd="0.20")
+    with pytest.raises(IntegrityError), transaction.atomic():
+        Batch.objects.create(study=study, title="T", description="D", reward_usd=Decimal(1))
+    assert batch_of(study, profile="sandbox") != first
+
+
+def test_a_publisher_that_was_killed_is_waited_for_only_so_long(study, client):
+    batch = batch_of(study)
+    killed = Publisher(batch)
+    assert killed.claim()
+    assert not Publisher(batch).claim()
+    long_silent = timezone.now() - SILENT_FOR - timedelta(seconds=1)
+    Batch.objects.update(publisher_seen_at=long_silent)
+    assert publish_batch(batch=batch, client=client).n_hits == 3
+
+
+def test_a_publisher_is_heard_of_while_it_publishes(study, client, monkeypatch):
+    monkeypatch.setattr("hits.publishers.RENEWED_EVERY", timedelta(0))
+    batch = batch_of(study)
+    seen_at = []
+
+    def progress(hits, total):
+        for hit in hits:
+            seen_at.append(Batch.objects.get().publisher_seen_at)
+            yield hit
+
+    publish_batch(batch=batch, client=client, progress=progress)
+    assert seen_at == sorted(set(seen_at))
+    assert len(seen_at) == 3
+
+
+def test_a_publication_that_fails_lets_the_next_one_begin(study, wire, client):
+    batch = batch_of(study)
+    wire.fail(CREATE, unreachable, at=2)
+    with pytest.raises(MarketplaceUnreachable):
+        publish_batch(batch=batch, client=client)
+    assert Publisher(batch).claim()
 
 
 @pytest.mark.parametrize("field", ["title", "description"])

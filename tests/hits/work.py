@@ -9,7 +9,7 @@ from django.apps import apps
 
 from annotation.models import Study
 from hits.models import Batch, Hit
-from hits.publish import create_batch, draft_batch, publish_batch
+from hits.publish import draft_batch, plan_batch, publish_batch
 from marketplace.models import WorkerAccount
 from tests.marketplace.conftest import submit
 
@@ -25,7 +25,7 @@ def batch_of(study: Study, *, reward_usd: str = "0.10", **settings: Any) -> Batc
         reward_usd=Decimal(reward_usd),
         **settings,
     )
-    return create_batch(draft)
+    return plan_batch(draft=draft).batch
 
 
 def published(study: Study, client: Any, **settings: Any) -> Batch:

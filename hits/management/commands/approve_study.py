@@ -26,10 +26,7 @@ class Command(BaseCommand):
             decide(assignments=waiting, decision=Assignment.Decision.APPROVE)
             client = connect(batch.profile)
             sent = send_decisions(batch=batch, client=client, progress=bar("approving"))
-            told = f"{sent[Assignment.Status.APPROVED]} assignments approved"
-            if rejected := sent[Assignment.Status.REJECTED]:
-                told += f", {rejected} rejected as was decided before"
-            self.stdout.write(f"Batch {batch.pk}: {told}.")
+            self.stdout.write(f"Batch {batch.pk}: {sent}")
 
 
 def _decided_before(batch: Batch) -> int:

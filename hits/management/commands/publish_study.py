@@ -1,16 +1,21 @@
+from __future__ import annotations
+
 from argparse import ArgumentTypeError
 from decimal import Decimal, InvalidOperation
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
 from annotation.models import Study
 from hits.costs import estimate, require_funds
 from hits.endpoints import PROFILES, connect
-from hits.exceptions import BatchUnfit
+from hits.exceptions import FundsMissing
 from hits.models import Batch
-from hits.publish import create_batch, draft_batch, publish_batch
+from hits.publish import Plan, draft_batch, plan_batch, publish_batch, require_same_terms
 from presentation.progress import bar
+
+if TYPE_CHECKING:
+    from mypy_boto3_mturk.client import MTurkClient
 
 
 class Command(BaseCommand):
@@ -33,24 +38,40 @@ class Command(BaseCommand):
         parser.add_argument("--dry-run", action="store_true", help="say what it would cost")
 
     def handle(self, *args: Any, study: str, dry_run: bool, **options: Any) -> None:
-        batch = _batch(Study.objects.named(study), options)
-        cost = estimate(batch)
+        batch = _planned_or_draft(Study.objects.named(study), options)
         if dry_run:
-            self.stdout.write(f"Would publish {cost}. Nothing was published.")
+            self.stdout.write(f"Would publish {estimate(batch)}. Nothing was published.")
             return
         client = connect(batch.profile)
-        require_funds(cost=cost, client=client)
-        kept = batch if batch.pk else create_batch(batch)
-        published = publish_batch(batch=kept, client=client, progress=bar("publishing"))
-        self.stdout.write(f"Published {published} HITs of batch {kept.pk} ({cost}).")
+        plan = _plan(batch, client)
+        if not plan.is_new:
+            self.stdout.write(
+                f"Round {plan.batch.round} of study '{study}' is batch {plan.batch.pk} already; "
+                "this goes on with it."
+            )
+        published = publish_batch(
+            batch=plan.batch,
+            client=client,
+            progress=bar("publishing"),
+            is_checking_funds=True,
+            waiting=self._report_waiting,
+        )
+        self.stdout.write(
+            f"Published {published.n_hits} HITs of batch {plan.batch.pk} ({published.cost})."
+        )
+
+    def _report_waiting(self, batch: Batch) -> None:
+        self.stderr.write(f"Another command is publishing batch {batch.pk}; waiting for it.")
 
 
-def _batch(study: Study, options: dict[str, Any]) -> Batch:
+def _planned_or_draft(study: Study, options: dict[str, Any]) -> Batch:
     """The round's batch on that marketplace, or a draft of a new one."""
-    known = Batch.objects.of(study).filter(round=options["round"], profile=options["profile"])
-    batch = known.first()
+    planned = Batch.objects.of(study).filter(round=options["round"], profile=options["profile"])
+    batch = planned.first()
     if batch is not None:
-        _require_same(batch, options)
+        require_same_terms(
+            batch, reward_usd=options["reward"], max_assignments=options["assignments"]
+        )
         return batch
     return draft_batch(
         study=study,
@@ -66,13 +87,17 @@ def _batch(study: Study, options: dict[str, Any]) -> Batch:
     )
 
 
-def _require_same(batch: Batch, options: dict[str, Any]) -> None:
-    if (batch.reward_usd, batch.max_assignments) != (options["reward"], options["assignments"]):
-        raise BatchUnfit(
-            f"Round {batch.round} of study '{batch.study.slug}' is batch {batch.pk}, with --reward "
-            f"{batch.reward_usd} and --assignments {batch.max_assignments}. Repeat those to go on "
-            f"with it, or begin --round {batch.round + 1}."
-        )
+def _plan(batch: Batch, client: MTurkClient) -> Plan:
+    """Plan a draft that can be paid for; where there is no money for it, store nothing."""
+    if batch.pk:
+        return Plan(batch, is_new=False)
+    try:
+        require_funds(cost=estimate(batch), client=client)
+    except FundsMissing:
+        # The money may be gone into this very batch, planned by another command meanwhile.
+        if not Batch.objects.planned_like(batch).exists():
+            raise
+    return plan_batch(draft=batch)
 
 
 def _usd(text: str) -> Decimal:

@@ -1,0 +1,106 @@
+"""The same command twice at once, in real processes, over the network to a live server."""
+
+import re
+
+import pytest
+
+from annotation.models import Judgment, Submission
+from hits.models import Assignment, Batch, Hit
+from tests.annotation.studies import rating_study
+from tests.hits.processes import environment, run_at_once
+from tests.hits.work import balance_of, hand_in, listed, published
+
+pytestmark = pytest.mark.django_db(transaction=True)
+N_ITEMS = 12
+
+
+@pytest.fixture
+def study(db):
+    return rating_study(n_items=N_ITEMS)
+
+
+@pytest.fixture
+def env(live_server, keys):
+    return environment(live_server.url, keys)
+
+
+def twice(env, *command):
+    """What two runs of a command printed, both of which went well."""
+    results = run_at_once([list(command)] * 2, env)
+    assert [code for code, _, _ in results] == [0, 0], results
+    return [output for _, output, _ in results], "".join(errors for _, _, errors in results)
+
+
+def numbers(pattern, outputs):
+    return [int(number) for output in outputs for number in re.findall(pattern, output)]
+
+
+@pytest.mark.parametrize("round_number", [1, 2])
+def test_a_study_published_twice_at_once_is_published_once(study, env, client, round_number):
+    outputs, errors = twice(
+        env, "publish_study", "ratings", "--reward=0.10", f"--round={round_number}"
+    )
+    batch = Batch.objects.get()
+    there = {hit["HITId"] for hit in listed(client)}
+    assert there == set(Hit.objects.of(batch).values_list("hit_id", flat=True))
+    assert len(there) == N_ITEMS
+    assert balance_of(client) == ("6.40", "3.60")
+    assert sorted(numbers(r"Published (\d+) HITs", outputs)) == [0, N_ITEMS]
+    joined = f"Round {round_number} of study 'ratings' is batch {batch.pk} already"
+    assert sum(joined in output for output in outputs) == 1
+    assert f"Another command is publishing batch {batch.pk}; waiting for it." in errors
+    assert batch.publisher == ""
+
+
+def test_two_publish_with_money_for_one_and_none_is_refused(study, env, client):
+    outputs, _ = twice(env, "publish_study", "ratings", "--reward=0.83", "--assignments=1")
+    assert balance_of(client) == ("0.04", "9.96")
+    assert sum(numbers(r"Published (\d+) HITs", outputs)) == N_ITEMS
+
+
+def test_two_publish_at_different_prices_and_one_is_refused(study, env, client):
+    results = run_at_once(
+        [["publish_study", "ratings", f"--reward={reward}"] for reward in ("0.10", "0.20")], env
+    )
+    assert sorted(code for code, _, _ in results) == [0, 2]
+    refused = next(errors for code, _, errors in results if code == 2)
+    assert "Repeat those to go on with it, or begin --round 2." in refused
+    assert len(listed(client)) == N_ITEMS
+
+
+def test_two_collect_at_once_and_their_counts_add_up(study, env, client, ann, bob):
+    batch = published(study, client, max_assignments=2)
+    for worker in (ann, bob):
+        for hit in Hit.objects.of(batch):
+            hand_in(worker, hit, {"alpha": 10, "beta": 20})
+    outputs, _ = twice(env, "collect_study", "ratings")
+    assert sum(numbers(r"(\d+) new assignments", outputs)) == 2 * N_ITEMS
+    assert Submission.objects.count() == 2 * N_ITEMS
+    assert Judgment.objects.count() == 4 * N_ITEMS
+
+
+def test_two_approve_at_once_and_their_counts_add_up(study, env, client, ann):
+    batch = published(study, client)
+    for hit in Hit.objects.of(batch):
+        hand_in(ann, hit, {"alpha": 10, "beta": 20})
+    twice(env, "collect_study", "ratings")
+    outputs, _ = twice(env, "approve_study", "ratings")
+    assert sum(numbers(r"(\d+) assignments approved", outputs)) == N_ITEMS
+    assert balance_of(client) == ("8.80", "0.00")
+    assert set(Assignment.objects.values_list("status", flat=True)) == {"Approved"}
+
+
+def test_approving_and_collecting_at_once_each_report_their_own(study, env, client, ann, bob):
+    batch = published(study, client, max_assignments=2)
+    for hit in Hit.objects.of(batch):
+        hand_in(ann, hit, {"alpha": 10, "beta": 20})
+    twice(env, "collect_study", "ratings")
+    for hit in Hit.objects.of(batch):
+        hand_in(bob, hit, {"alpha": 30, "beta": 40})
+    results = run_at_once([["approve_study", "ratings"], ["collect_study", "ratings"]], env)
+    assert [code for code, _, _ in results] == [0, 0]
+    (approved,) = numbers(r"(\d+) assignments approved", [results[0][1]])
+    assert numbers(r"(\d+) new assignments", [results[1][1]]) == [N_ITEMS]
+    assert N_ITEMS <= approved <= 2 * N_ITEMS
+    assert Assignment.objects.filter(status="Approved").count() == approved
+    assert not Assignment.objects.filter(status="Submitted").exclude(decision="").exists()
