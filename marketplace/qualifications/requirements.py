@@ -10,6 +10,7 @@ from marketplace.exceptions import (
     QualificationTypeDoesNotExist,
 )
 from marketplace.models import HitType, QualificationRequirement, QualificationType
+from marketplace.people.countries import locale_error
 from marketplace.qualifications.system import (
     LOCALE_ID,
     MASTERS_IDS,
@@ -135,3 +136,6 @@ def _check_values(
         )
     if locales and comparator not in LOCALE_COMPARATORS:
         raise InvalidParameter(f"{comparator} can't compare places.")
+    for country, subdivision in places:
+        if error := locale_error(country, subdivision):
+            raise InvalidParameter(error)

@@ -96,7 +96,15 @@ def test_a_profile_is_kept(ada, worker):
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"country": "XX"}, {"country": "CA", "subdivision": "<b>"}, {"country": "Canada"}]
+    "wrong",
+    [
+        {"country": "XX"},
+        {"country": "UK"},
+        {"country": "CA", "subdivision": "<b>"},
+        {"country": "CA", "subdivision": "TX"},
+        {"country": "", "subdivision": "TX"},
+        {"country": "Canada"},
+    ],
 )
 def test_a_profile_is_checked(ada, worker, wrong):
     assert ada.post("/worker/profile/", wrong).status_code == 200

@@ -7,7 +7,7 @@ from django.db import transaction
 
 from marketplace import attempts, clock
 from marketplace.models import WorkerAccount
-from marketplace.people.countries import COUNTRIES
+from marketplace.people.countries import country_choices, locale_error
 from marketplace.people.enrolment import open_worker_account
 from marketplace.users import User
 
@@ -46,7 +46,7 @@ class ProfileForm(forms.ModelForm[WorkerAccount]):
     """What the system qualifications go by."""
 
     country = forms.ChoiceField(
-        choices=[("", "Not told"), *sorted(COUNTRIES.items(), key=lambda country: country[1])],
+        choices=lambda: [("", "Not stated"), *country_choices()],
         required=False,
         help_text="HITs may ask for workers of certain countries.",
     )
@@ -66,6 +66,16 @@ class ProfileForm(forms.ModelForm[WorkerAccount]):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.fields["is_adult"].initial = self.instance.adult_confirmed_at is not None
+
+    def clean(self) -> dict[str, Any]:
+        """A part belongs to the country: what is in no list could meet no HIT's requirement."""
+        cleaned = super().clean() or self.cleaned_data
+        country, subdivision = cleaned.get("country"), cleaned.get("subdivision")
+        if subdivision and not country:
+            self.add_error("subdivision", "Choose the country it is part of, too.")
+        elif subdivision and (error := locale_error(country, subdivision)):
+            self.add_error("subdivision", error)
+        return cleaned
 
     def save(self, commit: bool = True) -> WorkerAccount:
         """Keep the moment at which a worker first said to be an adult."""

@@ -1,8 +1,10 @@
 """Granting, revoking, requesting, testing; and what requirements do to workers."""
 
+import re
 from datetime import timedelta
 
 import pytest
+from botocore.exceptions import ClientError
 
 from marketplace import clock
 from marketplace.exceptions import NotQualified, RequestRefused
@@ -31,7 +33,7 @@ from tests.marketplace.conformance.refusals import (
     turk_code,
 )
 from tests.marketplace.conformance.test_qualification_types import CHESS, TEST
-from tests.marketplace.conftest import submit
+from tests.marketplace.conftest import HIT_TYPE, submit
 
 ADULT, LOCALE = "00000000000000000060", "00000000000000000071"
 APPROVED, PERCENT = "00000000000000000040", "000000000000000000L0"
@@ -311,6 +313,44 @@ def test_a_requirement_that_compares_wrongly_is_refused(mturk, wrong):
     code = turk_code(publish, mturk=mturk, QualificationRequirements=[wrong])
     assert code == "InvalidParameterValue"
     assert not Hit.objects.exists()
+
+
+@pytest.mark.parametrize("comparator", ["EqualTo", "NotEqualTo", "In"])
+@pytest.mark.parametrize(
+    ("code", "message"),
+    [
+        ("UK", "Country 'UK' is not an ISO 3166-1 alpha-2 code. Did you mean GB?"),
+        ("us", "Country 'us' is not an ISO 3166-1 alpha-2 code. Did you mean US?"),
+        ("XX", "Country 'XX' is not an ISO 3166-1 alpha-2 code. ("),
+        ("US-XX", "Subdivision 'XX' is not an ISO 3166-2 code of US, without the 'US-' in front."),
+        ("CA-TX", "Subdivision 'TX' is not an ISO 3166-2 code of CA"),
+        ("VA-RO", "Subdivision 'RO' is not an ISO 3166-2 code of VA"),
+    ],
+)
+def test_a_place_where_nobody_can_be_is_refused_before_money_is_held(
+    mturk, comparator, code, message
+):
+    wrong = requirement(LOCALE, comparator, locales=[code])
+    balance = mturk.get_account_balance()
+    described = HIT_TYPE | {"QualificationRequirements": [wrong]}
+    for refused in (
+        lambda: mturk.create_hit_type(**described),
+        lambda: publish(mturk, QualificationRequirements=[wrong]),
+    ):
+        with pytest.raises(ClientError, match=re.escape(message)) as error:
+            refused()
+        answer = error.value.response
+        assert answer["Error"]["Code"] == "RequestError"
+        assert answer["TurkErrorCode"] == "AWS.MechanicalTurk.InvalidParameterValue"
+    assert not HitType.objects.exists()
+    after = mturk.get_account_balance()
+    assert after["AvailableBalance"] == balance["AvailableBalance"]
+
+
+def test_one_code_that_is_wrong_among_right_ones_is_refused(mturk):
+    wrong = requirement(LOCALE, "In", locales=["US", "GB", "UK"])
+    code = turk_code(publish, mturk=mturk, QualificationRequirements=[wrong])
+    assert code == "InvalidParameterValue"
 
 
 def test_a_required_type_must_exist(mturk):
