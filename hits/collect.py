@@ -33,38 +33,61 @@ CLOSED = ("Reviewable", "Reviewing", "Disposed")
 CHUNK = 100
 
 
+# A collection goes on after one that was interrupted no longer ago than this.
+RESUMED_WITHIN = timedelta(minutes=10)
+
+
 @dataclass(frozen=True)
 class Collected:
-    """What a collection found: assignments new to us, and those no submission could be made of."""
+    """What a collection brought: assignments new to us, and those no submission could be made of.
+
+    `n_skipped` open HITs had been looked at before the last collection was interrupted.
+    """
 
     n_hits: int
     n_new: int
     n_unreadable: int
+    n_skipped: int = 0
 
     def __str__(self) -> str:
-        told = f"{self.n_new} new assignments from {self.n_hits} open HITs"
+        report = f"{self.n_new} new assignments from {self.n_hits} open HITs"
+        if self.n_skipped:
+            report += f" (and {self.n_skipped} looked at before the last run was interrupted)"
         if self.n_unreadable:
-            told += f"; kept but not read: {self.n_unreadable} (see the study's page)"
-        return f"{told}."
+            report += f"; kept but not read: {self.n_unreadable} (see the study's page)"
+        return f"{report}."
 
 
 def collect_batch(*, batch: Batch, client: MTurkClient, progress: Progress = silently) -> Collected:
-    """Keep every assignment of the batch's open HITs, and make submissions of them."""
-    hits = list(Hit.objects.of(batch).collectable().select_related("batch"))
+    """Keep every assignment of the batch's open HITs, and make submissions of them.
+
+    Interrupted, it leaves what it has; the next one goes on with the HITs that are left.
+    """
+    open_hits = Hit.objects.of(batch).collectable()
+    late = open_hits.uncollected_since(timezone.now() - RESUMED_WITHIN)
+    hits = list(late.select_related("batch"))
+    n_skipped = open_hits.count() - len(hits)
     new = 0
-    for hit in progress(hits, len(hits)):
-        new += _collect_hit(client, hit)
-    read_assignments(batch=batch)
+    try:
+        for hit in progress(hits, len(hits)):
+            new += _collect_hit(client, hit)
+    finally:
+        read_assignments(batch=batch)
+    Hit.objects.of(batch).exclude(collected_at=None).update(collected_at=None)
     unreadable = Assignment.objects.of(batch).unread().count()
-    return Collected(n_hits=len(hits), n_new=new, n_unreadable=unreadable)
+    return Collected(
+        n_hits=len(hits), n_new=new, n_unreadable=unreadable, n_skipped=max(n_skipped, 0)
+    )
 
 
 def _collect_hit(client: MTurkClient, hit: Hit) -> int:
     """Keep what came in, and note how much it is once no more can; return how much was new."""
     is_closed = _may_be_closed(hit.batch) and _status_there(client, hit) in CLOSED
     new = [keep_assignment(hit=hit, given=given) for given in _assignments(client, hit)]
+    noted: dict[str, object] = {"collected_at": timezone.now()}
     if is_closed:
-        Hit.objects.filter(pk=hit.pk).update(n_answers=len(new))
+        noted["n_answers"] = len(new)
+    Hit.objects.filter(pk=hit.pk).update(**noted)
     return sum(new)
 
 

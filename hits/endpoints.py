@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from http import HTTPStatus
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import boto3
-from botocore.awsrequest import AWSResponse
 from botocore.config import Config
 from botocore.exceptions import (
     ClientError,
@@ -21,19 +20,27 @@ from botocore.exceptions import (
     PartialCredentialsError,
     ProfileNotFound,
 )
+from botocore.parsers import ResponseParserError
 from django.conf import settings
 
 from hits.exceptions import (
     CredentialsMissing,
+    HitsError,
     MarketplaceRefused,
     MarketplaceUnreachable,
     ProfileUnknown,
 )
+from hits.responses import drop_partial_body, require_whole, retry_delay_seconds
 
 if TYPE_CHECKING:
     from mypy_boto3_mturk.client import MTurkClient
 
 REGION = "us-east-1"
+UNKNOWN_KEY = ("UnrecognizedClientException", "InvalidSignatureException")
+KEY_ADVICE = (
+    " Is this the marketplace that the key in MARKETPLACE_ACCESS_KEY_ID is for? SITE_URL, or "
+    "AWS_ENDPOINT_URL_MTURK, in .env or the environment says where it is."
+)
 PATIENCE = Config(
     connect_timeout=10, read_timeout=60, retries={"mode": "standard", "total_max_attempts": 6}
 )
@@ -112,18 +119,11 @@ def _client(address: str, key: AccessKey | None) -> MTurkClient:
             aws_secret_access_key=key.secret_access_key if key else None,
             config=PATIENCE,
         )
-    client.meta.events.register("after-call.mturk", _require_a_marketplace)
+    events = client.meta.events
+    events.register("before-parse.mturk", drop_partial_body)
+    events.register("needs-retry.mturk", retry_delay_seconds)
+    events.register("after-call.mturk", partial(require_whole, address=address))
     return client
-
-
-def _require_a_marketplace(http_response: AWSResponse, **called: Any) -> None:
-    """Refuse a page of another web server, which boto3 takes for an answer that says nothing."""
-    kind = http_response.headers.get("Content-Type", "")
-    if http_response.status_code == HTTPStatus.OK and "json" not in kind:
-        raise MarketplaceUnreachable(
-            f"What answers there is not a marketplace (it sends {kind or 'no JSON'}). "
-            "Is its address right?"
-        )
 
 
 def _local_key() -> AccessKey:
@@ -146,16 +146,27 @@ def translated_errors() -> Iterator[None]:
     try:
         yield
     except ClientError as error:
-        answer = error.response
-        code = str(answer.get("TurkErrorCode") or answer["Error"].get("Code", "unknown"))
-        if code.isdigit():  # an HTTP status, where a marketplace would have said what is wrong
-            raise MarketplaceUnreachable(
-                f"What answers there is not a marketplace (HTTP {code}). Is its address right?"
-            ) from error
-        raise MarketplaceRefused(code, answer["Error"].get("Message", "no reason given")) from error
+        raise _described(error) from error
     except NO_KEY as error:
         raise CredentialsMissing(f"There is no access key for the marketplace: {error}.") from error
-    except (ConnectionError, HTTPClientError) as error:
+    except (ConnectionError, HTTPClientError, ResponseParserError) as error:
         raise MarketplaceUnreachable(
             f"No marketplace answers: {error} Is the site running (`make run`)?"
         ) from error
+
+
+def _described(error: ClientError) -> HitsError:
+    answer: Mapping[str, Any] = error.response
+    code = str(answer.get("TurkErrorCode") or answer["Error"].get("Code", "unknown"))
+    metadata = answer.get("ResponseMetadata", {})
+    address = metadata.get("Address", "")
+    if code.isdigit():  # an HTTP status, where a marketplace would have said what is wrong
+        return MarketplaceUnreachable(
+            f"What answers at {address or 'its address'} is not a marketplace (HTTP {code}). "
+            "Is its address right?"
+        )
+    message = answer["Error"].get("Message", "no reason given")
+    if code in UNKNOWN_KEY:
+        message += KEY_ADVICE
+    is_retried = metadata.get("RetryAttempts", 0) > 0
+    return MarketplaceRefused(code, message, address=address, is_retried=is_retried)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import secrets
+from datetime import datetime
 from decimal import Decimal
 
 from django.core.validators import MaxValueValidator, MinValueValidator
@@ -122,6 +123,11 @@ class HitRecordQuerySet(models.QuerySet["Hit"]):
         wanted = Coalesce(F("n_answers"), F("batch__max_assignments"))
         return self.published().annotate(n_decided=decided).filter(n_decided__lt=wanted)
 
+    def uncollected_since(self, at: datetime) -> HitRecordQuerySet:
+        """Less those that an unfinished collection had looked at, the longest ago first."""
+        late = self.exclude(collected_at__gte=at)
+        return late.order_by(F("collected_at").asc(nulls_first=True), "pk")
+
 
 class Hit(models.Model):
     """One item of a batch; `hit_id` is empty until the marketplace has given one."""
@@ -131,6 +137,9 @@ class Hit(models.Model):
     hit_id = models.CharField(max_length=64, blank=True, db_index=True)
     n_answers = models.PositiveIntegerField(
         null=True, blank=True, help_text="How many came in, once no more can; until then empty."
+    )
+    collected_at = models.DateTimeField(
+        null=True, blank=True, help_text="By a collection that has not come to its end."
     )
 
     objects = HitRecordQuerySet.as_manager()

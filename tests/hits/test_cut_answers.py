@@ -1,0 +1,164 @@
+"""Publishing, collecting and approving over a line that cuts the marketplace's answers short."""
+
+import random
+
+import pytest
+
+from annotation.models import Submission
+from hits import responses
+from hits.collect import RESUMED_WITHIN, collect_batch
+from hits.costs import estimate, require_funds
+from hits.endpoints import AccessKey, connect
+from hits.exceptions import MarketplaceUnreachable
+from hits.models import Assignment, Hit
+from hits.publish import publish_batch
+from hits.review import decide, send_decisions
+from tests.annotation.studies import rating_study
+from tests.hits import cutting_proxy as cuts
+from tests.hits.cutting_proxy import cutting_proxy
+from tests.hits.processes import environment, run_at_once
+from tests.hits.work import balance_of, batch_of, hand_in, listed, published
+
+pytestmark = pytest.mark.django_db(transaction=True)
+N_ITEMS = 8
+LIST = "ListAssignmentsForHIT"
+# As on Mechanical Turk, a page with anything on it is followed by another.
+CALLS_A_HIT = 2
+EVERY_CUT = [
+    cuts.half_a_body,
+    cuts.no_body,
+    cuts.no_keys,
+    cuts.a_list,
+    cuts.half_a_character,
+    cuts.a_cut_line,
+]
+
+
+@pytest.fixture(autouse=True)
+def short_delays(monkeypatch):
+    monkeypatch.setattr(responses, "LONGEST_DELAY_SECONDS", 0.01)
+
+
+@pytest.fixture
+def study(db):
+    return rating_study(n_items=N_ITEMS)
+
+
+@pytest.fixture
+def proxy(live_server):
+    with cutting_proxy(live_server.url) as proxy:
+        yield proxy
+
+
+@pytest.fixture
+def lab(proxy, keys):
+    """The requester's client as the commands make it, behind the proxy."""
+    key = AccessKey(keys["access_key_id"], keys["secret_access_key"])
+    return connect(key=key, endpoint_url=f"{proxy.url}/requester")
+
+
+@pytest.fixture
+def worked_on(study, client, ann):
+    """Every HIT published and done by Ann, over a good line."""
+    batch = published(study, client)
+    for hit in Hit.objects.of(batch):
+        hand_in(ann, hit, {"alpha": 10, "beta": 20})
+    return batch
+
+
+@pytest.mark.parametrize("how", EVERY_CUT)
+def test_a_study_is_published_once_whatever_is_cut(study, proxy, lab, client, how):
+    batch = batch_of(study)
+    proxy.cut("GetAccountBalance", how, 1)
+    proxy.cut("CreateHITType", how, 1, 2)
+    proxy.cut("CreateHITWithHITType", how, 1, 4, 5)
+    require_funds(cost=estimate(batch), client=lab)
+    assert publish_batch(batch=batch, client=lab).n_hits == N_ITEMS
+    assert proxy.n_cut == 6
+    there = {hit["HITId"] for hit in listed(client)}
+    assert there == set(Hit.objects.of(batch).values_list("hit_id", flat=True))
+    assert balance_of(client) == ("9.20", "0.80")
+
+
+@pytest.mark.parametrize("how", EVERY_CUT)
+def test_every_answer_is_collected_and_approved_once_whatever_is_cut(
+    worked_on, proxy, lab, client, how
+):
+    proxy.cut(LIST, how, 1, 3, 4, 8)
+    assert collect_batch(batch=worked_on, client=lab).n_new == N_ITEMS
+    decide(assignments=Assignment.objects.all(), decision=Assignment.Decision.APPROVE)
+    proxy.cut("ApproveAssignment", how, 1, 5)
+    assert send_decisions(batch=worked_on, client=lab).n_approved == N_ITEMS
+    assert balance_of(client) == ("9.20", "0.00")
+    assert set(Submission.objects.values_list("status", flat=True)) == {"approved"}
+
+
+def test_a_refusal_that_was_cut_short_is_heard_the_second_time(worked_on, proxy, lab):
+    proxy.cut("GetHIT", cuts.half_a_body, 1)
+    with pytest.raises(lab.exceptions.RequestError, match="does not exist"):
+        lab.get_hit(HITId="3NOSUCHHIT")
+    assert proxy.calls["GetHIT"] == 2
+
+
+def test_a_line_that_cuts_everything_is_given_up_in_words(worked_on, proxy, lab):
+    proxy.cut(LIST, cuts.half_a_body, *range(1, 100))
+    with pytest.raises(MarketplaceUnreachable, match=f"{proxy.url}/requester.*was cut short"):
+        collect_batch(batch=worked_on, client=lab)
+    assert proxy.calls[LIST] == responses.MOST_ATTEMPTS
+
+
+def test_collecting_goes_on_where_it_stopped(worked_on, proxy, lab):
+    proxy.cut(LIST, cuts.no_body, *range(CALLS_A_HIT * 5 + 1, 100))
+    with pytest.raises(MarketplaceUnreachable):
+        collect_batch(batch=worked_on, client=lab)
+    assert Submission.objects.count() == 5
+    proxy.cuts.clear()
+    before = proxy.calls[LIST]
+    collected = collect_batch(batch=worked_on, client=lab)
+    assert (collected.n_new, collected.n_hits, collected.n_skipped) == (3, 3, 5)
+    assert "(and 5 looked at before the last run was interrupted)" in str(collected)
+    assert proxy.calls[LIST] - before == CALLS_A_HIT * 3
+    assert collect_batch(batch=worked_on, client=lab).n_hits == N_ITEMS
+
+
+def test_what_was_looked_at_long_ago_is_looked_at_again_after_the_rest(worked_on, proxy, lab):
+    first, *rest = Hit.objects.of(worked_on)
+    long_ago = worked_on.publishing_started_at - 2 * RESUMED_WITHIN
+    Hit.objects.filter(pk=first.pk).update(collected_at=long_ago)
+    order = []
+
+    def progress(hits, total):
+        for hit in hits:
+            order.append(hit)
+            yield hit
+
+    collect_batch(batch=worked_on, client=lab, progress=progress)
+    assert order == [*rest, first]
+
+
+def test_hits_that_are_done_are_not_asked_about(worked_on, proxy, lab):
+    collect_batch(batch=worked_on, client=lab)
+    decide(
+        assignments=Assignment.objects.filter(hit__item__position__lt=6),
+        decision=Assignment.Decision.APPROVE,
+    )
+    send_decisions(batch=worked_on, client=lab)
+    before = proxy.calls[LIST]
+    collect_batch(batch=worked_on, client=lab)
+    assert proxy.calls[LIST] - before == CALLS_A_HIT * 2
+
+
+def test_commands_come_through_a_line_that_cuts_one_answer_in_five(study, proxy, keys, ann):
+    env = environment(proxy.url, keys)
+    chance, faults = random.Random(11), {}
+    for operation in ("GetAccountBalance", "CreateHITType", "CreateHITWithHITType", LIST):
+        faults[operation] = [n for n in range(1, 60) if chance.random() < 0.2]
+        for number in faults[operation]:
+            proxy.cut(operation, chance.choice(EVERY_CUT), number)
+    ((code, output, errors),) = run_at_once([["publish_study", "ratings", "--reward=0.10"]], env)
+    assert (code, f"Published {N_ITEMS} HITs" in output) == (0, True), errors
+    for hit in Hit.objects.all():
+        hand_in(ann, hit, {"alpha": 10, "beta": 20})
+    ((code, output, errors),) = run_at_once([["collect_study", "ratings"]], env)
+    assert (code, f"{N_ITEMS} new assignments" in output) == (0, True), errors
+    assert proxy.n_cut > 0
