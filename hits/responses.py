@@ -79,7 +79,8 @@ def retry_delay_seconds(
     if response is None or attempts >= MOST_ATTEMPTS or not _is_cut_short(operation, *response):
         return None
     # Not all at once, where many were cut off at once.
-    return min(0.1 * 2**attempts, LONGEST_DELAY_SECONDS) * random.uniform(0.5, 1)
+    delay_seconds = min(0.1 * float(2**attempts), LONGEST_DELAY_SECONDS)
+    return delay_seconds * random.uniform(0.5, 1)
 
 
 def require_whole(

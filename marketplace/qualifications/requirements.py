@@ -136,6 +136,6 @@ def _check_values(
         )
     if locales and comparator not in LOCALE_COMPARATORS:
         raise InvalidParameter(f"{comparator} can't compare places.")
-    for country, subdivision in places:
+    for country, subdivision in locales:
         if error := locale_error(country, subdivision):
             raise InvalidParameter(error)

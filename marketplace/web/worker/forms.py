@@ -70,7 +70,7 @@ class ProfileForm(forms.ModelForm[WorkerAccount]):
     def clean(self) -> dict[str, Any]:
         """A part belongs to the country: what is in no list could meet no HIT's requirement."""
         cleaned = super().clean() or self.cleaned_data
-        country, subdivision = cleaned.get("country"), cleaned.get("subdivision")
+        country, subdivision = cleaned.get("country", ""), cleaned.get("subdivision", "")
         if subdivision and not country:
             self.add_error("subdivision", "Choose the country it is part of, too.")
         elif subdivision and (error := locale_error(country, subdivision)):
