@@ -1,5 +1,5 @@
 # make run     the site, the marketplace and the background worker on this machine
-# make test    every test
+# make test    every test, on JOBS cores (2); TESTS=tests/stats runs a part
 # make check   style, types, layers, migrations, deployment settings
 # make demo    the whole loop without a browser, ending in a summary and files
 
@@ -7,6 +7,7 @@ PYTHON ?= python3.11
 VENV := .venv
 BIN := $(VENV)/bin
 MANAGE := $(BIN)/python manage.py
+JOBS ?= 2
 
 .PHONY: run test check demo format clean
 
@@ -17,7 +18,7 @@ run: $(VENV)/.installed
 	$(MANAGE) serve
 
 test: $(VENV)/.installed-dev
-	$(BIN)/python -m config.test_runner $(TESTS)
+	$(BIN)/python -m pytest -q -n $(JOBS) --dist loadfile $(TESTS)
 
 check: $(VENV)/.installed-dev
 	$(BIN)/ruff check .

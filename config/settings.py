@@ -199,6 +199,8 @@ SAMPLE_PASSWORD = os.environ.get("SAMPLE_PASSWORD", "")
 
 # A sentence-transformers name or folder; empty means the packaged all-MiniLM-L6-v2.
 EMBEDDING_MODEL = env.str("EMBEDDING_MODEL", default="")
+# Address, model, key, limits and caps of the language model that judges (docs/judges.md).
+JUDGE = {name: value for name, value in os.environ.items() if name.startswith("JUDGE_")}
 # Where it is kept what judges' endpoints were found to do.
 JUDGE_PROBES = Path(env.str("JUDGE_PROBES", default=str(BASE_DIR / "output" / "judge_probes")))
 

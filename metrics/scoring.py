@@ -20,7 +20,7 @@ from metrics.scorers.judges.budget import Estimate
 from metrics.scorers.judges.judge import EndpointJudge
 from metrics.scorers.registry import SCORERS, build
 from metrics.scorers.scorer import Example, Scorer, Scores
-from metrics.study_judges import judge_record, prepare
+from metrics.study_judges import is_judge, judge_record, judges_client, prepare
 from presentation.progress import Progress, silently
 
 LOOKED_UP_AT_ONCE = 500
@@ -87,6 +87,8 @@ def named_scorer(name: str, **parameters: object) -> Scorer:
     configured: dict[str, object] = {}
     if name == "embedding" and settings.EMBEDDING_MODEL:
         configured = {"model": settings.EMBEDDING_MODEL, "download": True}
+    if is_judge(name) and "client" not in parameters:
+        configured = {"client": judges_client()}
     try:
         return build(name, **(configured | parameters))
     except (OSError, TypeError, ValueError) as error:

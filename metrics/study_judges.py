@@ -1,7 +1,6 @@
 """Judges in scoring runs: probed first, held to a common cap, and told of with the run."""
 
 import json
-import os
 from dataclasses import asdict
 from decimal import Decimal
 from typing import Any, NamedTuple
@@ -13,7 +12,7 @@ from metrics.exceptions import ModelUnfit, ParameterRefused
 from metrics.models import JudgeVersion, Score, ScoringRun
 from metrics.scorers.errors import EndpointError, ScorerError
 from metrics.scorers.judges.capabilities import Capabilities
-from metrics.scorers.judges.client import Client, client_of_environment
+from metrics.scorers.judges.client import Client, client_from
 from metrics.scorers.judges.judge import EndpointJudge
 from metrics.scorers.judges.probes import kept, probed
 from metrics.scorers.registry import SCORERS
@@ -24,7 +23,7 @@ WAYS = ("one call", "n", "n calls", "top_logprobs")
 
 
 class Caps(NamedTuple):
-    """What the judges of a command may spend together; None leaves it to the environment."""
+    """What the judges of a command may spend together; None leaves it to the settings."""
 
     max_requests: int | None = None
     max_usd: Decimal | None = None
@@ -37,11 +36,11 @@ def is_judge(metric: str) -> bool:
 
 
 def judges_client(caps: Caps = Caps()) -> Client:  # noqa: B008 -- immutable
-    """The client of the environment's endpoint, under these caps, or ParameterRefused."""
+    """The client of the configured endpoint, under these caps, or ParameterRefused."""
     limits = {"JUDGE_MAX_REQUESTS": caps.max_requests, "JUDGE_MAX_USD": caps.max_usd}
     changed = {name: str(value) for name, value in limits.items() if value is not None}
     try:
-        return client_of_environment(os.environ | changed)
+        return client_from(settings.JUDGE | changed)
     except ValueError as error:
         raise ParameterRefused(f"{error}.") from error
 

@@ -5,6 +5,8 @@
         ModelChangedError       the weights are not the ones that were asked for
         EndpointError           a model behind an address did not do its work
             EndpointUnavailableError  it does not answer, not in time, or not intelligibly
+                TransientError            one request failed, and may not if it is sent again
+                    UnansweredError       no answer came, or none that can be read
             EndpointRefusedError      it turns every request away: the key, the model, an ability
             PromptRefusedError        it turns away this text (too long, say); others may pass
         NoScoreError            not one of the texts that were needed has a score
@@ -36,6 +38,18 @@ class EndpointError(ScorerError):
 
 class EndpointUnavailableError(EndpointError):
     """The endpoint does not answer, not in time, or not intelligibly; later it may."""
+
+
+class TransientError(EndpointUnavailableError):
+    """One request failed; `wait_seconds` is when the endpoint wants it again, if it says so."""
+
+    def __init__(self, message: str, wait_seconds: float | None = None) -> None:
+        super().__init__(message)
+        self.wait_seconds = wait_seconds
+
+
+class UnansweredError(TransientError):
+    """No answer came, or none that can be read: what the request used is unknown."""
 
 
 class EndpointRefusedError(EndpointError):

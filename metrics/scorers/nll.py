@@ -9,6 +9,7 @@ its responses' scores (`system_score`).
 """
 
 import math
+import os
 import re
 from collections.abc import Sequence
 from functools import cached_property
@@ -17,7 +18,7 @@ from pathlib import Path
 
 from metrics.scorers.checkpoints import Checkpoint
 from metrics.scorers.judges.client import Client
-from metrics.scorers.judges.endpoint import Endpoint
+from metrics.scorers.judges.endpoint import Endpoint, api_key_from
 from metrics.scorers.likelihood import CausalModel, Likelihood, Referee
 from metrics.scorers.likelihood_server import CompletionsServer
 from metrics.scorers.scorer import Example, Score, Scorer, Scores, sign, undefined
@@ -234,7 +235,8 @@ class Nll(Scorer):
 def _server(endpoint: str, model: str, api_key_variable: str) -> CompletionsServer:
     if not endpoint.startswith(("http://", "https://")):
         raise ValueError(f"endpoint must begin with http:// or https://, got {endpoint!r}")
-    address = Endpoint(base_url=endpoint, model=model, key_variable=api_key_variable)
+    key = api_key_from(os.environ, api_key_variable)
+    address = Endpoint(base_url=endpoint, model=model, api_key=key)
     return CompletionsServer(Client(address))
 
 

@@ -9,8 +9,6 @@ from typing import NamedTuple
 from metrics.scorers.bertscore import BertScore
 from metrics.scorers.bleu import Bleu, Chrf, Ter
 from metrics.scorers.embedding import Embedding
-from metrics.scorers.judges.client import Client
-from metrics.scorers.judges.endpoint import UNSET, Endpoint
 from metrics.scorers.judges.geval import GEval
 from metrics.scorers.judges.grade import Grade
 from metrics.scorers.kinds import check_kinds
@@ -194,9 +192,7 @@ def build(name: str, **parameters: object) -> Scorer:
 
 def _describe(name: str, entry: Entry) -> Description:
     defaults = defaults_of(name)
-    # A description asks no endpoint, so what the environment says of one cannot matter.
-    nowhere = {"client": Client(Endpoint(base_url="", model=UNSET))} if "client" in defaults else {}
-    scorer = entry.factory(**nowhere)
+    scorer = entry.factory()
     return Description(
         name=name,
         summary=entry.summary,

@@ -29,10 +29,9 @@ def as_many_as_asked_for(number: int, body: dict) -> Says:
 
 
 @pytest.fixture(autouse=True)
-def endpoint(foreign, monkeypatch, settings, tmp_path):
+def endpoint(foreign, settings, tmp_path):
     """The judges' endpoint is the foreign server, and nobody has probed it."""
-    monkeypatch.setenv("JUDGE_BASE_URL", foreign.base_url)
-    monkeypatch.setenv("JUDGE_MODEL", "foreign")
+    settings.JUDGE = {"JUDGE_BASE_URL": foreign.base_url, "JUDGE_MODEL": "foreign"}
     settings.JUDGE_PROBES = tmp_path / "probes"
     foreign.answer = one_reply
     return foreign
@@ -73,8 +72,8 @@ def test_the_probe_tells_what_it_found_and_what_it_was_told(endpoint):
     assert len(endpoint.bodies) == 2 * PROBES
 
 
-def test_without_an_endpoint_there_is_nothing_to_probe(monkeypatch):
-    monkeypatch.delenv("JUDGE_BASE_URL")
+def test_without_an_endpoint_there_is_nothing_to_probe(settings):
+    settings.JUDGE = {}
     with pytest.raises(ModelUnfit, match="set JUDGE_BASE_URL and JUDGE_MODEL"):
         told("probe_judge")
 
@@ -200,8 +199,8 @@ def test_where_n_is_honoured_a_text_takes_one_request(study, endpoint):
     assert ScoringRun.objects.get().judge["capabilities"]["several_replies"] is True
 
 
-def test_the_estimate_of_an_endpoint_that_is_not_there_is_the_highest(study, monkeypatch):
-    monkeypatch.delenv("JUDGE_BASE_URL")
+def test_the_estimate_of_an_endpoint_that_is_not_there_is_the_highest(study, settings):
+    settings.JUDGE = {"JUDGE_MODEL": "foreign"}
     assert planned()["requests"] == 4 * TONE.n
 
 
@@ -249,11 +248,11 @@ def test_the_probe_counts_against_the_cap(study, endpoint):
     assert len(endpoint.bodies) == PROBES + TONE.n
 
 
-def test_money_is_capped_where_prices_are_known(study, endpoint, monkeypatch):
+def test_money_is_capped_where_prices_are_known(study, endpoint, settings):
     with pytest.raises(ParameterRefused, match="needs prices"):
         score_tone("--max-usd=1")
     told("probe_judge")
-    monkeypatch.setenv("JUDGE_USD_PER_MILLION_INPUT", "1")
+    settings.JUDGE = settings.JUDGE | {"JUDGE_USD_PER_MILLION_INPUT": "1"}
     assert float(planned()["usd"]) > 0.0001
     with pytest.raises(ModelUnfit, match=r"the cap of 0\.0001 USD is reached"):
         score_tone("--max-usd=0.0001")

@@ -184,8 +184,8 @@ def test_a_folder_without_a_model_is_refused(write, tmp_path):
 @pytest.mark.parametrize(
     ("model", "problem"), [("a|b", "must not contain"), ("x" * 500, "500 fit")]
 )
-def test_a_name_that_no_signature_can_hold_is_refused(write, tmp_path, monkeypatch, model, problem):
-    monkeypatch.setenv("JUDGE_MODEL", model)
+def test_a_name_that_no_signature_can_hold_is_refused(write, tmp_path, settings, model, problem):
+    settings.JUDGE = {"JUDGE_MODEL": model}
     with pytest.raises(ParameterRefused, match=f"judge cannot be signed: .*{problem}"):
         told("score", write(*ITEMS), "--metric=judge", f"--output={tmp_path / 'out.csv'}")
 
@@ -231,8 +231,8 @@ def test_an_output_in_no_folder_is_refused(write, tmp_path):
         told("score", write(*ITEMS), "--metric=rouge1", f"--output={tmp_path / 'no' / 'out.csv'}")
 
 
-def test_the_metrics_are_listed_whatever_the_environment_says_of_judges(monkeypatch):
-    monkeypatch.setenv("JUDGE_CONCURRENCY", "many")
+def test_the_metrics_are_listed_whatever_the_settings_say_of_judges(settings):
+    settings.JUDGE = {"JUDGE_CONCURRENCY": "many"}
     assert "an OpenAI-compatible endpoint" in told("metrics")
 
 

@@ -78,8 +78,8 @@ def test_each_output_has_its_own_better_direction():
     assert "rouge1" not in lower
 
 
-def test_a_dry_run_of_a_judge_estimates_what_it_would_cost(monkeypatch):
-    monkeypatch.setenv("JUDGE_MODEL", "tiny")
+def test_a_dry_run_of_a_judge_estimates_what_it_would_cost(settings):
+    settings.JUDGE = {"JUDGE_MODEL": "tiny"}
     rating_study(n_items=2)
     [plan] = json.loads(told("score_study", "ratings", "--metric=judge", "--dry-run", "--json"))
     assert plan["estimate"]["requests"] == 4

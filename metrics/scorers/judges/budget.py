@@ -200,7 +200,7 @@ class Budget:
         self.usd += sign * self.prices.usd(usage)
 
 
-def budget_of(environment: Mapping[str, str]) -> Budget:
+def budget_from(variables: Mapping[str, str]) -> Budget:
     """Read the caps and the prices.
 
     ``JUDGE_MAX_REQUESTS``, ``JUDGE_MAX_USD``, ``JUDGE_USD_PER_MILLION_INPUT`` and
@@ -208,7 +208,7 @@ def budget_of(environment: Mapping[str, str]) -> Budget:
 
     Parameters
     ----------
-    environment : mapping of str to str
+    variables : mapping of str to str
 
     Returns
     -------
@@ -221,15 +221,15 @@ def budget_of(environment: Mapping[str, str]) -> Budget:
 
     Examples
     --------
-    >>> budget_of({"JUDGE_MAX_REQUESTS": "100"}).max_requests
+    >>> budget_from({"JUDGE_MAX_REQUESTS": "100"}).max_requests
     100
     """
-    requests = number(environment, "JUDGE_MAX_REQUESTS")
+    requests = number(variables, "JUDGE_MAX_REQUESTS")
     return Budget(
         max_requests=None if requests is None else int(requests),
-        max_usd=number(environment, "JUDGE_MAX_USD"),
+        max_usd=number(variables, "JUDGE_MAX_USD"),
         prices=Prices(
-            number(environment, "JUDGE_USD_PER_MILLION_INPUT") or Decimal(0),
-            number(environment, "JUDGE_USD_PER_MILLION_OUTPUT") or Decimal(0),
+            number(variables, "JUDGE_USD_PER_MILLION_INPUT") or Decimal(0),
+            number(variables, "JUDGE_USD_PER_MILLION_OUTPUT") or Decimal(0),
         ),
     )

@@ -1,8 +1,7 @@
-"""Where a judge is reached, and how hard it may be pressed: from arguments or the environment."""
+"""The address of a judge, and the limits of its use: from arguments or variables."""
 
-import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
 from urllib.parse import urlsplit
 
@@ -13,7 +12,7 @@ UNSET = "unset"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Endpoint:
-    """An OpenAI-compatible server and a model on it; the key itself is never held.
+    """An OpenAI-compatible server and a model on it.
 
     Attributes
     ----------
@@ -21,9 +20,8 @@ class Endpoint:
         Up to and with the version, ``https://api.openai.com/v1``; ``""`` where none is set.
     model : str
         As the server names it.
-    key_variable : str
-        The environment variable that holds the key. It is read for each request and goes
-        nowhere else; where it is unset, no key is sent.
+    api_key : str
+        Sent with each request and nowhere else, least of all into a log; ``""`` sends none.
     timeout_seconds : float
         How long one answer may take.
     length_field : str
@@ -32,8 +30,7 @@ class Endpoint:
     Raises
     ------
     ValueError
-        If the address is not plain HTTP(S), has a port that is none, or carries a user name or a
-        query.
+        If the address is not plain HTTP(S), has no valid port, or carries a user name or a query.
 
     Examples
     --------
@@ -43,7 +40,7 @@ class Endpoint:
 
     base_url: str
     model: str
-    key_variable: str = "JUDGE_API_KEY"
+    api_key: str = field(default="", repr=False)
     timeout_seconds: float = 120.0
     length_field: str = "max_tokens"
 
@@ -81,30 +78,10 @@ class Endpoint:
             raise EndpointRefusedError("no judge is set: set JUDGE_BASE_URL and JUDGE_MODEL")
         return f"{self.base_url.rstrip('/')}/{path}"
 
-    def key(self) -> str:
-        """Read the key from the environment, without the blanks around it.
-
-        Returns
-        -------
-        str
-            ``""`` where there is none.
-
-        Raises
-        ------
-        EndpointRefusedError
-            If it holds what no header can carry: libraries would tell the key with the refusal.
-        """
-        key = os.environ.get(self.key_variable, "").strip()
-        if not (key.isascii() and key.isprintable()):
-            raise EndpointRefusedError(
-                f"{self.key_variable} holds a character that no key has; copy the key anew"
-            )
-        return key
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """How hard an endpoint may be pressed; None is no limit.
+    """How much may be asked of an endpoint at a time; None is no limit.
 
     Attributes
     ----------
@@ -142,18 +119,19 @@ class Limits:
                 raise ValueError(f"{name} must be positive, got {value!r}")
 
 
-def endpoint_of(environment: Mapping[str, str]) -> Endpoint:
-    """Read ``JUDGE_BASE_URL``, ``JUDGE_MODEL`` and ``JUDGE_TIMEOUT_SECONDS``.
+def endpoint_from(variables: Mapping[str, str]) -> Endpoint:
+    """Read ``JUDGE_BASE_URL``, ``JUDGE_MODEL``, ``JUDGE_API_KEY``, ``JUDGE_LENGTH_FIELD`` and
+    ``JUDGE_TIMEOUT_SECONDS``.
 
     Parameters
     ----------
-    environment : mapping of str to str
+    variables : mapping of str to str
         Such as ``os.environ``.
 
     Returns
     -------
     Endpoint
-        Which names its lack, when it is asked, where nothing is set.
+        Where nothing is set, one that refuses every request.
 
     Raises
     ------
@@ -162,23 +140,53 @@ def endpoint_of(environment: Mapping[str, str]) -> Endpoint:
 
     Examples
     --------
-    >>> endpoint_of({"JUDGE_BASE_URL": "http://127.0.0.1/v1", "JUDGE_MODEL": "tiny"}).model
+    >>> endpoint_from({"JUDGE_BASE_URL": "http://127.0.0.1/v1", "JUDGE_MODEL": "tiny"}).model
     'tiny'
     """
     return Endpoint(
-        base_url=environment.get("JUDGE_BASE_URL", ""),
-        model=environment.get("JUDGE_MODEL", "") or UNSET,
-        timeout_seconds=float(number(environment, "JUDGE_TIMEOUT_SECONDS") or 120),
-        length_field=environment.get("JUDGE_LENGTH_FIELD", "") or "max_tokens",
+        base_url=variables.get("JUDGE_BASE_URL", ""),
+        model=variables.get("JUDGE_MODEL", "") or UNSET,
+        api_key=api_key_from(variables, "JUDGE_API_KEY"),
+        timeout_seconds=float(number(variables, "JUDGE_TIMEOUT_SECONDS") or 120),
+        length_field=variables.get("JUDGE_LENGTH_FIELD", "") or "max_tokens",
     )
 
 
-def limits_of(environment: Mapping[str, str]) -> Limits:
+def api_key_from(variables: Mapping[str, str], variable: str) -> str:
+    r"""Read a key, without the white space around it.
+
+    Parameters
+    ----------
+    variables : mapping of str to str
+    variable : str
+
+    Returns
+    -------
+    str
+        ``""`` where it is not set.
+
+    Raises
+    ------
+    ValueError
+        If it holds what no header can carry; libraries would repeat the key in their error.
+
+    Examples
+    --------
+    >>> api_key_from({"JUDGE_API_KEY": " sesame\n"}, "JUDGE_API_KEY")
+    'sesame'
+    """
+    key = variables.get(variable, "").strip()
+    if not (key.isascii() and key.isprintable()):
+        raise ValueError(f"{variable} holds a character that no key has; copy the key anew")
+    return key
+
+
+def limits_from(variables: Mapping[str, str]) -> Limits:
     """Read ``JUDGE_REQUESTS_PER_MINUTE``, ``JUDGE_TOKENS_PER_MINUTE``, ``JUDGE_CONCURRENCY``.
 
     Parameters
     ----------
-    environment : mapping of str to str
+    variables : mapping of str to str
 
     Returns
     -------
@@ -191,24 +199,24 @@ def limits_of(environment: Mapping[str, str]) -> Limits:
 
     Examples
     --------
-    >>> limits_of({"JUDGE_CONCURRENCY": "8"}).concurrency
+    >>> limits_from({"JUDGE_CONCURRENCY": "8"}).concurrency
     8
     """
-    requests = number(environment, "JUDGE_REQUESTS_PER_MINUTE")
-    tokens = number(environment, "JUDGE_TOKENS_PER_MINUTE")
+    requests = number(variables, "JUDGE_REQUESTS_PER_MINUTE")
+    tokens = number(variables, "JUDGE_TOKENS_PER_MINUTE")
     return Limits(
         requests_per_minute=None if requests is None else float(requests),
         tokens_per_minute=None if tokens is None else float(tokens),
-        concurrency=int(number(environment, "JUDGE_CONCURRENCY") or 4),
+        concurrency=int(number(variables, "JUDGE_CONCURRENCY") or 4),
     )
 
 
-def number(environment: Mapping[str, str], variable: str) -> Decimal | None:
+def number(variables: Mapping[str, str], variable: str) -> Decimal | None:
     """Read one number.
 
     Parameters
     ----------
-    environment : mapping of str to str
+    variables : mapping of str to str
     variable : str
 
     Returns
@@ -226,7 +234,7 @@ def number(environment: Mapping[str, str], variable: str) -> Decimal | None:
     >>> number({"JUDGE_MAX_USD": "2.50"}, "JUDGE_MAX_USD")
     Decimal('2.50')
     """
-    text = environment.get(variable, "").strip()
+    text = variables.get(variable, "").strip()
     if not text:
         return None
     try:

@@ -24,7 +24,7 @@ class GEval(EndpointJudge):
         Or the name of a preset (coherence, naturalness, engagingness, groundedness, dialogue),
         or the path of a JSON file.
     client : Client, optional
-        By default what the ``JUDGE_...`` variables of the environment say.
+        Without one the judge describes itself, and refuses to score.
     honours_n : bool
         Whether the endpoint gives several replies at a time, as `probe` found.
 

@@ -79,7 +79,7 @@ class Grade(EndpointJudge):
     settings : GradeSettings or str
         Or the path of a JSON file that holds them; by default LMStyle's prompt.
     client : Client, optional
-        By default what the ``JUDGE_...`` variables of the environment say.
+        Without one the judge describes itself, and refuses to score.
 
     References
     ----------

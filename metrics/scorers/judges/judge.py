@@ -11,7 +11,7 @@ from metrics.scorers.errors import (
 )
 from metrics.scorers.judges.budget import Estimate, Usage
 from metrics.scorers.judges.capabilities import Capabilities
-from metrics.scorers.judges.client import Client, Messages, client_of_environment, most_usage
+from metrics.scorers.judges.client import Client, Messages, client_from, most_usage
 from metrics.scorers.judges.sampling import Sample, Sampler, Sampling, concurrently
 from metrics.scorers.judges.settings import JudgeSettings
 from metrics.scorers.scorer import Example, Score, Scorer, Scores, undefined
@@ -30,7 +30,7 @@ class EndpointJudge(Scorer):
     Parameters
     ----------
     client : Client, optional
-        By default what the ``JUDGE_...`` variables of the environment say.
+        Without one the judge describes itself, and refuses to score.
     honours_n : bool
         Whether the endpoint gives several replies at a time, as `probe` found; where that turns
         out untrue, single requests make up for it.
@@ -46,7 +46,7 @@ class EndpointJudge(Scorer):
     settings: JudgeSettings
 
     def __init__(self, client: Client | None = None, *, honours_n: bool = True) -> None:
-        self.client = client or client_of_environment()
+        self.client = client or client_from({})
         self.batch_size = max(self.batch_size, self.client.limits.concurrency)
         self.capabilities: Capabilities | None = None
         self._sampler = Sampler(self.client, honours_n=honours_n)

@@ -32,7 +32,7 @@ def key(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def server(url: str, **options: Any) -> CompletionsServer:
     return CompletionsServer(
-        Client(Endpoint(base_url=url, model="tiny", key_variable="REFEREE_KEY"), **options)
+        Client(Endpoint(base_url=url, model="tiny", api_key="secret"), **options)
     )
 
 
@@ -83,7 +83,7 @@ def test_a_server_that_is_not_there_is_told(completions):
     with serving(completions) as url:
         pass
     absent = server(url, limits=Limits(attempts=1))
-    with pytest.raises(EndpointUnavailableError, match=r"no answer \(ConnectionError\)"):
+    with pytest.raises(EndpointUnavailableError, match=r"no answer \(ConnectError\)"):
         absent.likelihoods([("Hi.", " Good day.")])
 
 

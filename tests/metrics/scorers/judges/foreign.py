@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from email.message import Message
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Lock
 from typing import Any, NamedTuple
@@ -40,7 +41,7 @@ class Foreign(ThreadingHTTPServer):
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), Handler)
         self.bodies: list[dict[str, Any]] = []
-        self.headers: list[dict[str, str]] = []
+        self.headers: list[Message] = []
         self.waits: list[float] = []
         self.lock = Lock()
 
@@ -52,10 +53,10 @@ class Foreign(ThreadingHTTPServer):
         """Give these responses in turn, and the last for ever."""
         self.answer = lambda number, body: responses[min(number, len(responses) - 1)]
 
-    def client(self, budget: Any = None, **limits: Any) -> Client:
+    def client(self, budget: Any = None, api_key: str = "", **limits: Any) -> Client:
         """A client that writes its waits down instead of waiting."""
         return Client(
-            Endpoint(base_url=self.base_url, model="foreign", timeout_seconds=20),
+            Endpoint(base_url=self.base_url, model="foreign", api_key=api_key, timeout_seconds=20),
             limits=Limits(**limits),
             budget=budget,
             sleep=self.waits.append,
@@ -70,7 +71,7 @@ class Handler(BaseHTTPRequestHandler):
         with self.server.lock:
             number = len(self.server.bodies)
             self.server.bodies.append(body | {"path": self.path})
-            self.server.headers.append(dict(self.headers))
+            self.server.headers.append(self.headers)
         says = self.server.answer(number, body)
         if isinstance(says.body, Iterator):
             return self.trickle(says)

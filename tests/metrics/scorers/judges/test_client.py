@@ -12,9 +12,9 @@ from metrics.scorers.errors import (
     EndpointUnavailableError,
     PromptRefusedError,
 )
-from metrics.scorers.judges.budget import Budget, Prices, Usage, budget_of
+from metrics.scorers.judges.budget import Budget, Prices, Usage, budget_from
 from metrics.scorers.judges.client import Client
-from metrics.scorers.judges.endpoint import Endpoint, Limits, endpoint_of, limits_of
+from metrics.scorers.judges.endpoint import Endpoint, Limits, endpoint_from, limits_from
 from tests.metrics.scorers.judges.foreign import Says, chat, error
 
 HELLO = [{"role": "user", "content": "Hello."}]
@@ -93,12 +93,12 @@ def test_an_answer_that_never_ends_is_given_up(foreign):
     client = Client(
         Endpoint(base_url=foreign.base_url, model="m", timeout_seconds=2), limits=Limits(attempts=1)
     )
-    with pytest.raises(EndpointUnavailableError):
+    with pytest.raises(EndpointUnavailableError, match="did not end in time"):
         client.chat(HELLO)
 
 
 def test_an_answer_too_large_for_a_chat_is_given_up(foreign, monkeypatch):
-    monkeypatch.setattr("metrics.scorers.judges.client.LONGEST_ANSWER", 1000)
+    monkeypatch.setattr("metrics.scorers.judges.transport.MAX_ANSWER_BYTES", 1000)
     foreign.says(chat("word " * 1000))
     with pytest.raises(EndpointUnavailableError, match="an answer of more than 1000 bytes"):
         foreign.client(attempts=1).chat(HELLO)
@@ -154,18 +154,16 @@ def test_a_text_that_is_too_long_is_the_texts_own_failure(foreign):
         foreign.client().chat(HELLO)
 
 
-def test_a_redirect_does_not_take_the_key_along(foreign, monkeypatch):
-    monkeypatch.setenv("JUDGE_API_KEY", SECRET)
+def test_a_redirect_does_not_take_the_key_along(foreign):
     foreign.says(Says({}, 307, {"Location": f"{foreign.base_url}/elsewhere"}))
     with pytest.raises(EndpointRefusedError, match="307"):
-        foreign.client().chat(HELLO)
+        foreign.client(api_key=SECRET).chat(HELLO)
     assert len(foreign.bodies) == 1
 
 
-def test_the_key_is_sent_and_never_told(foreign, monkeypatch):
-    monkeypatch.setenv("JUDGE_API_KEY", SECRET)
+def test_the_key_is_sent_and_never_repeated(foreign):
     foreign.says(error(401, f"{SECRET} is not valid"))
-    client = foreign.client()
+    client = foreign.client(api_key=SECRET)
     with pytest.raises(EndpointRefusedError) as refused:
         client.chat(HELLO)
     assert foreign.headers[0]["Authorization"] == f"Bearer {SECRET}"
@@ -173,28 +171,48 @@ def test_the_key_is_sent_and_never_told(foreign, monkeypatch):
     assert SECRET not in repr(client.endpoint)
 
 
-def test_blanks_around_a_key_are_no_part_of_it(foreign, monkeypatch):
-    monkeypatch.setenv("JUDGE_API_KEY", f" {SECRET}\r\n")
-    foreign.says(chat("Hi."))
-    foreign.client().chat(HELLO)
-    assert foreign.headers[0]["Authorization"] == f"Bearer {SECRET}"
+def test_blanks_around_a_key_are_not_part_of_it():
+    assert endpoint_from({"JUDGE_API_KEY": f" {SECRET}\r\n"}).api_key == SECRET
 
 
 @pytest.mark.parametrize("broken", [f"{SECRET}\n{SECRET}", f"{SECRET}\u2026"])
-def test_a_key_that_no_header_can_carry_is_refused_and_not_told(foreign, monkeypatch, broken):
-    monkeypatch.setenv("JUDGE_API_KEY", broken)
-    with pytest.raises(EndpointRefusedError, match="JUDGE_API_KEY holds a character") as refused:
-        foreign.client().chat(HELLO)
+def test_a_key_that_no_header_can_carry_is_refused_and_not_repeated(broken):
+    with pytest.raises(ValueError, match="JUDGE_API_KEY holds a character") as refused:
+        endpoint_from({"JUDGE_API_KEY": broken})
     assert SECRET not in str(refused.value)
     assert refused.value.__context__ is None
-    assert foreign.bodies == []
 
 
-def test_without_a_key_none_is_sent(foreign, monkeypatch):
-    monkeypatch.delenv("JUDGE_API_KEY", raising=False)
+def test_without_a_key_none_is_sent(foreign):
     foreign.says(chat("Hi."))
     foreign.client().chat(HELLO)
     assert "Authorization" not in foreign.headers[0]
+
+
+@pytest.mark.parametrize("key", ["", SECRET])
+def test_the_library_sends_nothing_of_this_machine_or_its_environment(foreign, monkeypatch, key):
+    for variable in ("API_KEY", "ADMIN_KEY", "ORG_ID", "PROJECT_ID"):
+        monkeypatch.setenv(f"OPENAI_{variable}", "private")
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
+    monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", "Authorization: private\nX-Team: private")
+    foreign.says(chat("Hi."))
+    foreign.client(api_key=key).chat(HELLO)
+    names = {name.lower() for name in foreign.headers[0]} - {"authorization"}
+    assert names == {
+        "accept", "accept-encoding", "connection", "content-length", "content-type", "host",
+        "user-agent",
+    }  # fmt: skip
+    assert foreign.headers[0].get("Authorization", "") == (f"Bearer {key}" if key else "")
+
+
+def test_an_error_that_never_ends_is_given_up(foreign):
+    foreign.says(Says((b" " for _ in iter(partial(sleep, 0.01), True)), 400))
+    client = Client(
+        Endpoint(base_url=foreign.base_url, model="m", timeout_seconds=1), limits=Limits(attempts=1)
+    )
+    with pytest.raises(EndpointUnavailableError, match="did not end in time"):
+        client.chat(HELLO)
+    assert client.budget.usage == Usage(2, 256)
 
 
 def test_requests_keep_the_pace(foreign):
@@ -258,15 +276,15 @@ def test_the_environment_says_where_the_judge_is_and_what_it_may_cost():
         "JUDGE_USD_PER_MILLION_INPUT": "0.15",
         "JUDGE_REQUESTS_PER_MINUTE": "90",
     }
-    assert endpoint_of(environment).url("x") == "https://judge.example/v1/x"
-    assert budget_of(environment).max_usd == Decimal("2.5")
-    assert limits_of(environment).requests_per_minute == 90
+    assert endpoint_from(environment).url("x") == "https://judge.example/v1/x"
+    assert budget_from(environment).max_usd == Decimal("2.5")
+    assert limits_from(environment).requests_per_minute == 90
 
 
 @pytest.mark.parametrize("value", ["-1", "many", "NaN"])
 def test_a_number_that_is_none_is_told_with_its_variable(value):
     with pytest.raises(ValueError, match="JUDGE_MAX_USD must be a number from 0"):
-        budget_of({"JUDGE_MAX_USD": value})
+        budget_from({"JUDGE_MAX_USD": value})
 
 
 @pytest.mark.parametrize(

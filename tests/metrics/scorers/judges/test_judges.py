@@ -326,7 +326,6 @@ def test_the_registry_takes_a_preset_or_a_file_of_settings(tmp_path):
         build("judge", settings=str(kept))
 
 
-def test_without_an_endpoint_scoring_says_what_to_set(monkeypatch):
-    monkeypatch.delenv("JUDGE_BASE_URL", raising=False)
+def test_without_an_endpoint_scoring_says_what_to_set():
     with pytest.raises(EndpointRefusedError, match="set JUDGE_BASE_URL and JUDGE_MODEL"):
         build("judge").score([TURN])

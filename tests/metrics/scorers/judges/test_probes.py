@@ -38,10 +38,9 @@ def test_where_nothing_can_be_written_it_is_probed_each_time(foreign, tmp_path):
     assert len(foreign.bodies) == 2 * PROBES
 
 
-def test_the_key_is_not_kept(foreign, tmp_path, monkeypatch):
-    monkeypatch.setenv("JUDGE_API_KEY", "sesame")
+def test_the_key_is_not_stored(foreign, tmp_path):
     foreign.says(chat("2"))
-    probed(foreign.client(), tmp_path)
+    probed(foreign.client(api_key="sesame"), tmp_path)
     [file] = tmp_path.iterdir()
     assert foreign.headers[0]["Authorization"] == "Bearer sesame"
     assert "sesame" not in file.read_text()

@@ -1,12 +1,12 @@
-"""Keeping under so many requests, or tokens, a minute."""
+"""A limit of requests, or of tokens, per minute."""
 
 import time
 from collections.abc import Callable
 from threading import Lock
 
 
-class Pace:
-    """Spaces what passes, so that no minute sees more than the limit.
+class Throttle:
+    """Spaces requests evenly, so that no minute sees more than the limit.
 
     There is no burst: half the limit takes half a minute. So the endpoint's own count, whatever
     window it uses, is never exceeded.
@@ -14,16 +14,16 @@ class Pace:
     Parameters
     ----------
     per_minute : float or None
-        The limit; None lets everything pass at once.
+        The limit; None is no limit.
     clock, sleep : callable
         Seconds that only grow, and how to wait for so many.
 
     Examples
     --------
     >>> waits = []
-    >>> pace = Pace(30, clock=lambda: 0.0, sleep=waits.append)
+    >>> throttle = Throttle(30, clock=lambda: 0.0, sleep=waits.append)
     >>> for _ in range(3):
-    ...     pace.wait(1)
+    ...     throttle.wait(1)
     >>> waits
     [2.0, 4.0]
     """
@@ -47,7 +47,7 @@ class Pace:
         Parameters
         ----------
         weight : float
-            How much of the limit this takes: 1 for a request, or its tokens.
+            How much of the limit the request takes: 1, or its tokens.
         """
         if self.per_minute is None:
             return
