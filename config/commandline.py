@@ -45,6 +45,7 @@ def _is_text(argument: str) -> bool:
 
 def _is_expected(error: Exception) -> bool:
     """Whether one of the apps raised this for its user to read."""
+    from accounts.exceptions import AccountsError
     from annotation.exceptions import AnnotationError
     from console.exceptions import ConsoleError
     from hits.exceptions import HitsError
@@ -54,7 +55,8 @@ def _is_expected(error: Exception) -> bool:
     from replications.exceptions import ReplicationError
 
     expected = (
-        AnnotationError
+        AccountsError
+        | AnnotationError
         | ConsoleError
         | HitsError
         | MarketplaceError

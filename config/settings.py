@@ -3,6 +3,7 @@ environment variable, listed in .env.example."""
 
 import os
 from pathlib import Path
+from secrets import token_urlsafe
 from typing import Any
 from urllib.parse import quote, urlsplit
 
@@ -64,6 +65,8 @@ INSTALLED_APPS = [
     "django_tasks_db",
     "rest_framework",
     "drf_spectacular",
+    "allauth",
+    "allauth.account",
     "accounts",
     "annotation",
     "metrics",
@@ -81,6 +84,7 @@ MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "allauth.account.middleware.AccountMiddleware",
     "django.contrib.auth.middleware.LoginRequiredMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
@@ -125,12 +129,12 @@ else:
 DATABASES["default"]["CONN_MAX_AGE"] = 60
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
-# What several processes or machines must share (counts of wrong passwords) needs a shared one.
-CACHES = {"default": env.cache_url("CACHE_URL", default="locmemcache://")}
+# Holds what all processes must share: counts of wrong passwords, requests that were seen before.
+CACHES = {"default": env.cache_url("CACHE_URL", default="dbcache://cache")}
 TASKS = {"default": {"BACKEND": "django_tasks_db.DatabaseBackend"}}
 
 AUTH_USER_MODEL = "accounts.User"
-AUTHENTICATION_BACKENDS = ["marketplace.signing_in.PeopleBackend"]
+AUTHENTICATION_BACKENDS = ["allauth.account.auth_backends.AuthenticationBackend"]
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator"},
@@ -139,6 +143,28 @@ AUTH_PASSWORD_VALIDATORS = [
 LOGIN_URL = "console:login"
 LOGIN_REDIRECT_URL = "console:studies"
 LOGOUT_REDIRECT_URL = "console:login"
+
+ACCOUNT_ADAPTER = "accounts.adapter.AccountAdapter"
+ACCOUNT_FORMS = {"login": "accounts.forms.SignInForm"}
+ACCOUNT_LOGIN_METHODS = {"username"}
+ACCOUNT_SIGNUP_FIELDS = ["username*", "password1*", "password2*"]
+ACCOUNT_EMAIL_VERIFICATION = "none"
+ACCOUNT_SESSION_REMEMBER = True
+ACCOUNT_AUTHENTICATED_LOGIN_REDIRECTS = False
+# accounts/adapter.py says what each of the three limits of wrong passwords is for.
+ACCOUNT_RATE_LIMITS = {
+    "login": "120/m/ip",
+    "login_failed": "20/5m/ip,10/15m/key",
+    "login_failed_known_browser": "10/15m/key",
+    # NIST SP 800-63B, 3.2.2: no more than 100 wrong passwords in a row for one account.
+    "login_failed_name": "100/h/key",
+    "signup": "60/m/ip",
+    "change_password": "5/m/user",
+}
+# How to tell clients apart behind proxies. Nothing in X-Forwarded-For is believed but what one's
+# own proxies wrote there.
+ALLAUTH_TRUSTED_PROXY_COUNT = env.int("TRUSTED_PROXY_COUNT", default=0)
+ALLAUTH_TRUSTED_CLIENT_IP_HEADER = env.str("TRUSTED_CLIENT_IP_HEADER", default="") or None
 
 LANGUAGE_CODE = "en-us"
 TIME_ZONE = "UTC"
@@ -188,6 +214,9 @@ MARKETPLACE_ACCESS_KEY_ID = env.str("MARKETPLACE_ACCESS_KEY_ID", default="")
 MARKETPLACE_SECRET_ACCESS_KEY = env.str("MARKETPLACE_SECRET_ACCESS_KEY", default="")
 
 # The marketplace itself (docs/marketplace.md says what each does).
+# Signs requests to enrol requesters and workers. Without one nobody outside this process can.
+MARKETPLACE_OPERATOR_SECRET = os.environ.get("MARKETPLACE_OPERATOR_SECRET") or token_urlsafe(32)
+MARKETPLACE_TEST_FUNDS = env.bool("MARKETPLACE_TEST_FUNDS", default=OWN_MACHINE)
 MARKETPLACE_FEE_SCHEDULE = env.str("MARKETPLACE_FEE_SCHEDULE", default="none")
 MARKETPLACE_REQUESTER_SIGN_UP = env.bool("MARKETPLACE_REQUESTER_SIGN_UP", default=False)
 MARKETPLACE_REQUESTS_PER_SECOND = env.float("MARKETPLACE_REQUESTS_PER_SECOND", default=0.0)

@@ -1,4 +1,3 @@
-from django.contrib.auth.views import LoginView, LogoutView
 from django.urls import URLPattern, URLResolver, include, path
 from drf_spectacular.views import SpectacularAPIView
 from rest_framework.permissions import IsAuthenticated
@@ -12,6 +11,7 @@ from console.pages import (
     downloads,
     items,
     labels,
+    sign_in,
     studies,
     validation,
     waiting,
@@ -24,7 +24,6 @@ router.register("studies", StudyViewSet, basename="api-study")
 
 # Of one version: one that an address names would stand in a header.
 schema = SpectacularAPIView.as_view(permission_classes=[IsAuthenticated], api_version="1")
-login = LoginView.as_view(template_name="console/login.html", redirect_authenticated_user=True)
 
 of_a_study: list[URLPattern | URLResolver] = [
     path("", studies.study, name="study"),
@@ -58,8 +57,8 @@ of_a_study: list[URLPattern | URLResolver] = [
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", studies.studies, name="studies"),
-    path("login/", login, name="login"),
-    path("logout/", LogoutView.as_view(), name="logout"),
+    path("login/", sign_in.login, name="login"),
+    path("logout/", sign_in.logout, name="logout"),
     path("studies/<slug:slug>/", include(of_a_study)),
     path("pictures/<str:sha256>", downloads.picture, name="picture"),
     path("api/", include(router.urls)),

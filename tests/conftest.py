@@ -2,7 +2,9 @@
 
 import sys
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.db import connection
@@ -10,6 +12,7 @@ from pytest_django import DjangoDbBlocker
 
 pytest_plugins = ["tests.browsers"]
 
+CACHE_NUMBERS = count()
 SHARED_DATA = Path(__file__).resolve().parent.parent.parent / "shared" / "data"
 
 
@@ -49,6 +52,18 @@ def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -
                 "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
                 " WHERE datname = current_database() AND pid <> pg_backend_pid()"
             )
+
+
+@pytest.fixture(autouse=True)
+def private_cache(settings: Any) -> None:
+    """Let each test count for itself: a new cache in memory, which needs no database."""
+    location = f"test-{next(CACHE_NUMBERS)}"
+    settings.CACHES = {
+        "default": {
+            "BACKEND": "django.core.cache.backends.locmem.LocMemCache",
+            "LOCATION": location,
+        }
+    }
 
 
 @pytest.fixture

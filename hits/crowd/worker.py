@@ -7,8 +7,10 @@ frame and posts the form.
 import hashlib
 import hmac
 import json
+import time
 from collections.abc import Collection
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import Any
 from urllib.parse import parse_qs, urljoin, urlsplit
 
@@ -19,6 +21,8 @@ from hits.exceptions import CrowdStuck
 
 GONE = (404, 409, 410)
 PATIENCE_SECONDS = 60
+# A site takes only so many new accounts a minute from one address.
+PAUSES_SECONDS = (5, 15, 30, 60)
 
 
 @dataclass(frozen=True)
@@ -42,8 +46,11 @@ class CrowdWorker:
         self._password = hmac.new(secret.encode(), message, hashlib.sha256).hexdigest()
 
     def arrive(self) -> None:
-        """Log in; sign up first where there is no such account."""
-        if not (self._enter("/worker/login/") or self._enter("/worker/signup/")):
+        """Sign up, or log in where there is such an account already.
+
+        In this order, since a site refuses many log-ins by names that it does not know.
+        """
+        if not (self._enter("/worker/signup/") or self._enter("/worker/login/")):
             raise CrowdStuck(f"Worker '{self.name}' can neither log in nor sign up.")
 
     def _enter(self, path: str) -> bool:
@@ -107,10 +114,14 @@ class CrowdWorker:
     def _ask(
         self, method: str, address: str, *, allowed: Collection[int] = (), **sent: Any
     ) -> requests.Response:
-        try:
-            answer = self.session.request(method, address, timeout=PATIENCE_SECONDS, **sent)
-        except requests.RequestException as error:
-            raise CrowdStuck(f"No worker site answers at {self.site_url}: {error}") from error
+        for pause_seconds in (*PAUSES_SECONDS, None):
+            try:
+                answer = self.session.request(method, address, timeout=PATIENCE_SECONDS, **sent)
+            except requests.RequestException as error:
+                raise CrowdStuck(f"No worker site answers at {self.site_url}: {error}") from error
+            if answer.status_code != HTTPStatus.TOO_MANY_REQUESTS or pause_seconds is None:
+                break
+            time.sleep(pause_seconds)
         if answer.status_code >= 400 and answer.status_code not in allowed:
             raise CrowdStuck(f"{method} {address} answered {answer.status_code}.")
         return answer

@@ -65,7 +65,7 @@ def create_worker(*, username: str, password: str) -> WorkerAccount:
         with transaction.atomic():
             user = User(username=username)
             user.set_password(password)
-            user.full_clean(exclude=["password"], validate_unique=False)
+            user.full_clean(exclude=["password"], validate_unique=False, validate_constraints=False)
             user.save()
             return open_worker_account(user=user)
     except ValidationError as error:

@@ -1,8 +1,7 @@
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
-from django.core.cache import cache
 from django.http import HttpResponse
 from django.test import Client
 from django.urls import reverse
@@ -13,14 +12,6 @@ from marketplace.people.enrolment import create_worker
 from tests.console.pages import words_of
 
 PASSWORD = "a-long-and-winding-password"
-
-
-@pytest.fixture(autouse=True)
-def empty_cache() -> Iterator[None]:
-    """No test sees what another computed."""
-    cache.clear()
-    yield
-    cache.clear()
 
 
 @pytest.fixture(autouse=True)

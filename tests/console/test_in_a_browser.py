@@ -65,7 +65,7 @@ def test_signing_in_and_out_is_accessible(page, researcher):
     page.get_by_label("Username").fill("rosa")
     page.get_by_label("Password").fill("a guess")
     page.keyboard.press("Enter")
-    expect(page.get_by_text("Please enter a correct username and password")).to_be_visible()
+    expect(page.get_by_text("not correct")).to_be_visible()
     check_accessible(page)
     sign_in(page)
     check_accessible(page)

@@ -3,7 +3,6 @@
 import re
 
 import pytest
-from django.core.cache import cache
 from django.test import Client
 
 from accounts.models import User
@@ -18,11 +17,6 @@ NEW = {
     "password1": PASSWORD,
     "password2": PASSWORD,
 }
-
-
-@pytest.fixture(autouse=True)
-def no_attempts():
-    cache.clear()
 
 
 @pytest.fixture

@@ -3,56 +3,12 @@
 from datetime import timedelta
 
 import pytest
-from django.core.cache import cache
 from django.test import Client
 
 from marketplace import clock
-from marketplace.attempts import ALLOWED_FAILURES
 from marketplace.models import WorkerMessage
 from tests.marketplace.conftest import HIT, PASSWORD, submit
 from tests.marketplace.test_worker_site import text_of
-
-
-@pytest.fixture(autouse=True)
-def no_attempts():
-    cache.clear()
-    yield
-    cache.clear()
-
-
-def sign_in(username="ada", password=PASSWORD, **extra):
-    return Client(**extra).post("/worker/login/", {"username": username, "password": password})
-
-
-def test_guessing_a_password_comes_to_an_end(worker):
-    for _ in range(ALLOWED_FAILURES):
-        assert sign_in(password="wrong").status_code == 200
-    refused = sign_in()
-    assert "Too many wrong passwords" in text_of(refused)
-    assert sign_in("ADA").status_code == 200
-    assert sign_in(REMOTE_ADDR="203.0.113.7").status_code == 302
-
-
-def test_a_success_forgets_the_failures(worker):
-    for _ in range(ALLOWED_FAILURES - 1):
-        sign_in(password="wrong")
-    assert sign_in().status_code == 302
-    sign_in(password="wrong")
-    assert sign_in().status_code == 302
-
-
-def test_others_are_not_kept_out(worker, make_worker):
-    make_worker("ben")
-    for _ in range(ALLOWED_FAILURES + 1):
-        sign_in(password="wrong")
-    assert sign_in("ben").status_code == 302
-
-
-def test_no_door_allows_more_guesses_than_another(worker):
-    for _ in range(ALLOWED_FAILURES):
-        Client().post("/login/", {"username": "ada", "password": "wrong"})
-    assert Client().post("/login/", {"username": "ada", "password": PASSWORD}).status_code == 200
-    assert "Too many wrong passwords" in text_of(sign_in())
 
 
 def test_signing_up_leads_where_the_link_did(db):

@@ -2,14 +2,17 @@
 
 from typing import Any
 
+from allauth.account.utils import perform_login
+from allauth.account.views import LoginView
+from allauth.decorators import rate_limit
 from django.conf import settings
 from django.contrib import messages
-from django.contrib.auth import login as start_session
 from django.contrib.auth.decorators import login_not_required, login_required
-from django.contrib.auth.views import LoginView, LogoutView
+from django.contrib.auth.views import LogoutView
 from django.core.paginator import Paginator
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse, reverse_lazy
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_variables
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
@@ -20,21 +23,23 @@ from marketplace.money import ledger
 from marketplace.people import access_keys
 from marketplace.web.requester.access import requester_required, requesters_of, user_of
 from marketplace.web.requester.forms import KeyForm, RequesterSignUpForm
-from marketplace.web.worker.forms import SignInForm
 
 ENTRIES_PER_PAGE = 100
 
 
-class SignInView(LoginView):
-    """Signing in as a requester, or as an operator."""
+class SignInView(LoginView):  # type: ignore[misc]
+    """Signing in as a requester, or as an operator.
+
+    Access: anybody.
+    """
 
     template_name = "marketplace/requester/login.html"
-    authentication_form = SignInForm
-    next_page = "marketplace:requester_index"
+    success_url = reverse_lazy("marketplace:requester_index")
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """Whether there is a page to sign up on."""
-        return super().get_context_data(is_open=is_sign_up_open(), **kwargs)
+        context: dict[str, Any] = super().get_context_data(is_open=is_sign_up_open(), **kwargs)
+        return context
 
 
 def is_sign_up_open() -> bool:
@@ -48,6 +53,7 @@ logout = LogoutView.as_view(next_page="marketplace:requester_login")
 
 @login_not_required
 @require_http_methods(["GET", "HEAD", "POST"])
+@rate_limit(action="signup")
 def sign_up(request: HttpRequest) -> HttpResponse:
     """Become a requester.
 
@@ -58,8 +64,11 @@ def sign_up(request: HttpRequest) -> HttpResponse:
     form = RequesterSignUpForm(request.POST if request.method == "POST" else None)
     if form.is_valid():
         requester = form.enrol()
-        start_session(request, form.instance)
-        return redirect("marketplace:requester", requester.public_id)
+        home = reverse("marketplace:requester", args=[requester.public_id])
+        signed_in: HttpResponse = perform_login(
+            request, form.instance, redirect_url=home, signup=True
+        )
+        return signed_in
     return render(request, "marketplace/requester/sign_up.html", {"form": form})
 
 

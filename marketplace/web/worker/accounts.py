@@ -1,22 +1,25 @@
 """Signing up, in and out; and what a worker tells about themself."""
 
+from allauth.account.utils import perform_login
+from allauth.account.views import LoginView
+from allauth.decorators import rate_limit
 from django.contrib import messages
-from django.contrib.auth import login as start_session
 from django.contrib.auth.decorators import login_not_required
-from django.contrib.auth.views import LoginView, LogoutView
+from django.contrib.auth.views import LogoutView
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
-from django.urls import reverse
+from django.urls import reverse, reverse_lazy
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_http_methods
 
 from marketplace.models import WorkerAccount
 from marketplace.web.worker.access import worker_required
-from marketplace.web.worker.forms import ProfileForm, SignInForm, SignupForm
+from marketplace.web.worker.forms import ProfileForm, SignupForm
 
 
 @login_not_required
 @require_http_methods(["GET", "HEAD", "POST"])
+@rate_limit(action="signup")
 def signup(request: HttpRequest) -> HttpResponse:
     """Open a worker account.
 
@@ -24,15 +27,16 @@ def signup(request: HttpRequest) -> HttpResponse:
     """
     form = SignupForm(request.POST if request.method == "POST" else None)
     if form.is_valid():
-        start_session(request, form.enrol())
-        return redirect(_next(request))
+        signed_in: HttpResponse = perform_login(
+            request, form.enrol(), redirect_url=_next(request), signup=True
+        )
+        return signed_in
     return render(request, "marketplace/signup.html", {"form": form, "next": _next(request)})
 
 
 login = LoginView.as_view(
     template_name="marketplace/login.html",
-    authentication_form=SignInForm,
-    next_page="marketplace:groups",
+    success_url=reverse_lazy("marketplace:groups"),
 )
 logout = LogoutView.as_view(next_page="marketplace:login")
 

@@ -1,11 +1,10 @@
 from typing import Any
 
 from django import forms
-from django.contrib.auth.forms import AuthenticationForm, UserCreationForm
-from django.core.exceptions import ValidationError
+from django.contrib.auth.forms import UserCreationForm
 from django.db import transaction
 
-from marketplace import attempts, clock
+from marketplace import clock
 from marketplace.models import WorkerAccount
 from marketplace.people.countries import country_choices, locale_error
 from marketplace.people.enrolment import open_worker_account
@@ -27,19 +26,6 @@ class SignupForm(UserCreationForm[User]):
         user: User = self.save()
         open_worker_account(user=user)
         return user
-
-
-class SignInForm(AuthenticationForm):
-    """Name and password; whoever must wait after too many guesses is told so."""
-
-    def clean(self) -> dict[str, Any]:
-        """Say of a name that was tried too often that it must wait, whatever the password."""
-        username = str(self.cleaned_data.get("username", ""))
-        if attempts.is_blocked(self.request, username):
-            raise ValidationError(
-                f"Too many wrong passwords. Try again in {attempts.WAIT_SECONDS // 60} minutes."
-            )
-        return super().clean()
 
 
 class ProfileForm(forms.ModelForm[WorkerAccount]):

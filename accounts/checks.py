@@ -1,0 +1,49 @@
+"""What `check --deploy` says of the settings that sign-in limits rest on."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.apps import AppConfig
+from django.conf import settings
+from django.core.checks import CheckMessage, Tags, Warning, register
+
+PRIVATE_CACHES = ("locmem.LocMemCache", "dummy.DummyCache")
+
+
+@register(Tags.security, deploy=True)
+def check_shared_counts(
+    app_configs: Sequence[AppConfig] | None, **kwargs: Any
+) -> list[CheckMessage]:
+    """Wrong passwords must be counted by all processes together."""
+    if not settings.CACHES["default"]["BACKEND"].endswith(PRIVATE_CACHES):
+        return []
+    return [
+        Warning(
+            "CACHE_URL names a cache that each process has to itself, so that wrong passwords are "
+            "counted by each process alone and replayed enrolment requests are not recognised.",
+            hint="Leave CACHE_URL out (the database keeps the counts) or name a Redis.",
+            id="accounts.W001",
+        )
+    ]
+
+
+@register(Tags.security, deploy=True)
+def check_client_addresses(
+    app_configs: Sequence[AppConfig] | None, **kwargs: Any
+) -> list[CheckMessage]:
+    """A site behind a proxy must know which address of a request is the client's."""
+    is_behind_proxy = settings.SECURE_PROXY_SSL_HEADER is not None
+    if not is_behind_proxy or _knows_client_addresses():
+        return []
+    return [
+        Warning(
+            "HTTPS ends at a proxy, and neither TRUSTED_PROXY_COUNT nor TRUSTED_CLIENT_IP_HEADER "
+            "says how to tell clients apart: one person's wrong passwords count for all.",
+            hint="Set TRUSTED_PROXY_COUNT to the number of your own proxies before this site.",
+            id="accounts.W002",
+        )
+    ]
+
+
+def _knows_client_addresses() -> bool:
+    return bool(settings.ALLAUTH_TRUSTED_PROXY_COUNT or settings.ALLAUTH_TRUSTED_CLIENT_IP_HEADER)

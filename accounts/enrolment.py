@@ -1,0 +1,31 @@
+"""New users, who are made by whoever runs the site."""
+
+from django.contrib.auth.password_validation import validate_password
+from django.core.exceptions import ValidationError
+from django.db import IntegrityError, transaction
+
+from accounts.exceptions import InvalidAccount, NameTaken
+from accounts.models import User
+
+
+def create_user(*, username: str, password: str, is_staff: bool = False) -> User:
+    """A user who can sign in with this password; staff are the marketplace's operators."""
+    user = User(username=username, is_staff=is_staff)
+    try:
+        user.full_clean(exclude=["password"], validate_unique=False, validate_constraints=False)
+        validate_password(password, user)
+    except ValidationError as error:
+        raise InvalidAccount(" ".join(error.messages)) from error
+    user.set_password(password)
+    try:
+        with transaction.atomic():
+            user.save()
+    except IntegrityError as error:
+        raise NameTaken(f"There is a user named '{username}' already.") from error
+    return user
+
+
+def set_password(*, user: User, password: str) -> None:
+    """Change a password without asking for the old one; ends the user's sessions."""
+    user.set_password(password)
+    user.save(update_fields=["password"])

@@ -1,0 +1,18 @@
+"""Errors of this app, for people to read.
+
+AccountsError
+├── NameTaken         another user has the name
+└── InvalidAccount    the name or the password cannot be used
+"""
+
+
+class AccountsError(Exception):
+    """Base of the app's errors; its text is meant for whoever sees it."""
+
+
+class NameTaken(AccountsError):
+    """Another user has this name."""
+
+
+class InvalidAccount(AccountsError):
+    """A name or a password that cannot be used."""

@@ -1,0 +1,27 @@
+from typing import Any
+
+from allauth.account.forms import LoginForm
+
+
+class SignInForm(LoginForm):  # type: ignore[misc]
+    """Name and password, under the field names that HTML forms of this site always had."""
+
+    error_css_class = "error"
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        username = self.fields.pop("login")
+        username.widget.attrs |= {"autofocus": True, "autocapitalize": "none"}
+        self.fields = {"username": username, **self.fields}
+        for field in self.fields.values():
+            field.widget.attrs.pop("placeholder", None)
+
+    def user_credentials(self) -> dict[str, str]:
+        """What is checked; also of a form whose name is missing."""
+        return {name: self.cleaned_data[name] for name in ("username", "password")}
+
+    def clean(self) -> dict[str, Any]:
+        """Check the password, unless something is missing."""
+        self.cleaned_data["login"] = self.cleaned_data.get("username", "")
+        cleaned: dict[str, Any] = super().clean()
+        return cleaned

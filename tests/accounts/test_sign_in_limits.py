@@ -1,0 +1,190 @@
+"""Whose wrong passwords count against whom."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+from django.conf import settings as site
+from django.core.cache import caches
+from django.test import Client
+
+from accounts.enrolment import create_user
+from tests.accounts.conftest import PASSWORD, SITES, sign_in
+
+BY_ADDRESS, BY_NAME_AND_ADDRESS, BY_NAME = 20, 10, 100
+
+
+def guess(times, **where):
+    return [sign_in(password=f"guess-{number}", **where) for number in range(times)]
+
+
+@pytest.fixture
+def one_proxy(settings):
+    settings.ALLAUTH_TRUSTED_PROXY_COUNT = 1
+
+
+@pytest.mark.parametrize("path", SITES)
+def test_a_stranger_with_many_addresses_locks_nobody_out(rosa, one_proxy, path):
+    for number in range(24):
+        wrong = {"x_forwarded_for": f"198.51.100.{number}"}
+        assert not sign_in(password="a guess", site=path, **wrong)
+    for _ in range(6):
+        assert sign_in(site=path, x_forwarded_for="203.0.113.7")
+
+
+def test_one_password_cannot_be_tried_on_many_names(db):
+    for number in range(60):
+        create_user(username=f"person-{number}", password=PASSWORD)
+    entered = [sign_in(f"person-{number}", "Summer2026!") for number in range(60)]
+    assert not any(entered)
+    # The address has used up its attempts: now even a right password is refused there...
+    assert not sign_in("person-59")
+    # ...and nowhere else.
+    elsewhere = Client(REMOTE_ADDR="203.0.113.7")
+    assert sign_in("person-59", browser=elsewhere)
+
+
+def test_addresses_that_a_client_makes_up_do_not_count(rosa):
+    for number in range(BY_NAME_AND_ADDRESS):
+        sign_in(password="a guess", x_forwarded_for=f"198.51.100.{number}")
+    assert not sign_in(x_forwarded_for="198.51.100.200")
+    assert sign_in(browser=Client(REMOTE_ADDR="203.0.113.7"))
+
+
+def test_behind_a_proxy_only_its_own_entry_counts(rosa, one_proxy):
+    for number in range(BY_NAME_AND_ADDRESS):
+        sign_in(password="a guess", x_forwarded_for=f"198.51.100.{number}, 192.0.2.1")
+    assert not sign_in(x_forwarded_for="198.51.100.200, 192.0.2.1")
+    # Somebody else's address, named by the same stranger, is not refused.
+    assert sign_in(x_forwarded_for="192.0.2.1, 198.51.100.0")
+
+
+def test_the_header_of_a_trusted_proxy_names_the_client(rosa, settings):
+    settings.ALLAUTH_TRUSTED_CLIENT_IP_HEADER = "X-Real-IP"
+    guess(BY_NAME_AND_ADDRESS, x_real_ip="192.0.2.1")
+    assert not sign_in(x_real_ip="192.0.2.1", x_forwarded_for="203.0.113.7")
+    assert sign_in(x_real_ip="203.0.113.7")
+
+
+def test_an_ipv6_network_is_one_client(rosa):
+    for number in range(BY_NAME_AND_ADDRESS):
+        guess(1, browser=Client(REMOTE_ADDR=f"2001:db8::{number}"))
+    assert not sign_in(browser=Client(REMOTE_ADDR="2001:db8::ffff"))
+    assert sign_in(browser=Client(REMOTE_ADDR="2001:db8:0:1::1"))
+
+
+def test_a_browser_that_is_known_is_not_kept_out_by_its_neighbours(rosa):
+    mine = Client()
+    assert sign_in(browser=mine)
+    mine.post("/logout/")
+    guess(BY_ADDRESS + 5)
+    assert not sign_in()
+    assert sign_in(browser=mine)
+
+
+def test_guesses_from_everywhere_end_and_leave_known_browsers_alone(rosa, one_proxy):
+    mine = Client()
+    assert sign_in(browser=mine)
+    mine.post("/logout/")
+    for number in range(BY_NAME):
+        sign_in(password="a guess", x_forwarded_for=f"198.51.{number}.1")
+    assert not sign_in(x_forwarded_for="203.0.113.7")
+    assert sign_in(browser=mine, x_forwarded_for="203.0.113.7")
+
+
+def test_a_known_browser_does_not_allow_endless_guesses(rosa):
+    stolen = Client()
+    assert sign_in(browser=stolen)
+    stolen.post("/logout/")
+    guess(BY_NAME_AND_ADDRESS, browser=stolen)
+    assert not sign_in(browser=stolen)
+
+
+def test_a_browser_is_known_only_for_those_who_signed_in_there(rosa):
+    create_user(username="carl", password=PASSWORD)
+    browser = Client()
+    assert sign_in("carl", browser=browser)
+    browser.post("/logout/")
+    guess(BY_NAME_AND_ADDRESS, browser=browser)
+    assert not sign_in(browser=browser)
+
+
+@pytest.mark.parametrize("cookie", ["", "rosa", "eyJpZCI6IngiLCJuYW1lcyI6W119:1abc:forged"])
+def test_a_cookie_that_somebody_made_up_counts_for_nothing(rosa, cookie):
+    browser = Client()
+    browser.cookies["assay_browser"] = cookie
+    guess(BY_NAME_AND_ADDRESS, browser=browser)
+    assert not sign_in(browser=browser)
+
+
+def test_the_cookie_of_a_browser_cannot_be_read_by_scripts_and_names_nobody(rosa):
+    browser = Client()
+    sign_in(browser=browser)
+    cookie = browser.cookies["assay_browser"]
+    assert cookie["httponly"]
+    assert cookie["samesite"] == "Lax"
+    assert "rosa" not in cookie.value
+
+
+def test_no_site_allows_more_guesses_than_another(rosa):
+    guess(BY_NAME_AND_ADDRESS, site=SITES[0])
+    assert not any(sign_in(site=path) for path in SITES)
+
+
+def test_right_passwords_are_not_counted(rosa):
+    for _ in range(BY_ADDRESS + 5):
+        assert sign_in()
+
+
+def test_a_name_in_other_letters_is_the_same_name(rosa):
+    guess(5)
+    guess(5, name="ROSA")
+    assert not sign_in("Rosa")
+
+
+def test_whoever_must_wait_is_told_so(rosa):
+    guess(BY_NAME_AND_ADDRESS)
+    answer = Client().post("/login/", {"username": "rosa", "password": PASSWORD})
+    assert "Too many failed login attempts" in answer.content.decode()
+
+
+def test_accounts_are_not_opened_without_end(db):
+    form = {"password1": PASSWORD, "password2": PASSWORD}
+    answers = {
+        Client().post("/worker/signup/", form | {"username": f"new-{number}"}).status_code
+        for number in range(61)
+    }
+    assert answers == {302, 429}
+
+
+@pytest.mark.django_db(transaction=True)
+def test_processes_count_together(settings):
+    """As the site does unless CACHE_URL names another store: in the database."""
+    settings.CACHES = {
+        "default": {
+            "BACKEND": "django.core.cache.backends.db.DatabaseCache",
+            "LOCATION": "cache",
+        }
+    }
+    caches["default"].clear()
+    program = (
+        "import sys, django; from django.conf import settings\n"
+        "settings.DATABASES['default']['NAME'] = sys.argv[1]\n"
+        "settings.ALLOWED_HOSTS.append('testserver')\n"
+        "django.setup()\n"
+        "from tests.accounts.conftest import sign_in\n"
+        "assert not any([sign_in(password='a guess') for _ in range(5)])\n"
+    )
+    create_user(username="rosa", password=PASSWORD)
+    environment = {name: value for name, value in os.environ.items() if name != "CACHE_URL"}
+    for _ in range(2):
+        subprocess.run(
+            [sys.executable, "-c", program, str(site.DATABASES["default"]["NAME"])],
+            check=True,
+            cwd=site.BASE_DIR,
+            env=environment,
+        )
+    assert not sign_in()
+    assert sign_in(browser=Client(REMOTE_ADDR="203.0.113.7"))
+    caches["default"].clear()

@@ -1,0 +1,130 @@
+"""The first user, a name once, and a new password."""
+
+import io
+import os
+import subprocess
+import sys
+
+import pytest
+from django.core.exceptions import ValidationError
+from django.core.management import CommandError, call_command
+from django.db import IntegrityError, transaction
+from django.test import Client
+
+from accounts.enrolment import create_user
+from accounts.exceptions import InvalidAccount, NameTaken
+from accounts.models import User
+from tests.accounts.conftest import PASSWORD, sign_in
+
+NEW = "another-winding-password"
+
+
+def test_the_first_researcher_is_made_by_a_command(db, monkeypatch, capsys):
+    monkeypatch.setenv("NEW_USER_PASSWORD", PASSWORD)
+    call_command("create_user", "rosa")
+    assert capsys.readouterr().out == "User rosa can sign in now.\n"
+    assert sign_in()
+    rosa = User.objects.get()
+    assert (rosa.is_staff, rosa.is_superuser) == (False, False)
+
+
+def test_an_operator_is_made_by_the_same_command(db, monkeypatch):
+    monkeypatch.setenv("NEW_USER_PASSWORD", PASSWORD)
+    call_command("create_user", "olga", "--staff")
+    olga = Client()
+    assert sign_in("olga", site="/requester-console/login/", browser=olga)
+    assert olga.get("/marketplace-operator/").status_code == 200
+
+
+def test_a_password_is_never_an_argument_and_never_empty(db, monkeypatch):
+    monkeypatch.delenv("NEW_USER_PASSWORD", raising=False)
+    monkeypatch.setattr(sys, "stdin", io.StringIO())
+    with pytest.raises(CommandError, match="Set NEW_USER_PASSWORD"):
+        call_command("create_user", "rosa")
+    assert not User.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "password"), [("rosa", "short"), ("rosa", "password1234"), ("", PASSWORD)]
+)
+def test_a_user_that_cannot_be_is_refused_in_words(db, name, password):
+    with pytest.raises(InvalidAccount, match=r"\w+"):
+        create_user(username=name, password=password)
+    assert not User.objects.exists()
+
+
+def test_nobody_takes_a_name_in_other_letters(rosa):
+    with pytest.raises(NameTaken):
+        create_user(username="Rosa", password=PASSWORD)
+    with pytest.raises(IntegrityError), transaction.atomic():
+        User.objects.create(username="ROSA")
+    with pytest.raises(ValidationError):
+        User(username="ROSA", password="x").full_clean()
+    form = {"username": "ROSA", "password1": NEW, "password2": NEW}
+    assert "already exists" in Client().post("/worker/signup/", form).content.decode()
+    assert sign_in("Rosa")
+
+
+def test_a_password_is_changed_by_who_knows_the_old_one(rosa):
+    here, elsewhere = Client(), Client()
+    assert sign_in(browser=here)
+    assert sign_in(browser=elsewhere)
+    form = {"oldpassword": "a guess", "password1": NEW, "password2": NEW}
+    assert "current password" in here.post("/account/password/", form).content.decode()
+    answer = here.post("/account/password/", form | {"oldpassword": PASSWORD}, follow=True)
+    assert "Password successfully changed" in answer.content.decode()
+    assert here.get("/").status_code == 200
+    assert elsewhere.get("/").status_code == 302
+    assert not sign_in()
+    assert sign_in(password=NEW)
+
+
+def test_a_password_is_changed_by_nobody_else(rosa):
+    assert Client().get("/account/password/").status_code == 302
+    without = User.objects.create(username="participant")
+    without.set_unusable_password()
+    without.save()
+    browser = Client()
+    browser.force_login(without)
+    assert browser.get("/account/password/").status_code == 403
+
+
+def test_who_may_no_longer_sign_in_does_not(rosa):
+    browser = Client()
+    assert sign_in(browser=browser)
+    User.objects.update(is_active=False)
+    assert browser.get("/").status_code == 302
+    refused = Client().post("/login/", {"username": "rosa", "password": PASSWORD})
+    assert refused.status_code == 403
+    assert "This account is closed" in refused.content.decode()
+    assert not sign_in(password="a guess")
+
+
+@pytest.mark.parametrize(
+    ("variables", "warnings"),
+    [
+        ({"CACHE_URL": "locmemcache://", "TRUSTED_PROXY_COUNT": "1"}, {"accounts.W001"}),
+        ({}, {"accounts.W002"}),
+        ({"TRUSTED_PROXY_COUNT": "1"}, set()),
+        ({"TRUSTED_CLIENT_IP_HEADER": "X-Real-IP"}, set()),
+    ],
+)
+def test_check_deploy_names_what_sign_in_limits_lack(variables, warnings):
+    from cryptography.fernet import Fernet
+    from django.conf import settings
+
+    server = {
+        "SITE_URL": "https://assay.example.org",
+        "SECRET_KEY": "k" * 25 + "abcdefghijklmnopqrstuvwxyz",
+        "ENCRYPTION_KEYS": Fernet.generate_key().decode(),
+    }
+    done = subprocess.run(
+        [sys.executable, "manage.py", "check", "--deploy", "--fail-level", "WARNING"],
+        cwd=settings.BASE_DIR,
+        env=os.environ | server | variables,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert {word for word in ("accounts.W001", "accounts.W002") if word in done.stderr} == warnings
+    assert (done.returncode == 0) == (not warnings), done.stderr
