@@ -8,8 +8,9 @@ from annotation.models import Study
 from console.downloads import DOWNLOADS, file_names
 from console.exceptions import FolderUnusable
 from console.samples import Crowd, load_sample_studies, work_on_samples
+from hits.enrolment import enrol_requester
 from hits.local_site import served_site
-from hits.loop import Marketplace, issue_key
+from hits.loop import Marketplace
 from presentation.files import write_whole
 from presentation.progress import Reporter, without_bars
 
@@ -30,8 +31,8 @@ def demonstrate(*, folder: Path, crowd: Crowd, reporter: Reporter = without_bars
     except OSError as error:
         raise FolderUnusable(f"{folder} cannot be made: {error.strerror}.") from None
     studies = load_sample_studies()
-    key = issue_key(requester="demo", deposit_usd=Decimal(100))
     with served_site() as site_url:
+        key = enrol_requester(site_url=site_url, name="demo", test_funds_usd=Decimal(100))
         work_on_samples(
             studies=studies,
             marketplace=Marketplace(site_url, key),

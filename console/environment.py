@@ -19,6 +19,7 @@ def write_environment(path: Path = PATH) -> bool:
         "# Made by `make run` for this checkout. .env.example explains every setting.",
         f"SECRET_KEY={secrets.token_urlsafe(48)}",
         f"ENCRYPTION_KEYS={_encryption_key()}",
+        f"MARKETPLACE_OPERATOR_SECRET={secrets.token_urlsafe(32)}",
         f"SAMPLE_PASSWORD={secrets.token_urlsafe(9)}",
     ]
     path.touch(mode=0o600)

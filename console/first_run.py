@@ -1,33 +1,29 @@
 """What a first run needs: tables, accounts to look around with, a requester's key."""
 
-import io
 from decimal import Decimal
 from pathlib import Path
 
 from django.conf import settings
-from django.contrib.auth import get_user_model
-from django.contrib.auth.models import AbstractBaseUser
-from django.core.management import call_command
 
+from accounts.enrolment import set_password
+from accounts.models import User
 from console.environment import PATH, add_setting
 from hits.endpoints import AccessKey, connect, translated_errors
+from hits.enrolment import enrol_requester, enrol_worker
 from hits.exceptions import MarketplaceRefused
-from hits.loop import Marketplace, issue_key
+from hits.loop import Marketplace
 
 RESEARCHER, WORKER, REQUESTER = "researcher", "worker", "Sample lab"
-DEPOSIT_USD = Decimal(1000)
+TEST_FUNDS_USD = Decimal(1000)
 
 
-def prepare_accounts(password: str) -> AbstractBaseUser:
+def prepare_accounts(site_url: str, password: str) -> User:
     """A researcher and a worker who can log in with this password; returns the researcher."""
-    users = get_user_model().objects
-    researcher, _ = users.get_or_create(username=RESEARCHER)
-    if not users.filter(username=WORKER).exists():
-        # As one word: apart, a password that begins with a dash would read as an option.
-        call_command("create_worker", WORKER, f"--password={password}", stdout=io.StringIO())
-    for user in (researcher, users.get(username=WORKER)):
-        user.set_password(password)
-        user.save(update_fields=["password"])
+    researcher, _ = User.objects.get_or_create(username=RESEARCHER)
+    if not User.objects.filter(username=WORKER).exists():
+        enrol_worker(site_url=site_url, username=WORKER, password=password)
+    for user in (researcher, User.objects.get(username=WORKER)):
+        set_password(user=user, password=password)
     return researcher
 
 
@@ -38,7 +34,7 @@ def prepare_key(site_url: str, path: Path = PATH) -> AccessKey:
     """
     key = AccessKey(settings.MARKETPLACE_ACCESS_KEY_ID, settings.MARKETPLACE_SECRET_ACCESS_KEY)
     if not (key.access_key_id and key.secret_access_key and _opens(Marketplace(site_url, key))):
-        key = issue_key(requester=REQUESTER, deposit_usd=DEPOSIT_USD)
+        key = enrol_requester(site_url=site_url, name=REQUESTER, test_funds_usd=TEST_FUNDS_USD)
         add_setting("MARKETPLACE_ACCESS_KEY_ID", key.access_key_id, path)
         add_setting("MARKETPLACE_SECRET_ACCESS_KEY", key.secret_access_key, path)
     return key

@@ -1,12 +1,8 @@
 """The whole loop, from items in a study to judgments in it, through a marketplace."""
 
-import io
-import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
-
-from django.core.management import call_command
 
 from annotation.models import Study
 from hits.collect import collect_batch
@@ -30,15 +26,6 @@ class Marketplace:
     @property
     def endpoint_url(self) -> str:
         return f"{self.site_url}/requester"
-
-
-def issue_key(*, requester: str, deposit_usd: Decimal) -> AccessKey:
-    """A new key for the requester of that name on this site, who is enrolled if need be."""
-    answer = io.StringIO()
-    money = {"deposit": str(deposit_usd)} if deposit_usd else {}
-    call_command("create_requester", requester, json=True, stdout=answer, **money)
-    made = json.loads(answer.getvalue())
-    return AccessKey(made["access_key_id"], made["secret_access_key"])
 
 
 def run_loop(

@@ -11,7 +11,7 @@ import requests
 
 from hits.crowd.pages import Page
 from hits.crowd.worker import CrowdWorker
-from hits.loop import issue_key
+from hits.enrolment import enrol_requester
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -63,7 +63,7 @@ def run_outside(script, argument, live_server, key, folder):
 
 
 def test_it_creates_a_hit_and_reads_its_assignments(live_server, tmp_path):
-    key = issue_key(requester="Outsider", deposit_usd=Decimal(10))
+    key = enrol_requester(site_url=live_server.url, name="Outsider", test_funds_usd=Decimal(10))
     made = run_outside(CREATE, QUESTION, live_server, key, tmp_path)
     assert made["balance"] == "9.95"
     worker = CrowdWorker(live_server.url, "ada", secret="of the test")

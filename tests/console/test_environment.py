@@ -32,7 +32,9 @@ def test_a_new_checkout_gets_secrets_of_its_own(path, tmp_path):
     assert write_environment(path)
     assert write_environment(other)
     here, there = settings_in(path), settings_in(other)
-    assert here.keys() == {"SECRET_KEY", "ENCRYPTION_KEYS", "SAMPLE_PASSWORD"}
+    assert here.keys() == {
+        *("SECRET_KEY", "ENCRYPTION_KEYS", "MARKETPLACE_OPERATOR_SECRET", "SAMPLE_PASSWORD")
+    }
     assert all(here[name] != there[name] for name in here)
     assert len(here["SECRET_KEY"]) >= 50
     assert Fernet(here["ENCRYPTION_KEYS"])

@@ -1,10 +1,8 @@
 """A researcher publishes, a person in a real Chromium does the HIT, the judgments come home."""
 
-import io
 from decimal import Decimal
 
 import pytest
-from django.core.management import call_command
 from playwright.sync_api import FrameLocator, Page, expect
 
 from annotation.imports import import_study
@@ -14,7 +12,7 @@ from annotation.readers.responses import read_responses
 from console.samples import FOLDER
 from hits.collect import collect_batch
 from hits.endpoints import connect
-from hits.loop import issue_key
+from hits.enrolment import enrol_requester, enrol_worker
 from hits.publish import draft_batch, plan_batch, publish_batch
 from tests.browsers import opened_page, sign_in
 
@@ -24,13 +22,13 @@ PASSWORD = "correct horse battery staple"
 
 @pytest.fixture
 def client(live_server):
-    key = issue_key(requester="Test lab", deposit_usd=Decimal(100))
+    key = enrol_requester(site_url=live_server.url, name="Test lab", test_funds_usd=Decimal(100))
     return connect(key=key, endpoint_url=f"{live_server.url}/requester")
 
 
 @pytest.fixture
 def page(chromium, live_server):
-    call_command("create_worker", "ada", password=PASSWORD, stdout=io.StringIO())
+    enrol_worker(site_url=live_server.url, username="ada", password=PASSWORD)
     viewport = {"width": 1280, "height": 900}
     with opened_page(chromium, base_url=live_server.url, viewport=viewport) as page:
         sign_in(page, "/worker/login/", "ada", PASSWORD)

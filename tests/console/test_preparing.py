@@ -10,17 +10,17 @@ from django.contrib.auth import authenticate
 
 from accounts.models import User
 from console.first_run import prepare_accounts, prepare_key
+from hits.enrolment import enrol_requester
 from hits.local_site import prepare_database
-from hits.loop import issue_key
 from marketplace.models import Requester, WorkerAccount
 from tests.boto_clients import in_process_client
 
-pytestmark = pytest.mark.django_db
+pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.mark.parametrize("password", ["a-long-and-winding-password", "-Eiq_begins-with-a-dash"])
-def test_a_researcher_and_a_worker_can_sign_in(password):
-    researcher = prepare_accounts(password)
+def test_a_researcher_and_a_worker_can_sign_in(live_server, password):
+    researcher = prepare_accounts(live_server.url, password)
     assert authenticate(username="researcher", password=password) == researcher
     worker = authenticate(username="worker", password=password)
     assert WorkerAccount.objects.get().user == worker
@@ -28,15 +28,14 @@ def test_a_researcher_and_a_worker_can_sign_in(password):
     assert not worker.is_superuser
 
 
-def test_preparing_again_makes_nobody_new_and_takes_the_new_password():
-    first = prepare_accounts("a-long-and-winding-password")
-    assert prepare_accounts("another-winding-password") == first
+def test_preparing_again_makes_nobody_new_and_takes_the_new_password(live_server):
+    first = prepare_accounts(live_server.url, "a-long-and-winding-password")
+    assert prepare_accounts(live_server.url, "another-winding-password") == first
     assert User.objects.count() == 2
     assert authenticate(username="worker", password="a-long-and-winding-password") is None
     assert authenticate(username="worker", password="another-winding-password")
 
 
-@pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("known", ["", "AKIDOFADATABASETHATISGONE"])
 def test_a_new_key_opens_the_marketplace_and_is_written_down(
     settings, tmp_path, live_server, known
@@ -52,9 +51,8 @@ def test_a_new_key_opens_the_marketplace_and_is_written_down(
     ]
 
 
-@pytest.mark.django_db(transaction=True)
 def test_a_key_that_opens_the_marketplace_is_used(settings, tmp_path, live_server):
-    mine = issue_key(requester="My lab", deposit_usd=Decimal(0))
+    mine = enrol_requester(site_url=live_server.url, name="My lab")
     settings.MARKETPLACE_ACCESS_KEY_ID = mine.access_key_id
     settings.MARKETPLACE_SECRET_ACCESS_KEY = mine.secret_access_key
     path = tmp_path / ".env"

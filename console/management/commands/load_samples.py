@@ -25,9 +25,9 @@ class Command(BaseCommand):
         if not settings.SAMPLE_PASSWORD:
             told = "Set SAMPLE_PASSWORD in the environment or .env, or use `make run`, which does."
             raise CommandError(told, returncode=2)
-        researcher = prepare_accounts(settings.SAMPLE_PASSWORD)
-        studies = load_sample_studies(researcher)
         with served_site() as site_url:
+            researcher = prepare_accounts(site_url, settings.SAMPLE_PASSWORD)
+            studies = load_sample_studies(researcher)
             work_on_samples(
                 studies=studies,
                 marketplace=Marketplace(site_url, prepare_key(site_url)),

@@ -6,12 +6,13 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser
 
 from annotation.models import Study
+from hits.enrolment import enrol_requester
 from hits.local_site import prepare_database, served_site
-from hits.loop import Marketplace, issue_key
+from hits.loop import Marketplace
 from presentation.progress import bar
 from replications.lmstyle import SLUG, replay
 
-DEPOSIT_USD = Decimal(100)
+TEST_FUNDS_USD = Decimal(100)
 
 
 class Command(BaseCommand):
@@ -26,9 +27,9 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, folder: Path, **options: Any) -> None:
         prepare_database()
-        deposit_usd = Decimal(0) if Study.objects.filter(slug=SLUG).exists() else DEPOSIT_USD
-        key = issue_key(requester=SLUG, deposit_usd=deposit_usd)
+        funds_usd = None if Study.objects.filter(slug=SLUG).exists() else TEST_FUNDS_USD
         with served_site() as site_url:
+            key = enrol_requester(site_url=site_url, name=SLUG, test_funds_usd=funds_usd)
             marketplace = Marketplace(site_url, key)
             cells = replay(folder=folder, marketplace=marketplace, reporter=bar)
         if options["json"]:

@@ -1,0 +1,78 @@
+"""Enrolment at an Assay marketplace: what its Requester API lacks, over HTTP.
+
+Requests are signed with the operator secret, which only those have who run the marketplace
+(MARKETPLACE_OPERATOR_SECRET).
+"""
+
+import hashlib
+import hmac
+import json
+import secrets
+import time
+from decimal import Decimal
+from http import HTTPStatus
+from typing import Any
+from urllib.parse import urlsplit
+
+import requests
+from django.conf import settings
+
+from hits.endpoints import AccessKey
+from hits.exceptions import MarketplaceRefused, MarketplaceUnreachable
+
+PREFIX = "/marketplace-api/v1"
+TIMEOUT_SECONDS = (10, 60)
+
+
+def enrol_requester(
+    *, site_url: str, name: str, test_funds_usd: Decimal | None = None
+) -> AccessKey:
+    """A new key for the requester of this name, who is enrolled first where unknown."""
+    funds = {"test_funds_usd": f"{test_funds_usd:f}"} if test_funds_usd else {}
+    content = _post(site_url, "/requesters", {"name": name} | funds)
+    return AccessKey(content["access_key_id"], content["secret_access_key"])
+
+
+def enrol_worker(*, site_url: str, username: str, password: str) -> str:
+    """The id of a new worker who can sign in to the worker site."""
+    content = _post(site_url, "/workers", {"username": username, "password": password})
+    return str(content["worker_id"])
+
+
+def _post(site_url: str, path: str, content: dict[str, str]) -> dict[str, Any]:
+    address = site_url.rstrip("/") + PREFIX + path
+    body = json.dumps(content).encode()
+    headers = {"Content-Type": "application/json"} | signed_headers(
+        secret=settings.MARKETPLACE_OPERATOR_SECRET, path=urlsplit(address).path, body=body
+    )
+    try:
+        response = requests.post(
+            address, data=body, headers=headers, timeout=TIMEOUT_SECONDS, allow_redirects=False
+        )
+        answer = response.json()
+    except requests.JSONDecodeError as error:
+        raise MarketplaceUnreachable(
+            f"What answers at {address} is not an Assay marketplace (HTTP {response.status_code})."
+        ) from error
+    except requests.RequestException as error:
+        raise MarketplaceUnreachable(f"No marketplace answers at {address}: {error}") from error
+    if response.status_code != HTTPStatus.CREATED:
+        raise MarketplaceRefused(_code(response.status_code), str(answer.get("error", answer)))
+    return dict(answer)
+
+
+def signed_headers(*, secret: str, path: str, body: bytes) -> dict[str, str]:
+    """The headers of a POST to this path with this body, for once and for the next minutes."""
+    timestamp, nonce = str(int(time.time())), secrets.token_urlsafe(24)
+    lines = ["POST", path, timestamp, nonce, hashlib.sha256(body).hexdigest()]
+    signature = hmac.new(secret.encode(), "\n".join(lines).encode(), hashlib.sha256).hexdigest()
+    return {
+        "X-Assay-Timestamp": timestamp,
+        "X-Assay-Nonce": nonce,
+        "X-Assay-Signature": signature,
+    }
+
+
+def _code(status: int) -> str:
+    names = {401: "InvalidSignature", 409: "NameTaken"}
+    return names.get(status, f"HTTP {status}")

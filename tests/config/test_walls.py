@@ -1,0 +1,42 @@
+"""What import-linter cannot see: commands of the marketplace's that other apps would call."""
+
+import ast
+from pathlib import Path
+
+from django.conf import settings
+
+BASE = Path(settings.BASE_DIR)
+COMMANDS = {
+    path.stem
+    for path in (BASE / "marketplace/management/commands").glob("*.py")
+    if path.stem != "__init__"
+}
+OUTSIDE = [
+    path
+    for path in BASE.glob("*/**/*.py")
+    if path.relative_to(BASE).parts[0] not in ("marketplace", "tests", ".venv")
+    and ".venv" not in path.parts
+]
+
+
+def texts_of(path):
+    """Every string in a module's code that could name a command; docstrings are sentences."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    return {
+        node.value
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    }
+
+
+# Goes once the sweep is a periodic job.
+UNTIL_PERIODIC_JOBS = {"console/management/commands/serve.py"}
+
+
+def test_no_app_calls_the_marketplaces_commands():
+    assert {"create_requester", "create_worker", "deposit", "sweep_marketplace"} <= COMMANDS
+    assert len(OUTSIDE) > 200
+    calls = {str(path.relative_to(BASE)): texts_of(path) & COMMANDS for path in OUTSIDE}
+    for path in UNTIL_PERIODIC_JOBS:
+        calls.pop(path)
+    assert not {path: names for path, names in calls.items() if names}

@@ -1,0 +1,199 @@
+"""Requesters and workers enrolled over HTTP, by whoever holds the operator secret."""
+
+import hmac
+import json
+import time
+from decimal import Decimal
+
+import pytest
+from django.test import Client
+
+from accounts.models import User
+from hits.endpoints import AccessKey
+from hits.enrolment import enrol_requester, enrol_worker, signed_headers
+from hits.exceptions import MarketplaceRefused, MarketplaceUnreachable
+from marketplace.api.operator_signature import MAX_BODY_BYTES, WINDOW_SECONDS
+from marketplace.models import AccessKey as StoredKey
+from marketplace.models import AuditEntry, Requester, WorkerAccount
+from tests.boto_clients import in_process_client, network_client
+from tests.marketplace.conftest import PASSWORD
+
+PATH = "/marketplace-api/v1/requesters"
+SECRET = "of the people who run the marketplace"
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def operator_secret(settings):
+    settings.MARKETPLACE_OPERATOR_SECRET = SECRET
+
+
+def post(content, *, path=PATH, headers=None, secret=SECRET, **changes):
+    body = content if isinstance(content, bytes) else json.dumps(content).encode()
+    signed = signed_headers(secret=secret, path=path, body=body) | (headers or {})
+    return Client().post(
+        changes.get("to", path),
+        changes.get("sent", body),
+        content_type="application/json",
+        headers=signed,
+    )
+
+
+def nothing_was_done():
+    return not (Requester.objects.exists() or User.objects.exists())
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_key_from_there_opens_the_marketplace(live_server):
+    key = enrol_requester(
+        site_url=live_server.url, name="Vision lab", test_funds_usd=Decimal("49.50")
+    )
+    client = network_client(f"{live_server.url}/requester", vars(key))
+    assert client.get_account_balance()["AvailableBalance"] == "49.50"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_requester_who_is_known_gets_another_key(live_server):
+    first, second = (enrol_requester(site_url=live_server.url, name="Vision lab") for _ in "ab")
+    assert first != second
+    assert Requester.objects.get().access_keys.count() == 2
+    for key in (first, second):
+        assert in_process_client(vars(key)).get_account_balance()["AvailableBalance"] == "0.00"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_worker_from_there_can_sign_in(live_server):
+    worker_id = enrol_worker(site_url=live_server.url, username="ada", password=PASSWORD)
+    assert WorkerAccount.objects.get().worker_id == worker_id
+    answer = Client().post("/worker/login/", {"username": "ada", "password": PASSWORD})
+    assert answer.status_code == 302
+    with pytest.raises(MarketplaceRefused, match="NameTaken") as refused:
+        enrol_worker(site_url=live_server.url, username="ada", password=PASSWORD)
+    assert refused.value.says("NameTaken")
+
+
+@pytest.mark.django_db(transaction=True)
+def test_what_goes_wrong_is_reported_in_words(live_server, settings):
+    settings.MARKETPLACE_TEST_FUNDS = False
+    with pytest.raises(MarketplaceRefused, match="test funds"):
+        enrol_requester(site_url=live_server.url, name="Lab", test_funds_usd=Decimal(1))
+    assert nothing_was_done()
+    with pytest.raises(MarketplaceUnreachable, match="not an Assay marketplace"):
+        enrol_requester(site_url=f"{live_server.url}/worker", name="Lab")
+    with pytest.raises(MarketplaceUnreachable, match="No marketplace answers"):
+        enrol_requester(site_url="http://127.0.0.1:9", name="Lab")
+
+
+def test_the_answer_is_not_stored_and_the_key_is_in_the_audit_log():
+    answer = post({"name": "Lab"})
+    assert answer.status_code == 201
+    assert "no-store" in answer.headers["Cache-Control"]
+    content = answer.json()
+    assert content.keys() == {
+        *("requester", "requester_id", "access_key_id", "secret_access_key", "balance_usd")
+    }
+    assert AuditEntry.objects.filter(action="key.issue", subject=content["access_key_id"]).exists()
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"secret": "a guess"},
+        {"secret": ""},
+        {"sent": b'{"name": "Another lab"}'},
+        {"to": "/marketplace-api/v1/workers"},
+        {"to": f"{PATH}?more=1"},
+        {"headers": {"X-Assay-Signature": ""}},
+        {"headers": {"X-Assay-Signature": "é"}},
+        {"headers": {"X-Assay-Nonce": "another-nonce-of-22-signs"}},
+        {"headers": {"X-Assay-Nonce": ""}},
+        {"headers": {"X-Assay-Timestamp": ""}},
+        {"headers": {"X-Assay-Timestamp": "٣"}},
+        {"headers": {"X-Assay-Timestamp": "1e9"}},
+        {"headers": {"X-Assay-Timestamp": "9" * 400}},
+    ],
+)
+def test_what_is_not_signed_as_it_stands_is_refused(changes):
+    assert post({"name": "Lab"}, **changes).status_code == 401
+    assert nothing_was_done()
+
+
+def test_a_request_without_a_signature_is_refused():
+    answer = Client().post(PATH, {"name": "Lab"}, content_type="application/json")
+    assert answer.status_code == 401
+    assert nothing_was_done()
+
+
+def test_only_a_post_does_anything():
+    assert Client().get(PATH).status_code == 405
+
+
+@pytest.mark.parametrize("shift", [-WINDOW_SECONDS - 5, WINDOW_SECONDS + 5])
+def test_a_request_of_another_time_is_refused(monkeypatch, shift):
+    real = time.time
+    with monkeypatch.context() as patch:
+        patch.setattr(time, "time", lambda: real() + shift)
+        headers = signed_headers(secret=SECRET, path=PATH, body=b'{"name": "Lab"}')
+    answer = Client().post(
+        PATH, b'{"name": "Lab"}', content_type="application/json", headers=headers
+    )
+    assert answer.status_code == 401
+
+
+def test_a_request_is_taken_once():
+    body = b'{"name": "Lab"}'
+    headers = signed_headers(secret=SECRET, path=PATH, body=body)
+    answers = [
+        Client().post(PATH, body, content_type="application/json", headers=headers).status_code
+        for _ in range(3)
+    ]
+    assert answers == [201, 401, 401]
+    assert StoredKey.objects.count() == 1
+
+
+def test_signatures_are_compared_in_constant_time(monkeypatch):
+    compared = []
+    real = hmac.compare_digest
+    monkeypatch.setattr(
+        hmac, "compare_digest", lambda one, other: compared.append(one) or real(one, other)
+    )
+    post({"name": "Lab"}, secret="a guess")
+    assert compared
+
+
+@pytest.mark.parametrize(
+    ("content", "status"),
+    [
+        (b" " * (MAX_BODY_BYTES + 1), 413),
+        (b"no JSON", 400),
+        (b"[" * 10_000, 400),
+        (b"[]", 400),
+        ({}, 400),
+        ({"name": 7}, 400),
+        ({"name": ""}, 400),
+        ({"name": "Lab", "owner": "me"}, 400),
+        ({"name": "Lab", "test_funds_usd": "much"}, 400),
+        ({"name": "Lab", "test_funds_usd": "-5"}, 400),
+        ({"name": "Lab", "test_funds_usd": "NaN"}, 400),
+    ],
+)
+def test_a_body_that_cannot_be_is_refused(content, status):
+    answer = post(content)
+    assert answer.status_code == status
+    assert answer.json()["error"]
+    assert nothing_was_done()
+
+
+def test_a_body_whose_length_is_not_declared_is_bounded_too():
+    body = b" " * (MAX_BODY_BYTES + 1)
+    headers = signed_headers(secret=SECRET, path=PATH, body=body)
+    answer = Client().post(
+        PATH, body, content_type="application/json", headers=headers, CONTENT_LENGTH="many"
+    )
+    assert answer.status_code == 413
+
+
+def test_a_key_is_what_boto3_takes():
+    content = post({"name": "Lab", "test_funds_usd": "5"}).json()
+    key = AccessKey(content["access_key_id"], content["secret_access_key"])
+    assert in_process_client(vars(key)).get_account_balance()["AvailableBalance"] == "5.00"
