@@ -1,12 +1,13 @@
 from typing import Any
 
 from allauth.account.forms import LoginForm
+from django.forms import Field
 
 
 class SignInForm(LoginForm):  # type: ignore[misc]
     """Name and password, under the field names that HTML forms of this site always had."""
 
-    error_css_class = "error"
+    fields: dict[str, Field]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

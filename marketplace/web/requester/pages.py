@@ -53,7 +53,7 @@ logout = LogoutView.as_view(next_page="marketplace:requester_login")
 
 @login_not_required
 @require_http_methods(["GET", "HEAD", "POST"])
-@rate_limit(action="signup")
+@rate_limit(action="signup")  # type: ignore[untyped-decorator]
 def sign_up(request: HttpRequest) -> HttpResponse:
     """Become a requester.
 

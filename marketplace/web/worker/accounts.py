@@ -19,7 +19,7 @@ from marketplace.web.worker.forms import ProfileForm, SignupForm
 
 @login_not_required
 @require_http_methods(["GET", "HEAD", "POST"])
-@rate_limit(action="signup")
+@rate_limit(action="signup")  # type: ignore[untyped-decorator]
 def signup(request: HttpRequest) -> HttpResponse:
     """Open a worker account.
 
