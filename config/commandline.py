@@ -8,6 +8,8 @@ from django.core.exceptions import ImproperlyConfigured
 from django.core.management import execute_from_command_line
 from django.db.utils import OperationalError, ProgrammingError
 
+from work.parent import end_with_supervisor
+
 BAD_INPUT = 2
 # How SQLite and PostgreSQL's driver begin when there is nothing to talk to.
 UNREACHABLE = ("unable to open database file", "connection failed", "failed to resolve host")
@@ -15,6 +17,7 @@ UNREACHABLE = ("unable to open database file", "connection failed", "failed to r
 
 def main(argv: list[str]) -> int:
     """Run one management command and return its exit code."""
+    end_with_supervisor()
     for argument in argv:
         if not _is_text(argument):
             return _refuse(f"The argument {os.fsencode(argument)!r} is not UTF-8.")
@@ -53,6 +56,7 @@ def _is_expected(error: Exception) -> bool:
     from metrics.exceptions import MetricsError
     from presentation.exceptions import PresentationError
     from replications.exceptions import ReplicationError
+    from work.exceptions import WorkError
 
     expected = (
         AccountsError
@@ -63,6 +67,7 @@ def _is_expected(error: Exception) -> bool:
         | MetricsError
         | PresentationError
         | ReplicationError
+        | WorkError
     )
     return isinstance(error, expected)
 

@@ -68,6 +68,7 @@ INSTALLED_APPS = [
     "allauth",
     "allauth.account",
     "accounts",
+    "work",
     "annotation",
     "metrics",
     "validation",
@@ -131,7 +132,27 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 # Holds what all processes must share: counts of wrong passwords, requests that were seen before.
 CACHES = {"default": env.cache_url("CACHE_URL", default="dbcache://cache")}
-TASKS = {"default": {"BACKEND": "django_tasks_db.DatabaseBackend"}}
+
+# Background work (docs/work.md). Queues are kept in the database, or by RQ on Redis.
+REDIS_URL = env.str("REDIS_URL", default="redis://127.0.0.1:6379/0")
+RQ_PREFIX = env.str("RQ_PREFIX", default="assay-")
+TASK_BACKENDS = {"database": "django_tasks_db.DatabaseBackend", "rq": "work.rq_backend.RQBackend"}
+TASKS_BACKEND = env.str("TASKS_BACKEND", default="database")
+if TASKS_BACKEND not in TASK_BACKENDS:
+    raise ImproperlyConfigured(f"TASKS_BACKEND is '{TASKS_BACKEND}'; it must be database or rq.")
+TASKS = {
+    "default": {
+        "BACKEND": TASK_BACKENDS[TASKS_BACKEND],
+        "QUEUES": ["interactive", "scoring", "marketplace"],
+    }
+}
+# A job whose process was killed is taken over within this time.
+WORK_LEASE_SECONDS = env.float("WORK_LEASE_SECONDS", default=30.0)
+# The wait before a failed attempt is repeated; it doubles with each.
+WORK_RETRY_SECONDS = env.float("WORK_RETRY_SECONDS", default=5.0)
+# How long a worker may take from the queue's message to the job's claim.
+WORK_GRACE_SECONDS = env.float("WORK_GRACE_SECONDS", default=5.0)
+WORK_KEEP_DAYS = env.int("WORK_KEEP_DAYS", default=30)
 
 AUTH_USER_MODEL = "accounts.User"
 AUTHENTICATION_BACKENDS = ["allauth.account.auth_backends.AuthenticationBackend"]

@@ -15,9 +15,9 @@ from rest_framework.viewsets import ReadOnlyModelViewSet
 from accounts.models import User
 from annotation.models import Question, Study
 from console.agreement_parts import AGREEMENT, Content
-from console.models import Work
-from console.pages.waiting import result_or_work
+from console.pages.waiting import result_or_job
 from console.results import VALIDATION
+from work.models import Job
 
 
 class QuestionSerializer(serializers.ModelSerializer[Question]):
@@ -155,9 +155,9 @@ class StudyViewSet(ReadOnlyModelViewSet[Study]):
 
     def _result(self, request: Request, name: str) -> Content | None:
         """The result of that name, or None and work on it under way; failed work is told."""
-        result, work = result_or_work(request, self.get_object(), name)
-        if work and work.state == Work.State.FAILED:
-            raise ComputingFailed(work.told)
+        result, job = result_or_job(request, self.get_object(), name)
+        if job and job.state == Job.State.FAILED:
+            raise ComputingFailed(job.message)
         return result
 
 

@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING
 from django.urls import reverse
 
 from annotation.models import Study
+from annotation.study_jobs import COLLECT, LABEL, RESULT, SCORE, jobs_of
 from console.agreement_parts import AGREEMENT
-from console.models import Work
 from console.results import VALIDATION
 from hits.progress import study_progress
 from metrics.models import ScoringRun
+from work.models import Job
+from work.registry import job_kind
 
 if TYPE_CHECKING:
     from console.sizes import CountedStudy
@@ -57,16 +59,12 @@ def _decisions(study: CountedStudy) -> Iterator[tuple[str, str, str, str]]:
 
 
 def _failures(study: Study) -> Iterator[tuple[str, str, str, str]]:
-    pages = {
-        Work.Kind.COLLECT: "answers",
-        Work.Kind.SCORE: "validation",
-        Work.Kind.LABEL: "labels",
-    }
-    for work in Work.objects.of(study).latest_of_each_kind():
-        if work.state == Work.State.FAILED:
-            told = f"{work.get_kind_display()} failed: {work.told}"
-            yield "error", told, "Look at it", pages[Work.Kind(work.kind)]
+    pages = {COLLECT: "answers", SCORE: "validation", LABEL: "labels"}
+    for job in jobs_of(study).of_kind(*pages).latest_of_each_kind():
+        if job.state == Job.State.FAILED:
+            message = f"{job_kind(job.kind).label} failed: {job.message}"
+            yield "error", message, "Look at it", pages[job.kind]
     for name in (AGREEMENT, VALIDATION):
-        results = Work.objects.of(study).of_kind(Work.Kind.RESULT).filter(names=[name])
-        if (last := results.first()) and last.state == Work.State.FAILED:
-            yield "error", f"Computing {name} failed: {last.told}", "Look at it", name
+        results = jobs_of(study).of_kind(RESULT).filter(arguments__names=[name])
+        if (last := results.first()) and last.state == Job.State.FAILED:
+            yield "error", f"Computing {name} failed: {last.message}", "Look at it", name

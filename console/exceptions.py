@@ -1,8 +1,7 @@
 """What can go wrong in the console.
 
 ConsoleError
-├── FolderUnusable      results cannot be written to a folder
-└── WorkStopped         someone asked for background work to end
+└── FolderUnusable      results cannot be written to a folder
 """
 
 
@@ -12,7 +11,3 @@ class ConsoleError(Exception):
 
 class FolderUnusable(ConsoleError):
     """Results cannot be written to a folder."""
-
-
-class WorkStopped(ConsoleError):
-    """Someone asked for background work to end."""

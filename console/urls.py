@@ -48,9 +48,9 @@ of_a_study: list[URLPattern | URLResolver] = [
     path("report/", validation.report, name="report"),
     path("report/<str:name>", validation.report_file, name="report-file"),
     path("score/", validation.score, name="score"),
-    path("work/<int:work_id>/", waiting.work, name="work"),
-    path("work/<int:work_id>/stop/", waiting.stop, name="stop"),
-    path("work/<int:work_id>/again/", waiting.again, name="again"),
+    path("work/<int:job_id>/", waiting.job, name="work"),
+    path("work/<int:job_id>/stop/", waiting.stop, name="stop"),
+    path("work/<int:job_id>/again/", waiting.again, name="again"),
     path("downloads/", downloads.downloads, name="downloads"),
     path("<str:name>", downloads.download, name="download"),
 ]

@@ -8,6 +8,7 @@ from django.db.models import Count, Q
 
 from annotation.models import Candidate, Study
 from metrics.exceptions import ValidationUnknown
+from work.models import Leased
 
 LONGEST_SIGNATURE = 500
 
@@ -32,7 +33,7 @@ class ScoringRunQuerySet(models.QuerySet["ScoringRun"]):
         return self.filter(state=ScoringRun.State.RUNNING)
 
 
-class ScoringRun(models.Model):
+class ScoringRun(Leased):
     """One output of a metric, as its signature describes it, over one study.
 
     A scorer's outputs are scored together; the first of their runs leads the others, and bears
@@ -53,11 +54,9 @@ class ScoringRun(models.Model):
     )
     state = models.CharField(max_length=8, choices=State, default=State.DONE)
     error = models.TextField(blank=True, help_text="Why scoring broke off, if it did.")
-    claimed_by = models.CharField(max_length=200, blank=True, help_text="The process at it.")
     n_before = models.PositiveIntegerField(default=0, help_text="Scores there at the start.")
     n_total = models.PositiveIntegerField(default=0, help_text="Candidates there at the start.")
     started_at = models.DateTimeField(null=True, blank=True)
-    seen_at = models.DateTimeField(null=True, blank=True, help_text="The last sign of life.")
     judge = models.JSONField(
         null=True, help_text="What was asked of whom, and what it was found to do; of judges only."
     )

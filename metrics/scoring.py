@@ -11,9 +11,9 @@ from django.db import transaction
 
 from annotation.models import Candidate, Study
 from metrics.batches import Content, chunks, content_of, grouped
-from metrics.claiming import Claim, claimed
 from metrics.exceptions import MetricUnknown, ModelUnfit, NothingToScore, ParameterRefused
 from metrics.models import LONGEST_SIGNATURE, Score, ScoringRun
+from metrics.run_leases import RunLease, leased
 from metrics.scorers import scorer as scorers
 from metrics.scorers.errors import ScorerError
 from metrics.scorers.judges.budget import Estimate
@@ -151,12 +151,12 @@ def score_study(
         raise NothingToScore(f"Study '{study.slug}' has no candidates; import some first.")
     prepare(scorer)
     runs = _runs(study, scorer)
-    with claimed(runs[0], n_before=runs[0].scores.count(), n_total=total) as claim:
+    with leased(runs[0], n_before=runs[0].scores.count(), n_total=total) as lease:
         if retry_undefined:
-            _forget_undefined(claim, runs)
+            _forget_undefined(lease, runs)
         groups = _waiting(study, runs[0])
         n_waiting = sum(len(keys) for _, keys in groups)
-        steps = progress(_score(groups, scorer, runs, claim), n_waiting)
+        steps = progress(_score(groups, scorer, runs, lease), n_waiting)
         n_reused = sum(was_reused for was_reused in steps)
     return Scored(scorer.name, runs[0].signature, n_waiting, total - n_waiting, n_reused)
 
@@ -202,9 +202,9 @@ def _runs(study: Study, scorer: Scorer) -> list[ScoringRun]:
 
 
 @transaction.atomic
-def _forget_undefined(claim: Claim, runs: list[ScoringRun]) -> None:
+def _forget_undefined(lease: RunLease, runs: list[ScoringRun]) -> None:
     """Delete all outputs of the candidates of which one is undefined."""
-    claim.hold()
+    lease.hold()
     scores = Score.objects.filter(run__in=runs)
     undefined = scores.filter(value=None).values("candidate_id")
     scores.filter(candidate__in=undefined).delete()
@@ -219,7 +219,7 @@ def _waiting(study: Study, run: ScoringRun | None) -> list[Group]:
 
 
 def _score(
-    groups: list[Group], scorer: Scorer, runs: list[ScoringRun], claim: Claim
+    groups: list[Group], scorer: Scorer, runs: list[ScoringRun], lease: RunLease
 ) -> Iterator[bool]:
     """Write the scores of each content, and yield for each candidate whether they were reused."""
     fresh: list[Group] = []
@@ -229,9 +229,9 @@ def _score(
         fresh += [group for group in chunk if group[0].digest not in kept]
         if there:
             scores = [kept[content.digest] for content, _ in there]
-            yield from _write(claim, runs, there, scores, True)
+            yield from _write(lease, runs, there, scores, True)
     for batch in chunks(fresh, scorer.batch_size):
-        yield from _write(claim, runs, batch, measured(scorer, _examples(batch)), False)
+        yield from _write(lease, runs, batch, measured(scorer, _examples(batch)), False)
 
 
 def _kept_scores(scorer: Scorer, groups: Sequence[Group]) -> dict[str, Scores]:
@@ -272,7 +272,7 @@ def example_of(candidate: Candidate) -> Example:
 
 
 def _write(
-    claim: Claim,
+    lease: RunLease,
     runs: list[ScoringRun],
     groups: Sequence[Group],
     scores: Sequence[Scores],
@@ -286,7 +286,7 @@ def _write(
         for run in runs
     ]
     with transaction.atomic():
-        claim.hold()
+        lease.hold()
         Score.objects.bulk_create(rows, batch_size=1000)
     return [were_reused] * (len(rows) // len(runs))
 

@@ -13,7 +13,7 @@ from console.agreement_view import AgreementView, disagreement_rows
 from console.charts import CHARTS
 from console.pages.pictures import FORMS, picture_in
 from console.pages.study import shown_study, study_page
-from console.pages.waiting import result_or_work
+from console.pages.waiting import result_or_job
 from console.results import fingerprint, stored
 from console.tables import page_of, sort_key, sorted_rows
 
@@ -30,7 +30,7 @@ def agreement(request: HttpRequest, slug: str) -> HttpResponse:
     shown = shown_study(request, slug)
     context: dict[str, Any] = {}
     if shown.n_judgments:
-        result, context["work"] = result_or_work(request, shown, AGREEMENT)
+        result, context["job"] = result_or_job(request, shown, AGREEMENT)
         if result is not None and result["rounds"][0]["questions"]:
             view = _view(result, request)
             charts = [(chart, chart.words(view)) for chart in CHARTS.values()]

@@ -5,8 +5,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.http import require_POST, require_safe
 
-from console.asking import ask
-from console.models import Work
+from annotation.study_jobs import COLLECT, jobs_of, request_study_job
 from console.pages.study import person, shown_study, study_page
 from console.tables import page_of
 from hits.models import Batch
@@ -32,7 +31,7 @@ def answers(request: HttpRequest, slug: str) -> HttpResponse:
     context = {
         "progress": study_progress(shown),
         "page": page_of(request, unreadable),
-        "work": Work.objects.of(shown).of_kind(Work.Kind.COLLECT).first(),
+        "job": jobs_of(shown).of_kind(COLLECT).first(),
     }
     return study_page(request, shown, "answers", context)
 
@@ -41,6 +40,6 @@ def answers(request: HttpRequest, slug: str) -> HttpResponse:
 def collect(request: HttpRequest, slug: str) -> HttpResponse:
     """Access: the study's owner, or a superuser."""
     shown = shown_study(request, slug)
-    ask(study=shown, kind=Work.Kind.COLLECT, asked_by=person(request))
+    request_study_job(study=shown, kind=COLLECT, requested_by=person(request))
     messages.success(request, "Collecting in the background; this page follows it.")
     return redirect("console:answers", slug)

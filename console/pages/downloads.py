@@ -11,7 +11,7 @@ from annotation.exceptions import StudyUnfit
 from annotation.models import Picture
 from console.downloads import DOWNLOADS, file_names
 from console.pages.study import shown_study, study_page
-from console.pages.waiting import result_or_work
+from console.pages.waiting import result_or_job
 
 
 @require_safe
@@ -29,7 +29,7 @@ def download(request: HttpRequest, slug: str, name: str) -> HttpResponse:
     if name not in file_names(shown):
         raise Http404(f"There is no download {name}.")
     made = DOWNLOADS[name]
-    if made.result and result_or_work(request, shown, made.result)[0] is None:
+    if made.result and result_or_job(request, shown, made.result)[0] is None:
         messages.warning(request, f"{name} is still being computed; fetch it once it is there.")
         return redirect(f"console:{made.result}", slug)
     try:

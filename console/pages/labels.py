@@ -10,9 +10,8 @@ from annotation.exceptions import StudyUnfit
 from annotation.exports import labels_csv, labels_json
 from annotation.models import LabelSet
 from annotation.qrels import label_qrels
-from console.asking import ask
+from annotation.study_jobs import LABEL, jobs_of, request_study_job
 from console.forms import LabelSetForm
-from console.models import Work
 from console.pages.study import person, shown_study, study_page
 from console.tables import page_of
 
@@ -31,7 +30,7 @@ def labels(request: HttpRequest, slug: str) -> HttpResponse:
     context = {
         "page": page_of(request, sets.order_by("-version")),
         "form": LabelSetForm(shown, rounds_of(shown)) if shown.n_judgments else None,
-        "work": Work.objects.of(shown).of_kind(Work.Kind.LABEL).first(),
+        "job": jobs_of(shown).of_kind(LABEL).first(),
     }
     return study_page(request, shown, "labels", context)
 
@@ -43,12 +42,12 @@ def label(request: HttpRequest, slug: str) -> HttpResponse:
     form = LabelSetForm(shown, rounds_of(shown), request.POST)
     if form.is_valid():
         names = [form.arguments["question"], form.arguments["method"]]
-        ask(
+        request_study_job(
             study=shown,
-            kind=Work.Kind.LABEL,
+            kind=LABEL,
             names=names,
-            arguments=form.arguments,
-            asked_by=person(request),
+            arguments={"rule": form.arguments},
+            requested_by=person(request),
         )
     else:
         messages.error(request, "No labels were made: choose a question and a method it allows.")

@@ -6,9 +6,9 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from annotation.models import Study
+from annotation.study_jobs import RESULT, jobs_of
 from console.decisions import decisions_of
 from console.figures import figures_of
-from console.models import Work
 from console.pages.study import person, shown_study, study_page
 from console.tables import page_of, sort_key
 
@@ -34,6 +34,6 @@ def study(request: HttpRequest, slug: str) -> HttpResponse:
     context = {
         "decisions": decisions_of(shown),
         "figures": figures_of(shown),
-        "works": Work.objects.of(shown).latest_of_each_kind(),
+        "jobs": jobs_of(shown).exclude(kind=RESULT).latest_of_each_kind(),
     }
     return study_page(request, shown, "study", context)

@@ -8,12 +8,11 @@ from django.shortcuts import redirect
 from django.views.decorators.http import require_POST, require_safe
 
 from annotation.models import Study
+from annotation.study_jobs import SCORE, jobs_of, request_study_job
 from console.agreement_parts import Content
-from console.asking import ask
-from console.models import Work
 from console.pages.pictures import FORMS, picture_in
 from console.pages.study import person, shown_study, study_page
-from console.pages.waiting import result_or_work
+from console.pages.waiting import result_or_job
 from console.report_files import ABOUT, file_of
 from console.results import (
     REPORT,
@@ -41,11 +40,11 @@ def validation(request: HttpRequest, slug: str) -> HttpResponse:
     context: dict[str, Any] = {
         "runs": runs,
         "metrics": _offered(),
-        "scoring": Work.objects.of(shown).of_kind(Work.Kind.SCORE).first(),
+        "scoring": jobs_of(shown).of_kind(SCORE).first(),
         "has_judgments_and_scores": bool(shown.n_judgments and runs),
     }
     if context["has_judgments_and_scores"]:
-        result, context["work"] = result_or_work(request, shown, VALIDATION)
+        result, context["job"] = result_or_job(request, shown, VALIDATION)
         context |= {} if result is None else _correlations(request, shown, result)
     return study_page(request, shown, "validation", context)
 
@@ -108,7 +107,7 @@ def report(request: HttpRequest, slug: str) -> HttpResponse:
     shown = shown_study(request, slug)
     context: dict[str, Any] = {"section": "validation"}
     if shown.n_judgments:
-        result, context["work"] = result_or_work(request, shown, REPORT)
+        result, context["job"] = result_or_job(request, shown, REPORT)
         files = {} if result is None else result["files"]
         context |= {"result": result, "files": [(name, ABOUT[name]) for name in files]}
     return study_page(request, shown, "report", context)
@@ -134,7 +133,7 @@ def score(request: HttpRequest, slug: str) -> HttpResponse:
     known = {metric.name for metric in _offered()}
     chosen = [name for name in request.POST.getlist("metric") if name in known]
     if chosen:
-        ask(study=shown, kind=Work.Kind.SCORE, names=chosen, asked_by=person(request))
+        request_study_job(study=shown, kind=SCORE, names=chosen, requested_by=person(request))
         messages.success(request, f"Scoring in the background: {', '.join(chosen)}.")
     else:
         messages.error(request, "Nothing was scored: choose at least one metric.")

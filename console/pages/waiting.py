@@ -1,4 +1,4 @@
-"""Background work on a page: how far it is, stopping it, and asking for it again."""
+"""Background jobs on a page: how far they are, stopping them, and resuming them."""
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -7,71 +7,68 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
 from annotation.models import Study
-from console import asking
+from annotation.study_jobs import COLLECT, LABEL, RESULT, SCORE, jobs_of, request_study_job
 from console.agreement_parts import Content
-from console.models import Work
 from console.pages.study import person, shown_study
 from console.results import fingerprint, stored
+from work.models import Job
+from work.request import resume_job, stop_job
 
-PAGES = {
-    Work.Kind.COLLECT: "answers",
-    Work.Kind.SCORE: "validation",
-    Work.Kind.LABEL: "labels",
-}
+PAGES = {COLLECT: "answers", SCORE: "validation", LABEL: "labels"}
 
 
-def result_or_work(
+def result_or_job(
     request: HttpRequest, study: Study, name: str
-) -> tuple[Content | None, Work | None]:
-    """The result of that name; where it is not there yet, None and the work that makes it.
+) -> tuple[Content | None, Job | None]:
+    """The result of that name; where it is not there yet, None and the job that makes it.
 
-    Work that failed on what there is now is shown, and not asked for again by itself.
+    A job that failed on what there is now is displayed, and not requested again by itself.
     """
     basis = fingerprint(study)
-    if (found := stored(study, name, basis)) is not None:
-        return found, None
-    works = Work.objects.of(study).of_kind(Work.Kind.RESULT)
-    last = works.filter(names=[name], basis=basis).first()
+    if (content := stored(study, name, basis)) is not None:
+        return content, None
+    jobs = jobs_of(study).of_kind(RESULT)
+    last = jobs.filter(arguments__names=[name], basis=basis).first()
     if last and not last.is_unfinished:
         return None, last
-    kind = Work.Kind.RESULT
-    work = asking.ask(study=study, kind=kind, names=[name], asked_by=person(request), basis=basis)
-    found = stored(study, name, basis)
-    return (found, None) if found is not None else (None, work)
+    job = request_study_job(
+        study=study, kind=RESULT, names=[name], requested_by=person(request), basis=basis
+    )
+    content = stored(study, name, basis)
+    return (content, None) if content is not None else (None, job)
 
 
-def _page_of(work: Work) -> str:
-    """The address of the page that tells of the work."""
-    name = PAGES.get(Work.Kind(work.kind)) or work.names[0]
-    return reverse(f"console:{name}", args=[work.study.slug])
+def page_of(job: Job) -> str:
+    """The name of the page that shows the job."""
+    return PAGES.get(job.kind) or str(job.arguments["names"][0])
 
 
-def _shown_work(request: HttpRequest, slug: str, work_id: int) -> Work:
-    works = Work.objects.of(shown_study(request, slug)).select_related("study")
-    return get_object_or_404(works, pk=work_id)
+def _job(request: HttpRequest, slug: str, job_id: int) -> tuple[Study, Job]:
+    study = shown_study(request, slug)
+    return study, get_object_or_404(jobs_of(study), pk=job_id)
 
 
 @require_safe
 @never_cache
-def work(request: HttpRequest, slug: str, work_id: int) -> HttpResponse:
+def job(request: HttpRequest, slug: str, job_id: int) -> HttpResponse:
     """Access: the study's owner, or a superuser. Polled by the page; reloads it at the end."""
-    shown = _shown_work(request, slug, work_id)
-    if not shown.is_unfinished and request.headers.get("HX-Request"):
+    study, polled = _job(request, slug, job_id)
+    if not polled.is_unfinished and request.headers.get("HX-Request"):
         return HttpResponse(headers={"HX-Refresh": "true"})
-    return render(request, "console/_work.html", {"work": shown})
+    return render(request, "console/_job.html", {"job": polled, "study": study})
 
 
 @require_POST
-def stop(request: HttpRequest, slug: str, work_id: int) -> HttpResponse:
+def stop(request: HttpRequest, slug: str, job_id: int) -> HttpResponse:
     """Access: the study's owner, or a superuser."""
-    shown = _shown_work(request, slug, work_id)
-    asking.stop(work=shown)
-    return redirect(_page_of(shown))
+    study, stopped = _job(request, slug, job_id)
+    stop_job(job=stopped)
+    return redirect(reverse(f"console:{page_of(stopped)}", args=[study.slug]))
 
 
 @require_POST
-def again(request: HttpRequest, slug: str, work_id: int) -> HttpResponse:
+def again(request: HttpRequest, slug: str, job_id: int) -> HttpResponse:
     """Access: the study's owner, or a superuser."""
-    shown = _shown_work(request, slug, work_id)
-    asking.ask_again(work=shown, asked_by=person(request))
-    return redirect(_page_of(shown))
+    study, resumed = _job(request, slug, job_id)
+    resume_job(job=resumed)
+    return redirect(reverse(f"console:{page_of(resumed)}", args=[study.slug]))

@@ -12,9 +12,7 @@ from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 from django.conf import settings
 from django.core.mail import send_mail
-from django_tasks import task
 
-from marketplace import clock
 from marketplace.models import Notification, Transport
 
 FIRST_DELAY = timedelta(seconds=30)
@@ -27,12 +25,6 @@ REGION = re.compile(r"arn:aws[\w-]*:sns:([\w-]+):|https://sqs\.([\w-]+)\.amazona
 CONFIG = Config(connect_timeout=5, read_timeout=10, retries={"total_max_attempts": 1})
 
 logger = logging.getLogger(__name__)
-
-
-@task()
-def send_notifications() -> int:
-    """Send what is due, and return how many were delivered."""
-    return send_due(clock.now())
 
 
 def send_due(now: datetime) -> int:

@@ -18,7 +18,7 @@ from marketplace.models import (
     Requester,
     Transport,
 )
-from marketplace.notifications.delivery import send_notifications
+from work.request import request_job
 
 ASSIGNMENT_EVENTS = tuple(
     f"Assignment{what}"
@@ -133,4 +133,4 @@ def _post(
 
 
 def _send_soon() -> None:
-    send_notifications.enqueue()
+    request_job(kind="send_notifications")

@@ -83,4 +83,4 @@ def fetch_picture(rosa: Client) -> Callable[..., HttpResponse]:
 @pytest.fixture
 def _immediate_tasks(settings: Any) -> None:
     backend = "django_tasks.backends.immediate.ImmediateBackend"
-    settings.TASKS = {"default": {"BACKEND": backend}}
+    settings.TASKS = {"default": {"BACKEND": backend, "QUEUES": []}}

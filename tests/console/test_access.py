@@ -9,12 +9,14 @@ from django.urls import URLPattern, URLResolver, reverse
 
 from annotation.label_sets import Rule, make_label_set
 from annotation.models import Adjudication, Candidate, Item, Submission
+from annotation.study_jobs import SCORE
 from console.agreement_parts import AGREEMENT
-from console.models import Work
 from console.results import compute
 from console.urls import urlpatterns
 from tests.annotation.studies import rating_study
 from tests.console.filled import keep_validation, scored_study
+from tests.console.work import request_for_later
+from work.models import Job
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_immediate_tasks")]
 
@@ -28,7 +30,7 @@ OF_A_STUDY = {
     "agreement-picture": {"slug": "mine", "chart": "forest", "form": "json"},
     "validation-picture": {"slug": "mine", "chart": "forest", "form": "json"},
     "report-file": {"slug": "mine", "name": "report.html"},
-    "work": {"slug": "mine", "work_id": 1},
+    "work": {"slug": "mine", "job_id": 1},
     "label-set": {"slug": "mine", "version": 1, "form": "csv"},
     "download": {"slug": "mine", "name": "judgments.csv"},
     "api-study-detail": {"slug": "mine"},
@@ -42,8 +44,8 @@ ACTIONS = {
     "decision": {"slug": "mine", "candidate_id": 1},
     "flag": {"slug": "mine", "submission_id": 1},
     "unflag": {"slug": "mine", "submission_id": 1},
-    "stop": {"slug": "mine", "work_id": 1},
-    "again": {"slug": "mine", "work_id": 1},
+    "stop": {"slug": "mine", "job_id": 1},
+    "again": {"slug": "mine", "job_id": 1},
 }
 OF_ANYONE_SIGNED_IN = {
     "studies": {},
@@ -52,7 +54,7 @@ OF_ANYONE_SIGNED_IN = {
     "api-study-list": {},
     "schema": {},
 }
-STORED = {"item_id": Item, "candidate_id": Candidate, "submission_id": Submission, "work_id": Work}
+STORED = {"item_id": Item, "candidate_id": Candidate, "submission_id": Submission, "job_id": Job}
 # What the forms of the actions hold, all in one.
 FORM = {"metric": "rouge1", "rule": "mean:appropriateness", "round": "1", "value": "5"} | {
     "reason": "too fast"
@@ -80,7 +82,7 @@ def address(name, more=None):
 def nothing_was_done():
     """The study's one piece of work still waits, no other was asked for, nothing was decided or
     flagged."""
-    waiting = list(Work.objects.values_list("state", "stop_asked")) == [("queued", False)]
+    waiting = list(Job.objects.values_list("state", "stop_requested")) == [("queued", False)]
     decided = Adjudication.objects.exists() or Submission.objects.flagged().exists()
     return waiting and not decided
 
@@ -91,7 +93,7 @@ def study(researcher):
     compute(made, AGREEMENT)
     keep_validation(made)
     make_label_set(question=made.questions.get(), rule=Rule("mean"))
-    Work.objects.create(study=made, kind=Work.Kind.SCORE, names=["rouge1"])
+    request_for_later(study=made, kind=SCORE, names=["rouge1"])
     return made
 
 

@@ -5,10 +5,10 @@ from django.urls import reverse
 
 from annotation.agreement import study_agreement
 from annotation.models import Submission
-from console.models import Work
 from tests.annotation.studies import rate, rated_study, rating_study, ticked_study
 from tests.console.filled import add_scores, scored_study
 from validation.study_validation import validate_study
+from work.models import Job
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_immediate_tasks")]
 
@@ -91,14 +91,15 @@ def test_agreement_follows_a_rejection(ask, researcher):
 
 
 def test_what_is_not_computed_yet_is_asked_for_once_and_promised(rosa, researcher, settings):
-    settings.TASKS = {"default": {"BACKEND": "django_tasks_db.DatabaseBackend"}}
+    settings.TASKS = {"default": {"BACKEND": "django_tasks_db.DatabaseBackend", "QUEUES": []}}
     study = scored_study(owner=researcher)
     for name in ("agreement", "validation"):
         for _ in range(2):
             answer = rosa.get(reverse(f"console:api-study-{name}", args=[study.slug]))
             assert (answer.status_code, answer["Retry-After"]) == (202, "2")
             assert "Being computed" in answer.json()["detail"]
-    assert [work.names for work in Work.objects.all()] == [["validation"], ["agreement"]]
+    jobs = Job.objects.all()
+    assert [job.arguments["names"] for job in jobs] == [["validation"], ["agreement"]]
 
 
 def test_validation_is_that_of_the_report(ask, researcher):

@@ -8,10 +8,8 @@ from django_tasks import TaskResultStatus
 from django_tasks_db.models import DBTaskResult
 
 from annotation.models import Judgment, Submission
-from console import tasks
-from console.doing import Telling, claim
-from console.exceptions import WorkStopped
-from console.models import LOST_AFTER, StoredResult, Work
+from annotation.study_jobs import RESULT, SCORE, request_study_job
+from console.models import StoredResult
 from console.results import fingerprint
 from hits.models import Assignment
 from marketplace.people.enrolment import create_worker, issue_access_key
@@ -20,8 +18,10 @@ from tests.annotation.studies import add_candidates, rate, rating_study
 from tests.boto_clients import in_process_client
 from tests.console.filled import add_scores
 from tests.console.pages import words_of
-from tests.console.work import work_off
+from tests.console.work import request_for_later, work_off
 from tests.hits.work import hand_in, published
+from work.execution import claim, run_job
+from work.models import Job
 
 pytestmark = pytest.mark.django_db
 
@@ -69,7 +69,7 @@ def test_waiting_work_is_polled_by_the_page(rosa, study):
     content = rosa.post(
         reverse("console:score", args=["ratings"]), {"metric": "rouge1"}, follow=True
     ).content.decode()
-    work = Work.objects.get()
+    work = Job.objects.get()
     where = reverse("console:work", args=["ratings", work.pk])
     assert f'hx-get="{where}" hx-trigger="every 1s"' in content
     answer = poll(rosa, work)
@@ -81,18 +81,18 @@ def test_waiting_work_is_polled_by_the_page(rosa, study):
 def test_asking_while_the_same_waits_doubles_nothing(rosa, study):
     for _ in range(2):
         ask(rosa, "score", metric="rouge1")
-    assert (Work.objects.count(), DBTaskResult.objects.count()) == (1, 1)
+    assert (Job.objects.count(), DBTaskResult.objects.count()) == (1, 1)
     ask(rosa, "score", metric="chrf")
-    assert (Work.objects.count(), DBTaskResult.objects.count()) == (2, 2)
+    assert (Job.objects.count(), DBTaskResult.objects.count()) == (2, 2)
 
 
 @pytest.mark.django_db(transaction=True)
 def test_the_background_worker_scores_what_was_asked_for(rosa, study):
     ask(rosa, "score", metric=["rouge1", "chrf"])
     work_off()
-    work = Work.objects.get()
-    assert work.state == Work.State.DONE
-    assert "rouge1: 6 candidates scored" in work.told
+    work = Job.objects.get()
+    assert work.state == Job.State.DONE
+    assert "rouge1: 6 candidates scored" in work.message
     assert {"rouge1", "chrf"} <= set(ScoringRun.objects.values_list("metric", flat=True))
     assert Score.objects.filter(run__metric="chrf").count() == 6
     assert poll(rosa, work)["HX-Refresh"] == "true"
@@ -141,7 +141,7 @@ def test_asking_twice_scores_once(rosa, study):
 )
 def test_a_form_without_a_known_metric_scores_nothing_and_says_so(rosa, study, form):
     assert "Nothing was scored: choose at least one metric." in ask(rosa, "score", **form)
-    assert not Work.objects.exists()
+    assert not Job.objects.exists()
 
 
 def test_known_metrics_are_scored_beside_unknown_ones(rosa, study):
@@ -151,7 +151,7 @@ def test_known_metrics_are_scored_beside_unknown_ones(rosa, study):
 @pytest.mark.usefixtures("_immediate_tasks")
 def test_collecting_a_study_that_was_never_published_finds_nothing(rosa, study):
     assert "Collecting answers: done" in ask(rosa, "collect")
-    assert Work.objects.get().told == "0 new assignments."
+    assert Job.objects.get().message == "0 new assignments."
 
 
 @pytest.mark.usefixtures("_immediate_tasks")
@@ -164,89 +164,57 @@ def test_work_that_fails_says_why_and_can_be_tried_again(rosa, researcher):
     overview = rosa.get(reverse("console:study", args=["ratings"])).content.decode()
     assert "Scoring failed: Study" in words_of(overview)
     add_candidates(study.items.create(key="d0", reference="r"), ["alpha"], are_systems=True)
-    assert "Scoring rouge1: done" in post(rosa, "again", Work.objects.get())
-    assert [work.state for work in Work.objects.all()] == ["done", "failed"]
+    assert "Scoring rouge1: done" in post(rosa, "again", Job.objects.get())
+    assert [work.state for work in Job.objects.all()] == ["done"]
 
 
 @pytest.mark.usefixtures("_immediate_tasks")
 def test_an_error_nobody_expected_is_told_without_its_secrets(rosa, study):
     # Work of a metric that was taken away since.
-    work = Work.objects.create(study=study, kind=Work.Kind.RESULT, names=["no such result"])
-    tasks.do_work.enqueue(work.pk)
+    work = request_study_job(study=study, kind=RESULT, names=["no such result"])
+    reason = "Unexpected error: KeyError. The site's log has the rest."
+    assert (work.state, work.message) == (Job.State.QUEUED, reason)
+    Job.objects.update(attempts=work.max_attempts - 1)
+    assert run_job(work.pk) == Job.State.FAILED
     work.refresh_from_db()
-    assert work.state == Work.State.FAILED
-    assert work.told == "Something nobody expected: KeyError. The site's log has the rest."
+    assert work.message == f"{reason} It was tried 5 times."
 
 
 def test_work_that_waits_can_be_stopped_and_is_then_not_done(rosa, study):
     ask(rosa, "score", metric="rouge1")
-    work = Work.objects.get()
+    work = Job.objects.get()
     assert "Scoring rouge1 was stopped. Stopped before it began." in post(rosa, "stop", work)
-    assert tasks.do_work.call(work.pk) == "not queued"
+    assert run_job(work.pk) == "not queued"
     assert not Score.objects.exists()
 
 
-def test_running_work_that_is_stopped_ends_at_its_next_step(rosa, study, monkeypatch):
-    work = Work.objects.create(study=study, kind=Work.Kind.SCORE, names=["rouge1"])
-    assert claim(work.pk) == work
-    steps = []
-
-    def go():
-        for step in Telling(work, "rouge1")(range(9), 9):
-            steps.append(step)
-            post(rosa, "stop", work)
-
-    monkeypatch.setattr("console.doing.TELL_EVERY_SECONDS", 0)
-    with pytest.raises(WorkStopped, match="what was done until then is kept"):
-        go()
-    assert steps == [0]
-
-
 def test_running_work_tells_how_far_it_is(rosa, study):
-    work = Work.objects.create(study=study, kind=Work.Kind.SCORE, names=["rouge1"])
+    work = request_study_job(study=study, kind=SCORE, names=["rouge1"])
     claim(work.pk)
     now = timezone.now()
-    Work.objects.update(
-        n_done=30, n_total=90, doing="rouge1", started_at=now - timedelta(seconds=60), seen_at=now
+    Job.objects.update(
+        n_done=30,
+        n_total=90,
+        phase="rouge1",
+        started_at=now - timedelta(seconds=60),
+        progress_at=now,
     )
     told = words_of(poll(rosa, work).content.decode())
     assert "Scoring rouge1 : rouge1 30 of 90, 0.5 a second, 2 min 0 s left" in told
     assert "Stop" in told
 
 
-def test_work_whose_process_is_gone_can_be_asked_for_again(rosa, study):
-    work = Work.objects.create(study=study, kind=Work.Kind.SCORE, names=["rouge1"])
-    claim(work.pk)
-    Work.objects.update(seen_at=timezone.now() - LOST_AFTER - timedelta(seconds=1))
-    page = words_of(rosa.get(reverse("console:validation", args=["ratings"])).content.decode())
-    assert "Scoring rouge1 stopped without a word." in page
-    assert "Scoring rouge1: waiting" in post(rosa, "again", work)
-    assert Work.objects.count() == 2
-
-
-def test_work_is_done_by_one_worker_alone(study):
-    work = Work.objects.create(study=study, kind=Work.Kind.COLLECT)
-    assert claim(work.pk) == work
-    assert claim(work.pk) is None
-
-
 @pytest.mark.usefixtures("_immediate_tasks")
 def test_a_result_that_cannot_be_computed_is_not_tried_again_by_itself(rosa, study):
     rate(study, "Ann", "d0", {"alpha": 1, "beta": 2})
     where = reverse("console:agreement", args=["ratings"])
-    Work.objects.create(
-        study=study,
-        kind=Work.Kind.RESULT,
-        names=["agreement"],
-        basis=fingerprint(study),
-        state=Work.State.FAILED,
-        told="It broke.",
-    )
+    request_for_later(study=study, kind=RESULT, names=["agreement"], basis=fingerprint(study))
+    Job.objects.update(state=Job.State.FAILED, message="It broke.")
     for _ in range(2):
         page = words_of(rosa.get(where).content.decode())
         assert "Computing agreement failed. It broke." in page
-    assert Work.objects.count() == 1
-    assert "Krippendorff's alpha" in post(rosa, "again", Work.objects.get())
+    assert Job.objects.count() == 1
+    assert "Krippendorff's alpha" in post(rosa, "again", Job.objects.get())
 
 
 @pytest.mark.usefixtures("_immediate_tasks")

@@ -5,7 +5,6 @@ from datetime import timedelta
 
 import pytest
 from django.core.management import call_command
-from django_tasks import default_task_backend
 
 from marketplace import clock
 from marketplace.exceptions import (
@@ -26,8 +25,9 @@ from marketplace.hits.assignments import (
 from marketplace.hits.review import approve_assignment, reject_assignment
 from marketplace.models import Assignment, Hit
 from marketplace.money import ledger
-from marketplace.tasks import sweep_marketplace
 from tests.marketplace.conftest import HIT, assert_books_balance, submit
+from work.execution import run_job
+from work.request import request_job
 
 SECOND, HOUR, DAY = timedelta(seconds=1), timedelta(hours=1), timedelta(days=1)
 
@@ -171,11 +171,13 @@ def test_the_command_says_on_how_many_hits_time_had_something_to_do(mturk, hit_i
     assert capsys.readouterr().out == "Time had something to do on 0 HITs.\n"
 
 
-def test_the_task_sweeps_and_can_be_enqueued(mturk, hit_id):
+def test_the_periodic_job_sweeps(mturk, hit_id):
     clock.advance(DAY)
-    result = sweep_marketplace.enqueue()
-    assert default_task_backend.get_result(result.id).task == sweep_marketplace
-    assert sweep_marketplace.call() == 1
+    job = request_job(kind="sweep_marketplace")
+    assert run_job(job.pk) == "done"
+    job.refresh_from_db()
+    assert job.message == "1 HITs settled."
+    assert status_of(mturk, hit_id) == "Reviewable"
 
 
 def test_a_worker_holds_at_most_one_assignment_of_a_hit(mturk, worker):

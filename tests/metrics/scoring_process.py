@@ -52,7 +52,7 @@ def main(log: Path, place: str = "", batch: str = "0") -> None:
     def watched(execute: Callable[..., Any], sql: str, *rest: Any) -> Any:
         nonlocal n_writes
         done = execute(sql, *rest)
-        n_writes += sql.startswith('UPDATE "metrics_scoringrun" SET "seen_at"')
+        n_writes += sql.startswith("SELECT") and "lease_token" in sql.partition("WHERE")[2]
         is_insert = sql.startswith('INSERT INTO "metrics_score"')
         if place == "writing" and n_writes == int(batch) and is_insert:
             wait_to_be_killed()

@@ -85,7 +85,7 @@ def start(database, log, *arguments):
     return subprocess.Popen(
         [sys.executable, "-m", "tests.metrics.scoring_process", log, *arguments],
         cwd=PROJECT,
-        env=os.environ | {"DATABASE_URL": database.url},
+        env=os.environ | {"DATABASE_URL": database.url, "WORK_LEASE_SECONDS": "1"},
         stdout=subprocess.PIPE,
         text=True,
     )

@@ -1,25 +1,25 @@
 import contextlib
-import io
 import signal
 import socket
-import subprocess
 import sys
+import threading
 import time
 from typing import Any
 from urllib.parse import urlsplit
 
 from django.conf import settings
-from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from console.first_run import RESEARCHER, WORKER
+from work.exceptions import PartFailed
+from work.registry import QUEUES
+from work.supervision import Part, Supervisor
 
-SWEEP_EVERY_SECONDS = 60
 MANAGE = [sys.executable, "manage.py"]
 
 
 class Command(BaseCommand):
-    help = "Start the site with its marketplace, and the background worker; stop both together."
+    help = "Start the site with its marketplace and the background workers, and keep them running."
 
     def add_arguments(self, parser: CommandParser) -> None:
         where = urlsplit(settings.SITE_URL)
@@ -29,24 +29,45 @@ class Command(BaseCommand):
     def handle(self, *args: Any, bind: str, threads: int, **options: Any) -> None:
         _require_free(bind)
         signal.signal(signal.SIGTERM, _interrupt)
-        commands = [
-            site_command(bind, threads=threads),
-            [*MANAGE, "db_worker", "--queue-name", "*", "-v", "0"],
-        ]
-        processes = [subprocess.Popen(command, cwd=settings.BASE_DIR) for command in commands]
+        supervisor = Supervisor(
+            _parts(bind, threads), folder=settings.BASE_DIR, report=self.stderr.write
+        )
+        greeting = threading.Thread(target=self._greet, args=(bind,), daemon=True)
+        greeting.start()
         try:
-            _wait_for_answer(bind, processes)
-            self.stdout.write(_welcome(bind))
-            _watch(processes)
+            supervisor.watch()
         except KeyboardInterrupt:
             self.stdout.write("Stopping.")
+        except PartFailed as failed:
+            raise CommandError(str(failed)) from failed
         finally:
-            _stop(processes)
+            supervisor.stop()
+
+    def _greet(self, bind: str) -> None:
+        """Say where the site is, as soon as it answers."""
+        host, _, port = bind.rpartition(":")
+        while True:
+            with (
+                contextlib.suppress(OSError),
+                socket.create_connection((host, int(port)), timeout=1),
+            ):
+                self.stdout.write(_welcome(bind))
+                return
+            time.sleep(0.2)
+
+
+def _parts(bind: str, threads: int) -> list[Part]:
+    workers = [
+        Part(f"worker of the queue {queue}", [*MANAGE, "run_worker", "--queue", queue])
+        for queue in QUEUES
+    ]
+    return [Part("web server", site_command(bind, threads=threads)), *workers]
 
 
 def site_command(bind: str, *, processes: int = 2, threads: int = 8) -> list[str]:
     """What starts the servers of the site."""
     command = [sys.executable, "-m", "gunicorn", "config.wsgi", "--bind", bind]
+    command += ["--config", "python:config.gunicorn"]
     command += ["--workers", str(processes), "--threads", str(threads)]
     # A worker who thinks for half a minute comes back on the same connection.
     return [*command, "--keep-alive", "30", "--log-level", "warning", "--preload"]
@@ -66,41 +87,6 @@ def _require_free(bind: str) -> None:
 
 def _interrupt(number: int, frame: object) -> None:
     raise KeyboardInterrupt
-
-
-def _wait_for_answer(bind: str, processes: list[subprocess.Popen[bytes]]) -> None:
-    host, _, port = bind.rpartition(":")
-    while True:
-        _require_running(processes)
-        with contextlib.suppress(OSError), socket.create_connection((host, int(port)), timeout=1):
-            return
-        time.sleep(0.2)
-
-
-def _require_running(processes: list[subprocess.Popen[bytes]]) -> None:
-    if any(process.poll() is not None for process in processes):
-        raise CommandError("A part of the site stopped; its message is above.")
-
-
-def _watch(processes: list[subprocess.Popen[bytes]]) -> None:
-    next_sweep = 0.0
-    while True:
-        _require_running(processes)
-        if time.monotonic() >= next_sweep:
-            call_command("sweep_marketplace", stdout=io.StringIO())
-            call_command("send_notifications", stdout=io.StringIO())
-            next_sweep = time.monotonic() + SWEEP_EVERY_SECONDS
-        time.sleep(0.5)
-
-
-def _stop(processes: list[subprocess.Popen[bytes]]) -> None:
-    for process in processes:
-        process.terminate()
-    for process in processes:
-        try:
-            process.wait(timeout=10)
-        except subprocess.TimeoutExpired:
-            process.kill()
 
 
 def _welcome(bind: str) -> str:

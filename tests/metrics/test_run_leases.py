@@ -1,15 +1,14 @@
-import os
-import socket
-import subprocess
-import sys
+import threading
+import time
 from datetime import timedelta
 
 import pytest
+from django.db import connection, transaction
 from django.utils import timezone
 
-from metrics.claiming import LOST_AFTER, is_abandoned, stop_run
 from metrics.exceptions import RunBusy, RunTaken
 from metrics.models import Score, ScoringRun
+from metrics.run_leases import RunLease, stop_run
 from metrics.scoring import score_study
 from tests.annotation.studies import rating_study
 from tests.metrics.counting import Counting
@@ -23,16 +22,16 @@ def the_run():
     return ScoringRun.objects.leading().get()
 
 
-def held_by(holder, *, seen_at=None):
-    """A study of six candidates whose run says that this process is scoring it."""
+def run_leased_for(term):
+    """A study of six candidates whose run says that another process is scoring it."""
     study = rating_study()
     run = ScoringRun.objects.create(
         study=study,
         metric="counting",
         signature=Counting().signature,
         state=State.RUNNING,
-        claimed_by=holder,
-        seen_at=seen_at or timezone.now(),
+        lease_token="another",
+        leased_until=timezone.now() + term,
     )
     return study, run
 
@@ -43,14 +42,14 @@ def test_a_run_says_how_far_it_was_and_who_has_it_while_it_is_scored():
     class Watched(Counting):
         def measure(self, examples):
             run = the_run()
-            states.append((run.state, run.n_before, run.n_total, run.claimed_by != ""))
+            states.append((run.state, run.n_before, run.n_total, run.lease_token != ""))
             return super().measure(examples)
 
     score_study(study=rating_study(n_items=4), scorer=Watched())
     assert states == [(State.RUNNING, 0, 8, True)] * 2
     run = the_run()
-    assert (run.state, run.error, run.claimed_by) == (State.DONE, "", "")
-    assert run.started_at <= run.seen_at
+    assert (run.state, run.error, run.lease_token) == (State.DONE, "", "")
+    assert run.leased_until is None
 
 
 def test_a_run_that_broke_off_says_why_and_may_be_taken_up_again():
@@ -79,7 +78,7 @@ def test_two_processes_do_not_score_the_same_run():
         def measure(self, examples):
             with pytest.raises(RunBusy, match="counting is being scored already in study 'rat"):
                 score_study(study=study, scorer=Counting())
-            busy.append(the_run().claimed_by)
+            busy.append(the_run().lease_token)
             return super().measure(examples)
 
     study = rating_study()
@@ -105,7 +104,7 @@ def test_a_run_that_another_process_took_over_is_let_go_of_before_the_next_batch
 
 
 def test_a_stopped_run_says_so():
-    _, run = held_by(f"elsewhere {os.getpid()} 0 0")
+    _, run = run_leased_for(timedelta(seconds=10))
     stop_run(run=run)
     assert (the_run().state, the_run().error) == (State.FAILED, "Stopped; what was done is kept.")
 
@@ -116,41 +115,61 @@ def test_stopping_a_run_that_is_done_changes_nothing():
     assert the_run().state == State.DONE
 
 
-def test_the_run_of_a_process_that_was_killed_is_taken_over_at_once():
-    gone = subprocess.Popen([sys.executable, "-c", ""])
-    gone.wait()
-    study, run = held_by(f"{socket.gethostname()} {gone.pid} 0 0")
-    assert is_abandoned(run)
+def test_a_run_is_left_to_its_process_until_its_lease_lapses():
+    study, _ = run_leased_for(timedelta(seconds=10))
+    with pytest.raises(RunBusy, match="if its process was killed, try again in half a minute"):
+        score_study(study=study, scorer=Counting())
+
+
+def test_a_run_whose_lease_lapsed_is_taken_over():
+    study, _ = run_leased_for(timedelta(seconds=-1))
     assert score_study(study=study, scorer=Counting()).n_scored == 6
+    assert the_run().state == State.DONE
 
 
-def test_the_run_of_an_earlier_process_with_this_ones_number_is_taken_over():
-    _, run = held_by(f"{socket.gethostname()} {os.getpid()} 0 0")
-    assert is_abandoned(run)
+@pytest.mark.django_db(transaction=True)
+def test_a_batch_that_is_silent_for_longer_than_the_lease_is_not_scored_twice(settings):
+    settings.WORK_LEASE_SECONDS = 0.8
+    n_looks = 3
+
+    class Silent(Counting):
+        def measure(self, examples):
+            for _ in range(n_looks):
+                time.sleep(0.5)
+                with pytest.raises(RunBusy):
+                    score_study(study=study, scorer=Counting())
+            return super().measure(examples)
+
+    study, scorer = rating_study(n_items=2), Silent()
+    assert score_study(study=study, scorer=scorer).n_scored == 4
+    assert scorer.n_batches == 1
 
 
-def test_the_run_of_a_process_on_this_machine_is_left_to_it_however_long_it_is_silent():
-    long_ago = timezone.now() - 2 * LOST_AFTER
-    _, run = held_by(f"{socket.gethostname()} {os.getppid()} 0 0", seen_at=long_ago)
-    assert not is_abandoned(run)
+@pytest.mark.django_db(transaction=True)
+def test_a_run_keeps_the_transaction_that_writes_even_after_its_lease_lapsed():
+    """Nobody takes a run over while its holder is writing; on SQLite nobody else writes at all."""
+    study, run = run_leased_for(timedelta(seconds=-1))
+    lease = RunLease(run, "another")
+    outcome = []
 
-
-@pytest.mark.parametrize(
-    ("silent_for", "is_lost"), [(timedelta(minutes=1), False), (2 * LOST_AFTER, True)]
-)
-def test_the_run_of_another_machine_is_taken_over_after_a_long_silence(silent_for, is_lost):
-    study, run = held_by("elsewhere 1 0 0", seen_at=timezone.now() - silent_for)
-    assert is_abandoned(run) == is_lost
-    if is_lost:
-        assert score_study(study=study, scorer=Counting()).n_scored == 6
-    else:
-        with pytest.raises(RunBusy):
+    def score():
+        try:
             score_study(study=study, scorer=Counting())
+        except RunBusy:
+            outcome.append("busy")
+        finally:
+            connection.close()
 
-
-def test_a_run_that_is_done_is_not_abandoned():
-    score_study(study=rating_study(), scorer=Counting())
-    assert not is_abandoned(the_run())
+    with transaction.atomic():
+        lease.hold()
+        if connection.vendor == "postgresql":
+            other = threading.Thread(target=score)
+            other.start()
+            other.join()
+            assert outcome == ["busy"]
+    score_study(study=study, scorer=Counting())
+    with pytest.raises(RunTaken, match="taken over"), transaction.atomic():
+        lease.hold()
 
 
 def test_work_that_is_stopped_between_batches_says_so_and_may_be_taken_up_again():

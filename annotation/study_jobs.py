@@ -1,0 +1,52 @@
+"""Background jobs on a study: the same subject and arguments from all apps above."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from annotation.models import Study
+from work.models import Job, JobQuerySet
+from work.registry import job_kind
+from work.request import request_job
+
+if TYPE_CHECKING:
+    from django.contrib.auth.base_user import AbstractBaseUser
+
+    from work.execution import RunningJob
+
+COLLECT, SCORE, RESULT, LABEL = "collect", "score", "result", "label"
+
+
+def jobs_of(study: Study) -> JobQuerySet:
+    return Job.objects.about(_subject(study))
+
+
+def request_study_job(
+    *,
+    study: Study,
+    kind: str,
+    names: Sequence[str] = (),
+    arguments: Mapping[str, Any] | None = None,
+    requested_by: AbstractBaseUser | None = None,
+    basis: str = "",
+) -> Job:
+    """Request a job on a study; `names` say what it is about, in a word or two each."""
+    named = {"study": study.pk, "names": list(names)}
+    return request_job(
+        kind=kind,
+        subject=_subject(study),
+        arguments=dict(arguments or {}) | named,
+        title=f"{job_kind(kind).label} {', '.join(names)}".strip(),
+        basis=basis,
+        requested_by=requested_by,
+    )
+
+
+def study_of(running: RunningJob) -> Study:
+    """The study that a job is about, as it is now."""
+    return Study.objects.get(pk=running.arguments["study"])
+
+
+def _subject(study: Study) -> str:
+    return f"study:{study.pk}"

@@ -1,0 +1,35 @@
+"""What happens at the marketplace by time."""
+
+from marketplace import clock
+from marketplace.hits import lifecycle
+from marketplace.notifications.delivery import send_due
+from work.execution import RunningJob
+from work.registry import MARKETPLACE, register
+
+EVERY_SECONDS = 60
+
+
+@register(
+    "sweep_marketplace",
+    label="Settling what time has done to HITs",
+    queue=MARKETPLACE,
+    every_seconds=EVERY_SECONDS,
+)
+def sweep_marketplace(running: RunningJob) -> str:
+    """Expire, abandon, auto-approve and dispose of what is due."""
+    return f"{lifecycle.sweep(clock.now())} HITs settled."
+
+
+@register(
+    "send_notifications",
+    label="Sending notifications",
+    queue=MARKETPLACE,
+    every_seconds=EVERY_SECONDS,
+)
+def send_notifications(running: RunningJob) -> str:
+    """Send what waits in the outbox."""
+    n_sent = 0
+    # Until nothing is due: what came meanwhile did not request a job of its own.
+    while n_delivered := send_due(clock.now()):
+        n_sent += n_delivered
+    return f"{n_sent} notifications delivered."

@@ -1,0 +1,113 @@
+"""What happens by time, shared by any number of processes."""
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+
+import pytest
+from django.contrib.sessions.models import Session
+from django.db import connection
+from django.utils import timezone
+from django_tasks_db.models import DBTaskResult
+
+from work.execution import run_job
+from work.models import Job, PeriodicRun
+from work.periodic import tick
+from work.registry import job_kinds
+from work.request import request_job
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def test_fifty_ticks_at_once_request_a_periodic_job_once(kind, backend):
+    kind(lambda running: "", every_seconds=60)
+    start = timezone.now()
+    barrier = threading.Barrier(5)
+
+    def ticks(n):
+        try:
+            barrier.wait()
+            for _ in range(10):
+                tick(start + timedelta(seconds=1))
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(5) as pool:
+        list(pool.map(ticks, range(5)))
+    [job] = Job.objects.all()
+    assert run_job(job.pk) == "done"
+    tick(start + timedelta(seconds=59))
+    assert Job.objects.count() == 1
+    tick(start + timedelta(seconds=62))
+    assert Job.objects.count() == 2
+
+
+def test_a_periodic_job_that_is_still_unfinished_is_not_doubled(kind, backend):
+    kind(lambda running: "", every_seconds=60)
+    for n in range(3):
+        tick(timezone.now() + timedelta(minutes=2 * n))
+    assert Job.objects.count() == 1
+
+
+def test_a_tick_enqueues_what_no_queue_holds(kind, backend, work_off, settings):
+    kind(lambda running: "")
+    job = request_job(kind="job")
+    work_off()
+    Job.objects.update(state=Job.State.QUEUED, task_id="", enqueued_at=None)
+    for n in range(2):
+        tick(timezone.now() + timedelta(seconds=settings.WORK_GRACE_SECONDS * (n + 1)))
+    work_off()
+    job.refresh_from_db()
+    assert job.state == Job.State.DONE
+
+
+def test_a_turn_of_which_nothing_came_is_not_used_up(kind, backend):
+    """The process was killed between taking the turn and requesting the job."""
+
+    kind(lambda running: "", every_seconds=60)
+    tick()
+    Job.objects.all().delete()
+    before = PeriodicRun.objects.get(name="job").next_at
+    # Without its handler, the request breaks off after the turn was taken.
+    original = job_kinds()["job"]
+    object.__setattr__(original, "name", "nobody")
+    PeriodicRun.objects.create(name="nobody", next_at=before)
+    with pytest.raises(Exception, match="No app does jobs of kind 'nobody'"):
+        tick(before + timedelta(seconds=1))
+    assert PeriodicRun.objects.get(name="nobody").next_at == before
+
+
+def test_old_jobs_messages_and_sessions_are_deleted(settings):
+    now = timezone.now()
+    old = now - timedelta(days=settings.WORK_KEEP_DAYS + 1)
+    days = timedelta(days=2)
+
+    def job(state, kind="score", **times):
+        return Job.objects.create(
+            kind=kind, state=state, dedupe_key=str(Job.objects.count()), **times
+        )
+
+    kept = [
+        job(Job.State.DONE, finished_at=now - days),
+        job(Job.State.FAILED, kind="clean_up", finished_at=now - days),
+        job(Job.State.QUEUED),
+        job(Job.State.RUNNING, leased_until=now),
+    ]
+    job(Job.State.DONE, finished_at=old)
+    job(Job.State.STOPPED, finished_at=old)
+    job(Job.State.DONE, kind="clean_up", finished_at=now - days)
+    for status, key in (("READY", "a"), ("RUNNING", "b"), ("SUCCESSFUL", "c")):
+        DBTaskResult.objects.create(
+            status=status, args_kwargs={}, task_path=key, backend_name="default", run_after=now
+        )
+    DBTaskResult.objects.update(enqueued_at=now - days)
+    Session.objects.create(session_key="gone", session_data="", expire_date=now - days)
+    Session.objects.create(session_key="here", session_data="", expire_date=now + days)
+    cleaning = request_job(kind="clean_up")
+    assert run_job(cleaning.pk) == "done"
+    cleaning.refresh_from_db()
+    assert cleaning.message == "3 old jobs and 2 old messages deleted."
+    assert set(Job.objects.all()) == {*kept, cleaning}
+    assert DBTaskResult.objects.filter(task_path="a").exists()
+    assert not DBTaskResult.objects.filter(task_path__in=["b", "c"]).exists()
+    assert list(Session.objects.values_list("session_key", flat=True)) == ["here"]

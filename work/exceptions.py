@@ -1,0 +1,39 @@
+"""What can go wrong with background work.
+
+WorkError
+├── JobKindUnknown   no app registered a handler of that name
+├── JobPostponed     what the job needs is in use; it is tried again later
+├── JobStopped       a person stopped the job
+├── LeaseLost        the job was stopped or taken over; nothing more may be written for it
+└── PartFailed       a part of the site ends as soon as it is started
+
+WorkerStopping       the worker was asked to end: not an Exception, as no handler may catch it
+"""
+
+
+class WorkError(Exception):
+    """Something a person can mend; its text says what and how."""
+
+
+class JobKindUnknown(WorkError):
+    """No app registered a handler of that name."""
+
+
+class JobPostponed(WorkError):
+    """What the job needs is in use; it is tried again later."""
+
+
+class JobStopped(WorkError):
+    """A person stopped the job."""
+
+
+class LeaseLost(WorkError):
+    """The job was stopped or taken over; nothing more may be written for it."""
+
+
+class PartFailed(WorkError):
+    """A part of the site ends as soon as it is started."""
+
+
+class WorkerStopping(BaseException):
+    """The worker was asked to end while it ran a job."""

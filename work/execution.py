@@ -1,0 +1,187 @@
+"""Doing a job: claimed once, kept by a heartbeat, ended in one state."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Iterator
+from datetime import timedelta
+from typing import Any, TypeVar
+
+from django.conf import settings
+from django.db import DatabaseError, models
+from django.db.models import F
+from django.utils import timezone
+
+from work.exceptions import JobPostponed, JobStopped, LeaseLost, WorkerStopping
+from work.leases import Lease, heartbeat, lease_term, new_token
+from work.models import Job
+from work.queues import announce
+from work.registry import job_kind
+
+logger = logging.getLogger(__name__)
+T = TypeVar("T")
+MOST_DELAY_SECONDS = 600
+# What a worker runs right now, for the signal that ends it (work.workers).
+current: list[RunningJob] = []
+
+
+class RunningJob(Lease):
+    """A claimed job in the hands of its handler."""
+
+    def __init__(self, job: Job, token: str) -> None:
+        super().__init__(job, token)
+        self.job = job
+        self.stop_requested = False
+        self.is_complete = False
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        return dict(self.job.arguments)
+
+    def progress(self, phase: str) -> Progress:
+        """An annotation.progress.Progress whose steps a page can follow, and stop."""
+        return Progress(self, phase)
+
+    def complete(self, message: str) -> None:
+        """End the job as done inside the transaction of its last effects: all of it or nothing."""
+        self.hold()
+        self.finish(Job.State.DONE, message)
+        self.is_complete = True
+
+    def check(self) -> None:
+        """LeaseLost or JobStopped, where the job must not go on."""
+        super().check()
+        if self.stop_requested:
+            raise JobStopped("Stopped; what was done until then is kept.")
+
+    def beat(self) -> None:
+        super().beat()
+        self.stop_requested = self.rows().filter(stop_requested=True).exists()
+
+    def changes(self) -> dict[str, Any]:
+        job = self.job
+        return {
+            "phase": job.phase,
+            "n_done": job.n_done,
+            "n_total": job.n_total,
+            "progress_at": job.progress_at,
+        }
+
+    def finish(self, state: Job.State, message: str) -> None:
+        """Write down what came of the job, unless it is in other hands."""
+        now = timezone.now()
+        changes = self.changes() | {"state": state, "message": message, "finished_at": now}
+        if not self.rows().update(lease_token="", leased_until=None, **changes):
+            logger.warning("'%s' is in other hands; it is not marked %s here.", self.job, state)
+
+    def requeue(self, **changes: Any) -> None:
+        """Let the job wait again, with these changes."""
+        queued = {"state": Job.State.QUEUED, "lease_token": "", "leased_until": None}
+        announced: dict[str, Any] = {"task_id": "", "enqueued_at": None}
+        self.rows().update(**queued, **announced, **changes)
+
+
+class Progress:
+    """Passes things through and notes how many went by; the heartbeat writes that down."""
+
+    def __init__(self, running: RunningJob, phase: str) -> None:
+        self.running = running
+        self.phase = phase[:200]
+
+    def __call__(self, things: Iterable[T], total: int) -> Iterator[T]:
+        self._note(0, total)
+        for n_done, thing in enumerate(things, start=1):
+            yield thing
+            self._note(n_done, total)
+
+    def _note(self, n_done: int, total: int) -> None:
+        job = self.running.job
+        job.phase, job.n_done, job.n_total = self.phase, n_done, total
+        job.progress_at = timezone.now()
+        self.running.check()
+
+
+def run_job(job_id: int) -> str:
+    """Do the job of that key, unless it does not wait; return its state afterwards."""
+    running = claim(job_id)
+    if running is None:
+        return "not queued"
+    current.append(running)
+    try:
+        with heartbeat(running):
+            _run(running)
+    except WorkerStopping:
+        _release(running)
+    finally:
+        current.remove(running)
+    return Job.objects.values_list("state", flat=True).get(pk=job_id)
+
+
+def claim(job_id: int) -> RunningJob | None:
+    """Take a job that waits; None where it was stopped, is done, or someone else has it."""
+    now, token = timezone.now(), new_token()
+    taken = (
+        Job.objects.queued()
+        .filter(pk=job_id)
+        .update(
+            state=Job.State.RUNNING,
+            lease_token=token,
+            leased_until=now + lease_term(),
+            attempts=F("attempts") + 1,
+            started_at=now,
+            progress_at=None,
+            phase="",
+            n_done=0,
+            n_total=None,
+        )
+    )
+    return RunningJob(Job.objects.get(pk=job_id), token) if taken else None
+
+
+def _run(running: RunningJob) -> None:
+    job = running.job
+    refusals: tuple[type[Exception], ...] = ()
+    try:
+        kind = job_kind(job.kind)
+        refusals = kind.refusals
+        message = kind.handler(running)
+        if not running.is_complete:
+            running.finish(Job.State.DONE, message)
+    except JobStopped as stopped:
+        running.finish(Job.State.STOPPED, str(stopped))
+    except LeaseLost as lost:
+        logger.warning("%s", lost)
+    except JobPostponed as postponed:
+        _retry(running, str(postponed).rstrip("."))
+    except DatabaseError:
+        # Of the database, which may be away: the row says what comes next once it is back.
+        logger.exception("'%s' (job %s) broke off", job, job.pk)
+        _retry(running, "The database refused it")
+    except Exception as error:
+        if isinstance(error, refusals):
+            running.finish(Job.State.FAILED, str(error))
+            return
+        logger.exception("'%s' (job %s) broke off", job, job.pk)
+        _retry(running, f"Unexpected error: {type(error).__name__}. The site's log has the rest")
+
+
+def _retry(running: RunningJob, reason: str) -> None:
+    job = running.job
+    if job.attempts >= job.max_attempts:
+        tries = "once" if job.attempts == 1 else f"{job.attempts} times"
+        running.finish(Job.State.FAILED, f"{reason}. It was tried {tries}.")
+        return
+    running.requeue(message=f"{reason}.", run_after=timezone.now() + retry_delay(job.attempts))
+
+
+def retry_delay(n_attempts: int) -> timedelta:
+    """Twice as long after each attempt, up to ten minutes."""
+    seconds = settings.WORK_RETRY_SECONDS * 2 ** (n_attempts - 1)
+    return timedelta(seconds=min(seconds, MOST_DELAY_SECONDS))
+
+
+def _release(running: RunningJob) -> None:
+    """Give a job back whose worker was asked to end; that is no failed attempt."""
+    running.requeue(attempts=models.F("attempts") - 1)
+    if job := Job.objects.queued().filter(pk=running.job.pk).first():
+        announce(job)

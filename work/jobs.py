@@ -1,0 +1,34 @@
+"""Cleaning up after jobs and sessions."""
+
+from datetime import timedelta
+from importlib import import_module
+
+from django.conf import settings
+from django.utils import timezone
+from django_tasks import TaskResultStatus
+from django_tasks_db.models import DBTaskResult
+
+from work.execution import RunningJob
+from work.models import Job
+from work.registry import MARKETPLACE, job_kinds, register
+
+DAY = timedelta(days=1)
+
+
+@register("clean_up", label="Cleaning up", queue=MARKETPLACE, every_seconds=3600)
+def clean_up(running: RunningJob) -> str:
+    """Delete old jobs, messages that no queue needs, and sessions that have expired."""
+    now = timezone.now()
+    finished = Job.objects.finished()
+    periodic = [kind.name for kind in job_kinds().values() if kind.every_seconds]
+    n_jobs = finished.filter(
+        finished_at__lt=now - timedelta(days=settings.WORK_KEEP_DAYS)
+    ).delete()[0]
+    done = finished.of_kind(*periodic).filter(state=Job.State.DONE, finished_at__lt=now - DAY)
+    n_jobs += done.delete()[0]
+    # A message that is "running" for a day was taken by a worker that is gone, or its job has
+    # a lease that says more.
+    taken = DBTaskResult.objects.exclude(status=TaskResultStatus.READY)
+    n_messages = taken.filter(enqueued_at__lt=now - DAY).delete()[0]
+    import_module(settings.SESSION_ENGINE).SessionStore.clear_expired()
+    return f"{n_jobs} old jobs and {n_messages} old messages deleted."

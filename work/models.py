@@ -1,0 +1,171 @@
+"""Jobs, who works at them, and what is due by time."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+
+
+class Leased(models.Model):
+    """A row that one process at a time may work at, for as long as it keeps its lease."""
+
+    lease_token = models.CharField(
+        max_length=32, blank=True, help_text="Of who works at it; empty where nobody does."
+    )
+    leased_until = models.DateTimeField(
+        null=True, blank=True, help_text="Renewed by a heartbeat beside the work."
+    )
+
+    class Meta:
+        abstract = True
+
+
+class JobQuerySet(models.QuerySet["Job"]):
+    def about(self, subject: str) -> JobQuerySet:
+        return self.filter(subject=subject)
+
+    def of_kind(self, *kinds: str) -> JobQuerySet:
+        return self.filter(kind__in=kinds)
+
+    def queued(self) -> JobQuerySet:
+        return self.filter(state=Job.State.QUEUED)
+
+    def running(self) -> JobQuerySet:
+        return self.filter(state=Job.State.RUNNING)
+
+    def unfinished(self) -> JobQuerySet:
+        return self.filter(state__in=Job.UNFINISHED)
+
+    def finished(self) -> JobQuerySet:
+        return self.exclude(state__in=Job.UNFINISHED)
+
+    def joinable(self) -> JobQuerySet:
+        """Unfinished, and nobody asked for its end: who wants the same waits for this one."""
+        return self.unfinished().filter(stop_requested=False)
+
+    def due(self, now: datetime) -> JobQuerySet:
+        """Queued, and not waiting for another attempt."""
+        return self.queued().filter(Q(run_after=None) | Q(run_after__lte=now))
+
+    def lapsed(self, now: datetime) -> JobQuerySet:
+        """Running by their own account, but nobody renewed the lease in time."""
+        return self.running().filter(leased_until__lt=now)
+
+    def latest_of_each_kind(self) -> JobQuerySet:
+        newest = self.order_by().values("kind").annotate(last=models.Max("pk"))
+        return self.filter(pk__in=newest.values("last"))
+
+
+class Job(Leased):
+    """Work to be done once in the background. The row is the truth; queues only pass its key."""
+
+    class State(models.TextChoices):
+        QUEUED = "queued"
+        RUNNING = "running"
+        DONE = "done"
+        FAILED = "failed"
+        STOPPED = "stopped"
+
+    UNFINISHED = (State.QUEUED, State.RUNNING)
+
+    kind = models.CharField(max_length=40, help_text="A name in work.registry.")
+    queue = models.CharField(max_length=20)
+    subject = models.CharField(max_length=100, blank=True, help_text="Such as study:12.")
+    title = models.CharField(max_length=250, help_text="What people call it.")
+    arguments = models.JSONField(default=dict, blank=True)
+    basis = models.CharField(
+        max_length=64, blank=True, help_text="Fingerprint of what a result was requested for."
+    )
+    dedupe_key = models.CharField(
+        max_length=64, help_text="The same for jobs that would do the same."
+    )
+    state = models.CharField(max_length=8, choices=State, default=State.QUEUED)
+    stop_requested = models.BooleanField(default=False)
+    attempts = models.PositiveIntegerField(default=0)
+    max_attempts = models.PositiveIntegerField(default=1)
+    run_after = models.DateTimeField(
+        null=True, blank=True, help_text="When a failed attempt is repeated."
+    )
+    task_id = models.CharField(
+        max_length=64, blank=True, help_text="Of the queue's message about it."
+    )
+    enqueued_at = models.DateTimeField(null=True, blank=True)
+    phase = models.CharField(max_length=200, blank=True)
+    n_done = models.PositiveIntegerField(default=0)
+    n_total = models.PositiveIntegerField(null=True, blank=True)
+    message = models.TextField(blank=True, help_text="What came of it, or why nothing did.")
+    requested_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        on_delete=models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="jobs",
+    )
+    created_at = models.DateTimeField(auto_now_add=True)
+    started_at = models.DateTimeField(null=True, blank=True)
+    progress_at = models.DateTimeField(null=True, blank=True)
+    finished_at = models.DateTimeField(null=True, blank=True)
+
+    objects = JobQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["-pk"]
+        indexes = [
+            models.Index(fields=["subject", "kind", "state"], name="job_of_a_subject"),
+            models.Index(
+                fields=["queue", "enqueued_at"],
+                condition=Q(state="queued"),
+                name="job_queued",
+            ),
+            models.Index(fields=["leased_until"], condition=Q(state="running"), name="job_leased"),
+            models.Index(fields=["finished_at"], name="job_finished"),
+        ]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["dedupe_key"],
+                condition=Q(state__in=["queued", "running"], stop_requested=False),
+                name="same_job_once_unfinished",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return self.title
+
+    @property
+    def is_unfinished(self) -> bool:
+        return self.state in self.UNFINISHED
+
+    @property
+    def is_retrying(self) -> bool:
+        """Waiting for another attempt after one that failed."""
+        return self.state == self.State.QUEUED and self.attempts > 0
+
+    @property
+    def seconds_left(self) -> float | None:
+        """By the pace so far; unknown at the start, and where nothing can be counted."""
+        if not (self.n_total and self.per_second):
+            return None
+        return (self.n_total - self.n_done) / self.per_second
+
+    @property
+    def per_second(self) -> float | None:
+        """The pace so far."""
+        if not (self.n_done and self.started_at and self.progress_at):
+            return None
+        seconds = (self.progress_at - self.started_at).total_seconds()
+        return self.n_done / seconds if seconds > 0 else None
+
+
+class PeriodicRun(models.Model):
+    """When something that happens by time happens next, for all processes together."""
+
+    name = models.CharField(max_length=40, unique=True)
+    next_at = models.DateTimeField(default=timezone.now)
+    last_at = models.DateTimeField(null=True, blank=True)
+
+    def __str__(self) -> str:
+        return self.name

@@ -1,0 +1,76 @@
+"""What happens by time: claimed by a conditional UPDATE, so that many processes share it."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from datetime import datetime, timedelta
+
+from django.conf import settings
+from django.db import DatabaseError, connection, transaction
+from django.utils import timezone
+from redis.exceptions import RedisError
+
+from work.models import PeriodicRun
+from work.recovery import recover
+from work.registry import job_kinds
+from work.request import request_job
+
+logger = logging.getLogger(__name__)
+RECOVERY = "recovery"
+TICK_SECONDS = 1.0
+
+
+def tick(now: datetime | None = None) -> None:
+    """Do what is due: mend what was left behind, and request the jobs that come by time."""
+    moment = now or timezone.now()
+    every = timedelta(seconds=settings.WORK_LEASE_SECONDS / 6)
+    due = _due_names(moment)
+    if RECOVERY in due and (claimed := _claim(RECOVERY, every, moment)):
+        recover(now=moment, last_at=claimed[0])
+    for kind in job_kinds().values():
+        if kind.every_seconds and kind.name in due:
+            _request_if_due(kind.name, timedelta(seconds=kind.every_seconds), moment)
+
+
+def _due_names(now: datetime) -> set[str]:
+    names = {RECOVERY} | {kind.name for kind in job_kinds().values() if kind.every_seconds}
+    rows = dict(PeriodicRun.objects.values_list("name", "next_at"))
+    PeriodicRun.objects.bulk_create(
+        [PeriodicRun(name=name, next_at=now) for name in sorted(names - rows.keys())],
+        ignore_conflicts=True,
+    )
+    return {name for name in names if name not in rows or rows[name] <= now}
+
+
+@transaction.atomic
+def _request_if_due(name: str, every: timedelta, now: datetime) -> None:
+    # In one transaction: a process that is killed in between has not used up the turn.
+    if _claim(name, every, now):
+        request_job(kind=name)
+
+
+def _claim(name: str, every: timedelta, now: datetime) -> tuple[datetime | None] | None:
+    """The time of the turn before, in a tuple; None where another process has this turn."""
+    row = PeriodicRun.objects.get(name=name)
+    turn = PeriodicRun.objects.filter(name=name, next_at=row.next_at, next_at__lte=now)
+    return (row.last_at,) if turn.update(next_at=now + every, last_at=now) else None
+
+
+class Ticker(threading.Thread):
+    """Ticks beside a worker for as long as it lives."""
+
+    def __init__(self) -> None:
+        super().__init__(name="periodic", daemon=True)
+        self.ended = threading.Event()
+
+    def run(self) -> None:
+        while not self.ended.wait(TICK_SECONDS):
+            try:
+                tick()
+            except (DatabaseError, RedisError, OSError) as error:
+                logger.warning("What is due by time waits: %s", error)
+                connection.close()
+            except Exception:
+                logger.exception("What is due by time broke off")
+        connection.close()

@@ -1,0 +1,61 @@
+"""Queues, by either back end of the Tasks API: telling one of a job, and what it still holds."""
+
+from __future__ import annotations
+
+import logging
+
+from django.db import transaction
+from django.utils import timezone
+from django_tasks_db.models import DBTaskResult
+from redis.exceptions import RedisError
+
+from work.models import Job
+from work.rq_backend import RQBackend
+
+logger = logging.getLogger(__name__)
+
+
+def announce(job: Job) -> None:
+    """Enqueue a job that waits, as soon as it is committed.
+
+    The database's own queue joins the transaction. Where the queue is elsewhere and cannot be
+    reached, the job still waits in its row, and `work.recovery` enqueues it later.
+    """
+    if isinstance(_backend(), RQBackend):
+        transaction.on_commit(lambda: _announce_elsewhere(job), robust=True)
+    else:
+        enqueue(job)
+
+
+def _announce_elsewhere(job: Job) -> None:
+    try:
+        enqueue(job)
+    except (RedisError, OSError) as error:
+        logger.warning("'%s' waits: the queue could not be reached: %s", job, error)
+
+
+def enqueue(job: Job) -> None:
+    """Give a queue the job's key."""
+    from work.tasks import do_job
+
+    message = do_job.using(queue_name=job.queue).enqueue(job.pk)
+    Job.objects.queued().filter(pk=job.pk).update(task_id=message.id, enqueued_at=timezone.now())
+
+
+def waiting_ids(queue: str) -> set[str]:
+    """The messages that a queue holds and no worker took yet."""
+    backend = _backend()
+    if isinstance(backend, RQBackend):
+        return backend.waiting_ids(queue)
+    ready = DBTaskResult.objects.ready().filter(queue_name=queue)
+    return {str(key) for key in ready.values_list("pk", flat=True)}
+
+
+def uses_rq() -> bool:
+    return isinstance(_backend(), RQBackend)
+
+
+def _backend() -> object:
+    from django_tasks import task_backends
+
+    return task_backends["default"]

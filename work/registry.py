@@ -1,0 +1,72 @@
+"""The kinds of jobs there are. Each app registers its own in a module `jobs`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from work.exceptions import JobKindUnknown
+
+if TYPE_CHECKING:
+    from work.execution import RunningJob
+
+Handler = Callable[["RunningJob"], str]
+"""Does the job and returns what came of it, in a sentence for people."""
+
+INTERACTIVE, SCORING, MARKETPLACE = "interactive", "scoring", "marketplace"
+QUEUES = (INTERACTIVE, SCORING, MARKETPLACE)
+
+
+@dataclass(frozen=True)
+class JobKind:
+    """How jobs of one name are done.
+
+    `refusals` are errors written for people: they fail the job at once, in their own words.
+    Whatever else is raised is tried again, up to `max_attempts` in all.
+    """
+
+    name: str
+    label: str
+    queue: str
+    handler: Handler
+    refusals: tuple[type[Exception], ...]
+    max_attempts: int
+    every_seconds: float | None
+
+
+_kinds: dict[str, JobKind] = {}
+
+
+def register(
+    name: str,
+    *,
+    label: str,
+    queue: str,
+    refusals: tuple[type[Exception], ...] = (),
+    max_attempts: int = 5,
+    every_seconds: float | None = None,
+) -> Callable[[Handler], Handler]:
+    """Register the decorated function as the handler of a kind, by time if `every_seconds`."""
+    if queue not in QUEUES:
+        raise ValueError(f"queue must be one of {', '.join(QUEUES)}, got {queue!r}")
+
+    def decorate(handler: Handler) -> Handler:
+        _kinds[name] = JobKind(name, label, queue, handler, refusals, max_attempts, every_seconds)
+        return handler
+
+    return decorate
+
+
+def job_kind(name: str) -> JobKind:
+    """The kind of that name, or JobKindUnknown with the names there are."""
+    try:
+        return _kinds[name]
+    except KeyError:
+        known = ", ".join(sorted(_kinds)) or "none"
+        raise JobKindUnknown(f"No app does jobs of kind '{name}'; there are: {known}.") from None
+
+
+def job_kinds() -> Mapping[str, JobKind]:
+    return MappingProxyType(_kinds)

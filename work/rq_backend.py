@@ -1,0 +1,95 @@
+"""A back end of the Tasks API that keeps its messages in RQ's queues on Redis.
+
+The row of a job is the truth, so a message holds nothing but its key, carries no result, and
+may be lost or come twice. RQ's own time limit is off: leases take its place.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from importlib import import_module
+from typing import Any
+
+from django.conf import settings
+from django.core.exceptions import SuspiciousOperation
+from django.utils import timezone
+from django_tasks import TaskResultStatus
+from django_tasks.backends.base import BaseTaskBackend
+from django_tasks.base import Task, TaskResult
+from redis import Redis
+from rq import Queue
+from rq.exceptions import DequeueTimeout, NoSuchJobError
+from rq.job import Job as Message
+from rq.serializers import JSONSerializer
+
+NO_LIMIT = -1
+
+
+class RQBackend(BaseTaskBackend):
+    supports_get_result = False
+
+    @cached_property
+    def connection(self) -> Redis:
+        # A server that hangs must not hang a page; workers block for shorter than this.
+        return Redis.from_url(settings.REDIS_URL, socket_timeout=10, socket_connect_timeout=5)
+
+    def queue(self, name: str) -> Queue:
+        return Queue(
+            f"{settings.RQ_PREFIX}{name}",
+            connection=self.connection,
+            default_timeout=NO_LIMIT,
+            # RQ's own default would let whoever can write to Redis run code here.
+            serializer=JSONSerializer,
+        )
+
+    def enqueue(self, task: Task[Any, Any], args: Any, kwargs: Any) -> TaskResult[Any]:
+        self.validate_task(task)
+        message = self.queue(task.queue_name).enqueue_call(
+            task.module_path, args=tuple(args), kwargs=kwargs, timeout=NO_LIMIT, result_ttl=0
+        )
+        return TaskResult(
+            task=task,
+            id=message.id,
+            status=TaskResultStatus.READY,
+            enqueued_at=timezone.now(),
+            started_at=None,
+            last_attempted_at=None,
+            finished_at=None,
+            args=list(args),
+            kwargs=kwargs,
+            backend=self.alias,
+            errors=[],
+            worker_ids=[],
+        )
+
+    def waiting_ids(self, queue: str) -> set[str]:
+        """The messages that no worker took yet."""
+        return set(self.queue(queue).get_job_ids())
+
+    def perform_next(self, queues: list[str], *, timeout_seconds: int | None) -> bool:
+        """Take a message off the queues and perform its task; whether there was one."""
+        keys = [self.queue(name).key for name in queues]
+        try:
+            taken = Queue.lpop(keys, timeout_seconds, connection=self.connection)
+        except DequeueTimeout:
+            return False
+        if taken is None:
+            return False
+        try:
+            message = Message.fetch(
+                _text(taken[1]), connection=self.connection, serializer=JSONSerializer
+            )
+        except NoSuchJobError:
+            return True
+        # Before it is done: a message is a hint, and `work.recovery` replaces one that was lost.
+        message.delete()
+        module, _, name = (message.func_name or "").rpartition(".")
+        task = getattr(import_module(module), name)
+        if not isinstance(task, Task):
+            raise SuspiciousOperation(f"The message {message.id} names no task.")
+        task.call(*message.args, **message.kwargs)
+        return True
+
+
+def _text(value: bytes | str) -> str:
+    return value.decode() if isinstance(value, bytes) else value

@@ -1,0 +1,106 @@
+"""Keeping the parts of a site running: one that dies is started again, and none outlives it all."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from work.exceptions import PartFailed
+from work.parent import PIPE_VARIABLE
+
+POLL_SECONDS = 0.2
+# A part that lived for so long was started well; what ended it then is another matter.
+LONG_LIFE_SECONDS = 10.0
+MOST_SHORT_LIVES = 6
+FIRST_PAUSE_SECONDS = 0.5
+STOP_SECONDS = 10.0
+
+
+@dataclass
+class Part:
+    """A process that is to run for as long as the site does."""
+
+    name: str
+    command: Sequence[str]
+    process: subprocess.Popen[bytes] | None = None
+    started_at: float = 0.0
+    start_at: float = 0.0
+    n_short_lives: int = field(default=0)
+
+    @property
+    def is_running(self) -> bool:
+        return self.process is not None and self.process.poll() is None
+
+
+class Supervisor:
+    """Starts parts, starts them again when they die, and ends them."""
+
+    def __init__(
+        self, parts: Sequence[Part], *, folder: Path, report: Callable[[str], object]
+    ) -> None:
+        self.parts = parts
+        self.folder = folder
+        self.report = report
+        # Nobody writes to it: whatever ends this process closes it, and the parts read that.
+        self._read_end, self._write_end = os.pipe()
+
+    def watch(self) -> None:
+        """Start what does not run, again and again; PartFailed where that is of no use."""
+        while True:
+            for part in self.parts:
+                self.look_after(part)
+            time.sleep(POLL_SECONDS)
+
+    def look_after(self, part: Part) -> None:
+        """Notice the end of a part, and start it when its pause is over."""
+        if part.is_running:
+            return
+        now = time.monotonic()
+        if part.process is not None:
+            self._note_end(part, part.process, now)
+        if now >= part.start_at:
+            self._start(part)
+
+    def stop(self) -> None:
+        """End all parts, politely first."""
+        running = [part.process for part in self.parts if part.process and part.is_running]
+        for process in running:
+            process.terminate()
+        end = time.monotonic() + STOP_SECONDS
+        for process in running:
+            try:
+                process.wait(timeout=max(end - time.monotonic(), 0))
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+    def _start(self, part: Part) -> None:
+        part.process = subprocess.Popen(
+            part.command,
+            cwd=self.folder,
+            env=os.environ | {PIPE_VARIABLE: str(self._read_end)},
+            pass_fds=[self._read_end],
+        )
+        part.started_at = time.monotonic()
+
+    def _note_end(self, part: Part, process: subprocess.Popen[bytes], now: float) -> None:
+        code = process.returncode
+        how = f"was ended by signal {-code}" if code < 0 else f"ended with exit code {code}"
+        part.process = None
+        if now - part.started_at >= LONG_LIFE_SECONDS:
+            part.n_short_lives = 0
+        part.n_short_lives += 1
+        if part.n_short_lives > MOST_SHORT_LIVES and code >= 0:
+            raise PartFailed(
+                f"The {part.name} {how}, {part.n_short_lives} times as soon as it was started; "
+                "its messages are above."
+            )
+        # A first death, or one by a signal from outside, needs no long pause.
+        pause = FIRST_PAUSE_SECONDS * 2 ** min(part.n_short_lives - 1, 5) if code >= 0 else 0.0
+        part.start_at = now + pause
+        again = f"in {pause:g} s" if pause else "now"
+        self.report(f"The {part.name} {how}; it is started again {again}.")

@@ -1,0 +1,95 @@
+"""A worker: takes messages off its queues one after another until it is asked to end."""
+
+from __future__ import annotations
+
+import logging
+import signal
+import time
+
+from django.db import DatabaseError, close_old_connections, connection
+from django_tasks import task_backends
+from django_tasks_db.management.commands.db_worker import Worker as DatabaseTaskWorker
+from django_tasks_db.models import DBTaskResult
+from redis.exceptions import RedisError
+
+from work import execution
+from work.exceptions import WorkerStopping
+from work.rq_backend import RQBackend
+
+logger = logging.getLogger(__name__)
+IDLE_SECONDS = 0.3
+# RQ blocks for whole seconds.
+BLOCK_SECONDS = 1
+FIRST_PAUSE_SECONDS = 0.5
+MOST_PAUSE_SECONDS = 15.0
+
+
+class Worker:
+    """Works off queues; outlives a database or a Redis that is away for a while."""
+
+    def __init__(self, queues: list[str]) -> None:
+        self.queues = queues
+        self.is_stopping = False
+        backend = task_backends["default"]
+        self._rq = backend if isinstance(backend, RQBackend) else None
+
+    def install_signals(self) -> None:
+        signal.signal(signal.SIGTERM, self._stop)
+        signal.signal(signal.SIGINT, self._stop)
+
+    def run(self, *, until_empty: bool = False) -> None:
+        """Work until asked to end, or until the queues are empty."""
+        pause = FIRST_PAUSE_SECONDS
+        while not self.is_stopping:
+            try:
+                close_old_connections()
+                worked = self._perform_next(wait=not until_empty)
+            except (DatabaseError, RedisError, OSError) as error:
+                if until_empty:
+                    raise
+                logger.warning("A worker of %s waits: %s", ", ".join(self.queues), error)
+                connection.close()
+                self._pause(pause)
+                pause = min(2 * pause, MOST_PAUSE_SECONDS)
+                continue
+            pause = FIRST_PAUSE_SECONDS
+            if until_empty and not worked:
+                return
+
+    def _perform_next(self, *, wait: bool) -> bool:
+        if self._rq:
+            return self._rq.perform_next(
+                self.queues, timeout_seconds=BLOCK_SECONDS if wait else None
+            )
+        waiting = DBTaskResult.objects.ready().filter(queue_name__in=self.queues)
+        if not waiting.exists():
+            if wait:
+                self._pause(IDLE_SECONDS)
+            return False
+        _database_task_worker(self.queues).run()
+        return True
+
+    def _pause(self, seconds: float) -> None:
+        end = time.monotonic() + seconds
+        while not self.is_stopping and (left := end - time.monotonic()) > 0:
+            time.sleep(min(left, IDLE_SECONDS))
+
+    def _stop(self, number: int, frame: object) -> None:
+        """Give back the job in hand at once; without one, end after the message in hand."""
+        is_first, self.is_stopping = not self.is_stopping, True
+        if is_first and execution.current:
+            raise WorkerStopping
+
+
+def _database_task_worker(queues: list[str]) -> DatabaseTaskWorker:
+    """The library's worker, for one message."""
+    return DatabaseTaskWorker(
+        queue_names=queues,
+        interval=0,
+        batch=True,
+        backend_name="default",
+        startup_delay=False,
+        max_tasks=1,
+        worker_id="",
+        excluded_queue_names=[],
+    )
