@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from metrics.exceptions import RunBusy, RunTaken
 from metrics.models import Score, ScoringRun
-from metrics.run_leases import RunLease, stop_run
+from metrics.run_leases import RunLease, leased, stop_run
 from metrics.scoring import score_study
 from tests.annotation.studies import rating_study
 from tests.metrics.counting import Counting
@@ -152,9 +152,10 @@ def test_a_run_keeps_the_transaction_that_writes_even_after_its_lease_lapsed():
     lease = RunLease(run, "another")
     outcome = []
 
-    def score():
+    def take_over():
         try:
-            score_study(study=study, scorer=Counting())
+            with leased(run, n_before=0, n_total=6):
+                outcome.append("taken over")
         except RunBusy:
             outcome.append("busy")
         finally:
@@ -163,9 +164,9 @@ def test_a_run_keeps_the_transaction_that_writes_even_after_its_lease_lapsed():
     with transaction.atomic():
         lease.hold()
         if connection.vendor == "postgresql":
-            other = threading.Thread(target=score)
+            other = threading.Thread(target=take_over)
             other.start()
-            other.join()
+            other.join(20)
             assert outcome == ["busy"]
     score_study(study=study, scorer=Counting())
     with pytest.raises(RunTaken, match="taken over"), transaction.atomic():
