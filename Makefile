@@ -15,10 +15,11 @@ run: $(VENV)/.installed
 	$(PYTHON) -m console.environment
 	$(MANAGE) migrate --verbosity 0
 	$(MANAGE) load_samples
+	$(PYTHON) -m console.environment remember
 	$(MANAGE) serve
 
 test: $(VENV)/.installed-dev
-	$(BIN)/python -m pytest -q -n $(JOBS) --dist loadfile $(TESTS)
+	SITE_URL=http://127.0.0.1:8000 $(BIN)/python -m pytest -q -n $(JOBS) --dist loadfile $(TESTS)
 
 check: $(VENV)/.installed-dev
 	$(BIN)/ruff check .

@@ -1,11 +1,16 @@
 """Writes the .env of a checkout: secrets of its own, and nothing else."""
 
 import base64
+import os
 import secrets
+import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 PATH = Path(__file__).resolve().parent.parent / ".env"
 ENCRYPTION_KEY_BYTES = 32
+# What `make run` was started with that every command after it needs as well.
+REMEMBERED = ("SITE_URL", "DATABASE_URL")
 
 
 def write_environment(path: Path = PATH) -> bool:
@@ -36,10 +41,24 @@ def add_setting(name: str, value: str, path: Path = PATH) -> None:
         file.write(f"{gap}{name}={value}\n")
 
 
+def remember_settings(environment: Mapping[str, str], path: Path = PATH) -> None:
+    """Write down where the site and its database are, for the commands that are run later."""
+    for name in REMEMBERED:
+        value = environment.get(name, "").strip()
+        if value and value != _setting(name, path):
+            add_setting(name, value, path)
+
+
 def _has_setting(name: str, path: Path) -> bool:
-    lines = (line.strip().removeprefix("export ") for line in path.read_text("utf-8").splitlines())
-    values = (line.partition("=") for line in lines)
-    return any(key.strip() == name and value.strip("'\" ") for key, _, value in values)
+    return bool(_setting(name, path))
+
+
+def _setting(name: str, path: Path) -> str:
+    """The last value that the file gives the setting; empty where it gives none."""
+    text = path.read_text("utf-8") if path.exists() else ""
+    lines = (line.strip().removeprefix("export ").partition("=") for line in text.splitlines())
+    values = [value.strip("'\" ") for key, _, value in lines if key.strip() == name]
+    return values[-1] if values else ""
 
 
 def _encryption_key() -> str:
@@ -48,4 +67,7 @@ def _encryption_key() -> str:
 
 
 if __name__ == "__main__":
-    write_environment()
+    if sys.argv[1:] == ["remember"]:
+        remember_settings(os.environ)
+    else:
+        write_environment()

@@ -9,6 +9,7 @@ from django.contrib.auth.models import AbstractBaseUser
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from annotation.imports import import_study
+from annotation.ownership import ownership_warning
 from annotation.readers.drafts import StudyDraft
 
 
@@ -31,6 +32,8 @@ class ImportCommand(BaseCommand, ABC):
             owner=owner_named(options["owner"]),
         )
         self.stdout.write(str(imported))
+        if warning := ownership_warning(imported.study):
+            self.stderr.write(warning)
 
 
 def add_study_arguments(parser: CommandParser) -> None:
@@ -43,8 +46,11 @@ def add_study_arguments(parser: CommandParser) -> None:
 
 def owner_named(name: str | None) -> AbstractBaseUser | None:
     """The user of that name, if one is named; CommandError if there is none."""
-    if name is None:
-        return None
+    return None if name is None else user_named(name)
+
+
+def user_named(name: str) -> AbstractBaseUser:
+    """The user of that name; CommandError if there is none."""
     user = get_user_model().objects.filter(username=name).first()
     if user is None:
         raise CommandError(f"There is no user '{name}'.", returncode=2)

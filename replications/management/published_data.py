@@ -7,6 +7,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser
 
 from annotation.management.importer import add_study_arguments, owner_named
+from annotation.ownership import ownership_warning
 from replications.published_data import import_published
 from replications.readers.published import Published
 
@@ -30,3 +31,5 @@ class PublishedCommand(BaseCommand, ABC):
             owner=owner_named(options["owner"]),
         )
         self.stdout.write(str(imported))
+        if warning := ownership_warning(imported.study.study):
+            self.stderr.write(warning)

@@ -4,7 +4,7 @@ import environ
 import pytest
 from cryptography.fernet import Fernet
 
-from console.environment import add_setting, write_environment
+from console.environment import add_setting, remember_settings, write_environment
 
 
 @pytest.fixture
@@ -84,3 +84,16 @@ def test_a_setting_without_a_file_makes_one_that_is_private(path):
     add_setting("KEY", "value", path)
     assert settings_in(path) == {"KEY": "value"}
     assert mode(path) == 0o600
+
+
+def test_where_the_site_is_is_remembered_and_the_latest_counts(path):
+    path.write_text("SECRET_KEY=mine\nSITE_URL=http://127.0.0.1:8000\n")
+    remember_settings({"SITE_URL": "http://127.0.0.1:9000", "SECRET_KEY": "other"}, path)
+    assert settings_in(path) == {"SECRET_KEY": "mine", "SITE_URL": "http://127.0.0.1:9000"}
+    once = path.read_text()
+    remember_settings({"SITE_URL": "http://127.0.0.1:9000", "DATABASE_URL": ""}, path)
+    remember_settings({}, path)
+    assert path.read_text() == once
+    database = "postgres://assay:p%23w@127.0.0.1:5432/assay"
+    remember_settings({"DATABASE_URL": database}, path)
+    assert settings_in(path)["DATABASE_URL"] == database

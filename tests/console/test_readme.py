@@ -1,0 +1,187 @@
+"""What the README prints, run as printed: a fresh checkout, `make run`, and its commands in order.
+
+Whoever follows it has any Python as `python`, not the one of .venv, and says SITE_URL once.
+"""
+
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+import venv
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+# What the README leaves to the reader: a benchmark's files, and tests within this test.
+LEFT_OUT = ("replay_lmstyle", "make test")
+OF_OTHERS = ("SITE_URL", "DATABASE_URL", "SECRET_KEY", "ENCRYPTION_KEYS", "SAMPLE_PASSWORD")
+PREFIXES = ("AWS_", "MARKETPLACE_", "DJANGO_", "JUDGE_", "MAKE", "PYTEST_")
+
+
+def printed_commands() -> list[str]:
+    """The lines of the README's code blocks that are commands, without their comments."""
+    blocks = re.findall(r"(?m)(?:^ {4}.*\n)+", (ROOT / "README.md").read_text())
+    lines = [line.partition("  #")[0].strip() for block in blocks for line in block.splitlines()]
+    return [line for line in lines if line.startswith(("python ", "make "))]
+
+
+def clean_environment() -> dict[str, str]:
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if name not in OF_OTHERS and not name.startswith(PREFIXES)
+    }
+
+
+@pytest.fixture(scope="module")
+def bare_python(tmp_path_factory) -> Path:
+    """The folder of a Python that has none of the libraries."""
+    folder = tmp_path_factory.mktemp("bare")
+    venv.create(folder, with_pip=False, symlinks=True)
+    if not (folder / "bin" / "python3.11").exists():
+        (folder / "bin" / "python3.11").symlink_to("python")
+    return folder / "bin"
+
+
+@pytest.fixture
+def checkout(tmp_path) -> Path:
+    """The files under version control, or about to be, in a folder of their own."""
+    folder = tmp_path / "assay"
+    listing = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    names = subprocess.run(listing, cwd=ROOT, check=True, capture_output=True).stdout
+    for name in map(os.fsdecode, names.split(b"\0")):
+        if (ROOT / name).is_file():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, folder / name)
+    return folder
+
+
+@pytest.fixture
+def installed(checkout) -> Path:
+    """The checkout with everything installed, as `make` leaves it."""
+    (checkout / ".venv").symlink_to(sys.prefix)
+    os.utime(checkout / "requirements.txt", (0, 0))
+    return checkout
+
+
+@pytest.fixture
+def shell(bare_python, checkout):
+    """Run a command line in the checkout, as a newcomer's shell does."""
+    environment = clean_environment() | {"PATH": f"{bare_python}:{os.environ['PATH']}"}
+
+    def run(line: str, **more: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            line,
+            shell=True,
+            cwd=checkout,
+            env=environment | more,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    run.environment = environment
+    return run
+
+
+def test_without_the_libraries_a_command_says_how_to_get_them(checkout, shell):
+    ended = shell("python manage.py collect_study my-study")
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert "`make run` installs them into .venv" in ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
+def test_a_virtual_environment_without_them_is_not_started_for_ever(checkout, bare_python, shell):
+    (checkout / ".venv").symlink_to(bare_python.parent)
+    ended = shell("python manage.py collect_study my-study")
+    assert ended.returncode == 2
+    assert "`make run` installs them" in ended.stderr
+
+
+def test_any_python_goes_on_with_that_of_the_virtual_environment(installed, shell):
+    ended = shell("python manage.py agreement --help")
+    assert ended.returncode == 0, ended.stderr
+    assert "--annotator" in ended.stdout
+
+
+def free_port() -> int:
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        return closed.getsockname()[1]
+
+
+@pytest.fixture
+def site(installed, shell, tmp_path) -> Iterator[str]:
+    """The address of a site that `make run` serves, which it was told in its environment."""
+    url, log = f"http://127.0.0.1:{free_port()}", tmp_path / "run.log"
+    with log.open("w") as output:
+        running = subprocess.Popen(
+            ["make", "run"],
+            cwd=installed,
+            env=shell.environment | {"SITE_URL": url},
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    try:
+        while "Ctrl-C stops it" not in log.read_text():
+            assert running.poll() is None, log.read_text()
+            time.sleep(0.5)
+        yield url
+    finally:
+        if running.poll() is None:
+            os.killpg(running.pid, signal.SIGINT)
+        try:
+            running.wait(timeout=60)
+        except subprocess.TimeoutExpired:
+            os.killpg(running.pid, signal.SIGKILL)
+            running.wait()
+
+
+def write_plain_files(folder: Path) -> None:
+    """The files that the README's commands name, which are the reader's own."""
+    shutil.copy(folder / "samples" / "responses.csv", folder)
+    labels = [f"i{item},{who},{(item + item * who) % 2}" for item in range(8) for who in range(3)]
+    (folder / "labels.csv").write_text("\n".join(["item,who,label", *labels, ""]))
+    rows = [
+        f"i{item},s{system},{item + system * 3 % 5},0.{item}{system},{item * system % 7}"
+        for item in range(6)
+        for system in range(4)
+    ]
+    (folder / "table.csv").write_text("\n".join(["item,system,rating,bleu,nll", *rows, ""]))
+
+
+@pytest.mark.timeout(1200)
+def test_the_commands_of_the_readme_run_as_printed(installed, site, shell):
+    write_plain_files(installed)
+    printed = [line for line in printed_commands() if not any(name in line for name in LEFT_OUT)]
+    assert printed[0] == "make run"
+    assert len(printed) >= 12
+    outputs = {}
+    for line in printed[1:]:
+        ended = shell(line)
+        assert ended.returncode == 0, f"{line}\n{ended.stdout}\n{ended.stderr}"
+        outputs[line] = ended.stdout
+        if "publish_study" in line and "--dry-run" not in line:
+            worked = shell("python manage.py replay_crowd my-study --workers 3")
+            assert worked.returncode == 0, worked.stderr
+    collected = next(output for line, output in outputs.items() if "collect_study" in line)
+    assert re.search(r"[1-9]\d* new assignments", collected)
+    assert (installed / "report").is_dir()
+    assert f"SITE_URL={site}\n" in (installed / ".env").read_text()
+
+    elsewhere = shell("python manage.py collect_study my-study", SITE_URL="http://127.0.0.1:9")
+    assert elsewhere.returncode == 2
+    assert "http://127.0.0.1:9/requester" in elsewhere.stderr
+    other_key = shell(
+        "python manage.py collect_study my-study", MARKETPLACE_ACCESS_KEY_ID="AKIDNOTOFTHISSITE000"
+    )
+    assert other_key.returncode == 2
+    assert f"The marketplace at {site}/requester refused" in other_key.stderr
+    assert "SITE_URL" in other_key.stderr
