@@ -6,11 +6,12 @@ from pathlib import Path
 from annotation.frames import label_frame
 from annotation.models import LabelSet
 from presentation.files import write_whole
+from presentation.spreadsheets import frame_csv
 
 
 def labels_csv(label_set: LabelSet) -> str:
     """A row a label; the header of a column is what the field is called in JSON."""
-    return str(label_frame(label_set).to_csv(index=False))
+    return frame_csv(label_frame(label_set))
 
 
 def labels_json(label_set: LabelSet) -> str:

@@ -1,7 +1,7 @@
 """What a study's page offers to take away."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,8 +10,10 @@ from annotation.models import Study
 from annotation.qrels import study_qrels
 from console.agreement_parts import AGREEMENT, PAIRS, Content
 from console.results import VALIDATION, current
+from hits.exports import submissions_csv, submissions_jsonl
 from metrics.frames import score_frame
 from metrics.models import ScoringRun
+from presentation.spreadsheets import frame_csv
 
 
 @dataclass(frozen=True)
@@ -20,18 +22,18 @@ class Download:
 
     content_type: str
     about: str
-    write: Callable[[Study], str]
+    write: Callable[[Study], str | Iterator[str]]
     result: str = ""
 
 
 def judgments_csv(study: Study) -> str:
     """Every judgment of every submission that was not rejected."""
-    return str(judgment_frame(study).to_csv(index=False))
+    return frame_csv(judgment_frame(study))
 
 
 def scores_csv(study: Study) -> str:
     """Every score with its signature."""
-    return str(score_frame(study).to_csv(index=False))
+    return frame_csv(score_frame(study))
 
 
 def agreement_json(study: Study) -> str:
@@ -74,8 +76,12 @@ def qrels_text(study: Study) -> str:
 
 
 CSV, JSON, TEXT = "text/csv; charset=utf-8", "application/json", "text/plain; charset=utf-8"
+JSON_LINES = "application/jsonl; charset=utf-8"
+SUBMISSIONS = "every submission: who, when, how long, reason, comment, status and flag"
 DOWNLOADS = {
     "judgments.csv": Download(CSV, "every judgment, one long table", judgments_csv),
+    "submissions.csv": Download(CSV, SUBMISSIONS, submissions_csv),
+    "submissions.jsonl": Download(JSON_LINES, SUBMISSIONS, submissions_jsonl),
     "scores.csv": Download(CSV, "every score with its signature", scores_csv),
     "agreement.json": Download(
         JSON, "coefficients with intervals and signatures", agreement_json, AGREEMENT

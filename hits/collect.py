@@ -202,9 +202,12 @@ def _new_submission(assignment: Assignment, annotator: Annotator, answer: Answer
         raw=assignment.answer_xml,
         shown_order=list(answer.order),
         justification=answer.justification,
+        comment=answer.comment,
         accepted_at=assignment.accepted_at,
         submitted_at=assignment.submitted_at,
         seconds=(assignment.submitted_at - assignment.accepted_at).total_seconds(),
+        active_seconds=answer.active_seconds,
+        pasted=answer.pasted,
     )
     Judgment.objects.bulk_create(
         Judgment(

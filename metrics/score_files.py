@@ -20,6 +20,7 @@ from annotation.exceptions import ImportRefused
 from annotation.readers.tables import Row, read_rows
 from metrics.exceptions import FileUnfit
 from metrics.scorers.scorer import Example
+from presentation.spreadsheets import from_cell, to_cell
 
 NEEDED = ("item", "system", "response")
 
@@ -39,7 +40,7 @@ class ScoreRow:
     def texts(self) -> list[str]:
         """As the cells of a line; an undefined value is an empty cell."""
         value = "" if math.isnan(self.value) else repr(self.value)
-        return list((vars(self) | {"value": value}).values())
+        return [to_cell(text) for text in (vars(self) | {"value": value}).values()]
 
 
 COLUMNS = [field.name for field in fields(ScoreRow)]
@@ -98,7 +99,7 @@ def read_scores(path: Path) -> list[ScoreRow]:
 def _score(record: list[str]) -> ScoreRow | None:
     if len(record) != len(COLUMNS):
         return None
-    cells = dict(zip(COLUMNS, record, strict=True))
+    cells = dict(zip(COLUMNS, map(from_cell, record), strict=True))
     try:
         value = float(cells.pop("value") or "nan")
     except ValueError:

@@ -1,6 +1,7 @@
 """Writing a file whole, or not at all."""
 
 import os
+from collections.abc import Iterable
 from contextlib import suppress
 from errno import EISDIR
 from pathlib import Path
@@ -8,14 +9,18 @@ from pathlib import Path
 from presentation.exceptions import FileUnwritable
 
 
-def write_whole(path: Path, content: str) -> None:
-    """Replace a file by this text, in one step; what is no file, such as a pipe, is written to."""
+def write_whole(path: Path, content: str | Iterable[str]) -> None:
+    """Replace a file by this text, in one step; what is no file, such as a pipe, is written to.
+
+    A text may come in parts, which are never all in memory.
+    """
+    parts = [content] if isinstance(content, str) else content
     try:
         if path.exists() and not path.is_file():
-            path.write_text(content, encoding="utf-8")
+            _write(path, parts)
         else:
             # A link stays, and what it leads to is replaced.
-            _replace(Path(os.path.realpath(path)), content)
+            _replace(Path(os.path.realpath(path)), parts)
     except OSError as error:
         raise FileUnwritable(f"{path} cannot be written: {error.strerror}.") from None
 
@@ -37,12 +42,17 @@ def _partial(path: Path) -> Path:
     return path.parent / f"{path.name}.partial"
 
 
-def _replace(path: Path, content: str) -> None:
+def _write(path: Path, parts: Iterable[str]) -> None:
+    with path.open("w", encoding="utf-8", newline="") as file:
+        file.writelines(parts)
+
+
+def _replace(path: Path, parts: Iterable[str]) -> None:
     partial = _partial(path)
     try:
-        partial.write_text(content, encoding="utf-8")
+        _write(partial, parts)
         partial.replace(path)
-    except OSError:
+    except BaseException:
         with suppress(OSError):
             partial.unlink()
         raise

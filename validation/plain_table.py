@@ -6,7 +6,7 @@ values of it: their mean counts, and the metrics must not differ among them.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from annotation.exceptions import ImportRefused
+from annotation.readers.selection import Where, matching_rows, unit_names
 from annotation.readers.tables import Row, read_rows
 from metrics.exceptions import ColumnsUnfit, TableRefused
 from presentation.progress import Progress, silently
@@ -42,16 +43,20 @@ COEFFICIENTS: tuple[Coefficient, ...] = (
 
 @dataclass(frozen=True)
 class Columns:
-    """Which column of the table is what."""
+    """Which column of the table is what, and which rows count.
+
+    Several `item` columns together name the item.
+    """
 
     human: str
     metrics: tuple[str, ...]
-    item: str
+    item: tuple[str, ...]
     system: str
     by: str | None = None
+    where: Where = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        names = [self.human, *self.metrics, self.item, self.system]
+        names = [self.human, *self.metrics, *self.item, self.system]
         if self.by:
             names.append(self.by)
         repeated = sorted({name for name in names if names.count(name) > 1})
@@ -133,10 +138,10 @@ def _require_metrics(columns: Columns, settings: Settings) -> None:
 
 def read_cells(path: Path, columns: Columns) -> pd.DataFrame:
     """A row for each item and system: by, item, system, human, and a column a metric."""
-    named = [columns.item, columns.system, columns.human, *columns.metrics]
+    named = [*columns.item, columns.system, columns.human, *columns.metrics, *columns.where]
     try:
         rows = read_rows(path, [*named, *([columns.by] if columns.by else [])])
-        return _cells(rows, columns)
+        return _cells(matching_rows(rows, columns.where), columns)
     except ImportRefused as refused:
         raise TableRefused(
             refused.path, refused.problem, line=refused.line, field=refused.field
@@ -146,9 +151,9 @@ def read_cells(path: Path, columns: Columns) -> pd.DataFrame:
 def _cells(rows: Sequence[Row], columns: Columns) -> pd.DataFrame:
     human: dict[tuple[str, str, str], list[float]] = {}
     scores: dict[tuple[str, str, str], tuple[list[float], int]] = {}
-    for row in rows:
+    for row, item in zip(rows, unit_names(rows, columns.item), strict=True):
         by = row.required(columns.by) if columns.by else WHOLE
-        cell = (by, row.required(columns.item), row.required(columns.system))
+        cell = (by, item, row.required(columns.system))
         human.setdefault(cell, []).append(row.number_or_nan(columns.human))
         found = [row.number_or_nan(name) for name in columns.metrics]
         known, line = scores.setdefault(cell, (found, row.line))

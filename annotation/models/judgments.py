@@ -51,9 +51,16 @@ class Submission(models.Model):
     raw = models.TextField(help_text="The answer, verbatim.")
     shown_order = models.JSONField(default=list, help_text="Candidate keys as they were shown.")
     justification = models.TextField(blank=True)
+    comment = models.TextField(blank=True, help_text="What the annotator wrote to the requester.")
     accepted_at = models.DateTimeField(null=True, blank=True)
     submitted_at = models.DateTimeField(null=True, blank=True)
     seconds = models.FloatField(null=True, blank=True)
+    active_seconds = models.FloatField(
+        null=True, blank=True, help_text="How long the page was in sight; empty if not measured."
+    )
+    pasted = models.BooleanField(
+        null=True, blank=True, help_text="Whether the reason was pasted; empty if not noted."
+    )
     flag_reason = models.CharField(
         max_length=200,
         blank=True,

@@ -1,29 +1,33 @@
 """A plain table of labels, whatever its columns are called: who labelled what, and how."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
 from annotation.exceptions import FileRefused, ImportRefused
+from annotation.readers.selection import LONGEST, Where, matching_rows, unit_names
 from annotation.readers.tables import Row, read_rows
 
-LONGEST = 1000
 Kind = Literal["text", "number", "amount"]
 
 
 @dataclass(frozen=True)
 class Columns:
-    """Which columns of a file hold what; one that is None is not read."""
+    """Which columns of a file hold what, and which rows count; a cluster of None is not read.
 
-    item: str
+    Several `item` columns together name the unit.
+    """
+
+    item: tuple[str, ...]
     annotator: str
     value: str
     cluster: str | None = None
+    where: Where = field(default_factory=dict)
 
     @property
     def named(self) -> list[str]:
-        named = [self.item, self.annotator, self.value, self.cluster]
+        named = [*self.item, self.annotator, self.value, self.cluster, *self.where]
         return list(dict.fromkeys(name for name in named if name is not None))
 
 
@@ -44,14 +48,15 @@ def read_labels(path: Path, columns: Columns, *, kind: Kind, repeats: bool = Fal
     label an item again.
     """
     try:
-        rows = read_rows(path, columns.named)
+        rows = matching_rows(read_rows(path, columns.named), columns.where)
+        items = unit_names(rows, columns.item)
         if not repeats:
-            _refuse_repeats(rows, columns)
+            _refuse_repeats(rows, items, columns)
         return LabelTable(
-            items=_texts(rows, columns.item),
+            items=items,
             annotators=_texts(rows, columns.annotator),
             values=_values(rows, columns.value, kind),
-            clusters=None if columns.cluster is None else _clusters(rows, columns),
+            clusters=None if columns.cluster is None else _clusters(rows, items, columns),
         )
     except ImportRefused as refused:
         raise FileRefused(
@@ -73,25 +78,26 @@ def _values(rows: list[Row], column: str, kind: Kind) -> list[str] | list[float]
     return values
 
 
-def _refuse_repeats(rows: list[Row], columns: Columns) -> None:
+def _refuse_repeats(rows: list[Row], items: list[str], columns: Columns) -> None:
     lines: dict[tuple[str, str], int] = {}
-    for row in rows:
-        item = row.required(columns.item, longest=LONGEST)
+    for row, item in zip(rows, items, strict=True):
         annotator = row.required(columns.annotator, longest=LONGEST)
         first = lines.setdefault((item, annotator), row.line)
         if first != row.line:
             raise row.refuse(
-                f"annotator '{annotator}' labelled item '{item}' on line {first} already."
+                f"annotator '{annotator}' labelled item '{item}' on line {first} already. "
+                "If more columns tell the items apart, name each with --item; "
+                "--where COLUMN=VALUE chooses rows."
             )
 
 
-def _clusters(rows: list[Row], columns: Columns) -> list[str]:
+def _clusters(rows: list[Row], items: list[str], columns: Columns) -> list[str]:
     """The cluster of each row, where every item lies in one only."""
     column = columns.cluster or ""
     first_rows: dict[str, Row] = {}
     clusters = _texts(rows, column)
-    for row, cluster in zip(rows, clusters, strict=True):
-        first = first_rows.setdefault(row.required(columns.item, longest=LONGEST), row)
-        if first.text(column).strip() != cluster:
+    for row, item, cluster in zip(rows, items, clusters, strict=True):
+        first = first_rows.setdefault(item, row)
+        if first.optional(column, longest=LONGEST) != cluster:
             raise row.refuse(f"differs from line {first.line} of the same item.", column)
     return clusters

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from annotation.exceptions import ImportRefused
+from presentation.spreadsheets import from_cell
 
 # Numbers up to here are exact, and have a next one.
 MOST = 1e15
@@ -35,6 +36,7 @@ class Row:
     line: int
     fields: dict[str, Any]
     inside: str = ""
+    is_csv: bool = False
 
     def refuse(self, problem: str, field: str | None = None) -> ImportRefused:
         """The error to raise for what this row holds."""
@@ -65,8 +67,13 @@ class Row:
         return text
 
     def optional(self, field: str, *, longest: int = 200) -> str:
-        """A field that may be empty or absent, without the space around it."""
+        """A field that may be empty or absent, without the space around it.
+
+        In a CSV file it is what a cell holds once a spreadsheet has taken it for text: our own
+        exports write names so. Texts to be judged are read as they stand.
+        """
         text = self.text(field).strip()
+        text = from_cell(text) if self.is_csv else text
         if len(text) > longest:
             raise self.refuse(f"{len(text)} characters, where {longest} fit.", field)
         return text
@@ -189,7 +196,7 @@ def _csv_row(path: Path, line: int, header: list[str], record: list[str]) -> Row
         raise ImportRefused(
             path, f"{len(record)} fields, where the header has {len(header)}.", line=line
         )
-    return Row(path, line, dict(zip(header, record, strict=True)))
+    return Row(path, line, dict(zip(header, record, strict=True)), is_csv=True)
 
 
 def _json_lines(path: Path, content: str, columns: Sequence[str]) -> Iterator[Row]:

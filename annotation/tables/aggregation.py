@@ -1,7 +1,5 @@
 """One label an item from a plain file of labels."""
 
-import csv
-import io
 import json
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +8,7 @@ from typing import Any, Literal
 from annotation.exceptions import AnnotationError, FileRefused
 from annotation.readers.labels import Columns, Kind, read_labels
 from presentation.records import plain_records, plain_values
+from presentation.spreadsheets import csv_parts
 from stats.aggregation import METHODS, Aggregation, aggregate
 
 Repeats = Literal["refuse", "count"]
@@ -104,8 +103,5 @@ def aggregate_file(
 
 
 def _csv(columns: list[str], records: list[dict[str, Any]]) -> str:
-    written = io.StringIO()
-    writer = csv.DictWriter(written, fieldnames=columns, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(records)
-    return written.getvalue()
+    rows = ([record.get(name) for name in columns] for record in records)
+    return "".join(csv_parts(columns, rows))

@@ -16,6 +16,7 @@ from console.pages.study import shown_study, study_page
 from console.pages.waiting import result_or_job
 from console.results import fingerprint, stored
 from console.tables import page_of, sort_key, sorted_rows
+from presentation.spreadsheets import frame_csv
 
 if TYPE_CHECKING:
     from console.sizes import CountedStudy
@@ -74,7 +75,7 @@ def picture(request: HttpRequest, slug: str, chart: str, form: str) -> HttpRespo
         request,
         name=f"{shown.slug}-{slugify(view.question)}-{chart}",
         draw=lambda: drawn.draw(view),
-        data=lambda: str(drawn.rows(view).to_csv(index=False)),
+        data=lambda: frame_csv(drawn.rows(view)),
     )
 
 

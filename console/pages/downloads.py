@@ -1,8 +1,11 @@
 """The files of a study, and the pictures its pages show."""
 
+from collections.abc import Iterator
+
 from django.contrib import messages
 from django.contrib.auth.decorators import login_not_required
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect
 from django.views.decorators.cache import cache_control
 from django.views.decorators.http import require_safe
@@ -23,7 +26,7 @@ def downloads(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 @require_safe
-def download(request: HttpRequest, slug: str, name: str) -> HttpResponse:
+def download(request: HttpRequest, slug: str, name: str) -> HttpResponseBase:
     """Access: the study's owner, or a superuser."""
     shown = shown_study(request, slug)
     if name not in file_names(shown):
@@ -33,12 +36,19 @@ def download(request: HttpRequest, slug: str, name: str) -> HttpResponse:
         messages.warning(request, f"{name} is still being computed; fetch it once it is there.")
         return redirect(f"console:{made.result}", slug)
     try:
-        response = HttpResponse(made.write(shown), content_type=made.content_type)
+        response = _response(made.write(shown), made.content_type)
     except StudyUnfit as unfit:
         messages.error(request, str(unfit))
         return redirect("console:downloads", slug)
     response["Content-Disposition"] = f'attachment; filename="{shown.slug}-{name}"'
     return response
+
+
+def _response(content: str | Iterator[str], content_type: str) -> HttpResponseBase:
+    """What comes in parts is sent while it is read."""
+    if isinstance(content, str):
+        return HttpResponse(content, content_type=content_type)
+    return StreamingHttpResponse(content, content_type=content_type)
 
 
 @login_not_required

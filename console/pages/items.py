@@ -39,12 +39,13 @@ def item(request: HttpRequest, slug: str, item_id: int) -> HttpResponse:
     """Access: the study's owner, or a superuser."""
     shown = shown_study(request, slug)
     found = get_object_or_404(Item.objects.select_related("picture"), study=shown, pk=item_id)
+    submissions = found.submissions.select_related("annotator", "assignment")
     context = {
         "section": "items",
         "item": found,
         "questions": candidates_with_judgments(found),
         "flag_form": FlagForm(auto_id=False),
-        "submissions": found.submissions.select_related("annotator").order_by("round", "pk"),
+        "submissions": submissions.order_by("round", "pk"),
         "before": Item.objects.filter(study=shown, position__lt=found.position).last(),
         "after": Item.objects.filter(study=shown, position__gt=found.position).first(),
     }

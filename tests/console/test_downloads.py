@@ -161,10 +161,12 @@ def test_a_study_without_scores_does_not_offer_them(fetch, researcher, name):
 
 def test_alternatives_offer_scores_once_they_have_some(researcher):
     study = ticked_study(owner=researcher)
-    assert file_names(study) == ["judgments.csv", "agreement.json", "qrels.txt"]
+    submissions = ["submissions.csv", "submissions.jsonl"]
+    assert file_names(study) == ["judgments.csv", *submissions, "agreement.json", "qrels.txt"]
     add_scores(study)
     assert file_names(study) == [
         "judgments.csv",
+        *submissions,
         "scores.csv",
         "agreement.json",
         "validation.json",

@@ -8,6 +8,7 @@ from html import escape
 
 import pandas as pd
 
+from presentation.spreadsheets import frame_csv
 from presentation.theme import rendered, themed
 from validation.documents.documents import (
     Cell,
@@ -164,7 +165,7 @@ def _data(figure: Figure) -> str:
     """The rows of a figure, as a file within the file."""
     if not figure.rows:
         return ""
-    csv = pd.DataFrame(list(figure.rows)).to_csv(index=False).encode()
+    csv = frame_csv(pd.DataFrame(list(figure.rows))).encode()
     link = f"data:text/csv;charset=utf-8;base64,{b64encode(csv).decode()}"
     name = escape(f"{figure.name}.csv")
     return f'<p class="links"><a download="{name}" href="{link}">Download data (CSV)</a></p>\n'

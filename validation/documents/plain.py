@@ -6,10 +6,8 @@ from typing import Any
 
 import pandas as pd
 
+from presentation.spreadsheets import frame_csv
 from validation.documents.documents import Document, Table
-
-# A spreadsheet takes a text that begins so for a formula, and computes it.
-FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 def as_json(document: Document) -> str:
@@ -24,7 +22,7 @@ def as_json(document: Document) -> str:
 def records_csv(records: list[Mapping[str, Any]]) -> str:
     """A row a record; what a record holds several of is JSON in one cell."""
     rows = [{name: _cell(value) for name, value in record.items()} for record in records]
-    return pd.DataFrame(rows).to_csv(index=False, lineterminator="\n")
+    return frame_csv(pd.DataFrame(rows))
 
 
 def table_csv(table: Table) -> str:
@@ -35,6 +33,4 @@ def table_csv(table: Table) -> str:
 def _cell(value: Any) -> Any:
     if isinstance(value, list | dict):
         return json.dumps(value, ensure_ascii=False)
-    if isinstance(value, str) and value.startswith(FORMULA):
-        return f"'{value}"
     return value

@@ -5,6 +5,12 @@ from typing import Any, get_args
 from django.core.management.base import BaseCommand, CommandParser
 
 from annotation.management.numbers import natural
+from annotation.management.selection import (
+    add_item,
+    add_where,
+    item_columns,
+    values_by_column,
+)
 from metrics.management.numbers import draws, once, share, some_draws
 from presentation.progress import bar
 from stats.correlation import Resample, Undefined
@@ -32,8 +38,9 @@ class Command(BaseCommand):
         parser.add_argument("table", type=Path)
         parser.add_argument("--human", required=True, metavar="COLUMN")
         parser.add_argument("--metric", required=True, action="append", metavar="COLUMN")
-        parser.add_argument("--item", required=True, metavar="COLUMN")
+        add_item(parser)
         parser.add_argument("--system", required=True, metavar="COLUMN")
+        add_where(parser)
         parser.add_argument("--by", metavar="COLUMN", help="also for each value of this column")
         parser.add_argument("--level", action="append", choices=list(LEVELS), help="default: all")
         parser.add_argument(
@@ -75,9 +82,10 @@ def _columns(options: dict[str, Any]) -> Columns:
     return Columns(
         human=options["human"],
         metrics=tuple(options["metric"]),
-        item=options["item"],
+        item=item_columns(options["item"]),
         system=options["system"],
         by=options["by"],
+        where=values_by_column(options["where"]),
     )
 
 

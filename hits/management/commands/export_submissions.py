@@ -1,0 +1,33 @@
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandParser
+
+from annotation.models import Study, Submission
+from hits.exports import submissions_csv, submissions_jsonl
+from presentation.files import write_whole
+
+FORMATS: dict[str, Callable[[Study], Iterator[str]]] = {
+    "csv": submissions_csv,
+    "jsonl": submissions_jsonl,
+}
+
+
+class Command(BaseCommand):
+    help = (
+        "Write a study's submissions: who, when, for how long, the reason, the comment, the "
+        "status and the flag. Judgments are a table of their own."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("study", metavar="SLUG")
+        parser.add_argument("--output", type=Path, required=True, metavar="FILE")
+        parser.add_argument("--format", choices=FORMATS, help="default: as the file is named")
+
+    def handle(self, *args: Any, study: str, output: Path, **options: Any) -> None:
+        found = Study.objects.named(study)
+        kind = options["format"] or ("jsonl" if output.suffix.lower() == ".jsonl" else "csv")
+        write_whole(output, FORMATS[kind](found))
+        count = Submission.objects.of(found).count()
+        self.stdout.write(f"{output}: {count} submission{'s' * (count != 1)} of '{study}'.")

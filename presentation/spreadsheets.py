@@ -1,0 +1,72 @@
+"""CSV that a spreadsheet opens without taking a text for a formula, and that reads back exactly.
+
+A text that would begin a formula gets one apostrophe before it, as one types in a spreadsheet;
+so does one that begins with apostrophes and then so, which is why taking one away again always
+gives the text that was written. Numbers stay as they are, with their signs.
+"""
+
+import csv
+import io
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import pandas as pd
+
+# What Excel, LibreOffice or Google Sheets begin a formula with, or skip before one; the last
+# four are the full-width forms, which Excel takes for the same in East Asian editions.
+FORMULA = re.compile("'*[=+\\-@\t\r\n＝＋－＠]")
+NUMBER = re.compile(r"[+-]?\d+(\.\d+)?([eE][+-]?\d+)?")
+ROWS_A_PART = 500
+
+
+def to_cell(text: str) -> str:
+    """The text as it is written into a cell."""
+    return f"'{text}" if _begins_formula(text) else text
+
+
+def from_cell(cell: str) -> str:
+    """The text that `to_cell` was given."""
+    return cell[1:] if cell.startswith("'") and _begins_formula(cell[1:]) else cell
+
+
+def _begins_formula(text: str) -> bool:
+    return FORMULA.match(text) is not None and NUMBER.fullmatch(text) is None
+
+
+def csv_parts(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterator[str]:
+    """A CSV file in parts, while its rows come in; None is an empty cell."""
+    buffer = io.StringIO()
+    write = csv.writer(buffer, lineterminator="\n").writerow
+    # Python before 3.13 leaves a carriage return without quotes, which then ends the row.
+    write_quoted = csv.writer(buffer, lineterminator="\n", quoting=csv.QUOTE_ALL).writerow
+    write([to_cell(name) for name in columns])
+    for number, row in enumerate(rows, start=1):
+        cells = [_cell(value) for value in row]
+        has_return = any(isinstance(cell, str) and "\r" in cell for cell in cells)
+        (write_quoted if has_return else write)(cells)
+        if number % ROWS_A_PART == 0:
+            yield buffer.getvalue()
+            buffer.seek(0)
+            buffer.truncate()
+    yield buffer.getvalue()
+
+
+def frame_csv(frame: pd.DataFrame) -> str:
+    """A table as CSV, with its texts made safe and its numbers in full."""
+    texts = {str(name): _safe(column) for name, column in frame.items() if _holds_texts(column)}
+    named = {name: to_cell(str(name)) for name in frame.columns}
+    written = frame.assign(**texts).rename(columns=named).to_csv(index=False, lineterminator="\n")
+    return str(written)
+
+
+def _holds_texts(column: "pd.Series[Any]") -> bool:
+    return not (pd.api.types.is_numeric_dtype(column) or pd.api.types.is_bool_dtype(column))
+
+
+def _safe(column: "pd.Series[Any]") -> "pd.Series[Any]":
+    return column.map(lambda value: to_cell(value) if isinstance(value, str) else value)
+
+
+def _cell(value: Any) -> Any:
+    return to_cell(value) if isinstance(value, str) else value

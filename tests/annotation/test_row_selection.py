@@ -1,0 +1,121 @@
+"""`--where` and several `--item` columns of the commands that read plain tables."""
+
+import csv
+import json
+from io import StringIO
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from annotation.exceptions import FileRefused
+from metrics.exceptions import TableRefused
+
+HEADER = ["item", "candidate", "question", "annotator", "value"]
+ROWS = [
+    [item, candidate, question, annotator, value]
+    for question, scale in (("style", 1), ("=sense", 10))
+    for item, candidate, values in (
+        ("d0", "alpha", (1, 2)),
+        ("d0", "beta", (5, 4)),
+        ("d1", "alpha", (2, 2)),
+        ("d1", "beta", (3, 5)),
+    )
+    for annotator, value in zip(("ann", "bob"), (scale * v for v in values), strict=True)
+]
+NAMED = ("--annotator", "annotator", "--value", "value")
+BOTH = ("--item", "item", "--item", "candidate")
+
+
+@pytest.fixture
+def path(tmp_path):
+    path = tmp_path / "judgments.csv"
+    with path.open("w", newline="") as file:
+        csv.writer(file).writerows([HEADER, *ROWS])
+    return str(path)
+
+
+def run(command, *arguments):
+    out = StringIO()
+    call_command(command, *arguments, "--json", stdout=out)
+    return json.loads(out.getvalue())
+
+
+def means(path, *options):
+    return run("aggregate", path, *NAMED, "--method", "mean", *options)["labels"]
+
+
+def test_several_columns_name_the_unit(path):
+    labels = means(path, *BOTH, "--where", "question=style")
+    assert labels == {"d0 | alpha": 1.5, "d0 | beta": 4.5, "d1 | alpha": 2, "d1 | beta": 4}
+
+
+def test_a_value_of_a_column_may_hold_a_sign_of_equality(path):
+    labels = means(path, *BOTH, "--where", "question==sense")
+    assert labels["d1 | beta"] == 40
+
+
+def test_of_one_column_any_value_fits_and_of_several_columns_all_must(path):
+    chosen = ("--where", "candidate=alpha", "--where", "question=style")
+    assert means(path, "--item", "item", *chosen) == {"d0": 1.5, "d1": 2}
+    either = ("--where", "question=style", "--where", "question==sense")
+    labels = means(path, *BOTH, "--item", "question", *either)
+    assert len(labels) == 8
+
+
+def test_agreement_is_that_of_the_chosen_rows(path, tmp_path):
+    level = ("--level", "interval")
+    found = run("agreement", path, *BOTH, *NAMED, *level, "--where", "question=style")
+    alone = tmp_path / "alone.csv"
+    with alone.open("w", newline="") as file:
+        rows = [[f"{row[0]}/{row[1]}", row[3], row[4]] for row in ROWS if row[2] == "style"]
+        csv.writer(file).writerows([["item", "annotator", "value"], *rows])
+    assert found == run("agreement", str(alone), "--item", "item", *NAMED, *level)
+    assert (found["n_items"], found["n_judgments"]) == (4, 8)
+
+
+def test_one_column_too_few_is_refused_with_the_way_out(path):
+    with pytest.raises(FileRefused, match=r"labelled item 'd0' on line 2 already.*--item.*--where"):
+        means(path, "--item", "item", "--where", "question=style")
+
+
+def test_a_value_that_no_row_has_is_refused_with_those_there_are(path):
+    with pytest.raises(FileRefused, match=r"no row has 'styel' here; there are '=sense', 'style'"):
+        means(path, *BOTH, "--where", "question=styel")
+    with pytest.raises(FileRefused, match="columns are missing: round"):
+        means(path, *BOTH, "--where", "round=1")
+
+
+@pytest.mark.parametrize("where", ["question", "=style", ""])
+def test_a_where_without_column_and_value_is_refused(path, where):
+    with pytest.raises(CommandError, match="not of the form COLUMN=VALUE"):
+        means(path, *BOTH, "--where", where)
+
+
+def test_names_that_could_be_two_units_are_refused(tmp_path):
+    path = tmp_path / "labels.csv"
+    path.write_text("a,b,annotator,value\nx | y,z,ann,1\nx,y | z,ann,2\n")
+    with pytest.raises(FileRefused, match=r"'x \| y \| z' could be two units"):
+        means(str(path), "--item", "a", "--item", "b")
+
+
+def test_a_table_with_metrics_is_chosen_from_as_well(tmp_path):
+    path = tmp_path / "table.csv"
+    header = ["study", "item", "system", "question", "human", "bleu"]
+    rows = [
+        [study, item, system, question, human * scale, bleu]
+        for question, scale in (("style", 1), ("sense", -1))
+        for study in ("s", "t")
+        for item in ("d0", "d1")
+        for system, human, bleu in (("a", 1, 0.1), ("b", 2, 0.2), ("c", 3, 0.4))
+    ]
+    with path.open("w", newline="") as file:
+        csv.writer(file).writerows([header, *rows])
+    options = ("--item", "study", "--item", "item", "--system", "system", "--human", "human")
+    options += ("--metric", "bleu", "--level", "sample", "--coefficient", "spearman")
+    for question, value in (("style", 1), ("sense", -1)):
+        found = run("correlate", str(path), *options, "--where", f"question={question}")
+        (record,) = found["correlations"]
+        assert record["value"] == pytest.approx(value)
+        assert record["n_groups"] == 4
+    with pytest.raises(TableRefused, match="no row has 'wit' here"):
+        run("correlate", str(path), *options, "--where", "question=wit")

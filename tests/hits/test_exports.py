@@ -1,0 +1,137 @@
+"""Submissions as files: everything but the judgments, and nobody's WorkerId."""
+
+import csv
+import json
+import os
+
+import pytest
+from django.core.management import call_command
+
+from annotation.exceptions import AnnotationError
+from annotation.models import Submission
+from hits.collect import collect_batch
+from hits.exports import NAMES, submission_records, submissions_csv
+from hits.models import Assignment, Worker
+from presentation.exceptions import FileUnwritable
+from presentation.spreadsheets import from_cell
+from tests.annotation.studies import doubt, rate, rated_study, rating_study
+from tests.hits.work import hand_in, hit_on, published
+
+pytestmark = pytest.mark.django_db
+COMMENT = '=HYPERLINK("http://a.example", "The second picture is broken for me!")'
+REASON = '- too dark,\n\'- too small\r\nand "odd" ☂'
+
+
+@pytest.fixture
+def collected(study, client, ann, bob):
+    """Ann commented, pasted a reason and is in doubt; Bob said nothing and is rejected."""
+    batch = published(study, client, max_assignments=2)
+    remarks = {"comment": COMMENT, "justification": REASON, "pasted": True, "active_seconds": 7.25}
+    hand_in(ann, hit_on(batch, "d0"), {"alpha": 30, "beta": 70}, **remarks)
+    second = hand_in(bob, hit_on(batch, "d0"), {"alpha": 1, "beta": 2}, active_seconds=None)
+    client.reject_assignment(AssignmentId=second, RequesterFeedback="One second for two.")
+    collect_batch(batch=batch, client=client)
+    doubt(Submission.objects.get(comment=COMMENT))
+    return study
+
+
+def records_by_comment(study):
+    first, second = sorted(submission_records(study), key=lambda record: not record["comment"])
+    return first, second
+
+
+def test_remarks_and_times_are_stored_with_the_submission(collected):
+    submission = Submission.objects.get(comment=COMMENT)
+    assert (submission.active_seconds, submission.pasted) == (7.25, True)
+    assert submission.justification == REASON
+    other = Submission.objects.get(comment="")
+    assert (other.active_seconds, other.pasted) == (None, False)
+
+
+def test_a_record_holds_all_but_the_judgments(collected):
+    said, silent = records_by_comment(collected)
+    made_of = Assignment.objects.select_related("hit", "submission").get(
+        submission__comment=COMMENT
+    )
+    assert said == {
+        "study": "ratings",
+        "round": 1,
+        "item": "d0",
+        "condition": "",
+        "annotator": made_of.submission.annotator.pseudonym,
+        "hit_id": made_of.hit.hit_id,
+        "assignment_id": made_of.assignment_id,
+        "status": "submitted",
+        "accepted_at": made_of.accepted_at.isoformat(),
+        "submitted_at": made_of.submitted_at.isoformat(),
+        "seconds": made_of.submission.seconds,
+        "active_seconds": 7.25,
+        "pasted": True,
+        "justification": REASON,
+        "comment": COMMENT,
+        "flagged": True,
+        "flag_reason": "too fast",
+    }
+    assert (silent["status"], silent["comment"], silent["flagged"]) == ("rejected", "", False)
+    assert silent["active_seconds"] is None
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl"])
+def test_no_file_names_a_worker(collected, tmp_path, kind):
+    path = tmp_path / "submissions"
+    call_command("export_submissions", "ratings", output=path, format=kind)
+    content = path.read_text()
+    assert Worker.objects.count() == 2
+    assert not [one.worker_id for one in Worker.objects.all() if one.worker_id in content]
+
+
+def test_the_csv_is_safe_in_a_spreadsheet_and_reads_back(collected, tmp_path, capsys):
+    path = tmp_path / "submissions.csv"
+    call_command("export_submissions", "ratings", output=path)
+    assert capsys.readouterr().out == f"{path}: 2 submissions of 'ratings'.\n"
+    with path.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert list(rows[0]) == NAMES
+    assert not [cell for row in rows for cell in row.values() if cell.startswith(("=", "-"))]
+    (said,) = [row for row in rows if row["comment"]]
+    assert from_cell(said["comment"]) == COMMENT
+    assert from_cell(said["justification"]) == REASON
+    assert (said["pasted"], said["flagged"]) == ("True", "True")
+    assert {row["active_seconds"] for row in rows} == {"7.25", ""}
+
+
+def test_json_lines_hold_the_records_as_they_are(collected, tmp_path):
+    path = tmp_path / "submissions.jsonl"
+    call_command("export_submissions", "ratings", output=path)
+    lines = path.read_text().splitlines()
+    assert [json.loads(line) for line in lines] == list(submission_records(collected))
+
+
+def test_submissions_from_no_marketplace_are_exported_as_well():
+    study = rated_study()
+    records = list(submission_records(study))
+    assert len(records) == 6
+    assert [record["item"] for record in records] == ["d0", "d0", "d1", "d1", "d2", "d2"]
+    assert [record["annotator"] for record in records] == ["Ann", "Bob"] * 3
+    unknown = ("hit_id", "assignment_id", "accepted_at", "seconds", "active_seconds", "pasted")
+    assert {record[name] for record in records for name in unknown} == {None}
+
+
+def test_one_query_reads_them_all(django_assert_num_queries):
+    study = rating_study(n_items=30)
+    for item in study.items.all():
+        rate(study, "Ann", item.key, {"alpha": 1})
+    with django_assert_num_queries(1):
+        assert "".join(submissions_csv(study)).count("\n") == 31
+
+
+def test_a_study_without_submissions_has_the_columns_alone(study):
+    assert "".join(submissions_csv(study)) == ",".join(NAMES) + "\n"
+
+
+def test_what_cannot_be_written_leaves_nothing(study, tmp_path):
+    with pytest.raises(AnnotationError, match="nobody"):
+        call_command("export_submissions", "nobody", output=tmp_path / "a.csv")
+    with pytest.raises(FileUnwritable, match="cannot be written"):
+        call_command("export_submissions", "ratings", output=tmp_path)
+    assert os.listdir(tmp_path) == []
