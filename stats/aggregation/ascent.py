@@ -1,15 +1,28 @@
 """Expectation-maximisation that stops when the likelihood stands still, and says whether it did."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Generic, TypeVar
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Generic, Protocol, TypeVar
 
 import numpy as np
+import pandas as pd
 
+from stats.aggregation.crowd import Crowd, Repeats, Votes
+from stats.aggregation.result import (
+    Aggregation,
+    annotator_table,
+    label_table,
+    name_of,
+    nothing,
+    probability_table,
+    repeat_warnings,
+    sign,
+)
 from stats.arguments import Floats
 
 Expectation = TypeVar("Expectation")
 Parameters = TypeVar("Parameters")
+CrowdT = TypeVar("CrowdT", bound=Crowd)
 
 
 @dataclass(frozen=True)
@@ -23,6 +36,99 @@ class Ascent(Generic[Expectation, Parameters]):
     converged: bool
 
 
+@dataclass(frozen=True)
+class Estimates:
+    """What a fitted model says of items and annotators."""
+
+    labels: pd.DataFrame
+    annotators: Mapping[str, Floats]
+    probabilities: pd.DataFrame | None = None
+    confusions: pd.DataFrame | None = None
+    warnings: tuple[str, ...] = field(default=())
+
+
+class Model(Protocol[Expectation, Parameters]):
+    """A model of a crowd that expectation-maximisation can fit."""
+
+    def start(self) -> Expectation:
+        """What is expected before the first round."""
+
+    def maximise(self, expectation: Expectation) -> Parameters:
+        """The parameters that are best for an expectation."""
+
+    def expect(self, parameters: Parameters) -> tuple[Expectation, float]:
+        """What is expected of the unknown under some parameters, and the objective at them."""
+
+    def estimates(self, ascent: Ascent[Expectation, Parameters]) -> Estimates:
+        """What the end of the ascent says."""
+
+
+def fit(
+    method: str,
+    crowd: CrowdT,
+    model_of: Callable[[CrowdT], Model[Expectation, Parameters]],
+    *,
+    tolerance: float,
+    max_iterations: int,
+    repeats: Repeats,
+    **parameters: object,
+) -> Aggregation:
+    """Fit a model by expectation-maximisation; `parameters` are its own, for the signature."""
+    options = {"tolerance": tolerance, "max_iterations": max_iterations, "repeats": repeats}
+    signature = sign(method, **parameters, **options)
+    if not crowd.n_labels:
+        return nothing(signature)
+    model = model_of(crowd)
+    ascent = ascend(
+        model.expect,
+        model.maximise,
+        model.start(),
+        tolerance=tolerance * crowd.n_labels,
+        max_iterations=max_iterations,
+    )
+    return fitted(
+        signature,
+        crowd,
+        model.estimates(ascent),
+        converged=ascent.converged,
+        iterations=ascent.iterations,
+        log_likelihood=ascent.objective,
+    )
+
+
+def fitted(
+    signature: str,
+    crowd: Crowd,
+    estimates: Estimates,
+    *,
+    converged: bool,
+    iterations: int,
+    log_likelihood: float,
+) -> Aggregation:
+    """The result of a model whose iterations ended."""
+    labels = estimates.labels
+    return Aggregation(
+        method=name_of(signature),
+        signature=signature,
+        labels=labels,
+        annotators=annotator_table(crowd, **estimates.annotators),
+        probabilities=estimates.probabilities,
+        confusions=estimates.confusions,
+        converged=converged,
+        iterations=iterations,
+        log_likelihood=log_likelihood,
+        n_ties=int(labels["tied"].sum()) if "tied" in labels else 0,
+        warnings=convergence_warnings(converged, iterations)
+        + repeat_warnings(crowd)
+        + estimates.warnings,
+    )
+
+
+def posterior_estimates(votes: Votes, posterior: Floats, **annotators: Floats) -> Estimates:
+    """The estimates of a model of categories."""
+    return Estimates(label_table(votes, posterior), annotators, probability_table(votes, posterior))
+
+
 def ascend(
     expect: Callable[[Parameters], tuple[Expectation, float]],
     maximise: Callable[[Expectation], Parameters],
@@ -33,8 +139,6 @@ def ascend(
 ) -> Ascent[Expectation, Parameters]:
     """Repeat maximisation and expectation until a round gains less than `tolerance`.
 
-    `expect` gives what is expected of the unknown under some parameters, such as a posterior,
-    and the objective at them; `maximise` the parameters that are best for an expectation.
     The objective never falls, so a small gain is the end and not a dip.
     """
     if tolerance < 0:

@@ -6,16 +6,9 @@ import numpy as np
 from scipy import sparse, stats
 from scipy.sparse import csgraph
 
-from stats.aggregation.ascent import ascend, convergence_warnings
+from stats.aggregation.ascent import Ascent, Estimates, fit
 from stats.aggregation.crowd import Ratings, Repeats, code_ratings
-from stats.aggregation.result import (
-    Aggregation,
-    annotator_table,
-    nothing,
-    repeat_warnings,
-    sign,
-    value_table,
-)
+from stats.aggregation.result import Aggregation, value_table
 from stats.arguments import Column, Floats, require_confidence
 
 FLOOR = 1e-12
@@ -94,45 +87,15 @@ def bias_precision(
     if not prior_labels > 0:
         raise ValueError(f"prior_labels must be above 0, not {prior_labels}")
     ratings = code_ratings(items, annotators, values, repeats)
-    signature = sign(
+    return fit(
         "bias_precision",
+        ratings,
+        lambda ratings: _Model(ratings, prior_labels, confidence),
         prior_labels=prior_labels,
         confidence=confidence,
         tolerance=tolerance,
         max_iterations=max_iterations,
         repeats=repeats,
-    )
-    if not ratings.n_labels:
-        return nothing(signature)
-    model = _Model(ratings, prior_labels)
-    ascent = ascend(
-        model.expect,
-        model.maximise,
-        model.start(),
-        tolerance=tolerance * ratings.n_labels,
-        max_iterations=max_iterations,
-    )
-    bias, shift = ascent.parameters.bias, float(ascent.parameters.bias.mean())
-    label, se = ascent.expectation.mean + shift, np.sqrt(ascent.expectation.variance)
-    margin = stats.norm.ppf(0.5 + confidence / 2) * se
-    reasons = [None] * len(ratings.items)
-    error_variance = ascent.parameters.error_variance
-    return Aggregation(
-        method="bias_precision",
-        signature=signature,
-        labels=value_table(ratings, label, se, (label - margin, label + margin), reasons),
-        annotators=annotator_table(
-            ratings,
-            bias=bias - shift,
-            error_sd=np.sqrt(error_variance),
-            precision=1 / error_variance,
-        ),
-        converged=ascent.converged,
-        iterations=ascent.iterations,
-        log_likelihood=ascent.objective,
-        warnings=convergence_warnings(ascent.converged, ascent.iterations)
-        + repeat_warnings(ratings)
-        + _island_warnings(ratings),
     )
 
 
@@ -153,8 +116,9 @@ class _Parameters:
 
 
 class _Model:
-    def __init__(self, ratings: Ratings, prior_labels: float) -> None:
+    def __init__(self, ratings: Ratings, prior_labels: float, confidence: float = 0.95) -> None:
         self.ratings = ratings
+        self.confidence = confidence
         self.prior_labels = prior_labels
         self.n_labels = ratings.labels_per_annotator
         self.least = FLOOR * max(float(np.var(ratings.value)), FLOOR)
@@ -164,6 +128,23 @@ class _Model:
         ratings = self.ratings
         mean = ratings.per_item(ratings.value) / ratings.labels_per_item
         return _Expectation(mean, self.usual / ratings.labels_per_item)
+
+    def estimates(self, ascent: Ascent[_Expectation, _Parameters]) -> Estimates:
+        ratings, parameters = self.ratings, ascent.parameters
+        shift = float(parameters.bias.mean())
+        label, se = ascent.expectation.mean + shift, np.sqrt(ascent.expectation.variance)
+        margin = stats.norm.ppf(0.5 + self.confidence / 2) * se
+        reasons = [None] * len(ratings.items)
+        variance = parameters.error_variance
+        return Estimates(
+            value_table(ratings, label, se, (label - margin, label + margin), reasons),
+            {
+                "bias": parameters.bias - shift,
+                "error_sd": np.sqrt(variance),
+                "precision": 1 / variance,
+            },
+            warnings=_island_warnings(ratings),
+        )
 
     def _pooled_variance(self) -> float:
         """Variance of ratings about their item's mean; of all ratings where none are shared."""

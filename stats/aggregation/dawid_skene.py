@@ -1,23 +1,22 @@
 """Dawid and Skene's model: each annotator has a confusion matrix of their own."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 import pandas as pd
 from scipy import sparse
 
-from stats.aggregation.ascent import ascend, convergence_warnings, normalised, safe_log
-from stats.aggregation.crowd import Repeats, Votes, code_votes, require_table
-from stats.aggregation.result import (
-    Aggregation,
-    annotator_table,
-    label_table,
-    nothing,
-    probability_table,
-    repeat_warnings,
-    sign,
+from stats.aggregation.ascent import (
+    Ascent,
+    Estimates,
+    fit,
+    normalised,
+    posterior_estimates,
+    safe_log,
 )
+from stats.aggregation.crowd import Repeats, Votes, code_votes, require_table
+from stats.aggregation.result import Aggregation
 from stats.arguments import Column, Floats, Integers
 
 FEW_LABELS = 5
@@ -91,39 +90,14 @@ def dawid_skene(
     if smoothing < 0:
         raise ValueError(f"smoothing must not be negative, not {smoothing}")
     votes = code_votes(items, annotators, values, repeats)
-    signature = sign(
+    return fit(
         "dawid_skene",
+        votes,
+        lambda votes: _Model(votes, smoothing),
         smoothing=smoothing,
         tolerance=tolerance,
         max_iterations=max_iterations,
         repeats=repeats,
-    )
-    if not votes.n_labels:
-        return nothing(signature)
-    model = _Model(votes, smoothing)
-    ascent = ascend(
-        model.expect,
-        model.maximise,
-        votes.shares(),
-        tolerance=tolerance * votes.n_labels,
-        max_iterations=max_iterations,
-    )
-    labels = label_table(votes, ascent.expectation)
-    confusion = model.confusion(ascent.parameters)
-    return Aggregation(
-        method="dawid_skene",
-        signature=signature,
-        labels=labels,
-        annotators=annotator_table(votes, **_skill(confusion, ascent.parameters.prior)),
-        probabilities=probability_table(votes, ascent.expectation),
-        confusions=_confusion_table(votes, confusion),
-        converged=ascent.converged,
-        iterations=ascent.iterations,
-        log_likelihood=ascent.objective,
-        n_ties=int(labels["tied"].sum()),
-        warnings=convergence_warnings(ascent.converged, ascent.iterations)
-        + repeat_warnings(votes)
-        + _thin_warnings(votes),
     )
 
 
@@ -138,6 +112,7 @@ class _Parameters:
 
 class _Model:
     def __init__(self, votes: Votes, smoothing: float) -> None:
+        self.votes = votes
         self.smoothing = smoothing
         self.n_categories = n = votes.n_categories
         require_table("values", annotators=len(votes.annotators), truths=n, labels=n)
@@ -161,6 +136,18 @@ class _Model:
         return sparse.csr_array(
             (np.ones(n_pairs), (self.annotator, np.arange(n_pairs))),
             shape=(self.n_annotators, n_pairs),
+        )
+
+    def start(self) -> Floats:
+        return self.votes.shares()
+
+    def estimates(self, ascent: Ascent[Floats, _Parameters]) -> Estimates:
+        confusion = self.confusion(ascent.parameters)
+        skill = _skill(confusion, ascent.parameters.prior)
+        return replace(
+            posterior_estimates(self.votes, ascent.expectation, **skill),
+            confusions=_confusion_table(self.votes, confusion),
+            warnings=_thin_warnings(self.votes),
         )
 
     def maximise(self, posterior: Floats) -> _Parameters:

@@ -1,22 +1,14 @@
 """GLAD: annotators differ in ability, items in difficulty."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import optimize
 from scipy.special import expit, log_expit
 
-from stats.aggregation.ascent import convergence_warnings, normalised
+from stats.aggregation.ascent import fitted, normalised, posterior_estimates
 from stats.aggregation.crowd import Repeats, Votes, code_votes
-from stats.aggregation.result import (
-    Aggregation,
-    annotator_table,
-    label_table,
-    nothing,
-    probability_table,
-    repeat_warnings,
-    sign,
-)
+from stats.aggregation.result import Aggregation, nothing, sign
 from stats.arguments import Column, Floats
 
 MEAN_ABILITY = 1.0
@@ -88,7 +80,7 @@ def glad(
     if not votes.n_labels:
         return nothing(signature)
     model = _Model(votes)
-    found = optimize.minimize(
+    optimum = optimize.minimize(
         model.loss,
         model.start(),
         jac=True,
@@ -100,19 +92,16 @@ def glad(
             "gtol": 1e-8 * votes.n_labels,
         },
     )
-    state = model.state(found.x)
-    labels = label_table(votes, state.posterior).assign(difficulty=np.exp(-state.log_ease))
-    return Aggregation(
-        method="glad",
-        signature=signature,
-        labels=labels,
-        annotators=annotator_table(votes, ability=state.ability),
-        probabilities=probability_table(votes, state.posterior),
-        converged=bool(found.success),
-        iterations=int(found.nit),
-        log_likelihood=-float(found.fun),
-        n_ties=int(labels["tied"].sum()),
-        warnings=convergence_warnings(bool(found.success), int(found.nit)) + repeat_warnings(votes),
+    state = model.state(optimum.x)
+    estimates = posterior_estimates(votes, state.posterior, ability=state.ability)
+    labels = estimates.labels.assign(difficulty=np.exp(-state.log_ease))
+    return fitted(
+        signature,
+        votes,
+        replace(estimates, labels=labels),
+        converged=bool(optimum.success),
+        iterations=int(optimum.nit),
+        log_likelihood=-float(optimum.fun),
     )
 
 

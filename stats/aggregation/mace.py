@@ -4,17 +4,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from stats.aggregation.ascent import ascend, convergence_warnings, normalised, safe_log
-from stats.aggregation.crowd import Repeats, Votes, code_votes
-from stats.aggregation.result import (
-    Aggregation,
-    annotator_table,
-    label_table,
-    nothing,
-    probability_table,
-    repeat_warnings,
-    sign,
+from stats.aggregation.ascent import (
+    Ascent,
+    Estimates,
+    fit,
+    normalised,
+    posterior_estimates,
+    safe_log,
 )
+from stats.aggregation.crowd import Repeats, Votes, code_votes
+from stats.aggregation.result import Aggregation
 from stats.arguments import Column, Floats
 from stats.grouping import sum_by
 
@@ -80,35 +79,14 @@ def mace(
     if smoothing < 0:
         raise ValueError(f"smoothing must not be negative, not {smoothing}")
     votes = code_votes(items, annotators, values, repeats)
-    signature = sign(
+    return fit(
         "mace",
+        votes,
+        lambda votes: _Model(votes, smoothing),
         smoothing=smoothing,
         tolerance=tolerance,
         max_iterations=max_iterations,
         repeats=repeats,
-    )
-    if not votes.n_labels:
-        return nothing(signature)
-    model = _Model(votes, smoothing)
-    ascent = ascend(
-        model.expect,
-        model.maximise,
-        model.start(),
-        tolerance=tolerance * votes.n_labels,
-        max_iterations=max_iterations,
-    )
-    labels = label_table(votes, ascent.expectation.posterior)
-    return Aggregation(
-        method="mace",
-        signature=signature,
-        labels=labels,
-        annotators=annotator_table(votes, competence=ascent.parameters.competence),
-        probabilities=probability_table(votes, ascent.expectation.posterior),
-        converged=ascent.converged,
-        iterations=ascent.iterations,
-        log_likelihood=ascent.objective,
-        n_ties=int(labels["tied"].sum()),
-        warnings=convergence_warnings(ascent.converged, ascent.iterations) + repeat_warnings(votes),
     )
 
 
@@ -136,6 +114,10 @@ class _Model:
         """A label is as surely known as its item's other labels say the same."""
         shares = self.votes.shares()
         return _Expectation(shares, shares[self.votes.item, self.votes.value])
+
+    def estimates(self, ascent: Ascent[_Expectation, _Parameters]) -> Estimates:
+        competence = ascent.parameters.competence
+        return posterior_estimates(self.votes, ascent.expectation.posterior, competence=competence)
 
     def maximise(self, expectation: _Expectation) -> _Parameters:
         votes, smoothing = self.votes, self.smoothing

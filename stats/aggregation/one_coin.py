@@ -4,17 +4,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from stats.aggregation.ascent import ascend, convergence_warnings, normalised, safe_log
-from stats.aggregation.crowd import Repeats, Votes, code_votes
-from stats.aggregation.result import (
-    Aggregation,
-    annotator_table,
-    label_table,
-    nothing,
-    probability_table,
-    repeat_warnings,
-    sign,
+from stats.aggregation.ascent import (
+    Ascent,
+    Estimates,
+    fit,
+    normalised,
+    posterior_estimates,
+    safe_log,
 )
+from stats.aggregation.crowd import Repeats, Votes, code_votes
+from stats.aggregation.result import Aggregation
 from stats.arguments import Column, Floats
 
 
@@ -75,35 +74,14 @@ def one_coin(
     if smoothing < 0:
         raise ValueError(f"smoothing must not be negative, not {smoothing}")
     votes = code_votes(items, annotators, values, repeats)
-    signature = sign(
+    return fit(
         "one_coin",
+        votes,
+        lambda votes: _Model(votes, smoothing),
         smoothing=smoothing,
         tolerance=tolerance,
         max_iterations=max_iterations,
         repeats=repeats,
-    )
-    if not votes.n_labels:
-        return nothing(signature)
-    model = _Model(votes, smoothing)
-    ascent = ascend(
-        model.expect,
-        model.maximise,
-        votes.shares(),
-        tolerance=tolerance * votes.n_labels,
-        max_iterations=max_iterations,
-    )
-    labels = label_table(votes, ascent.expectation)
-    return Aggregation(
-        method="one_coin",
-        signature=signature,
-        labels=labels,
-        annotators=annotator_table(votes, accuracy=ascent.parameters.accuracy),
-        probabilities=probability_table(votes, ascent.expectation),
-        converged=ascent.converged,
-        iterations=ascent.iterations,
-        log_likelihood=ascent.objective,
-        n_ties=int(labels["tied"].sum()),
-        warnings=convergence_warnings(ascent.converged, ascent.iterations) + repeat_warnings(votes),
     )
 
 
@@ -118,6 +96,13 @@ class _Model:
         self.votes = votes
         self.smoothing = smoothing
         self.n_labels = votes.labels_per_annotator
+
+    def start(self) -> Floats:
+        return self.votes.shares()
+
+    def estimates(self, ascent: Ascent[Floats, _Parameters]) -> Estimates:
+        accuracy = ascent.parameters.accuracy
+        return posterior_estimates(self.votes, ascent.expectation, accuracy=accuracy)
 
     def maximise(self, posterior: Floats) -> _Parameters:
         right = self.votes.per_annotator(posterior[self.votes.item, self.votes.value])

@@ -167,6 +167,7 @@ def value_table(
             "se": se,
             "ci_low": limits[0],
             "ci_high": limits[1],
-            "reason": pd.Series(np.array(reason, dtype=object)),
+            # As objects: pandas with pyarrow would store the text of each reason instead.
+            "reason": pd.Series(reason, dtype=object),
         }
     )

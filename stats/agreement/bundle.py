@@ -1,26 +1,26 @@
 """Every coefficient of agreement at a level of measurement, computed or with the reason why not."""
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import replace
 
 import numpy as np
 
-from stats.agreement.chance import (
-    MOST_WEIGHTED_CATEGORIES,
-    brennan_prediger_in,
-    fleiss_kappa_in,
-    gwet_ac1_in,
-    gwet_ac2_in,
-    percent_agreement_in,
-    scott_pi_in,
+from stats.agreement.chance_corrected import (
+    MAX_WEIGHTED_CATEGORIES,
+    brennan_prediger,
+    fleiss_kappa,
+    gwet_ac1,
+    gwet_ac2_of_design,
+    percent_agreement,
+    scott_pi,
 )
 from stats.agreement.cohen import cohen_kappa_of_codes, kappa_name
-from stats.agreement.conger import conger_kappa_in
-from stats.agreement.design import Design, design_of
-from stats.agreement.icc import MODELS, Model, icc_in
+from stats.agreement.conger import conger_kappa
+from stats.agreement.design import Coefficient, Design, design_of
+from stats.agreement.icc import MODELS, Model, icc_of_design
 from stats.agreement.intervals import CiChoice, Request
 from stats.agreement.kappa import Weights
-from stats.agreement.krippendorff import LevelOfMeasurement, krippendorff_alpha_in
+from stats.agreement.krippendorff import LevelOfMeasurement, krippendorff_alpha_of_design
 from stats.agreement.result import Agreement, Reason
 from stats.arguments import Column
 
@@ -97,28 +97,27 @@ def coefficients_at_level(
     )
     guessed = categories is None
     return (
-        _by_equality(percent_agreement_in, "percent_agreement", design, request),
+        _by_equality(percent_agreement, design, request),
         _cohen(design, request, None, guessed=False),
         _cohen(design, request, "linear", guessed=guessed),
         _cohen(design, request, "quadratic", guessed=guessed),
-        _by_equality(scott_pi_in, "scott_pi", design, request),
-        _by_equality(fleiss_kappa_in, "fleiss_kappa", design, request),
-        _by_equality(conger_kappa_in, "conger_kappa", design, request),
-        krippendorff_alpha_in(design, request),
-        _by_equality(gwet_ac1_in, "gwet_ac1", design, request),
+        _by_equality(scott_pi, design, request),
+        _by_equality(fleiss_kappa, design, request),
+        _by_equality(conger_kappa, design, request),
+        krippendorff_alpha_of_design(design, request),
+        _by_equality(gwet_ac1, design, request),
         _ac2(design, request),
-        _by_equality(brennan_prediger_in, "brennan_prediger", design, request),
+        _by_equality(brennan_prediger, design, request),
         *(_icc(design, request, model) for model in MODELS),
     )
 
 
-def _by_equality(
-    coefficient: Callable[[Design, Request], Agreement], name: str, design: Design, request: Request
-) -> Agreement:
+def _by_equality(coefficient: Coefficient, design: Design, request: Request) -> Agreement:
     """A coefficient that counts equal labels, where equality means something."""
     if design.reason is None and _too_many(design):
+        name = coefficient.__name__
         return design.result(name, request, reason=Reason.TOO_MANY_CATEGORIES)
-    return coefficient(design, request)
+    return coefficient.of_design(design, request)
 
 
 def _too_many(design: Design) -> bool:
@@ -161,7 +160,7 @@ def _why_not_cohen(design: Design, weights: Weights | None) -> Reason | None:
     if weights is not None and design.level in ("nominal", "set"):
         return Reason.NEEDS_ORDER
     too_many = (
-        _too_many(design) if weights is None else len(design.domain) > MOST_WEIGHTED_CATEGORIES
+        _too_many(design) if weights is None else len(design.domain) > MAX_WEIGHTED_CATEGORIES
     )
     return Reason.TOO_MANY_CATEGORIES if too_many else None
 
@@ -170,10 +169,10 @@ def _ac2(design: Design, request: Request) -> Agreement:
     if design.reason is None and design.level in ("nominal", "set"):
         reason = Reason.NEEDS_ORDER
         return design.result("gwet_ac2_quadratic", request, reason=reason, level="ordinal")
-    return gwet_ac2_in(design, request)
+    return gwet_ac2_of_design(design, request)
 
 
 def _icc(design: Design, request: Request, model: Model) -> Agreement:
     if design.reason is None and design.level not in ("interval", "ratio"):
         return design.result(model, request, reason=Reason.NEEDS_NUMBERS, level="interval")
-    return icc_in(design, request, model)
+    return icc_of_design(design, request, model)

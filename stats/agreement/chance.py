@@ -1,4 +1,4 @@
-"""What percent agreement and the coefficients that differ only in chance are computed from."""
+"""The computation that percent agreement and the chance-corrected coefficients share."""
 
 from dataclasses import dataclass
 
@@ -7,14 +7,13 @@ from scipy import sparse
 
 from stats.agreement.design import Design
 from stats.agreement.intervals import Interval, Request, interval_of, linearised_t
-from stats.agreement.kappa import Weights, agreement_weights
 from stats.agreement.result import Agreement, Reason
 from stats.agreement.sums import Sums, by_cluster, row_forms
 from stats.arguments import Floats
 from stats.grouping import sum_by
 
 TINY = 1e-11
-MOST_WEIGHTED_CATEGORIES = 2000
+"""Expected agreement within this of 1 counts as 1; those of a million items err by 1e-15."""
 
 
 @dataclass(frozen=True)
@@ -25,63 +24,7 @@ class Chance:
     slope: float
 
 
-def percent_agreement_in(design: Design, request: Request) -> Agreement:
-    """Percent agreement of a coded design."""
-    return _coefficient("percent_agreement", design, request, Chance(0, 0))
-
-
-def brennan_prediger_in(design: Design, request: Request) -> Agreement:
-    """Brennan and Prediger's coefficient of a coded design."""
-    chance = Chance(1 / max(1, len(design.domain)), 0)
-    return _coefficient("brennan_prediger", design, request, chance)
-
-
-def scott_pi_in(design: Design, request: Request) -> Agreement:
-    """Scott's pi of a coded design; undefined but for two annotators."""
-    if design.reason is None and len(design.labels.annotators) != 2:
-        return design.result("scott_pi", request, reason=Reason.NOT_TWO_ANNOTATORS)
-    return _coefficient("scott_pi", design, request, Chance(0, 1), only_paired=True)
-
-
-def fleiss_kappa_in(design: Design, request: Request) -> Agreement:
-    """Fleiss' kappa of a coded design."""
-    return _coefficient("fleiss_kappa", design, request, Chance(0, 1))
-
-
-def gwet_ac1_in(design: Design, request: Request) -> Agreement:
-    """Gwet's AC1 of a coded design."""
-    return _gwet("gwet_ac1", design, request, None)
-
-
-def gwet_ac2_in(design: Design, request: Request, weights: Weights = "quadratic") -> Agreement:
-    """Gwet's AC2 of a coded design."""
-    name = f"gwet_ac2_{weights}"
-    if len(design.domain) > MOST_WEIGHTED_CATEGORIES:
-        return design.result(name, request, reason=Reason.TOO_MANY_CATEGORIES, level="ordinal")
-    return _gwet(name, design, request, _weight_table(design, weights))
-
-
-def _weight_table(design: Design, weights: Weights) -> Floats | None:
-    if not design.numeric or len(design.domain) < 2:
-        return agreement_weights(weights, len(design.domain))
-    values = np.array(design.domain, dtype=np.float64)
-    distance = np.abs(values[:, None] - values) / np.ptp(values)
-    if weights not in ("linear", "quadratic"):
-        raise ValueError(f"weights must be 'linear' or 'quadratic', not {weights!r}")
-    return np.asarray(1 - (distance if weights == "linear" else np.square(distance)))
-
-
-def _gwet(name: str, design: Design, request: Request, weights: Floats | None) -> Agreement:
-    q = len(design.domain)
-    level = "nominal" if weights is None else "ordinal"
-    if design.reason is None and q < 2:
-        return design.result(name, request, reason=Reason.SINGLE_CATEGORY, level=level)
-    total = float(q if weights is None else weights.sum())
-    scale = total / max(1, q * (q - 1))
-    return _coefficient(name, design, request, Chance(scale, -scale), weights=weights)
-
-
-def _coefficient(
+def coefficient_of(
     name: str,
     design: Design,
     request: Request,
@@ -90,6 +33,11 @@ def _coefficient(
     weights: Floats | None = None,
     only_paired: bool = False,
 ) -> Agreement:
+    """A chance-corrected coefficient of a coded design.
+
+    With `weights` of agreement, shape (n_categories, n_categories), near misses count in part;
+    `only_paired` takes the shares of the categories from items of two labels or more.
+    """
     level = "nominal" if weights is None else "ordinal"
     if design.reason is not None:
         return design.result(name, request, reason=design.reason, level=level)

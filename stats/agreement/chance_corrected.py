@@ -2,42 +2,22 @@
 
 from typing import Unpack
 
-from stats.agreement.chance import (
-    brennan_prediger_in,
-    fleiss_kappa_in,
-    gwet_ac1_in,
-    gwet_ac2_in,
-    percent_agreement_in,
-    scott_pi_in,
-)
-from stats.agreement.design import Options, nominal_design, requested
-from stats.agreement.kappa import Weights
-from stats.agreement.result import Agreement
-from stats.arguments import Column
+import numpy as np
+
+from stats.agreement.chance import Chance, coefficient_of
+from stats.agreement.design import Coefficient, Design, Options, design_of, interval_request
+from stats.agreement.intervals import Request
+from stats.agreement.kappa import Weights, agreement_weights
+from stats.agreement.result import Agreement, Reason
+from stats.arguments import Column, Floats
+
+MAX_WEIGHTED_CATEGORIES = 2000
+"""Of a dense table of weights, which then takes 32 MB."""
 
 
-def percent_agreement(
-    items: Column, annotators: Column, values: Column, **options: Unpack[Options]
-) -> Agreement:
+@Coefficient
+def percent_agreement(design: Design, request: Request) -> Agreement:
     """Share of pairs of labels of one item that are equal, averaged over items.
-
-    Parameters
-    ----------
-    items, annotators, values : array-like, shape (n_labels,)
-        One row a label. A missing label is an absent row.
-    **options : Options
-        Clusters, categories and the interval, as `stats.agreement.design.Options` says.
-
-    Returns
-    -------
-    Agreement
-        `value` is NaN, and `reason` set, where it is undefined.
-
-    Raises
-    ------
-    ValueError
-        If the columns differ in length or hold a missing value, an annotator labels an item
-        twice, or an option is not usable.
 
     Notes
     -----
@@ -52,32 +32,12 @@ def percent_agreement(
     >>> percent_agreement([1, 1, 2, 2], list("abab"), list("xxxy")).value
     0.5
     """
-    design = nominal_design(items, annotators, values, options)
-    return percent_agreement_in(design, requested(options))
+    return coefficient_of("percent_agreement", design, request, Chance(0, 0))
 
 
-def brennan_prediger(
-    items: Column, annotators: Column, values: Column, **options: Unpack[Options]
-) -> Agreement:
+@Coefficient
+def brennan_prediger(design: Design, request: Request) -> Agreement:
     """Brennan and Prediger's coefficient: chance picks every category alike.
-
-    Parameters
-    ----------
-    items, annotators, values : array-like, shape (n_labels,)
-        One row a label. A missing label is an absent row.
-    **options : Options
-        Clusters, categories and the interval, as `stats.agreement.design.Options` says.
-
-    Returns
-    -------
-    Agreement
-        `value` is NaN, and `reason` set, where it is undefined.
-
-    Raises
-    ------
-    ValueError
-        If the columns differ in length or hold a missing value, an annotator labels an item
-        twice, or an option is not usable.
 
     Notes
     -----
@@ -94,32 +54,13 @@ def brennan_prediger(
     >>> round(brennan_prediger([1, 1, 2, 2, 3, 3], list("ababab"), list("xxyyxy")).value, 4)
     0.3333
     """
-    design = nominal_design(items, annotators, values, options)
-    return brennan_prediger_in(design, requested(options))
+    chance = Chance(1 / max(1, len(design.domain)), 0)
+    return coefficient_of("brennan_prediger", design, request, chance)
 
 
-def scott_pi(
-    items: Column, annotators: Column, values: Column, **options: Unpack[Options]
-) -> Agreement:
+@Coefficient
+def scott_pi(design: Design, request: Request) -> Agreement:
     """Scott's pi of two annotators, on the items both labelled.
-
-    Parameters
-    ----------
-    items, annotators, values : array-like, shape (n_labels,)
-        One row a label. A missing label is an absent row.
-    **options : Options
-        Clusters, categories and the interval, as `stats.agreement.design.Options` says.
-
-    Returns
-    -------
-    Agreement
-        `value` is NaN, and `reason` set, where it is undefined.
-
-    Raises
-    ------
-    ValueError
-        If the columns differ in length or hold a missing value, an annotator labels an item
-        twice, or an option is not usable.
 
     Notes
     -----
@@ -135,32 +76,14 @@ def scott_pi(
     >>> round(scott_pi([1, 1, 2, 2, 3, 3], list("ababab"), list("xxyyxy")).value, 4)
     0.3333
     """
-    design = nominal_design(items, annotators, values, options)
-    return scott_pi_in(design, requested(options))
+    if design.reason is None and len(design.labels.annotators) != 2:
+        return design.result("scott_pi", request, reason=Reason.NOT_TWO_ANNOTATORS)
+    return coefficient_of("scott_pi", design, request, Chance(0, 1), only_paired=True)
 
 
-def fleiss_kappa(
-    items: Column, annotators: Column, values: Column, **options: Unpack[Options]
-) -> Agreement:
+@Coefficient
+def fleiss_kappa(design: Design, request: Request) -> Agreement:
     """Fleiss' kappa, with any number of labels an item.
-
-    Parameters
-    ----------
-    items, annotators, values : array-like, shape (n_labels,)
-        One row a label. A missing label is an absent row.
-    **options : Options
-        Clusters, categories and the interval, as `stats.agreement.design.Options` says.
-
-    Returns
-    -------
-    Agreement
-        `value` is NaN, and `reason` set, where it is undefined.
-
-    Raises
-    ------
-    ValueError
-        If the columns differ in length or hold a missing value, an annotator labels an item
-        twice, or an option is not usable.
 
     Notes
     -----
@@ -179,32 +102,12 @@ def fleiss_kappa(
     >>> round(fleiss_kappa([1, 1, 2, 2, 3, 3], list("abbcac"), list("xxyyxy")).value, 4)
     0.3333
     """
-    design = nominal_design(items, annotators, values, options)
-    return fleiss_kappa_in(design, requested(options))
+    return coefficient_of("fleiss_kappa", design, request, Chance(0, 1))
 
 
-def gwet_ac1(
-    items: Column, annotators: Column, values: Column, **options: Unpack[Options]
-) -> Agreement:
+@Coefficient
+def gwet_ac1(design: Design, request: Request) -> Agreement:
     """Gwet's AC1, which lopsided categories do not pull down.
-
-    Parameters
-    ----------
-    items, annotators, values : array-like, shape (n_labels,)
-        One row a label. A missing label is an absent row.
-    **options : Options
-        Clusters, categories and the interval, as `stats.agreement.design.Options` says.
-
-    Returns
-    -------
-    Agreement
-        `value` is NaN, and `reason` set, where it is undefined.
-
-    Raises
-    ------
-    ValueError
-        If the columns differ in length or hold a missing value, an annotator labels an item
-        twice, or an option is not usable.
 
     Notes
     -----
@@ -221,8 +124,7 @@ def gwet_ac1(
     >>> round(gwet_ac1([1, 1, 2, 2, 3, 3], list("ababab"), list("xxxxxy")).value, 4)
     0.5385
     """
-    design = nominal_design(items, annotators, values, options)
-    return gwet_ac1_in(design, requested(options))
+    return _gwet("gwet_ac1", design, request, None)
 
 
 def gwet_ac2(
@@ -268,5 +170,41 @@ def gwet_ac2(
     >>> round(gwet_ac2([1, 1, 2, 2, 3, 3], list("ababab"), [1, 1, 2, 3, 3, 3]).value, 4)
     0.7857
     """
-    design = nominal_design(items, annotators, values, options)
-    return gwet_ac2_in(design, requested(options), weights)
+    design = design_of(
+        items,
+        annotators,
+        values,
+        clusters=options.get("clusters"),
+        categories=options.get("categories"),
+    )
+    return gwet_ac2_of_design(design, interval_request(options), weights)
+
+
+def gwet_ac2_of_design(
+    design: Design, request: Request, weights: Weights = "quadratic"
+) -> Agreement:
+    """`gwet_ac2` of a design that is coded already."""
+    name = f"gwet_ac2_{weights}"
+    if len(design.domain) > MAX_WEIGHTED_CATEGORIES:
+        return design.result(name, request, reason=Reason.TOO_MANY_CATEGORIES, level="ordinal")
+    return _gwet(name, design, request, _weight_table(design, weights))
+
+
+def _weight_table(design: Design, weights: Weights) -> Floats | None:
+    if not design.numeric or len(design.domain) < 2:
+        return agreement_weights(weights, len(design.domain))
+    values = np.array(design.domain, dtype=np.float64)
+    distance = np.abs(values[:, None] - values) / np.ptp(values)
+    if weights not in ("linear", "quadratic"):
+        raise ValueError(f"weights must be 'linear' or 'quadratic', not {weights!r}")
+    return np.asarray(1 - (distance if weights == "linear" else np.square(distance)))
+
+
+def _gwet(name: str, design: Design, request: Request, weights: Floats | None) -> Agreement:
+    q = len(design.domain)
+    level = "nominal" if weights is None else "ordinal"
+    if design.reason is None and q < 2:
+        return design.result(name, request, reason=Reason.SINGLE_CATEGORY, level=level)
+    total = float(q if weights is None else weights.sum())
+    scale = total / max(1, q * (q - 1))
+    return coefficient_of(name, design, request, Chance(scale, -scale), weights=weights)

@@ -1,43 +1,23 @@
 """Conger's kappa: Fleiss' kappa with chance drawn from each annotator's own labels."""
 
 from dataclasses import dataclass, replace
-from typing import Unpack
 
 import numpy as np
 from scipy import sparse
 
 from stats.agreement.chance import TINY
 from stats.agreement.cohen_sums import MOST_TABLED_CATEGORIES
-from stats.agreement.design import Design, Options, nominal_design, requested
+from stats.agreement.design import Coefficient, Design
 from stats.agreement.intervals import Interval, Request, interval_of, linearised_t
 from stats.agreement.result import Agreement, Reason
 from stats.agreement.sums import CHUNK, by_cluster, drawn, row_forms, table_of
-from stats.arguments import Column, Floats
+from stats.arguments import Floats
 from stats.grouping import sum_by
 
 
-def conger_kappa(
-    items: Column, annotators: Column, values: Column, **options: Unpack[Options]
-) -> Agreement:
+@Coefficient
+def conger_kappa(design: Design, request: Request) -> Agreement:
     """Conger's kappa, with any number of labels an item.
-
-    Parameters
-    ----------
-    items, annotators, values : array-like, shape (n_labels,)
-        One row a label. A missing label is an absent row.
-    **options : Options
-        Clusters, categories and the interval, as `stats.agreement.design.Options` says.
-
-    Returns
-    -------
-    Agreement
-        `value` is NaN, and `reason` set, where it is undefined.
-
-    Raises
-    ------
-    ValueError
-        If the columns differ in length or hold a missing value, an annotator labels an item
-        twice, or an option is not usable.
 
     Notes
     -----
@@ -57,12 +37,6 @@ def conger_kappa(
     >>> round(conger_kappa([1, 1, 2, 2, 3, 3], list("ababab"), list("xxyyxy")).value, 4)
     0.4
     """
-    design = nominal_design(items, annotators, values, options)
-    return conger_kappa_in(design, requested(options))
-
-
-def conger_kappa_in(design: Design, request: Request) -> Agreement:
-    """Conger's kappa of a coded design."""
     name = "conger_kappa"
     if design.reason is not None:
         return design.result(name, request, reason=design.reason)

@@ -1,10 +1,11 @@
 """A labelled design coded once, for all the coefficients computed from it."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, update_wrapper
+from inspect import cleandoc
 from math import nan
-from typing import Any, TypedDict
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 import pandas as pd
@@ -61,7 +62,7 @@ class Options(TypedDict, total=False):
     rng: int | np.random.Generator
 
 
-def requested(options: Options) -> Request:
+def interval_request(options: Options) -> Request:
     """The interval the options ask for."""
     return Request(
         options.get("confidence", 0.95),
@@ -203,15 +204,53 @@ def design_of(
     return Design(labels, level, cluster, n_clusters, clusters is not None, value, domain)
 
 
-def nominal_design(items: Column, annotators: Column, values: Column, options: Options) -> Design:
-    """The design of values that are names and no more."""
-    return design_of(
-        items,
-        annotators,
-        values,
-        clusters=options.get("clusters"),
-        categories=options.get("categories"),
-    )
+class Coefficient:
+    """A coefficient of nominal labels: called with the columns of a long frame, or, as
+    `of_design`, with a design that is coded once for many coefficients.
+
+    Its documentation is that of the function it is made of, with the sections on columns,
+    options, result and errors that all of them share.
+    """
+
+    SECTIONS = """
+        Parameters
+        ----------
+        items, annotators, values : array-like, shape (n_labels,)
+            One row a label. A missing label is an absent row.
+        **options : Options
+            Clusters, categories and the interval, as `stats.agreement.design.Options` says.
+
+        Returns
+        -------
+        Agreement
+            `value` is NaN, and `reason` set, where it is undefined.
+
+        Raises
+        ------
+        ValueError
+            If the columns differ in length or hold a missing value, an annotator labels an item
+            twice, or an option is not usable.
+
+        """
+    __name__: str
+
+    def __init__(self, of_design: Callable[[Design, Request], Agreement]) -> None:
+        update_wrapper(self, of_design)
+        self.of_design = of_design
+        summary, notes, rest = cleandoc(of_design.__doc__ or "").partition("Notes\n-----\n")
+        self.__doc__ = f"{summary}{cleandoc(self.SECTIONS)}\n\n{notes}{rest}"
+
+    def __call__(
+        self, items: Column, annotators: Column, values: Column, **options: Unpack[Options]
+    ) -> Agreement:
+        design = design_of(
+            items,
+            annotators,
+            values,
+            clusters=options.get("clusters"),
+            categories=options.get("categories"),
+        )
+        return self.of_design(design, interval_request(options))
 
 
 def as_sets(values: Column) -> "pd.Series[Any]":

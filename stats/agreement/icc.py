@@ -6,7 +6,7 @@ from typing import Literal, Unpack
 import numpy as np
 from scipy import sparse, stats
 
-from stats.agreement.design import Design, Options, design_of, requested
+from stats.agreement.design import Design, Options, design_of, interval_request
 from stats.agreement.intervals import (
     NO_FORMULA,
     NO_INTERVAL,
@@ -82,11 +82,11 @@ def icc(
         raise ValueError(f"model must be one of {', '.join(MODELS)}, not {model!r}")
     clusters = options.get("clusters")
     design = design_of(items, annotators, values, level="interval", clusters=clusters)
-    return icc_in(design, requested(options), model)
+    return icc_of_design(design, interval_request(options), model)
 
 
-def icc_in(design: Design, request: Request, model: Model) -> Agreement:
-    """An intraclass correlation of a coded design."""
+def icc_of_design(design: Design, request: Request, model: Model) -> Agreement:
+    """`icc` of a design that is coded already."""
     reason = _why_undefined(design, model)
     if reason is not None:
         return design.result(model, request, reason=reason, level="interval")

@@ -17,7 +17,7 @@ from stats.agreement.alpha_sums import (
     ratio_table,
     table_sums,
 )
-from stats.agreement.design import Design, Options, design_of, requested
+from stats.agreement.design import Design, Options, design_of, interval_request
 from stats.agreement.distances import (
     Distances,
     OrdinalDistances,
@@ -104,15 +104,15 @@ def krippendorff_alpha(
     (0.4167, 4, 8)
     """
     design = design_of(items, annotators, values, level=level, clusters=options.get("clusters"))
-    return krippendorff_alpha_in(design, requested(options), distance)
+    return krippendorff_alpha_of_design(design, interval_request(options), distance)
 
 
-def krippendorff_alpha_in(
+def krippendorff_alpha_of_design(
     design: Design,
     request: Request,
     distance: Distance | Literal["masi", "jaccard"] | None = None,
 ) -> Agreement:
-    """Krippendorff's alpha of a coded design."""
+    """`krippendorff_alpha` of a design that is coded already."""
     name, units, level = "krippendorff_alpha", design.units, design.level
     reason = _why_undefined(design, tabled=distance is not None or level in ("ratio", "set"))
     if reason is not None:

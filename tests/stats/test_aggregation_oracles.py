@@ -1,0 +1,96 @@
+"""Models of crowds and of preferences against crowd-kit and choix."""
+
+import choix
+import numpy as np
+import pandas as pd
+import pytest
+from crowdkit.aggregation import GLAD, MACE, DawidSkene, MajorityVote, OneCoinDawidSkene
+
+from stats.aggregation import bradley_terry, dawid_skene, glad, mace, majority, one_coin
+from stats.aggregation.crowd import code_votes
+from stats.aggregation.mace import _Model as MaceModel
+from stats.aggregation.mace import _Parameters as MaceParameters
+from tests.stats.conftest import random_crowd
+
+NEVER = -1.0  # crowd-kit would stop at the first round that lowers its bound
+pytestmark = pytest.mark.filterwarnings("ignore::pandas.errors.Pandas4Warning")  # crowd-kit's
+
+
+@pytest.fixture(scope="module")
+def crowd() -> pd.DataFrame:
+    return random_crowd(np.random.default_rng(7), n_items=120, n_annotators=9, n_categories=3)
+
+
+@pytest.fixture
+def theirs(crowd):
+    """The crowd in crowd-kit's columns."""
+    return crowd.rename(columns={"item": "task", "annotator": "worker", "value": "label"})
+
+
+def columns(crowd):
+    return crowd["item"], crowd["annotator"], crowd["value"]
+
+
+def in_order(table):
+    return table.sort_index().sort_index(axis=1).to_numpy()
+
+
+def test_the_majority_has_crowd_kits_shares(crowd, theirs):
+    ours = majority(*columns(crowd))
+    oracle = MajorityVote().fit_predict_proba(theirs)
+    assert in_order(ours.probabilities) == pytest.approx(in_order(oracle))
+
+
+def test_dawid_skene_equals_crowd_kits(crowd, theirs):
+    # crowd-kit adds 1e-10 to every probability, which moves those near 0 or 1 a little.
+    ours = dawid_skene(*columns(crowd), tolerance=1e-13)
+    oracle = DawidSkene(n_iter=100, tol=NEVER).fit(theirs)
+    assert in_order(ours.probabilities) == pytest.approx(in_order(oracle.probas_), abs=2e-3)
+    confusions = ours.confusions.set_index(["annotator", "label", "truth"])["probability"]
+    estimated = oracle.errors_.stack().rename_axis(["annotator", "label", "truth"])
+    both = pd.concat([confusions, estimated], axis=1, join="inner").to_numpy()
+    assert len(both) == 9 * 3 * 3
+    assert both[:, 0] == pytest.approx(both[:, 1], abs=2e-3)
+
+
+def test_one_coin_equals_crowd_kits(crowd, theirs):
+    ours = one_coin(*columns(crowd), tolerance=1e-13)
+    oracle = OneCoinDawidSkene(n_iter=100, tol=NEVER).fit(theirs)
+    assert in_order(ours.probabilities) == pytest.approx(in_order(oracle.probas_), abs=1e-5)
+    accuracies = ours.annotators.set_index("annotator")["accuracy"]
+    assert accuracies.to_numpy() == pytest.approx(oracle.skills_.sort_index().to_numpy(), abs=1e-5)
+
+
+def test_mace_is_as_likely_as_crowd_kits_best_restart(crowd, theirs):
+    smoothing = 0.01 / 3  # crowd-kit's own, whatever it is told
+    ours = mace(*columns(crowd), smoothing=smoothing)
+    oracle = MACE(n_restarts=2, n_iter=50, method="em", random_state=0).fit(theirs)
+    model = MaceModel(code_votes(*columns(crowd), "refuse"), smoothing)
+    _, objective = model.expect(MaceParameters(oracle.spamming_[:, 1], oracle.thetas_))
+    assert ours.log_likelihood >= objective - 0.5
+    agreement = in_order(ours.probabilities).argmax(1) == in_order(oracle.probas_).argmax(1)
+    assert agreement.mean() >= 0.9
+
+
+def test_glad_gives_crowd_kits_labels_and_order_of_abilities(crowd, theirs):
+    # The priors differ (crowd-kit's of log ease is N(1, 1), ours N(0, 1)), so the scales do.
+    ours = glad(*columns(crowd))
+    oracle = GLAD(n_iter=15, silent=True).fit(theirs)
+    agreement = in_order(ours.probabilities).argmax(1) == in_order(oracle.probas_).argmax(1)
+    assert agreement.mean() >= 0.95
+    abilities = oracle.alphas_.sort_index().to_numpy()
+    assert np.corrcoef(ours.annotators["ability"], abilities)[0, 1] > 0.95
+
+
+def test_bradley_terry_equals_choix():
+    rng = np.random.default_rng(3)
+    pairs = np.array([rng.choice(8, size=2, replace=False) for _ in range(400)])
+    strengths = np.linspace(-1, 1, 8)
+    chance = 1 / (1 + np.exp(strengths[pairs[:, 1]] - strengths[pairs[:, 0]]))
+    first_wins = rng.random(len(pairs)) < chance
+    winners = np.where(first_wins, pairs[:, 0], pairs[:, 1])
+    losers = np.where(first_wins, pairs[:, 1], pairs[:, 0])
+    ours = bradley_terry(winners, losers).labels.sort_values("item")["label"].to_numpy()
+    results = list(zip(winners.tolist(), losers.tolist(), strict=True))
+    assert ours == pytest.approx(choix.ilsr_pairwise(8, results), abs=1e-7)
+    assert ours == pytest.approx(choix.opt_pairwise(8, results), abs=1e-5)
