@@ -20,11 +20,11 @@ class Keys:
     secret_access_key: str
 
 
-def enrol_requester() -> Keys:
+def enrol_requester(name: str = "Benchmark lab") -> Keys:
     """A requester with a million dollars."""
     from marketplace.people.enrolment import issue_access_key
 
-    key = issue_access_key(name="Benchmark lab", deposit_usd=Decimal(1_000_000))
+    key = issue_access_key(name=name, deposit_usd=Decimal(1_000_000))
     return Keys(key.access_key_id, key.secret_access_key)
 
 

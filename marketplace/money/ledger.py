@@ -204,7 +204,6 @@ def _open_accounts(requester: Requester) -> None:
         LedgerAccount.objects.get_or_create(kind=kind, requester=requester, worker=None)
 
 
-@transaction.atomic
 def _post(
     kind: LedgerTransaction.Kind,
     moves: Mapping[LedgerAccount, Decimal],
@@ -213,8 +212,8 @@ def _post(
     hit: Hit | None = None,
     assignment: Assignment | None = None,
 ) -> LedgerTransaction:
-    """Write one movement of money. The caller holds the lock on every account that money is
-    taken from, and on every requester's account."""
+    """Write one movement of money, in the caller's transaction. The caller holds the lock on
+    every account that money is taken from, and on every requester's account."""
     if sum(moves.values()) != 0:
         raise ValueError(f"moves must sum to zero, got {sum(moves.values())}")
     balances = {

@@ -27,6 +27,7 @@ SERVER = {
     "SECRET_KEY": OWN_KEY,
     "SECRET_KEY_FALLBACKS": "",
     "ENCRYPTION_KEYS": OWN_ENCRYPTION_KEY,
+    "TRUSTED_PROXY_COUNT": "1",
 }
 CHECK = ("manage.py", "check", "--deploy", "--fail-level", "WARNING")
 

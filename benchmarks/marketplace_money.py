@@ -1,0 +1,97 @@
+"""CreateHIT of one requester and of eight, compared: ``python -m benchmarks.marketplace_money``.
+
+Money is locked by requester (docs/adr/0009): eight programs of one requester take turns, eight of
+eight requesters don't, and none of seven waits while the eighth's money transaction stays open.
+"""
+
+import argparse
+import multiprocessing
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+
+from benchmarks.marketplace_api import WARM_UP_SECONDS, call
+from benchmarks.marketplace_people import Keys, enrol_requester
+from benchmarks.marketplace_site import describe_machine, fresh_site
+from benchmarks.marketplace_traffic import Tally, print_percentiles
+
+REQUESTERS = 8
+# With one lock on all requesters' money: commit f8bcadc, four programs, PostgreSQL, two cores.
+ONE_LOCK_PER_SECOND = 95
+
+
+def main() -> None:
+    """Start a marketplace, publish in three ways, print the table."""
+    options = _options()
+    _say(describe_machine())
+    with fresh_site(options.database_url, processes=options.processes, threads=8) as site:
+        keys = [enrol_requester(f"Lab {number}") for number in range(REQUESTERS)]
+        _publish(site.requester_url, keys, WARM_UP_SECONDS)
+        for name, those, is_held in (
+            ("one requester, eight programs", keys[:1] * REQUESTERS, False),
+            ("eight requesters, a program each", keys, False),
+            ("seven, while the eighth's transaction is open", keys[1:], True),
+        ):
+            if is_held and options.database_url is None:
+                _say(f"\n{name}: SQLite has one writer at a time")
+                continue
+            with _open_transaction(keys[0]) if is_held else nullcontext():
+                tally = _publish(site.requester_url, those, options.seconds)
+            _report(name, tally, options.seconds)
+        _say(f"\nbefore, with one lock on all: {ONE_LOCK_PER_SECOND} CreateHIT/s")
+        for line in site.faults()[:5]:
+            _say(f"  {line}")
+        _audit()
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--database-url", help="a PostgreSQL database to make; else an SQLite file")
+    parser.add_argument("--seconds", type=float, default=15, help="for each of the three")
+    parser.add_argument("--processes", type=int, default=2, help="of the server")
+    return parser.parse_args()
+
+
+def _publish(url: str, keys: Sequence[Keys], seconds: float) -> Tally:
+    whole = Tally()
+    with multiprocessing.get_context("spawn").Pool(len(keys)) as pool:
+        for tally in pool.starmap(call, [(url, key, "CreateHIT", "", seconds) for key in keys]):
+            whole.add(tally)
+    return whole
+
+
+@contextmanager
+def _open_transaction(key: Keys) -> Iterator[None]:
+    """Hold the lock on one requester's money."""
+    from django.db import transaction
+
+    from marketplace.models import Requester
+    from marketplace.money import ledger
+
+    with transaction.atomic():
+        ledger.lock_accounts(Requester.objects.get(access_keys__access_key_id=key.access_key_id))
+        yield
+
+
+def _audit() -> None:
+    from marketplace.money.reconciliation import audit
+
+    problems = audit()
+    _say("\n".join(problems[:5]) if problems else "The books balance.")
+
+
+def _report(name: str, tally: Tally, seconds: float) -> None:
+    calls = sum(map(len, tally.seconds.values()))
+    _say(f"\n{name}: {calls / seconds:.1f} CreateHIT/s, {len(tally.failures)} failures")
+    print_percentiles(tally)
+    for line in tally.failures[:3]:
+        _say(f"  {line}")
+
+
+def _say(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()

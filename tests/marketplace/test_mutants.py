@@ -1,0 +1,36 @@
+"""That the mutants of `benchmarks.mutants` can still be applied, and their tests still be found."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from benchmarks.mutants import CHECKOUT, MUTANTS, Mutant, apply
+
+
+@pytest.fixture
+def copy(tmp_path):
+    for mutant in MUTANTS:
+        path = tmp_path / mutant.file
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text((CHECKOUT / mutant.file).read_text("utf-8"), "utf-8")
+    return tmp_path
+
+
+def names_in(path: Path) -> list[str]:
+    nodes = ast.walk(ast.parse((CHECKOUT / path).read_text("utf-8")))
+    return [node.name for node in nodes if isinstance(node, ast.FunctionDef)]
+
+
+@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
+def test_a_mutant_changes_one_place_in_code_that_still_compiles(copy, mutant):
+    before = apply(mutant, copy)
+    after = (copy / mutant.file).read_text("utf-8")
+    assert after != before
+    compile(after, mutant.file, "exec")
+    assert [name for name in names_in(mutant.tests) if mutant.keyword in name]
+
+
+def test_a_mutant_whose_code_is_gone_is_an_error(copy):
+    with pytest.raises(ValueError, match="0 times"):
+        apply(Mutant("gone", MUTANTS[0].file, "no such code", "", MUTANTS[0].tests), copy)
