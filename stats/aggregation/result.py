@@ -168,6 +168,6 @@ def value_table(
             "ci_low": limits[0],
             "ci_high": limits[1],
             # As objects: pandas with pyarrow would store the text of each reason instead.
-            "reason": pd.Series(reason, dtype=object),
+            "reason": pd.Series(np.array(reason, dtype=object), dtype=object),
         }
     )
