@@ -28,7 +28,7 @@ check: $(VENV)/.installed-dev
 	$(BIN)/lint-imports
 	$(MANAGE) makemigrations --check --dry-run
 	SITE_URL=https://assay.example.org SECRET_KEY=$$($(BIN)/python -c "import secrets; print(secrets.token_urlsafe(50))") \
-		ENCRYPTION_KEYS=$$($(BIN)/python -c "from cryptography.fernet import Fernet as F; print(F.generate_key().decode())") \
+		ENCRYPTION_KEYS=$$($(BIN)/python -c "from cryptography.fernet import Fernet as F; print(F.generate_key().decode())") TRUSTED_PROXY_COUNT=1 \
 		$(MANAGE) check --deploy --fail-level WARNING
 
 demo: $(VENV)/.installed

@@ -60,6 +60,15 @@ def test_serving_takes_a_host_and_a_port(bind):
     assert refused.value.returncode == 2
 
 
+def test_serving_others_takes_keys_of_ones_own(settings):
+    settings.SECRET_KEY = "django-insecure-and-published"
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    with pytest.raises(CommandError, match="others can reach the site") as refused:
+        call_command("serve", bind=f"0.0.0.0:{port}")
+    assert refused.value.returncode == 2
+
+
 def test_serving_where_something_else_listens_is_refused_before_anything_starts():
     with socket.create_server(("127.0.0.1", 0)) as taken:
         bind = f"127.0.0.1:{taken.getsockname()[1]}"

@@ -4,6 +4,7 @@ import socket
 import sys
 import threading
 import time
+from ipaddress import ip_address
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -28,6 +29,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, bind: str, threads: int, **options: Any) -> None:
         _require_free(bind)
+        _require_private_keys(bind)
         signal.signal(signal.SIGTERM, _interrupt)
         supervisor = Supervisor(
             _parts(bind, threads), folder=settings.BASE_DIR, report=self.stderr.write
@@ -83,6 +85,17 @@ def _require_free(bind: str) -> None:
         reason = str(error.strerror).partition(" (")[0]
         told = f"The site cannot be served at {bind}: {reason}. Give another SITE_URL or --bind."
         raise CommandError(told, returncode=2) from None
+
+
+def _require_private_keys(bind: str) -> None:
+    """The settings judge by SITE_URL and ALLOWED_HOSTS; binding to more opens the site to more."""
+    host = socket.gethostbyname(bind.rpartition(":")[0])
+    if settings.SECRET_KEY.startswith("django-insecure-") and not ip_address(host).is_loopback:
+        raise CommandError(
+            f"At {bind} others can reach the site, and its SECRET_KEY is a published one. Set "
+            "SECRET_KEY and ENCRYPTION_KEYS as .env.example says.",
+            returncode=2,
+        )
 
 
 def _interrupt(number: int, frame: object) -> None:

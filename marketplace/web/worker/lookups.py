@@ -1,12 +1,14 @@
 """Which groups of HITs a worker asks to see, in which order: all of it is in the address."""
 
 from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.http import QueryDict
 
+from marketplace.exceptions import InvalidAmount
 from marketplace.models import HitType, QualificationRequirement, WorkerAccount, WorkerBlock
+from marketplace.money.amounts import parse_amount
 from marketplace.qualifications.eligibility import unmet_by_hit_type
 
 SORTS = {
@@ -69,7 +71,6 @@ def _beyond(worker: WorkerAccount, groups: QuerySet[HitType]) -> list[int]:
 
 def _dollars(text: str) -> Decimal | None:
     try:
-        amount = Decimal(text.strip().removeprefix("$"))
-    except InvalidOperation:
+        return parse_amount(text) or None
+    except InvalidAmount:
         return None
-    return amount if amount.is_finite() and 0 < amount < 1_000_000 else None
