@@ -3,12 +3,14 @@ from datetime import timedelta
 import pytest
 
 from annotation.models import Submission
-from hits.collect import collect_batch
+from hits.collect import collect_batch, keep_assignment
+from hits.endpoints import AccessKey, connect
 from hits.exceptions import FeedbackUnfit, MarketplaceRefused, MarketplaceUnreachable
 from hits.models import Assignment
-from hits.review import decide, send_decisions
+from hits.review import Decided, decide, send_decisions
 from marketplace import clock
-from tests.hits.wire import answer_lost, refusal, unreachable
+from tests.boto_clients import ENDPOINT_URL
+from tests.hits.wire import Wire, answer_lost, refusal, unreachable
 from tests.hits.work import balance_of, hand_in, hit_on, published
 
 APPROVE, REJECT = Assignment.Decision.APPROVE, Assignment.Decision.REJECT
@@ -101,9 +103,27 @@ def test_what_was_approved_elsewhere_is_taken_over(batch, client):
     for assignment in Assignment.objects.all():
         client.approve_assignment(AssignmentId=assignment.assignment_id)
     approve(batch)
-    assert send(batch, client) == 3
+    assert send_decisions(batch=batch, client=client) == Decided(n_decided_before=3)
     assert list(statuses(client)) == [APPROVED] * 3
     assert balance_of(client) == ("7.00", "0.00")
+
+
+def test_an_approval_that_boto3_sent_twice_is_ours(batch, keys):
+    key = AccessKey(keys["access_key_id"], keys["secret_access_key"])
+    wire = Wire(connect(key=key, endpoint_url=ENDPOINT_URL))
+    approve(batch)
+    wire.fail("ApproveAssignment", answer_lost, at=2)
+    assert send_decisions(batch=batch, client=wire.client) == Decided(n_approved=3)
+    assert wire.calls["ApproveAssignment"] == 4
+
+
+def test_an_answer_older_than_a_decision_does_not_take_it_back(batch, client):
+    hit = hit_on(batch, "d0")
+    (older,) = client.list_assignments_for_hit(HITId=hit.hit_id)["Assignments"]
+    approve(batch)
+    send(batch, client)
+    assert not keep_assignment(hit=hit, given=older)
+    assert list(statuses(client)) == [APPROVED] * 3
 
 
 def test_a_rejection_that_comes_too_late_is_an_approval(batch, client):
