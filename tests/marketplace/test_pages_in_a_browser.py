@@ -5,12 +5,12 @@ import os
 from pathlib import Path
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
 from accounts.models import User
 from marketplace.models import Assignment, HitType
 from marketplace.recruiting.channels import PROLIFIC, ChannelValues, invite, open_channel
+from tests.accessibility import accessibility_problems
 from tests.browsers import opened_page, sign_in
 from tests.marketplace.conftest import HIT, PASSWORD, submit
 from tests.marketplace.forms import FULL_FORM, form, question, selection
@@ -38,8 +38,7 @@ def hit_type(mturk):
 def look(page, path, name):
     """No accessibility fault, nothing wider than the window; a picture where one is wanted."""
     page.goto(path)
-    found = Axe().run(page, options={"iframes": False})
-    assert found.violations_count == 0, found.generate_report()
+    assert accessibility_problems(page, frames=False) == []
     page.set_viewport_size({"width": 360, "height": 740})
     wide = page.evaluate("document.documentElement.scrollWidth - innerWidth")
     assert wide <= 0, f"{path} is {wide} pixels wider than a telephone"

@@ -4,10 +4,10 @@ import json
 import re
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
 from marketplace.models import Assignment
+from tests.accessibility import accessibility_problems
 from tests.browsers import opened_page, sign_in
 from tests.marketplace.conftest import HIT, HTML_QUESTION, PASSWORD
 from tests.marketplace.forms import (
@@ -93,8 +93,7 @@ def accept(page):
 
 
 def check_accessible(page, *, frames=False):
-    found = Axe().run(page, options={"iframes": frames})
-    assert found.violations_count == 0, found.generate_report()
+    assert accessibility_problems(page, frames=frames) == []
 
 
 def answers():
