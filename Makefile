@@ -1,5 +1,6 @@
-# make run     the site, the marketplace and the background worker on this machine
+# make run     the site, the marketplace and the background workers on this machine
 # make test    every test, on JOBS cores (2); TESTS=tests/stats runs a part
+# make long    random kills of all processes, 200 for each database and queue (docs/faults.md)
 # make check   style, types, layers, migrations, deployment settings
 # make demo    the whole loop without a browser, ending in a summary and files
 
@@ -9,7 +10,7 @@ BIN := $(VENV)/bin
 MANAGE := $(BIN)/python manage.py
 JOBS ?= 2
 
-.PHONY: run test check demo format clean
+.PHONY: run test long check demo format clean
 
 run: $(VENV)/.installed
 	$(PYTHON) -m console.environment
@@ -20,6 +21,9 @@ run: $(VENV)/.installed
 
 test: $(VENV)/.installed-dev
 	SITE_URL=http://127.0.0.1:8000 $(BIN)/python -m pytest -q -n $(JOBS) --dist loadfile $(TESTS)
+
+long: $(VENV)/.installed-dev
+	$(BIN)/python -m benchmarks.faults
 
 check: $(VENV)/.installed-dev
 	$(BIN)/ruff check .

@@ -107,7 +107,7 @@ def _disconnect() -> None:
 
 @contextlib.contextmanager
 def _servers(folder: Path, *, processes: int, threads: int) -> Iterator[Site]:
-    from console.management.commands.serve import site_command
+    from work.site import site_command
 
     site = Site("127.0.0.1", _free_port(), folder / "errors.log")
     command = site_command(f"{site.host}:{site.port}", processes=processes, threads=threads)

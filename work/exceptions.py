@@ -5,6 +5,7 @@ WorkError
 ├── JobPostponed     what the job needs is in use; it is tried again later
 ├── JobStopped       a person stopped the job
 ├── LeaseLost        the job was stopped or taken over; nothing more may be written for it
+├── AddressUnfit     the site cannot be served there
 └── PartFailed       a part of the site ends as soon as it is started
 
 WorkerStopping       the worker was asked to end: not an Exception, as no handler may catch it
@@ -29,6 +30,10 @@ class JobStopped(WorkError):
 
 class LeaseLost(WorkError):
     """The job was stopped or taken over; nothing more may be written for it."""
+
+
+class AddressUnfit(WorkError):
+    """The site cannot be served there."""
 
 
 class PartFailed(WorkError):

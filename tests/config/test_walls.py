@@ -29,14 +29,8 @@ def texts_of(path):
     }
 
 
-# Goes once the sweep is a periodic job.
-UNTIL_PERIODIC_JOBS = {"console/management/commands/serve.py"}
-
-
 def test_no_app_calls_the_marketplaces_commands():
     assert {"create_requester", "create_worker", "deposit", "sweep_marketplace"} <= COMMANDS
     assert len(OUTSIDE) > 200
     calls = {str(path.relative_to(BASE)): texts_of(path) & COMMANDS for path in OUTSIDE}
-    for path in UNTIL_PERIODIC_JOBS:
-        calls.pop(path)
     assert not {path: names for path, names in calls.items() if names}

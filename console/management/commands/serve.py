@@ -1,9 +1,4 @@
-import contextlib
-import signal
 import socket
-import sys
-import threading
-import time
 from ipaddress import ip_address
 from typing import Any
 from urllib.parse import urlsplit
@@ -12,11 +7,8 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from console.first_run import RESEARCHER, WORKER
-from work.exceptions import PartFailed
-from work.registry import QUEUES
-from work.supervision import Part, Supervisor
-
-MANAGE = [sys.executable, "manage.py"]
+from work.exceptions import AddressUnfit, PartFailed
+from work.site import require_free, serve_site
 
 
 class Command(BaseCommand):
@@ -28,63 +20,19 @@ class Command(BaseCommand):
         parser.add_argument("--threads", type=int, default=8)
 
     def handle(self, *args: Any, bind: str, threads: int, **options: Any) -> None:
-        _require_free(bind)
-        _require_private_keys(bind)
-        signal.signal(signal.SIGTERM, _interrupt)
-        supervisor = Supervisor(
-            _parts(bind, threads), folder=settings.BASE_DIR, report=self.stderr.write
-        )
-        greeting = threading.Thread(target=self._greet, args=(bind,), daemon=True)
-        greeting.start()
         try:
-            supervisor.watch()
-        except KeyboardInterrupt:
-            self.stdout.write("Stopping.")
+            require_free(bind)
+            _require_private_keys(bind)
+            serve_site(
+                bind,
+                threads=threads,
+                report=self.stderr.write,
+                greet=lambda: self.stdout.write(_welcome(bind)),
+            )
+        except AddressUnfit as unfit:
+            raise CommandError(str(unfit), returncode=2) from None
         except PartFailed as failed:
             raise CommandError(str(failed)) from failed
-        finally:
-            supervisor.stop()
-
-    def _greet(self, bind: str) -> None:
-        """Say where the site is, as soon as it answers."""
-        host, _, port = bind.rpartition(":")
-        while True:
-            with (
-                contextlib.suppress(OSError),
-                socket.create_connection((host, int(port)), timeout=1),
-            ):
-                self.stdout.write(_welcome(bind))
-                return
-            time.sleep(0.2)
-
-
-def _parts(bind: str, threads: int) -> list[Part]:
-    workers = [
-        Part(f"worker of the queue {queue}", [*MANAGE, "run_worker", "--queue", queue])
-        for queue in QUEUES
-    ]
-    return [Part("web server", site_command(bind, threads=threads)), *workers]
-
-
-def site_command(bind: str, *, processes: int = 2, threads: int = 8) -> list[str]:
-    """What starts the servers of the site."""
-    command = [sys.executable, "-m", "gunicorn", "config.wsgi", "--bind", bind]
-    command += ["--config", "python:config.gunicorn"]
-    command += ["--workers", str(processes), "--threads", str(threads)]
-    # A worker who thinks for half a minute comes back on the same connection.
-    return [*command, "--keep-alive", "30", "--log-level", "warning", "--preload"]
-
-
-def _require_free(bind: str) -> None:
-    host, _, port = bind.rpartition(":")
-    if not (host and port.isdecimal() and 0 < int(port) < 65536):
-        raise CommandError(f"--bind takes HOST:PORT, not '{bind}'.", returncode=2)
-    try:
-        socket.create_server((host, int(port))).close()
-    except OSError as error:
-        reason = str(error.strerror).partition(" (")[0]
-        told = f"The site cannot be served at {bind}: {reason}. Give another SITE_URL or --bind."
-        raise CommandError(told, returncode=2) from None
 
 
 def _require_private_keys(bind: str) -> None:
@@ -96,10 +44,6 @@ def _require_private_keys(bind: str) -> None:
             "SECRET_KEY and ENCRYPTION_KEYS as .env.example says.",
             returncode=2,
         )
-
-
-def _interrupt(number: int, frame: object) -> None:
-    raise KeyboardInterrupt
 
 
 def _welcome(bind: str) -> str:

@@ -1,0 +1,111 @@
+"""Parts that die are started again; what always dies is given up; nothing outlives its site."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from work import supervision
+from work.exceptions import PartFailed
+from work.supervision import Part, Supervisor
+
+PROJECT = Path(__file__).resolve().parents[2]
+WAIT = 30.0
+# A part that says which process it is, ends with its supervisor.
+PART = """
+import os, pathlib, signal, sys, time
+from work.parent import end_with_supervisor
+end_with_supervisor()
+path = pathlib.Path(sys.argv[1])
+path.with_suffix(".new").write_text(str(os.getpid()))
+path.with_suffix(".new").rename(path)
+time.sleep(600)
+"""
+SUPERVISED = """
+import pathlib, sys
+from work.supervision import Part, Supervisor
+part = Part("part", [sys.executable, "-c", sys.argv[1], sys.argv[2]])
+Supervisor([part], folder=pathlib.Path.cwd(), report=lambda text: None).watch()
+"""
+
+
+def wait_for(condition):
+    end = time.monotonic() + WAIT
+    while time.monotonic() < end:
+        if outcome := condition():
+            return outcome
+        time.sleep(0.05)
+    raise AssertionError("it took too long")
+
+
+def pid_in(file, *, other_than=0):
+    return file.exists() and (pid := int(file.read_text())) != other_than and pid
+
+
+def is_running(pid):
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+@pytest.fixture
+def supervise(monkeypatch):
+    reports, supervisors = [], []
+
+    def started(*command):
+        part = Part("part", [sys.executable, *command])
+        supervisors.append(Supervisor([part], folder=PROJECT, report=reports.append))
+        return supervisors[-1], part, reports
+
+    yield started
+    for supervisor in supervisors:
+        supervisor.stop()
+
+
+def test_a_part_that_was_killed_is_started_again_at_once(supervise, tmp_path):
+    file = tmp_path / "pid"
+    supervisor, part, reports = supervise("-c", PART, str(file))
+    supervisor.look_after(part)
+    for _ in range(supervision.MOST_SHORT_LIVES + 2):
+        pid = wait_for(lambda: pid_in(file))
+        os.kill(pid, signal.SIGKILL)
+        wait_for(lambda: not part.is_running)
+        supervisor.look_after(part)
+        wait_for(lambda pid=pid: pid_in(file, other_than=pid))
+    assert reports[0] == "The part was ended by signal 9; it is started again now."
+
+
+def test_a_part_that_ends_as_soon_as_it_is_started_is_given_up(supervise, monkeypatch):
+    monkeypatch.setattr(supervision, "FIRST_PAUSE_SECONDS", 0.01)
+    monkeypatch.setattr(supervision, "POLL_SECONDS", 0.01)
+    supervisor, _, reports = supervise("-c", "raise SystemExit(3)")
+    with pytest.raises(PartFailed, match="The part ended with exit code 3, 7 times as soon as"):
+        supervisor.watch()
+    assert len(reports) == supervision.MOST_SHORT_LIVES
+    pauses = [float(text.split()[-2]) for text in reports]
+    assert pauses == sorted(pauses)
+    assert pauses[-1] > pauses[0]
+
+
+def test_parts_end_with_a_supervisor_that_is_killed(tmp_path):
+    file = tmp_path / "pid"
+    supervisor = subprocess.Popen([sys.executable, "-c", SUPERVISED, PART, str(file)], cwd=PROJECT)
+    pid = wait_for(lambda: pid_in(file))
+    assert is_running(pid)
+    supervisor.kill()
+    supervisor.wait()
+    wait_for(lambda: not is_running(pid))
+
+
+def test_stopping_ends_the_parts(supervise, tmp_path):
+    file = tmp_path / "pid"
+    supervisor, part, _ = supervise("-c", PART, str(file))
+    supervisor.look_after(part)
+    pid = wait_for(lambda: pid_in(file))
+    supervisor.stop()
+    assert not is_running(pid)
