@@ -19,7 +19,7 @@ from work.request import request_job
 
 SHORTEST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.5, 3.0
 # One silent job takes longer than a lease; they are requested now and then.
-SILENT_EVERY = 4
+SILENT_EVERY = 3
 DRAIN_SECONDS = 240.0
 
 
