@@ -2,14 +2,17 @@
 environment variable, listed in .env.example."""
 
 import os
+import warnings
 from pathlib import Path
 from secrets import token_urlsafe
 from typing import Any
 from urllib.parse import quote, urlsplit
 
 import environ
+from csp.constants import NONCE, NONE, SELF
 from django.core.exceptions import ImproperlyConfigured
 
+from config.logs import logging_settings
 from config.secret_keys import encryption_keys, is_own_machine, signing_keys
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -67,6 +70,7 @@ INSTALLED_APPS = [
     "drf_spectacular",
     "allauth",
     "allauth.account",
+    "csp",
     "accounts",
     "work",
     "annotation",
@@ -79,8 +83,11 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
+    "config.logs.RequestLog",
+    "csp.middleware.CSPMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
+    "config.private_pages.keep_private",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
@@ -89,7 +96,6 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.LoginRequiredMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
-    "console.content_policy.console_content_policy",
 ]
 
 ROOT_URLCONF = "config.urls"
@@ -193,7 +199,8 @@ USE_TZ = True
 
 STATIC_URL = "static/"
 STATIC_ROOT = BASE_DIR / "staticfiles"
-STATIC_ROOT.mkdir(exist_ok=True)  # WhiteNoise warns where `collectstatic` has made none yet
+# Static files are looked up in the source where `collectstatic` has collected none.
+warnings.filterwarnings("ignore", "No directory at", UserWarning)
 STATICFILES_DIRS = [BASE_DIR / "static"]
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
@@ -223,6 +230,22 @@ SECURE_HSTS_SECONDS = 31_536_000 if HTTPS else 0
 SECURE_HSTS_INCLUDE_SUBDOMAINS = HTTPS
 SECURE_HSTS_PRELOAD = HTTPS
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if HTTPS else None
+
+# This site's own files and nothing inline, on every page; marketplace/web/content_policy.py has
+# what requesters' content needs. A nonce is in the header only where a template asks for one:
+# a page that a browser keeps (ETag) outlives its nonce.
+CONTENT_SECURITY_POLICY = {
+    "DIRECTIVES": {
+        "default-src": [NONE],
+        "script-src": [SELF, NONCE],
+        "style-src": [SELF, NONCE],
+        "img-src": [SELF, "data:"],
+        "connect-src": [SELF],
+        "form-action": [SELF],
+        "base-uri": [NONE],
+        "frame-ancestors": [NONE],
+    }
+}
 DATA_UPLOAD_MAX_MEMORY_SIZE = 2 * 1024 * 1024
 # A requester's page may have a box for every word of a text; the size bounds it all the same.
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 10_000
@@ -254,11 +277,7 @@ JUDGE = {name: value for name, value in os.environ.items() if name.startswith("J
 # Where it is kept what judges' endpoints were found to do.
 JUDGE_PROBES = Path(env.str("JUDGE_PROBES", default=str(BASE_DIR / "output" / "judge_probes")))
 
-LOGGING = {
-    "version": 1,
-    "disable_existing_loggers": False,
-    "handlers": {"console": {"class": "logging.StreamHandler"}},
-    # Refusals that a person is shown (404, 409) are no news to the site's keeper.
-    "loggers": {"django.request": {"level": "ERROR"}},
-    "root": {"handlers": ["console"], "level": env.str("LOG_LEVEL", default="WARNING")},
-}
+LOGGING = logging_settings(
+    log_format=env.str("LOG_FORMAT", default="plain"),
+    level=env.str("LOG_LEVEL", default="WARNING"),
+)

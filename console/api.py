@@ -129,7 +129,7 @@ class StudyViewSet(ReadOnlyModelViewSet[Study]):
 
     @extend_schema(responses={200: AlphaSerializer(many=True), 202: PENDING})
     @action(detail=True, pagination_class=None)
-    def agreement(self, request: Request, slug: str) -> Response:
+    def agreement(self, request: Request, slug: str, format: str | None = None) -> Response:
         """Krippendorff's alpha by question and condition."""
         result = self._result(request, AGREEMENT)
         if result is None:
@@ -144,7 +144,7 @@ class StudyViewSet(ReadOnlyModelViewSet[Study]):
         }
     )
     @action(detail=True, pagination_class=None)
-    def validation(self, request: Request, slug: str) -> Response:
+    def validation(self, request: Request, slug: str, format: str | None = None) -> Response:
         """Every metric against every question, at every level."""
         result = self._result(request, VALIDATION)
         if result is None:

@@ -16,7 +16,7 @@ from tests.console.work import work_off
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
-WIDE, NARROW = {"width": 1280, "height": 900}, {"width": 400, "height": 800}
+WIDE, NARROW = {"width": 1280, "height": 900}, {"width": 390, "height": 800}
 
 
 @pytest.fixture(params=["light", "dark"])

@@ -7,7 +7,6 @@ from django.urls import reverse
 
 from accounts.models import User
 from annotation.models import Candidate, Question, Study, Submission
-from console.content_policy import POLICY
 from console.results import compute
 from hits.models import Hit
 from metrics.scoring import write_scores
@@ -396,7 +395,7 @@ def test_pages_ask_nothing_of_other_sites_and_bear_the_policy(rosa, researcher):
         page = answer.content.decode()
         assert not re.search(r"""(src|href|action)=["']?(https?:)?//""", page)
         assert not re.search(r"""<style|\sstyle=|\son[a-z]+=|<script(?![^>]* src=)""", page)
-        assert answer["Content-Security-Policy"] == POLICY
+        assert "script-src 'self';" in answer["Content-Security-Policy"]
 
 
 def test_candidates_of_a_study_without_text_do_no_harm(read, researcher):

@@ -182,7 +182,7 @@ def test_the_work_page_has_the_frame_the_deadline_and_the_way_back(ada, worker, 
         "turkSubmitTo": ["http://testserver"],
     }
     assert frame["sandbox"] == SANDBOX.removeprefix("sandbox ")
-    assert frame["style"] == "height: 450px"
+    assert frame["height"] == "450"
     assert f'data-deadline="{assignment.deadline.isoformat()}"'[:35] in text_of(response)
     assert '<form class="return" method="post"' in text_of(response)
     assert f'data-next="/worker/groups/{hit.hit_type.public_id}/next/"' in text_of(response)

@@ -13,6 +13,7 @@ from django.views.decorators.http import require_POST, require_safe
 from marketplace.exceptions import Missing, SubmissionTooLarge, WorkRefused
 from marketplace.hits import assignments as writes
 from marketplace.models import WorkerAccount
+from marketplace.web.content_policy import in_any_frame, with_requesters_content
 from marketplace.web.worker.access import explain, worker_required
 from marketplace.web.worker.continuation import accepts_next_by_itself, remember_choice
 from marketplace.web.worker.tasks import task_for
@@ -45,6 +46,7 @@ def accept_next(request: HttpRequest, worker: WorkerAccount, hit_type_id: str) -
 
 
 @require_safe
+@with_requesters_content
 @worker_required
 def assignment(request: HttpRequest, worker: WorkerAccount, assignment_id: str) -> HttpResponse:
     """The page to work on.
@@ -81,6 +83,7 @@ def return_assignment(
 @csrf_exempt
 @login_not_required
 @xframe_options_exempt
+@in_any_frame
 @require_POST
 def external_submit(request: HttpRequest) -> HttpResponse:
     """Take in the answers of an assignment.

@@ -18,6 +18,7 @@ from marketplace.qualifications.eligibility import (
     visible_groups,
 )
 from marketplace.recruiting.arrivals import latest_channel
+from marketplace.web.content_policy import with_requesters_content
 from marketplace.web.worker.access import worker_required
 from marketplace.web.worker.continuation import accepts_next_by_itself
 from marketplace.web.worker.lookups import SORTS, grant, read_wish
@@ -55,6 +56,7 @@ def groups(request: HttpRequest, worker: WorkerAccount) -> HttpResponse:
 
 
 @require_safe
+@with_requesters_content
 @worker_required
 def group(request: HttpRequest, worker: WorkerAccount, hit_type_id: str) -> HttpResponse:
     """The next HIT of a group, to look at.
@@ -72,6 +74,7 @@ def group(request: HttpRequest, worker: WorkerAccount, hit_type_id: str) -> Http
 
 
 @require_safe
+@with_requesters_content
 @worker_required
 def hit(request: HttpRequest, worker: WorkerAccount, hit_id: str) -> HttpResponse:
     """A HIT, to look at; the one who is working on it is taken to the work.

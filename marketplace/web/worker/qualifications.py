@@ -28,6 +28,7 @@ from marketplace.qualifications.requests import (
     why_not_request,
 )
 from marketplace.qualifications.system import ALL, Record
+from marketplace.web.content_policy import with_requesters_content
 from marketplace.web.worker.access import worker_required
 from marketplace.web.worker.tasks import filled_in
 
@@ -88,6 +89,7 @@ def qualification(request: HttpRequest, worker: WorkerAccount, type_id: str) -> 
 
 
 @require_safe
+@with_requesters_content
 @worker_required
 def test(request: HttpRequest, worker: WorkerAccount, request_id: str) -> HttpResponse:
     """A qualification test that the worker has begun.
@@ -101,6 +103,7 @@ def test(request: HttpRequest, worker: WorkerAccount, request_id: str) -> HttpRe
 
 
 @require_POST
+@with_requesters_content
 @worker_required
 def hand_in(request: HttpRequest, worker: WorkerAccount, request_id: str) -> HttpResponse:
     """Hand a test in, or show what to mend beside each question.

@@ -7,12 +7,14 @@ from django.views.decorators.http import require_POST
 
 from marketplace.hits import assignments as writes
 from marketplace.models import WorkerAccount
+from marketplace.web.content_policy import with_requesters_content
 from marketplace.web.worker.access import worker_required
 from marketplace.web.worker.continuation import accepts_next_by_itself
 from marketplace.web.worker.tasks import Task, filled_in, form_of
 
 
 @require_POST
+@with_requesters_content
 @worker_required
 def submit_form(request: HttpRequest, worker: WorkerAccount, assignment_id: str) -> HttpResponse:
     """Take in the answers, or show what to mend beside each question.

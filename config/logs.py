@@ -1,0 +1,116 @@
+"""Logs, as lines for people or as JSON for programs, each with the request it belongs to."""
+
+import logging
+import re
+import time
+import uuid
+from collections.abc import Callable
+from typing import Any
+
+import structlog
+from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
+
+FORMATS = ("plain", "json")
+REQUEST_ID = "X-Request-Id"
+REQUEST_ID_FORM = re.compile(r"[A-Za-z0-9._-]{8,64}")
+# What an address names, and what the logs call it.
+NAMED_IN_ADDRESSES = {
+    "slug": "study",
+    "work_id": "job",
+    "job_id": "job",
+    "hit_type_id": "hit_type",
+    "hit_id": "hit",
+    "assignment_id": "assignment",
+    "requester_id": "requester",
+}
+
+logger = logging.getLogger("assay.request")
+
+
+def logging_settings(*, log_format: str, level: str) -> dict[str, Any]:
+    """Django's LOGGING: everything goes to standard error, in one form."""
+    if log_format not in FORMATS:
+        raise ImproperlyConfigured(
+            f"LOG_FORMAT is '{log_format}'; it must be one of {', '.join(FORMATS)}."
+        )
+    context: list[Any] = [
+        structlog.contextvars.merge_contextvars,
+        structlog.stdlib.add_log_level,
+        structlog.stdlib.add_logger_name,
+        structlog.stdlib.ExtraAdder(),
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+    ]
+    renderers: dict[str, list[Any]] = {
+        "plain": [
+            # Without the values of local variables, among which there are secrets.
+            structlog.dev.ConsoleRenderer(
+                colors=False, exception_formatter=structlog.dev.plain_traceback
+            )
+        ],
+        "json": [
+            structlog.processors.format_exc_info,
+            structlog.processors.JSONRenderer(ensure_ascii=False),
+        ],
+    }
+    formatter = {
+        "()": structlog.stdlib.ProcessorFormatter,
+        "foreign_pre_chain": context,
+        "processors": [
+            structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+            *renderers[log_format],
+        ],
+    }
+    return {
+        "version": 1,
+        "disable_existing_loggers": False,
+        "formatters": {"all": formatter},
+        "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "all"}},
+        # Refusals that a page explains (404, 409) are not for the operator's attention.
+        "loggers": {"django.request": {"level": "ERROR"}},
+        "root": {"handlers": ["console"], "level": level},
+    }
+
+
+class RequestLog:
+    """Middleware: gives each request an id, which its log lines and its answer bear."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        """Answer, and log that, with the seconds it took."""
+        request_id = _request_id(request)
+        structlog.contextvars.clear_contextvars()
+        structlog.contextvars.bind_contextvars(request_id=request_id)
+        started = time.perf_counter()
+        response = self.get_response(request)
+        response.headers[REQUEST_ID] = request_id
+        facts = {
+            "method": request.method,
+            "path": request.path,
+            "status": response.status_code,
+            "duration_seconds": round(time.perf_counter() - started, 3),
+        }
+        logger.info("request", extra=facts)
+        return response
+
+    def process_view(
+        self, request: HttpRequest, view: object, args: object, kwargs: dict[str, Any]
+    ) -> None:
+        """Let lines that are logged from here on name what the address names."""
+        named = {
+            name: kwargs[part] for part, name in NAMED_IN_ADDRESSES.items() if kwargs.get(part)
+        }
+        structlog.contextvars.bind_contextvars(**named)
+
+
+def _request_id(request: HttpRequest) -> str:
+    """The id that one's own proxy gave the request, or a new one."""
+    named = request.headers.get(REQUEST_ID, "")
+    is_behind_proxy = bool(settings.ALLAUTH_TRUSTED_PROXY_COUNT)
+    if is_behind_proxy and REQUEST_ID_FORM.fullmatch(named):
+        return named
+    return uuid.uuid4().hex

@@ -1,0 +1,105 @@
+"""Log lines that say which request they belong to; and settings that write nothing."""
+
+import json
+import os
+import subprocess
+import sys
+
+from django.conf import settings
+
+PROGRAM = """
+import logging, django
+from django.conf import settings
+settings.ALLOWED_HOSTS.append("testserver")
+settings.ALLAUTH_TRUSTED_PROXY_COUNT = {proxies}
+django.setup()
+from django.test import Client
+from django.core.management import call_command
+call_command("migrate", verbosity=0)
+answer = Client().get("/studies/vision-study/", headers={headers})
+logging.getLogger("annotation").warning("so many %s", "judgments")
+secret = "a secret in a variable"
+try:
+    raise OSError("no room")
+except OSError:
+    logging.getLogger("hits").exception("collecting failed")
+print(answer.headers["X-Request-Id"])
+"""
+
+
+def run(tmp_path, proxies=0, headers=None, **variables):
+    environment = os.environ | {
+        "DATABASE_URL": f"sqlite:///{tmp_path}/site.sqlite3",
+        "DJANGO_SETTINGS_MODULE": "config.settings",
+        "LOG_LEVEL": "INFO",
+    }
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM.format(proxies=proxies, headers=headers)],
+        env=environment | variables,
+        cwd=settings.BASE_DIR,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return done.stdout.strip(), done.stderr
+
+
+def test_json_lines_name_the_request_and_the_study(tmp_path):
+    request_id, printed = run(tmp_path, LOG_FORMAT="json")
+    request, later, failure = [json.loads(line) for line in printed.splitlines()]
+    assert len(request_id) == 32
+    assert request["duration_seconds"] >= 0
+    assert {
+        "event": "request",
+        "level": "info",
+        "logger": "assay.request",
+        "request_id": request_id,
+        "study": "vision-study",
+        "method": "GET",
+        "path": "/studies/vision-study/",
+        "status": 302,
+    }.items() <= request.items()
+    assert (later["event"], later["request_id"]) == ("so many judgments", request_id)
+    assert "OSError: no room" in failure["exception"]
+
+
+def test_plain_lines_are_for_people(tmp_path):
+    request_id, printed = run(tmp_path)
+    assert f"request_id={request_id}" in printed
+    assert "so many judgments" in printed
+    assert "OSError: no room" in printed
+    assert "a secret in" not in printed
+
+
+def test_an_id_is_taken_from_ones_own_proxy_only(tmp_path):
+    headers = {"x-request-id": "from-the-proxy-7"}
+    assert run(tmp_path, proxies=1, headers=headers)[0] == "from-the-proxy-7"
+    assert run(tmp_path, proxies=0, headers=headers)[0] != "from-the-proxy-7"
+    forged = {"x-request-id": "a b"}
+    assert run(tmp_path, proxies=1, headers=forged)[0] != "a b"
+
+
+def test_a_log_format_there_is_not_is_refused_in_words(tmp_path):
+    assert (
+        "LOG_FORMAT is 'xml'; it must be one of plain, json." in run(tmp_path, LOG_FORMAT="xml")[1]
+    )
+
+
+def test_importing_settings_writes_nothing_and_warns_of_nothing(tmp_path):
+    """As in a container whose file system is read-only."""
+    program = (
+        "import pathlib, os, sys\n"
+        "def refuse(*a, **k): raise OSError('read-only')\n"
+        "os.mkdir = pathlib.Path.mkdir = refuse\n"
+        "import config.settings, config.wsgi\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-W", "default", "-c", program],
+        env=os.environ | {"DJANGO_SETTINGS_MODULE": "config.settings"},
+        cwd=settings.BASE_DIR,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "No directory" not in done.stderr
