@@ -79,9 +79,11 @@ def report_speed() -> None:
     """One line: the report's time, the loop's for its intervals, and their ratio."""
     human, scores = study(1000, 4, 3, [1 + number / 5 for number in range(10)])
     start = perf_counter()
-    content = report_from_tables(human, scores, Settings(n_resamples=RESAMPLES)).content()
+    report = report_from_tables(human, scores, Settings(n_resamples=RESAMPLES))
     own = perf_counter() - start
-    counts = ", ".join(f"{len(content[name])} {name}" for name in ("correlations", "comparisons"))
+    counts = ", ".join(
+        f"{len(getattr(report, name))} {name}" for name in ("correlations", "comparisons")
+    )
     sys.stdout.write(f"10 metrics x 4,000 candidates x 1,000 resamples ({counts}): {own:.2f} s\n")
     other = loop_seconds(human, scores)
     sys.stdout.write(f"a loop over scipy, intervals alone: {other:.0f} s, {other / own:.0f}x\n")

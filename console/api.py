@@ -16,7 +16,9 @@ from accounts.models import User
 from annotation.models import Question, Study
 from console.agreement_parts import AGREEMENT, Content
 from console.pages.waiting import result_or_job
-from console.results import VALIDATION
+from console.results import VALIDATION, current_version
+from console.validation_view import correlations_of
+from validation.rows import StoredResults
 from work.models import Job
 
 
@@ -151,7 +153,11 @@ class StudyViewSet(ReadOnlyModelViewSet[Study]):
             return _being_computed()
         if reason := result.get("reason"):
             raise NotFound(reason)
-        return Response(CorrelationSerializer(result["rows"], many=True).data)
+        version = current_version(self.get_object(), result)
+        if version is None:
+            raise NotFound("There is no validation.")
+        rows = correlations_of(StoredResults(version, with_variants=True))
+        return Response(CorrelationSerializer(rows, many=True).data)
 
     def _result(self, request: Request, name: str) -> Content | None:
         """The result of that name, or None and work on it under way; failed work is told."""

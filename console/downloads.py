@@ -9,11 +9,14 @@ from annotation.frames import judgment_frame
 from annotation.models import Study
 from annotation.qrels import study_qrels
 from console.agreement_parts import AGREEMENT, PAIRS, Content
-from console.results import VALIDATION, current
+from console.results import VALIDATION, current, current_version
+from console.validation_view import correlations_of
 from hits.exports import submissions_csv, submissions_jsonl
 from metrics.frames import score_frame
 from metrics.models import ScoringRun
 from presentation.spreadsheets import frame_csv
+from validation.analysis.records import plain
+from validation.rows import StoredResults
 
 
 @dataclass(frozen=True)
@@ -67,7 +70,15 @@ def _signed(record: dict[str, Any], rest: str) -> dict[str, Any]:
 
 def validation_json(study: Study) -> str:
     """Every correlation, at every level and in every condition; none while scores are missing."""
-    return json.dumps(current(study, VALIDATION), indent=1)
+    result = current(study, VALIDATION)
+    version = current_version(study, result)
+    if version is None:
+        return json.dumps(result | {"rows": []}, indent=1)
+    results = StoredResults(version, with_variants=True)
+    names = ("aggregation", "round", "n_resamples", "seed")
+    rules = {name: version.rules[name] for name in names}
+    rows = [plain(row) for row in correlations_of(results)]
+    return json.dumps(result | rules | {"rows": rows}, indent=1)
 
 
 def qrels_text(study: Study) -> str:

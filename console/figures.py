@@ -10,9 +10,11 @@ from django.urls import reverse
 
 from annotation.models import Study
 from console.agreement_parts import AGREEMENT
-from console.results import VALIDATION, fingerprint, stored
+from console.results import VALIDATION, current_version, fingerprint, stored
 from console.templatetags.numbers import coefficient, interval, words
+from console.validation_view import top_group_figures
 from hits.progress import study_progress
+from validation.rows import StoredResults
 
 if TYPE_CHECKING:
     from console.sizes import CountedStudy
@@ -56,17 +58,10 @@ def _results(study: Study) -> Iterator[tuple[str, str, str, str]]:
     alphas = [row for row in agreement["coefficients"] if not row["by"]]
     for row in alphas[:MOST_QUESTIONS]:
         yield f"Alpha, {row['question']}", *_told(row, "n_items", "candidates"), "agreement"
-    validation = stored(study, VALIDATION, basis) or {"rows": []}
-    defined = [
-        row
-        for row in validation["rows"]
-        if (row["level"], row["coefficient"], row["by"]) == ("item", "spearman", "")
-        and row["value"] is not None
-    ]
-    if defined:
-        best = max(defined, key=lambda row: row["value"])
-        label = f"Best metric, {best['question']}: {best['metric']}"
-        yield label, *_told(best, "n_used", "items, Spearman"), "validation"
+    version = current_version(study, stored(study, VALIDATION, basis))
+    if version is not None:
+        for label, value, rests_on in top_group_figures(StoredResults(version)):
+            yield label, value, rests_on, "validation"
 
 
 def _told(row: dict[str, Any], count: str, unit: str) -> tuple[str, str]:

@@ -2,46 +2,36 @@
 
 from __future__ import annotations
 
-from base64 import b64decode, b64encode
 from collections.abc import Callable
 from functools import partial
 from io import BytesIO
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
-from annotation.models import Study
 from validation.documents.files import FORMATS
-from validation.study_report import Asked, study_report_document
+from validation.study_report import ReportRequest, study_report_document
 
 # An archive of the same files is the same, whenever it was made.
 TIME = (1980, 1, 1, 0, 0, 0)
 
 
-def _page(study: Study) -> str:
-    return _only(study, "html")
+def _only(request: ReportRequest, form: str) -> bytes:
+    [content] = FORMATS[form](study_report_document(request)).values()
+    return content
 
 
-def _records(study: Study) -> str:
-    return _only(study, "json")
-
-
-def _only(study: Study, form: str) -> str:
-    [content] = FORMATS[form](study_report_document(Asked(study))).values()
-    return content.decode()
-
-
-def _archive(study: Study, form: str, layout: str = "full") -> str:
-    """All files of a form, in base64."""
-    files = FORMATS[form](study_report_document(Asked(study), layout))
+def _archive(request: ReportRequest, form: str, layout: str = "full") -> bytes:
+    """All files of a form."""
+    files = FORMATS[form](study_report_document(request, layout))
     written = BytesIO()
     with ZipFile(written, "w", ZIP_DEFLATED) as archive:
         for name, content in files.items():
             archive.writestr(ZipInfo(name, TIME), content, ZIP_DEFLATED)
-    return b64encode(written.getvalue()).decode()
+    return written.getvalue()
 
 
-REPORT_FILES: dict[str, Callable[[Study], str]] = {
-    "report.html": _page,
-    "report.json": _records,
+REPORT_FILES: dict[str, Callable[[ReportRequest], bytes]] = {
+    "report.html": partial(_only, form="html"),
+    "report.json": partial(_only, form="json"),
     "report-markdown.zip": partial(_archive, form="md"),
     "report-latex.zip": partial(_archive, form="latex"),
     "report-csv.zip": partial(_archive, form="csv"),
@@ -64,8 +54,6 @@ TYPES = {
 }
 
 
-def file_of(name: str, stored: str) -> tuple[bytes, str]:
-    """A stored file's content and type."""
-    form = name.rpartition(".")[2]
-    content = b64decode(stored) if form == "zip" else stored.encode()
-    return content, TYPES[form]
+def type_of(name: str) -> str:
+    """A file's media type."""
+    return TYPES[name.rpartition(".")[2]]

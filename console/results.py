@@ -7,12 +7,20 @@ download holds.
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
 from hashlib import sha256
+from typing import Any
 
-from django.db.models import Count, Max
+from django.db.models import (
+    Case,
+    Count,
+    IntegerField,
+    Max,
+    Q,
+    QuerySet,
+    Value,
+    When,
+)
 
 from annotation.models import Judgment, Study, Submission
 from console.agreement_parts import (
@@ -25,35 +33,43 @@ from console.agreement_parts import (
 )
 from console.models import StoredResult
 from console.report_files import REPORT_FILES
-from console.validation_view import scatter_parts
 from metrics.exceptions import NothingToValidate
-from metrics.models import Score, ValidationRecord
+from metrics.models import Score
 from presentation.progress import Progress, silently
-from validation.analysis import EVERY_CONDITION
-from validation.documents.content import MEAN
-from validation.study_report import candidate_cells, content_of
+from validation.models import ReportFile, ValidationVersion
+from validation.study_report import ReportRequest
 from validation.versions import make_validation
 
 # A new form of the contents makes what is stored in the old one out of date.
-FORM = 3
+FORM = 4
 VALIDATION = "validation"
-SCATTERS = "scatters"
 REPORT = "report"
 
 
 def fingerprint(study: Study) -> str:
     """What the results of a study depend on, as one string."""
-    submissions = Submission.objects.of(study).order_by("pk")
-    rejected = submissions.filter(status=Submission.Status.REJECTED)
-    state = (
-        FORM,
-        study.pk,
-        list(rejected.values_list("pk", flat=True)),
-        list(submissions.flagged().values_list("pk", flat=True)),
-        Judgment.objects.of(study).aggregate(n=Count("pk"), last=Max("pk")),
-        Score.objects.filter(run__study=study).aggregate(n=Count("pk"), last=Max("pk")),
+    rejected = Q(status=Submission.Status.REJECTED)
+    flagged = ~Q(flag_reason="")
+    submissions = Submission.objects.of(study).filter(rejected | flagged).order_by()
+    marked = submissions.values_list("pk", _as_integer(rejected), _as_integer(flagged))
+    # One query, since every page of a study asks it: three numbers a row, told apart by the last.
+    rows = marked.union(
+        _counted(Judgment.objects.of(study), "question__study", -1),
+        _counted(Score.objects.filter(run__study=study), "run__study", -2),
+        all=True,
     )
+    state = (FORM, study.pk, sorted(rows))
     return sha256(repr(state).encode()).hexdigest()
+
+
+def _as_integer(condition: Q) -> Case:
+    return Case(When(condition, then=1), default=0, output_field=IntegerField())
+
+
+def _counted(rows: QuerySet[Any], study: str, mark: int) -> QuerySet[Any, tuple[Any, ...]]:
+    """How many there are of a study, the last key, and a mark."""
+    counted = rows.order_by().values(study).annotate(n=Count("pk"), last=Max("pk"))
+    return counted.values_list("n", "last", Value(mark, output_field=IntegerField()))
 
 
 def stored(study: Study, name: str, basis: str) -> Content | None:
@@ -85,39 +101,34 @@ def compute(study: Study, name: str, progress: Progress = silently) -> dict[str,
 
 
 def _validation(study: Study, progress: Progress) -> dict[str, Content]:
-    """Correlations of every metric with every question, at every level."""
+    """Which version holds the metrics against people as they are now: its number alone."""
     found: dict[str, Content] = {}
-    for part in progress((VALIDATION, SCATTERS), 2):
+    for part in progress((VALIDATION,), 1):
         try:
-            record = make_validation(study=study).record
+            found[part] = {"report": make_validation(study=study).version.number}
         except NothingToValidate as nothing:
-            return {VALIDATION: {"rows": [], "reason": str(nothing)}, SCATTERS: {"scatters": []}}
-        if part == VALIDATION:
-            found[part] = _correlations(record)
-        else:
-            found[part] = scatter_parts(content_of(record), candidate_cells(record))
+            found[part] = {"report": None, "reason": str(nothing)}
     return found
 
 
-def _correlations(record: ValidationRecord) -> Content:
-    """The table of a report, and by which rules it was made; its number leads to the rest."""
-    settings = record.rules
-    told = ("aggregation", "round", "n_resamples", "seed")
-    sets = [(one["metric"], one["signature"]) for one in record.content["inputs"]["score_sets"]]
-    shown = [row for row in record.content["correlations"] if row["scope"] != MEAN]
-    rows = sorted(shown, key=lambda row: sets.index((row["metric"], row["signature"])))
-    return {"report": record.version, **{name: settings[name] for name in told}, "rows": rows}
-
-
 def _report(study: Study, progress: Progress) -> dict[str, Content]:
-    """The report as files to take away, each a text or, of an archive, in base64."""
-    made: dict[str, str] = {}
+    """The report's files, written beside its version."""
     try:
-        for name in progress(REPORT_FILES, len(REPORT_FILES)):
-            made[name] = REPORT_FILES[name](study)
+        version = make_validation(study=study).version
     except NothingToValidate as nothing:
-        return {REPORT: {"files": {}, "reason": str(nothing)}}
-    return {REPORT: {"files": made}}
+        return {REPORT: {"report": None, "reason": str(nothing)}}
+    for name in progress(REPORT_FILES, len(REPORT_FILES)):
+        content = REPORT_FILES[name](ReportRequest(study, number=version.number))
+        ReportFile.objects.update_or_create(
+            version=version, name=name, defaults={"content": content}
+        )
+    return {REPORT: {"report": version.number}}
+
+
+def current_version(study: Study, result: Content | None) -> ValidationVersion | None:
+    """The version that a stored result of validation leads to; None where there is none."""
+    number = (result or {}).get("report")
+    return None if number is None else ValidationVersion.objects.of(study).numbered(number)
 
 
 MAKERS: dict[str, Callable[[Study, Progress], dict[str, Content]]] = {
@@ -126,37 +137,4 @@ MAKERS: dict[str, Callable[[Study, Progress], dict[str, Content]]] = {
     REPORT: _report,
 }
 # Parts too large for every page, which come with the computing of another result.
-MADE_WITH = dict.fromkeys((PAIRS, DISAGREEMENT, DISPUTES), AGREEMENT) | {SCATTERS: VALIDATION}
-
-
-@dataclass(frozen=True)
-class TableRow:
-    """One metric against one question: a correlation's record per coefficient."""
-
-    question: str
-    metric: str
-    signature: str
-    shares_its_metric: bool
-    cells: tuple[Content, ...]
-
-    @property
-    def first(self) -> Content:
-        return self.cells[0]
-
-
-def correlation_table(rows: list[Content], level: str, condition: str) -> list[TableRow]:
-    """The rows of one level and condition (none named: all), one for a question and metric."""
-    found: dict[tuple[str, str, str], list[Content]] = {}
-    for row in rows:
-        if (row["level"], row["by"]) == (level, condition):
-            found.setdefault((row["question"], row["metric"], row["signature"]), []).append(row)
-    n_runs = Counter(metric for metric, _ in {names[1:] for names in found})
-    return [
-        TableRow(*names, shares_its_metric=n_runs[names[1]] > 1, cells=tuple(cells))
-        for names, cells in found.items()
-    ]
-
-
-def conditions_of(rows: list[Content]) -> list[str]:
-    """The conditions of a result, without the one that stands for all of them."""
-    return [name for name in dict.fromkeys(row["by"] for row in rows) if name != EVERY_CONDITION]
+MADE_WITH = dict.fromkeys((PAIRS, DISAGREEMENT, DISPUTES), AGREEMENT)

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
+from django.db.models import Exists, IntegerField, Subquery
+from django.db.models.functions import Cast
 from django.urls import reverse
 
 from annotation.models import Adjudication, LabelSet, Study
 from console.agreement_parts import AGREEMENT, DISPUTES
 from console.models import StoredResult
 from console.results import VALIDATION
-from hits.progress import StudyProgress, study_progress
+from hits.progress import StudyProgress, row_count, study_progress
 from metrics.models import ScoringRun
 
 if TYPE_CHECKING:
@@ -45,16 +47,16 @@ class Stage:
 def stages_of(study: CountedStudy) -> list[Stage]:
     """All stages of a study, which must come from `counted()`, in their order."""
     progress = study_progress(study)
-    computed = set(StoredResult.objects.filter(study=study).values_list("name", flat=True))
-    has_both = bool(study.n_judgments) and ScoringRun.objects.of(study).exists()
+    facts = _facts(study)
+    has_both = bool(study.n_judgments) and facts.has_scores
     found = [
         ("items", "Items", *_items(study)),
         ("publish", "Publish", *_publish(study, progress)),
         ("answers", "Collect", *_answers(study, progress)),
-        ("agreement", "Agreement", *_result(bool(study.n_judgments), AGREEMENT in computed)),
-        ("adjudication", "Adjudication", *_adjudication(study)),
-        ("labels", "Labels", *_labels(study)),
-        ("validation", "Metrics", *_result(has_both, VALIDATION in computed)),
+        ("agreement", "Agreement", *_result(bool(study.n_judgments), facts.has_agreement)),
+        ("adjudication", "Adjudication", *_adjudication(facts)),
+        ("labels", "Labels", *_labels(facts)),
+        ("validation", "Metrics", *_result(has_both, facts.has_validation)),
         ("downloads", "Downloads", DONE if study.n_judgments else LATER, ""),
     ]
     return [
@@ -90,18 +92,43 @@ def _result(is_possible: bool, is_computed: bool) -> tuple[str, str]:
     return (DONE, "computed") if is_computed else (ACTIVE, "to be computed")
 
 
-def _adjudication(study: Study) -> tuple[str, str]:
+def _adjudication(facts: _Facts) -> tuple[str, str]:
     """How many of the disputes known when agreement was last computed are decided."""
-    kept = StoredResult.objects.filter(study=study, name=DISPUTES)
-    summary = kept.values_list("content", flat=True).first()
-    if summary is None:
+    if facts.n_disputed is None:
         return LATER, ""
-    n_decided = Adjudication.objects.of(study).standing().count()
-    if not n_decided:
-        return LATER, f"{summary['n_disputed']:,} disputed"
-    return ACTIVE, f"{n_decided:,} of {summary['n_disputed']:,} decided"
+    if not facts.n_decided:
+        return LATER, f"{facts.n_disputed:,} disputed"
+    return ACTIVE, f"{facts.n_decided:,} of {facts.n_disputed:,} decided"
 
 
-def _labels(study: Study) -> tuple[str, str]:
-    n_sets = LabelSet.objects.of(study).count()
+def _labels(facts: _Facts) -> tuple[str, str]:
+    n_sets = facts.n_label_sets
     return (DONE, f"{n_sets} set{'' if n_sets == 1 else 's'}") if n_sets else (LATER, "")
+
+
+class _Facts(NamedTuple):
+    """What else the stages tell of."""
+
+    has_agreement: bool
+    has_validation: bool
+    has_scores: bool
+    n_disputed: int | None
+    n_decided: int
+    n_label_sets: int
+
+
+def _facts(study: Study) -> _Facts:
+    """All of them by one query, since every page of a study asks it."""
+    results = StoredResult.objects.filter(study=study)
+    disputes = results.filter(name=DISPUTES).values_list(
+        Cast("content__n_disputed", IntegerField())
+    )
+    rows = Study.objects.filter(pk=study.pk).values_list(
+        Exists(results.filter(name=AGREEMENT)),
+        Exists(results.filter(name=VALIDATION)),
+        Exists(ScoringRun.objects.of(study)),
+        Subquery(disputes[:1], output_field=IntegerField()),
+        row_count(Adjudication.objects.of(study).standing().order_by()),
+        row_count(LabelSet.objects.of(study).order_by()),
+    )
+    return _Facts(*rows[0])

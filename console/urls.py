@@ -45,6 +45,7 @@ of_a_study: list[URLPattern | URLResolver] = [
     path("labels/<int:version>.<slug:form>", labels.label_set, name="label-set"),
     path("validation/", validation.validation, name="validation"),
     path("validation/<slug:chart>.<slug:form>", validation.picture, name="validation-picture"),
+    path("validation/tables/<slug:name>/", validation.table, name="validation-table"),
     path("report/", validation.report, name="report"),
     path("report/<str:name>", validation.report_file, name="report-file"),
     path("score/", validation.score, name="score"),

@@ -1,30 +1,24 @@
-"""A study's stored validation, and the question, measure and metric that an address asks for."""
+"""A stored validation, and the question, measure and metric that an address asks for."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 from urllib.parse import urlencode
 
-import pandas as pd
-from django.utils.safestring import SafeString, mark_safe
-
-from console.agreement_parts import Content as Stored
-from validation.charts.scatter import points_or_parts
-from validation.documents.content import ALL, CONDITION, Content
-from validation.documents.documents import Figure
+from console.templatetags.numbers import coefficient as rounded
+from console.templatetags.numbers import interval
+from validation.analysis.records import CorrelationRecord, SystemRecord
+from validation.documents.documents import Figure, Table
 from validation.documents.figures import (
     forest_figure,
     heat_map_figure,
     ranks_figure,
+    scatter_caption,
     scatter_figure,
-    scatter_words,
     significance_figure,
 )
-from validation.documents.full import Cells
-from validation.documents.html import table_html
 from validation.documents.methods import methods_paragraph
 from validation.documents.system_tables import (
     disagreements_table,
@@ -35,32 +29,19 @@ from validation.documents.tables import (
     ceilings_table,
     comparisons_table,
     coverage_table,
+    names_of,
     sensitivity_table,
+    top_groups,
 )
-from validation.documents.wording import COEFFICIENTS, LEVELS
+from validation.documents.wording import COEFFICIENTS, LEVELS, TESTS, family
+from validation.results import ALL, CONDITION
+from validation.rows import StoredResults
 
-
-def scatter_parts(content: Content, cells: Cells) -> Stored:
-    """What the scatters of a page are drawn from: at most 2,000 points, or counts of parts."""
-    found = [
-        {
-            "question": question,
-            "metric": label,
-            "words": scatter_words(question, label, of_one),
-            "rows": _records(points_or_parts(of_one)),
-        }
-        for (question, metric, signature), of_one in cells.items()
-        for label in [content.label({"metric": metric, "signature": signature})]
-    ]
-    return {"scatters": found}
-
-
-def _records(rows: pd.DataFrame) -> list[dict[str, Any]]:
-    return [{str(k): v for k, v in row.items()} for row in rows.to_dict(orient="records")]
+MOST_QUESTIONS = 4
 
 
 @dataclass(frozen=True)
-class Shown:
+class ChartText:
     """A chart on the page: its name in addresses, its title, and what it shows in words."""
 
     name: str
@@ -69,11 +50,25 @@ class Shown:
 
 
 @dataclass(frozen=True)
+class TableRow:
+    """One metric against one question: a correlation per coefficient."""
+
+    question: str
+    metric: str
+    signature: str
+    shares_its_metric: bool
+    cells: tuple[CorrelationRecord, ...]
+
+    @property
+    def first(self) -> CorrelationRecord:
+        return self.cells[0]
+
+
+@dataclass(frozen=True)
 class ValidationView:
     """What is looked at: one question, level, coefficient, condition (none: all) and metric."""
 
-    content: Content
-    scatters: list[Stored]
+    results: StoredResults
     question: str
     level: str
     coefficient: str
@@ -81,115 +76,194 @@ class ValidationView:
     metric: str
 
     @classmethod
-    def asked(
-        cls, content: Content, scatters: list[Stored], query: Mapping[str, str]
-    ) -> ValidationView:
+    def requested(cls, results: StoredResults, query: Mapping[str, str]) -> ValidationView:
         """The view an address asks for; KeyError names what of it is not there."""
-        labels = list(content.labels.values())
+        labels = list(results.labels.values())
         known = {
-            "question": (content.questions, content.questions[0]),
-            "level": (content.levels, content.level),
-            "coefficient": (content.coefficients, content.coefficient),
-            "condition": (["", *content.conditions], ""),
+            "question": (results.questions, results.questions[0]),
+            "level": (results.levels, results.level),
+            "coefficient": (results.coefficients, results.coefficient),
+            "condition": (["", *results.conditions], ""),
             "metric": (labels, labels[0]),
         }
         chosen = {name: query.get(name) or default for name, (_, default) in known.items()}
         for name, (names, _) in known.items():
             if chosen[name] not in names:
                 raise KeyError(f"{name} {chosen[name]}")
-        return cls(content, scatters, **chosen)
+        results.chosen_level, results.chosen_coefficient = chosen["level"], chosen["coefficient"]
+        return cls(results, **chosen)
 
     @property
     def query(self) -> str:
-        """What the address says, for the addresses of the charts."""
+        """What the address says, for the addresses of charts and tables."""
         names = ("question", "level", "coefficient", "condition", "metric")
-        return urlencode({name: getattr(self, name) for name in names})
+        asked = {name: getattr(self, name) for name in names}
+        asked["report"] = str(self.results.version.number)
+        return urlencode(asked | ({"variants": "1"} if self.results.with_variants else {}))
 
     @property
     def coefficients(self) -> list[tuple[str, str]]:
-        return [(name, COEFFICIENTS.get(name, name)) for name in self.content.coefficients]
+        return [(name, COEFFICIENTS.get(name, name)) for name in self.results.coefficients]
 
     @property
     def levels(self) -> list[tuple[str, str]]:
-        return [(level, LEVELS.get(level, level)) for level in self.content.levels]
+        return [(level, LEVELS.get(level, level)) for level in self.results.levels]
 
     @property
     def metrics(self) -> list[str]:
-        return list(self.content.labels.values())
+        return list(self.results.labels.values())
+
+    @property
+    def place(self) -> dict[str, str]:
+        return {"scope": CONDITION if self.condition else ALL, "by": self.condition}
+
+    @property
+    def measure(self) -> dict[str, str]:
+        return {"level": self.level, "coefficient": self.coefficient, "by": self.condition}
 
     @cached_property
-    def charts(self) -> dict[str, Shown]:
-        """Those that there is something to draw of, by name."""
-        made = {name: self.figure(name) for name in CHARTS}
-        return {
-            name.replace("-", "_"): Shown(name, figure.caption, figure.words)
-            for name, figure in made.items()
-            if figure is not None
-        }
+    def correlations(self) -> list[TableRow]:
+        """The table's rows, one for a question and metric."""
+        groups: dict[tuple[str, str, str], list[CorrelationRecord]] = {}
+        for row in self.results.rows(CorrelationRecord, level=self.level, **self.place):
+            groups.setdefault((row.question, row.metric, row.signature), []).append(row)
+        order = {source: number for number, source in enumerate(self.results.labels)}
+        several = {source for source, label in self.results.labels.items() if label != source[0]}
+        return [
+            TableRow(*names, shares_its_metric=names[1:] in several, cells=tuple(cells))
+            for names, cells in sorted(groups.items(), key=lambda group: order[group[0][1:]])
+        ]
+
+    @cached_property
+    def charts(self) -> dict[str, ChartText]:
+        """Those that there is something to draw of, by name; they draw themselves later."""
+        made = {name: text(self) for name, text in TEXTS.items()}
+        return {name.replace("-", "_"): one for name, one in made.items() if one is not None}
 
     def figure(self, name: str) -> Figure | None:
         """The chart of that name; None where there is none, or nothing to draw."""
         return CHARTS[name](self) if name in CHARTS else None
 
-    @cached_property
-    def tables(self) -> list[SafeString]:
-        """The tables beside the pictures, over all conditions, as escaped HTML."""
-        content = replace(
-            self.content, chosen_level=self.level, chosen_coefficient=self.coefficient
-        )
-        made = [
-            comparisons_table(content, self.question),
-            systems_table(content, self.question),
-            disagreements_table(content),
-            worst_table(content),
-            sensitivity_table(content),
-            ceilings_table(content),
-            coverage_table(content),
-        ]
-        return [mark_safe(table_html(table, longest=0)) for table in made if table.rows]
+    @property
+    def tables(self) -> list[tuple[str, str]]:
+        """The tables beside the pictures: names in addresses, and titles."""
+        return [(name, title) for name, (title, _) in TABLES.items()]
+
+    def table(self, name: str) -> Table | None:
+        """The table of that name, over all conditions; None where there is none."""
+        return TABLES[name][1](self) if name in TABLES else None
 
     @property
     def methods(self) -> str:
-        return methods_paragraph(self.content.settings, self.content.inputs)
+        return methods_paragraph(self.results.settings, self.results.all_inputs)
 
     @property
-    def measure(self) -> dict[str, Any]:
-        return {"level": self.level, "coefficient": self.coefficient, "by": self.condition}
+    def family(self) -> str:
+        return family(self.results.all_inputs)
 
     @property
-    def scope(self) -> dict[str, Any]:
-        return {
-            "question": self.question,
-            "scope": CONDITION if self.condition else ALL,
-            "by": self.condition,
-        }
+    def n_variants(self) -> int:
+        return len(self.results.all_inputs.variants)
+
+    @property
+    def source(self) -> tuple[str, str]:
+        """The set of scores that the metric's name stands for."""
+        return next(s for s, label in self.results.labels.items() if label == self.metric)
+
+
+def correlations_of(results: StoredResults) -> list[CorrelationRecord]:
+    """Every correlation but means of conditions, a metric's together."""
+    rows = results.rows(CorrelationRecord, scope=(ALL, CONDITION))
+    order = {source: number for number, source in enumerate(results.labels)}
+    return sorted(rows, key=lambda row: order[row.metric, row.signature])
+
+
+def top_group_figures(results: StoredResults) -> Iterator[tuple[str, str, str]]:
+    """By question, the metrics that no test tells from the greatest: label, value, and test."""
+    rows = top_groups(results, scope=ALL, level="item", coefficient="spearman")
+    for measure, group in list(rows.items())[:MOST_QUESTIONS]:
+        first = group[0]
+        which = "Agrees best" if len(group) == 1 else "Not told apart as best"
+        label = f"{which}, {measure.question}: {names_of(results, group)}"
+        test = TESTS["perm_items"] if results.settings.test == "auto" else results.settings.test
+        pairs = len(results.inputs.primary) * (len(results.inputs.primary) - 1) // 2
+        tested = f"; by {test}, Holm's p over {pairs} pairs" if pairs else ""
+        n = f"n = {first.n_used:,} items, Spearman"
+        yield label, rounded(first.value), f"{interval(first)}, {n}{tested}"
 
 
 def _significance(view: ValidationView) -> Figure | None:
-    if len(view.metrics) < 2:
+    if len(view.results.inputs.primary) < 2:
         return None
-    return significance_figure(view.content, view.question, **view.measure)
+    return significance_figure(view.results, view.question, **view.measure)
 
 
 def _ranks(view: ValidationView) -> Figure | None:
-    if len(view.content.records("systems", **view.scope)) < 2:
+    if len(view.results.rows(SystemRecord, question=view.question, **view.place)) < 2:
         return None
-    return ranks_figure(view.content, view.question, by=view.condition)
+    return ranks_figure(view.results, view.question, by=view.condition)
 
 
 def _scatter(view: ValidationView) -> Figure | None:
-    for found in view.scatters:
-        if (found["question"], found["metric"]) == (view.question, view.metric) and found["rows"]:
-            rows = pd.DataFrame(found["rows"])
-            words = found["words"]
-            return scatter_figure(view.content, view.question, view.metric, rows, words)
-    return None
+    rows = view.results.scatter(view.question, *view.source)
+    if rows is None:
+        return None
+    return scatter_figure(view.results, view.question, view.metric, rows)
 
 
-CHARTS: dict[str, Callable[[ValidationView], Figure | None]] = {
-    "heat-map": lambda view: heat_map_figure(view.content, **view.measure),
-    "forest": lambda view: forest_figure(view.content, view.question, **view.measure),
+def _scatter_text(view: ValidationView) -> ChartText | None:
+    """Without the points, which the picture's own address hands out."""
+    words = view.results.scatter_words(view.question, *view.source)
+    if words is None:
+        return None
+    return ChartText("scatter", scatter_caption(view.question, view.metric), words)
+
+
+Draw = Callable[[ValidationView], Figure | None]
+CHARTS: dict[str, Draw] = {
+    "heat-map": lambda view: heat_map_figure(view.results, **view.measure),
+    "forest": lambda view: forest_figure(view.results, view.question, **view.measure),
     "significance": _significance,
     "ranks": _ranks,
     "scatter": _scatter,
+}
+
+
+def _text_of(name: str) -> Callable[[ValidationView], ChartText | None]:
+    def text(view: ValidationView) -> ChartText | None:
+        figure = CHARTS[name](view)
+        return None if figure is None else ChartText(name, figure.caption, figure.words)
+
+    return text
+
+
+TEXTS: dict[str, Callable[[ValidationView], ChartText | None]] = {
+    name: _text_of(name) for name in CHARTS
+} | {"scatter": _scatter_text}
+TABLES: dict[str, tuple[str, Callable[[ValidationView], Table]]] = {
+    "comparisons": (
+        "Metrics tested pair by pair",
+        lambda view: comparisons_table(view.results, view.question),
+    ),
+    "systems": (
+        "The systems by people and by metrics",
+        lambda view: systems_table(view.results, view.question),
+    ),
+    "disagreements": (
+        "Pairs of systems that a metric orders otherwise than people do",
+        lambda view: disagreements_table(view.results),
+    ),
+    "worst": (
+        "Candidates on which each metric is most wrong",
+        lambda view: worst_table(view.results),
+    ),
+    "sensitivity": (
+        "What other policies would give",
+        lambda view: sensitivity_table(view.results),
+    ),
+    "ceilings": (
+        "What a perfect metric could reach, given how well people agree",
+        lambda view: ceilings_table(view.results),
+    ),
+    "coverage": ("Coverage", lambda view: coverage_table(view.results)),
 }

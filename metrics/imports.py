@@ -45,23 +45,39 @@ def import_scores(
     `signature` is that of the rows that name none.
     """
     names = tuple(dict.fromkeys(metrics))
-    values, reasons = _read(study, path, names, signature or f"imported|file:{path.name}")
+    default = signature or f"imported|file:{path.name}"
+    values, reasons = _read(study, path, names, default)
     counts = Counter(cell.metric for cell in values)
     if absent := [metric for metric in lower_is_better if metric not in counts]:
         signature_ = ", ".join(counts)
         raise ImportRefused(
             path, f"it has no metric '{absent[0]}' to be lower (found: {signature_})."
         )
-    for (metric, signature_), cells in _by_run(values).items():
+    runs = _by_run(values)
+    # Outputs of one scorer share its signature; that of rows without one says nothing of them.
+    variants = _variants(run for run in runs if run[1] != default)
+    for (metric, signature_), cells in runs.items():
         write_scores(
             study=study,
             metric=metric,
             signature=signature_,
             values={(cell.item, cell.candidate): values[cell] for cell in cells},
             higher_is_better=metric not in lower_is_better,
+            is_primary=(metric, signature_) not in variants,
             reasons={(cell.item, cell.candidate): reasons[cell] for cell in cells},
         )
     return dict(counts)
+
+
+def _variants(runs: Iterable[tuple[str, str]]) -> set[tuple[str, str]]:
+    """Those named after another of the same signature: rougeL_precision beside rougeL."""
+    known = set(runs)
+    return {
+        (metric, signature)
+        for metric, signature in known
+        for end in range(len(metric))
+        if metric[end] == "_" and (metric[:end], signature) in known
+    }
 
 
 def _read(

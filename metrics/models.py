@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from django.conf import settings
 from django.db import models
 from django.db.models import Count, Q
 
 from annotation.models import Candidate, Study
-from metrics.exceptions import ValidationUnknown
 from work.models import Leased
 
 LONGEST_SIGNATURE = 500
@@ -49,6 +47,9 @@ class ScoringRun(Leased):
     metric = models.CharField(max_length=64)
     signature = models.CharField(max_length=LONGEST_SIGNATURE)
     higher_is_better = models.BooleanField(default=True)
+    is_primary = models.BooleanField(
+        default=True, help_text="Not a variant, which enters no family of tests."
+    )
     leader = models.ForeignKey(
         "self", on_delete=models.CASCADE, related_name="followers", null=True, blank=True
     )
@@ -99,54 +100,6 @@ class Score(models.Model):
 
     def __str__(self) -> str:
         return f"{self.run_id}({self.candidate_id}) = {self.value}"
-
-
-class ValidationRecordQuerySet(models.QuerySet["ValidationRecord"]):
-    def of(self, study: Study) -> ValidationRecordQuerySet:
-        return self.filter(study=study)
-
-    def newest_first(self) -> ValidationRecordQuerySet:
-        return self.order_by("-version")
-
-    def numbered(self, version: int) -> ValidationRecord:
-        """The record of that version, or ValidationUnknown with the versions there are."""
-        found = self.filter(version=version).first()
-        if found is None:
-            raise ValidationUnknown(version, list(self.values_list("version", flat=True)))
-        return found
-
-
-class ValidationRecord(models.Model):
-    """A study's report on its metrics, as it was computed; never changed."""
-
-    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="validation_records")
-    version = models.PositiveIntegerField(help_text="Counts from one in the study.")
-    fingerprint = models.CharField(max_length=64, help_text="SHA-256 of what it was made of.")
-    rules = models.JSONField(help_text="The settings it was made by.")
-    basis = models.JSONField(help_text="The state of judgments and scores, to tell what changed.")
-    content = models.JSONField()
-    changes = models.JSONField(null=True, help_text="Since the version before; empty for a first.")
-    made_by = models.ForeignKey(
-        settings.AUTH_USER_MODEL,
-        on_delete=models.PROTECT,
-        null=True,
-        blank=True,
-        related_name="validation_records",
-    )
-    made_at = models.DateTimeField(auto_now_add=True)
-
-    objects = ValidationRecordQuerySet.as_manager()
-
-    class Meta:
-        ordering = ["study", "version"]
-        constraints = [
-            models.UniqueConstraint(
-                fields=["study", "version"], name="validation_version_once_a_study"
-            )
-        ]
-
-    def __str__(self) -> str:
-        return f"validation {self.version} of {self.study_id}"
 
 
 class JudgeVersionQuerySet(models.QuerySet["JudgeVersion"]):

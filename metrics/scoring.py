@@ -191,6 +191,7 @@ def _runs(study: Study, scorer: Scorer) -> list[ScoringRun]:
     for output in scorer.outputs:
         fields = {
             "higher_is_better": scorer.higher_is_better_for(output),
+            "is_primary": output in scorer.primary,
             "leader": runs[0] if runs else None,
             "judge": judge,
         }
@@ -320,6 +321,7 @@ def write_scores(
     signature: str,
     values: Mapping[tuple[str, str], float],
     higher_is_better: bool = True,
+    is_primary: bool = True,
     reasons: Mapping[tuple[str, str], str] = MappingProxyType({}),
 ) -> ScoringRun:
     """Keep scores that were computed elsewhere, by item and candidate key.
@@ -331,7 +333,7 @@ def write_scores(
         study=study,
         metric=metric,
         signature=signature,
-        defaults={"higher_is_better": higher_is_better},
+        defaults={"higher_is_better": higher_is_better, "is_primary": is_primary},
     )
     candidates = Candidate.objects.filter(item__study=study).select_related("item")
     known = {(candidate.item.key, candidate.key): candidate for candidate in candidates}

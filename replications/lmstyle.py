@@ -17,8 +17,10 @@ from hits.models import Batch
 from metrics.scoring import write_scores
 from presentation.progress import Reporter, without_bars
 from replications.exceptions import DatasetIncomplete
-from validation.analysis import MetricAgreement
-from validation.study_validation import validate_study
+from validation.analysis import Settings
+from validation.analysis.records import CorrelationRecord
+from validation.analysis.settings import only_for
+from validation.study_validation import study_report
 
 BATCH, SCORES = "mturk_batch_results.csv", "metric_scores.csv"
 SLUG = "lmstyle"
@@ -123,23 +125,27 @@ def _join_scores(
 
 def table_1(study: Study) -> list[dict[str, Any]]:
     """Mean sample-level correlations x 100, for each style, metric and coefficient."""
-    report = validate_study(
-        study,
-        questions_of={metric: [question] for metric, question in QUESTION_OF.items()},
-        levels=["item"],
-        coefficients=["pearson", "kendall"],
+    settings = Settings(
+        questions_of=only_for({metric: [of] for metric, of in QUESTION_OF.items()}),
+        levels=("item",),
+        coefficients=("pearson", "kendall"),
         n_resamples=0,
+        n_permutations=1,
+        n_splits=0,
     )
-    return [_cell(row) for row in report.rows if row.condition]
+    rows = study_report(study, settings).correlations
+    order = list(QUESTION_OF)
+    return sorted(
+        (_cell(row) for row in rows if row.by), key=lambda cell: order.index(cell["metric"])
+    )
 
 
-def _cell(row: MetricAgreement) -> dict[str, Any]:
-    correlation = row.correlation
+def _cell(row: CorrelationRecord) -> dict[str, Any]:
     return {
-        "by": row.condition,
+        "by": row.by,
         "metric": row.metric,
-        "coefficient": correlation.coefficient,
-        "value": correlation.value * 100 if correlation.is_defined else None,
-        "n_groups": correlation.n_groups,
-        "n_used": correlation.n_used,
+        "coefficient": row.coefficient,
+        "value": None if row.value is None else row.value * 100,
+        "n_groups": row.n_groups,
+        "n_used": row.n_used,
     }

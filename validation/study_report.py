@@ -1,112 +1,86 @@
-"""A study's reports: what was found of its metrics, laid out to be written."""
+"""A study's reports: a stored validation, laid out to be written."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-
-import pandas as pd
+from functools import cached_property
 
 from annotation.models import Study
-from metrics.models import ValidationRecord
 from metrics.prompts import prompt_effects, system_scores
-from validation.analysis import Settings
-from validation.documents.content import Content
 from validation.documents.documents import Document, Section
-from validation.documents.full import Cells, appendix, full_report, signed_document
+from validation.documents.full import appendix, full_report, signed_document
 from validation.documents.layouts import g_eval, lmstyle_correlations, lmstyle_people
 from validation.documents.score_layouts import e2e, e2e_methods, lmstyle_scores
 from validation.documents.tables import sensitivity_table
-from validation.study_validation import study_material
+from validation.models import ValidationVersion
+from validation.rows import StoredResults
 from validation.versions import make_validation
 
 PROMPTS = ("standard", "enhanced")
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What a report is asked to be: of which stored version (none: of now), which prompts."""
+class ReportRequest:
+    """Which report of a study: of which stored version (none: of now), which prompts."""
 
     study: Study
-    version: int | None = None
+    number: int | None = None
     prompts: tuple[str, str] = PROMPTS
+    with_variants: bool = False
 
-    def record(self) -> ValidationRecord:
-        """The stored validation; without a version that of now, made if need be."""
-        if self.version is None:
-            return make_validation(study=self.study).record
-        return ValidationRecord.objects.of(self.study).numbered(self.version)
+    @cached_property
+    def version(self) -> ValidationVersion:
+        """The stored version; without a number that of now, made if need be."""
+        if self.number is None:
+            return make_validation(study=self.study).version
+        versions = ValidationVersion.objects.of(self.study).select_related("study")
+        return versions.numbered(self.number)
+
+    @property
+    def results(self) -> StoredResults:
+        return StoredResults(self.version, with_variants=self.with_variants)
+
+    @property
+    def title(self) -> str:
+        name = self.study.title or self.study.slug
+        return f"Which metric agrees with people: {name}, report {self.version.number}"
 
 
-def study_report_document(asked: Asked, layout: str = "full") -> Document:
+def study_report_document(request: ReportRequest, layout: str = "full") -> Document:
     """A study's report in one of the layouts."""
-    return LAYOUTS[layout](asked)
+    return LAYOUTS[layout](request)
 
 
-def content_of(record: ValidationRecord) -> Content:
-    """A stored validation as tables and figures take it."""
-    return Content(record.study.slug, record.content)
+def full(request: ReportRequest) -> Document:
+    """Everything, with a scatter for a metric of each question's top group."""
+    return full_report(request.results, title=request.title)
 
 
-def title_of(record: ValidationRecord) -> str:
-    study = record.study
-    return f"Which metric agrees with people: {study.title or study.slug}, report {record.version}"
-
-
-def full(asked: Asked) -> Document:
-    """Everything, with a scatter for the best metric of each question."""
-    record = asked.record()
-    cells = candidate_cells(record)
-    return full_report(content_of(record), title=title_of(record), cells=cells)
-
-
-def candidate_cells(record: ValidationRecord) -> Cells:
-    """The candidates' human values and scores; none where the study has changed since."""
-    settings = Settings.of(record.rules)
-    material = study_material(record.study, settings)
-    if material.fingerprint != record.fingerprint:
-        return {}
-    return {
-        (panel.question, metric.metric, metric.signature): pd.DataFrame(
-            {
-                "human": panel.human,
-                "score": scores if metric.higher_is_better else -scores,
-                "item": panel.places["item"],
-                "candidate": panel.places["candidate"],
-                "system": panel.places["system"],
-            }
-        )
-        for panel in material.panels(settings, scopes=("all",))
-        for metric, scores in zip(panel.metrics, panel.scores, strict=True)
-    }
-
-
-def lmstyle(asked: Asked) -> Document:
+def lmstyle(request: ReportRequest) -> Document:
     """The LMStyle Benchmark's Tables 1 to 3."""
-    record = asked.record()
-    content = content_of(record)
-    scores = [row.record() for row in system_scores(asked.study)]
-    tables = [lmstyle_correlations(content), lmstyle_scores(scores), lmstyle_people(content)]
-    other = sensitivity_table(content)
+    results = request.results
+    scores = [row.record() for row in system_scores(request.study)]
+    tables = [lmstyle_correlations(results), lmstyle_scores(scores), lmstyle_people(results)]
+    other = sensitivity_table(results)
     sections = [
         Section("Metrics, systems and people", tables),
         Section("What other policies would give", [other] if other.rows else []),
     ]
-    return signed_document(content, title_of(record), sections)
+    return signed_document(results, request.title, sections)
 
 
-def of_g_eval(asked: Asked) -> Document:
+def of_g_eval(request: ReportRequest) -> Document:
     """G-Eval's tables: pooled, and by item."""
-    record = asked.record()
-    content = content_of(record)
-    levels = [level for level in ("pooled", "item") if level in content.levels]
-    sections = [Section("Metrics by question", [g_eval(content, level) for level in levels])]
-    return signed_document(content, title_of(record), sections)
+    results = request.results
+    levels = [level for level in ("pooled", "item") if level in results.levels]
+    sections = [Section("Metrics by question", [g_eval(results, level) for level in levels])]
+    return signed_document(results, request.title, sections)
 
 
-def of_e2e(asked: Asked) -> Document:
+def of_e2e(request: ReportRequest) -> Document:
     """E2E's comparison of two prompts; it needs scores, and no judgments."""
-    study, prompts = asked.study, asked.prompts
+    study, prompts = request.study, request.prompts
     effects = [effect.record() for effect in prompt_effects(study, prompts=prompts)]
     scores = [row.record() for row in system_scores(study)]
     tables = [e2e(effects, prompts), lmstyle_scores(scores)]
@@ -123,7 +97,7 @@ def of_e2e(asked: Asked) -> Document:
     )
 
 
-LAYOUTS: dict[str, Callable[[Asked], Document]] = {
+LAYOUTS: dict[str, Callable[[ReportRequest], Document]] = {
     "full": full,
     "lmstyle": lmstyle,
     "g-eval": of_g_eval,

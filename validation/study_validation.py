@@ -1,87 +1,25 @@
-"""A study's judgments beside its scores."""
+"""A study's judgments, or labels, beside its scores."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections import Counter
 
 import pandas as pd
 
 from annotation.frames import judgment_frame
-from annotation.models import Judgment, Study, Submission
+from annotation.models import Judgment, Label, LabelSet, Study, Submission
 from metrics.exceptions import NothingToValidate
 from metrics.frames import score_frame
 from metrics.models import Score, ScoringRun
-from stats.correlation import Coefficient, Level
-from validation.analysis.correlations import MetricAgreement, panel_rows
 from validation.analysis.material import Material
+from validation.analysis.records import LabelSourceRecord
 from validation.analysis.report import ValidationReport, report_of
-from validation.analysis.settings import Settings, only_for
+from validation.analysis.settings import Settings
+from validation.exceptions import LabelsUnfit
 
-LEVELS = Settings.levels
-COEFFICIENTS = Settings.coefficients
-
-
-@dataclass(frozen=True)
-class StudyCorrelations:
-    """The table of a report alone: every metric against every question, and by which rules."""
-
-    study: str
-    settings: Settings
-    rows: tuple[MetricAgreement, ...]
-
-    @property
-    def round(self) -> int:
-        return self.settings.round
-
-    @property
-    def aggregation(self) -> str:
-        return self.settings.aggregation
-
-    @property
-    def n_resamples(self) -> int:
-        return self.settings.n_resamples
-
-    @property
-    def seed(self) -> int:
-        return self.settings.seed
-
-    def records(self) -> list[dict[str, Any]]:
-        return [row.record() for row in self.rows]
-
-
-def validate_study(
-    study: Study,
-    *,
-    round: int = 1,
-    questions_of: Mapping[str, Sequence[str]] | None = None,
-    levels: Sequence[Level] = LEVELS,
-    coefficients: Sequence[Coefficient] = COEFFICIENTS,
-    n_resamples: int = 1000,
-    seed: int = 0,
-) -> StudyCorrelations:
-    """Correlate each metric of a study with each question, overall and by condition.
-
-    `questions_of` names, by metric, the only questions it is meant for.
-    """
-    settings = Settings(
-        round=round,
-        questions_of=only_for(questions_of),
-        levels=tuple(levels),
-        coefficients=tuple(coefficients),
-        n_resamples=n_resamples,
-        seed=seed,
-    )
-    panels = study_material(study, settings).panels(settings, scopes=("all", "condition"))
-    rows = [row for panel in panels for row in panel_rows(panel, settings)]
-    runs = ScoringRun.objects.of(study).values_list("metric", "signature")
-    order = {source: number for number, source in enumerate(runs)}
-    # a metric's rows together; sorting keeps questions, conditions and levels in order
-    rows.sort(key=lambda row: order[row.source])
-    return StudyCorrelations(study.slug, settings, tuple(rows))
+RUN = ["metric", "signature", "higher_is_better", "is_primary"]
 
 
 def study_report(study: Study, settings: Settings | None = None) -> ValidationReport:
-    """The whole report of a study, computed now; `make_validation` keeps it."""
+    """The whole report of a study, computed now; `make_validation` stores it."""
     settings = settings or Settings()
     return report_of(study_material(study, settings), settings)
 
@@ -89,6 +27,7 @@ def study_report(study: Study, settings: Settings | None = None) -> ValidationRe
 def study_material(study: Study, settings: Settings) -> Material:
     """A study's judgments and scores, coded; NothingToValidate where either is missing."""
     _require_both(study, settings)
+    sets = _label_sets(study, settings)
     judged = judgment_frame(study, accepted=False).assign(accepted=True)
     rejected = Submission.objects.of(study).filter(status=Submission.Status.REJECTED)
     names = list(rejected.values_list("annotator__pseudonym", "item__key", "round"))
@@ -96,9 +35,10 @@ def study_material(study: Study, settings: Settings) -> Material:
         passes = pd.MultiIndex.from_frame(judged[["annotator", "item", "round"]].astype(str))
         known = pd.MultiIndex.from_tuples([tuple(map(str, name)) for name in names])
         judged = judged.assign(accepted=~passes.isin(known))
-    up = ScoringRun.objects.of(study).values_list("metric", "signature", "higher_is_better")
-    runs = pd.DataFrame.from_records(list(up), columns=["metric", "signature", "higher_is_better"])
-    return Material(judged, score_frame(study).merge(runs, on=["metric", "signature"]))
+    rows = ScoringRun.objects.of(study).values_list(*RUN)
+    runs = pd.DataFrame.from_records(list(rows), columns=RUN)
+    scores = score_frame(study).merge(runs, on=["metric", "signature"])
+    return Material(judged, scores, _labels(sets), tuple(map(_source, sets)))
 
 
 def _require_both(study: Study, settings: Settings) -> None:
@@ -112,3 +52,33 @@ def _require_both(study: Study, settings: Settings) -> None:
         )
     if not Score.objects.filter(run__study=study).exists():
         raise NothingToValidate(f"Study '{study.slug}' has no scores; score it or import some.")
+
+
+def _label_sets(study: Study, settings: Settings) -> list[LabelSet]:
+    """The sets that the settings name, of different questions; LabelSetUnknown for others."""
+    known = LabelSet.objects.of(study).select_related("question").counted()
+    sets = [known.numbered(version) for version in settings.labels]
+    [[question, count]] = Counter(one.question.name for one in sets).most_common(1) or [("", 0)]
+    if count > 1:
+        raise LabelsUnfit(f"Question '{question}' was given {count} label sets; name one of them.")
+    return sets
+
+
+def _labels(sets: list[LabelSet]) -> pd.DataFrame | None:
+    if not sets:
+        return None
+    columns = ["question", "item", "candidate", "value"]
+    rows = Label.objects.filter(label_set__in=sets).values_list(
+        "label_set__question__name", "candidate__item__key", "candidate__key", "value"
+    )
+    return pd.DataFrame.from_records(list(rows), columns=columns)
+
+
+def _source(label_set: LabelSet) -> LabelSourceRecord:
+    return LabelSourceRecord(
+        question=label_set.question.name,
+        version=label_set.version,
+        signature=label_set.signature,
+        n_labels=label_set.n_labels,  # type: ignore[attr-defined]
+        n_adjudicated=label_set.n_adjudicated,  # type: ignore[attr-defined]
+    )

@@ -1,6 +1,6 @@
-"""Reports kept under a version, and what changed from one to the next."""
+"""Validations stored under a version, and what changed from one to the next."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,19 +9,22 @@ from django.db import transaction
 from django.db.models import Max
 
 from annotation.models import Judgment, Study, Submission
-from metrics.models import ValidationRecord
-from validation.analysis.changes import what_changed
 from validation.analysis.material import Material
-from validation.analysis.report import FORM, report_of
+from validation.analysis.report import ValidationReport, report_of
 from validation.analysis.settings import Settings
+from validation.changes import what_changed
+from validation.documents.figures import scatter_rows
+from validation.models import ValidationVersion
+from validation.results import FORM, labels_of, measure_of
+from validation.rows import Scatters, StoredResults, write_rows
 from validation.study_validation import study_material
 
 
 @dataclass(frozen=True)
-class MadeReport:
-    """A stored report, and whether it is new or was there already."""
+class MadeVersion:
+    """A stored validation, and whether it is new or was there already."""
 
-    record: ValidationRecord
+    version: ValidationVersion
     is_new: bool
 
 
@@ -30,8 +33,8 @@ def make_validation(
     study: Study,
     settings: Settings | None = None,
     made_by: AbstractBaseUser | None = None,
-) -> MadeReport:
-    """The study's report: a new version where judgments, scores or settings changed.
+) -> MadeVersion:
+    """The study's validation: a new version where judgments, scores or settings changed.
 
     What changed is told against the last version by the same settings or, where there is none,
     against the last version.
@@ -40,87 +43,113 @@ def make_validation(
     basis = _judgments_basis(study)
     material = study_material(study, settings)
     before = _last(study, settings)
-    if before is not None and _is_of(before, material, settings):
-        return MadeReport(before, is_new=False)
-    content = report_of(material, settings).content()
-    return _kept(study, content, basis | {"judgments": material.judgments_digest}, made_by)
+    if before is not None and _is_of(before, material.fingerprint, settings):
+        return MadeVersion(before, is_new=False)
+    report = report_of(material, settings)
+    basis["judgments_digest"] = material.judgments_digest
+    scatters = dict(_scatters(material, settings))
+    return _store(study, report, scatters, basis, made_by)
 
 
-def _is_of(record: ValidationRecord, material: Material, settings: Settings) -> bool:
-    """Whether a record is of the same judgments, scores, settings and form."""
-    return (
-        record.fingerprint == material.fingerprint
-        and record.rules == settings.content()
-        and record.content.get("form") == FORM
-    )
+def _is_of(version: ValidationVersion, fingerprint: str, settings: Settings) -> bool:
+    """Whether a version is of the same input, settings and form."""
+    key = (version.fingerprint, version.settings_digest, version.form)
+    return key == (fingerprint, settings.digest, FORM)
 
 
-def _last(study: Study, settings: Settings) -> ValidationRecord | None:
-    """The last report by these settings; the last of all where there is none."""
-    records = ValidationRecord.objects.of(study).newest_first()
-    wanted = settings.content()
-    of_settings = (pk for pk, own in records.values_list("pk", "rules") if own == wanted)
-    pk = next(of_settings, None)
-    return records.first() if pk is None else records.get(pk=pk)
+def _last(study: Study, settings: Settings) -> ValidationVersion | None:
+    """The last version by these settings; the last of all where there is none."""
+    versions = ValidationVersion.objects.of(study).newest_first()
+    return versions.filter(settings_digest=settings.digest).first() or versions.first()
 
 
 def _judgments_basis(study: Study) -> dict[str, Any]:
-    """The state of the judgments, by which a later report tells what changed."""
+    """The state of the judgments, by which a later version says what changed."""
     judgments = Judgment.objects.of(study)
     rejected = Submission.objects.of(study).filter(status=Submission.Status.REJECTED)
     return {
-        "n_judgments": judgments.count(),
+        "n_study_judgments": judgments.count(),
         "last_judgment": judgments.aggregate(last=Max("pk"))["last"] or 0,
         "rejected": sorted(rejected.values_list("pk", flat=True)),
     }
 
 
-def _judgment_changes(
-    study: Study, before: Mapping[str, Any], now: Mapping[str, Any]
-) -> dict[str, Any]:
+def _judgment_changes(before: ValidationVersion, now: dict[str, Any]) -> dict[str, int]:
     """Judgments since: how many came, went, were rejected or taken back in."""
-    fresh = Judgment.objects.of(study).filter(pk__gt=before["last_judgment"])
+    judgments = Judgment.objects.of(before.study)
+    fresh = judgments.filter(pk__gt=before.last_judgment)
     n_added = fresh.filter(pk__lte=now["last_judgment"]).count()
-    was, is_now = set(before["rejected"]), set(now["rejected"])
-    old = Judgment.objects.of(study).filter(pk__lte=before["last_judgment"])
-
-    def count(submissions: set[int]) -> int:
-        return old.filter(submission__in=submissions).count()
-
-    removed = before["n_judgments"] + n_added - now["n_judgments"]
+    was, is_now = set(before.rejected), set(now["rejected"])
+    old = judgments.filter(pk__lte=before.last_judgment)
     return {
         "n_added": n_added,
-        "n_removed": removed,
-        "n_rejected": count(is_now - was),
-        "n_reinstated": count(was - is_now),
-        "are_same": before["judgments"] == now["judgments"],
+        "n_removed": before.n_study_judgments + n_added - now["n_study_judgments"],
+        "n_newly_rejected": old.filter(submission__in=is_now - was).count(),
+        "n_reinstated": old.filter(submission__in=was - is_now).count(),
     }
 
 
+def _scatters(material: Material, settings: Settings) -> Iterator[tuple[tuple[str, str, str], Any]]:
+    """What the scatters of the family are drawn from."""
+    labels = labels_of((one.metric, one.signature) for one in material.metrics)
+    for whole in material.panels(settings, scopes=("all",)):
+        panel = whole.of_primary()
+        for number, metric in enumerate(panel.metrics):
+            label = labels[metric.metric, metric.signature]
+            rows = scatter_rows(panel.question, label, panel.cells(number))
+            yield (panel.question, metric.metric, metric.signature), rows
+
+
 @transaction.atomic
-def _kept(
-    study: Study, content: dict[str, Any], basis: dict[str, Any], made_by: AbstractBaseUser | None
-) -> MadeReport:
+def _store(
+    study: Study,
+    report: ValidationReport,
+    scatters: Scatters,
+    basis: dict[str, Any],
+    made_by: AbstractBaseUser | None,
+) -> MadeVersion:
     study = Study.objects.select_for_update().get(pk=study.pk)
-    settings = Settings.of(content["settings"])
-    before = _last(study, settings)
-    same = before is not None and before.content == content
-    if before is not None and same:  # another process was faster
-        return MadeReport(before, is_new=False)
-    changes = None
-    if before is not None:
-        judgments = _judgment_changes(study, before.basis, basis)
-        told = what_changed(before.content, content)
-        changes = {"since": before.version, "judgments": judgments} | told
-    last = ValidationRecord.objects.of(study).aggregate(last=Max("version"))["last"] or 0
-    record = ValidationRecord.objects.create(
+    before = _last(study, report.settings)
+    if before is not None and _is_of(before, report.fingerprint, report.settings):
+        return MadeVersion(before, is_new=False)  # another process was faster
+    changes = {} if before is None else _judgment_changes(before, basis)
+    last = ValidationVersion.objects.of(study).aggregate(last=Max("number"))["last"] or 0
+    inputs = report.inputs
+    version = ValidationVersion.objects.create(
         study=study,
-        version=last + 1,
-        fingerprint=content["fingerprint"],
-        rules=content["settings"],
-        basis=basis,
-        content=content,
-        changes=changes,
+        number=last + 1,
+        form=FORM,
+        fingerprint=report.fingerprint,
+        rules=report.settings.content(),
+        settings_digest=report.settings.digest,
+        seed=report.settings.seed,
+        n_judgments=inputs.n_judgments,
+        n_rejected=inputs.n_rejected,
+        n_counted=inputs.n_counted,
+        n_annotators=inputs.n_annotators,
+        n_items=inputs.n_items,
+        n_candidates=inputs.n_candidates,
+        measures=list(dict.fromkeys(map(measure_of, report.correlations))),
+        since=before,
         made_by_id=made_by.pk if made_by else None,
+        **basis,
+        **changes,
     )
-    return MadeReport(record, is_new=True)
+    write_rows(version, report, scatters)
+    return MadeVersion(version, is_new=True)
+
+
+def changes_of(version: ValidationVersion) -> dict[str, Any] | None:
+    """What is different from the version before, from the rows of both; None for a first."""
+    before = version.since
+    if before is None:
+        return None
+    judgments = {
+        "n_added": version.n_added,
+        "n_removed": version.n_removed,
+        "n_rejected": version.n_newly_rejected,
+        "n_reinstated": version.n_reinstated,
+        "are_same": before.judgments_digest == version.judgments_digest,
+    }
+    results = (StoredResults(one, with_variants=True) for one in (before, version))
+    return {"since": before.number, "judgments": judgments} | what_changed(*results)

@@ -1,10 +1,12 @@
 """Which metric agrees with people: scoring, correlations, pictures, and the report's files."""
 
+from functools import cache
 from typing import Any
 
 from django.contrib import messages
+from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import redirect
+from django.shortcuts import redirect, render
 from django.views.decorators.http import require_POST, require_safe
 
 from annotation.models import Study
@@ -13,23 +15,22 @@ from console.agreement_parts import Content
 from console.pages.pictures import FORMS, picture_in
 from console.pages.study import person, shown_study, study_page
 from console.pages.waiting import result_or_job
-from console.report_files import ABOUT, file_of
+from console.report_files import ABOUT, type_of
 from console.results import (
     REPORT,
-    SCATTERS,
     VALIDATION,
-    conditions_of,
-    correlation_table,
+    current_version,
     fingerprint,
     stored,
 )
-from console.validation_view import ValidationView
-from metrics.models import ScoringRun, ValidationRecord
+from console.sections import of_version
+from console.validation_view import TABLES, ValidationView
+from metrics.exceptions import ValidationUnknown
+from metrics.models import ScoringRun
 from metrics.scorers.registry import Description, available
-from validation.analysis import EVERY_CONDITION
 from validation.documents.plain import records_csv
-from validation.study_report import content_of
-from validation.study_validation import COEFFICIENTS, LEVELS
+from validation.models import ReportFile, ValidationVersion
+from validation.rows import StoredResults
 
 
 @require_safe
@@ -49,55 +50,92 @@ def validation(request: HttpRequest, slug: str) -> HttpResponse:
     return study_page(request, shown, "validation", context)
 
 
-def _offered() -> list[Description]:
-    """The metrics a page may start: none that asks an endpoint, which may cost money."""
-    return [metric for metric in available() if "endpoint" not in metric.requires]
+@cache
+def _offered() -> tuple[Description, ...]:
+    """The metrics a page may start: none that asks an endpoint, which may cost money.
+
+    Known once for a process, since describing them builds every scorer.
+    """
+    return tuple(metric for metric in available() if "endpoint" not in metric.requires)
 
 
 def _correlations(request: HttpRequest, shown: Study, result: Content) -> dict[str, Any]:
     """The table of one level and condition, as the address names them."""
-    level = request.GET.get("level", "item")
-    condition = request.GET.get("condition", "")
-    conditions = conditions_of(result["rows"])
-    if level not in LEVELS or condition not in (EVERY_CONDITION, *conditions):
-        raise Http404(f"There is no level {level} or no condition {condition}.")
-    return {
-        "result": result,
-        "view": _view(shown, result, request) if result["rows"] else None,
-        "level": level,
-        "levels": LEVELS,
-        "coefficients": COEFFICIENTS,
-        "condition": condition,
-        "conditions": conditions,
-        "correlations": correlation_table(result["rows"], level, condition),
-    }
+    return {"result": result, "view": _view(shown, request, result)}
 
 
-def _view(shown: Study, result: Content, request: HttpRequest) -> ValidationView:
-    record = ValidationRecord.objects.of(shown).numbered(result["report"])
-    scatters = stored(shown, SCATTERS, result["input"]) or {"scatters": []}
+def _view(shown: Study, request: HttpRequest, result: Content | None) -> ValidationView | None:
+    """Of the version that the address names, or of the one that is of the study as it is.
+
+    None where there is no such version as yet, or nothing was correlated.
+    """
+    version = _version(shown, request.GET.get("report"), result)
+    if version is None:
+        return None
+    version.study = shown
+    results = StoredResults(version, with_variants=bool(request.GET.get("variants")))
+    if not results.measures:
+        return None
     try:
-        return ValidationView.asked(content_of(record), scatters["scatters"], request.GET)
+        return ValidationView.requested(results, request.GET)
     except KeyError as missing:
         raise Http404(f"There is no {missing.args[0]}.") from missing
+
+
+def _version(shown: Study, number: str | None, result: Content | None) -> ValidationVersion | None:
+    if number is None:
+        return current_version(shown, result)
+    try:
+        return ValidationVersion.objects.of(shown).numbered(int(number))
+    except (ValueError, ValidationUnknown) as unknown:
+        raise Http404(f"There is no report {number}.") from unknown
+
+
+def _section(shown: Study, request: HttpRequest) -> ValidationView:
+    """The view of a part of the page; 404 where nothing is computed yet."""
+    is_named = "report" in request.GET
+    result = None if is_named else stored(shown, VALIDATION, fingerprint(shown))
+    if (view := _view(shown, request, result)) is None:
+        raise Http404("Correlations are not computed yet; their page does that.")
+    return view
 
 
 @require_safe
 def picture(request: HttpRequest, slug: str, chart: str, form: str) -> HttpResponse:
     """Access: the study's owner, or a superuser. A chart as specification, data or file."""
     shown = shown_study(request, slug)
-    result = stored(shown, VALIDATION, fingerprint(shown))
-    if result is None or not result["rows"]:
-        raise Http404("Correlations are not computed yet; their page does that.")
-    figure = _view(shown, result, request).figure(chart)
-    if figure is None or form not in FORMS:
-        raise Http404(f"There is no chart {chart}.{form}.")
-    return picture_in(
-        form,
+    view = _section(shown, request)
+
+    def draw() -> HttpResponse:
+        figure = view.figure(chart)
+        if figure is None or form not in FORMS:
+            raise Http404(f"There is no chart {chart}.{form}.")
+        return picture_in(
+            form,
+            request,
+            name=f"{shown.slug}-{figure.name}",
+            draw=lambda: figure.chart,
+            data=lambda: records_csv(list(figure.rows)),
+        )
+
+    return of_version(request, view.results.version, f"{chart}.{form}", draw)
+
+
+@require_safe
+def table(request: HttpRequest, slug: str, name: str) -> HttpResponse:
+    """Access: the study's owner, or a superuser. A table of the page, as a part or by itself."""
+    shown = shown_study(request, slug)
+    view = _section(shown, request)
+    if name not in TABLES:
+        raise Http404(f"There is no table {name}.")
+    if not request.headers.get("HX-Request"):
+        context = {"section": "validation", "view": view, "table": view.table(name)}
+        return study_page(request, shown, "validation_table", context)
+    return of_version(
         request,
-        name=f"{shown.slug}-{figure.name}",
-        draw=lambda: figure.chart,
-        data=lambda: records_csv(list(figure.rows)),
+        view.results.version,
+        name,
+        lambda: render(request, "validation/_table.html", {"table": view.table(name)}),
     )
 
 
@@ -108,7 +146,7 @@ def report(request: HttpRequest, slug: str) -> HttpResponse:
     context: dict[str, Any] = {"section": "validation"}
     if shown.n_judgments:
         result, context["job"] = result_or_job(request, shown, REPORT)
-        files = {} if result is None else result["files"]
+        files = _files(shown, result).values_list("name", flat=True)
         context |= {"result": result, "files": [(name, ABOUT[name]) for name in files]}
     return study_page(request, shown, "report", context)
 
@@ -117,13 +155,18 @@ def report(request: HttpRequest, slug: str) -> HttpResponse:
 def report_file(request: HttpRequest, slug: str, name: str) -> HttpResponse:
     """Access: the study's owner, or a superuser."""
     shown = shown_study(request, slug)
-    result = stored(shown, REPORT, fingerprint(shown))
-    if result is None or name not in result["files"]:
+    file = _files(shown, stored(shown, REPORT, fingerprint(shown))).filter(name=name).first()
+    if file is None:
         raise Http404(f"There is no file {name}; the report's page makes it.")
-    content, content_type = file_of(name, result["files"][name])
-    response = HttpResponse(content, content_type=content_type)
+    response = HttpResponse(bytes(file.content), content_type=type_of(name))
     response["Content-Disposition"] = f'attachment; filename="{shown.slug}-{name}"'
     return response
+
+
+def _files(shown: Study, result: Content | None) -> QuerySet[ReportFile]:
+    """The report's files, of the version that a stored result leads to."""
+    number = (result or {}).get("report")
+    return ReportFile.objects.filter(version__study=shown, version__number=number)
 
 
 @require_POST

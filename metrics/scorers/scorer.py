@@ -121,6 +121,10 @@ class Scorer(ABC):
         The metric, as in the registry.
     outputs : tuple of str
         The names of the scores given for each example; ``outputs[0] == name``.
+    primary : tuple of str
+        The outputs that a person who chose the scorer chose; the others are variants of them
+        (precision and recall beside F, a complement, another unit), which enter no family of
+        tests. By default the first alone.
     needs : frozenset of str
         The fields of `Example`, besides the response, without which the score is undefined.
     lower_is_better : frozenset of str
@@ -135,6 +139,11 @@ class Scorer(ABC):
     needs: frozenset[str] = frozenset()
     lower_is_better: frozenset[str] = frozenset()
     batch_size: int = 1024
+
+    @property
+    def primary(self) -> tuple[str, ...]:
+        """The outputs that tests are of; the others are variants of them."""
+        return self.outputs[:1]
 
     @property
     def higher_is_better(self) -> bool:

@@ -8,10 +8,13 @@ from django.urls import reverse
 from annotation.models import Item
 from console.agreement_parts import AGREEMENT, PAIRS
 from console.downloads import file_names
-from console.results import VALIDATION, current
+from console.results import VALIDATION, current, current_version
+from console.validation_view import correlations_of
 from metrics.imports import import_scores
 from tests.annotation.studies import rated_study, rating_study, tick, ticked_study
 from tests.console.filled import add_scores, scored_study
+from validation.analysis.records import plain
+from validation.rows import StoredResults
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_immediate_tasks")]
 
@@ -108,7 +111,10 @@ def test_the_input_in_a_signature_changes_with_the_judgments(fetch, researcher):
 def test_validation_holds_what_the_page_shows_and_how_it_was_made(fetch, researcher):
     study = scored_study(owner=researcher, conditions=("calm", "angry"))
     given = json.loads(fetch(study, "validation.json").content)
-    assert given["rows"] == current(study, VALIDATION)["rows"]
+    version = current_version(study, current(study, VALIDATION))
+    stored = correlations_of(StoredResults(version, with_variants=True))
+    assert given["rows"] == [plain(row) for row in stored]
+    assert given["report"] == version.number
     assert (given["study"], given["round"], given["aggregation"]) == ("scored", 1, "mean")
     assert (given["n_resamples"], given["seed"]) == (1000, 0)
 

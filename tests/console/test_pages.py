@@ -148,7 +148,7 @@ def test_correlations_are_shown_at_the_level_asked_for(read, researcher):
     pooled = read(study, "validation", level="pooled")
     assert "Correlation over all candidates at once" in pooled
     assert "Candidates used" in pooled
-    told = "Best metric, appropriateness: nll 1.00 [1.00, 1.00], n = 3 items, Spearman"
+    told = "Agrees best, appropriateness: nll 1.00 [1.00, 1.00], n = 3 items, Spearman"
     assert told in read(study)
 
 

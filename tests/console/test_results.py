@@ -1,7 +1,5 @@
 """Results are computed once, and again when what they rest on changes."""
 
-import json
-
 import pytest
 
 from annotation.flags import unflag_submissions
@@ -10,17 +8,19 @@ from console.agreement_parts import AGREEMENT
 from console.results import (
     VALIDATION,
     compute,
-    conditions_of,
-    correlation_table,
     current,
+    current_version,
     fingerprint,
     stored,
 )
-from metrics.models import ValidationRecord
+from console.validation_view import ValidationView
 from metrics.scoring import write_scores
 from tests.annotation.studies import doubt, rate, rated_study, rating_study
 from tests.console.filled import add_scores, scored_study
-from validation.study_validation import COEFFICIENTS, LEVELS, validate_study
+from validation.analysis import Settings
+from validation.analysis.records import CorrelationRecord
+from validation.rows import StoredResults
+from validation.study_validation import study_report
 
 pytestmark = pytest.mark.django_db
 
@@ -32,8 +32,17 @@ def alpha_of(study):
 
 
 def pooled(study):
-    rows = current(study, VALIDATION)["rows"]
-    return next(row for row in rows if row["level"] == "pooled")
+    return next(row for row in rows_of(study) if row.level == "pooled")
+
+
+def rows_of(study, **which):
+    version = current_version(study, current(study, VALIDATION))
+    return StoredResults(version).rows(CorrelationRecord, **which)
+
+
+def view_of(study, **query):
+    version = current_version(study, current(study, VALIDATION))
+    return ValidationView.requested(StoredResults(version), query)
 
 
 def set_status(status, **which):
@@ -43,7 +52,7 @@ def set_status(status, **which):
 def test_an_unchanged_study_is_read_once(django_assert_num_queries):
     study = scored_study()
     first = current(study, AGREEMENT), current(study, VALIDATION)
-    with django_assert_num_queries(10):  # two fingerprints, two rows
+    with django_assert_num_queries(4):  # two fingerprints, two rows
         again = current(study, AGREEMENT), current(study, VALIDATION)
     assert again == first
 
@@ -116,7 +125,7 @@ def test_scores_that_arrive_change_the_correlations_shown():
     study = rated_study()
     assert "has no scores" in current(study, VALIDATION)["reason"]
     add_scores(study)
-    assert pooled(study)["n_rows"] == 6
+    assert pooled(study).n_rows == 6
 
 
 def test_scores_imported_again_with_other_values_change_the_correlations_shown():
@@ -124,7 +133,7 @@ def test_scores_imported_again_with_other_values_change_the_correlations_shown()
     before = pooled(study)
     swapped = {("d0", "alpha"): 0.125, ("d0", "beta"): 0.0}
     write_scores(study=study, metric="nll", signature="nll|v:1", values=swapped)
-    assert pooled(study)["value"] < before["value"]
+    assert pooled(study).value < before.value
 
 
 def test_what_happens_in_another_study_changes_nothing():
@@ -147,17 +156,10 @@ def test_studies_with_the_same_content_are_kept_apart():
 
 def test_correlations_are_those_of_the_study_and_lead_to_the_report_that_is_kept():
     study = scored_study(conditions=("calm", "angry"))
-    whole, alone = current(study, VALIDATION), validate_study(study)
-    expected = json.loads(json.dumps(alone.records(), allow_nan=False))
-    shown = [{name: row[name] for name in expected[0]} for row in whole["rows"]]
-
-    def place(row):
-        return row["by"], row["level"], row["coefficient"]
-
-    assert sorted(shown, key=place) == sorted(expected, key=place)
-    assert whole["n_resamples"] == alone.n_resamples
-    assert ValidationRecord.objects.of(study).numbered(whole["report"]).content["correlations"]
-    assert {row["level"] for row in whole["rows"]} == set(LEVELS)
+    assert tuple(rows_of(study)) == study_report(study).correlations
+    result = current(study, VALIDATION)
+    assert set(result) == {"report", "study", "input"}  # no copy of what the version holds
+    assert {row.level for row in rows_of(study)} == set(Settings.levels)
 
 
 def test_computing_tells_how_far_it_is():
@@ -168,26 +170,27 @@ def test_computing_tells_how_far_it_is():
         yield from things
 
     compute(scored_study(), VALIDATION, progress)
-    assert told == [2]
+    assert told == [1]
 
 
 def test_a_table_has_a_row_for_each_metric_and_question_and_a_cell_for_each_coefficient():
     study = scored_study(metrics=("nll", "bleu"), questions=("a", "b"))
-    table = correlation_table(current(study, VALIDATION)["rows"], "item", "")
+    table = view_of(study, level="item").correlations
     assert [(row.metric, row.question) for row in table] == [
         ("nll", "a"),
         ("nll", "b"),
         ("bleu", "a"),
         ("bleu", "b"),
     ]
-    assert [cell["coefficient"] for cell in table[0].cells] == list(COEFFICIENTS)
+    assert [cell.coefficient for cell in table[0].cells] == list(Settings.coefficients)
     assert table[0].first == table[0].cells[0]
 
 
 def test_a_table_shows_one_condition():
     study = scored_study(conditions=("calm", "angry", "calm"))
-    rows = current(study, VALIDATION)["rows"]
-    assert conditions_of(rows) == ["calm", "angry"]
-    [row] = correlation_table(rows, "item", "calm")
-    assert row.first["n_groups"] == 2
-    assert correlation_table(rows, "item", "none") == []
+    view = view_of(study, level="item", condition="calm")
+    assert view.results.conditions == ["calm", "angry"]
+    [row] = view.correlations
+    assert row.first.n_groups == 2
+    with pytest.raises(KeyError, match="condition none"):
+        view_of(study, condition="none")

@@ -10,11 +10,13 @@ import pytest
 from django.urls import reverse
 
 from annotation.models import Submission
-from console.results import REPORT, SCATTERS, VALIDATION, compute, current
-from metrics.models import ValidationRecord
+from console.results import VALIDATION, compute
 from tests.annotation.studies import rated_study, rating_study
 from tests.console.filled import add_scores, scored_study
 from tests.console.pages import rows_of, words_of
+from validation.analysis.records import CorrelationRecord
+from validation.models import ReportFile, ValidationVersion
+from validation.rows import StoredResults
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_immediate_tasks")]
 
@@ -54,9 +56,10 @@ def test_every_chart_is_a_specification_and_a_file(fetch, study):
 def test_the_data_of_a_chart_are_those_of_the_table(fetch, study):
     compute(study, VALIDATION)
     found = {
-        (row["metric"], row["level"], row["coefficient"], row["by"]): row["value"]
-        for row in current(study, VALIDATION)["rows"]
-        if row["question"] == "tone"
+        (row.metric, row.level, row.coefficient, row.by): row.value
+        for row in StoredResults(ValidationVersion.objects.get()).rows(
+            CorrelationRecord, question="tone"
+        )
     }
     asked = {"question": "tone", "level": "pooled", "coefficient": "pearson", "condition": "cross"}
     rows = rows_of(fetch(study, "forest", "csv", **asked))
@@ -68,7 +71,7 @@ def test_the_data_of_a_chart_are_those_of_the_table(fetch, study):
 def test_a_scatter_has_a_point_for_each_candidate(fetch, study):
     compute(study, VALIDATION)
     rows = rows_of(fetch(study, "scatter", "csv", metric="bleu"))
-    assert len(rows) == len(current(study, SCATTERS)["scatters"][0]["rows"]) == 6
+    assert len(rows) == 6
     assert {row["item"] for row in rows} == {"d0", "d1", "d2"}
 
 
@@ -92,7 +95,7 @@ def test_the_page_tells_each_picture_in_words_and_shows_tables_and_methods(read,
     page = read(study, "validation")
     assert "Kendall's τ-b, by item of 2 metrics by 2 questions" in page
     assert "By people, from best to worst:" in page
-    assert "metrics tested pair by pair" in page
+    assert "Metrics tested pair by pair" in page
     assert "Every metric was set against every question." in page
 
 
@@ -112,15 +115,15 @@ def test_candidates_of_one_system_are_not_ranked(read, fetch, researcher):
 def test_the_page_keeps_a_report_under_a_version(read, study):
     read(study, "validation")
     read(study, "validation")
-    assert ValidationRecord.objects.of(study).count() == 1
+    assert ValidationVersion.objects.of(study).count() == 1
     Submission.objects.filter(annotator__pseudonym="Bob").update(status="rejected")
     read(study, "validation")
-    assert ValidationRecord.objects.of(study).count() == 2
+    assert ValidationVersion.objects.of(study).count() == 2
 
 
 def test_the_report_can_be_taken_away_in_every_form(read, rosa, study):
     page = read(study, "report")
-    files = current(study, REPORT)["files"]
+    files = ReportFile.objects.values_list("name", flat=True)
     assert "report-latex.zip" in files
     for name in files:
         assert name in page

@@ -8,9 +8,9 @@ import pytest
 from replications.lmstyle import QUESTION_OF, SCORES, read_batch
 from replications.lmstyle_tables import table_3
 from validation.analysis import Settings, report_from_tables
-from validation.documents.content import Content
 from validation.documents.full import full_report
 from validation.documents.layouts import lmstyle_correlations, lmstyle_people
+from validation.results import TableResults
 
 pytestmark = pytest.mark.shared_data
 SETTINGS = Settings(
@@ -56,7 +56,7 @@ def content():
     table["input"] = table["input"].str.strip()
     scores = joined.merge(table, on=["dataset", "task", "model", "input"], how="left")
     long = scores.melt(["item", "system"], list(QUESTION_OF), "metric", "value")
-    return folder, Content("lmstyle", report_from_tables(judgments, long, SETTINGS).content())
+    return folder, TableResults("lmstyle", report_from_tables(judgments, long, SETTINGS))
 
 
 def test_its_first_table_has_the_forty_published_cells(content):

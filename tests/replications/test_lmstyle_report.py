@@ -50,11 +50,11 @@ def report(folder):
 
 def test_the_report_holds_table_1_and_says_what_moves_it(report, folder):
     known = json.loads((folder / "table1.json").read_text())
-    cells = [row for row in report.records() if row["scope"] == "condition"]
+    cells = [row for row in report.correlations if row.scope == "condition"]
     assert len(cells) == 40
     for cell in cells:
-        printed = known[f"published_{cell['coefficient']}"][cell["metric"]]
-        assert round(cell["value"] * 100, 1) == printed[known["columns"].index(cell["by"])]
+        printed = known[f"published_{cell.coefficient}"][cell.metric]
+        assert round(cell.value * 100, 1) == printed[known["columns"].index(cell.by)]
     moved = {
         one.coefficient: (one.base_value * 100, one.value * 100)
         for one in report.sensitivity
@@ -66,12 +66,11 @@ def test_the_report_holds_table_1_and_says_what_moves_it(report, folder):
     assert moved["kendall"] == pytest.approx((20.15, 16.0), abs=0.05)
     [overall] = [
         row
-        for row in report.records()
-        if (row["metric"], row["scope"], row["coefficient"])
-        == ("ChatGPT", "mean_of_conditions", "pearson")
+        for row in report.correlations
+        if (row.metric, row.scope, row.coefficient) == ("ChatGPT", "mean_of_conditions", "pearson")
     ]
-    assert (overall["n_groups"], overall["n_items_of_one_score"]) == (397, 76)
+    assert (overall.n_groups, overall.n_items_of_one_score) == (397, 76)
     # In one more item it is people who tell nothing apart.
-    assert overall["n_undefined"] == 77
-    assert report.inputs["n_rejected"] > 0
+    assert overall.n_undefined == 77
+    assert report.inputs.n_rejected > 0
     assert {one.reason for one in report.ceilings} == {"no candidate has two ratings"}

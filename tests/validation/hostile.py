@@ -5,7 +5,7 @@ import random
 import pandas as pd
 
 from validation.analysis import Settings, report_from_tables
-from validation.documents.content import Content
+from validation.results import TableResults
 
 QUESTION = "a_b & <script> 100%"
 SYSTEMS = ("GPT_4", "Ünï|code 模型", "x</td>\\end{table}", "$r^2$ #1 ~")
@@ -48,4 +48,4 @@ def hostile_tables(n_items=16, seed=1):
 
 
 def hostile_content(settings=SETTINGS):
-    return Content("hostile", report_from_tables(*hostile_tables(), settings).content())
+    return TableResults("hostile", report_from_tables(*hostile_tables(), settings))

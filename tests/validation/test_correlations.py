@@ -11,7 +11,14 @@ from metrics.scorers.judges.parsing import read_rating
 from stats.ceilings import ceiling
 from stats.correlation import bootstrap, correlation_at_level
 from stats.significance import compare_metrics, permutation_test
-from tests.validation.validation_tables import found, judged_table, random_tables, score_table
+from tests.validation.validation_tables import (
+    content_of,
+    correlations_of,
+    found,
+    judged_table,
+    random_tables,
+    score_table,
+)
 from validation.analysis import Material, Settings, report_from_tables
 from validation.analysis.pooled import kendall_replicates, spearman_replicates
 
@@ -27,8 +34,8 @@ def by_itself(panel, row, settings):
     return correlation_at_level(
         panel.human,
         panel.scores[int(row.metric[1:])],
-        level=row.correlation.level,
-        coefficient=row.correlation.coefficient,
+        level=row.level,
+        coefficient=row.coefficient,
         items=panel.places["item"],
         systems=panel.places["system"],
         resample=settings.resample,
@@ -42,9 +49,9 @@ def test_values_and_intervals_are_those_of_each_metric_alone():
     human, scores = random_tables()
     report = report_from_tables(human, scores, settings)
     panel = panel_of(human, scores, settings)
-    assert len(report.rows) == 3 * (7 + 6 + 6)
-    for row in report.rows:
-        found = row.correlation
+    assert len(report.correlations) == 3 * (7 + 6 + 6)
+    for row in report.correlations:
+        found = row
         alone = by_itself(panel, row, settings)
         assert found.value == alone.value
         assert (found.ci_low, found.ci_high) == pytest.approx((alone.ci_low, alone.ci_high))
@@ -57,7 +64,7 @@ def test_systems_or_both_may_be_resampled_instead(resample):
     human, scores = random_tables()
     report = report_from_tables(human, scores, settings)
     panel = panel_of(human, scores, settings)
-    for row in report.rows:
+    for row in report.correlations:
         assert row.correlation == by_itself(panel, row, settings)
 
 
@@ -99,7 +106,7 @@ def test_gaps_leave_each_metric_its_own_cells():
     human, scores = random_tables(gaps=0.3)
     report = report_from_tables(human, scores, Settings(n_resamples=50))
     panel = panel_of(human, scores, Settings())
-    for row in report.rows:
+    for row in report.correlations:
         number, found = int(row.metric[1:]), row.correlation
         assert found.n_rows == np.count_nonzero(~np.isnan(panel.scores[number])) < 120
         assert row.coverage.n_undefined_scores == found.n_missing > 0
@@ -165,7 +172,7 @@ def test_a_metric_that_follows_people_is_told_from_noise_and_ranks_above_it():
     noise = score_table(np.random.default_rng(9).normal(size=(60, 4)), "noise")
     report = report_from_tables(human, pd.concat([scores, noise]), Settings(n_resamples=200))
     for level in ("item", "pooled"):
-        rows = [row for row in report.records() if row["level"] == level]
+        rows = [row for row in correlations_of(report) if row["level"] == level]
         for row in rows:
             assert (row["cluster"] == 1) == (row["rank"] == 1)
         assert {row["rank"] for row in rows if row["metric"] == "noise"} == {3.0}
@@ -189,7 +196,7 @@ def test_a_metric_against_its_copy_differs_by_nothing():
 def test_one_scored_item_of_many_has_neither_intervals_nor_tests_of_resamples(test):
     human, scores = random_tables(n_items=8, n_metrics=2)
     scores.loc[scores["item"] != "i3", "value"] = math.nan
-    content = report_from_tables(human, scores, Settings(test=test)).content()
+    content = content_of(report_from_tables(human, scores, Settings(test=test)))
     values = [row["value"] for row in content["correlations"]]
     assert None not in values
     assert {row["ci_low"] for row in content["correlations"]} == {None}
@@ -253,7 +260,7 @@ def test_one_rating_a_candidate_leaves_no_ceiling_and_says_why():
     human, scores = random_tables(n_annotators=1)
     report = report_from_tables(human, scores, Settings(n_resamples=0))
     assert {one.reason for one in report.ceilings} == {"no candidate has two ratings"}
-    assert {row["share_of_ceiling"] for row in report.records()} == {None}
+    assert {row["share_of_ceiling"] for row in correlations_of(report)} == {None}
 
 
 def test_less_is_better_turns_a_metric_round_and_shows_its_scores_as_they_are():
@@ -275,7 +282,7 @@ def test_conditions_count_alike_in_their_mean_whatever_their_size():
     )
     report = report_from_tables(pd.concat([calm, angry]), scores, Settings(n_resamples=30))
     wanted = {"level": "item", "coefficient": "pearson"}
-    by = {row["by"]: row for row in report.records() if wanted.items() <= row.items()}
+    by = {row["by"]: row for row in correlations_of(report) if wanted.items() <= row.items()}
     calm_value, angry_value = by["calm"]["value"], by["angry"]["value"]
     assert calm_value == pytest.approx((1 - 0.5 + 0.5) / 3)
     assert angry_value == pytest.approx(-1)
@@ -299,7 +306,7 @@ def test_the_mean_of_conditions_counts_the_systems_of_them_all_once(level):
     wanted = {"level": level, "coefficient": "pearson"}
     counts = {
         (row["scope"], row["by"]): (row["n_items"], row["n_systems"])
-        for row in report.records()
+        for row in correlations_of(report)
         if wanted.items() <= row.items()
     }
     assert counts == {
@@ -320,7 +327,7 @@ def test_the_interval_of_a_mean_of_conditions_is_narrower_than_those_it_is_made_
     report = report_from_tables(human, scores, Settings(n_resamples=300))
     widths = {
         (row["scope"], row["by"]): row["ci_high"] - row["ci_low"]
-        for row in report.records()
+        for row in correlations_of(report)
         if (row["level"], row["coefficient"]) == ("item", "kendall")
     }
     mean = widths.pop(("mean_of_conditions", ""))
@@ -336,7 +343,7 @@ def test_what_a_judge_says_of_an_unreadable_reply_is_known(reply):
     scores = score_table([[1, math.nan]], reason="")
     scores.loc[1, "reason"] = reading.reason
     report = report_from_tables(judged_table([[1, 2]]), scores, Settings(n_resamples=0))
-    assert {row.coverage.n_unparsed for row in report.rows} == {1}
+    assert {row.n_unparsed for row in report.correlations} == {1}
 
 
 def test_coverage_tells_missing_undefined_and_unparsed_scores_apart():
@@ -400,7 +407,7 @@ def test_what_is_undefined_has_a_reason_whatever_the_tables_are(odd, test):
     settings = Settings(
         coefficients=EVERY, n_resamples=20, n_permutations=20, n_splits=2, test=test
     )
-    content = report_from_tables(human, scores, settings).content()
+    content = content_of(report_from_tables(human, scores, settings))
     assert json.loads(json.dumps(content, allow_nan=False)) == content
     assert bool(content["correlations"]) == (odd not in ("no scores", "no judgments"))
     for row in content["correlations"]:

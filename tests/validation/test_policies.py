@@ -7,7 +7,14 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 
-from tests.validation.validation_tables import found, judged_table, random_tables, score_table
+from tests.validation.validation_tables import (
+    content_of,
+    correlations_of,
+    found,
+    judged_table,
+    random_tables,
+    score_table,
+)
 from validation.analysis import Settings, report_from_tables
 from validation.analysis.settings import POLICIES
 
@@ -115,7 +122,7 @@ def test_policies_that_change_the_order_of_metrics_say_so():
     steady = score_table([[1, 3, 2], [1, 3, 2], [1, 3, 2]], "steady")
     silent = score_table([[1, 2, 3], [5, 5, 5], [5, 5, 5]], "silent")
     report = report_from_tables(human, pd.concat([steady, silent]), BASE)
-    ranks = {row["metric"]: row["rank"] for row in report.records()}
+    ranks = {row["metric"]: row["rank"] for row in correlations_of(report)}
     assert ranks == {"silent": 1, "steady": 2}
     for metric, ranks in {"silent": (1, 2), "steady": (2, 1)}.items():
         row = varied(report, "undefined", "zero", metric)
@@ -219,7 +226,7 @@ def test_planning_is_made_where_it_is_asked_for():
 
 def test_the_content_is_json_and_repeats_itself():
     human, scores = random_tables(gaps=0.2)
-    first, again = (report_from_tables(human, scores).content() for _ in range(2))
+    first, again = (content_of(report_from_tables(human, scores)) for _ in range(2))
     assert first == again
     assert json.loads(json.dumps(first, allow_nan=False)) == first
 

@@ -3,7 +3,7 @@ import json
 import re
 import shutil
 import subprocess
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 from html.parser import HTMLParser
 from io import StringIO
 from xml.etree import ElementTree
@@ -13,7 +13,6 @@ from django.core.management import CommandError
 
 from annotation.models import Submission
 from metrics.exceptions import NotPaired, ReportUnwritten, ValidationUnknown
-from metrics.models import ValidationRecord
 from metrics.scorers.registry import build
 from metrics.scoring import score_study
 from tests.annotation.importing import told
@@ -28,8 +27,8 @@ from tests.validation.hostile import (
 )
 from tests.validation.test_study_validation import judged_study, score
 from validation.analysis import Settings
+from validation.analysis.records import ComparisonRecord, CorrelationRecord, SystemRecord
 from validation.documents.cells import best_in_columns
-from validation.documents.content import Content
 from validation.documents.documents import (
     MOST_COLUMNS_PRINTED,
     MOST_PRINTED,
@@ -50,7 +49,10 @@ from validation.documents.layouts import g_eval, lmstyle_correlations, lmstyle_p
 from validation.documents.markdown import as_markdown, table_markdown
 from validation.documents.methods import methods_paragraph
 from validation.documents.plain import as_json, records_csv
-from validation.study_report import Asked, candidate_cells, study_report_document
+from validation.models import ValidationVersion
+from validation.results import TableResults
+from validation.rows import StoredResults
+from validation.study_report import ReportRequest, study_report_document
 from validation.versions import make_validation
 
 TITLE = f"Report of {QUESTION}"
@@ -97,16 +99,16 @@ def test_every_correlation_of_a_validation_is_in_the_report(content, document):
         for level in content.levels
         for number in numbers(table(document, f"correlations-{level}"))
     ]
-    found = content.records("correlations")
+    found = content.rows(CorrelationRecord)
     assert sorted(n.value for n in shown if n.value is not None) == sorted(
-        row["value"] for row in found if row["value"] is not None
+        row.value for row in found if row.value is not None
     )
     assert len(shown) == len(found)
 
 
 def test_a_cell_holds_the_value_and_interval_of_its_own_record(content, document):
-    [record] = content.records(
-        "correlations",
+    [record] = content.rows(
+        CorrelationRecord,
         question="style",
         scope="condition",
         by=CONDITIONS[1],
@@ -117,28 +119,26 @@ def test_a_cell_holds_the_value_and_interval_of_its_own_record(content, document
     shown = table(document, "correlations-pooled")
     [row] = [row for row in shown.rows if row[:3] == ("style", CONDITIONS[1], "NLL_1")]
     at = [column.title for column in shown.columns].index("Spearman's ρ")
-    low, high = record["ci_low"], record["ci_high"]
-    assert row[at].text == f"{record['value']:.2f} [{low:.2f}, {high:.2f}]".replace("-0.00", "0.00")
-    assert f"metric:{record['signature']}|" in row[at].signature
-    assert "|input:" + content.found["fingerprint"][:12] in row[at].signature
+    low, high = record.ci_low, record.ci_high
+    assert row[at].text == f"{record.value:.2f} [{low:.2f}, {high:.2f}]".replace("-0.00", "0.00")
+    assert f"metric:{record.signature}|" in row[at].signature
+    assert "|input:" + content.fingerprint[:12] in row[at].signature
 
 
 def test_pictures_are_drawn_from_the_reports_numbers(content, document):
     [figure] = [figure for figure in document.figures if figure.name == "forest-q1"]
     found = {
-        row["metric"]: (row["value"], row["ci_low"], row["ci_high"], row["attainable"])
-        for row in content.records(
-            "correlations",
+        row.metric: (row.value, row.ci_low, row.ci_high, row.attainable)
+        for row in content.rows(
+            CorrelationRecord,
             question=QUESTION,
             scope="all",
             level=content.level,
             coefficient=content.coefficient,
         )
     }
-    shown = {
-        row["metric"]: (row["value"], row["ci_low"], row["ci_high"], row["ceiling"])
-        for row in figure.rows
-    }
+    names = ("value", "ci_low", "ci_high", "ceiling")
+    shown = {row["metric"]: tuple(row[name] for name in names) for row in figure.rows}
     assert shown == found
     drawn = max(figure.chart.to_dict()["datasets"].values(), key=len)
     assert {row["metric"]: row["value"] for row in drawn} == {
@@ -148,17 +148,17 @@ def test_pictures_are_drawn_from_the_reports_numbers(content, document):
 
 def test_tests_of_pairs_are_told_with_adjusted_p(content, document):
     shown = table(document, "comparisons-q1")
-    found = content.records(
-        "comparisons",
+    found = content.rows(
+        ComparisonRecord,
         question=QUESTION,
         scope="all",
         level=content.level,
         coefficient=content.coefficient,
     )
     assert [tuple(cell.value for cell in row[2:]) for row in shown.rows] == [
-        (row["delta"], row["p"], row["p_holm"], row["p_bh"]) for row in found
+        (row.delta, row.p, row.p_holm, row.p_bh) for row in found
     ]
-    assert any(row["p_holm"] is not None for row in found)
+    assert any(row.p_holm is not None for row in found)
 
 
 def test_systems_stand_in_peoples_order_beside_what_metrics_say(content, document):
@@ -226,20 +226,28 @@ OTHER = {
     "n_worst": 4,
     "seed": 5,
     "questions_of": {"NLL": ["style"]},
+    "primary": ["NLL_1"],
+    "labels": [2],
     "planned": [["item", "kendall"]],
 }
 
 
 def test_the_methods_name_every_setting(content):
-    assert set(OTHER) == {field.name for field in fields(Settings)} == set(content.settings)
+    assert set(OTHER) == {field.name for field in fields(Settings)}
     base = methods_paragraph(content.settings, content.inputs)
     for name, value in OTHER.items():
-        changed = methods_paragraph({**content.settings, name: value}, content.inputs)
+        other = Settings.of(content.settings.content() | {name: value})
+        changed = methods_paragraph(other, content.inputs)
         assert changed != base, f"the methods do not name {name}"
 
 
+@dataclass(frozen=True, kw_only=True)
+class Shrunken(Settings):
+    shrinkage: float = 0.3
+
+
 def test_the_methods_name_a_setting_they_have_no_words_for(content):
-    settings = {**content.settings, "shrinkage": 0.3}
+    settings = Shrunken(**vars(content.settings))
     assert "Further settings: shrinkage = 0.3." in methods_paragraph(settings, content.inputs)
 
 
@@ -352,9 +360,9 @@ def test_markdown_shows_hostile_names_as_they_are(document):
 
 def test_json_holds_every_record_signed(content, document):
     found = json.loads(as_json(document))
-    assert found["settings"] == content.settings
-    assert found["fingerprint"] == content.found["fingerprint"]
-    assert len(found["correlations"]) == len(content.records("correlations"))
+    assert found["settings"] == content.settings.content()
+    assert found["fingerprint"] == content.fingerprint
+    assert len(found["correlations"]) == len(content.rows(CorrelationRecord))
     signatures = [row["number_signature"] for row in found["correlations"]]
     assert len(set(signatures)) == len(signatures)
     assert {row["value"] for row in found["correlations"] if row["metric"] == "constant"} == {None}
@@ -363,9 +371,9 @@ def test_json_holds_every_record_signed(content, document):
 def test_csv_holds_records_with_full_precision(content, document):
     files = FORMATS["csv"](document)
     rows = list(csv.DictReader(StringIO(files["correlations.csv"].decode())))
-    found = content.records("correlations")
+    found = content.rows(CorrelationRecord)
     assert [row["value"] for row in rows] == [
-        "" if row["value"] is None else repr(row["value"]) for row in found
+        "" if row.value is None else repr(row.value) for row in found
     ]
     assert {row["question"] for row in rows} == {QUESTION, "style"}
 
@@ -467,7 +475,7 @@ def test_lmstyles_first_table_is_of_the_sample_level_times_a_hundred(content):
     place = {"question": "style", "metric": "NLL_1", "level": "item"}
     expected = [
         100
-        * content.records("correlations", **place, by=by, scope=scope, coefficient=name)[0]["value"]
+        * content.rows(CorrelationRecord, **place, by=by, scope=scope, coefficient=name)[0].value
         for by, scope in [*((by, "condition") for by in CONDITIONS), ("", "mean_of_conditions")]
         for name in ("pearson", "kendall")
     ]
@@ -477,10 +485,7 @@ def test_lmstyles_first_table_is_of_the_sample_level_times_a_hundred(content):
 def test_lmstyles_third_table_is_of_peoples_means(content):
     shown = lmstyle_people(content)
     assert len(shown.rows) == 2 * len(SYSTEMS)
-    found = {
-        (row["question"], row["system"], row["by"]): row["mean"]
-        for row in content.records("systems")
-    }
+    found = {(row.question, row.system, row.by): row.mean for row in content.rows(SystemRecord)}
     for row in shown.rows:
         assert [cell.value for cell in row[2:]] == [
             found[row[0], row[1], by] for by in (*CONDITIONS, "")
@@ -507,15 +512,15 @@ def test_the_greatest_of_a_column_is_marked_within_its_question():
 
 
 def test_sets_of_scores_of_one_metric_are_told_apart(content):
-    row = dict(content.records("correlations")[0])
-    found = {**content.found, "correlations": [row, row | {"signature": "NLL_1|v:2"}]}
-    labels = Content("s", found).labels
+    first = content.inputs.score_sets[0]
+    inputs = replace(content.inputs, score_sets=(first, replace(first, signature="NLL_1|v:2")))
+    labels = TableResults("s", replace(content.report, inputs=inputs)).labels
     assert list(labels.values()) == ["NLL_1 (1)", "NLL_1 (2)"]
 
 
 def test_a_report_of_one_condition_and_no_systems_leaves_their_sections_out(content):
-    found = {**content.found, "systems": [], "disagreements": [], "comparisons": []}
-    sections = [s.title for s in full_report(Content("s", found), title="t").sections]
+    report = replace(content.report, systems=(), disagreements=(), comparisons=())
+    sections = [s.title for s in full_report(TableResults("s", report), title="t").sections]
     assert "The systems" not in sections
     assert "Which metrics differ" not in sections
     assert sections[-2:] == ["Methods", "Signatures"]
@@ -560,36 +565,35 @@ def test_the_command_writes_every_form_and_names_the_files(tmp_path):
 def test_a_scatter_is_of_the_human_values_that_were_correlated():
     study = judged_study()
     score(study)
-    record = make_validation(study=study).record
-    [(key, cells)] = candidate_cells(record).items()
-    assert key == ("appropriateness", "m", "m|v:1")
-    first = cells[(cells["item"] == "d0") & (cells["system"] == "alpha")].iloc[0]
+    results = StoredResults(make_validation(study=study).version)
+    scatter = results.scatter("appropriateness", "m", "m|v:1")
+    [first] = [row for row in scatter.rows if (row["item"], row["system"]) == ("d0", "alpha")]
     assert (first["human"], first["score"]) == (20, 0.1)
 
 
 @pytest.mark.django_db
-def test_a_stored_report_is_written_again_without_what_has_changed_since(tmp_path):
+def test_a_stored_report_is_written_again_as_it_was():
     study = judged_study()
     score(study)
-    before = study_report_document(Asked(study))
+    before = study_report_document(ReportRequest(study))
     Submission.objects.filter(annotator__pseudonym="Bob").update(status="rejected")
-    again = study_report_document(Asked(study, version=1))
+    again = study_report_document(ReportRequest(study, number=1))
     assert again.records == before.records
-    assert {f.name for f in before.figures} - {f.name for f in again.figures} == {"scatter-q1"}
-    assert study_report_document(Asked(study)).records != before.records
+    assert [figure.rows for figure in again.figures] == [f.rows for f in before.figures]
+    assert study_report_document(ReportRequest(study)).records != before.records
 
 
 @pytest.mark.django_db
 def test_a_version_that_is_not_there_is_named():
     score(study := judged_study())
     with pytest.raises(ValidationUnknown, match="no validation report 9"):
-        study_report_document(Asked(study, version=9))
+        study_report_document(ReportRequest(study, number=9))
 
 
 @pytest.mark.django_db
 def test_g_evals_layout_is_of_any_study():
     score(study := judged_study())
-    document = study_report_document(Asked(study), "g-eval")
+    document = study_report_document(ReportRequest(study), "g-eval")
     assert [table.name for table in document.tables[:2]] == ["g-eval-pooled", "g-eval-item"]
     assert [row[0] for row in table(document, "g-eval-item").rows] == ["m"]
 
@@ -598,7 +602,7 @@ def test_g_evals_layout_is_of_any_study():
 def test_e2es_comparison_needs_no_judgments(tmp_path):
     study = golden_study()
     score_study(study=study, scorer=build("rouge1"))
-    document = study_report_document(Asked(study), "e2e")
+    document = study_report_document(ReportRequest(study), "e2e")
     shown = table(document, "e2e")
     assert [row[0] for row in shown.rows] == ["terse", "careful", "cheerful", "all systems"]
     first = [column.title for column in shown.columns[1:5]]
@@ -607,7 +611,7 @@ def test_e2es_comparison_needs_no_judgments(tmp_path):
         assert row[3].value == pytest.approx(row[2].value - row[1].value)
     assert "10,000 bootstrap resamples of questions, from seed 0" in document.about["methods"]
     with pytest.raises(NotPaired, match="no condition 'polite'"):
-        study_report_document(Asked(study, prompts=("standard", "polite")), "e2e")
+        study_report_document(ReportRequest(study, prompts=("standard", "polite")), "e2e")
 
 
 @pytest.mark.django_db
@@ -616,7 +620,7 @@ def test_a_folder_that_cannot_be_written_is_told(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(ReportUnwritten, match="file"):
         told("report", "judged", output=tmp_path / "file")
-    assert not ValidationRecord.objects.exists()  # it was not made for nothing
+    assert not ValidationVersion.objects.exists()  # it was not made for nothing
 
 
 def test_the_command_refuses_a_form_it_does_not_know():

@@ -9,15 +9,16 @@ from django.core.management import CommandError
 
 from annotation.models import Submission
 from metrics.exceptions import NothingToValidate, ValidationUnknown
-from metrics.models import ValidationRecord
 from metrics.scoring import write_scores
 from presentation.exceptions import PresentationError
 from tests.annotation.importing import told
 from tests.annotation.studies import rate, rating_study
-from tests.validation.validation_tables import found, judged_table, score_table
+from tests.validation.validation_tables import content_of, found, judged_table, score_table
 from validation.analysis import Settings, report_from_tables
+from validation.models import ValidationVersion
+from validation.rows import StoredResults
 from validation.study_validation import study_report
-from validation.versions import make_validation
+from validation.versions import changes_of, make_validation
 
 pytestmark = pytest.mark.django_db
 
@@ -53,33 +54,37 @@ def made(study, settings=QUICK):
     return make_validation(study=study, settings=settings)
 
 
+def stored(made):
+    return StoredResults(made.version, with_variants=True).content()
+
+
 def test_a_study_gives_the_report_that_its_plain_tables_give():
     study = judged()
     score(study)
     human = [judged_table(table, annotator=name) for name, table in (("Ann", ANN), ("Bob", BOB))]
     tables = pd.concat(human).replace({"i0": "d0", "i1": "d1", "q": "appropriateness"})
     scores = score_table(SCORES, signature="m|v:1").replace({"i0": "d0", "i1": "d1"})
-    plain = report_from_tables(tables, scores, QUICK).content()
+    plain = content_of(report_from_tables(tables, scores, QUICK))
     assert plain["correlations"]
-    assert study_report(study, QUICK).content() == plain
+    assert content_of(study_report(study, QUICK)) == plain
 
 
 def test_a_first_report_is_version_one_and_changes_nothing():
     study = judged()
     score(study)
     first = made(study)
-    assert (first.is_new, first.record.version, first.record.changes) == (True, 1, None)
-    assert first.record.content == study_report(study, QUICK).content()
-    assert Settings.of(first.record.rules) == QUICK
-    assert first.record.fingerprint == first.record.content["fingerprint"]
+    assert (first.is_new, first.version.number, changes_of(first.version)) == (True, 1, None)
+    assert stored(first) == content_of(study_report(study, QUICK))
+    assert Settings.of(first.version.rules) == QUICK
+    assert first.version.fingerprint == stored(first)["fingerprint"]
 
 
 def test_nothing_changed_gives_the_same_version():
     study = judged()
     score(study)
     first, again = made(study), made(study)
-    assert (again.is_new, again.record) == (False, first.record)
-    assert ValidationRecord.objects.of(study).count() == 1
+    assert (again.is_new, again.version) == (False, first.version)
+    assert ValidationVersion.objects.of(study).count() == 1
 
 
 def test_rejected_judgments_make_a_new_version_that_says_so_and_how_values_moved():
@@ -88,8 +93,8 @@ def test_rejected_judgments_make_a_new_version_that_says_so_and_how_values_moved
     first = made(study)
     reject(study, "Bob")
     second = made(study)
-    assert (second.is_new, second.record.version) == (True, 2)
-    changes = second.record.changes
+    assert (second.is_new, second.version.number) == (True, 2)
+    changes = changes_of(second.version)
     assert changes["since"] == 1
     assert changes["judgments"] == {
         "n_added": 0,
@@ -107,7 +112,7 @@ def test_rejected_judgments_make_a_new_version_that_says_so_and_how_values_moved
     before, now = (
         next(
             row["value"]
-            for row in one.record.content["correlations"]
+            for row in stored(one)["correlations"]
             if (row["level"], row["coefficient"]) == ("item", "pearson")
         )
         for one in (first, second)
@@ -125,8 +130,8 @@ def test_judgments_taken_back_in_make_another_version():
     made(study)
     Submission.objects.of(study).update(status=Submission.Status.APPROVED)
     third = made(study)
-    assert (third.is_new, third.record.version) == (True, 3)
-    assert third.record.changes["judgments"]["n_reinstated"] == 6
+    assert (third.is_new, third.version.number) == (True, 3)
+    assert changes_of(third.version)["judgments"]["n_reinstated"] == 6
 
 
 def test_new_and_removed_judgments_are_counted():
@@ -134,10 +139,10 @@ def test_new_and_removed_judgments_are_counted():
     score(study)
     made(study)
     rate(study, "Cem", "d0", dict(zip(SYSTEMS, (3, 2, 1), strict=True)))
-    added = made(study).record.changes["judgments"]
+    added = changes_of(made(study).version)["judgments"]
     assert (added["n_added"], added["n_removed"]) == (3, 0)
     Submission.objects.of(study).filter(annotator__pseudonym="Cem").delete()
-    removed = made(study).record.changes["judgments"]
+    removed = changes_of(made(study).version)["judgments"]
     assert (removed["n_added"], removed["n_removed"]) == (0, 3)
 
 
@@ -146,12 +151,12 @@ def test_score_sets_that_were_added_or_changed_are_named():
     score(study)
     made(study)
     score(study, [[3, 2, 1], [1, 2, 3]], "other")
-    added = made(study).record.changes
+    added = changes_of(made(study).version)
     assert [(one["metric"], one["change"]) for one in added["score_sets"]] == [("other", "added")]
     assert added["judgments"]["are_same"]
     assert {(row["metric"], row["before"]) for row in added["correlations"]} == {("other", None)}
     score(study, [[1, 2, 3], [1, 2, 3]], "m")
-    changed = made(study).record.changes
+    changed = changes_of(made(study).version)
     assert [(one["metric"], one["change"]) for one in changed["score_sets"]] == [("m", "changed")]
     assert {row["metric"] for row in changed["correlations"]} == {"m"}
 
@@ -160,11 +165,11 @@ def test_other_settings_make_another_version_and_each_is_found_again():
     study = judged()
     score(study)
     first, zeroed = made(study), made(study, replace(QUICK, undefined="zero"))
-    assert zeroed.record.changes["settings"] == [
+    assert changes_of(zeroed.version)["settings"] == [
         {"setting": "undefined", "before": "drop", "now": "zero"}
     ]
-    assert made(study).record == first.record
-    assert made(study, replace(QUICK, undefined="zero")).record == zeroed.record
+    assert made(study).version == first.version
+    assert made(study, replace(QUICK, undefined="zero")).version == zeroed.version
 
 
 def test_versions_count_in_each_study_alone():
@@ -172,7 +177,7 @@ def test_versions_count_in_each_study_alone():
     for slug in ("one", "two"):
         study = judged(slug)
         score(study)
-        versions.append(made(study).record.version)
+        versions.append(made(study).version.number)
     assert versions == [1, 1]
 
 
@@ -180,9 +185,9 @@ def test_a_version_that_is_not_there_is_refused_with_those_that_are():
     study = judged()
     score(study)
     made(study)
-    assert ValidationRecord.objects.of(study).numbered(1).version == 1
+    assert ValidationVersion.objects.of(study).numbered(1).number == 1
     with pytest.raises(ValidationUnknown, match="report 7; there are: 1"):
-        ValidationRecord.objects.of(study).numbered(7)
+        ValidationVersion.objects.of(study).numbered(7)
 
 
 def test_a_study_whose_judgments_are_all_rejected_can_still_be_validated_with_all_of_them():
@@ -192,7 +197,7 @@ def test_a_study_whose_judgments_are_all_rejected_can_still_be_validated_with_al
         reject(study, person)
     with pytest.raises(NothingToValidate):
         made(study)
-    everything = made(study, replace(QUICK, judgments="all")).record.content
+    everything = stored(made(study, replace(QUICK, judgments="all")))
     assert everything["inputs"]["n_counted"] == everything["inputs"]["n_rejected"] == 12
     assert everything["correlations"][0]["value"] is not None
 
@@ -246,7 +251,7 @@ def test_a_file_that_cannot_be_written_is_told_before_anything_is_computed(tmp_p
     score(judged())
     with pytest.raises(PresentationError, match="cannot be written"):
         told("validate_study", "judged", resamples=20, output=tmp_path / "none" / "report.json")
-    assert not ValidationRecord.objects.exists()
+    assert not ValidationVersion.objects.exists()
 
 
 @pytest.mark.parametrize("option", ["--undefined=ignore", "--level=segment", "--plan=item:tau"])

@@ -3,6 +3,9 @@
 import numpy as np
 import pandas as pd
 
+from validation.analysis.records import plain
+from validation.results import TableResults
+
 
 def judged_table(values, *, annotator="Ann", condition="", question="q", **columns):
     """A row a judgment: `values` has a row an item and a column a system."""
@@ -45,8 +48,16 @@ def random_tables(n_items=30, n_systems=4, n_metrics=3, n_annotators=3, seed=0, 
 
 
 def found(report, **named):
-    """The one row of a report's table with these fields."""
-    [row] = [
-        row for row in report.records() if all(row[name] == value for name, value in named.items())
-    ]
+    """The one row of a report's table with these fields, as plain values."""
+    [row] = [row for row in correlations_of(report) if named.items() <= row.items()]
     return row
+
+
+def correlations_of(report):
+    """The rows of a report's table, as plain values."""
+    return [plain(row) for row in report.correlations]
+
+
+def content_of(report):
+    """The whole report as plain values."""
+    return TableResults("tables", report, with_variants=True).content()

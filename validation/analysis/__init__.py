@@ -1,22 +1,25 @@
 """Which metric agrees with people: judgments beside scores, and what is sure of it.
 
 `report_from_tables` makes a report of plain tables, `validation.study_validation` of a study, and
-`validation.versions` keeps it under a version. `ValidationReport.content()` is the whole as
-plain values; a number that is undefined is None. Its parts, each a list of records unless said
-otherwise:
+`validation.versions` stores it as rows under a version. Its parts are tuples of the records in
+`validation.analysis.records`, and as JSON (`Results.content()`) lists under these names; a number
+that is undefined is None:
 
-- ``form``, ``fingerprint`` (SHA-256 of the judgments and scores), ``settings`` (a mapping; see
-  `Settings`), ``inputs`` (a mapping of counts, with ``score_sets``: metric, signature,
-  higher_is_better, n_scores, n_unscored, n_undefined, n_unparsed, digest).
+- ``form``, ``fingerprint`` (SHA-256 of the judgments and scores), ``settings`` (see `Settings`),
+  ``inputs`` (counts, with ``score_sets``: metric, signature, higher_is_better, is_primary,
+  n_scores, n_unscored, n_undefined, n_unparsed, digest; and ``labels``: question, version,
+  signature, n_labels, n_adjudicated).
 - ``correlations``: one metric against one question at one level by one coefficient.
-  question, scope, by, metric, signature, higher_is_better, level, coefficient; value, reason,
+  question, scope, by, metric, signature, higher_is_better, is_primary, level, coefficient; value,
+  reason,
   ci_low, ci_high, ci_method, confidence, n_resamples, n_resamples_undefined, seed; groups:
   n_groups, n_used, n_undefined, n_too_few, n_constant_human, n_constant_metric, undefined,
   n_zeroed; cells: n_items, n_systems, n_rows, n_missing, threshold; coverage of the judged
   candidates: n_candidates, n_scored, n_unscored, n_undefined_scores, n_unparsed,
   n_items_of_one_score (which the metric does not tell the candidates of apart); ceiling:
   attainable, share_of_ceiling, leave_one_out; rank (by value, ties share the mean), cluster
-  (significance rank; None where undefined), input (the fingerprint).
+  (significance rank; None where undefined), input (the fingerprint). Variants, which are not
+  primary, have neither rank nor cluster, and no part in comparisons, sensitivity and planning.
 - ``comparisons``: two metrics. question, scope, by, level, coefficient, metric_a, signature_a,
   metric_b, signature_b, value_a, value_b, delta, ci_low, ci_high, test, p, p_holm, p_bh,
   n_draws, seed, reason.
@@ -39,8 +42,7 @@ otherwise:
 names it) or "mean_of_conditions" (the mean of the conditions' values; ``by`` is empty). ``level``
 is "item" (sample level), "system" or "pooled". Scores of a metric of which less is better are
 turned round first, so that a greater coefficient is always better; means and scores shown are
-as the metric gave them. A stored report's records may have their keys in another order, since
-databases keep JSON in their own.
+as the metric gave them.
 """
 
 from validation.analysis.correlations import MetricAgreement

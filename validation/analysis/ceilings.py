@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from math import isnan, nan
-from typing import Any, cast, get_args
+from typing import cast, get_args
 
 import pandas as pd
 
@@ -10,9 +10,11 @@ from presentation.records import plain_values
 from stats.ceilings import Ceiling, ceilings, reliability
 from stats.correlation import Coefficient, Level, RowCoefficient
 from validation.analysis.panels import Panel
+from validation.analysis.records import CeilingRecord
 from validation.analysis.settings import Settings
 
 NO_SECOND_RATING = "no candidate has two ratings"
+OF_LABELS = "the human values are labels"
 NO_AGREEMENT = "the halves of the ratings do not agree"
 
 
@@ -44,14 +46,16 @@ class PanelCeiling:
         """What share of the attainable a correlation is; NaN where nothing is attainable."""
         return value / self.attainable if self.attainable > 0 else nan
 
-    def record(self) -> dict[str, Any]:
-        return plain_values(vars(self))
+    def record(self) -> CeilingRecord:
+        return CeilingRecord(**plain_values(vars(self)))
 
 
 def panel_ceilings(panel: Panel, ratings: pd.DataFrame, settings: Settings) -> list[PanelCeiling]:
     """The ceilings of a panel, from the ratings its human values are made of."""
     rows = ratings if panel.scope == "all" else ratings[ratings["condition"] == panel.condition]
     rows = rows[rows["value"].notna()]
+    if panel.is_labelled:
+        return [_none(panel, level, coefficient) for level, coefficient in _measures(settings)]
     units = reliability(rows["place"], rows["value"])
     several = bool(rows["place"].duplicated().any())
     measured = _measured(rows, settings) if several else {}
@@ -72,6 +76,24 @@ def panel_ceilings(panel: Panel, ratings: pd.DataFrame, settings: Settings) -> l
         )
         for level, coefficient in _measures(settings)
     ]
+
+
+def _none(panel: Panel, level: Level, coefficient: RowCoefficient) -> PanelCeiling:
+    """Labels are not means of the ratings whose reliability is known."""
+    return PanelCeiling(
+        question=panel.question,
+        scope=panel.scope,
+        by=panel.condition,
+        level=level,
+        coefficient=coefficient,
+        **_numbers(None),
+        icc_single=nan,
+        icc_mean=nan,
+        ratings_per_candidate=nan,
+        n_splits=0,
+        seed=None,
+        reason=OF_LABELS,
+    )
 
 
 def _measures(settings: Settings) -> list[tuple[Level, RowCoefficient]]:

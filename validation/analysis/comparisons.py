@@ -24,6 +24,7 @@ from stats.significance import (
 from validation.analysis.correlations import MetricAgreement
 from validation.analysis.item_swaps import ROUNDING, item_swap_p_values
 from validation.analysis.panels import Panel
+from validation.analysis.records import ComparisonRecord
 from validation.analysis.replicates import JOINT, is_of_too_many
 from validation.analysis.settings import Settings
 
@@ -63,8 +64,8 @@ class PairTest:
     seed: int | None = None
     reason: str | None = None
 
-    def record(self) -> dict[str, Any]:
-        return plain_values(vars(self))
+    def record(self) -> ComparisonRecord:
+        return ComparisonRecord(**plain_values(vars(self)))
 
 
 def pair_tests(

@@ -15,6 +15,7 @@ from stats.correlation.estimates import CI_METHODS, Plan
 from stats.correlation.intervals import percentile
 from stats.correlation.levels import correlation_of_cells
 from validation.analysis.panels import Coverage, Metric, Panel, Scope
+from validation.analysis.records import CorrelationRecord
 from validation.analysis.replicates import item_replicates
 from validation.analysis.settings import Settings
 
@@ -46,6 +47,7 @@ class MetricAgreement:
     correlation: Correlation
     scope: Scope = "all"
     higher_is_better: bool = True
+    is_primary: bool = True
     coverage: Coverage
     replicates: Floats | None = None
 
@@ -57,21 +59,22 @@ class MetricAgreement:
     def source(self) -> tuple[str, str]:
         return self.metric, self.signature
 
-    def record(self) -> dict[str, Any]:
-        """As plain values for JSON, CSV and pages; undefined numbers are None."""
-        named = {
+    def record(self, **beside: Any) -> CorrelationRecord:
+        """As stored and shown; `beside` are its rank, its cluster and what the ceiling says."""
+        named: dict[str, Any] = {
             "question": self.question,
             "scope": self.scope,
             "by": self.condition,
             "metric": self.metric,
             "signature": self.signature,
             "higher_is_better": self.higher_is_better,
+            "is_primary": self.is_primary,
         }
-        found = self.correlation
-        reason = None if found.reason is None else str(found.reason)
-        said = {"ci_method": str(found.ci_method), "reason": reason}
-        values = asdict(found) | said | {"n_undefined": found.n_undefined}
-        return named | plain_values(values | asdict(self.coverage))
+        estimate = self.correlation
+        reason = None if estimate.reason is None else str(estimate.reason)
+        texts = {"ci_method": str(estimate.ci_method), "reason": reason}
+        values = asdict(estimate) | texts | {"n_undefined": estimate.n_undefined}
+        return CorrelationRecord(**named, **plain_values(values | asdict(self.coverage) | beside))
 
 
 def panel_rows(panel: Panel, settings: Settings) -> Iterator[MetricAgreement]:
@@ -111,6 +114,7 @@ def _row(
         metric=metric.metric,
         signature=metric.signature,
         higher_is_better=metric.higher_is_better,
+        is_primary=metric.is_primary,
         correlation=found,
         coverage=panel.coverages[number],
         replicates=replicates,

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cached_property
 from hashlib import sha256
 from typing import Any
@@ -22,12 +23,13 @@ from validation.analysis.panels import (
     Scope,
     system_codes,
 )
+from validation.analysis.records import Inputs, LabelSourceRecord, ScoreSetRecord
 from validation.analysis.settings import Settings
 
 # What judges say of replies that hold no grade, or one that is not on the scale.
 UNREAD = re.compile(r"unparsed|no (number|rating) in|not on the scale", re.IGNORECASE)
 JUDGED = {"question": "", "condition": "", "round": 1, "accepted": True}
-SCORES = {"reason": "", "higher_is_better": True}
+SCORES = {"reason": "", "higher_is_better": True, "is_primary": True}
 
 
 class Material:
@@ -35,11 +37,19 @@ class Material:
 
     `judgments` has a row a judgment: question, item, system, annotator and value; optionally
     condition, candidate (otherwise named as its system), round and accepted. `scores` has a row
-    a score: item, candidate or system, metric and value; optionally signature, reason and
-    higher_is_better.
+    a score: item, candidate or system, metric and value; optionally signature, reason,
+    higher_is_better and is_primary. `labels` has, for the questions whose human values are
+    labels instead, a row a label: question, item, candidate and value; `label_sources` says
+    which sets they are of.
     """
 
-    def __init__(self, judgments: pd.DataFrame, scores: pd.DataFrame) -> None:
+    def __init__(
+        self,
+        judgments: pd.DataFrame,
+        scores: pd.DataFrame,
+        labels: pd.DataFrame | None = None,
+        label_sources: tuple[LabelSourceRecord, ...] = (),
+    ) -> None:
         self.judgments = _with_defaults(judgments, "judgments", ("value", "annotator"), JUDGED)
         self.scores = _with_defaults(scores, "scores", ("value", "metric"), SCORES)
         if "signature" not in scores:
@@ -47,6 +57,8 @@ class Material:
         self._require_items_of_one_condition()
         self._require_scores_once()
         self._code_places()
+        self.label_sources = label_sources
+        self._labels = {} if labels is None else self._coded(labels)
         self._values: dict[tuple[str, ...], tuple[Integers, Floats]] = {}
 
     @cached_property
@@ -56,9 +68,17 @@ class Material:
 
     @cached_property
     def fingerprint(self) -> str:
-        """SHA-256 of the judgments and scores."""
-        both = self.judgments_digest + digest(self.scores)
-        return sha256(both.encode()).hexdigest()
+        """SHA-256 of the judgments and scores, and of what else the settings do not say."""
+        parts = [self.judgments_digest, digest(self.scores.drop(columns="is_primary"))]
+        variants = [metric.metric for metric in self.metrics if not metric.is_primary]
+        parts += [f"variants:{','.join(variants)}"] if variants else []
+        parts += [source.signature for source in self.label_sources]
+        return sha256("".join(parts).encode()).hexdigest()
+
+    @property
+    def labelled(self) -> frozenset[str]:
+        """The questions whose human values are labels."""
+        return frozenset(self._labels)
 
     def panels(self, settings: Settings, *, scopes: tuple[Scope, ...]) -> Iterator[Panel]:
         """Each question's candidates: of all conditions and, where there are several, of each."""
@@ -88,39 +108,38 @@ class Material:
         rows = rows[rows["question"] == question]
         return rows if settings.ratings == "raw" else without_scales(rows)
 
-    def inputs(self, settings: Settings) -> dict[str, Any]:
+    def inputs(self, settings: Settings) -> Inputs:
         """What the report rests on, counted, and each set of scores with its own digest."""
         of_round = self.judgments[self.judgments["round"] == settings.round]
-        return {
-            "n_judgments": len(of_round),
-            "n_rejected": int((~of_round["accepted"].astype(bool)).sum()),
-            "n_counted": len(self.chosen(settings)),
-            "n_annotators": int(of_round["annotator"].nunique()),
-            "n_items": int(of_round["item"].nunique()),
-            "n_candidates": int(of_round["place"].nunique()),
-            "score_sets": self._score_sets(),
-        }
+        return Inputs(
+            n_judgments=len(of_round),
+            n_rejected=int((~of_round["accepted"].astype(bool)).sum()),
+            n_counted=len(self.chosen(settings)),
+            n_annotators=int(of_round["annotator"].nunique()),
+            n_items=int(of_round["item"].nunique()),
+            n_candidates=int(of_round["place"].nunique()),
+            score_sets=tuple(self._score_sets(settings)),
+            labels=self.label_sources,
+        )
 
-    def _score_sets(self) -> list[dict[str, Any]]:
+    def _score_sets(self, settings: Settings) -> Iterator[ScoreSetRecord]:
         runs = self.scores.groupby(["metric", "signature"], sort=False, observed=True)
         counts = [np.bincount(states, minlength=4).tolist() for states in self.states]
-        return [
-            metric.record()
-            | {
-                "n_scores": len(rows),
-                "n_undefined": count[UNDEFINED],
-                "n_unparsed": count[UNPARSED],
-            }
-            | {"n_unscored": count[MISSING], "digest": digest(rows)}
-            for metric, count, (_, rows) in zip(self.metrics, counts, runs, strict=True)
-        ]
+        for metric, count, (_, rows) in zip(self.metrics, counts, runs, strict=True):
+            yield ScoreSetRecord(
+                metric=metric.metric,
+                signature=metric.signature,
+                higher_is_better=metric.higher_is_better,
+                is_primary=settings.is_primary(metric.metric, metric.is_primary),
+                n_scores=len(rows),
+                n_undefined=count[UNDEFINED],
+                n_unparsed=count[UNPARSED],
+                n_unscored=count[MISSING],
+                digest=digest(rows.drop(columns="is_primary")),
+            )
 
     def _panel(self, question: str, settings: Settings) -> Panel | None:
-        key = (question, settings.judgments, settings.ratings, settings.aggregation)
-        if (*key, str(settings.round)) not in self._values:
-            rows = self.ratings(question, settings)
-            self._values[(*key, str(settings.round))] = _aggregated(rows, settings)
-        place, human = self._values[(*key, str(settings.round))]
+        place, human = self._human(question, settings)
         if not len(place):
             return None
         numbers = [n for n, m in enumerate(self.metrics) if settings.is_for(m.metric, question)]
@@ -134,14 +153,42 @@ class Material:
             scope="all",
             condition=EVERY_CONDITION,
             number=0,
-            metrics=tuple(self.metrics[number] for number in numbers),
+            metrics=tuple(
+                replace(one, is_primary=settings.is_primary(one.metric, one.is_primary))
+                for one in (self.metrics[number] for number in numbers)
+            ),
             places=places,
             item=pd.factorize(places["item"])[0],
             system=system_codes(places["system"]),
             human=human,
             scores=scores,
             states=states,
+            is_labelled=question in self._labels,
         )
+
+    def _human(self, question: str, settings: Settings) -> tuple[Integers, Floats]:
+        """The candidates with a human value, by place, and the values."""
+        if question in self._labels:
+            return self._labels[question]
+        policies = (settings.judgments, settings.ratings, settings.aggregation)
+        key = (question, *policies, str(settings.round))
+        if key not in self._values:
+            self._values[key] = _aggregated(self.ratings(question, settings), settings)
+        return self._values[key]
+
+    def _coded(self, labels: pd.DataFrame) -> dict[str, tuple[Integers, Floats]]:
+        """Labels by question, of the candidates that were judged."""
+        index = pd.MultiIndex.from_frame(self.places[["item", "candidate"]])
+        names = labels[["item", "candidate"]].astype(str)
+        place = index.get_indexer(pd.MultiIndex.from_frame(names))
+        rows = labels.assign(place=place).loc[place >= 0].sort_values("place")
+        return {
+            str(question): (
+                part["place"].to_numpy(dtype=np.intp),
+                part["value"].to_numpy(dtype=np.float64),
+            )
+            for question, part in rows.groupby("question", sort=False)
+        }
 
     def _require_items_of_one_condition(self) -> None:
         conditions = self.judgments.drop_duplicates(["item", "condition"])["item"]
@@ -171,10 +218,12 @@ class Material:
         columns = ["item", "candidate", "system", "condition"]
         self.places = first.sort_values("place")[columns].reset_index(drop=True)
         runs = self.scores.groupby(["metric", "signature"], sort=False, observed=True)
-        up = runs["higher_is_better"].first()
+        declared = runs[["higher_is_better", "is_primary"]].first()
         self.metrics = [
-            Metric(str(metric), str(signature), bool(is_up))
-            for metric, signature, is_up in up.reset_index().itertuples(index=False)
+            Metric(str(metric), str(signature), bool(is_up), bool(is_primary))
+            for metric, signature, is_up, is_primary in declared.reset_index().itertuples(
+                index=False
+            )
         ]
         run = runs.ngroup().to_numpy()
         place = index.get_indexer(pd.MultiIndex.from_frame(self.scores[["item", "candidate"]]))

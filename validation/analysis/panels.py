@@ -21,11 +21,15 @@ MISSING, SCORED, UNDEFINED, UNPARSED = range(4)
 
 @dataclass(frozen=True)
 class Metric:
-    """A set of scores: a metric under one signature, and which way is up."""
+    """A set of scores: a metric under one signature, and which way is up.
+
+    A variant (precision beside F, a complement) is no member of the family that is tested.
+    """
 
     metric: str
     signature: str
     higher_is_better: bool
+    is_primary: bool = True
 
     def record(self) -> dict[str, Any]:
         return vars(self).copy()
@@ -53,7 +57,8 @@ class Panel:
 
     Scores are turned so that higher is better. `item` and `system` are codes in order of
     appearance, and `system` is -1 for a candidate of no system; `number` counts the panels of a
-    question, and with the seed makes each panel's own.
+    question, and with the seed makes each panel's own. Where `is_labelled`, human values are a
+    label set's, and not made of the judgments here.
     """
 
     question: str
@@ -67,6 +72,7 @@ class Panel:
     human: Floats
     scores: Floats
     states: NDArray[np.int8]
+    is_labelled: bool = False
 
     @property
     def n_items(self) -> int:
@@ -98,6 +104,26 @@ class Panel:
     def of_systems(self) -> "Panel":
         """The candidates that are of a system."""
         return self if (self.system >= 0).all() else self.part(self.system >= 0)
+
+    def cells(self, number: int) -> pd.DataFrame:
+        """The candidates with their human values and a metric's scores as it gave them."""
+        sign = 1 if self.metrics[number].higher_is_better else -1
+        columns = {"human": self.human, "score": sign * self.scores[number]}
+        return pd.DataFrame(columns).assign(
+            **{name: self.places[name].to_numpy() for name in ("item", "candidate", "system")}
+        )
+
+    def of_primary(self) -> "Panel":
+        """With the metrics alone that tests, corrections and ranks are of."""
+        numbers = [number for number, metric in enumerate(self.metrics) if metric.is_primary]
+        if len(numbers) == len(self.metrics):
+            return self
+        return replace(
+            self,
+            metrics=tuple(self.metrics[number] for number in numbers),
+            scores=self.scores[numbers],
+            states=self.states[numbers],
+        )
 
     def part(self, chosen: NDArray[np.bool_], **named: Any) -> "Panel":
         """Some of the candidates, with items and systems numbered anew."""

@@ -21,6 +21,7 @@ from stats.correlation import Level, RowCoefficient
 from stats.planning import items_needed, sample_size_curve
 from validation.analysis.material import Material
 from validation.analysis.panels import Panel
+from validation.analysis.records import PlanRecord
 from validation.analysis.replicates import is_of_too_many
 from validation.analysis.settings import Settings
 
@@ -29,9 +30,10 @@ TIMES_AS_MANY = (0.25, 0.5, 1, 1.5, 2, 3, 5, 10)
 ANNOTATORS_MORE = (0, 1, 2)
 
 
-def planning_records(material: Material, settings: Settings) -> Iterator[dict[str, Any]]:
+def planning_records(material: Material, settings: Settings) -> Iterator[PlanRecord]:
     """The sample-size curves of the pairs and measures that the settings ask for."""
-    for panel in material.panels(settings, scopes=("all",)):
+    for whole in material.panels(settings, scopes=("all",)):
+        panel = whole.of_primary()
         ratings = material.ratings(panel.question, settings)
         for level, coefficient in settings.planned:
             part = panel.of_systems() if level == "system" else panel
@@ -53,7 +55,7 @@ def _curve(
     measure: tuple[Level, RowCoefficient],
     ratings: pd.DataFrame,
     settings: Settings,
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[PlanRecord]:
     level, coefficient = measure
     rows = ratings[ratings["value"].notna()]
     pilot = reliability(rows["place"], rows["value"])
@@ -77,26 +79,28 @@ def _curve(
     needed = items_needed(curve, POWER)
     least = {_key(n): items for n, items in needed.itertuples(index=False)}
     for row in curve.to_dict("records"):
-        yield plain_values(
-            {
-                "question": part.question,
-                "scope": part.scope,
-                "by": part.condition,
-                "level": level,
-                "coefficient": coefficient,
-                "metric_a": metrics[0].metric,
-                "signature_a": metrics[0].signature,
-                "metric_b": metrics[1].metric,
-                "signature_b": metrics[1].signature,
-                **{str(name): value for name, value in row.items()},
-                "n_items": int(row["n_items"]),
-                "is_pilot": int(row["n_items"]) == part.n_items,
-                "items_needed": _whole(least[_key(row["n_annotators"])]),
-                "power_wanted": POWER,
-                "alpha": settings.alpha,
-                "n_studies": max(2, settings.n_resamples),
-                "seed": settings.seed,
-            }
+        yield PlanRecord(
+            **plain_values(
+                {
+                    "question": part.question,
+                    "scope": part.scope,
+                    "by": part.condition,
+                    "level": level,
+                    "coefficient": coefficient,
+                    "metric_a": metrics[0].metric,
+                    "signature_a": metrics[0].signature,
+                    "metric_b": metrics[1].metric,
+                    "signature_b": metrics[1].signature,
+                    **{str(name): value for name, value in row.items()},
+                    "n_items": int(row["n_items"]),
+                    "is_pilot": int(row["n_items"]) == part.n_items,
+                    "items_needed": _whole(least[_key(row["n_annotators"])]),
+                    "power_wanted": POWER,
+                    "alpha": settings.alpha,
+                    "n_studies": max(2, settings.n_resamples),
+                    "seed": settings.seed,
+                }
+            )
         )
 
 

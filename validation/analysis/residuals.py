@@ -1,16 +1,16 @@
 """The candidates on which a metric is most wrong."""
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
 from stats.correlation.bootstrap import standard
 from validation.analysis.panels import Panel
+from validation.analysis.records import WorstRecord
 from validation.analysis.settings import Settings
 
 
-def worst_candidates(panel: Panel, settings: Settings) -> Iterator[dict[str, Any]]:
+def worst_candidates(panel: Panel, settings: Settings) -> Iterator[WorstRecord]:
     """For each metric, the candidates whose z-scores from metric and people lie farthest apart.
 
     Both are taken over the candidates that the metric scored. A positive residual is a
@@ -29,18 +29,18 @@ def worst_candidates(panel: Panel, settings: Settings) -> Iterator[dict[str, Any
         for rank, (at, place) in enumerate(
             zip(order, places.to_dict("records"), strict=True), start=1
         ):
-            yield {
-                "question": panel.question,
-                "metric": metric.metric,
-                "signature": metric.signature,
-                "rank": rank,
-                "item": place["item"],
-                "candidate": place["candidate"],
-                "system": place["system"],
-                "condition": place["condition"],
-                "human": float(human[at]),
-                "score": float(sign * score[at]),
-                "z_human": float(z_human[at]),
-                "z_score": float(z_score[at]),
-                "residual": float(residual[at]),
-            }
+            yield WorstRecord(
+                question=panel.question,
+                metric=metric.metric,
+                signature=metric.signature,
+                rank=rank,
+                item=place["item"],
+                candidate=place["candidate"],
+                system=place["system"],
+                condition=place["condition"],
+                human=float(human[at]),
+                score=float(sign * score[at]),
+                z_human=float(z_human[at]),
+                z_score=float(z_score[at]),
+                residual=float(residual[at]),
+            )

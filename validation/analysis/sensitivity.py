@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import nan
-from typing import Any
 
 import numpy as np
 from scipy.stats import rankdata
@@ -17,8 +16,11 @@ from validation.analysis.correlations import (
 )
 from validation.analysis.material import Material
 from validation.analysis.panels import UNPARSED, Panel
+from validation.analysis.records import SensitivityRecord
 from validation.analysis.settings import POLICIES, Settings
 
+# Policies that decide how judgments become human values; labels are made already.
+OF_JUDGMENTS = ("ratings", "judgments", "aggregation")
 Key = tuple[str, str, str, str, str, str, str]
 
 
@@ -51,20 +53,26 @@ class Variation:
     def delta(self) -> float:
         return self.value - self.base_value
 
-    def record(self) -> dict[str, Any]:
-        told = plain_values(vars(self) | {"delta": self.delta})
-        return told | {"moves_rank": told["rank"] != told["base_rank"]}
+    def record(self) -> SensitivityRecord:
+        values = plain_values(vars(self) | {"delta": self.delta})
+        moves_rank = values["rank"] != values["base_rank"]
+        return SensitivityRecord(**values, moves_rank=moves_rank)
 
 
 def variations(
     material: Material, base: Sequence[MetricAgreement], settings: Settings
 ) -> Iterator[Variation]:
-    """Every policy's other choices, where there is anything for them to act upon."""
+    """Every policy's other choices, where there is anything for them to act upon.
+
+    `base` are the correlations of the family; variants have no rank to move.
+    """
     for setting, choices in POLICIES.items():
         for choice in choices:
             if choice == getattr(settings, setting) or not _acts(material, setting, settings):
                 continue
             rows = _values(material, settings.varied(setting, choice))
+            if setting in OF_JUDGMENTS:
+                rows = [row for row in rows if row.question not in material.labelled]
             yield from _compared(base, rows, setting, choice, settings)
 
 
@@ -83,8 +91,8 @@ def _acts(material: Material, setting: str, settings: Settings) -> bool:
 def _values(material: Material, settings: Settings) -> list[MetricAgreement]:
     """The table without intervals."""
     quick = settings.varied("n_resamples", 0)  # type: ignore[arg-type]
-    panels: list[Panel] = list(material.panels(quick, scopes=("all", "condition")))
-    rows = [row for panel in panels for row in panel_rows(panel, quick)]
+    panels: Iterator[Panel] = material.panels(quick, scopes=("all", "condition"))
+    rows = [row for panel in panels for row in panel_rows(panel.of_primary(), quick)]
     return rows + list(means_of_conditions(rows, quick))
 
 

@@ -1,7 +1,9 @@
 """By which rules a report is made; kept with it, so that it can be made again."""
 
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, fields, replace
+from hashlib import sha256
 from typing import Any, Literal, get_args
 
 from stats.arguments import require_confidence, require_one_of
@@ -30,7 +32,10 @@ class Settings:
     `undefined` is what becomes of groups with a constant side, `unparsed` of scores whose
     source could not be read, `ratings` whether each annotator's scale is taken out first,
     `judgments` whether rejected ones count, `aggregation` how several judgments of a candidate
-    become one. `questions_of` names, by metric, the only questions it is meant for. `test` is
+    become one. `questions_of` names, by metric, the only questions it is meant for. `primary`
+    names the metrics that tests, corrections and ranks are of, instead of those that scorers
+    declare; `labels` the versions of label sets that are the human values of their questions,
+    instead of judgments. `test` is
     one of `stats.significance`, or ``"paired_bootstrap"``; ``"auto"`` swaps items at the item
     level and is the paired bootstrap elsewhere.
     """
@@ -53,6 +58,8 @@ class Settings:
     n_worst: int = 10
     seed: int = 0
     questions_of: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    primary: tuple[str, ...] = ()
+    labels: tuple[int, ...] = ()
     planned: tuple[tuple[Level, Coefficient], ...] = ()
 
     def __post_init__(self) -> None:
@@ -69,7 +76,7 @@ class Settings:
             **{f"levels ({level})": (level, get_args(Level)) for level in self.levels},
             **{f"coefficients ({c})": (c, get_args(Coefficient)) for c in self.coefficients},
         )
-        for name in ("levels", "coefficients", "planned"):
+        for name in ("levels", "coefficients", "planned", "primary", "labels"):
             if len(set(named := getattr(self, name))) < len(named):
                 raise ValueError(f"{name} must each be named once, not {named}")
         require_confidence(self.confidence)
@@ -94,6 +101,15 @@ class Settings:
         """Whether a metric is meant for a question."""
         named = dict(self.questions_of)
         return not named or question in named.get(metric, ())
+
+    def is_primary(self, metric: str, is_declared: bool) -> bool:
+        """Whether a metric is of the family: as named here or, where none is, as declared."""
+        return metric in self.primary if self.primary else is_declared
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of every setting."""
+        return sha256(json.dumps(self.content(), sort_keys=True).encode()).hexdigest()
 
     def content(self) -> dict[str, Any]:
         """As plain values for JSON."""

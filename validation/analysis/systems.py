@@ -12,13 +12,12 @@ from stats.correlation import CiMethod, bootstrap
 from stats.correlation.estimates import CI_METHODS
 from stats.grouping import sum_by
 from validation.analysis.panels import Panel
+from validation.analysis.records import DisagreementRecord, SystemRecord, SystemScoreRecord
 from validation.analysis.sensitivity import ranks
 from validation.analysis.settings import Settings
 
-Record = dict[str, Any]
 
-
-def system_records(panel: Panel, settings: Settings) -> list[Record]:
+def system_records(panel: Panel, settings: Settings) -> list[SystemRecord]:
     """Each system's mean human value with its interval, and how every metric ranks it.
 
     The interval resamples items. A metric's mean is over the candidates it scored, turned back
@@ -35,49 +34,51 @@ def system_records(panel: Panel, settings: Settings) -> list[Record]:
     of_metrics = [_means(part, row, len(names)) for row in part.scores]
     metric_ranks = [ranks(found.tolist()) for found, _ in of_metrics]
     return [
-        plain_values(
-            {
-                "question": panel.question,
-                "scope": panel.scope,
-                "by": panel.condition,
-                "system": name,
-                "mean": means[number],
-                "ci_low": low[number],
-                "ci_high": high[number],
-                "confidence": settings.confidence,
-                **_drawn(bool(np.isnan(low[number])), settings.n_resamples, seed),
-                "n_candidates": int(counts[number]),
-                "rank": human_ranks[number],
-            }
-        )
-        | {
-            "metrics": [
-                plain_values(
-                    metric.record()
-                    | {
-                        "mean": found[number] * (1 if metric.higher_is_better else -1),
-                        "n_scored": int(scored[number]),
-                        "rank": of_metric[number],
-                        "rank_difference": of_metric[number] - human_ranks[number],
-                    }
+        SystemRecord(
+            **plain_values(
+                {
+                    "question": panel.question,
+                    "scope": panel.scope,
+                    "by": panel.condition,
+                    "system": name,
+                    "mean": means[number],
+                    "ci_low": low[number],
+                    "ci_high": high[number],
+                    "confidence": settings.confidence,
+                    **_drawn(bool(np.isnan(low[number])), settings.n_resamples, seed),
+                    "n_candidates": int(counts[number]),
+                    "rank": human_ranks[number],
+                }
+            ),
+            metrics=tuple(
+                SystemScoreRecord(
+                    **plain_values(
+                        metric.record()
+                        | {
+                            "mean": found[number] * (1 if metric.higher_is_better else -1),
+                            "n_scored": int(scored[number]),
+                            "rank": of_metric[number],
+                            "rank_difference": of_metric[number] - human_ranks[number],
+                        }
+                    )
                 )
                 for metric, (found, scored), of_metric in zip(
                     part.metrics, of_metrics, metric_ranks, strict=True
                 )
-            ]
-        }
+            ),
+        )
         for number, name in enumerate(names)
     ]
 
 
-def _drawn(is_undefined: bool, n_resamples: int, seed: int) -> Record:
+def _drawn(is_undefined: bool, n_resamples: int, seed: int) -> dict[str, Any]:
     """How an interval came about, as a correlation's record tells it."""
     if is_undefined:
         return {"ci_method": str(CiMethod.NONE), "n_resamples": 0, "seed": None}
     return {"ci_method": str(CI_METHODS["items"]), "n_resamples": n_resamples, "seed": seed}
 
 
-def disagreements(panel: Panel) -> Iterator[Record]:
+def disagreements(panel: Panel) -> Iterator[DisagreementRecord]:
     """Pairs of systems that a metric puts in the other order than people do."""
     part = panel.of_systems()
     if not len(part.human):
@@ -90,17 +91,17 @@ def disagreements(panel: Panel) -> Iterator[Record]:
             better, worse = (a, b) if human[a] >= human[b] else (b, a)
             if human[better] > human[worse] and scored[better] < scored[worse]:
                 sign = 1 if metric.higher_is_better else -1
-                yield {
-                    "question": panel.question,
-                    "scope": panel.scope,
-                    "by": panel.condition,
-                    "metric": metric.metric,
-                    "signature": metric.signature,
-                    "better": names[better],
-                    "worse": names[worse],
-                    "human_delta": float(human[better] - human[worse]),
-                    "metric_delta": float(sign * (scored[better] - scored[worse])),
-                }
+                yield DisagreementRecord(
+                    question=panel.question,
+                    scope=panel.scope,
+                    by=panel.condition,
+                    metric=metric.metric,
+                    signature=metric.signature,
+                    better=names[better],
+                    worse=names[worse],
+                    human_delta=float(human[better] - human[worse]),
+                    metric_delta=float(sign * (scored[better] - scored[worse])),
+                )
 
 
 def _names(part: Panel) -> list[str]:

@@ -2,18 +2,20 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Literal
 
-from validation.documents.content import Content, Record
+from validation.analysis.records import ComparisonRecord, CorrelationRecord
 from validation.documents.documents import Cell, Number, P, Row
 from validation.documents.signatures import number_signature
 from validation.documents.wording import reason_in_words
+from validation.results import Results
 
 UNKNOWN = "not computed"
 
 
 def correlation(
-    content: Content,
-    record: Record | None,
+    results: Results,
+    record: CorrelationRecord | None,
     *,
     scale: float = 1,
     decimals: int = 2,
@@ -22,20 +24,20 @@ def correlation(
     """A correlation's value times `scale`, with its interval if asked; a dash for no record."""
     if record is None:
         return Number(None, reason=UNKNOWN)
-    low, high = (record["ci_low"], record["ci_high"]) if with_interval else (None, None)
+    low, high = (record.ci_low, record.ci_high) if with_interval else (None, None)
     return Number(
-        _times(record["value"], scale),
+        _times(record.value, scale),
         decimals,
         _times(low, scale),
         _times(high, scale),
-        reason_in_words(record["reason"]),
-        signed(content, "correlation", record),
+        reason_in_words(record.reason),
+        signed(results, "correlation", record),
     )
 
 
-def signed(content: Content, kind: str, record: Record) -> str:
+def signed(results: Results, kind: str, record: object, **instead: object) -> str:
     """The signature of a record's value."""
-    return number_signature(kind, record, content.settings, content.found["fingerprint"])
+    return number_signature(kind, record, results.settings, results.fingerprint, **instead)
 
 
 def best_in_columns(rows: Sequence[Row], *, keys: int = 0) -> list[Row]:
@@ -64,9 +66,9 @@ def _mark(rows: list[list[Cell]], block: list[int], column: int) -> None:
             rows[at][column] = replace(numbers[at], is_best=True)
 
 
-def p_cell(content: Content, record: Record, name: str) -> P:
-    reason = reason_in_words(record["reason"])
-    return P(record[name], reason, signed(content, f"comparison.{name}", record))
+def p_cell(results: Results, record: ComparisonRecord, name: Literal["p", "p_holm", "p_bh"]) -> P:
+    reason = reason_in_words(record.reason)
+    return P(getattr(record, name), reason, signed(results, f"comparison.{name}", record))
 
 
 def _times(value: float | None, scale: float) -> float | None:

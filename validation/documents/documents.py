@@ -6,7 +6,7 @@ correlation is.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from string import ascii_lowercase
@@ -79,6 +79,17 @@ class Column:
 
 
 @dataclass(frozen=True)
+class DisplayedCell:
+    """A cell as a page shows it."""
+
+    column: Column
+    text: str
+    letter: str = ""
+    signature: str = ""
+    is_best: bool = False
+
+
+@dataclass(frozen=True)
 class Table:
     """A table; `name` is of letters, digits and hyphens, and names its file."""
 
@@ -106,6 +117,20 @@ class Table:
         return {reason: _letter(number) for number, reason in enumerate(reasons)}
 
     @property
+    def cells(self) -> Iterator[list[DisplayedCell]]:
+        """The rows, each cell as it is shown."""
+        for row in self.rows:
+            yield [
+                _displayed(self, column, cell)
+                for column, cell in zip(self.columns, row, strict=True)
+            ]
+
+    @property
+    def full_note(self) -> str:
+        """What stands under the table."""
+        return note_of(self)
+
+    @property
     def groups(self) -> list[tuple[str, int]]:
         """The titles that columns share, each with how many; an empty list where none does."""
         found: list[tuple[str, int]] = []
@@ -124,13 +149,20 @@ class Table:
 
 @dataclass(frozen=True)
 class Figure:
-    """A picture, what it shows in words, and the rows it is drawn from."""
+    """A picture, what it shows in words, and the rows it is drawn from.
+
+    It is drawn where it is shown: a page that only tells of it does without.
+    """
 
     name: str
     caption: str
     words: str
-    chart: Picture
+    draw: Callable[[], Picture]
     rows: Sequence[Mapping[str, Any]] = ()
+
+    @cached_property
+    def chart(self) -> Picture:
+        return self.draw()
 
 
 @dataclass(frozen=True)
@@ -181,6 +213,14 @@ def letter_of(table: Table, cell: Cell) -> str:
     """The letter of the reason why a cell is undefined, if it is."""
     undefined = isinstance(cell, Number | P) and cell.value is None
     return table.letters.get(cell.reason, "") if undefined else ""  # type: ignore[union-attr]
+
+
+def _displayed(table: Table, column: Column, cell: Cell) -> DisplayedCell:
+    text = cell_text(cell)
+    if not isinstance(cell, Number | P):
+        return DisplayedCell(column, text)
+    letter = letter_of(table, cell)
+    return DisplayedCell(column, text, letter, cell.signature, cell.is_best)
 
 
 def cell_text(cell: Cell) -> str:

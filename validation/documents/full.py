@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-import pandas as pd
-
-from validation.documents.content import Content, Record
+from validation.analysis.records import plain
+from validation.documents.cells import signed
 from validation.documents.documents import (
     Column,
     Document,
@@ -28,7 +27,7 @@ from validation.documents.figures import (
 )
 from validation.documents.methods import methods_paragraph
 from validation.documents.planning import curves_of, planning_table
-from validation.documents.signatures import number_signature, shared_rules
+from validation.documents.signatures import shared_rules
 from validation.documents.system_tables import (
     disagreements_table,
     systems_table,
@@ -40,11 +39,13 @@ from validation.documents.tables import (
     correlations_table,
     coverage_table,
     sensitivity_table,
+    top_groups,
 )
 from validation.documents.wording import statistic
+from validation.results import ALL, KINDS, Results
 
-Cells = Mapping[tuple[str, str, str], pd.DataFrame]
-KINDS = {
+# What a record of a kind is called in its number's signature.
+SIGNED = {
     "correlations": "correlation",
     "comparisons": "comparison",
     "ceilings": "ceiling",
@@ -52,43 +53,43 @@ KINDS = {
 }
 
 
-def full_report(content: Content, *, title: str, cells: Cells | None = None) -> Document:
+def full_report(results: Results, *, title: str) -> Document:
     """Everything a validation found: pictures, tables, methods and signatures.
 
     `cells` holds, by question, metric and signature, the columns human and score of a scatter.
     """
     sections = [
-        Section("Which metric agrees with people", _agreement(content, cells or {})),
-        Section("Which metrics differ", _differences(content)),
-        Section("How far a metric could go", _tables([ceilings_table(content)])),
-        Section("The systems", _systems(content)),
-        Section("Where metrics go wrong", _tables([worst_table(content)])),
-        Section("What other policies would give", _tables([sensitivity_table(content)])),
-        Section("How large a study would have to be", _plans(content)),
-        Section("All correlations", _everything(content)),
+        Section("Which metric agrees with people", _agreement(results)),
+        Section("Which metrics differ", _differences(results)),
+        Section("How far a metric could go", _tables([ceilings_table(results)])),
+        Section("The systems", _systems(results)),
+        Section("Where metrics go wrong", _tables([worst_table(results)])),
+        Section("What other policies would give", _tables([sensitivity_table(results)])),
+        Section("How large a study would have to be", _plans(results)),
+        Section("All correlations", _everything(results)),
     ]
-    return signed_document(content, title, sections)
+    return signed_document(results, title, sections)
 
 
-def signed_document(content: Content, title: str, sections: Sequence[Section]) -> Document:
+def signed_document(results: Results, title: str, sections: Sequence[Section]) -> Document:
     """The sections that hold something, the methods, and the signatures of their numbers."""
     shown = [section for section in sections if section.parts]
-    methods = methods_paragraph(content.settings, content.inputs)
-    rules = shared_rules(content.settings, content.found["fingerprint"])
+    methods = methods_paragraph(results.settings, results.all_inputs)
+    rules = shared_rules(results.settings, results.fingerprint)
     tables = [part for section in shown for part in section.parts if isinstance(part, Table)]
     return Document(
         title=title,
         sections=[
             *shown,
             Section("Methods", [methods]),
-            Section("Signatures", [SIGNATURES_ARE, scores_table(content), appendix(tables, rules)]),
+            Section("Signatures", [SIGNATURES_ARE, scores_table(results), appendix(tables, rules)]),
         ],
-        records=_records(content),
+        records=_records(results),
         about={
-            "study": content.study,
-            "fingerprint": content.found["fingerprint"],
-            "settings": content.settings,
-            "inputs": content.inputs,
+            "study": results.study,
+            "fingerprint": results.fingerprint,
+            "settings": results.settings.content(),
+            "inputs": plain(results.inputs),
             "methods": methods,
         },
     )
@@ -142,17 +143,17 @@ def _title(column: Column) -> str:
     return f"{column.group}, {column.title}" if column.group else column.title
 
 
-def scores_table(content: Content) -> Table:
+def scores_table(results: Results) -> Table:
     """The sets of scores, and a hash of each."""
     rows: list[Row] = [
         (
-            content.label(one),
-            one["signature"],
-            one["n_scores"],
-            one["n_undefined"] + one["n_unparsed"],
-            one["digest"][:12],
+            results.label(one),
+            one.signature,
+            one.n_scores,
+            one.n_undefined + one.n_unparsed,
+            one.digest[:12],
         )
-        for one in content.inputs["score_sets"]
+        for one in results.inputs.score_sets
     ]
     return Table(
         name="score-sets",
@@ -168,73 +169,66 @@ def scores_table(content: Content) -> Table:
     )
 
 
-def _records(content: Content) -> dict[str, list[dict[str, Any]]]:
+def _records(results: Results) -> dict[str, list[dict[str, Any]]]:
     """Every record of the validation, signed where it is a number of a rule."""
-    found = {
-        kind: list(map(dict, content.records(kind)))
-        for kind in ("correlations", "comparisons", "ceilings", "sensitivity", "systems")
+    return {
+        name: [
+            plain(row)
+            | ({"number_signature": signed(results, SIGNED[name], row)} if name in SIGNED else {})
+            for row in results.rows(kind)
+        ]
+        for name, kind in KINDS.items()
     }
-    fingerprint = content.found["fingerprint"]
-    for kind, name in KINDS.items():
-        for record in found[kind]:
-            signature = number_signature(name, record, content.settings, fingerprint)
-            record["number_signature"] = signature
-    rest = ("disagreements", "worst", "planning")
-    return found | {kind: list(map(dict, content.records(kind))) for kind in rest}
 
 
-def _agreement(content: Content, cells: Cells) -> list[str | Table | Figure]:
-    parts: list[str | Table | Figure] = [heat_map_figure(content)]
-    for question in content.questions:
-        parts.append(forest_figure(content, question))
-        best = _best(content, question)
-        if best is not None:
-            of_best = cells.get((question, best["metric"], best["signature"]))
-            if of_best is not None:
-                parts.append(scatter_figure(content, question, content.label(best), of_best))
+def _agreement(results: Results) -> list[str | Table | Figure]:
+    """The scatter is of the metric of the greatest value: one of the top group, if not the best."""
+    parts: list[str | Table | Figure] = [heat_map_figure(results)]
+    measure = {"level": results.level, "coefficient": results.coefficient}
+    leaders = {
+        of.question: group for of, group in top_groups(results, scope=ALL, **measure).items()
+    }
+    for question in results.questions:
+        parts.append(forest_figure(results, question))
+        for first in leaders.get(question, [])[:1]:
+            scatter = results.scatter(question, first.metric, first.signature)
+            if scatter is not None:
+                parts.append(scatter_figure(results, question, results.label(first), scatter))
     return parts
 
 
-def _best(content: Content, question: str) -> Record | None:
-    """The correlation of the metric that agrees best, as the pictures count."""
-    place = {"question": question, "scope": "all", "level": content.level}
-    found = content.records("correlations", coefficient=content.coefficient, **place)
-    defined = [row for row in found if row["value"] is not None]
-    return max(defined, key=lambda row: row["value"], default=None)
-
-
-def _differences(content: Content) -> list[str | Table | Figure]:
+def _differences(results: Results) -> list[str | Table | Figure]:
     parts: list[str | Table | Figure] = []
-    for question in content.questions:
-        table = comparisons_table(content, question)
+    for question in results.questions:
+        table = comparisons_table(results, question)
         if table.rows:
-            parts += [significance_figure(content, question), table]
+            parts += [significance_figure(results, question), table]
     return parts
 
 
-def _systems(content: Content) -> list[str | Table | Figure]:
+def _systems(results: Results) -> list[str | Table | Figure]:
     parts: list[str | Table | Figure] = []
-    for question in content.questions:
-        table = systems_table(content, question)
+    for question in results.questions:
+        table = systems_table(results, question)
         if table.rows:
-            parts += [ranks_figure(content, question), table]
-    return parts + _tables([disagreements_table(content)])
+            parts += [ranks_figure(results, question), table]
+    return parts + _tables([disagreements_table(results)])
 
 
-def _plans(content: Content) -> list[str | Table | Figure]:
-    curves = curves_of(content)
+def _plans(results: Results) -> list[str | Table | Figure]:
+    curves = curves_of(results)
     figures = [
-        curve_figure(content, number, curve)
+        curve_figure(results, number, curve)
         for number, curve in enumerate(curves[:MOST_CURVES], start=1)
     ]
-    return [*figures, *_tables([planning_table(content, curves)])]
+    return [*figures, *_tables([planning_table(results, curves)])]
 
 
-def _everything(content: Content) -> list[str | Table | Figure]:
-    shown = statistic(content.coefficient, content.level)
+def _everything(results: Results) -> list[str | Table | Figure]:
+    shown = statistic(results.coefficient, results.level)
     told = f"Pictures and short tables show one of these measures: {shown}."
-    tables = [correlations_table(content, level) for level in content.levels]
-    return [told, *_tables([*tables, coverage_table(content)])]
+    tables = [correlations_table(results, level) for level in results.levels]
+    return [told, *_tables([*tables, coverage_table(results)])]
 
 
 def _tables(tables: Sequence[Table]) -> list[str | Table | Figure]:

@@ -25,12 +25,6 @@ from validation.documents.documents import (
 
 # Beyond so many rows a table runs over pages.
 LONG = 35
-# What stands between two columns of such a table, as a share of the line; and how many
-# characters of its size fit into a line, at least.
-SPACE_BETWEEN = 0.0135
-CHARACTERS = 112
-# After these a line may be broken.
-BREAKS = "[|_:/,]"
 SPECIAL = {
     "\\": r"\textbackslash{}",
     "{": r"\{",
@@ -150,7 +144,7 @@ def _long(table: Table) -> str:
     return "\n".join(
         [
             r"\begingroup\scriptsize\setlength{\tabcolsep}{3pt}",
-            rf"\begin{{longtable}}{{{_shares(table)}}}",
+            rf"\begin{{longtable}}{{{_breaking(table)}}}",
             rf"\caption{{{escaped(table.caption)}}}\label{{tab:{table.name}}}\\",
             *head,
             r"\endfirsthead",
@@ -171,40 +165,21 @@ def _alignment(table: Table) -> str:
     return "".join("r" if column.is_number else "l" for column in table.columns)
 
 
-def _shares(table: Table) -> str:
-    """Columns that break their lines: room for the longest word each, the rest by what they hold.
-
-    Where not even the words fit, each has a share by its longest.
-    """
-    texts = [
-        [column.title, *(cell_text(row[at]) for row in table.rows)]
-        for at, column in enumerate(table.columns)
-    ]
-    words = [max(map(_longest_word, of_one)) for of_one in texts]
-    wishes = [
-        max(word, *(_wish(text, column) for text in of_one))
-        for word, of_one, column in zip(words, texts, table.columns, strict=True)
-    ]
-    room = 1 - len(words) * SPACE_BETWEEN
-    spare = max(0.0, room * CHARACTERS - sum(words))
-    beyond = (sum(wishes) - sum(words)) or 1
-    widths = [w + spare * (wish - w) / beyond for w, wish in zip(words, wishes, strict=True)]
-    sides = {True: r"\raggedleft", False: r"\raggedright"}
-    return "".join(
-        rf">{{{sides[column.is_number]}\arraybackslash}}"
-        rf"p{{{room * width / sum(widths):.4f}\linewidth}}"
-        for column, width in zip(table.columns, widths, strict=True)
-    )
+def _breaking(table: Table) -> str:
+    """Columns of equal width that break their lines; code, which is long, shares half the line."""
+    codes = sum(column.is_code for column in table.columns)
+    plain = len(table.columns) - codes
+    parts = {True: rf".5\linewidth/{codes}", False: rf".5\linewidth/{plain}"}
+    if not codes or not plain:
+        parts = dict.fromkeys(parts, rf"\linewidth/{len(table.columns)}")
+    return "".join(_paragraph(column, parts[column.is_code]) for column in table.columns)
 
 
-def _longest_word(text: str) -> int:
-    """Of what no line is broken within, the length."""
-    return max(4, *map(len, re.split(rf"\s|(?<={BREAKS})", text)))
-
-
-def _wish(text: str, column: Column) -> int:
-    """How much width a text asks for: a long one breaks its lines."""
-    return min(len(text), 110 if column.is_code else 24)
+def _paragraph(column: Column, width: str) -> str:
+    side = r"\raggedleft" if column.is_number else r"\raggedright"
+    # a first word is hyphenated only after some space
+    inside = rf">{{{side}\hspace{{0pt}}\arraybackslash}}"
+    return rf"{inside}p{{\dimexpr{width}-2\tabcolsep\relax}}"
 
 
 def _head(table: Table) -> list[str]:

@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from validation.analysis.records import CorrelationRecord, SystemRecord
 from validation.documents.cells import best_in_columns, correlation, signed
-from validation.documents.content import ALL, CONDITION, MEAN, Content, Record
 from validation.documents.documents import Column, Number, Row, Table
 from validation.documents.system_tables import human_mean
 from validation.documents.tables import METRIC, QUESTION, SYSTEM
 from validation.documents.wording import LEVELS_TOLD, SYMBOLS
+from validation.results import ALL, CONDITION, MEAN, Results
 
 OVERALL = "Overall"
 G_EVAL_COEFFICIENTS = ("pearson", "spearman", "kendall")
@@ -22,11 +23,11 @@ LMSTYLE_COEFFICIENTS = ("pearson", "kendall")
 
 
 def lmstyle_correlations(
-    content: Content, coefficients: Sequence[str] = LMSTYLE_COEFFICIENTS
+    results: Results, coefficients: Sequence[str] = LMSTYLE_COEFFICIENTS
 ) -> Table:
     """LMStyle's Table 1: metrics by conditions and coefficients, sample level, times 100."""
-    places = [(CONDITION, name, name) for name in content.conditions]
-    places += [(MEAN, "", OVERALL)] if content.conditions else [(ALL, "", OVERALL)]
+    places = [(CONDITION, name, name) for name in results.conditions]
+    places += [(MEAN, "", OVERALL)] if results.conditions else [(ALL, "", OVERALL)]
     cells = [
         (scope, by, title, coefficient)
         for scope, by, title in places
@@ -34,14 +35,14 @@ def lmstyle_correlations(
     ]
     columns = [QUESTION, METRIC]
     columns += [Column(SYMBOLS[of], group=title) for _, _, title, of in cells]
-    sample = content.records("correlations", level="item")
-    found = {(*_source(row), row["scope"], row["by"], row["coefficient"]): row for row in sample}
+    sample = results.rows(CorrelationRecord, level="item")
+    found = {(*_source(row), row.scope, row.by, row.coefficient): row for row in sample}
     rows: list[Row] = [
         (
             source[0],
-            content.label({"metric": source[1], "signature": source[2]}),
+            results.labels[source[1:]],
             *(
-                _of_sample(content, found.get((*source, scope, by, coefficient)))
+                _of_sample(results, found.get((*source, scope, by, coefficient)))
                 for scope, by, _, coefficient in cells
             ),
         )
@@ -54,32 +55,31 @@ def lmstyle_correlations(
         rows=best_in_columns(rows, keys=1),
         note=f"Correlations are {LEVELS_TOLD['item']}. {OVERALL} is the mean of the conditions. "
         "The greatest of a question and column is in bold."
-        if content.conditions
+        if results.conditions
         else f"Correlations are {LEVELS_TOLD['item']}.",
     )
 
 
-def _source(row: Record) -> tuple[str, str, str]:
-    return row["question"], row["metric"], row["signature"]
+def _source(row: CorrelationRecord) -> tuple[str, str, str]:
+    return row.question, row.metric, row.signature
 
 
-def _of_sample(content: Content, record: Record | None) -> Number:
-    return correlation(content, record, scale=100, decimals=1, with_interval=False)
+def _of_sample(results: Results, record: CorrelationRecord | None) -> Number:
+    return correlation(results, record, scale=100, decimals=1, with_interval=False)
 
 
-def lmstyle_people(content: Content, with_interval: bool = False) -> Table:
+def lmstyle_people(results: Results, with_interval: bool = False) -> Table:
     """LMStyle's Table 3: the systems' mean human values by question and condition."""
-    places = [(CONDITION, name, name) for name in content.conditions] + [(ALL, "", OVERALL)]
+    places = [(CONDITION, name, name) for name in results.conditions] + [(ALL, "", OVERALL)]
     found = {
-        (row["question"], row["system"], row["scope"], row["by"]): row
-        for row in content.records("systems")
+        (row.question, row.system, row.scope, row.by): row for row in results.rows(SystemRecord)
     }
     rows: list[Row] = [
         (
             question,
             system,
             *(
-                _human(content, found.get((question, system, scope, by)), with_interval)
+                _human(results, found.get((question, system, scope, by)), with_interval)
                 for scope, by, _ in places
             ),
         )
@@ -94,10 +94,10 @@ def lmstyle_people(content: Content, with_interval: bool = False) -> Table:
     )
 
 
-def _human(content: Content, record: Record | None, with_interval: bool) -> Number:
+def _human(results: Results, record: SystemRecord | None, with_interval: bool) -> Number:
     if record is None:
         return Number(None, reason="nobody judged the system there")
-    found = human_mean(content, record, decimals=1)
+    found = human_mean(results, record, decimals=1)
     return found if with_interval else _without_interval(found)
 
 
@@ -105,17 +105,17 @@ def _without_interval(number: Number) -> Number:
     return Number(number.value, number.decimals, reason=number.reason, signature=number.signature)
 
 
-def g_eval(content: Content, level: str) -> Table:
+def g_eval(results: Results, level: str) -> Table:
     """G-Eval's table: metrics by questions, each with r, rho and tau, at one level."""
-    of_level = content.records("correlations", level=level, scope=ALL)
-    found = {(*_source(row), row["coefficient"]): row for row in of_level}
+    of_level = results.rows(CorrelationRecord, level=level, scope=ALL)
+    found = {(*_source(row), row.coefficient): row for row in of_level}
     sets = list(dict.fromkeys(_source(row)[1:] for row in of_level))
-    asked = [(question, of) for question in content.questions for of in G_EVAL_COEFFICIENTS]
+    asked = [(question, of) for question in results.questions for of in G_EVAL_COEFFICIENTS]
     rows: list[Row] = [
         (
-            content.label({"metric": run[0], "signature": run[1]}),
-            *(_bare(content, found.get((question, *run, of))) for question, of in asked),
-            *(_average(content, found, run, of) for of in G_EVAL_COEFFICIENTS),
+            results.labels[run],
+            *(_bare(results, found.get((question, *run, of))) for question, of in asked),
+            *(_average(results, found, run, of) for of in G_EVAL_COEFFICIENTS),
         )
         for run in sets
     ]
@@ -131,20 +131,21 @@ def g_eval(content: Content, level: str) -> Table:
     )
 
 
-def _bare(content: Content, record: Record | None) -> Number:
-    return correlation(content, record, decimals=3, with_interval=False)
+def _bare(results: Results, record: CorrelationRecord | None) -> Number:
+    return correlation(results, record, decimals=3, with_interval=False)
 
 
 def _average(
-    content: Content, found: dict[Any, Record], run: tuple[str, str], coefficient: str
+    results: Results, found: dict[Any, CorrelationRecord], run: tuple[str, str], coefficient: str
 ) -> Number:
     """The mean over questions, undefined where one is."""
-    records = [found.get((question, *run, coefficient)) for question in content.questions]
-    values = [None if record is None else record["value"] for record in records]
+    records = [found.get((question, *run, coefficient)) for question in results.questions]
+    values = [None if record is None else record.value for record in records]
     known = [value for value in values if value is not None]
     if len(known) < len(values) or not known:
         return Number(None, reason="undefined for a question")
     first = next(record for record in records if record is not None)
-    place = {name: first[name] for name in ("scope", "level", "coefficient", "signature")}
-    signature = signed(content, "mean_of_questions", place)
+    names = ("scope", "level", "coefficient", "signature")
+    place = {name: getattr(first, name) for name in names}
+    signature = signed(results, "mean_of_questions", None, **place)
     return Number(sum(known) / len(known), 3, signature=signature)

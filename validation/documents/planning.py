@@ -4,48 +4,48 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from validation.analysis.records import PlanRecord
 from validation.documents.cells import signed
-from validation.documents.content import Content, Record
 from validation.documents.documents import Column, Number, Row, Table
 from validation.documents.tables import QUESTION
 from validation.documents.wording import statistic
+from validation.results import Results
 
 PAIR = ("metric_a", "signature_a", "metric_b", "signature_b")
 
 
-def curves_of(content: Content) -> list[list[Record]]:
+def curves_of(results: Results) -> list[list[PlanRecord]]:
     """The records of each question, measure and pair; those of least power here first."""
-    found: dict[tuple[str, ...], list[Record]] = {}
-    for record in content.records("planning"):
-        key = tuple(record[name] for name in ("question", "level", "coefficient", *PAIR))
+    found: dict[tuple[str, ...], list[PlanRecord]] = {}
+    for record in results.rows(PlanRecord):
+        key = tuple(getattr(record, name) for name in ("question", "level", "coefficient", *PAIR))
         found.setdefault(key, []).append(record)
     return sorted(found.values(), key=_power_here)
 
 
-def _power_here(curve: Sequence[Record]) -> float:
+def _power_here(curve: Sequence[PlanRecord]) -> float:
     """The power of a study of as many items, and annotators, as this one."""
-    return next((row["power"] or 0.0 for row in curve if row["is_pilot"]), 0.0)
+    return next((row.power or 0.0 for row in curve if row.is_pilot), 0.0)
 
 
-def planning_table(content: Content, curves: Sequence[Sequence[Record]]) -> Table:
+def planning_table(results: Results, curves: Sequence[Sequence[PlanRecord]]) -> Table:
     """The items that each pair needs, by the number of ratings of a candidate."""
     rows: list[Row] = [
         (
-            first["question"],
-            statistic(first["coefficient"], first["level"]),
-            content.label(first, "_a"),
-            content.label(first, "_b"),
-            Number(row["n_annotators"], 1, reason="unknown"),
-            Number(row["power"], reason="undefined", signature=_signature(content, row)),
-            "more than were tried" if row["items_needed"] is None else f"{row['items_needed']:,}",
+            first.question,
+            statistic(first.coefficient, first.level),
+            *results.pair_labels(first),
+            Number(row.n_annotators, 1, reason="unknown"),
+            Number(row.power, reason="undefined", signature=_signature(results, row)),
+            "more than were tried" if row.items_needed is None else f"{row.items_needed:,}",
         )
         for curve in curves
         for first in curve[:1]
         for row in curve
-        if row["is_pilot"]
+        if row.is_pilot
     ]
     titles = ("Measure", "Metric", "against")
-    wanted = next((row["power_wanted"] for curve in curves for row in curve), 0.8)
+    wanted = next((row.power_wanted for curve in curves for row in curve), 0.8)
     return Table(
         name="planning",
         caption=f"Items needed to tell two metrics apart with a power of {wanted:.0%}",
@@ -60,6 +60,6 @@ def planning_table(content: Content, curves: Sequence[Sequence[Record]]) -> Tabl
     )
 
 
-def _signature(content: Content, record: Record) -> str:
-    drawn = {"test": "resampled-studies", "n_draws": record["n_studies"]}
-    return signed(content, f"power.{record['n_items']}", dict(record) | drawn)
+def _signature(results: Results, record: PlanRecord) -> str:
+    drawn = {"test": "resampled-studies", "n_draws": record.n_studies}
+    return signed(results, f"power.{record.n_items}", record, **drawn)

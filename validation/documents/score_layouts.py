@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from validation.documents.cells import UNKNOWN
-from validation.documents.content import Record, labels_of
 from validation.documents.documents import Cell, Column, Number, P, Row, Table
 from validation.documents.layouts import OVERALL
 from validation.documents.signatures import plain_signature
 from validation.documents.tables import SYSTEM
 from validation.documents.wording import reason_in_words
+from validation.results import labels_of
+
+Record = Mapping[str, Any]
 
 
 def lmstyle_scores(scores: Sequence[Record]) -> Table:

@@ -3,58 +3,71 @@
 from collections.abc import Mapping
 from typing import Any
 
-Record = Mapping[str, Any]
+from validation.analysis.settings import Settings
+
 # As much of the input's hash as tells two inputs of a study apart.
-SHOWN = 12
+DIGEST_CHARACTERS = 12
 RULES = ("round", "judgments", "ratings", "aggregation", "undefined", "unparsed")
+PLACE = ("question", "scope", "system", "level", "coefficient", "setting", "choice")
+METRICS = {"metric": "signature", "metric_a": "signature_a", "metric_b": "signature_b"}
 
 
-def number_signature(kind: str, record: Record, settings: Record, fingerprint: str) -> str:
-    """The signature of a record's value: its place, its rules, its interval and its input."""
-    fields = _told(_place(record) | _drawn(record))
+def number_signature(
+    kind: str, record: object, settings: Settings, fingerprint: str, **instead: object
+) -> str:
+    """The signature of a record's value: its place, its rules, its interval and its input.
+
+    `instead` are fields that stand for, or beside, the record's own.
+    """
+    fields = _Fields(record, instead)
+    own = _pairs(_place(fields) | _drawn(fields))
     # A number of a varied report was computed with that one setting changed.
-    varied = {record["setting"]: record["choice"]} if "setting" in record else {}
-    return "|".join([kind, *fields, shared_rules(dict(settings) | varied, fingerprint)])
+    varied = {fields["setting"]: fields["choice"]} if fields["setting"] else {}
+    return "|".join([kind, *own, shared_rules(settings, fingerprint, varied)])
 
 
-def plain_signature(kind: str, **fields: Any) -> str:
+def plain_signature(kind: str, **fields: object) -> str:
     """The signature of a number that no validation's rules touch."""
-    return "|".join([kind, *_told(fields)])
+    return "|".join([kind, *_pairs(fields)])
 
 
-def shared_rules(settings: Record, fingerprint: str) -> str:
+def shared_rules(
+    settings: Settings, fingerprint: str, varied: Mapping[str, object] | None = None
+) -> str:
     """What the signatures of one report end in."""
-    rules = {name: settings.get(name) for name in RULES}
-    return "|".join(_told(rules | {"input": fingerprint[:SHOWN]}))
+    rules: dict[str, object] = {name: getattr(settings, name) for name in RULES}
+    if settings.labels:
+        rules["labels"] = ",".join(map(str, settings.labels))
+    return "|".join(_pairs(rules | dict(varied or {}) | {"input": fingerprint[:DIGEST_CHARACTERS]}))
 
 
-def _told(fields: Record) -> list[str]:
+class _Fields:
+    """A record's fields by name; one that it does not have is None."""
+
+    def __init__(self, record: object, instead: Mapping[str, object]) -> None:
+        self.record = record
+        self.instead = instead
+
+    def __getitem__(self, name: str) -> Any:
+        return self.instead[name] if name in self.instead else getattr(self.record, name, None)
+
+
+def _pairs(fields: Mapping[str, object]) -> list[str]:
     return [f"{name}:{value}" for name, value in fields.items() if value not in (None, "")]
 
 
-def _place(record: Record) -> dict[str, Any]:
-    metrics = {
-        "metric": record.get("signature"),
-        "metric_a": record.get("signature_a"),
-        "metric_b": record.get("signature_b"),
-    }
-    names = ("question", "scope", "system", "level", "coefficient", "setting", "choice")
-    return {
-        **{name: record.get(name) for name in names},
-        "condition": record.get("by"),
-        **metrics,
-    }
+def _place(fields: _Fields) -> dict[str, object]:
+    metrics = {name: fields[signature] for name, signature in METRICS.items()}
+    return {**{name: fields[name] for name in PLACE}, "condition": fields["by"], **metrics}
 
 
-def _drawn(record: Record) -> dict[str, Any]:
+def _drawn(fields: _Fields) -> dict[str, object]:
     """How the interval, or the p, was drawn."""
-    if "test" in record:
-        drawn = {"test": record["test"], "draws": record["n_draws"], "seed": record["seed"]}
-    elif "n_splits" in record:
-        drawn = {"splits": record["n_splits"], "seed": record["seed"]}
-    elif record.get("ci_method") not in (None, "none"):
-        drawn = {"ci": record["ci_method"], "confidence": record["confidence"]}
-        drawn |= {"draws": record["n_resamples"], "seed": record["seed"]}
-    else:
-        drawn = {}
-    return drawn
+    if fields["test"] is not None:
+        return {"test": fields["test"], "draws": fields["n_draws"], "seed": fields["seed"]}
+    if fields["n_splits"] is not None:
+        return {"splits": fields["n_splits"], "seed": fields["seed"]}
+    if fields["ci_method"] not in (None, "none"):
+        drawn = {"ci": fields["ci_method"], "confidence": fields["confidence"]}
+        return drawn | {"draws": fields["n_resamples"], "seed": fields["seed"]}
+    return {}

@@ -2,58 +2,65 @@
 
 from __future__ import annotations
 
+from validation.analysis.records import (
+    DisagreementRecord,
+    SystemRecord,
+    SystemScoreRecord,
+    WorstRecord,
+)
 from validation.documents.cells import signed
-from validation.documents.content import ALL, Content, Record
 from validation.documents.documents import Column, Number, Row, Table
 from validation.documents.tables import METRIC, QUESTION, SYSTEM
+from validation.results import ALL, Results
 
 NO_SCORE = "no candidate of the system has a score"
 
 
-def systems_table(content: Content, question: str) -> Table:
+def systems_table(results: Results, question: str) -> Table:
     """The systems by people's mean with its interval and rank, and by each metric's mean."""
-    records = sorted(
-        content.records("systems", question=question, scope=ALL), key=lambda row: row["rank"]
-    )
-    labels = [content.label(metric) for metric in records[0]["metrics"]] if records else []
+    rows_of = results.rows(SystemRecord, question=question, scope=ALL)
+    records = sorted(rows_of, key=lambda row: row.rank or 0.0)
+    labels = [results.label(metric) for metric in records[0].metrics] if records else []
     metrics = [Column(title, group=label) for label in labels for title in ("mean", "rank")]
     people = [Column("mean", group="People"), Column("rank", group="People")]
     rows: list[Row] = [
         (
-            record["system"],
-            human_mean(content, record),
-            Number(record["rank"], _rank_decimals(record["rank"])),
-            record["n_candidates"],
-            *(cell for metric in record["metrics"] for cell in _of_metric(content, record, metric)),
+            record.system,
+            human_mean(results, record),
+            Number(record.rank, _rank_decimals(record.rank)),
+            record.n_candidates,
+            *(cell for metric in record.metrics for cell in _of_metric(results, record, metric)),
         )
         for record in records
     ]
     return Table(
-        name=f"systems-q{content.questions.index(question) + 1}",
+        name=f"systems-q{results.questions.index(question) + 1}",
         caption=f"{question}: the systems by people and by metrics",
         columns=[SYSTEM, *people, Column("Candidates"), *metrics],
         rows=rows,
     )
 
 
-def human_mean(content: Content, record: Record, decimals: int = 2) -> Number:
+def human_mean(results: Results, record: SystemRecord, decimals: int = 2) -> Number:
     """A system's mean human value, with its interval."""
     return Number(
-        record["mean"],
+        record.mean,
         decimals,
-        record["ci_low"],
-        record["ci_high"],
+        record.ci_low,
+        record.ci_high,
         reason="nobody judged it",
-        signature=signed(content, "human_mean", record),
+        signature=signed(results, "human_mean", record),
     )
 
 
-def _of_metric(content: Content, record: Record, metric: Record) -> tuple[Number, Number]:
-    place = {name: record[name] for name in ("question", "scope", "by", "system")}
-    signature = signed(content, "metric_mean", place | {"signature": metric["signature"]})
-    rank = metric["rank"]
+def _of_metric(
+    results: Results, record: SystemRecord, metric: SystemScoreRecord
+) -> tuple[Number, Number]:
+    place = {name: getattr(record, name) for name in ("question", "scope", "by", "system")}
+    signature = signed(results, "metric_mean", None, **place, signature=metric.signature)
+    rank = metric.rank
     return (
-        Number(metric["mean"], 3, reason=NO_SCORE, signature=signature),
+        Number(metric.mean, 3, reason=NO_SCORE, signature=signature),
         Number(rank, _rank_decimals(rank), reason=NO_SCORE),
     )
 
@@ -63,7 +70,7 @@ def _rank_decimals(rank: float | None) -> int:
     return 0 if rank is None or float(rank).is_integer() else 1
 
 
-def disagreements_table(content: Content) -> Table:
+def disagreements_table(results: Results) -> Table:
     """Pairs of systems that a metric orders otherwise than people do, over all conditions."""
     columns = [
         QUESTION,
@@ -75,14 +82,14 @@ def disagreements_table(content: Content) -> Table:
     ]
     rows: list[Row] = [
         (
-            record["question"],
-            content.label(record),
-            record["better"],
-            record["worse"],
-            Number(record["human_delta"], signature=_of_pair(content, "human_delta", record)),
-            Number(record["metric_delta"], 3, signature=_of_pair(content, "metric_delta", record)),
+            record.question,
+            results.label(record),
+            record.better,
+            record.worse,
+            Number(record.human_delta, signature=_of_pair(results, "human_delta", record)),
+            Number(record.metric_delta, 3, signature=_of_pair(results, "metric_delta", record)),
         )
-        for record in content.records("disagreements", scope=ALL)
+        for record in results.rows(DisagreementRecord, scope=ALL)
     ]
     return Table(
         name="disagreements",
@@ -92,12 +99,12 @@ def disagreements_table(content: Content) -> Table:
     )
 
 
-def _of_pair(content: Content, kind: str, record: Record) -> str:
-    pair = f"{record['better']} - {record['worse']}"
-    return signed(content, kind, dict(record) | {"system": pair})
+def _of_pair(results: Results, kind: str, record: DisagreementRecord) -> str:
+    pair = f"{record.better} - {record.worse}"
+    return signed(results, kind, record, system=pair)
 
 
-def worst_table(content: Content) -> Table:
+def worst_table(results: Results) -> Table:
     """The candidates on which each metric is most wrong."""
     columns = [
         QUESTION,
@@ -111,14 +118,14 @@ def worst_table(content: Content) -> Table:
     ]
     rows: list[Row] = [
         (
-            record["question"],
-            content.label(record),
-            record["item"],
-            record["candidate"],
-            record["system"],
-            *_wrong(content, record),
+            record.question,
+            results.label(record),
+            record.item,
+            record.candidate,
+            record.system,
+            *_wrong(results, record),
         )
-        for record in content.records("worst")
+        for record in results.rows(WorstRecord)
     ]
     return Table(
         name="worst",
@@ -130,10 +137,14 @@ def worst_table(content: Content) -> Table:
     )
 
 
-def _wrong(content: Content, record: Record) -> tuple[Number, ...]:
-    place = dict(record) | {"system": f"{record['item']}/{record['candidate']}"}
-    decimals = {"human": 2, "score": 3, "residual": 2}
+def _wrong(results: Results, record: WorstRecord) -> tuple[Number, ...]:
+    candidate = f"{record.item}/{record.candidate}"
+    numbers = (("human", record.human, 2), ("score", record.score, 3))
     return tuple(
-        Number(record[name], places, signature=signed(content, f"candidate.{name}", place))
-        for name, places in decimals.items()
+        Number(
+            value,
+            decimals,
+            signature=signed(results, f"candidate.{name}", record, system=candidate),
+        )
+        for name, value, decimals in (*numbers, ("residual", record.residual, 2))
     )

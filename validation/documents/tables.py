@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import Protocol
 
+from validation.analysis.records import (
+    CeilingRecord,
+    ComparisonRecord,
+    CorrelationRecord,
+    Measure,
+    SensitivityRecord,
+)
 from validation.documents.cells import correlation, p_cell, signed
-from validation.documents.content import ALL, MEAN, Content, Record
 from validation.documents.documents import Column, Number, Row, Table
 from validation.documents.wording import (
     CHOICES,
@@ -13,28 +20,41 @@ from validation.documents.wording import (
     LEVELS,
     POLICIES,
     TESTS,
+    family,
     reason_in_words,
     said,
     statistic,
 )
+from validation.results import ALL, MEAN, Results, measure_of
 
 MEAN_OF_CONDITIONS = "mean of conditions"
 EVERY = "all"
+# Of a group that no test tells apart.
+MOST_NAMED = 3
 QUESTION, CONDITION = Column("Question", is_number=False), Column("Condition", is_number=False)
 METRIC, SYSTEM = Column("Metric", is_number=False), Column("System", is_number=False)
 
 
-def condition_text(record: Record) -> str:
+class OfPlace(Protocol):
+    """Anything that is of all candidates, of a condition, or of their mean."""
+
+    @property
+    def scope(self) -> str: ...
+    @property
+    def by(self) -> str: ...
+
+
+def condition_text(record: OfPlace) -> str:
     """What a record is of: all candidates, a condition, or the mean of the conditions."""
-    return record["by"] or (MEAN_OF_CONDITIONS if record["scope"] == MEAN else EVERY)
+    return record.by or (MEAN_OF_CONDITIONS if record.scope == MEAN else EVERY)
 
 
-def correlations_table(content: Content, level: str) -> Table:
+def correlations_table(results: Results, level: str) -> Table:
     """Every metric against every question and condition at one level, with coverage."""
     coefficients = [
         name
-        for name in content.coefficients
-        if content.records("correlations", level=level, coefficient=name)
+        for name in results.coefficients
+        if any((one.level, one.coefficient) == (level, name) for one in results.measures)
     ]
     columns = [
         QUESTION,
@@ -45,20 +65,20 @@ def correlations_table(content: Content, level: str) -> Table:
         Column("Candidates scored"),
         Column("Rank"),
     ]
-    rows = [
+    rows: list[Row] = [
         (
-            first["question"],
+            first.question,
             condition_text(first),
-            content.label(first),
-            *(correlation(content, of_one.get(name)) for name in coefficients),
-            f"{first['n_used']:,} of {first['n_groups']:,}",
-            f"{first['n_scored']:,} of {first['n_candidates']:,}",
-            "" if first.get("cluster") is None else str(first["cluster"]),
+            results.label(first),
+            *(correlation(results, of_one.get(name)) for name in coefficients),
+            f"{first.n_used:,} of {first.n_groups:,}",
+            f"{first.n_scored:,} of {first.n_candidates:,}",
+            "" if first.cluster is None else str(first.cluster),
         )
-        for of_one in _by_metric(content.records("correlations", level=level))
-        for first in [of_one.get(content.coefficient) or next(iter(of_one.values()))]
+        for of_one in _by_metric(results.rows(CorrelationRecord, level=level))
+        for first in [of_one.get(results.coefficient) or next(iter(of_one.values()))]
     ]
-    counted = said(COEFFICIENTS, content.coefficient)
+    counted = said(COEFFICIENTS, results.coefficient)
     return Table(
         name=f"correlations-{level}",
         caption=f"Correlation of metrics with people, {said(LEVELS, level)}, with intervals",
@@ -69,18 +89,18 @@ def correlations_table(content: Content, level: str) -> Table:
     )
 
 
-def _by_metric(records: list[Record]) -> Iterator[dict[str, Record]]:
+def _by_metric(records: list[CorrelationRecord]) -> Iterator[dict[str, CorrelationRecord]]:
     """By coefficient, the records of each question, condition and metric."""
-    groups: dict[tuple[str, ...], dict[str, Record]] = {}
+    groups: dict[tuple[str, ...], dict[str, CorrelationRecord]] = {}
     for record in records:
-        key = tuple(record[name] for name in ("question", "scope", "by", "metric", "signature"))
-        groups.setdefault(key, {})[record["coefficient"]] = record
+        key = (record.question, record.scope, record.by, record.metric, record.signature)
+        groups.setdefault(key, {})[record.coefficient] = record
     yield from groups.values()
 
 
-def coverage_table(content: Content) -> Table:
+def coverage_table(results: Results) -> Table:
     """What each correlation rests on, and what was left out and why."""
-    records = content.records("correlations", level=content.level, coefficient=content.coefficient)
+    records = results.rows(CorrelationRecord, level=results.level, coefficient=results.coefficient)
     counts = {
         "n_candidates": "Candidates",
         "n_scored": "Scored",
@@ -94,18 +114,18 @@ def coverage_table(content: Content) -> Table:
         "n_too_few": "Too few",
     }
     rows: list[Row] = [
-        (r["question"], condition_text(r), content.label(r), *(r[name] for name in counts))
+        (r.question, condition_text(r), results.label(r), *(getattr(r, name) for name in counts))
         for r in records
     ]
     return Table(
         name="coverage",
-        caption=f"Coverage of {statistic(content.coefficient, content.level)}",
+        caption=f"Coverage of {statistic(results.coefficient, results.level)}",
         columns=[QUESTION, CONDITION, METRIC, *map(Column, counts.values())],
         rows=rows,
     )
 
 
-def ceilings_table(content: Content) -> Table:
+def ceilings_table(results: Results) -> Table:
     """What people's own ratings allow, and what share of it each metric reaches."""
     columns = [
         QUESTION,
@@ -114,95 +134,112 @@ def ceilings_table(content: Content) -> Table:
         Column("Coefficient", is_number=False),
         Column("Ceiling"),
         Column("One more person"),
-        Column("Best metric", is_number=False),
+        Column("Best metrics", is_number=False),
         Column("Share of ceiling, %"),
     ]
-    rows = [_ceiling_row(content, record) for record in content.records("ceilings")]
+    leaders = top_groups(results)
+    rows = [
+        _ceiling_row(results, record, leaders.get(measure_of(record), []))
+        for record in results.rows(CeilingRecord)
+    ]
     return Table(
         name="ceilings",
         caption="What a perfect metric could reach, given how well people agree",
         columns=columns,
         rows=rows,
-        note="One more person: the mean correlation of one annotator with the mean of the others.",
+        note="One more person: the mean correlation of one annotator with the mean of the others. "
+        "Best metrics: the greatest value first, with those that do not differ significantly; "
+        "the share is the first one's.",
     )
 
 
-def _ceiling_row(content: Content, record: Record) -> Row:
-    place = {name: record[name] for name in ("question", "scope", "by", "level", "coefficient")}
-    best = max(
-        (row for row in content.records("correlations", **place) if row["value"] is not None),
-        key=lambda row: row["value"],
-        default=None,
-    )
-    share = None if best is None else best["share_of_ceiling"]
-    reason = reason_in_words(record["reason"]) or "undefined"
-    of_ceiling = signed(content, "ceiling", record)
+def top_groups(results: Results, **of: object) -> dict[Measure, list[CorrelationRecord]]:
+    """By measure, the metrics that are not told apart from the greatest, which comes first."""
+    groups: dict[Measure, list[CorrelationRecord]] = {}
+    for row in results.rows(CorrelationRecord, cluster=1, **of):
+        groups.setdefault(measure_of(row), []).append(row)
+    return {
+        measure: sorted(group, key=lambda row: -(row.value or 0.0))
+        for measure, group in groups.items()
+    }
+
+
+def names_of(results: Results, group: Sequence[CorrelationRecord]) -> str:
+    """The names of a top group, as many as a line has room for."""
+    names = [results.label(row) for row in group]
+    rest = len(names) - MOST_NAMED
+    return ", ".join(names) if rest < 2 else f"{', '.join(names[:MOST_NAMED])} and {rest} more"
+
+
+def _ceiling_row(results: Results, record: CeilingRecord, leaders: list[CorrelationRecord]) -> Row:
+    best = leaders[0] if leaders else None
+    share = None if best is None else best.share_of_ceiling
+    reason = reason_in_words(record.reason) or "undefined"
+    of_ceiling = signed(results, "ceiling", record)
     return (
-        record["question"],
+        record.question,
         condition_text(record),
-        said(LEVELS, record["level"]),
-        said(COEFFICIENTS, record["coefficient"]),
-        Number(record["attainable"], reason=reason, signature=of_ceiling),
+        said(LEVELS, record.level),
+        said(COEFFICIENTS, record.coefficient),
+        Number(record.attainable, reason=reason, signature=of_ceiling),
         Number(
-            record["leave_one_out"],
+            record.leave_one_out,
             reason=reason,
-            signature=signed(content, "ceiling.leave_one_out", record),
+            signature=signed(results, "ceiling.leave_one_out", record),
         ),
-        "" if best is None else content.label(best),
+        names_of(results, leaders),
         Number(
             None if share is None else share * 100,
             0,
             reason=reason,
-            signature="" if best is None else signed(content, "correlation.share", best),
+            signature="" if best is None else signed(results, "correlation.share", best),
         ),
     )
 
 
-def comparisons_table(content: Content, question: str) -> Table:
+def comparisons_table(results: Results, question: str) -> Table:
     """Every two metrics of a question tested against each other, over all conditions."""
-    records = content.records(
-        "comparisons",
+    records = results.rows(
+        ComparisonRecord,
         question=question,
         scope=ALL,
-        level=content.level,
-        coefficient=content.coefficient,
+        level=results.level,
+        coefficient=results.coefficient,
     )
-    tests = {said(TESTS, record["test"]) for record in records}
+    tests = {said(TESTS, record.test) for record in records}
     rows: list[Row] = [
         (
-            content.label(record, "_a"),
-            content.label(record, "_b"),
+            *results.pair_labels(record),
             Number(
-                record["delta"],
+                record.delta,
                 3,
-                record["ci_low"],
-                record["ci_high"],
-                reason_in_words(record["reason"]),
-                signed(content, "comparison.delta", record),
+                record.ci_low,
+                record.ci_high,
+                reason_in_words(record.reason),
+                signed(results, "comparison.delta", record),
             ),
-            *(p_cell(content, record, name) for name in ("p", "p_holm", "p_bh")),
+            *(p_cell(results, record, name) for name in ("p", "p_holm", "p_bh")),
         )
         for record in records
     ]
     names = ("Metric", "against"), ("Difference", "p", "p (Holm)", "p (B.–H.)")
     return Table(
-        name=f"comparisons-q{content.questions.index(question) + 1}",
+        name=f"comparisons-q{results.questions.index(question) + 1}",
         caption=f"{question}: metrics tested pair by pair, "
-        f"{statistic(content.coefficient, content.level)}",
+        f"{statistic(results.coefficient, results.level)}",
         columns=[*(Column(name, is_number=False) for name in names[0]), *map(Column, names[1])],
         rows=rows,
-        note=f"By {' and '.join(sorted(tests))}; two-sided." if tests else "",
+        note=f"By {' and '.join(sorted(tests))}; two-sided. {family(results.all_inputs)}"
+        if tests
+        else "",
     )
 
 
-def sensitivity_table(content: Content) -> Table:
+def sensitivity_table(results: Results) -> Table:
     """What each policy would have changed, over all conditions and as the mean of them."""
-    records = [
-        record
-        for record in content.records("sensitivity", level=content.level)
-        if record["scope"] in (ALL, MEAN)
-    ]
-    base = {_place(row): row for row in content.records("correlations", level=content.level)}
+    of = {"level": results.level, "scope": (ALL, MEAN)}
+    records = results.rows(SensitivityRecord, **of)
+    base = {_place(row): row for row in results.rows(CorrelationRecord, **of)}
     titles = ("Policy", "Instead of", "Choice", "Coefficient")
     columns = [
         QUESTION,
@@ -215,39 +252,39 @@ def sensitivity_table(content: Content) -> Table:
     ]
     return Table(
         name="sensitivity",
-        caption=f"What other policies would give, {said(LEVELS, content.level)}",
+        caption=f"What other policies would give, {said(LEVELS, results.level)}",
         columns=columns,
-        rows=[_sensitivity_row(content, record, base[_place(record)]) for record in records],
+        rows=[_sensitivity_row(results, record, base[_place(record)]) for record in records],
     )
 
 
-def _place(record: Record) -> tuple[str, ...]:
-    names = ("question", "scope", "by", "coefficient", "metric", "signature")
-    return tuple(record[name] for name in names)
+def _place(record: CorrelationRecord | SensitivityRecord) -> tuple[str, ...]:
+    place = (record.question, record.scope, record.by, record.coefficient)
+    return (*place, record.metric, record.signature)
 
 
-def _sensitivity_row(content: Content, record: Record, base: Record) -> Row:
+def _sensitivity_row(results: Results, record: SensitivityRecord, base: CorrelationRecord) -> Row:
     return (
-        record["question"],
+        record.question,
         condition_text(record),
-        said(POLICIES, record["setting"]),
-        said(CHOICES, record["base_choice"]),
-        said(CHOICES, record["choice"]),
-        said(COEFFICIENTS, record["coefficient"]),
-        content.label(record),
+        said(POLICIES, record.setting),
+        said(CHOICES, record.base_choice),
+        said(CHOICES, record.choice),
+        said(COEFFICIENTS, record.coefficient),
+        results.label(record),
         Number(
-            record["base_value"],
+            record.base_value,
             3,
-            reason=reason_in_words(base["reason"]),
-            signature=signed(content, "correlation", base),
+            reason=reason_in_words(base.reason),
+            signature=signed(results, "correlation", base),
         ),
         Number(
-            record["value"],
+            record.value,
             3,
-            reason=reason_in_words(record["reason"]),
-            signature=signed(content, "sensitivity", record),
+            reason=reason_in_words(record.reason),
+            signature=signed(results, "sensitivity", record),
         ),
-        _move(record["base_rank"], record["rank"]),
+        _move(record.base_rank, record.rank),
     )
 
 

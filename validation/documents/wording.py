@@ -1,5 +1,7 @@
 """The field's words for levels, coefficients, tests and reasons."""
 
+from validation.analysis.records import Inputs
+
 LEVELS = {"item": "by item", "system": "by system", "pooled": "pooled"}
 LEVELS_TOLD = {
     "item": "over the candidates of each item, averaged over items (sample level)",
@@ -66,6 +68,15 @@ CHOICES = {
     "trimmed_mean": "trimmed mean",
     "bias_precision": "mean weighted by annotators' precision, less their bias",
 }
+
+
+def family(inputs: Inputs) -> str:
+    """Of what tests, corrections and ranks are, and how many tests that makes."""
+    n = len(inputs.primary)
+    size = f"{n} metric{'' if n == 1 else 's'}, {(n * (n - 1)) // 2} pairs"
+    variants = len(inputs.variants)
+    rest = f"; {variants} variant{'' if variants == 1 else 's'} of them not" if variants else ""
+    return f"In the family of tests: {size} for each question{rest}."
 
 
 def reason_in_words(reason: str | None) -> str:

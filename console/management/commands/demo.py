@@ -10,8 +10,8 @@ from console.demonstration import demonstrate
 from console.samples import Crowd
 from hits.local_site import prepare_database
 from presentation.progress import bar
-from validation.analysis import EVERY_CONDITION
-from validation.study_validation import validate_study
+from validation.analysis import EVERY_CONDITION, Settings
+from validation.study_validation import study_report
 
 
 class Command(BaseCommand):
@@ -51,14 +51,12 @@ def _summary(study: Study) -> list[str]:
 
 
 def _correlations(study: Study) -> list[str]:
-    report = validate_study(study, levels=["item"], coefficients=["kendall"])
+    settings = Settings(levels=("item",), coefficients=("kendall",))
     lines = ["  Kendall's tau-b with people at the item level:"]
-    for row in report.rows:
-        if row.condition == EVERY_CONDITION:
-            found = row.correlation
+    for row in study_report(study, settings).correlations:
+        if row.scope == "all" and row.value is not None:
             lines.append(
-                f"    {row.metric:18} {row.question:16} {found.value:5.2f} "
-                f"[{found.ci_low:.2f}, {found.ci_high:.2f}], {found.n_used} of "
-                f"{found.n_groups} items"
+                f"    {row.metric:18} {row.question:16} {row.value:5.2f} "
+                f"[{row.ci_low:.2f}, {row.ci_high:.2f}], {row.n_used} of {row.n_groups} items"
             )
     return lines

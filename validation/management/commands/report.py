@@ -9,7 +9,7 @@ from django.core.management.base import BaseCommand, CommandParser
 from annotation.models import Study
 from metrics.exceptions import ReportUnwritten
 from validation.documents.files import FORMATS, make_folder, write_files
-from validation.study_report import LAYOUTS, PROMPTS, Asked, study_report_document
+from validation.study_report import LAYOUTS, PROMPTS, ReportRequest, study_report_document
 
 
 class Command(BaseCommand):
@@ -41,19 +41,23 @@ class Command(BaseCommand):
             metavar=("FIRST", "SECOND"),
             help="conditions that the layout e2e compares",
         )
+        parser.add_argument(
+            "--variants", action="store_true", help="with variants, which no test or rank is of"
+        )
         parser.add_argument("--json", action="store_true", help="print the files' names as JSON")
 
     def handle(self, *args: Any, study: str, output: Path, layout: str, **options: Any) -> None:
-        asked = Asked(
+        request = ReportRequest(
             study=Study.objects.named(study),
-            version=options["version_of_report"],
+            number=options["version_of_report"],
             prompts=tuple(options["prompts"]),
+            with_variants=options["variants"],
         )
         formats = dict.fromkeys(options["format"] or ["html"])
-        with _told(output):
+        with _writing(output):
             make_folder(output)
-        document = study_report_document(asked, layout)
-        with _told(output):
+        document = study_report_document(request, layout)
+        with _writing(output):
             paths = [p for name in formats for p in write_files(FORMATS[name](document), output)]
         if options["json"]:
             self.stdout.write(json.dumps({"study": study, "files": [str(path) for path in paths]}))
@@ -63,7 +67,7 @@ class Command(BaseCommand):
 
 
 @contextmanager
-def _told(output: Path) -> Iterator[None]:
+def _writing(output: Path) -> Iterator[None]:
     """What cannot be written becomes a sentence."""
     try:
         yield

@@ -12,9 +12,10 @@ from presentation.files import require_writable, write_whole
 from stats.correlation import Level, Resample, RowCoefficient, Undefined
 from validation.analysis import Settings
 from validation.analysis.settings import Aggregation, Judgments, Ratings, Unparsed
-from validation.analysis.summary import lines_of
 from validation.plain_table import COEFFICIENTS, LEVELS
-from validation.versions import make_validation
+from validation.rows import StoredResults
+from validation.summary import lines_of
+from validation.versions import MadeVersion, changes_of, make_validation
 
 
 class Command(BaseCommand):
@@ -49,6 +50,26 @@ class Command(BaseCommand):
             metavar="LEVEL:COEFFICIENT",
             help="say how many items would tell the metrics apart (takes long)",
         )
+        parser.add_argument(
+            "--labels",
+            type=int,
+            action="append",
+            metavar="VERSION",
+            help="the label set that is the human value of its question, adjudications with it "
+            "(default: made of the judgments); may be repeated for other questions",
+        )
+        parser.add_argument(
+            "--primary",
+            action="append",
+            metavar="METRIC",
+            help="of the family of tests; may be repeated (default: as scorers declare)",
+        )
+        parser.add_argument(
+            "--variants",
+            action="store_true",
+            help="say variants too (precision, recall, complements, other units), which no test, "
+            "correction or rank is of",
+        )
         parser.add_argument("--output", type=Path, metavar="FILE", help="write the whole as JSON")
         parser.add_argument("--json", action="store_true", help="print the whole as JSON")
 
@@ -56,18 +77,24 @@ class Command(BaseCommand):
         if options["output"]:
             require_writable(options["output"])
         made = make_validation(study=Study.objects.named(study), settings=_settings(options))
-        record = made.record
-        told = {"study": study, "version": record.version, "is_new": made.is_new}
-        told |= {"made_at": record.made_at.isoformat(), "changes": record.changes}
-        whole = json.dumps(told | record.content, indent=1)
-        if options["output"]:
-            write_whole(options["output"], f"{whole}\n")
-        if options["json"]:
-            self.stdout.write(whole)
-            return
-        self.stdout.write("\n".join(lines_of(record.content)))
+        results = StoredResults(made.version, with_variants=options["variants"])
+        if options["output"] or options["json"]:
+            whole = json.dumps(_content(made, results), indent=1)
+            if options["output"]:
+                write_whole(options["output"], f"{whole}\n")
+            if options["json"]:
+                self.stdout.write(whole)
+                return
+        self.stdout.write("\n".join(lines_of(results)))
         state = "new" if made.is_new else "as it was"
-        self.stdout.write(f"Report {record.version} of '{study}' ({state}).")
+        self.stdout.write(f"Report {made.version.number} of '{study}' ({state}).")
+
+
+def _content(made: MadeVersion, results: StoredResults) -> dict[str, Any]:
+    version = made.version
+    head = {"study": results.study, "version": version.number, "is_new": made.is_new}
+    head |= {"made_at": version.made_at.isoformat(), "changes": changes_of(version)}
+    return head | results.content()
 
 
 def _settings(options: dict[str, Any]) -> Settings:
@@ -80,6 +107,8 @@ def _settings(options: dict[str, Any]) -> Settings:
         n_permutations=options["permutations"],
         levels=tuple(level for level in Settings.levels if level in chosen),
         coefficients=once(options["coefficient"] or Settings.coefficients),
+        labels=once(options["labels"] or ()),
+        primary=once(options["primary"] or ()),
         planned=once(_measure(plan) for plan in options["plan"]),
     )
 

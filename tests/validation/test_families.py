@@ -1,0 +1,127 @@
+"""What a person chose is tested; variants of it are shown when asked for, and never enter."""
+
+import json
+
+import pytest
+
+from metrics.imports import import_scores
+from metrics.models import ScoringRun
+from metrics.scorers.registry import build
+from metrics.scoring import score_study
+from stats.significance import holm
+from tests.annotation.importing import told
+from tests.validation.hostile import SETTINGS
+from tests.validation.test_study_validation import SYSTEMS, judged_study, score
+from tests.validation.validation_tables import random_tables
+from validation.analysis import Settings, report_from_tables
+from validation.documents.full import full_report
+from validation.documents.html import as_html
+from validation.documents.methods import methods_paragraph
+from validation.results import TableResults
+from validation.study_validation import study_report
+
+QUICK = Settings(n_resamples=60, n_permutations=200, n_splits=2)
+
+
+def declared(variants=("m2", "m3")):
+    human, scores = random_tables(n_metrics=4)
+    return human, scores.assign(is_primary=~scores["metric"].isin(variants))
+
+
+def test_only_primary_metrics_are_tested_corrected_and_ranked():
+    report = report_from_tables(*declared(), QUICK)
+    assert {(row.metric_a, row.metric_b) for row in report.comparisons} == {("m0", "m1")}
+    for row in report.comparisons:
+        assert row.p_holm == row.p_bh == row.p
+    for row in report.correlations:
+        is_variant = row.metric in ("m2", "m3")
+        assert (row.rank is None, row.cluster is None) == (is_variant, is_variant)
+        assert row.value is not None
+    assert {row.rank for row in report.correlations} <= {None, 1.0, 1.5, 2.0}
+    assert {row.metric for row in report.sensitivity} == {"m0", "m1"}
+
+
+def test_a_variant_changes_no_other_number():
+    human, scores = declared()
+    alone = report_from_tables(human, scores[scores["is_primary"]], QUICK)
+    beside = report_from_tables(human, scores, QUICK)
+
+    def number(row):
+        return (row.metric_a, row.level, row.coefficient, row.delta, row.p, row.p_holm, row.p_bh)
+
+    assert list(map(number, beside.comparisons)) == list(map(number, alone.comparisons))
+
+
+def test_the_family_can_be_chosen_by_name():
+    chosen = Settings(n_resamples=60, n_permutations=200, n_splits=2, primary=("m1", "m2", "m3"))
+    report = report_from_tables(*declared(), chosen)
+    [*tests] = [r for r in report.comparisons if (r.level, r.coefficient) == ("item", "kendall")]
+    assert {(row.metric_a, row.metric_b) for row in tests} == {
+        ("m1", "m2"),
+        ("m1", "m3"),
+        ("m2", "m3"),
+    }
+    assert [row.p_holm for row in tests] == pytest.approx(holm([row.p for row in tests]))
+
+
+def test_variants_are_shown_when_asked_for():
+    report = report_from_tables(*declared(), QUICK)
+    for with_variants, metrics in ((False, {"m0", "m1"}), (True, {"m0", "m1", "m2", "m3"})):
+        content = TableResults("t", report, with_variants=with_variants).content()
+        for name in ("correlations", "disagreements", "worst"):
+            assert {row["metric"] for row in content[name]} == metrics, name
+        assert {one["metric"] for row in content["systems"] for one in row["metrics"]} == metrics
+        assert {one["metric"] for one in content["inputs"]["score_sets"]} == metrics
+
+
+def test_a_report_says_of_what_its_tests_are():
+    results = TableResults("t", report_from_tables(*declared(), QUICK))
+    sentence = "2 metrics, 1 pairs for each question; 2 variants of them not (m0 and m1;"
+    assert sentence in methods_paragraph(results.settings, results.all_inputs)
+    [table] = [t for t in full_report(results, title="t").tables if t.name == "comparisons-q1"]
+    assert "2 metrics, 1 pairs for each question; 2 variants" in table.note
+    assert "2 metrics, 1 pairs" in as_html(full_report(results, title="t"))
+    assert SETTINGS.primary == ()
+
+
+@pytest.mark.django_db
+def test_a_scorer_declares_what_of_it_was_chosen():
+    study = judged_study()
+    score(study)
+    score_study(study=study, scorer=build("length"))
+    runs = dict(ScoringRun.objects.of(study).values_list("metric", "is_primary"))
+    assert runs == {"m": True, "length": True, "length_characters": False}
+    report = study_report(study, QUICK)
+    assert [one.metric for one in report.inputs.primary] == ["m", "length"]
+    assert {(row.metric_a, row.metric_b) for row in report.comparisons} == {("m", "length")}
+
+
+@pytest.mark.django_db
+def test_the_command_says_variants_when_asked_for():
+    study = judged_study()
+    score(study)
+    score_study(study=study, scorer=build("length"))
+    options = {"resamples": 20, "permutations": 20}
+    lines = told("validate_study", "judged", **options)
+    assert "length_characters" not in lines
+    family = "In the family of tests: 2 metrics, 1 pairs for each question; 1 variant of them not."
+    assert family in lines
+    assert "length_characters" in told("validate_study", "judged", variants=True, **options)
+    given = json.loads(told("validate_study", "judged", json=True, variants=True, **options))
+    assert {row["metric"] for row in given["correlations"]} == {"m", "length", "length_characters"}
+    assert {row["metric_b"] for row in given["comparisons"]} == {"length"}
+
+
+@pytest.mark.django_db
+def test_an_imported_file_of_a_scorers_outputs_declares_them(tmp_path):
+    study = judged_study()
+    rows = [
+        f"d0,{system},{metric},s|v:1,{number}"
+        for metric in ("rougeL", "rougeL_precision", "bleu")
+        for number, system in enumerate(SYSTEMS)
+    ]
+    path = tmp_path / "scores.csv"
+    path.write_text("\n".join(["item,candidate,metric,signature,value", *rows]) + "\n")
+    import_scores(study=study, path=path)
+    runs = dict(ScoringRun.objects.of(study).values_list("metric", "is_primary"))
+    assert runs == {"rougeL": True, "rougeL_precision": False, "bleu": True}

@@ -1,0 +1,114 @@
+"""Human values may be a label set's, so that what was adjudicated reaches the answer."""
+
+import pytest
+from django.contrib.auth import get_user_model
+
+from annotation.adjudications import decide
+from annotation.exceptions import LabelSetUnknown
+from annotation.label_sets import Rule, make_label_set
+from annotation.models import Candidate
+from tests.annotation.importing import told
+from tests.annotation.studies import rate, rating_study
+from tests.validation.test_study_validation import score
+from validation.analysis import Settings
+from validation.exceptions import LabelsUnfit
+from validation.rows import StoredResults
+from validation.study_report import ReportRequest, study_report_document
+from validation.study_validation import study_report
+from validation.versions import make_validation
+
+pytestmark = pytest.mark.django_db
+
+SYSTEMS = ("alpha", "beta", "gamma", "delta")
+QUICK = {"n_resamples": 20, "n_permutations": 20, "n_splits": 2}
+VALUES = {"Ann": (100, 40, 70, 90), "Bob": (23, 20, 90, 70), "Cem": (81, 30, 80, 80)}
+
+
+@pytest.fixture
+def study():
+    made = rating_study("judged", systems=SYSTEMS, n_items=1)
+    for person, values in VALUES.items():
+        rate(made, person, "d0", dict(zip(SYSTEMS, values, strict=True)))
+    score(made, [[0.1, 0.3, 0.2, 0.9]])
+    return made
+
+
+def adjudicated(study):
+    """Ann gave 100, Bob 23 and Cem 81, which becomes 75; every other label is a mean."""
+    question = study.questions.get()
+    decide(
+        candidate=Candidate.objects.get(item__study=study, key="alpha"),
+        question=question,
+        value=75,
+        decided_by=get_user_model().objects.create_user("rosa"),
+    )
+    return make_label_set(question=question, rule=Rule("mean")).label_set
+
+
+def pooled(study, **settings):
+    report = study_report(study, Settings(**QUICK | settings))
+    [row] = [
+        row for row in report.correlations if (row.level, row.coefficient) == ("pooled", "pearson")
+    ]
+    return row.value
+
+
+def test_a_decision_changes_nothing_until_its_labels_are_chosen(study):
+    before = pooled(study)
+    labels = adjudicated(study)
+    assert pooled(study) == before
+    assert pooled(study, labels=(labels.version,)) != before
+
+
+def test_labels_without_decisions_give_what_the_mean_gives(study):
+    labels = make_label_set(question=study.questions.get(), rule=Rule("mean")).label_set
+    assert pooled(study, labels=(labels.version,)) == pytest.approx(pooled(study))
+
+
+def test_the_human_values_are_the_labels(study):
+    labels = adjudicated(study)
+    version = make_validation(study=study, settings=Settings(**QUICK, labels=(labels.version,)))
+    scatter = StoredResults(version.version).scatter("appropriateness", "m", "m|v:1")
+    human = {row["candidate"]: row["human"] for row in scatter.rows}
+    assert human["alpha"] == 75
+    assert human["beta"] == pytest.approx(30)
+
+
+def test_a_report_names_the_labels_it_is_of(study):
+    labels = adjudicated(study)
+    options = {"resamples": 20, "permutations": 20}
+    assert "(new)" in told("validate_study", "judged", **options)
+    lines = told("validate_study", "judged", labels=[labels.version], **options)
+    assert f"Human values: appropriateness: labels {labels.version}." in lines
+    assert "Report 2 of 'judged' (new)." in lines
+    document = study_report_document(ReportRequest(study, number=2))
+    methods = document.about["methods"]
+    assert f"of appropriateness labels {labels.version} (4 labels, 1 of them adjudicated" in methods
+    assert document.about["inputs"]["labels"][0]["signature"] == labels.signature
+    cells = [cell for table in document.tables for row in table.rows for cell in row]
+    signatures = {cell.signature for cell in cells if getattr(cell, "signature", "")}
+    assert any(f"|labels:{labels.version}|" in signature for signature in signatures)
+
+
+def test_another_decision_makes_another_label_set_and_another_report(study):
+    labels = adjudicated(study)
+    first = make_validation(study=study, settings=Settings(**QUICK, labels=(labels.version,)))
+    again = make_validation(study=study, settings=Settings(**QUICK, labels=(labels.version,)))
+    assert (again.version, again.is_new) == (first.version, False)
+
+
+def test_what_ratings_allow_is_no_ceiling_of_labels(study):
+    labels = adjudicated(study)
+    report = study_report(study, Settings(**QUICK, labels=(labels.version,)))
+    assert {one.reason for one in report.ceilings} == {"the human values are labels"}
+    assert {one.attainable for one in report.ceilings} == {None}
+    assert {one.setting for one in report.sensitivity} <= {"undefined", "unparsed"}
+
+
+def test_labels_that_do_not_fit_are_refused(study):
+    labels = adjudicated(study)
+    other = make_label_set(question=study.questions.get(), rule=Rule("median")).label_set
+    with pytest.raises(LabelSetUnknown):
+        study_report(study, Settings(labels=(9,)))
+    with pytest.raises(LabelsUnfit, match="'appropriateness' was given 2 label sets"):
+        study_report(study, Settings(labels=(labels.version, other.version)))

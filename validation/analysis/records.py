@@ -1,0 +1,305 @@
+"""What a validation consists of: typed records, from computation to table, page, figure and file.
+
+An undefined number is None, and `reason` says why. `validation.analysis` describes the fields.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any, NamedTuple
+
+
+class Measure(NamedTuple):
+    """Of what a correlation is, and how it is computed: all of its record but the metric."""
+
+    question: str
+    scope: str
+    by: str
+    level: str
+    coefficient: str
+
+
+@dataclass(frozen=True, slots=True)
+class CorrelationRecord:
+    """One metric against one question at one level by one coefficient."""
+
+    question: str
+    scope: str
+    by: str
+    metric: str
+    signature: str
+    higher_is_better: bool
+    is_primary: bool
+    level: str
+    coefficient: str
+    value: float | None
+    reason: str | None
+    ci_low: float | None
+    ci_high: float | None
+    ci_method: str
+    confidence: float
+    n_resamples: int
+    n_resamples_undefined: int
+    seed: int | None
+    n_groups: int
+    n_used: int
+    n_undefined: int
+    n_too_few: int
+    n_constant_human: int
+    n_constant_metric: int
+    undefined: str
+    n_zeroed: int
+    n_items: int | None
+    n_systems: int | None
+    n_rows: int
+    n_missing: int
+    threshold: float | None
+    n_candidates: int
+    n_scored: int
+    n_unscored: int
+    n_undefined_scores: int
+    n_unparsed: int
+    n_items_of_one_score: int
+    attainable: float | None
+    share_of_ceiling: float | None
+    leave_one_out: float | None
+    rank: float | None
+    cluster: int | None
+    input: str
+
+
+@dataclass(frozen=True, slots=True)
+class ComparisonRecord:
+    """Two primary metrics tested against each other."""
+
+    question: str
+    scope: str
+    by: str
+    level: str
+    coefficient: str
+    metric_a: str
+    signature_a: str
+    metric_b: str
+    signature_b: str
+    value_a: float | None
+    value_b: float | None
+    delta: float | None
+    ci_low: float | None
+    ci_high: float | None
+    test: str
+    p: float | None
+    p_holm: float | None
+    p_bh: float | None
+    n_draws: int
+    seed: int | None
+    reason: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class CeilingRecord:
+    """What the ratings themselves allow a metric to reach."""
+
+    question: str
+    scope: str
+    by: str
+    level: str
+    coefficient: str
+    split_half: float | None
+    reliability: float | None
+    attainable: float | None
+    leave_one_out: float | None
+    icc_single: float | None
+    icc_mean: float | None
+    ratings_per_candidate: float | None
+    n_splits: int
+    seed: int | None
+    reason: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class SensitivityRecord:
+    """A primary metric's value and rank with one setting changed."""
+
+    question: str
+    scope: str
+    by: str
+    level: str
+    coefficient: str
+    metric: str
+    signature: str
+    setting: str
+    choice: str
+    value: float | None
+    rank: float | None
+    base_choice: str
+    base_value: float | None
+    base_rank: float | None
+    n_used: int
+    n_zeroed: int
+    reason: str | None
+    delta: float | None
+    moves_rank: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SystemScoreRecord:
+    """What a metric says of a system."""
+
+    metric: str
+    signature: str
+    higher_is_better: bool
+    is_primary: bool
+    mean: float | None
+    n_scored: int
+    rank: float | None
+    rank_difference: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class SystemRecord:
+    """What people say of a system, and each metric beside them."""
+
+    question: str
+    scope: str
+    by: str
+    system: str
+    mean: float | None
+    ci_low: float | None
+    ci_high: float | None
+    confidence: float
+    ci_method: str
+    n_resamples: int
+    seed: int | None
+    n_candidates: int
+    rank: float | None
+    metrics: tuple[SystemScoreRecord, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DisagreementRecord:
+    """Two systems that a metric puts in the other order than people do."""
+
+    question: str
+    scope: str
+    by: str
+    metric: str
+    signature: str
+    better: str
+    worse: str
+    human_delta: float
+    metric_delta: float
+
+
+@dataclass(frozen=True, slots=True)
+class WorstRecord:
+    """A candidate on which a metric and people differ most."""
+
+    question: str
+    metric: str
+    signature: str
+    rank: int
+    item: str
+    candidate: str
+    system: str
+    condition: str
+    human: float
+    score: float
+    z_human: float
+    z_score: float
+    residual: float
+
+
+@dataclass(frozen=True, slots=True)
+class PlanRecord:
+    """The power to tell two metrics apart with so many items and annotators."""
+
+    question: str
+    scope: str
+    by: str
+    level: str
+    coefficient: str
+    metric_a: str
+    signature_a: str
+    metric_b: str
+    signature_b: str
+    n_items: int
+    n_annotators: float | None
+    delta: float | None
+    se: float | None
+    power: float | None
+    is_pilot: bool
+    items_needed: int | None
+    power_wanted: float
+    alpha: float
+    n_studies: int
+    seed: int
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreSetRecord:
+    """A set of scores: whose, and what there is of it."""
+
+    metric: str
+    signature: str
+    higher_is_better: bool
+    is_primary: bool
+    n_scores: int
+    n_undefined: int
+    n_unparsed: int
+    n_unscored: int
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class LabelSourceRecord:
+    """A label set that the human values of a question are, instead of judgments."""
+
+    question: str
+    version: int
+    signature: str
+    n_labels: int
+    n_adjudicated: int
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """What a validation rests on, counted."""
+
+    n_judgments: int
+    n_rejected: int
+    n_counted: int
+    n_annotators: int
+    n_items: int
+    n_candidates: int
+    score_sets: tuple[ScoreSetRecord, ...]
+    labels: tuple[LabelSourceRecord, ...] = ()
+
+    @property
+    def primary(self) -> tuple[ScoreSetRecord, ...]:
+        """The family: the sets that tests, corrections, ranks and clusters are of."""
+        return tuple(one for one in self.score_sets if one.is_primary)
+
+    @property
+    def variants(self) -> tuple[ScoreSetRecord, ...]:
+        return tuple(one for one in self.score_sets if not one.is_primary)
+
+
+Record = (
+    CorrelationRecord
+    | ComparisonRecord
+    | CeilingRecord
+    | SensitivityRecord
+    | SystemRecord
+    | DisagreementRecord
+    | WorstRecord
+    | PlanRecord
+)
+
+
+def plain(record: Any) -> dict[str, Any]:
+    """A record's fields by name, for JSON, CSV and the database."""
+    return {field.name: _plain(getattr(record, field.name)) for field in fields(record)}
+
+
+def _plain(value: Any) -> Any:
+    return [plain(one) for one in value] if isinstance(value, tuple) else value

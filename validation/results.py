@@ -1,0 +1,268 @@
+"""A validation as tables, figures and pages ask for it: each kind of row by what it is of.
+
+`TableResults` has the rows of a report in memory; those of a stored version are
+`validation.rows.StoredResults`, where each question is one query.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from validation.analysis.records import (
+    CeilingRecord,
+    ComparisonRecord,
+    CorrelationRecord,
+    DisagreementRecord,
+    Inputs,
+    Measure,
+    PlanRecord,
+    Record,
+    SensitivityRecord,
+    SystemRecord,
+    WorstRecord,
+    plain,
+)
+from validation.analysis.settings import Settings
+
+if TYPE_CHECKING:
+    from validation.analysis.report import ValidationReport
+
+FORM = 3
+"""The shape of a validation; one that was stored in another shape is made anew."""
+ALL, CONDITION, MEAN = "all", "condition", "mean_of_conditions"
+# What a picture or a short table shows where a report has more: the first of these it has.
+FIRST_LEVELS = ("item", "pooled", "system")
+FIRST_COEFFICIENTS = ("kendall", "pearson", "spearman")
+KINDS: dict[str, type[Record]] = {
+    "correlations": CorrelationRecord,
+    "comparisons": ComparisonRecord,
+    "ceilings": CeilingRecord,
+    "sensitivity": SensitivityRecord,
+    "systems": SystemRecord,
+    "disagreements": DisagreementRecord,
+    "worst": WorstRecord,
+    "planning": PlanRecord,
+}
+R = TypeVar("R", bound=Record)
+
+
+class OfMetric(Protocol):
+    """Anything that bears a set of scores."""
+
+    @property
+    def metric(self) -> str: ...
+    @property
+    def signature(self) -> str: ...
+
+
+class OfPair(Protocol):
+    """Anything that bears two sets of scores."""
+
+    @property
+    def metric_a(self) -> str: ...
+    @property
+    def signature_a(self) -> str: ...
+    @property
+    def metric_b(self) -> str: ...
+    @property
+    def signature_b(self) -> str: ...
+
+
+@dataclass(frozen=True)
+class ScatterRows:
+    """What a scatter is drawn from: candidates, or counts of parts; and what all show, in words."""
+
+    words: str
+    rows: tuple[dict[str, Any], ...]
+
+
+class Results(ABC):
+    """A validation of a study; without `with_variants`, of the family alone.
+
+    `chosen_level` and `chosen_coefficient` are those that pictures and short tables show; where
+    none is chosen, the first there is.
+    """
+
+    study: str
+    fingerprint: str
+    settings: Settings
+    with_variants: bool
+    chosen_level: str = ""
+    chosen_coefficient: str = ""
+
+    @property
+    @abstractmethod
+    def all_inputs(self) -> Inputs:
+        """What the validation rests on, variants included."""
+
+    @abstractmethod
+    def rows(self, kind: type[R], **of: Any) -> list[R]:
+        """The rows of a kind whose fields are so; a tuple names several values of a field."""
+
+    @abstractmethod
+    def scatter(self, question: str, metric: str, signature: str) -> ScatterRows | None:
+        """What a scatter is drawn from; None where there is none."""
+
+    @property
+    @abstractmethod
+    def measures(self) -> list[Measure]:
+        """Of what there are correlations, and how computed."""
+
+    @cached_property
+    def inputs(self) -> Inputs:
+        """What the validation rests on."""
+        inputs = self.all_inputs
+        return inputs if self.with_variants else replace(inputs, score_sets=inputs.primary)
+
+    @cached_property
+    def questions(self) -> list[str]:
+        return distinct(measure.question for measure in self.measures)
+
+    @cached_property
+    def conditions(self) -> list[str]:
+        """Empty where the study has one condition only, or none."""
+        return distinct(one.by for one in self.measures if one.scope == CONDITION)
+
+    @cached_property
+    def levels(self) -> list[str]:
+        return distinct(measure.level for measure in self.measures)
+
+    @cached_property
+    def coefficients(self) -> list[str]:
+        return distinct(measure.coefficient for measure in self.measures)
+
+    @property
+    def level(self) -> str:
+        if self.chosen_level:
+            return self.chosen_level
+        return next((level for level in FIRST_LEVELS if level in self.levels), "item")
+
+    @property
+    def coefficient(self) -> str:
+        if self.chosen_coefficient:
+            return self.chosen_coefficient
+        known = self.coefficients or ["kendall"]
+        return next((name for name in FIRST_COEFFICIENTS if name in known), known[0])
+
+    @cached_property
+    def labels(self) -> dict[tuple[str, str], str]:
+        """A name for each set of scores: the metric's, numbered where it has several sets."""
+        return labels_of((one.metric, one.signature) for one in self.inputs.score_sets)
+
+    def label(self, record: OfMetric) -> str:
+        """The name of a record's set of scores."""
+        return self.labels.get((record.metric, record.signature), record.metric)
+
+    def pair_labels(self, record: OfPair) -> tuple[str, str]:
+        """The names of a record's two sets of scores."""
+        a, b = (record.metric_a, record.signature_a), (record.metric_b, record.signature_b)
+        return self.labels.get(a, a[0]), self.labels.get(b, b[0])
+
+    def content(self) -> dict[str, Any]:
+        """The whole as plain values, undefined numbers None: what JSON holds."""
+        return {
+            "form": FORM,
+            "fingerprint": self.fingerprint,
+            "settings": self.settings.content(),
+            "inputs": plain(self.inputs),
+            **{name: [plain(row) for row in self.rows(kind)] for name, kind in KINDS.items()},
+        }
+
+
+class TableResults(Results):
+    """The results of a report in memory."""
+
+    def __init__(
+        self,
+        study: str,
+        report: ValidationReport,
+        *,
+        scatters: dict[tuple[str, str, str], ScatterRows] | None = None,
+        with_variants: bool = False,
+    ) -> None:
+        self.study = study
+        self.report = report
+        self.fingerprint = report.fingerprint
+        self.settings = report.settings
+        self.with_variants = with_variants
+        self._scatters = scatters or {}
+        self._index: dict[tuple[Any, ...], dict[tuple[Any, ...], list[Any]]] = {}
+
+    @property
+    def all_inputs(self) -> Inputs:
+        return self.report.inputs
+
+    def rows(self, kind: type[R], **of: Any) -> list[R]:
+        names = tuple(sorted(of))
+        index = self._indexed(kind, names)
+        several = [value if isinstance(value := of[name], tuple) else (value,) for name in names]
+        found: list[R] = []
+        for key in _products(several):
+            found += index.get(key, ())
+        return found
+
+    def scatter(self, question: str, metric: str, signature: str) -> ScatterRows | None:
+        return self._scatters.get((question, metric, signature))
+
+    @cached_property
+    def measures(self) -> list[Measure]:
+        return distinct(measure_of(row) for row in self.report.correlations)
+
+    def _indexed(self, kind: type[R], names: tuple[str, ...]) -> dict[tuple[Any, ...], list[R]]:
+        """The rows of a kind by the values of those fields."""
+        if (kind, names) not in self._index:
+            index: dict[tuple[Any, ...], list[Any]] = {}
+            for row in self._visible(kind):
+                index.setdefault(tuple(getattr(row, name) for name in names), []).append(row)
+            self._index[kind, names] = index
+        return self._index[kind, names]
+
+    def _visible(self, kind: type[Any]) -> Iterable[Any]:
+        [name] = [name for name, known in KINDS.items() if known is kind]
+        rows: tuple[Any, ...] = getattr(self.report, name)
+        if self.with_variants:
+            return rows
+        hidden = {(one.metric, one.signature) for one in self.report.inputs.variants}
+        if kind is SystemRecord:
+            return (
+                replace(row, metrics=tuple(one for one in row.metrics if one.is_primary))
+                for row in rows
+            )
+        if kind in (CorrelationRecord, DisagreementRecord, WorstRecord):
+            return (row for row in rows if (row.metric, row.signature) not in hidden)
+        return rows
+
+
+def _products(several: list[tuple[Any, ...]]) -> Iterable[tuple[Any, ...]]:
+    keys: list[tuple[Any, ...]] = [()]
+    for values in several:
+        keys = [(*key, value) for key in keys for value in values]
+    return keys
+
+
+def measure_of(row: CorrelationRecord | CeilingRecord) -> Measure:
+    return Measure(row.question, row.scope, row.by, row.level, row.coefficient)
+
+
+def labels_of(sources: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
+    """A name for each metric and signature: the metric's, numbered where it has several."""
+    sets = distinct(sources)
+    names = [metric for metric, _ in sets]
+    return {
+        (metric, signature): metric
+        if names.count(metric) == 1
+        else f"{metric} ({names[: at + 1].count(metric)})"
+        for at, (metric, signature) in enumerate(sets)
+    }
+
+
+T = TypeVar("T")
+
+
+def distinct(values: Iterable[T]) -> list[T]:
+    """Each value once, in order of appearance."""
+    return list(dict.fromkeys(values))
