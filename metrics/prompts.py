@@ -16,8 +16,8 @@ from annotation.models import Study
 from metrics.exceptions import NotPaired
 from metrics.frames import score_frame
 from presentation.records import plain_values
-from stats.significance.adjusting import holm
-from stats.significance.pairing import PairedDifference, paired_difference
+from stats.significance.adjustments import holm
+from stats.significance.paired_differences import PairedDifference, paired_difference
 
 ALL = ""
 """Stands for every system, or every condition."""

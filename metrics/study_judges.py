@@ -14,7 +14,7 @@ from metrics.scorers.errors import EndpointError, ScorerError
 from metrics.scorers.judges.capabilities import Capabilities
 from metrics.scorers.judges.client import Client, client_from
 from metrics.scorers.judges.judge import EndpointJudge
-from metrics.scorers.judges.probes import kept, probed
+from metrics.scorers.judges.probes import capabilities_of, stored_capabilities
 from metrics.scorers.registry import SCORERS
 from metrics.scorers.scorer import Scorer
 
@@ -64,9 +64,9 @@ def prepare(scorer: Scorer, *, only_estimates: bool = False) -> None:
 
 def _found(scorer: EndpointJudge, only_estimates: bool) -> Capabilities | None:
     if not scorer.is_probed_first:
-        return kept(scorer.client.endpoint, settings.JUDGE_PROBES)
+        return stored_capabilities(scorer.client.endpoint, settings.JUDGE_PROBES)
     try:
-        return probed(scorer.client, settings.JUDGE_PROBES)
+        return capabilities_of(scorer.client, settings.JUDGE_PROBES)
     except EndpointError:
         if only_estimates:
             return None
@@ -99,7 +99,7 @@ def ways_obtained(run: ScoringRun) -> dict[str, int]:
 def probe_anew(client: Client) -> Capabilities:
     """What the endpoint does now, kept instead of what was found before."""
     try:
-        return probed(client, settings.JUDGE_PROBES, anew=True)
+        return capabilities_of(client, settings.JUDGE_PROBES, anew=True)
     except ScorerError as error:
         raise ModelUnfit(f"{error}.") from error
 

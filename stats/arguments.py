@@ -28,8 +28,8 @@ def require_same_length(**columns: Column) -> int:
     """The common length of the columns."""
     lengths = {name: len(column) for name, column in columns.items()}
     if len(set(lengths.values())) > 1:
-        found = ", ".join(f"{name} has {length}" for name, length in lengths.items())
-        raise ValueError(f"{', '.join(columns)} must have the same length: {found}")
+        description = ", ".join(f"{name} has {length}" for name, length in lengths.items())
+        raise ValueError(f"{', '.join(columns)} must have the same length: {description}")
     return next(iter(lengths.values()))
 
 
@@ -79,7 +79,7 @@ def _small_integers(values: Column) -> tuple[Integers, list[Hashable]] | None:
     present = np.bincount(above) > 0
     codes = (np.cumsum(present) - 1)[above]
     return codes.astype(np.intp, copy=False), [
-        int(found) + low for found in np.flatnonzero(present)
+        int(index) + low for index in np.flatnonzero(present)
     ]
 
 

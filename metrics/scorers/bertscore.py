@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from metrics.scorers.checkpoints import Checkpoint, loading
-from metrics.scorers.device import chosen
-from metrics.scorers.encoding import like_lengths, padded, token_ids, token_limit
+from metrics.scorers.device import chosen_device
 from metrics.scorers.scorer import Example, Score, Scorer, Scores, sign, undefined
+from metrics.scorers.token_batches import like_lengths, padded, token_ids, token_limit
 from metrics.scorers.weights import file_sha256
 
 if TYPE_CHECKING:
@@ -146,11 +146,11 @@ class BertScore(Scorer):
             else nothing
             for response, reference in pairs
         ]
-        return [self._scores(found) for found in matches]
+        return [self._scores(match) for match in matches]
 
-    def _scores(self, found: Matches) -> Scores:
+    def _scores(self, match: Matches) -> Scores:
         weightless = undefined("every token of a text is in every text of the idf file")
-        values = (found.f, found.precision, found.recall)
+        values = (match.f, match.precision, match.recall)
         scores = (weightless if math.isnan(value) else Score(value) for value in values)
         return dict(zip(self.outputs, scores, strict=True))
 
@@ -166,7 +166,7 @@ class BertScore(Scorer):
         import torch
 
         rows = self._token_ids(texts)
-        found: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}
+        embeddings: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}
         for batch in like_lengths(rows, TEXTS_AT_ONCE):
             ids, mask = padded([rows[row] for row in batch], self._padding, str(self._model.device))
             with torch.inference_mode():
@@ -174,8 +174,8 @@ class BertScore(Scorer):
             units = torch.nn.functional.normalize(states.float(), dim=-1).cpu()
             for row, vectors in zip(batch, units, strict=True):
                 weights = torch.tensor([self._weights[token] for token in rows[row]])
-                found[row] = vectors[: len(rows[row])], weights
-        return [found[row] for row in range(len(rows))]
+                embeddings[row] = vectors[: len(rows[row])], weights
+        return [embeddings[row] for row in range(len(rows))]
 
     def _token_ids(self, texts: Sequence[str]) -> list[list[int]]:
         config = self._model.config
@@ -205,7 +205,7 @@ class BertScore(Scorer):
 
         folder = self._checkpoint.folder
         with loading(folder):
-            device = chosen(self.device)
+            device = chosen_device(self.device)
             config = AutoConfig.from_pretrained(folder, local_files_only=True)
             self._check_layer(config)
             config.num_hidden_layers = self.layer

@@ -179,12 +179,12 @@ def loading(folder: Path) -> Iterator[None]:
     """
     from transformers.utils import logging
 
-    shown = logging.is_progress_bar_enabled()
+    is_enabled = logging.is_progress_bar_enabled()
     logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     try:
         yield
     except (OSError, ValueError, KeyError) as error:
         raise ModelUnavailableError(f"{folder} cannot be loaded: {error}") from error
     finally:
-        if shown:
+        if is_enabled:
             logging.enable_progress_bar()  # type: ignore[no-untyped-call]

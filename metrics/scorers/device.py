@@ -3,7 +3,7 @@
 DEVICES = ("cuda", "mps", "cpu")
 
 
-def chosen(device: str | None = None) -> str:
+def chosen_device(device: str | None = None) -> str:
     """Take the device that was asked for, or the fastest there is.
 
     Parameters
@@ -22,20 +22,22 @@ def chosen(device: str | None = None) -> str:
 
     Examples
     --------
-    >>> chosen("cpu")
+    >>> chosen_device("cpu")
     'cpu'
-    >>> chosen("abacus")
+    >>> chosen_device("abacus")
     Traceback (most recent call last):
     ValueError: device must be one of cuda, mps, cpu, got 'abacus'
     """
-    there = available()
+    devices = available()
     if device is None:
-        return there[0]
+        return devices[0]
     kind = device.partition(":")[0]
     if kind not in DEVICES:
         raise ValueError(f"device must be one of {', '.join(DEVICES)}, got {device!r}")
-    if kind not in there:
-        raise ValueError(f"device {device!r} is not on this machine, which has {', '.join(there)}")
+    if kind not in devices:
+        raise ValueError(
+            f"device {device!r} is not on this machine, which has {', '.join(devices)}"
+        )
     return device
 
 

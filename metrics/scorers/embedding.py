@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from metrics.scorers.checkpoints import PACKAGED_MODEL, Checkpoint, loading
-from metrics.scorers.device import chosen
+from metrics.scorers.device import chosen_device
 from metrics.scorers.errors import TruncatedTextWarning
 from metrics.scorers.scorer import Example, Score, Scorer, Scores, sign, undefined
 from metrics.scorers.weights import verify_sha256
@@ -226,5 +226,5 @@ class Embedding(Scorer):
         from sentence_transformers import SentenceTransformer
 
         with loading(folder):
-            device = chosen(self.device)
+            device = chosen_device(self.device)
             return SentenceTransformer(str(folder), device=device, local_files_only=True)

@@ -108,13 +108,13 @@ def random_words_control(
     >>> random_words_control(Rouge("1"), ["It rained all day."], seed=1).bias
     0.0
     """
-    wanted = [reference for reference in references if reference.strip()]
-    if not wanted:
+    usable = [reference for reference in references if reference.strip()]
+    if not usable:
         raise ValueError("references must hold a text that is not blank")
-    texts = random_texts(len(wanted), n_words, seed=seed, words=words)
+    texts = random_texts(len(usable), n_words, seed=seed, words=words)
     examples = [
         Example(item=str(index), system="random words", response=text, reference=reference)
-        for index, (text, reference) in enumerate(zip(texts, wanted, strict=True))
+        for index, (text, reference) in enumerate(zip(texts, usable, strict=True))
     ]
     values = np.array([scores[scorer.name].value for scores in scorer.score(examples)])
     defined = values[~np.isnan(values)]

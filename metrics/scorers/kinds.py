@@ -40,7 +40,7 @@ def check_kinds(given: Mapping[str, object], declared: Mapping[str, Any]) -> Non
     for name, value in given.items():
         kind = declared.get(name, Parameter.empty)
         if kind is not Parameter.empty and not _is_of(kind, value):
-            raise ValueError(f"{name} must be {_told(kind)}, got {value!r}")
+            raise ValueError(f"{name} must be {_description(kind)}, got {value!r}")
 
 
 def _is_of(kind: Any, value: Any) -> bool:
@@ -61,7 +61,7 @@ def _is_of(kind: Any, value: Any) -> bool:
     return isinstance(value, (int, float) if kind is float else kind)
 
 
-def _told(kind: Any) -> str:
+def _description(kind: Any) -> str:
     parts = get_args(kind) if get_origin(kind) in (Union, UnionType) else (kind,)
     return " or ".join(
         NAMES.get(part) or formatannotation(part).removeprefix("collections.abc.") for part in parts

@@ -99,16 +99,16 @@ def lcs_indices(sequence: Sequence[str], other: Sequence[str]) -> list[int]:
         return i - (rows[j] & ((1 << i) - 1)).bit_count()
 
     i, j = len(sequence), len(other)
-    found: list[int] = []
+    indices: list[int] = []
     while i > 0 and j > 0:
         if sequence[i - 1] == other[j - 1]:
             i, j = i - 1, j - 1
-            found.append(i)
+            indices.append(i)
         elif common(i, j - 1) > common(i - 1, j):
             j -= 1
         else:
             i -= 1
-    return found[::-1]
+    return indices[::-1]
 
 
 def _rows(sequence: Sequence[str], other: Sequence[str]) -> list[int]:

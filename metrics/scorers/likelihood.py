@@ -17,7 +17,7 @@ from importlib import metadata
 from typing import Any, NamedTuple, Protocol
 
 from metrics.scorers.checkpoints import Checkpoint, loading
-from metrics.scorers.device import chosen
+from metrics.scorers.device import chosen_device
 from metrics.scorers.errors import ModelUnavailableError, TruncatedTextWarning
 
 BOUNDARIES = ("separate", "joint")
@@ -140,14 +140,14 @@ class CausalModel:
         padding: str = "right",
         device: str | None = None,
     ) -> None:
-        for argument, value, known in (
+        for argument, value, choices in (
             ("boundary", boundary, BOUNDARIES),
             ("overflow", overflow, OVERFLOWS),
             ("dtype", dtype, DTYPES),
             ("padding", padding, PADDINGS),
         ):
-            if value not in known:
-                raise ValueError(f"{argument} must be one of {', '.join(known)}, got {value!r}")
+            if value not in choices:
+                raise ValueError(f"{argument} must be one of {', '.join(choices)}, got {value!r}")
         if window is not None and window < 2:
             raise ValueError(f"window must be at least 2, got {window}")
         self.checkpoint = checkpoint
@@ -196,8 +196,8 @@ class CausalModel:
         """
         distinct = list(dict.fromkeys(pairs))
         texts = [self._tokenized(*pair) for pair in distinct]
-        found = dict(zip(distinct, self._measured(texts), strict=True))
-        return [found[pair] for pair in pairs]
+        by_pair = dict(zip(distinct, self._measured(texts), strict=True))
+        return [by_pair[pair] for pair in pairs]
 
     def _measured(self, texts: list[Tokenized]) -> list[Likelihood]:
         problems = [self._problem(tokens) for tokens in texts]
@@ -210,8 +210,8 @@ class CausalModel:
         ]
         nats = [0.0] * len(texts)
         for batch in self._batches(cut):
-            for span, found in zip(batch, self._nats(batch, texts), strict=True):
-                nats[span.text] += found
+            for span, of_span in zip(batch, self._nats(batch, texts), strict=True):
+                nats[span.text] += of_span
         return [
             Likelihood(float("nan"), 0, problem)
             if problem
@@ -286,13 +286,13 @@ class CausalModel:
         ids = ids.to(self._model.device)
         with torch.inference_mode():
             logits = self._model(input_ids=ids, **self._hints(mask.to(ids.device))).logits
-        found = []
+        sums = []
         for row, (span, shift) in enumerate(zip(batch, shifts, strict=True)):
             first, end = shift + span.first - span.begin, shift + span.end - span.begin
             predicted = logits[row, first - 1 : end - 1].float()
             losses = cross_entropy(predicted, ids[row, first:end], reduction="none")
-            found.append(float(losses.cpu().double().sum()))
-        return found
+            sums.append(float(losses.cpu().double().sum()))
+        return sums
 
     def _hints(self, mask: Any) -> dict[str, Any]:
         """What tells the model which tokens are padding, and where each stands."""
@@ -312,7 +312,7 @@ class CausalModel:
 
         folder = self.checkpoint.folder
         with loading(folder):
-            device = chosen(self.device)
+            device = chosen_device(self.device)
             model: Any = AutoModelForCausalLM.from_pretrained(
                 folder, dtype=getattr(torch, self.dtype), local_files_only=True
             )
@@ -325,8 +325,10 @@ class CausalModel:
         if self.window:
             return self.window
         config = self._model.config
-        known = (getattr(config, name, None) for name in ("max_position_embeddings", "n_positions"))
-        return next((limit for limit in known if isinstance(limit, int) and limit > 1), None)
+        limits = (
+            getattr(config, name, None) for name in ("max_position_embeddings", "n_positions")
+        )
+        return next((limit for limit in limits if isinstance(limit, int) and limit > 1), None)
 
     @cached_property
     def _vocabulary(self) -> int:

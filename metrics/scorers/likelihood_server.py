@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from metrics.scorers.errors import EndpointError, EndpointRefusedError, PromptRefusedError
 from metrics.scorers.judges.client import Client
 from metrics.scorers.judges.replies import Token
-from metrics.scorers.judges.sampling import concurrently
+from metrics.scorers.judges.samples import concurrently
 from metrics.scorers.likelihood import Likelihood
 
 
@@ -70,8 +70,8 @@ class CompletionsServer:
             If it turns every request away, or gives no log-probabilities of the prompt.
         """
         distinct = list(dict.fromkeys(pairs))
-        found = concurrently(self._likelihood, distinct, self.client.limits.concurrency)
-        by_pair = dict(zip(distinct, found, strict=True))
+        likelihoods = concurrently(self._likelihood, distinct, self.client.limits.concurrency)
+        by_pair = dict(zip(distinct, likelihoods, strict=True))
         return [by_pair[pair] for pair in pairs]
 
     def _likelihood(self, pair: tuple[str, str]) -> Likelihood:
@@ -129,14 +129,14 @@ def response_likelihood(
     if len(offsets) != len(logprobs):
         raise EndpointError(f"{len(logprobs)} log-probabilities for {len(offsets)} tokens")
     following = [*offsets[1:], end]
-    found = [
+    of_response = [
         logprob
         for start, after, logprob in zip(offsets, following, logprobs, strict=True)
         if start < end and (start >= begin or after > begin)
     ]
-    if not found:
+    if not of_response:
         return Likelihood(float("nan"), 0, "the server gives no token of the response")
-    nats = [-logprob for logprob in found if logprob is not None]
-    if len(nats) < len(found):
+    nats = [-logprob for logprob in of_response if logprob is not None]
+    if len(nats) < len(of_response):
         return Likelihood(float("nan"), 0, "a token of the response has no log-probability")
     return Likelihood(sum(nats), len(nats))

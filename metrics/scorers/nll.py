@@ -209,9 +209,9 @@ class Nll(Scorer):
     def measure(self, examples: Sequence[Example]) -> list[Scores]:
         responses = [self._response(example) for example in examples]
         prompts = [self.prompt(example) for example in examples]
-        said = [pair for pair in zip(prompts, responses, strict=True) if pair[1]]
-        found = iter(self._referee.likelihoods(said))
-        return [self._scores(next(found)) if text else self._of_empty() for text in responses]
+        nonempty = [pair for pair in zip(prompts, responses, strict=True) if pair[1]]
+        likelihoods = iter(self._referee.likelihoods(nonempty))
+        return [self._scores(next(likelihoods)) if text else self._of_empty() for text in responses]
 
     def _response(self, example: Example) -> str:
         stripped = example.response.strip()

@@ -20,7 +20,7 @@ from metrics.scorers.scorer import Example, Score, Scorer, Scores, sign, undefin
 from metrics.scorers.tokenization import TOKENIZERS, loses_most
 
 VERSION = 2
-_REMEMBERED = 4096  # texts; a reference returns once for every system
+_CACHED_TEXTS = 4096  # texts; a reference returns once for every system
 
 
 class Overlap(NamedTuple):
@@ -67,17 +67,17 @@ def rouge_n(response: str, reference: str, n: int, tokenizer: str = "google") ->
     """
     if n < 1:
         raise ValueError(f"n must be at least 1, got {n}")
-    theirs, wanted = _counts(reference, n, tokenizer)
+    reference_counts, n_reference = _counts(reference, n, tokenizer)
     tokens = _tokens(response, tokenizer)
-    found: dict[Hashable, int] = {}
+    matched: dict[Hashable, int] = {}
     matches = 0
     for ngram in _ngrams(tokens, n):
-        if count := theirs.get(ngram):
-            so_far = found.get(ngram, 0)
+        if count := reference_counts.get(ngram):
+            so_far = matched.get(ngram, 0)
             if so_far < count:
-                found[ngram] = so_far + 1
+                matched[ngram] = so_far + 1
                 matches += 1
-    return _overlap(matches, max(len(tokens) - n + 1, 0), wanted)
+    return _overlap(matches, max(len(tokens) - n + 1, 0), n_reference)
 
 
 def rouge_l(response: str, reference: str, tokenizer: str = "google") -> Overlap:
@@ -109,9 +109,11 @@ def rouge_l(response: str, reference: str, tokenizer: str = "google") -> Overlap
     >>> rouge_l("the cat sat", "the black cat")
     Overlap(precision=0.6666666666666666, recall=0.6666666666666666, f=0.6666666666666666)
     """
-    ours = _tokens(response, tokenizer)
-    wanted = len(_tokens(reference, tokenizer))
-    return _overlap(lcs_length(_positions(reference, tokenizer), wanted, ours), len(ours), wanted)
+    tokens = _tokens(response, tokenizer)
+    n_reference = len(_tokens(reference, tokenizer))
+    return _overlap(
+        lcs_length(_positions(reference, tokenizer), n_reference, tokens), len(tokens), n_reference
+    )
 
 
 def rouge_lsum(response: str, reference: str, tokenizer: str = "google") -> Overlap:
@@ -145,18 +147,18 @@ def rouge_lsum(response: str, reference: str, tokenizer: str = "google") -> Over
     >>> rouge_lsum("ran off\nthe cat sat", "the cat ran off").recall
     1.0
     """
-    ours = [_tokens(line, tokenizer) for line in response.split("\n")]
-    theirs = [_tokens(line, tokenizer) for line in reference.split("\n")]
-    left = Counter(chain.from_iterable(ours))
-    total, wanted = left.total(), sum(map(len, theirs))
+    response_lines = [_tokens(line, tokenizer) for line in response.split("\n")]
+    reference_lines = [_tokens(line, tokenizer) for line in reference.split("\n")]
+    left = Counter(chain.from_iterable(response_lines))
+    total, n_reference = left.total(), sum(map(len, reference_lines))
     matches = 0
-    for sentence in theirs:
-        union = set(chain.from_iterable(lcs_indices(sentence, other) for other in ours))
+    for sentence in reference_lines:
+        union = set(chain.from_iterable(lcs_indices(sentence, other) for other in response_lines))
         for index in union:
             if left[sentence[index]] > 0:
                 left[sentence[index]] -= 1
                 matches += 1
-    return _overlap(matches, total, wanted)
+    return _overlap(matches, total, n_reference)
 
 
 class Rouge(Scorer):
@@ -200,7 +202,7 @@ class Rouge(Scorer):
     def __init__(self, variant: str, *, tokenizer: str = "google") -> None:
         if not re.fullmatch("[1-9]|L|Lsum", variant):
             raise ValueError(f"variant must be 1 to 9, L or Lsum, got {variant!r}")
-        _known(tokenizer)
+        _require_tokenizer(tokenizer)
         self.variant = variant
         self.tokenizer = tokenizer
         self.name = f"rouge{variant}"
@@ -232,12 +234,12 @@ class Rouge(Scorer):
     def _scores(self, response: str, overlap: Overlap) -> Scores:
         plain, precise, recalled, invented = self.outputs
         precision, recall, f = overlap
-        said = precision > 0 or _tokens(response, self.tokenizer)
+        has_words = precision > 0 or _tokens(response, self.tokenizer)
         return {
             plain: Score(f),
             precise: Score(precision),
             recalled: Score(recall),
-            invented: Score(1 - precision) if said else undefined("no words in the response"),
+            invented: Score(1 - precision) if has_words else undefined("no words in the response"),
         }
 
     def _overlap(self) -> Callable[[str, str], Overlap]:
@@ -248,21 +250,21 @@ class Rouge(Scorer):
         return partial(rouge_n, n=int(self.variant), tokenizer=self.tokenizer)
 
 
-def _overlap(matches: int, total: int, wanted: int) -> Overlap:
+def _overlap(matches: int, n_response: int, n_reference: int) -> Overlap:
     if matches == 0:
         return NOTHING
-    precision, recall = matches / total, matches / wanted
+    precision, recall = matches / n_response, matches / n_reference
     return Overlap(precision, recall, 2 * precision * recall / (precision + recall))
 
 
-def _known(tokenizer: str) -> None:
+def _require_tokenizer(tokenizer: str) -> None:
     if tokenizer not in TOKENIZERS:
         raise ValueError(f"tokenizer must be one of {', '.join(TOKENIZERS)}, got {tokenizer!r}")
 
 
-@lru_cache(maxsize=_REMEMBERED)
+@lru_cache(maxsize=_CACHED_TEXTS)
 def _tokens(text: str, tokenizer: str) -> list[str]:
-    _known(tokenizer)
+    _require_tokenizer(tokenizer)
     return TOKENIZERS[tokenizer](text)
 
 
@@ -273,7 +275,7 @@ def _ngrams(tokens: list[str], n: int) -> Iterable[Hashable]:
     return zip(*[tokens[start:] for start in range(n)], strict=False)
 
 
-@lru_cache(maxsize=_REMEMBERED)
+@lru_cache(maxsize=_CACHED_TEXTS)
 def _counts(text: str, n: int, tokenizer: str) -> tuple[Mapping[Hashable, int], int]:
     """Count the n-grams of a text, and how many there are in all."""
     tokens = _tokens(text, tokenizer)
@@ -283,7 +285,7 @@ def _counts(text: str, n: int, tokenizer: str) -> tuple[Mapping[Hashable, int], 
     return counts, max(len(tokens) - n + 1, 0)
 
 
-@lru_cache(maxsize=_REMEMBERED)
+@lru_cache(maxsize=_CACHED_TEXTS)
 def _positions(text: str, tokenizer: str) -> Mapping[str, int]:
     return positions(_tokens(text, tokenizer))
 

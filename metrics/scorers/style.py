@@ -119,8 +119,8 @@ class Style(Scorer):
     def _scores(self, probabilities: NDArray[np.float64], condition: str) -> Scores:
         column = self._columns.get(self.labels.get(condition, condition).strip().casefold())
         if column is None:
-            known = ", ".join(self._classifier.labels)
-            unknown = undefined(f"the classifier knows no style '{condition}': it knows {known}")
+            labels = ", ".join(self._classifier.labels)
+            unknown = undefined(f"the classifier knows no style '{condition}': it knows {labels}")
             return dict.fromkeys(self.outputs, unknown)
         probability = float(probabilities[column])
         return {"style": Score(probability), "style_accuracy": Score(float(probability > 0.5))}

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from metrics.scorers.checkpoints import Checkpoint, loading
-from metrics.scorers.device import chosen
-from metrics.scorers.encoding import like_lengths, padded, token_ids, token_limit
+from metrics.scorers.device import chosen_device
+from metrics.scorers.token_batches import like_lengths, padded, token_ids, token_limit
 
 TEXTS_AT_ONCE = 32
 
@@ -81,7 +81,7 @@ class SequenceClassifier:
 
         limit = token_limit(self.checkpoint.tokenizer, self._model.config)
         rows = token_ids(self.checkpoint.tokenizer, texts, limit, self.checkpoint.label)
-        found = np.empty((len(rows), len(self.labels)))
+        probabilities = np.empty((len(rows), len(self.labels)))
         padding = self.checkpoint.tokenizer.pad_token_id
         for batch in like_lengths(rows, 1 if padding is None else TEXTS_AT_ONCE):
             parts = [rows[row] for row in batch]
@@ -89,8 +89,8 @@ class SequenceClassifier:
             with torch.inference_mode():
                 logits = self._model(input_ids=ids, attention_mask=mask).logits.double()
             shares = logits.sigmoid() if self._is_multi_label else logits.softmax(-1)
-            found[batch] = shares.cpu().numpy()
-        return found
+            probabilities[batch] = shares.cpu().numpy()
+        return probabilities
 
     @property
     def _is_multi_label(self) -> bool:
@@ -105,7 +105,7 @@ class SequenceClassifier:
 
         folder = self.checkpoint.folder
         with loading(folder):
-            device = chosen(self.device)
+            device = chosen_device(self.device)
             model: Any = AutoModelForSequenceClassification.from_pretrained(
                 folder, dtype=torch.float32, local_files_only=True
             )

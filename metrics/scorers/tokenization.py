@@ -80,11 +80,11 @@ class _WordCharacters(dict[int, int | str | None]):
 
     def __missing__(self, code: int) -> int | str | None:
         if code in _JOINERS:
-            kept: int | str | None = None
+            replacement: int | str | None = None
         else:
-            kept = code if unicodedata.category(chr(code))[0] in "LMN" else " "
-        self[code] = kept
-        return kept
+            replacement = code if unicodedata.category(chr(code))[0] in "LMN" else " "
+        self[code] = replacement
+        return replacement
 
 
 _WORD_CHARACTERS = _WordCharacters()

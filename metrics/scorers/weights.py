@@ -71,10 +71,10 @@ def verify_sha256(path: Path, expected: str) -> None:
     """
     if not path.is_file():
         raise ModelChangedError(f"there is no {path}, so its SHA-256 cannot be checked")
-    found = file_sha256(path)
-    if found != expected:
+    digest = file_sha256(path)
+    if digest != expected:
         raise ModelChangedError(
-            f"{path.name} has SHA-256 {found[:12]}..., not {expected[:12]}...: it is another model"
+            f"{path.name} has SHA-256 {digest[:12]}..., not {expected[:12]}...: it is another model"
             f" or a damaged copy, so its scores would not be comparable. Install it anew ({path})"
         )
 

@@ -12,6 +12,7 @@ from stats.aggregation.result import Aggregation, value_table
 from stats.arguments import Column, Floats, require_confidence
 
 FLOOR = 1e-12
+"""Of the variance of all ratings: keeps the precision of a perfect annotator finite."""
 
 
 def bias_precision(

@@ -22,9 +22,10 @@ from stats.arguments import (
     require_confidence,
     require_same_length,
 )
-from stats.grouping import sum_by
+from stats.groups import sum_by
 
 HALVINGS = 40
+"""A step halved so often is below 1e-12 of itself."""
 
 
 @dataclass(frozen=True)
@@ -145,19 +146,19 @@ def aggregation_of(
         method, smoothing=smoothing, confidence=confidence, max_iterations=max_iterations
     )
     if not len(comparisons.winner):
-        known = comparisons.candidates
-        return nothing(signature, Reason.NO_COMPARISONS if known else Reason.NO_LABELS)
-    found = strengths(comparisons, smoothing, max_iterations)
+        candidates = comparisons.candidates
+        return nothing(signature, Reason.NO_COMPARISONS if candidates else Reason.NO_LABELS)
+    estimate = strengths(comparisons, smoothing, max_iterations)
     return Aggregation(
         method=name_of(signature),
         signature=signature,
-        labels=_table(comparisons, found, confidence),
+        labels=_table(comparisons, estimate, confidence),
         annotators=annotators,
-        converged=found.converged,
-        iterations=found.iterations,
-        log_likelihood=found.log_likelihood,
-        warnings=_warnings(found),
-        reason=found.reason,
+        converged=estimate.converged,
+        iterations=estimate.iterations,
+        log_likelihood=estimate.log_likelihood,
+        warnings=_warnings(estimate),
+        reason=estimate.reason,
     )
 
 
@@ -279,29 +280,29 @@ def _covariance(comparisons: Comparisons, value: Floats, smoothing: float) -> Fl
     return np.asarray(inverse @ meat @ inverse)
 
 
-def _table(comparisons: Comparisons, found: Strengths, confidence: float) -> pd.DataFrame:
+def _table(comparisons: Comparisons, estimate: Strengths, confidence: float) -> pd.DataFrame:
     n = len(comparisons.candidates)
     wins = sum_by(comparisons.winner, comparisons.weight, n)
-    se = np.sqrt(np.maximum(np.diag(found.covariance), 0))
+    se = np.sqrt(np.maximum(np.diag(estimate.covariance), 0))
     margin = stats.norm.ppf(0.5 + confidence / 2) * se
     return pd.DataFrame(
         {
             "item": pd.Series(comparisons.candidates),
-            "label": found.value,
+            "label": estimate.value,
             "n_labels": wins + sum_by(comparisons.loser, comparisons.weight, n),
             "wins": wins,
             "se": se,
-            "ci_low": found.value - margin,
-            "ci_high": found.value + margin,
-            "reason": pd.Series([found.reason] * n, dtype=object),
+            "ci_low": estimate.value - margin,
+            "ci_high": estimate.value + margin,
+            "reason": pd.Series([estimate.reason] * n, dtype=object),
         }
     )
 
 
-def _warnings(found: Strengths) -> tuple[str, ...]:
-    if found.reason is Reason.NOT_CONNECTED:
+def _warnings(estimate: Strengths) -> tuple[str, ...]:
+    if estimate.reason is Reason.NOT_CONNECTED:
         return (
             "some candidates never beat any of the others, or are never compared with them, so "
             "the likelihood has no maximum; smoothing (such as 0.5) gives shrunk strengths",
         )
-    return convergence_warnings(found.converged, found.iterations)
+    return convergence_warnings(estimate.converged, estimate.iterations)

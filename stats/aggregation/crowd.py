@@ -16,10 +16,11 @@ from stats.arguments import (
     complete_numbers,
     require_same_length,
 )
-from stats.grouping import sum_by
+from stats.groups import sum_by
 
 Repeats = Literal["refuse", "count"]
-MOST_CELLS = 100_000_000
+MAX_CELLS = 100_000_000
+"""Of a dense table of floats, which then takes 800 MB."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +87,7 @@ class Ratings(Crowd):
 
 def require_table(argument: str, **axes: int) -> None:
     """Refuse, before it is made, a table that takes gigabytes."""
-    if prod(axes.values()) > MOST_CELLS:
+    if prod(axes.values()) > MAX_CELLS:
         shape = " by ".join(f"{size:,} {name}" for name, size in axes.items())
         raise ValueError(f"{argument} would take a table of {shape}, which is too large")
 

@@ -20,6 +20,7 @@ from stats.aggregation.result import Aggregation
 from stats.arguments import Column, Floats, Integers
 
 FEW_LABELS = 5
+"""Fewer labels of an annotator than this earn a warning."""
 
 
 def dawid_skene(
@@ -151,11 +152,11 @@ class _Model:
         )
 
     def maximise(self, posterior: Floats) -> _Parameters:
-        given = np.asarray(self._by_pair @ posterior)
-        exposure = np.asarray(self._by_annotator @ given)
+        label_mass = np.asarray(self._by_pair @ posterior)
+        exposure = np.asarray(self._by_annotator @ label_mass)
         total = exposure + self.smoothing * self.n_categories
         with np.errstate(invalid="ignore"):
-            chance = (given + self.smoothing) / total[self.annotator]
+            chance = (label_mass + self.smoothing) / total[self.annotator]
         return _Parameters(posterior.mean(axis=0), np.nan_to_num(chance), exposure)
 
     def expect(self, parameters: _Parameters) -> tuple[Floats, float]:

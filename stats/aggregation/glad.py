@@ -12,6 +12,7 @@ from stats.aggregation.result import Aggregation, nothing, sign
 from stats.arguments import Column, Floats
 
 MEAN_ABILITY = 1.0
+"""The mean of the prior of Whitehill et al."""
 
 
 def glad(

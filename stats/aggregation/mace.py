@@ -15,7 +15,7 @@ from stats.aggregation.ascent import (
 from stats.aggregation.crowd import Repeats, Votes, code_votes
 from stats.aggregation.result import Aggregation
 from stats.arguments import Column, Floats
-from stats.grouping import sum_by
+from stats.groups import sum_by
 
 
 def mace(

@@ -18,7 +18,7 @@ from stats.arguments import (
     require_same_length,
     series,
 )
-from stats.grouping import pairs_within, sum_by
+from stats.groups import pairs_within, sum_by
 
 TIES = frozenset({"=", "tie"})
 Pair = tuple[str, str, float]
@@ -107,11 +107,11 @@ def _comparisons(items: Column, annotators: Column, values: Column) -> tuple[Com
     coded(items, "items")
     coded(values, "values")
     numeric = pd.to_numeric(series(values, "values"), errors="coerce")
-    shown = series(items, "items").astype(str)
-    if numeric.notna().all() and not shown.str.contains("|", regex=False).all():
+    labels = series(items, "items").astype(str)
+    if numeric.notna().all() and not labels.str.contains("|", regex=False).all():
         return _from_ratings(items, annotators, numeric)
     text = series(values, "values").astype(str)
-    row, pairs = _from_text(shown, text)
+    row, pairs = _from_text(labels, text)
     annotator, _ = coded_in_order(annotators, "annotators")
     ends, candidates = coded_in_order(
         [pair[0] for pair in pairs] + [pair[1] for pair in pairs], "values"
@@ -149,9 +149,9 @@ def _from_ratings(
     return comparisons, comparisons.judgment
 
 
-def _from_text(shown: "pd.Series[str]", text: "pd.Series[str]") -> tuple[Integers, list[Pair]]:
+def _from_text(rows: "pd.Series[str]", text: "pd.Series[str]") -> tuple[Integers, list[Pair]]:
     """The comparisons of all rows, and the row of each; each distinct judgment is read once."""
-    keys = pd.MultiIndex.from_arrays([shown, text])
+    keys = pd.MultiIndex.from_arrays([rows, text])
     code, distinct = pd.factorize(keys)
     read = [_read(item, value) for item, value in distinct]
     pairs = [pair for judgment in code for pair in read[judgment]]
@@ -180,12 +180,12 @@ def _read(item: str, value: str) -> list[Pair]:
     )
 
 
-def ordered_pairs(tiers: Sequence[Sequence[str]], shown: str, *, ties: bool = True) -> list[Pair]:
+def ordered_pairs(tiers: Sequence[Sequence[str]], source: str, *, ties: bool = True) -> list[Pair]:
     """Each candidate beats those of lower tiers; with `ties`, equals win half each way."""
     names = [[name.strip() for name in tier] for tier in tiers]
     flat = [name for tier in names for name in tier]
     if not all(flat) or len(set(flat)) < len(flat) or len(flat) < 2:
-        raise ValueError(f"values must name two or more candidates, each once: {shown!r}")
+        raise ValueError(f"values must name two or more candidates, each once: {source!r}")
     pairs: list[Pair] = []
     for upper, lower in combinations(names, 2):
         pairs += [(winner, loser, 1.0) for winner in upper for loser in lower]

@@ -14,6 +14,7 @@ from stats.arguments import Floats, Integers
 
 VERSION = 1
 TIE = 1e-9
+"""Probabilities this close are equal but for the rounding of the iterations."""
 
 
 class Reason(StrEnum):
@@ -130,13 +131,13 @@ def chosen_categories(probability: Floats) -> tuple[Integers, NDArray[np.bool_]]
 def label_table(votes: Votes, probability: Floats, choice: Integers | None = None) -> pd.DataFrame:
     """The most probable category of each item; `choice` settles ties in another way."""
     first, tied = chosen_categories(probability)
-    chosen = first if choice is None else choice
+    category = first if choice is None else choice
     return pd.DataFrame(
         {
             "item": pd.Series(votes.items),
-            "label": pd.Series(votes.categories)[chosen].reset_index(drop=True),
+            "label": pd.Series(votes.categories)[category].reset_index(drop=True),
             "n_labels": votes.labels_per_item.astype(np.intp),
-            "probability": probability[np.arange(len(probability)), chosen],
+            "probability": probability[np.arange(len(probability)), category],
             "tied": tied,
         }
     )

@@ -6,7 +6,7 @@ from stats.aggregation.averages import average, sorted_positions, student_margin
 from stats.aggregation.crowd import Repeats, code_ratings
 from stats.aggregation.result import Aggregation, nothing, sign
 from stats.arguments import Column, require_confidence
-from stats.grouping import sum_by
+from stats.groups import sum_by
 
 
 def trimmed_mean(
@@ -74,13 +74,13 @@ def trimmed_mean(
     cut = np.floor(trim * size + 1e-9).astype(np.intp)
     lowest, highest = start + cut, start + size - cut - 1
     rank = np.arange(len(order))
-    kept = (rank >= lowest[item]) & (rank <= highest[item])
-    n_kept = (size - 2 * cut).astype(np.float64)
-    label = sum_by(item[kept], value[kept], n_items) / n_kept
+    is_within = (rank >= lowest[item]) & (rank <= highest[item])
+    n_within = (size - 2 * cut).astype(np.float64)
+    label = sum_by(item[is_within], value[is_within], n_items) / n_within
     winsorised = value[np.clip(rank, lowest[item], highest[item])]
     centre = sum_by(item, winsorised, n_items) / size
     squares = sum_by(item, (winsorised - centre[item]) ** 2, n_items)
     with np.errstate(divide="ignore", invalid="ignore"):
-        se = np.sqrt(squares / (n_kept * (n_kept - 1)))
-    margin = student_margin(se, n_kept - 1, confidence)
+        se = np.sqrt(squares / (n_within * (n_within - 1)))
+    margin = student_margin(se, n_within - 1, confidence)
     return average(signature, ratings, label, se, margin, size)

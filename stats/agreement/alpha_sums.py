@@ -10,9 +10,10 @@ from stats.agreement.distances import Distances, unit_disagreement
 from stats.agreement.labels import Units
 from stats.agreement.sums import Sums, by_cluster, drawn, row_forms, table_of
 from stats.arguments import Floats
-from stats.grouping import sum_by
+from stats.groups import sum_by
 
 TINY = 1e-12
+"""As a share of the terms subtracted: a smaller disagreement is their rounding."""
 Distance = Callable[[Any, Any], float]
 
 

@@ -24,7 +24,8 @@ from stats.agreement.krippendorff import LevelOfMeasurement, krippendorff_alpha_
 from stats.agreement.result import Agreement, Reason
 from stats.arguments import Column
 
-MOST_CATEGORIES = 20
+MAX_CATEGORIES = 20
+"""Numbers with more distinct values are measured, and rarely equal."""
 
 
 def coefficients_at_level(
@@ -122,24 +123,24 @@ def _by_equality(coefficient: Coefficient, design: Design, request: Request) -> 
 
 def _too_many(design: Design) -> bool:
     measured = design.level in ("interval", "ratio")
-    return measured and len(design.domain) > MOST_CATEGORIES
+    return measured and len(design.domain) > MAX_CATEGORIES
 
 
 def _cohen(
     design: Design, request: Request, weights: Weights | None, *, guessed: bool
 ) -> Agreement:
     level = "nominal" if weights is None else "ordinal"
-    reason = _why_not_cohen(design, weights)
+    reason = _reason_against_cohen(design, weights)
     if reason is not None:
         return design.result(kappa_name(weights), request, reason=reason, level=level)
     labels = design.labels
-    kept = design.size[labels.item] == 2
-    order = np.lexsort((labels.annotator[kept], labels.item[kept]))
-    codes = design.value[kept][order]
+    paired = design.size[labels.item] == 2
+    order = np.lexsort((labels.annotator[paired], labels.item[paired]))
+    codes = design.value[paired][order]
     cluster = None
     if design.clustered:
-        cluster = np.unique(design.cluster[labels.item[kept][order][::2]], return_inverse=True)[1]
-    found = cohen_kappa_of_codes(
+        cluster = np.unique(design.cluster[labels.item[paired][order][::2]], return_inverse=True)[1]
+    result = cohen_kappa_of_codes(
         codes[::2],
         codes[1::2],
         len(design.domain),
@@ -148,11 +149,11 @@ def _cohen(
         cluster=cluster,
         guessed=guessed,
     )
-    dropped = design.labels.n_items - found.n_items
-    return replace(found, n_items_dropped=dropped, n_labels=len(labels.item))
+    dropped = design.labels.n_items - result.n_items
+    return replace(result, n_items_dropped=dropped, n_labels=len(labels.item))
 
 
-def _why_not_cohen(design: Design, weights: Weights | None) -> Reason | None:
+def _reason_against_cohen(design: Design, weights: Weights | None) -> Reason | None:
     if design.reason is not None:
         return design.reason
     if len(design.labels.annotators) != 2:

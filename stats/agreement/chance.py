@@ -10,7 +10,7 @@ from stats.agreement.intervals import Interval, Request, interval_of, linearised
 from stats.agreement.result import Agreement, Reason
 from stats.agreement.sums import Sums, by_cluster, row_forms
 from stats.arguments import Floats
-from stats.grouping import sum_by
+from stats.groups import sum_by
 
 TINY = 1e-11
 """Expected agreement within this of 1 counts as 1; those of a million items err by 1e-15."""
@@ -88,10 +88,10 @@ class _Parts:
     def of(design: Design, weights: Floats | None, *, only_paired: bool) -> "_Parts":
         size, table = design.size, design.table
         if only_paired:
-            kept = size >= 2
-            size, table = size[kept], table[kept]
-            found, cluster = np.unique(design.cluster[kept], return_inverse=True)
-            n_clusters = len(found)
+            is_paired = size >= 2
+            size, table = size[is_paired], table[is_paired]
+            clusters, cluster = np.unique(design.cluster[is_paired], return_inverse=True)
+            n_clusters = len(clusters)
         else:
             cluster, n_clusters = design.cluster, design.n_clusters
         pairs = np.maximum(size * (size - 1), 1)

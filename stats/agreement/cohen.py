@@ -110,14 +110,16 @@ def cohen_kappa(
     for column, name in ((first, "first"), (second, "second")):
         _require_listed(column, name, categories)
     both = pd.concat([series(first, "first"), series(second, "second")], ignore_index=True)
-    codes, found = recoded(*coded_in_order(both, "first and second"), categories, "first or second")
+    codes, domain = recoded(
+        *coded_in_order(both, "first and second"), categories, "first or second"
+    )
     cluster = None
     if clusters is not None:
         require_same_length(first=first, clusters=clusters)
         cluster = coded(clusters, "clusters")[0]
     guessed = weights is not None and categories is None
     return cohen_kappa_of_codes(
-        codes[:n], codes[n:], len(found), weights, request, cluster=cluster, guessed=guessed
+        codes[:n], codes[n:], len(domain), weights, request, cluster=cluster, guessed=guessed
     )
 
 
@@ -205,11 +207,11 @@ def _reason(n: int, terms: Kappas | None) -> Reason | None:
 def _warnings(
     value: float, codes: Integers, prevalence: float, interval: Interval, *, guessed: bool
 ) -> tuple[str, ...]:
-    found = prevalence_warnings(prevalence) + few_items_warnings(len(codes) // 2)
+    warnings = prevalence_warnings(prevalence) + few_items_warnings(len(codes) // 2)
     halves = np.split(codes, 2)
     for name, half in zip(("first", "second"), halves, strict=True):
         if (half == half[0]).all():
-            found += (f"the {name} annotator gave every item the same category",)
+            warnings += (f"the {name} annotator gave every item the same category",)
     if guessed:
-        found += ("categories come from the data: an unused one changes a weighted kappa",)
-    return found + interval_warnings(value, interval)
+        warnings += ("categories come from the data: an unused one changes a weighted kappa",)
+    return warnings + interval_warnings(value, interval)

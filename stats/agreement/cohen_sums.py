@@ -6,10 +6,12 @@ from stats.agreement.intervals import Interval, Request, interval_of, linearised
 from stats.agreement.kappa import Kappas
 from stats.agreement.sums import Sums, by_cluster, table_of
 from stats.arguments import Floats, Integers
-from stats.grouping import sum_by
+from stats.groups import sum_by
 
 TINY = 1e-11
-MOST_TABLED_CATEGORIES = 2000
+"""Expected agreement within this of 1 counts as 1: what is left is rounding."""
+MAX_TABLED_CATEGORIES = 2000
+"""Of a dense table of categories, which then takes 32 MB."""
 
 
 def cohen_interval(
@@ -33,7 +35,7 @@ def cohen_interval(
         summed = sum_by(cluster, moved, n_clusters) * n_clusters / n
         return linearised_t(value, summed, request.confidence)
 
-    if n_categories > MOST_TABLED_CATEGORIES:  # the table of the quadratic form would not fit
+    if n_categories > MAX_TABLED_CATEGORIES:  # the table of the quadratic form would not fit
         return analytic()
     return interval_of(
         value,

@@ -6,13 +6,13 @@ import numpy as np
 from scipy import sparse
 
 from stats.agreement.chance import TINY
-from stats.agreement.cohen_sums import MOST_TABLED_CATEGORIES
+from stats.agreement.cohen_sums import MAX_TABLED_CATEGORIES
 from stats.agreement.design import Coefficient, Design
 from stats.agreement.intervals import Interval, Request, interval_of, linearised_t
 from stats.agreement.result import Agreement, Reason
 from stats.agreement.sums import CHUNK, by_cluster, drawn, row_forms, table_of
 from stats.arguments import Floats
-from stats.grouping import sum_by
+from stats.groups import sum_by
 
 
 @Coefficient
@@ -47,7 +47,7 @@ def conger_kappa(design: Design, request: Request) -> Agreement:
             name, request, observed=observed, expected=expected, reason=Reason.SINGLE_CATEGORY
         )
     value = (observed - expected) / (1 - expected)
-    if len(design.domain) > MOST_TABLED_CATEGORIES:  # a row of them for each deletion is too slow
+    if len(design.domain) > MAX_TABLED_CATEGORIES:  # a row of them for each deletion is too slow
         request = replace(request, method="analytic")
     interval = interval_of(
         value,
@@ -166,14 +166,14 @@ def _linearised(design: Design, estimate: _Estimate, value: float, confidence: f
     """Gwet's large-sample error: each label moves its annotator's shares."""
     labels, n = design.labels, design.labels.n_items
     total, expected = estimate.total, estimate.expected
-    given = total.sum(axis=1, keepdims=True)
-    shares = total / given
+    n_labels = total.sum(axis=1, keepdims=True)
+    shares = total / n_labels
     others = shares.sum(axis=0) - shares
     r = estimate.n_annotators
     own = (shares * others).sum(axis=1)
     moved = (
         n
-        / given[labels.annotator, 0]
+        / n_labels[labels.annotator, 0]
         * (others[labels.annotator, design.value] - own[labels.annotator])
     )
     of_item = expected + sum_by(labels.item, moved, n) / (r * (r - 1))

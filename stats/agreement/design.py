@@ -255,9 +255,9 @@ class Coefficient:
 
 def as_sets(values: Column) -> "pd.Series[Any]":
     """The column as frozen sets."""
-    found = []
+    sets = []
     for value in values:
         if isinstance(value, (str, bytes)) or not hasattr(value, "__iter__"):
             raise ValueError(f"values must be sets at the set level, and one is {value!r}")
-        found.append(frozenset(value))
-    return pd.Series(found, dtype=object)
+        sets.append(frozenset(value))
+    return pd.Series(sets, dtype=object)

@@ -15,9 +15,10 @@ from scipy import sparse
 from stats.agreement.labels import Cells, Units
 from stats.agreement.sums import row_forms, table_of
 from stats.arguments import Floats, Integers
-from stats.grouping import sum_by
+from stats.groups import sum_by
 
 RANK_BINS = 512
+"""Bins of a dense table, 2 MB of floats, whatever the number of distinct values."""
 
 
 @dataclass(frozen=True)
@@ -114,8 +115,8 @@ def _own_disagreement(units: Units, cells: Cells, clusters: Cells, ranks: Floats
     before_cluster = (running - clusters.count)[first]
     shift = running - clusters.count / 2 - before_cluster[clusters.row]
     key = clusters.row * n_values + clusters.value
-    place = np.searchsorted(key, units.cluster[cells.row] * n_values + cells.value)
-    moved = ranks[cells.value] - shift[place]
+    position = np.searchsorted(key, units.cluster[cells.row] * n_values + cells.value)
+    moved = ranks[cells.value] - shift[position]
     mean = sum_by(cells.row, cells.count * moved, units.n_units) / units.size
     from_mean = np.square(moved - mean[cells.row])
     squares = sum_by(cells.row, cells.count * from_mean, units.n_units)

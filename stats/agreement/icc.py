@@ -17,11 +17,12 @@ from stats.agreement.intervals import (
 from stats.agreement.result import Agreement, CiMethod, Reason
 from stats.agreement.sums import Sums, by_cluster, table_of
 from stats.arguments import Column, Floats
-from stats.grouping import sum_by
+from stats.groups import sum_by
 
 Model = Literal["icc1", "icc1k", "icc2", "icc2k", "icc3", "icc3k"]
 MODELS: tuple[Model, ...] = ("icc1", "icc1k", "icc2", "icc2k", "icc3", "icc3k")
 TINY = 1e-12
+"""As a share of the sum of squares: less variance than this is its rounding."""
 
 
 def icc(
@@ -87,7 +88,7 @@ def icc(
 
 def icc_of_design(design: Design, request: Request, model: Model) -> Agreement:
     """`icc` of a design that is coded already."""
-    reason = _why_undefined(design, model)
+    reason = _reason(design, model)
     if reason is not None:
         return design.result(model, request, reason=reason, level="interval")
     sums = _one_way(design, model) if model.startswith("icc1") else _two_way(design, model)
@@ -105,7 +106,7 @@ def icc_of_design(design: Design, request: Request, model: Model) -> Agreement:
     return design.result(model, request, value=value, interval=interval, level="interval")
 
 
-def _why_undefined(design: Design, model: Model) -> Reason | None:
+def _reason(design: Design, model: Model) -> Reason | None:
     if design.reason is not None:
         return design.reason
     units = design.units
@@ -154,11 +155,11 @@ class _OneWay:
 
 def _one_way(design: Design, model: Model) -> Sums:
     def evaluate(*sums: Floats) -> Floats:
-        found = _OneWay.of(*sums)
-        spread = found.between - found.within
+        components = _OneWay.of(*sums)
+        spread = components.between - components.within
         if model == "icc1k":
-            return np.asarray(spread / found.between)
-        return np.asarray(spread / (found.between + (found.k - 1) * found.within))
+            return np.asarray(spread / components.between)
+        return np.asarray(spread / (components.between + (components.k - 1) * components.within))
 
     return Sums(_item_sums(design), evaluate)
 
@@ -188,10 +189,10 @@ class _TwoWay:
 
 def _two_way(design: Design, model: Model) -> Sums:
     units, r = design.units, len(design.labels.annotators)
-    kept = design.size[design.labels.item] >= 2
+    is_paired = design.size[design.labels.item] >= 2
     rows = units.cluster[units.unit]
     shape = (units.n_clusters, r)
-    table = table_of(rows, design.labels.annotator[kept], _numbers(design), shape)
+    table = table_of(rows, design.labels.annotator[is_paired], _numbers(design), shape)
 
     def evaluate(
         n: Floats, k: Floats, k2: Floats, x: Floats, x2: Floats, t2: Floats, form: Floats
@@ -201,16 +202,16 @@ def _two_way(design: Design, model: Model) -> Sums:
     return Sums(_item_sums(design), evaluate, sparse.csr_array(table))
 
 
-def _two_way_value(found: _TwoWay, model: Model, n: Floats, k: int) -> Floats:
-    spread = found.rows - found.error
-    bias = found.columns - found.error
+def _two_way_value(components: _TwoWay, model: Model, n: Floats, k: int) -> Floats:
+    spread = components.rows - components.error
+    bias = components.columns - components.error
     below = {
-        "icc2": found.rows + (k - 1) * found.error + k * bias / n,
-        "icc2k": found.rows + bias / n,
-        "icc3": found.rows + (k - 1) * found.error,
-        "icc3k": found.rows,
+        "icc2": components.rows + (k - 1) * components.error + k * bias / n,
+        "icc2k": components.rows + bias / n,
+        "icc3": components.rows + (k - 1) * components.error,
+        "icc3k": components.rows,
     }
-    scale = np.abs(found.rows) + np.abs(found.error) + np.abs(found.columns)
+    scale = np.abs(components.rows) + np.abs(components.error) + np.abs(components.columns)
     return np.asarray(np.where(below[model] > 1e-9 * scale, spread / below[model], np.nan))
 
 
@@ -232,12 +233,12 @@ def _by_f(design: Design, sums: Sums, model: Model, value: float, confidence: fl
 
 
 def _one_way_limits(totals: Floats, model: Model, confidence: float) -> tuple[float, float]:
-    found, tail = _OneWay.of(*totals), (1 + confidence) / 2
+    components, tail = _OneWay.of(*totals), (1 + confidence) / 2
     n, labels = totals[:2]
-    ratio = found.between / found.within
+    ratio = components.between / components.within
     low = ratio / stats.f.ppf(tail, n - 1, labels - n)
     high = ratio * stats.f.ppf(tail, labels - n, n - 1)
-    return _from_f(low, high, float(found.k), average=model == "icc1k")
+    return _from_f(low, high, float(components.k), average=model == "icc1k")
 
 
 def _from_f(low: float, high: float, k: float, *, average: bool) -> tuple[float, float]:
@@ -251,16 +252,16 @@ def _two_way_limits(
 ) -> tuple[float, float]:
     n, _, _, x, x2, t2 = totals
     k, tail = len(design.labels.annotators), (1 + confidence) / 2
-    found = _TwoWay.of(k, n, x, x2, t2, form)
+    components = _TwoWay.of(k, n, x, x2, t2, form)
     rows, columns, error = (
-        float(np.ravel(part)[0]) for part in (found.rows, found.columns, found.error)
+        float(np.ravel(part)[0]) for part in (components.rows, components.columns, components.error)
     )
     freedom = (n - 1) * (k - 1)
     if model.startswith("icc3"):
         low = rows / error / stats.f.ppf(tail, n - 1, freedom)
         high = rows / error * stats.f.ppf(tail, freedom, n - 1)
         return _from_f(low, high, k, average=model == "icc3k")
-    single = float(_two_way_value(found, "icc2", n, k).ravel()[0])
+    single = float(_two_way_value(components, "icc2", n, k).ravel()[0])
     a = k * single / (n * (1 - single))
     b = 1 + k * single * (n - 1) / (n * (1 - single))
     v = (a * columns + b * error) ** 2 / ((a * columns) ** 2 / (k - 1) + (b * error) ** 2 / freedom)

@@ -14,7 +14,8 @@ from stats.arguments import Floats, require_confidence
 
 CiChoice = Literal["jackknife", "analytic", "bootstrap"]
 CI_CHOICES = ("jackknife", "analytic", "bootstrap")
-MOST_UNDEFINED = 0.05
+MAX_UNDEFINED_SHARE = 0.05
+"""Of bootstrap samples; with more, the quantiles of the rest describe another design."""
 
 
 @dataclass(frozen=True)
@@ -153,7 +154,7 @@ def bootstrap(replicates: Floats, confidence: float, method: CiMethod) -> Interv
     (0.05, 0.95)
     """
     defined = replicates[~np.isnan(replicates)]
-    if len(defined) < max(2, (1 - MOST_UNDEFINED) * len(replicates)):
+    if len(defined) < max(2, (1 - MAX_UNDEFINED_SHARE) * len(replicates)):
         return NO_INTERVAL
     low, high = np.quantile(defined, [(1 - confidence) / 2, (1 + confidence) / 2])
     return Interval(float(defined.std(ddof=1)), float(low), float(high), method)

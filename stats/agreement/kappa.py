@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stats.arguments import Floats, Integers
-from stats.grouping import sum_by
+from stats.groups import sum_by
 
 Weights = Literal["linear", "quadratic"]
 AnyWeights: TypeAlias = Weights | NDArray[np.float64] | Sequence[Sequence[float]]
@@ -35,7 +35,7 @@ def agreement_weights(weights: AnyWeights | None, n_categories: int) -> Floats |
     if weights is None:
         return None
     if not isinstance(weights, str):
-        return _given_weights(weights, n_categories)
+        return _weight_table(weights, n_categories)
     if weights not in ("linear", "quadratic"):
         raise ValueError(f"weights must be None, 'linear', 'quadratic' or a table, not {weights!r}")
     position = np.arange(n_categories)
@@ -43,7 +43,7 @@ def agreement_weights(weights: AnyWeights | None, n_categories: int) -> Floats |
     return np.asarray(1 - (distance if weights == "linear" else np.square(distance)))
 
 
-def _given_weights(
+def _weight_table(
     weights: NDArray[np.float64] | Sequence[Sequence[float]], n_categories: int
 ) -> Floats:
     """A table of weights of agreement: 1 for the same category, less for others."""
@@ -61,18 +61,18 @@ def _given_weights(
 
 
 def recoded(
-    codes: Integers, found: list[Hashable], categories: Sequence[Hashable] | None, name: str
+    codes: Integers, values: list[Hashable], categories: Sequence[Hashable] | None, name: str
 ) -> tuple[Integers, list[Hashable]]:
     """Codes by position in `categories`, or as they are where the domain is not given."""
     if categories is None:
-        return codes, found
+        return codes, values
     domain = list(categories)
     position = {category: index for index, category in enumerate(domain)}
     if len(position) < len(domain):
         raise ValueError("categories must be distinct")
-    if unknown := [value for value in found if value not in position]:
+    if unknown := [value for value in values if value not in position]:
         raise ValueError(f"{name} holds {unknown[0]!r}, which categories does not list")
-    return np.array([position[value] for value in found], dtype=np.intp)[codes], domain
+    return np.array([position[value] for value in values], dtype=np.intp)[codes], domain
 
 
 def kappas(
@@ -117,15 +117,15 @@ def kappas(
     columns = _counts(pair, second, n_pairs, n_categories)
     same = (rows * columns).sum(axis=1) == np.square(overlap)
     rows, columns = rows / overlap[:, None], columns / overlap[:, None]
-    given_first = columns if weights is None else columns @ weights.T
-    given_second = rows if weights is None else rows @ weights
+    chance_first = columns if weights is None else columns @ weights.T
+    chance_second = rows if weights is None else rows @ weights
     agree = (first == second).astype(np.float64) if weights is None else weights[first, second]
     observed = sum_by(pair, agree, n_pairs) / overlap
-    expected = (rows * given_first).sum(axis=1)
+    expected = (rows * chance_first).sum(axis=1)
     undefined = same | (overlap < 2)
     chance_left = np.where(undefined, np.nan, 1 - expected)
     influence = agree * (1 - expected)[pair] - (1 - observed)[pair] * (
-        given_first[pair, first] + given_second[pair, second]
+        chance_first[pair, first] + chance_second[pair, second]
     )
     second_moment = sum_by(pair, np.square(influence), n_pairs) / overlap
     centre = observed * expected - 2 * expected + observed

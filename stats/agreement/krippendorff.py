@@ -32,7 +32,8 @@ from stats.agreement.sums import Sums
 from stats.arguments import Column, Floats
 
 LevelOfMeasurement = Literal["nominal", "ordinal", "interval", "ratio", "set"]
-MOST_TABLED_VALUES = 4000
+MAX_TABLED_VALUES = 4000
+"""Of a dense table of distances, which then takes 128 MB."""
 _SET_DISTANCES: dict[str, Distance] = {"masi": masi, "jaccard": jaccard}
 
 
@@ -114,7 +115,7 @@ def krippendorff_alpha_of_design(
 ) -> Agreement:
     """`krippendorff_alpha` of a design that is coded already."""
     name, units, level = "krippendorff_alpha", design.units, design.level
-    reason = _why_undefined(design, tabled=distance is not None or level in ("ratio", "set"))
+    reason = _reason(design, tabled=distance is not None or level in ("ratio", "set"))
     if reason is not None:
         return design.result(name, request, reason=reason, level=level)
     sums, distances = _sums(units, level, distance)
@@ -140,12 +141,12 @@ def krippendorff_alpha_of_design(
     )
 
 
-def _why_undefined(design: Design, *, tabled: bool) -> Reason | None:
+def _reason(design: Design, *, tabled: bool) -> Reason | None:
     if design.reason is not None:
         return design.reason
     if len(design.units.categories) == 1:
         return Reason.SINGLE_CATEGORY
-    if tabled and len(design.units.categories) > MOST_TABLED_VALUES:
+    if tabled and len(design.units.categories) > MAX_TABLED_VALUES:
         return Reason.TOO_MANY_CATEGORIES
     return None
 
@@ -155,8 +156,8 @@ def _sums(
 ) -> tuple[Sums | OrdinalSums, Distances]:
     """What alpha is computed from, anew for every deletion or sample, and from all the data."""
     if distance is not None or level == "set":
-        found = _SET_DISTANCES[distance or "masi"] if not callable(distance) else distance
-        return _tabled(units, distance_table(units.categories, found))
+        set_distance = _SET_DISTANCES[distance or "masi"] if not callable(distance) else distance
+        return _tabled(units, distance_table(units.categories, set_distance))
     if level == "ratio":
         return _tabled(units, ratio_table(units.categories))
     if level == "ordinal":

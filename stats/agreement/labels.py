@@ -18,6 +18,7 @@ from stats.arguments import (
 )
 
 FLAGS_A_LABEL = 100
+"""Bytes of flags for each label, beyond which hashing the codes takes less memory."""
 
 
 @dataclass(frozen=True)
@@ -54,9 +55,9 @@ def _repeated(codes: Integers, n_codes: int) -> int:
     """How many codes occurred before; by a table of flags where that is small."""
     if n_codes > FLAGS_A_LABEL * max(1, len(codes)):
         return int(pd.Series(codes).duplicated().sum())
-    seen = np.zeros(n_codes, dtype=np.bool_)
-    seen[codes] = True
-    return len(codes) - int(np.count_nonzero(seen))
+    is_present = np.zeros(n_codes, dtype=np.bool_)
+    is_present[codes] = True
+    return len(codes) - int(np.count_nonzero(is_present))
 
 
 @dataclass(frozen=True)
@@ -120,12 +121,12 @@ class Units:
 def pairable(labels: Labels, cluster_of_item: Integers) -> Units:
     """The units with at least two labels, and the cluster of each."""
     size = np.bincount(labels.item, minlength=labels.n_items)
-    keep = size[labels.item] >= 2
-    unit = _renumbered(labels.item[keep])
-    present, value = np.unique(labels.value[keep], return_inverse=True)
+    is_paired = size[labels.item] >= 2
+    unit = _renumbered(labels.item[is_paired])
+    present, value = np.unique(labels.value[is_paired], return_inverse=True)
     n_units = int((size >= 2).sum())
     of_unit = np.zeros(n_units, dtype=np.intp)
-    of_unit[unit] = cluster_of_item[labels.item[keep]]
+    of_unit[unit] = cluster_of_item[labels.item[is_paired]]
     cluster = _renumbered(of_unit)
     return Units(
         unit=unit,

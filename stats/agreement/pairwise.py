@@ -14,6 +14,7 @@ from stats.agreement.result import Reason
 from stats.arguments import Column, Floats, Integers, require_confidence
 
 CHUNK = 1 << 22
+"""Co-labelled items handled at a time, some 32 MB a column."""
 
 
 def pairwise_kappa(

@@ -8,11 +8,11 @@ import pandas as pd
 from stats.agreement.alpha_sums import distance_table, masi, ratio_table, unit_table
 from stats.agreement.design import Design, design_of
 from stats.agreement.distances import unit_disagreement
-from stats.agreement.krippendorff import MOST_TABLED_VALUES, LevelOfMeasurement
+from stats.agreement.krippendorff import MAX_TABLED_VALUES, LevelOfMeasurement
 from stats.agreement.result import Reason
 from stats.agreement.sums import row_forms
 from stats.arguments import Column, Floats
-from stats.grouping import sum_by
+from stats.groups import sum_by
 
 
 def item_agreement(
@@ -142,8 +142,8 @@ def _mean_distances(design: Design) -> Floats:
         together = row_forms(unit_table(units), None)
         return np.asarray((np.square(units.size) - together) / (units.size * (units.size - 1)))
     if design.level in ("ratio", "set"):
-        if len(units.categories) > MOST_TABLED_VALUES:
-            raise ValueError(f"values hold over {MOST_TABLED_VALUES} different ones")
+        if len(units.categories) > MAX_TABLED_VALUES:
+            raise ValueError(f"values hold over {MAX_TABLED_VALUES} different ones")
         ratio = design.level == "ratio"
         table = ratio_table(units.categories) if ratio else distance_table(units.categories, masi)
         pairs = units.size * (units.size - 1)

@@ -14,9 +14,10 @@ import numpy as np
 from scipy import sparse
 
 from stats.arguments import Floats, Integers
-from stats.grouping import sum_by
+from stats.groups import sum_by
 
 CHUNK = 1 << 21
+"""Floats handled at a time, 16 MB."""
 
 
 class Replicable(Protocol):
@@ -57,10 +58,10 @@ class Sums:
         return self._at(left, total @ pull - 2 * (self.vector @ pull) + own)
 
     def resampled(self, n_resamples: int, rng: np.random.Generator) -> Floats:
-        kept, count = self._patterns()
-        linear = self.linear[kept]
-        vector = None if self.vector is None else self.vector[kept]
-        wide = max(len(kept), 0 if vector is None else vector.shape[1])
+        rows, count = self._patterns()
+        linear = self.linear[rows]
+        vector = None if self.vector is None else self.vector[rows]
+        wide = max(len(rows), 0 if vector is None else vector.shape[1])
         return np.concatenate(
             [
                 self._sampled(weights, linear, vector)
@@ -96,10 +97,10 @@ class Sums:
         key = self.linear @ probe(self.linear.shape[1])
         if self.vector is not None:
             key = key + self.vector @ probe(self.vector.shape[1])
-        _, kept, count = np.unique(key, return_index=True, return_counts=True)
-        if len(kept) * 2 > n_clusters:
+        _, rows, count = np.unique(key, return_index=True, return_counts=True)
+        if len(rows) * 2 > n_clusters:
             return np.arange(n_clusters), np.ones(n_clusters, np.intp)
-        return kept, count
+        return rows, count
 
 
 def drawn(

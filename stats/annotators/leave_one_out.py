@@ -11,7 +11,7 @@ from stats.annotators.peers import Peers, equal_share, peer_mean
 from stats.arguments import Column, Floats
 from stats.correlation.coefficients import Coefficient, group_values
 from stats.correlation.result import Reason as CorrelationReason
-from stats.grouping import sum_by
+from stats.groups import sum_by
 
 
 class Reason(StrEnum):
@@ -162,7 +162,9 @@ def correlation_table(ratings: Ratings, coefficient: Coefficient) -> pd.DataFram
     peers = peer_mean(ratings)
     shared = peers.count > 0
     n_annotators = len(ratings.annotators)
-    found = group_values(ratings.value, peers.value, ratings.annotator, n_annotators, coefficient)
+    correlations = group_values(
+        ratings.value, peers.value, ratings.annotator, n_annotators, coefficient
+    )
     n_shared = ratings.per_annotator(shared.astype(np.float64))
     error = np.where(shared, ratings.value - peers.value, 0.0)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -171,11 +173,11 @@ def correlation_table(ratings: Ratings, coefficient: Coefficient) -> pd.DataFram
         error_sd = np.sqrt(squares / (n_shared - 1))
     reason = [
         Reason.NO_OVERLAP if not count else _REASONS.get(why)
-        for count, why in zip(n_shared, found.reason, strict=True)
+        for count, why in zip(n_shared, correlations.reason, strict=True)
     ]
     return annotator_table(ratings).assign(
         n_shared=n_shared.astype(np.intp),
-        loo_correlation=found.value,
+        loo_correlation=correlations.value,
         bias=bias,
         error_sd=error_sd,
         reason=pd.Series(reason, dtype=object),

@@ -6,7 +6,7 @@ from scipy import stats
 
 from stats.aggregation.crowd import code_votes
 from stats.arguments import Column
-from stats.grouping import pairs_within, sum_by
+from stats.groups import pairs_within, sum_by
 
 
 def near_duplicates(

@@ -6,7 +6,7 @@ import numpy as np
 
 from stats.aggregation.crowd import Ratings, Votes
 from stats.arguments import Floats, Integers
-from stats.grouping import sum_by
+from stats.groups import sum_by
 
 
 @dataclass(frozen=True)

@@ -132,7 +132,7 @@ def _of_numbers(
     mean = ratings.per_annotator(ratings.value) / count
     squares = ratings.per_annotator((ratings.value - mean[ratings.annotator]) ** 2)
     n_repeats, reliability = self_reliability(ratings)
-    known = gold_correlation(ratings, gold) if gold is not None else (0, np.nan, np.nan)
+    accuracy = gold_correlation(ratings, gold) if gold is not None else (0, np.nan, np.nan)
     with np.errstate(divide="ignore", invalid="ignore"):
         spread = np.sqrt(squares / (count - 1))
     table = table.assign(
@@ -140,9 +140,9 @@ def _of_numbers(
         spread=spread,
         n_repeats=n_repeats.astype(np.intp),
         self_consistency=reliability,
-        n_gold=np.asarray(known[0], dtype=np.intp),
-        gold_correlation=known[1],
-        gold_bias=known[2],
+        n_gold=np.asarray(accuracy[0], dtype=np.intp),
+        gold_correlation=accuracy[1],
+        gold_bias=accuracy[2],
     )
     return ratings, table, ratings.value - peer_mean(ratings).value
 

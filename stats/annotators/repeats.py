@@ -4,7 +4,7 @@ import numpy as np
 
 from stats.aggregation.crowd import Crowd, Ratings, Votes
 from stats.arguments import Floats
-from stats.grouping import pairs_within, sum_by
+from stats.groups import pairs_within, sum_by
 
 
 def self_agreement(votes: Votes) -> tuple[Floats, Floats]:

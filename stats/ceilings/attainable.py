@@ -11,7 +11,7 @@ import pandas as pd
 from stats.arguments import Column, require_one_of
 from stats.ceilings.attenuation import spearman_brown
 from stats.ceilings.cells import cells_of_several, growth, means_of_others, random_halves
-from stats.ceilings.places import Places, mean_of_known
+from stats.ceilings.row_codes import RowCodes, mean_of_defined
 from stats.correlation import Level, RowCoefficient
 from stats.correlation.levels import require_level
 
@@ -109,7 +109,7 @@ def ceiling(
     >>> round(found.split_half, 2), round(found.attainable, 2), round(found.leave_one_out, 2)
     (0.84, 0.96, 0.8)
     """
-    [found] = ceilings(
+    [result] = ceilings(
         items,
         systems,
         annotators,
@@ -118,7 +118,7 @@ def ceiling(
         n_splits=n_splits,
         rng=rng,
     )
-    return found
+    return result
 
 
 def ceilings(
@@ -179,9 +179,9 @@ def ceilings(
     generator = np.random.default_rng(rng)
     halves = [random_halves(cells, generator) for _ in range(n_splits)]
     of_cell = cells.drop_duplicates("cell")
-    places = Places.of(of_cell)
+    codes = RowCodes.of(of_cell)
     parts = [
-        (name, part.index.to_numpy(), Places.of(part))
+        (name, part.index.to_numpy(), RowCodes.of(part))
         for name, part in cells.groupby("annotator", sort=True)
     ]
     others = means_of_others(cells)
@@ -191,7 +191,7 @@ def ceilings(
         _ceiling(
             level,
             coefficient,
-            mean_of_known([places.correlation(*pair, level, coefficient) for pair in halves]),
+            mean_of_defined([codes.correlation(*pair, level, coefficient) for pair in halves]),
             factor,
             {
                 name: part.correlation(
@@ -215,14 +215,14 @@ def _ceiling(
     n_splits: int,
     seed: int | None,
 ) -> Ceiling:
-    whole = spearman_brown(split_half, factor) if not isnan(split_half) else nan
+    full_length = spearman_brown(split_half, factor) if not isnan(split_half) else nan
     return Ceiling(
         level=level,
         coefficient=coefficient,
         split_half=split_half,
-        reliability=whole,
-        attainable=sqrt(whole) if whole > 0 else nan,
-        leave_one_out=mean_of_known(list(by_annotator.values())),
+        reliability=full_length,
+        attainable=sqrt(full_length) if full_length > 0 else nan,
+        leave_one_out=mean_of_defined(list(by_annotator.values())),
         by_annotator=pd.Series(by_annotator, dtype="float64"),
         n_splits=n_splits,
         seed=seed,

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from stats.arguments import Column, Floats, coded_in_order, complete_numbers, require_same_length
-from stats.grouping import sum_by
+from stats.groups import sum_by
 
 
 def cells_of_several(
@@ -36,9 +36,9 @@ def random_halves(cells: pd.DataFrame, rng: np.random.Generator) -> tuple[Floats
     # cells come in order, so that this shuffles within each
     order = np.argsort(cell + rng.random(len(cells)))
     size = np.bincount(cell)
-    place = np.arange(len(cells)) - np.repeat(np.cumsum(size) - size, size)
+    position = np.arange(len(cells)) - np.repeat(np.cumsum(size) - size, size)
     half = np.repeat(size // 2, size)
-    first, second = order[place < half], order[(place >= half) & (place < 2 * half)]
+    first, second = order[position < half], order[(position >= half) & (position < 2 * half)]
     means = [sum_by(cell[side], value[side], len(size)) / (size // 2) for side in (first, second)]
     return means[0], means[1]
 

@@ -14,7 +14,7 @@ from stats.arguments import (
     require_same_length,
 )
 from stats.ceilings.attenuation import spearman_brown
-from stats.grouping import sum_by
+from stats.groups import sum_by
 
 
 @dataclass(frozen=True)

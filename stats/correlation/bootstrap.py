@@ -13,12 +13,16 @@ from scipy import sparse
 from stats.arguments import Floats, Integers
 from stats.correlation.coefficients import row_values
 from stats.correlation.rows import signs, signs_beyond, stuart
-from stats.grouping import sum_by
+from stats.groups import sum_by
 
 CHUNK = 1 << 21
+"""Floats handled at a time, 16 MB."""
 PAIRS_UP_TO_CELLS = 5_000
+"""A replicate compares all pairs of cells, 12.5 million at this number."""
 NEXT_TO_NOTHING = 1e-13
+"""Of columns with variance 1: less variance than this is rounding."""
 MEAN_DECIMALS = 13
+"""Double precision has 15; sums of some hundred terms lose up to two."""
 
 Replicate = Callable[..., Floats]
 Signs = NDArray[np.int8]
@@ -82,10 +86,10 @@ def rounded_means(sums: Floats, counts: Floats) -> Floats:
 def mean_of_defined(values: Floats) -> Replicate:
     """The mean of the items' values over those defined; NaN where no such item was drawn."""
     defined = (~np.isnan(values)).astype(np.float64)
-    known = np.nan_to_num(values)
+    filled = np.nan_to_num(values)
 
     def replicate(weights: Floats) -> Floats:
-        return _ratio(weights @ known, weights @ defined)
+        return _ratio(weights @ filled, weights @ defined)
 
     return replicate
 
@@ -108,8 +112,10 @@ def of_system_means(
     def replicate(weights: Floats) -> Floats:
         value = np.full(len(weights), np.nan)
         means_x, means_y = means(weights)
-        whole = ~np.isnan(means_x).any(axis=1)
-        value[whole] = row_values(means_x[whole], means_y[whole], coefficient, threshold)[0]
+        is_complete = ~np.isnan(means_x).any(axis=1)
+        value[is_complete] = row_values(
+            means_x[is_complete], means_y[is_complete], coefficient, threshold
+        )[0]
         return value
 
     return replicate

@@ -38,11 +38,11 @@ def of_items(
 
 
 def _weighted_mean(value: Floats, weights: Floats, undefined: Undefined) -> Floats:
-    known = ~np.isnan(value)
-    weight = (weights * known).sum(axis=1)
+    is_defined = ~np.isnan(value)
+    weight = (weights * is_defined).sum(axis=1)
     mean = (np.nan_to_num(value) * weights).sum(axis=1) / np.where(weight > 0, weight, np.nan)
     if undefined == "nan":
-        mean[((weights > 0) & ~known).any(axis=1)] = np.nan
+        mean[((weights > 0) & ~is_defined).any(axis=1)] = np.nan
     return np.asarray(mean)
 
 
@@ -56,8 +56,8 @@ def _item_correlations(
     group = np.arange(n_groups).repeat(drawn.shape[1])
     values = group_values(first, second, group, n_groups, coefficient)
     # here NaN stays NaN, and the mean sees to it
-    shown = "drop" if undefined == "nan" else undefined
-    return with_policy(values, shown).reshape(len(drawn), x.shape[1])
+    policy = "drop" if undefined == "nan" else undefined
+    return with_policy(values, policy).reshape(len(drawn), x.shape[1])
 
 
 def _drawn(system_weights: Floats) -> Integers:
@@ -70,13 +70,13 @@ def _drawn(system_weights: Floats) -> Integers:
 
 def _item_accuracies(x: Floats, y: Floats, threshold: float) -> Replicate:
     first, second = np.triu_indices(len(x), 1)
-    known = ~np.isnan(x[first] + x[second] + y[first] + y[second])
+    is_defined = ~np.isnan(x[first] + x[second] + y[first] + y[second])
     right = signs(x[first], x[second]) == signs_beyond(y[first] - y[second], threshold)
 
     def by_draw(system_weights: Floats) -> Floats:
         pairs = system_weights[:, first] * system_weights[:, second]
-        weight = pairs @ known
-        return np.asarray((pairs @ (right & known)) / np.where(weight > 0, weight, np.nan))
+        weight = pairs @ is_defined
+        return np.asarray((pairs @ (right & is_defined)) / np.where(weight > 0, weight, np.nan))
 
     return by_draw
 
@@ -124,8 +124,8 @@ def _of_rows(
         return np.asarray((pairs * right).sum(axis=1) / np.where(total > 0, total, np.nan))
     drawn = _drawn(system_weights)
     x, y = (np.take_along_axis(means, drawn, axis=1) for means in (means_x, means_y))
-    whole = ~np.isnan(x).any(axis=1)
-    value[whole] = row_values(x[whole], y[whole], coefficient)[0]
+    is_complete = ~np.isnan(x).any(axis=1)
+    value[is_complete] = row_values(x[is_complete], y[is_complete], coefficient)[0]
     return value
 
 

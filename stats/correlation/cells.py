@@ -40,8 +40,8 @@ def complete_cells(
     human: Column, metric: Column, items: Column | None, systems: Column | None
 ) -> Cells:
     """Check the columns, code items and systems, and drop the cells with a missing value."""
-    given = {"human": human, "metric": metric, "items": items, "systems": systems}
-    require_same_length(**{name: column for name, column in given.items() if column is not None})
+    columns = {"human": human, "metric": metric, "items": items, "systems": systems}
+    require_same_length(**{name: column for name, column in columns.items() if column is not None})
     x, y = numbers(human, "human"), numbers(metric, "metric")
     item = None if items is None else coded(items, "items")[0]
     system = None if systems is None else coded_in_order(systems, "systems")[0]

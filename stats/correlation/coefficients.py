@@ -173,13 +173,13 @@ def group_values(
     start = np.cumsum(size) - size
     result = GroupValues(np.full(n_groups, nan), np.full(n_groups, None, dtype=object))
     for length in np.unique(size):
-        chosen = np.flatnonzero(size == length)
+        groups = np.flatnonzero(size == length)
         if length < 2:
-            result.reason[chosen] = Reason.TOO_FEW
+            result.reason[groups] = Reason.TOO_FEW
             continue
-        rows = order[start[chosen, None] + np.arange(length)]
+        rows = order[start[groups, None] + np.arange(length)]
         values = row_values(x[rows], y[rows], coefficient, threshold)
-        result.value[chosen], result.reason[chosen] = values
+        result.value[groups], result.reason[groups] = values
     return result
 
 

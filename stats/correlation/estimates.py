@@ -14,9 +14,10 @@ from stats.correlation.intervals import NO_INTERVAL, Interval, fisher, percentil
 from stats.correlation.result import CiMethod, Reason, Resample, Undefined
 from stats.correlation.ties import calibrated, pairs_within
 from stats.correlation.undefined import with_policy
-from stats.grouping import sum_by
+from stats.groups import sum_by
 
 ACCURACY_OF_BOTH_UP_TO_CELLS = 2_000
+"""Ties of metric and human ratings are weighed for each pair, several times the work of tau."""
 KENDALLS = ("kendall", "kendall_c")
 FISHERS = ("pearson", "spearman", "kendall")
 CI_METHODS: dict[Resample, CiMethod] = {
@@ -55,11 +56,11 @@ class Estimate:
 
 
 @dataclass(frozen=True)
-class _Found:
+class _PointEstimate:
     """The groups' coefficients, as they enter the mean, and the tie threshold."""
 
     groups: GroupValues
-    shown: Floats
+    policy_values: Floats
     value: float
     threshold: float | None
 
@@ -70,22 +71,22 @@ class _Found:
 def by_item(cells: Cells, plan: Plan) -> Estimate:
     """The mean over items of the correlation over systems."""
     assert cells.item is not None
-    found = _find(cells.human, cells.metric, cells.item, cells.n_groups, plan)
-    if not plan.n_resamples or np.count_nonzero(~np.isnan(found.shown)) < 2:
-        return found.estimate()
+    point = _point_estimate(cells.human, cells.metric, cells.item, cells.n_groups, plan)
+    if not plan.n_resamples or np.count_nonzero(~np.isnan(point.policy_values)) < 2:
+        return point.estimate()
     if plan.resample == "items":
-        mean = bootstrap.mean_of_defined(found.shown)
-        return found.estimate(_resampled(mean, (cells.n_groups,), cells.n_groups, plan))
+        mean = bootstrap.mean_of_defined(point.policy_values)
+        return point.estimate(_resampled(mean, (cells.n_groups,), cells.n_groups, plan))
     if cells.system is None:
-        return found.estimate()
+        return point.estimate()
     system, n_systems = renumbered(cells.system)
     shape = (n_systems, cells.n_groups)
     x, y = (spa.table(side, cells.item, system, shape) for side in (cells.human, cells.metric))
     replicate = bootstrap_systems.of_items(
-        x, y, plan.of_rows, found.threshold or 0.0, plan.undefined
+        x, y, plan.of_rows, point.threshold or 0.0, plan.undefined
     )
     sizes = (n_systems,) if plan.resample == "systems" else (cells.n_groups, n_systems)
-    return found.estimate(_resampled(replicate, sizes, x.size, plan))
+    return point.estimate(_resampled(replicate, sizes, x.size, plan))
 
 
 def of_systems(cells: Cells, plan: Plan) -> Estimate:
@@ -99,21 +100,23 @@ def of_systems(cells: Cells, plan: Plan) -> Estimate:
     mean_x, mean_y = (
         bootstrap.rounded_means(sum_by(system, side, n_systems), count) for side in (x, y)
     )
-    found = _find(mean_x, mean_y, np.zeros(n_systems, dtype=np.intp), 1, plan)
-    threshold = found.threshold or 0.0
-    told = _Found(found.groups, found.shown, found.value, _unscaled(found.threshold, cells.metric))
+    point = _point_estimate(mean_x, mean_y, np.zeros(n_systems, dtype=np.intp), 1, plan)
+    threshold = point.threshold or 0.0
+    unscaled = _PointEstimate(
+        point.groups, point.policy_values, point.value, _unscaled(point.threshold, cells.metric)
+    )
     if plan.resample == "systems":
         replicate = bootstrap_systems.of_means(mean_x, mean_y, plan.of_rows, threshold)
-        return told.estimate(_if_possible(replicate, (n_systems,), told, plan))
+        return unscaled.estimate(_if_possible(replicate, (n_systems,), unscaled, plan))
     if cells.item is None:
-        return told.estimate(_fisher(told.value, n_systems, plan, CiMethod.FISHER_SYSTEMS))
+        return unscaled.estimate(_fisher(unscaled.value, n_systems, plan, CiMethod.FISHER_SYSTEMS))
     item, n_items = renumbered(cells.item)
     columns = (x, y, item, system, (n_items, n_systems), plan.of_rows, threshold)
     if plan.resample == "both":
         both = bootstrap_systems.of_resampled_means(*columns)
-        return told.estimate(_if_possible(both, (n_items, n_systems), told, plan))
-    return told.estimate(
-        _if_possible(bootstrap.of_system_means(*columns), (n_items,), told, plan, n_systems)
+        return unscaled.estimate(_if_possible(both, (n_items, n_systems), unscaled, plan))
+    return unscaled.estimate(
+        _if_possible(bootstrap.of_system_means(*columns), (n_items,), unscaled, plan, n_systems)
     )
 
 
@@ -132,31 +135,33 @@ def _soft(cells: Cells, plan: Plan) -> Estimate:
     p_human, p_metric = (spa.p_by_flips(spa.pair_differences(side), flips) for side in (x, y))
     value = spa.one_less_error(p_human[None], p_metric[None], spa.pair_shares(x)[None])
     reason = np.array([Reason.TOO_FEW if np.isnan(value[0]) else None], dtype=object)
-    found = _Found(GroupValues(value, reason), value, float(value[0]), None)
+    point = _PointEstimate(GroupValues(value, reason), value, float(value[0]), None)
     replicate = bootstrap_systems.of_soft_pairs(x, y, p_human, p_metric)[plan.resample]
     sizes = {"items": (n_items,), "systems": (n_systems,), "both": (n_items, n_systems)}
     width = n_systems * n_systems
-    return found.estimate(_if_possible(replicate, sizes[plan.resample], found, plan, width))
+    return point.estimate(_if_possible(replicate, sizes[plan.resample], point, plan, width))
 
 
 def of_cells(cells: Cells, plan: Plan) -> Estimate:
     """The correlation of all cells."""
-    found = _find(cells.human, cells.metric, np.zeros(cells.n_rows, dtype=np.intp), 1, plan)
+    point = _point_estimate(
+        cells.human, cells.metric, np.zeros(cells.n_rows, dtype=np.intp), 1, plan
+    )
     units = _pooled_units(cells, plan)
     if units is None or (plan.resample == "items" and cells.n_rows > _most_cells(plan)):
-        return found.estimate(_fisher(found.value, cells.n_rows, plan, CiMethod.FISHER_CELLS))
+        return point.estimate(_fisher(point.value, cells.n_rows, plan, CiMethod.FISHER_CELLS))
     if cells.n_rows > _most_cells(plan):
-        return found.estimate()
+        return point.estimate()
     unit, sizes, spread = units
-    if min(sizes) < 2 or np.isnan(found.groups.value[0]) or not plan.n_resamples:
-        return found.estimate()
+    if min(sizes) < 2 or np.isnan(point.groups.value[0]) or not plan.n_resamples:
+        return point.estimate()
     x, y, n_units = cells.human, cells.metric, int(unit.max()) + 1
     if plan.resample == "both" and plan.of_rows in KENDALLS:
         pooled = bootstrap.copied_kendall(x, y, plan.of_rows)
     else:
-        pooled = pooled_replicate(x, y, unit, n_units, plan.of_rows, found.threshold or 0.0)
+        pooled = pooled_replicate(x, y, unit, n_units, plan.of_rows, point.threshold or 0.0)
     width = cells.n_rows if plan.coefficient == "spearman" or len(sizes) > 1 else max(sizes)
-    return found.estimate(_resampled(lambda *weights: pooled(spread(*weights)), sizes, width, plan))
+    return point.estimate(_resampled(lambda *weights: pooled(spread(*weights)), sizes, width, plan))
 
 
 def _most_cells(plan: Plan) -> float:
@@ -203,7 +208,9 @@ def pooled_replicate(
     return bootstrap.pooled_accuracy(x, y, unit, n_units, threshold)
 
 
-def _find(x: Floats, y: Floats, group: Integers, n_groups: int, plan: Plan) -> _Found:
+def _point_estimate(
+    x: Floats, y: Floats, group: Integers, n_groups: int, plan: Plan
+) -> _PointEstimate:
     """The coefficient of each group, and their mean by the policy."""
     threshold = sampled = None
     if plan.coefficient == "acc_star":
@@ -215,19 +222,19 @@ def _find(x: Floats, y: Floats, group: Integers, n_groups: int, plan: Plan) -> _
         groups = GroupValues(sampled, np.full(1, None, dtype=object))
     else:
         groups = group_values(x, y, group, n_groups, plan.of_rows, threshold or 0.0)
-    shown = with_policy(groups, plan.undefined)
-    known = shown[~np.isnan(shown)]
-    return _Found(groups, shown, float(known.mean()) if len(known) else nan, threshold)
+    values = with_policy(groups, plan.undefined)
+    defined = values[~np.isnan(values)]
+    return _PointEstimate(groups, values, float(defined.mean()) if len(defined) else nan, threshold)
 
 
 def _if_possible(
     replicate: bootstrap.Replicate,
     sizes: tuple[int, ...],
-    found: _Found,
+    point: _PointEstimate,
     plan: Plan,
     width: int | None = None,
 ) -> Interval:
-    if not plan.n_resamples or min(sizes) < 2 or np.isnan(found.groups.value[0]):
+    if not plan.n_resamples or min(sizes) < 2 or np.isnan(point.groups.value[0]):
         return NO_INTERVAL
     return _resampled(replicate, sizes, width or max(sizes), plan)
 

@@ -10,6 +10,7 @@ from stats.arguments import Floats
 from stats.correlation.result import CiMethod
 
 PERFECT_WITHIN = 1e-12
+"""A correlation this close to 1 is 1 but for rounding, where Fisher's z is infinite."""
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from stats.arguments import Floats
 
 Signs = NDArray[np.int8]
 PASSES_UP_TO = 64
+"""Columns, up to which comparing every two of them is quicker than sorting each row."""
 
 
 def constant_rows(table: Floats) -> NDArray[np.bool_]:

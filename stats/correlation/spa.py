@@ -8,6 +8,7 @@ from stats.correlation.cells import complete_cells, renumbered
 
 N_PERMUTATIONS = 1000
 ROUNDING = 1e-12
+"""As a share of the sums compared: sums this close are equal."""
 
 
 def soft_pairwise_accuracy(

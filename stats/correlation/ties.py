@@ -9,8 +9,11 @@ from stats.arguments import Floats, Integers
 from stats.correlation.rows import signs
 
 PAIRS_UP_TO = 5_000_000
+"""More pairs are sampled, since the threshold is sought among all of them."""
 CHUNK = 1 << 22
+"""Floats handled at a time, 32 MB."""
 SWEEP_FROM_PAIRS = 20_000
+"""From so many pairs on, a sorted sweep is quicker than a table of pairs and replicates."""
 
 
 @dataclass(frozen=True)
@@ -87,12 +90,12 @@ def calibrated(human: Floats, metrics: Floats, pairs: Pairs) -> tuple[Floats, Fl
     """
     if not len(pairs.first):
         return np.full(len(metrics), np.nan), np.full(len(metrics), np.nan)
-    sign = signs(human[pairs.first], human[pairs.second])
-    of_chunk, step = _calibrate, max(1, CHUNK // len(sign))
-    if len(sign) >= SWEEP_FROM_PAIRS and np.ptp(pairs.share) == 0:
+    signs_human = signs(human[pairs.first], human[pairs.second])
+    of_chunk, step = _calibrate, max(1, CHUNK // len(signs_human))
+    if len(signs_human) >= SWEEP_FROM_PAIRS and np.ptp(pairs.share) == 0:
         of_chunk, step = _sweep, 1
     chunks = [
-        of_chunk(sign, metrics[start : start + step], pairs)
+        of_chunk(signs_human, metrics[start : start + step], pairs)
         for start in range(0, len(metrics), step)
     ]
     threshold, accuracy = zip(*chunks, strict=True)

@@ -1,8 +1,8 @@
 """Whether one metric agrees with people better than another, and by how much to doubt it."""
 
-from stats.significance.adjusting import benjamini_hochberg, holm
+from stats.significance.adjustments import benjamini_hochberg, holm
 from stats.significance.clusters import significance_clusters
-from stats.significance.comparing import Test, compare_metrics
+from stats.significance.comparisons import Test, compare_metrics
 from stats.significance.deltas import Swap
 from stats.significance.permutation import permutation_test
 from stats.significance.result import Comparison, Undecided

@@ -61,7 +61,7 @@ def significance_clusters(
 
 
 def _against(name: str, cluster: Iterable[str], p: Mapping[tuple[str, str], float]) -> list[float]:
-    found = [p.get((other, name), p.get((name, other))) for other in cluster]
-    if any(of is None for of in found):
+    p_values = [p.get((other, name), p.get((name, other))) for other in cluster]
+    if any(of is None for of in p_values):
         raise ValueError(f"p has no value for '{name}' and a metric it must be compared with")
-    return [of for of in found if of is not None]
+    return [of for of in p_values if of is not None]

@@ -22,6 +22,7 @@ from stats.significance.swapped_pairs import CELLS_UP_TO, PAIRWISE, Deltas, diff
 
 Swap = Literal["both", "items", "systems"]
 MASKS_UP_TO_SYSTEMS = 8
+"""Of one item; all 2^8 swaps of them are tried at once."""
 
 
 def deltas_of(
@@ -105,7 +106,7 @@ def _by_item(cells: Cells, a: Floats, b: Floats, coefficient: str, undefined: Un
         with_policy(group_values(cells.human, side, item, n_items, coefficient), undefined)
         for side in (a, b)
     ]
-    known = [(~np.isnan(side)).astype(np.float64) for side in of_item]
+    is_defined = [(~np.isnan(side)).astype(np.float64) for side in of_item]
     sums = [np.nan_to_num(side) for side in of_item]
 
     def deltas(swapped: NDArray[np.bool_]) -> Floats:
@@ -113,7 +114,7 @@ def _by_item(cells: Cells, a: Floats, b: Floats, coefficient: str, undefined: Un
         rest = 1.0 - weights
 
         def mean(from_a: Floats, from_b: Floats) -> Floats:
-            count = from_a @ known[0] + from_b @ known[1]
+            count = from_a @ is_defined[0] + from_b @ is_defined[1]
             return (from_a @ sums[0] + from_b @ sums[1]) / np.where(count > 0, count, np.nan)
 
         return mean(rest, weights) - mean(weights, rest)

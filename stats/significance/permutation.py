@@ -16,7 +16,9 @@ from stats.significance.result import Comparison, Undecided
 from stats.significance.statistics import statistic
 
 CHUNK = 1 << 18
+"""Flags handled at a time, which the arrays of floats made of them multiply."""
 ROUNDING = 1e-12
+"""Differences this close are equal, and count as at least as extreme."""
 
 
 def permutation_test(

@@ -12,7 +12,7 @@ from stats.correlation.cells import Cells, renumbered
 from stats.correlation.coefficients import row_values
 from stats.correlation.result import Level, Undefined
 from stats.correlation.ties import calibrated, pairs_within
-from stats.grouping import sum_by
+from stats.groups import sum_by
 
 Statistic = Callable[[Floats], Floats]
 
@@ -52,11 +52,11 @@ def _of_groups(human: Floats, group: Integers, coefficient: str, undefined: Unde
 def mean_of_groups(parts: Sequence[Floats], undefined: Undefined) -> Floats:
     """The mean of each row over all parts' columns by the policy; NaN where none is defined."""
     values = np.concatenate(parts, axis=1)
-    known = ~np.isnan(values)
+    is_defined = ~np.isnan(values)
     if undefined == "nan":
-        known &= known.all(axis=1, keepdims=True)
-    count = known.sum(axis=1)
-    total = np.where(known, values, 0.0).sum(axis=1)
+        is_defined &= is_defined.all(axis=1, keepdims=True)
+    count = is_defined.sum(axis=1)
+    total = np.where(is_defined, values, 0.0).sum(axis=1)
     return np.asarray(total / np.where(count > 0, count, np.nan))
 
 

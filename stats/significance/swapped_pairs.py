@@ -139,5 +139,5 @@ def _untied(column: Floats) -> float:
 
 def difference(values: Floats, undefined: Undefined) -> Floats:
     """The first row less the second, where what is undefined may count as 0."""
-    known = np.nan_to_num(values) if undefined == "zero" else values
-    return np.asarray(known[0] - known[1])
+    filled = np.nan_to_num(values) if undefined == "zero" else values
+    return np.asarray(filled[0] - filled[1])

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from metrics.scorers.judges.parsing import read_rating
+from metrics.scorers.judges.readings import read_rating
 from stats.ceilings import ceiling
 from stats.correlation import bootstrap, correlation_at_level
 from stats.significance import compare_metrics, permutation_test

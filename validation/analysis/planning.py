@@ -18,7 +18,7 @@ import pandas as pd
 from presentation.records import plain_values
 from stats.ceilings import reliability
 from stats.correlation import Level, RowCoefficient
-from stats.planning import items_needed, sample_size_curve
+from stats.sample_size import items_needed, sample_size_curve
 from validation.analysis.material import Material
 from validation.analysis.panels import Panel
 from validation.analysis.records import PlanRecord

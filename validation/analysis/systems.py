@@ -10,7 +10,7 @@ from presentation.records import plain_values
 from stats.arguments import Floats
 from stats.correlation import CiMethod, bootstrap
 from stats.correlation.estimates import CI_METHODS
-from stats.grouping import sum_by
+from stats.groups import sum_by
 from validation.analysis.panels import Panel
 from validation.analysis.records import DisagreementRecord, SystemRecord, SystemScoreRecord
 from validation.analysis.sensitivity import ranks

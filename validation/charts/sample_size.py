@@ -26,7 +26,7 @@ def power_curve(
 ) -> Picture:
     """The power to tell two metrics apart by the number of items, a line a number of annotators.
 
-    `curve` is a frame of `stats.planning.sample_size_curve`; `power` is the one wished for.
+    `curve` is a frame of `stats.sample_size.sample_size_curve`; `power` is the one wished for.
     """
     drawn = curve[curve["power"].notna()].assign(people=curve["n_annotators"].map(people_text))
     kinds = list(dict.fromkeys(drawn["people"]))

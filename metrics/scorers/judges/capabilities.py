@@ -8,7 +8,7 @@ from metrics.scorers.errors import EndpointError
 from metrics.scorers.judges.client import Client
 from metrics.scorers.judges.replies import Answer, Reply, Token
 
-ASKED_LOGPROBS = 5
+REQUESTED_LOGPROBS = 5
 PROBE = ({"role": "user", "content": "Rate the response on a scale from 1 to 3. Score:"},)
 DRAWN = ({"role": "user", "content": "Name animals at random, in random order:"},)
 ECHOED = "one two three"
@@ -109,12 +109,12 @@ def probe(client: Client) -> Capabilities:
     metrics.scorers.errors.EndpointRefusedError: no judge is set: set JUDGE_BASE_URL and ...
     """
     plain = client.chat(PROBE, max_tokens=4)
-    several, seen_n = _seen(lambda: client.chat(PROBE, n=2, max_tokens=4, temperature=1.0))
-    draws = [_seen(lambda: client.chat(DRAWN, max_tokens=16, temperature=1.0)) for _ in range(2)]
-    tops, seen_tops = _seen(
-        lambda: client.chat(PROBE, max_tokens=4, logprobs=True, top_logprobs=ASKED_LOGPROBS)
+    several, seen_n = _observe(lambda: client.chat(PROBE, n=2, max_tokens=4, temperature=1.0))
+    draws = [_observe(lambda: client.chat(DRAWN, max_tokens=16, temperature=1.0)) for _ in range(2)]
+    tops, seen_tops = _observe(
+        lambda: client.chat(PROBE, max_tokens=4, logprobs=True, top_logprobs=REQUESTED_LOGPROBS)
     )
-    echoed, seen_echo = _seen(
+    echoed, seen_echo = _observe(
         lambda: client.complete(ECHOED, max_tokens=1, echo=True, logprobs=1, temperature=0.0)
     )
     return Capabilities(
@@ -125,28 +125,28 @@ def probe(client: Client) -> Capabilities:
         top_logprobs=_alternatives(tops),
         echoed_logprobs=_is_echo(echoed),
         evidence=(
-            ("chat", _told((plain.replies[0],))),
+            ("chat", _summary((plain.replies[0],))),
             ("chat, n=2", seen_n),
             *(("chat, temperature=1", seen) for _, seen in draws),
-            (f"chat, logprobs, top_logprobs={ASKED_LOGPROBS}", seen_tops),
+            (f"chat, logprobs, top_logprobs={REQUESTED_LOGPROBS}", seen_tops),
             (f"completions, echo, logprobs=1 of {ECHOED!r}", seen_echo),
         ),
     )
 
 
-def _seen(ask: Callable[[], Answer]) -> tuple[tuple[Reply, ...], str]:
+def _observe(request: Callable[[], Answer]) -> tuple[tuple[Reply, ...], str]:
     try:
-        replies = ask().replies
+        replies = request().replies
     except EndpointError as error:
         return (), f"{type(error).__name__}: {error}"
-    return replies, _told(replies)
+    return replies, _summary(replies)
 
 
-def _told(replies: tuple[Reply, ...]) -> str:
-    said = ", ".join(repr(reply.text[:40]) for reply in replies)
+def _summary(replies: tuple[Reply, ...]) -> str:
+    texts = ", ".join(repr(reply.text[:40]) for reply in replies)
     n_tokens = len(replies[0].tokens)
     tokens = f"{n_tokens} tokens with log-probabilities" if n_tokens else "no log-probabilities"
-    return f"{len(replies)} {'reply' if len(replies) == 1 else 'replies'} ({said}), {tokens}"
+    return f"{len(replies)} {'reply' if len(replies) == 1 else 'replies'} ({texts}), {tokens}"
 
 
 def _alternatives(replies: tuple[Reply, ...]) -> int:
@@ -160,5 +160,5 @@ def _is_echo(replies: tuple[Reply, ...]) -> bool:
         return False
     tokens = replies[0].tokens
     spelt = "".join(token.text for token in tokens).lstrip()
-    known = [token for token in tokens[1:] if token.logprob == token.logprob]
-    return spelt.startswith(ECHOED) and len(tokens) > 2 and len(known) == len(tokens) - 1
+    scored = [token for token in tokens[1:] if token.logprob == token.logprob]
+    return spelt.startswith(ECHOED) and len(tokens) > 2 and len(scored) == len(tokens) - 1

@@ -12,6 +12,7 @@ from tenacity import (
     stop_after_attempt,
     wait_exponential,
 )
+from tenacity.stop import stop_base
 
 from metrics.scorers.errors import (
     EndpointError,
@@ -60,7 +61,7 @@ class Client:
         *,
         limits: Limits = Limits(),  # noqa: B008 -- immutable
         budget: Budget | None = None,
-        sleep: Callable[[float], object] = time.sleep,
+        sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self.endpoint = endpoint
         self.limits = limits
@@ -69,7 +70,7 @@ class Client:
         self._token_throttle = Throttle(limits.tokens_per_minute, sleep=sleep)
         self._retrying = Retrying(
             retry=retry_if_exception_type(TransientError),
-            stop=stop_after_attempt(limits.attempts) | _wait_exceeds(limits.longest_wait_seconds),
+            stop=stop_after_attempt(limits.attempts) | _WaitExceeds(limits.longest_wait_seconds),
             wait=_wait_seconds,
             sleep=sleep,
             retry_error_callback=_give_up,
@@ -227,8 +228,14 @@ def _wait_seconds(state: RetryCallState) -> float:
     return _failure(state).wait_seconds or _doubling(state)
 
 
-def _wait_exceeds(longest_seconds: float) -> Callable[[RetryCallState], bool]:
-    return lambda state: state.upcoming_sleep > longest_seconds
+class _WaitExceeds(stop_base):
+    """Gives up where the next wait would be longer than this."""
+
+    def __init__(self, longest_seconds: float) -> None:
+        self.longest_seconds = longest_seconds
+
+    def __call__(self, retry_state: RetryCallState) -> bool:
+        return retry_state.upcoming_sleep > self.longest_seconds
 
 
 def _give_up(state: RetryCallState) -> NoReturn:

@@ -5,13 +5,13 @@ from functools import cached_property
 from pathlib import Path
 
 from metrics.scorers.judges.client import Client, Messages
+from metrics.scorers.judges.distributions import Distribution, from_samples, from_tokens
 from metrics.scorers.judges.geval_settings import FORM_FIELDS, GEvalSettings
 from metrics.scorers.judges.judge import EndpointJudge
-from metrics.scorers.judges.parsing import Reading, read_rating, read_rating_as_released
 from metrics.scorers.judges.presets import PRESETS
-from metrics.scorers.judges.sampling import Sample, Sampling
+from metrics.scorers.judges.readings import Reading, read_rating, read_rating_as_released
+from metrics.scorers.judges.samples import Sample, Sampling
 from metrics.scorers.judges.templates import chat, check_template, fill, needed
-from metrics.scorers.judges.weighting import Distribution, from_samples, from_tokens
 from metrics.scorers.scorer import Example, Score, sign
 
 
@@ -97,8 +97,8 @@ class GEval(EndpointJudge):
         if not weighted.weights:
             return Score(math.nan, f"no rating in {_counted(len(sample.replies))}", raw)
         if weighted.mass < self.settings.least_mass:
-            told = f"the scale holds {weighted.mass:.3g} of the distribution, under "
-            return Score(math.nan, f"{told}{self.settings.least_mass:g}", raw)
+            problem = f"the scale holds {weighted.mass:.3g} of the distribution, under "
+            return Score(math.nan, f"{problem}{self.settings.least_mass:g}", raw)
         return Score(weighted.expectation, None, raw)
 
     def _distribution(self, sample: Sample) -> Distribution:

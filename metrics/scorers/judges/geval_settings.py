@@ -6,7 +6,7 @@ from typing import Literal
 
 from metrics.scorers.errors import EndpointRefusedError
 from metrics.scorers.judges.client import Client
-from metrics.scorers.judges.sampling import Sampling
+from metrics.scorers.judges.samples import Sampling
 from metrics.scorers.judges.settings import JudgeSettings
 from metrics.scorers.judges.templates import EXAMPLE_FIELDS, chat, check_template, digest
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 from metrics.scorers.judges.client import Client, Messages
 from metrics.scorers.judges.judge import EndpointJudge
-from metrics.scorers.judges.parsing import read_grade, read_grade_as_released
-from metrics.scorers.judges.sampling import Sample, Sampling
+from metrics.scorers.judges.readings import read_grade, read_grade_as_released
+from metrics.scorers.judges.samples import Sample, Sampling
 from metrics.scorers.judges.settings import JudgeSettings
 from metrics.scorers.judges.templates import (
     EXAMPLE_FIELDS,

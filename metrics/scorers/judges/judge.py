@@ -12,7 +12,7 @@ from metrics.scorers.errors import (
 from metrics.scorers.judges.budget import Estimate, Usage
 from metrics.scorers.judges.capabilities import Capabilities
 from metrics.scorers.judges.client import Client, Messages, client_from, most_usage
-from metrics.scorers.judges.sampling import Sample, Sampler, Sampling, concurrently
+from metrics.scorers.judges.samples import Sample, Sampler, Sampling, concurrently
 from metrics.scorers.judges.settings import JudgeSettings
 from metrics.scorers.scorer import Example, Score, Scorer, Scores, undefined
 
@@ -69,7 +69,7 @@ class EndpointJudge(Scorer):
         """Whether what the endpoint can do decides how many requests a score takes."""
         return self.sampling.n > 1 or self.sampling.top_logprobs is not None
 
-    def learn(self, seen: Capabilities) -> None:
+    def learn(self, capabilities: Capabilities) -> None:
         """Go by what the endpoint was found to do.
 
         Parameters
@@ -86,20 +86,20 @@ class EndpointJudge(Scorer):
         EndpointRefusedError
             If log-probabilities are to be asked for, and it gives none.
         """
-        if self.sampling.top_logprobs and not seen.top_logprobs:
+        if self.sampling.top_logprobs and not capabilities.top_logprobs:
             raise EndpointRefusedError(
                 "the endpoint was found to give no log-probabilities; set distribution to "
                 "samples, or probe it anew if that has changed"
             )
-        if self.sampling.n > 1 and not seen.samples_differ:
-            told = "the endpoint was found to reply the same twice at temperature 1: "
+        if self.sampling.n > 1 and not capabilities.samples_differ:
+            finding = "the endpoint was found to reply the same twice at temperature 1: "
             warnings.warn(
-                f"{told}{self.sampling.n} samples may be one reply {self.sampling.n} times",
+                f"{finding}{self.sampling.n} samples may be one reply {self.sampling.n} times",
                 RepeatedSamplesWarning,
                 stacklevel=2,
             )
-        self.capabilities = seen
-        self.expect_several_replies(seen.several_replies)
+        self.capabilities = capabilities
+        self.expect_several_replies(capabilities.several_replies)
 
     def expect_several_replies(self, honours_n: bool) -> None:
         """Count on several replies to a request, or on one.

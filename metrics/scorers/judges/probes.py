@@ -1,4 +1,4 @@
-"""What endpoints were found to do, kept in a folder, so that each is probed once."""
+"""What endpoints can do, stored in a folder, so that each is probed once."""
 
 import json
 from contextlib import suppress
@@ -11,15 +11,15 @@ from metrics.scorers.judges.endpoint import Endpoint
 from metrics.scorers.judges.templates import digest
 
 
-def probed(client: Client, folder: Path, *, anew: bool = False) -> Capabilities:
-    """Say what an endpoint does with a model: as it was found before, or by probing it now.
+def capabilities_of(client: Client, folder: Path, *, anew: bool = False) -> Capabilities:
+    """What an endpoint can do with a model: as stored, or by probing it now.
 
     Parameters
     ----------
     client : Client
     folder : Path
-        Where findings are kept, one file for an address and a model. Where it cannot be written,
-        the endpoint is probed each time.
+        Where capabilities are stored, one file for an address and a model. Where it cannot be
+        written, the endpoint is probed each time.
     anew : bool
         Probe whatever was found before.
 
@@ -35,19 +35,19 @@ def probed(client: Client, folder: Path, *, anew: bool = False) -> Capabilities:
 
     Examples
     --------
-    >>> probed(Client(Endpoint(base_url="", model="tiny")), Path("probes"))
+    >>> capabilities_of(Client(Endpoint(base_url="", model="tiny")), Path("probes"))
     Traceback (most recent call last):
     metrics.scorers.errors.EndpointRefusedError: no judge is set: set JUDGE_BASE_URL and ...
     """
-    seen = None if anew else kept(client.endpoint, folder)
-    if seen is None:
-        seen = probe(client)
-        _keep(seen, _path(client.endpoint, folder))
-    return seen
+    capabilities = None if anew else stored_capabilities(client.endpoint, folder)
+    if capabilities is None:
+        capabilities = probe(client)
+        _store(capabilities, _path(client.endpoint, folder))
+    return capabilities
 
 
-def kept(endpoint: Endpoint, folder: Path) -> Capabilities | None:
-    """Look up what an endpoint was found to do with a model.
+def stored_capabilities(endpoint: Endpoint, folder: Path) -> Capabilities | None:
+    """Look up what is stored of an endpoint and a model.
 
     Parameters
     ----------
@@ -57,11 +57,12 @@ def kept(endpoint: Endpoint, folder: Path) -> Capabilities | None:
     Returns
     -------
     Capabilities or None
-        None where it was never probed, or what was found cannot be read.
+        None where it was never probed, or the file cannot be read.
 
     Examples
     --------
-    >>> kept(Endpoint(base_url="http://127.0.0.1/v1", model="tiny"), Path("no such folder"))
+    >>> endpoint = Endpoint(base_url="http://127.0.0.1/v1", model="tiny")
+    >>> stored_capabilities(endpoint, Path("no such folder"))
     """
     try:
         return Capabilities.from_json(_path(endpoint, folder).read_text(encoding="utf-8"))
@@ -74,10 +75,10 @@ def _path(endpoint: Endpoint, folder: Path) -> Path:
     return folder / f"{digest(address)}.json"
 
 
-def _keep(seen: Capabilities, path: Path) -> None:
+def _store(capabilities: Capabilities, path: Path) -> None:
     """Write whole or not at all: another process may be reading."""
     draft = path.with_suffix(f".{token_hex(4)}")
     with suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
-        draft.write_text(json.dumps(json.loads(seen.to_json()), indent=1), encoding="utf-8")
+        draft.write_text(json.dumps(json.loads(capabilities.to_json()), indent=1), encoding="utf-8")
         draft.replace(path)

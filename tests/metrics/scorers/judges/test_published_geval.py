@@ -10,9 +10,9 @@ from metrics.scorers.judges.client import Client
 from metrics.scorers.judges.endpoint import Endpoint
 from metrics.scorers.judges.geval import GEval
 from metrics.scorers.judges.geval_settings import GEvalSettings
-from metrics.scorers.judges.parsing import read_rating
+from metrics.scorers.judges.readings import read_rating
 from metrics.scorers.judges.replies import Reply
-from metrics.scorers.judges.sampling import Sample
+from metrics.scorers.judges.samples import Sample
 from stats.correlation import correlation_at_level
 
 pytestmark = pytest.mark.shared_data

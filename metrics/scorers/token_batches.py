@@ -67,10 +67,10 @@ def token_ids(
     """
     if not texts:
         return []
-    whole = tokenizer(list(texts), truncation=False, verbose=False)["input_ids"]
-    long = [row for row, ids in enumerate(whole) if limit is not None and len(ids) > limit]
+    untruncated = tokenizer(list(texts), truncation=False, verbose=False)["input_ids"]
+    long = [row for row, ids in enumerate(untruncated) if limit is not None and len(ids) > limit]
     if not long:
-        return list(whole)
+        return list(untruncated)
     warnings.warn(
         f"{len(long)} of {len(texts)} texts are longer than the {limit} tokens which {model}"
         " reads; their ends do not count",
@@ -79,7 +79,7 @@ def token_ids(
     )
     cut = tokenizer([texts[row] for row in long], truncation=True, max_length=limit)["input_ids"]
     replaced = dict(zip(long, cut, strict=True))
-    return [replaced.get(row, ids) for row, ids in enumerate(whole)]
+    return [replaced.get(row, ids) for row, ids in enumerate(untruncated)]
 
 
 def like_lengths(rows: Sequence[Sequence[int]], size: int) -> Iterator[list[int]]:

@@ -9,6 +9,7 @@ from scipy import stats
 from stats.arguments import Column, Floats, numbers, require_confidence, require_same_length
 
 CELLS_AT_ONCE = 2_000_000
+"""Floats drawn at a time, 16 MB."""
 
 
 @dataclass(frozen=True)
@@ -104,7 +105,7 @@ def paired_difference(
     complete = ~(np.isnan(a) | np.isnan(b))
     a, b = a[complete], b[complete]
     differences = b - a
-    found = PairedDifference(
+    difference = PairedDifference(
         mean=_mean(differences),
         mean_first=_mean(a),
         mean_second=_mean(b),
@@ -122,38 +123,41 @@ def paired_difference(
         n_missing=int((~complete).sum()),
         n_equal=int((differences == 0).sum()),
     )
-    return _tested(found, differences)
+    return _tested(difference, differences)
 
 
 def _mean(values: Floats) -> float:
     return float(values.mean()) if len(values) else nan
 
 
-def _tested(found: PairedDifference, differences: Floats) -> PairedDifference:
+def _tested(difference: PairedDifference, differences: Floats) -> PairedDifference:
     if len(differences) < 2:
-        return replace(found, reason="fewer than two complete pairs")
-    low, high = _interval(differences, found)
-    found = replace(found, ci_low=low, ci_high=high)
+        return replace(difference, reason="fewer than two complete pairs")
+    low, high = _interval(differences, difference)
+    difference = replace(difference, ci_low=low, ci_high=high)
     if not differences.any():
-        return replace(found, reason="all differences are 0")
+        return replace(difference, reason="all differences are 0")
     ranked = stats.wilcoxon(differences, zero_method="pratt")
-    found = replace(found, wilcoxon=float(ranked.statistic), wilcoxon_p=float(ranked.pvalue))
+    difference = replace(
+        difference, wilcoxon=float(ranked.statistic), wilcoxon_p=float(ranked.pvalue)
+    )
     if np.ptp(differences) == 0:
-        return replace(found, reason="all differences are the same, so t is undefined")
+        return replace(difference, reason="all differences are the same, so t is undefined")
     test = stats.ttest_1samp(differences, 0)
-    return replace(found, t=float(test.statistic), t_p=float(test.pvalue))
+    return replace(difference, t=float(test.statistic), t_p=float(test.pvalue))
 
 
-def _interval(differences: Floats, found: PairedDifference) -> tuple[float, float]:
-    rng = np.random.default_rng(found.seed)
+def _interval(differences: Floats, difference: PairedDifference) -> tuple[float, float]:
+    rng = np.random.default_rng(difference.seed)
     n = len(differences)
     # How often each pair is drawn; some draws at a time, so that they fit into memory.
     at_once = max(1, CELLS_AT_ONCE // n)
     sizes = [
-        min(at_once, found.n_resamples - start) for start in range(0, found.n_resamples, at_once)
+        min(at_once, difference.n_resamples - start)
+        for start in range(0, difference.n_resamples, at_once)
     ]
     shares = np.full(n, 1 / n)
     draws = [rng.multinomial(n, shares, size=size) @ differences / n for size in sizes]
-    tail = (1 - found.confidence) / 2
+    tail = (1 - difference.confidence) / 2
     low, high = np.quantile(np.concatenate(draws), [tail, 1 - tail])
     return float(low), float(high)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from stats.significance.pairing import paired_difference
+from stats.significance.paired_differences import paired_difference
 
 
 @pytest.fixture

@@ -41,8 +41,8 @@ def read_grade(text: str, low: float = 0, high: float = 100) -> Reading:
     >>> read_grade("Very appropriate!").reason
     'no number in the reply'
     """
-    found = INTEGER.search(text)
-    return _on_scale(float(found.group()) if found else math.nan, low, high)
+    match = INTEGER.search(text)
+    return _on_scale(float(match.group()) if match else math.nan, low, high)
 
 
 def read_grade_as_released(text: str) -> Reading:
@@ -67,8 +67,8 @@ def read_grade_as_released(text: str) -> Reading:
     >>> read_grade_as_released("Very appropriate!").value
     50.0
     """
-    found = re.search(r"\d+", text)
-    return Reading(float(found.group()) if found else float(RELEASED_GRADE))
+    match = re.search(r"\d+", text)
+    return Reading(float(match.group()) if match else float(RELEASED_GRADE))
 
 
 def read_rating(text: str, aspect: str, low: float, high: float) -> Reading:
@@ -127,8 +127,8 @@ def read_rating_as_released(text: str) -> Reading:
     >>> read_rating_as_released("2.5").value, read_rating_as_released("N/A").value
     (2.0, 0.0)
     """
-    found = re.search(r"[0-9]", text)
-    return Reading(float(found.group()) if found else 0.0)
+    match = re.search(r"[0-9]", text)
+    return Reading(float(match.group()) if match else 0.0)
 
 
 def _on_scale(value: float, low: float, high: float) -> Reading:

@@ -12,11 +12,11 @@ from stats.correlation import Level
 from stats.correlation.bootstrap import rounded_means, unit_range
 from stats.correlation.cells import renumbered
 from stats.correlation.coefficients import group_values
-from stats.grouping import sum_by
+from stats.groups import sum_by
 
 
 @dataclass(frozen=True)
-class Places:
+class RowCodes:
     """The items and systems of rows that are each another cell, coded once."""
 
     item: Integers
@@ -25,7 +25,7 @@ class Places:
     n_systems: int
 
     @classmethod
-    def of(cls, rows: pd.DataFrame) -> "Places":
+    def of(cls, rows: pd.DataFrame) -> "RowCodes":
         """Those of rows with columns `items` and `systems`."""
         item, system = (renumbered(rows[name].to_numpy()) for name in ("items", "systems"))
         return cls(*item, *system)
@@ -42,11 +42,11 @@ class Places:
                 for side in (x, y)
             )
             group = np.zeros(self.n_systems, dtype=np.intp)
-        return mean_of_known(group_values(x, y, group, n_groups, coefficient).value)
+        return mean_of_defined(group_values(x, y, group, n_groups, coefficient).value)
 
 
-def mean_of_known(values: Floats | Sequence[float]) -> float:
+def mean_of_defined(values: Floats | Sequence[float]) -> float:
     """The mean of the values that are not NaN; NaN where none is."""
     numbers = np.asarray(values, dtype=np.float64)
-    known = numbers[~np.isnan(numbers)]
-    return float(known.mean()) if len(known) else nan
+    defined = numbers[~np.isnan(numbers)]
+    return float(defined.mean()) if len(defined) else nan

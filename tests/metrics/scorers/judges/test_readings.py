@@ -2,7 +2,7 @@ import math
 
 import pytest
 
-from metrics.scorers.judges.parsing import (
+from metrics.scorers.judges.readings import (
     read_grade,
     read_grade_as_released,
     read_rating,

@@ -15,8 +15,8 @@ from stats.correlation.cells import Cells, renumbered
 from stats.correlation.coefficients import Coefficient, correlate
 from stats.correlation.levels import require_level
 from stats.correlation.result import Level, Undefined
-from stats.grouping import sum_by
-from stats.significance.adjusting import benjamini_hochberg, holm
+from stats.groups import sum_by
+from stats.significance.adjustments import benjamini_hochberg, holm
 from stats.significance.deltas import Swap
 from stats.significance.permutation import permutation_test, shared_cells
 from stats.significance.result import Comparison, Undecided
@@ -125,10 +125,10 @@ def compare_metrics(
         {"metric_a": a, "metric_b": b, "test": test, **asdict(one(human, metrics[a], metrics[b]))}
         for a, b in combinations(metrics, 2)
     ]
-    found = pd.DataFrame(rows, columns=COLUMNS).astype(
+    table = pd.DataFrame(rows, columns=COLUMNS).astype(
         {"p": "float64", "reason": object, "seed": object}
     )
-    return found.assign(p_holm=holm(found["p"]), p_bh=benjamini_hochberg(found["p"]))
+    return table.assign(p_holm=holm(table["p"]), p_bh=benjamini_hochberg(table["p"]))
 
 
 def _require_pearson(level: Level, coefficient: Coefficient) -> None:

@@ -121,12 +121,12 @@ def from_tokens(tokens: Sequence[Token], levels: Sequence[int]) -> Distribution:
     if any(not 0 <= level <= 9 for level in levels):
         raise ValueError(f"levels must have one digit each, got {list(levels)}")
     names = {str(level): float(level) for level in levels}
-    chosen = next((token for token in tokens if token.text.strip() in names), None)
-    if chosen is None:
+    token_of_score = next((token for token in tokens if token.text.strip() in names), None)
+    if token_of_score is None:
         return Distribution({}, 0.0)
-    found = dict(chosen.alternatives) | {chosen.text: chosen.logprob}
+    logprobs = dict(token_of_score.alternatives) | {token_of_score.text: token_of_score.logprob}
     masses: dict[float, float] = {}
-    for text, logprob in found.items():
+    for text, logprob in logprobs.items():
         if text.strip() in names:
             level = names[text.strip()]
             masses[level] = masses.get(level, 0.0) + math.exp(logprob)

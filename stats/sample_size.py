@@ -235,11 +235,11 @@ def _stretches(
 def _power(
     n_items: int, n_annotators: float, stretch: float, deltas: Floats, alpha: float
 ) -> tuple[float, ...]:
-    known = deltas[~np.isnan(deltas)]
-    if len(known) < 2 or np.isnan(stretch):
+    defined = deltas[~np.isnan(deltas)]
+    if len(defined) < 2 or np.isnan(stretch):
         return n_items, n_annotators, nan, nan, nan
-    se = float(known.std(ddof=1))
-    shown = known + (stretch - 1) * known.mean()
-    mean = float(shown.mean())
-    beyond = np.sign(mean) * shown > float(ndtri(1 - alpha / 2)) * se
+    se = float(defined.std(ddof=1))
+    stretched = defined + (stretch - 1) * defined.mean()
+    mean = float(stretched.mean())
+    beyond = np.sign(mean) * stretched > float(ndtri(1 - alpha / 2)) * se
     return n_items, n_annotators, mean, se, float(beyond.mean()) if se > 0 else nan

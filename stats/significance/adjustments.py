@@ -71,10 +71,10 @@ def benjamini_hochberg(p: Column) -> Floats:
 
 def _adjusted(p: Column, of_ascending: Callable[[Floats], Floats]) -> Floats:
     values = numbers(p, "p")
-    known = np.flatnonzero(~np.isnan(values))
-    if ((values[known] < 0) | (values[known] > 1)).any():
+    defined = np.flatnonzero(~np.isnan(values))
+    if ((values[defined] < 0) | (values[defined] > 1)).any():
         raise ValueError("p must lie between 0 and 1")
-    order = known[np.argsort(values[known], kind="stable")]
+    order = defined[np.argsort(values[defined], kind="stable")]
     result = np.full(len(values), np.nan)
     result[order] = np.minimum(of_ascending(values[order]), 1.0)
     return result

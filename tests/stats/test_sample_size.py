@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from stats.ceilings import Reliability
-from stats.planning import items_needed, sample_size_curve
+from stats.sample_size import items_needed, sample_size_curve
 
 
 def pilot(n_items: int = 300, n_systems: int = 5, seed: int = 0) -> pd.DataFrame:

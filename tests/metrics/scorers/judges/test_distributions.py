@@ -2,8 +2,8 @@ import math
 
 import pytest
 
+from metrics.scorers.judges.distributions import from_samples, from_tokens
 from metrics.scorers.judges.replies import Token
-from metrics.scorers.judges.weighting import from_samples, from_tokens
 
 
 def test_samples_with_one_mean_have_one_score_to_the_last_digit():
