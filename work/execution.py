@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from datetime import timedelta
 from typing import Any, TypeVar
 
+import structlog
 from django.conf import settings
 from django.db import DatabaseError, models
 from django.db.models import F
@@ -108,7 +109,7 @@ def run_job(job_id: int) -> str:
         return "not queued"
     current.append(running)
     try:
-        with heartbeat(running):
+        with structlog.contextvars.bound_contextvars(job=job_id), heartbeat(running):
             _run(running)
     except WorkerStopping:
         _release(running)
