@@ -1,0 +1,115 @@
+"""A worker as a process: asked to end, and with a database that fails for a while."""
+
+import os
+import signal
+import threading
+import time
+
+import pytest
+from django.core.exceptions import SuspiciousOperation
+from django.db import connection
+from django_tasks import task_backends
+from django_tasks_db.models import DBTaskResult
+
+from work.execution import current
+from work.models import Job
+from work.queues import waiting_ids
+from work.registry import INTERACTIVE
+from work.request import request_job
+from work.workers import Worker
+
+pytestmark = pytest.mark.django_db(transaction=True)
+State = Job.State
+WAIT = 30.0
+
+
+@pytest.fixture
+def signals():
+    """Puts back what a worker installed."""
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+@pytest.fixture
+def working(backend):
+    """A worker in a thread of its own."""
+    worker = Worker([INTERACTIVE])
+
+    def run():
+        worker.run()
+        connection.close()
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    yield worker
+    worker.is_stopping = True
+    thread.join(WAIT)
+    assert not thread.is_alive()
+
+
+def wait_for_state(job, state):
+    end = time.monotonic() + WAIT
+    while time.monotonic() < end:
+        job.refresh_from_db()
+        if job.state == state:
+            return
+        time.sleep(0.05)
+    raise AssertionError(f"The job is {job.state}: {job.message}")
+
+
+@pytest.mark.usefixtures("signals")
+def test_a_worker_that_is_asked_to_end_gives_its_job_back(kind, backend):
+    runs = []
+
+    def run(running):
+        runs.append(running)
+        if len(runs) == 1:
+            os.kill(os.getpid(), signal.SIGTERM)
+            time.sleep(WAIT)
+        return "Done."
+
+    kind(run)
+    job, waiting = request_job(kind="job"), request_job(kind="job", arguments={"n": 2})
+    worker = Worker([INTERACTIVE])
+    worker.install_signals()
+    worker.run()
+    job.refresh_from_db()
+    assert (job.state, job.attempts, job.lease_token) == (State.QUEUED, 0, "")
+    assert (len(runs), current) == (1, [])
+    assert waiting_ids(INTERACTIVE) == {job.task_id, waiting.task_id}
+    Worker([INTERACTIVE]).run(until_empty=True)
+    job.refresh_from_db()
+    assert (job.state, job.attempts, job.message) == (State.DONE, 1, "Done.")
+
+
+def test_a_worker_outlives_a_database_that_fails_for_a_while(kind, backend, working):
+    kind(lambda running: "")
+    first = request_job(kind="job", arguments={"n": 1})
+    wait_for_state(first, State.DONE)
+    second = request_job(kind="job", arguments={"n": 2})
+    wait_for_state(second, State.DONE)
+    tables = (Job._meta.db_table, DBTaskResult._meta.db_table)
+    with connection.cursor() as cursor:
+        for table in tables:
+            cursor.execute(f"ALTER TABLE {table} RENAME TO away_{table}")
+        time.sleep(1.5)
+        for table in tables:
+            cursor.execute(f"ALTER TABLE away_{table} RENAME TO {table}")
+        if connection.vendor == "postgresql":
+            cursor.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+                " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+            )
+    third = request_job(kind="job", arguments={"n": 3})
+    wait_for_state(third, State.DONE)
+
+
+def test_a_message_that_names_no_task_is_not_run(kind, backend):
+    if backend != "rq":
+        pytest.skip("the library of the database's queue checks that")
+    rq = task_backends["default"]
+    rq.queue(INTERACTIVE).enqueue_call("os.getpid", result_ttl=0)
+    with pytest.raises(SuspiciousOperation, match="names no task"):
+        Worker([INTERACTIVE]).run(until_empty=True)
