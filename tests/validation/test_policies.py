@@ -16,6 +16,7 @@ from tests.validation.validation_tables import (
     score_table,
 )
 from validation.analysis import Settings, report_from_tables
+from validation.analysis.records import plain
 from validation.analysis.settings import POLICIES
 
 BASE = Settings(n_resamples=0, levels=("item",), coefficients=("pearson",))
@@ -27,7 +28,7 @@ def value_of(human, scores, settings=BASE):
 
 def varied(report, setting, choice, metric="m"):
     [row] = [
-        one.record()
+        plain(one)
         for one in report.sensitivity
         if (one.setting, one.choice, one.metric) == (setting, choice, metric)
     ]
@@ -170,13 +171,13 @@ def test_systems_have_means_intervals_and_ranks_beside_the_metrics():
     scores = score_table([[5, 6, 7], [5, 6, math.nan]])
     settings = replace(BASE, n_resamples=200)
     report = report_from_tables(human, scores, settings)
-    by_name = {row["system"]: row for row in report.systems}
-    assert {name: row["mean"] for name, row in by_name.items()} == {"s0": 2, "s1": 2, "s2": 5}
-    assert {name: row["rank"] for name, row in by_name.items()} == {"s0": 2.5, "s1": 2.5, "s2": 1}
-    assert (by_name["s0"]["ci_low"], by_name["s0"]["ci_high"]) == (1, 3)
-    assert (by_name["s1"]["ci_low"], by_name["s1"]["ci_high"]) == (2, 2)
-    [of_metric] = by_name["s2"]["metrics"]
-    assert (of_metric["mean"], of_metric["rank"], of_metric["n_scored"]) == (7, 1, 1)
+    by_name = {row.system: row for row in report.systems}
+    assert {name: row.mean for name, row in by_name.items()} == {"s0": 2, "s1": 2, "s2": 5}
+    assert {name: row.rank for name, row in by_name.items()} == {"s0": 2.5, "s1": 2.5, "s2": 1}
+    assert (by_name["s0"].ci_low, by_name["s0"].ci_high) == (1, 3)
+    assert (by_name["s1"].ci_low, by_name["s1"].ci_high) == (2, 2)
+    [of_metric] = by_name["s2"].metrics
+    assert (of_metric.mean, of_metric.rank, of_metric.n_scored) == (7, 1, 1)
 
 
 def test_the_interval_of_a_system_tells_its_draws_and_is_not_made_of_one_item():
@@ -185,7 +186,7 @@ def test_the_interval_of_a_system_tells_its_draws_and_is_not_made_of_one_item():
     human = human.assign(condition=(human["item"] == "i9").map(str))
     report = report_from_tables(human, score_table([[5, 6]]), replace(BASE, n_resamples=50, seed=7))
     drawn = {
-        (row["by"], row["system"]): (row["ci_low"] is None, row["n_resamples"], row["seed"])
+        (row.by, row.system): (row.ci_low is None, row.n_resamples, row.seed)
         for row in report.systems
     }
     none, once = (True, 0, None), ["s0", "s1", "s2"]
@@ -198,18 +199,18 @@ def test_the_interval_of_a_system_tells_its_draws_and_is_not_made_of_one_item():
 def test_systems_in_another_order_than_peoples_are_named():
     human, scores = judged_table([[1, 2, 3]]), score_table([[1, 5, 2]])
     [pair] = report_from_tables(human, scores, BASE).disagreements
-    assert (pair["better"], pair["worse"]) == ("s2", "s1")
-    assert (pair["human_delta"], pair["metric_delta"]) == (1, -3)
+    assert (pair.better, pair.worse) == ("s2", "s1")
+    assert (pair.human_delta, pair.metric_delta) == (1, -3)
 
 
 def test_the_worst_candidates_come_first_with_both_values():
     human, scores = judged_table([[1, 2, 3, 4]]), score_table([[1, 2, 3, -9]])
     worst = report_from_tables(human, scores, BASE).worst
-    assert [row["rank"] for row in worst] == [1, 2, 3, 4]
+    assert [row.rank for row in worst] == [1, 2, 3, 4]
     first = worst[0]
-    assert (first["system"], first["human"], first["score"]) == ("s3", 4, -9)
-    assert first["residual"] == pytest.approx(first["z_score"] - first["z_human"])
-    assert first["residual"] < 0
+    assert (first.system, first.human, first.score) == ("s3", 4, -9)
+    assert first.residual == pytest.approx(first.z_score - first.z_human)
+    assert first.residual < 0
 
 
 def test_planning_is_made_where_it_is_asked_for():
@@ -217,10 +218,10 @@ def test_planning_is_made_where_it_is_asked_for():
     assert report_from_tables(human, scores, BASE).planning == ()
     settings = replace(BASE, planned=(("item", "pearson"),), n_resamples=100)
     rows = report_from_tables(human, scores, settings).planning
-    assert {(row["metric_a"], row["metric_b"]) for row in rows} == {("m0", "m1")}
-    assert {row["n_items"] for row in rows if row["is_pilot"]} == {20}
-    assert sorted({round(row["n_annotators"], 6) for row in rows}) == [3, 4, 5]
-    few, many = (next(row["power"] for row in rows if row["n_items"] == size) for size in (5, 200))
+    assert {(row.metric_a, row.metric_b) for row in rows} == {("m0", "m1")}
+    assert {row.n_items for row in rows if row.is_pilot} == {20}
+    assert sorted({round(row.n_annotators, 6) for row in rows}) == [3, 4, 5]
+    few, many = (next(row.power for row in rows if row.n_items == size) for size in (5, 200))
     assert few < many
 
 
