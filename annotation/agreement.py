@@ -81,9 +81,14 @@ class AgreementReport:
         return plain_records(self.pairs)
 
 
-def study_agreement(study: Study, *, round: int = 1) -> AgreementReport:
-    """Agreement on every question of a study in one round, from judgments not rejected."""
-    frame = _of_round(judgment_frame(study), round)
+def study_agreement(
+    study: Study, *, round: int = 1, frame: pd.DataFrame | None = None
+) -> AgreementReport:
+    """Agreement on every question of a study in one round, from judgments not rejected.
+
+    `frame` is the study's judgment frame, where the caller has it.
+    """
+    frame = _of_round(judgment_frame(study) if frame is None else frame, round)
     questions = list(study.questions.all())
     submissions = Submission.objects.of(study).accepted().filter(round=round)
     n_flagged = submissions.flagged().count()

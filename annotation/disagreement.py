@@ -16,24 +16,37 @@ from stats.annotators import annotator_quality
 from stats.arguments import Column
 
 
-def unit_table(question: Question, *, round: int = 1) -> pd.DataFrame:
+def unit_table(
+    question: Question, *, round: int = 1, frame: pd.DataFrame | None = None
+) -> pd.DataFrame:
     """A row a candidate that two or more judged, least agreement first.
 
     Columns: `item_id, item, condition, candidate_id, candidate, system, n_judgments, mean, low,
-    high, agreement`.
+    high, spread, agreement`. `frame` is the study's judgment frame, where the caller has it.
     """
-    judged = _judged(question, round)
+    judged = _judged(question, round, frame)
     values = judged.values.groupby(judged.units.to_numpy())
     table = judged.keys.assign(
         n_judgments=values.size(),
         mean=values.mean(),
         low=values.min(),
         high=values.max(),
+        spread=_spreads(question, judged),
         agreement=judged.agreements(),
     )
     named = _candidates(question).merge(table, on=["item", "candidate"])
     paired = named[named["n_judgments"] > 1]
     return paired.sort_values("agreement", kind="stable", ignore_index=True)
+
+
+def _spreads(question: Question, judged: JudgedUnits) -> pd.Series[float]:
+    """How far apart the judgments of each unit lie, as a share: `UnitAgreement` says of what."""
+    units = judged.units.to_numpy()
+    if question.level == question.Level.NOMINAL:
+        counts = judged.values.groupby([units, judged.values.to_numpy()]).size().groupby(level=0)
+        return 1 - counts.max() / counts.sum()
+    values = judged.values.groupby(units)
+    return (values.max() - values.min()) / (question.scale_max - question.scale_min)
 
 
 def unit_records(
@@ -43,14 +56,16 @@ def unit_records(
     return plain_records(unit_table(question, round=round)[:most])
 
 
-def annotator_table(question: Question, *, round: int = 1) -> pd.DataFrame:
+def annotator_table(
+    question: Question, *, round: int = 1, frame: pd.DataFrame | None = None
+) -> pd.DataFrame:
     """A row an annotator, those who pull agreement down first.
 
     `alpha_change` is alpha without the annotator less alpha with everyone: above zero, the
     annotator pulls it down. `n_flagged` counts their flagged submissions. The other columns are
     those of `stats.annotators.annotator_quality`, which says what they mean.
     """
-    judged = _judged(question, round)
+    judged = _judged(question, round, frame)
     quality = annotator_quality(
         judged.units,
         judged.annotators,
@@ -70,13 +85,16 @@ def annotator_table(question: Question, *, round: int = 1) -> pd.DataFrame:
     return table.sort_values("alpha_change", ascending=False, kind="stable", ignore_index=True)
 
 
-def annotator_records(question: Question, *, round: int = 1) -> list[dict[str, Any]]:
+def annotator_records(
+    question: Question, *, round: int = 1, frame: pd.DataFrame | None = None
+) -> list[dict[str, Any]]:
     """The annotators, those who pull agreement down first, as plain values."""
-    return plain_records(annotator_table(question, round=round))
+    return plain_records(annotator_table(question, round=round, frame=frame))
 
 
-def _judged(question: Question, round: int) -> JudgedUnits:
-    frame = judgment_frame(question.study, question=question)
+def _judged(question: Question, round: int, frame: pd.DataFrame | None) -> JudgedUnits:
+    if frame is None:
+        frame = judgment_frame(question.study, question=question)
     return judged_units(question, frame[frame["round"] == round])
 
 

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-import pandas as pd
+from django.db.models import Count, Exists, OuterRef
 
-from annotation.disagreement import unit_table
-from annotation.models import Adjudication, Judgment, Question
+from annotation.agreement_versions import default_threshold
+from annotation.models import Adjudication, AgreementVersion, Judgment, Question, UnitAgreement
 
-MOST_SHOWN = 50
+MOST_ROWS = 50
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,8 @@ class Dispute:
     item: str
     candidate_id: int
     candidate: str
-    agreement: float
+    agreement: float | None
+    spread: float
     opinions: tuple[Opinion, ...]
     decision: Adjudication | None
 
@@ -55,53 +56,81 @@ class Dispute:
 
 @dataclass(frozen=True)
 class Queue:
-    """The disputes to show, least agreement first, and how many there are in all."""
+    """The disputes of one stretch of the queue, least agreement first, and how many there are
+    in all whose judgments lie further apart than the threshold."""
 
     disputes: tuple[Dispute, ...]
     n_disputed: int
     n_decided: int
+    threshold: float
+
+    def record(self, question: Question, round: int) -> dict[str, Any]:
+        """As plain values for JSON."""
+        return {
+            "question": question.name,
+            "round": round,
+            "threshold": self.threshold,
+            "n_disputed": self.n_disputed,
+            "n_decided": self.n_decided,
+            "disputes": [dispute.record() for dispute in self.disputes],
+        }
 
 
 def adjudication_queue(
-    question: Question, *, round: int = 1, with_decided: bool = False, most: int = MOST_SHOWN
+    question: Question,
+    *,
+    round: int = 1,
+    threshold: float | None = None,
+    with_decided: bool = False,
+    skip: int = 0,
+    most: int = MOST_ROWS,
 ) -> Queue:
-    """The candidates of a question that two annotators or more did not wholly agree on."""
-    table = unit_table(question, round=round)
-    disputed = table[table["agreement"] < 1]
-    decisions = _decisions(question, round)
-    is_decided = disputed["candidate_id"].isin(list(decisions))
-    waiting = disputed if with_decided else disputed[~is_decided]
-    shown = waiting.sort_values("agreement", kind="stable").head(most)
+    """The candidates of a question whose judgments lie further apart than the threshold.
+
+    They are read from the agreement that was computed last; without a threshold, the one that
+    fits the question's scale is taken.
+    """
+    limit = default_threshold(question) if threshold is None else threshold
+    version = AgreementVersion.objects.filter(study=question.study_id).newest()
+    if version is None:
+        return Queue((), 0, 0, limit)
+    disputed = version.units.judged(question, round).disputed(limit)
+    decision = Adjudication.objects.filter(
+        question=question, round=round, candidate=OuterRef("candidate")
+    )
+    waiting = disputed if with_decided else disputed.filter(~Exists(decision))
+    counts = disputed.order_by().aggregate(
+        n_disputed=Count("pk"), n_decided=Count("pk", filter=Exists(decision))
+    )
+    rows = waiting.select_related("candidate__item").order_by("agreement", "pk")
     return Queue(
-        disputes=tuple(_disputes(question, round, shown, decisions)),
-        n_disputed=len(disputed),
-        n_decided=int(is_decided.sum()),
+        disputes=tuple(_disputes(question, round, list(rows[skip : skip + most]))),
+        threshold=limit,
+        **counts,
     )
 
 
-def _decisions(question: Question, round: int) -> dict[int, Adjudication]:
-    standing = Adjudication.objects.filter(question=question, round=round).standing()
-    return {made.candidate_id: made for made in standing.select_related("decided_by")}
-
-
-def _disputes(
-    question: Question, round: int, shown: pd.DataFrame, decisions: dict[int, Adjudication]
-) -> list[Dispute]:
-    opinions = _opinions(question, round, shown["candidate_id"].tolist())
-    return [
-        Dispute(
+def _disputes(question: Question, round: int, rows: Sequence[UnitAgreement]) -> Iterator[Dispute]:
+    candidates = [row.candidate_id for row in rows]
+    opinions = _opinions(question, round, candidates)
+    made = Adjudication.objects.filter(question=question, round=round, candidate__in=candidates)
+    decisions = {
+        decision.candidate_id: decision for decision in made.standing().select_related("decided_by")
+    }
+    for row in rows:
+        item = row.candidate.item
+        yield Dispute(
             question=question.name,
             round=round,
-            item_id=row["item_id"],
-            item=row["item"],
-            candidate_id=row["candidate_id"],
-            candidate=row["candidate"],
-            agreement=row["agreement"],
-            opinions=tuple(opinions[row["candidate_id"]]),
-            decision=decisions.get(row["candidate_id"]),
+            item_id=item.pk,
+            item=item.key,
+            candidate_id=row.candidate_id,
+            candidate=row.candidate.key,
+            agreement=row.agreement,
+            spread=row.spread,
+            opinions=tuple(opinions[row.candidate_id]),
+            decision=decisions.get(row.candidate_id),
         )
-        for row in shown.to_dict(orient="records")
-    ]
 
 
 def _opinions(
@@ -110,18 +139,18 @@ def _opinions(
     judgments = Judgment.objects.accepted().filter(
         question=question, submission__round=round, candidate__in=candidates
     )
-    found: dict[int, list[Opinion]] = defaultdict(list)
+    opinions: dict[int, list[Opinion]] = defaultdict(list)
     ordered = judgments.order_by("submission__annotator__pseudonym")
     for judgment in ordered.select_related("submission__annotator"):
-        given = judgment.submission
+        submission = judgment.submission
         named = question.categories[int(judgment.value)] if question.categories else ""
-        found[judgment.candidate_id].append(
+        opinions[judgment.candidate_id].append(
             Opinion(
-                given.annotator.pseudonym,
+                submission.annotator.pseudonym,
                 judgment.value,
                 named,
-                given.justification,
-                given.flag_reason,
+                submission.justification,
+                submission.flag_reason,
             )
         )
-    return found
+    return opinions

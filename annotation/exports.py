@@ -1,24 +1,108 @@
-"""Label sets as files that other programs read."""
+"""A study's judgments, labels and qrels as files that other programs read.
 
-import json
+They are read in stretches of items, so that a file of a million rows begins at once and is
+never in memory whole. Each is an iterator over its text.
+"""
+
+from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
+from typing import Any
 
-from annotation.frames import label_frame
-from annotation.models import LabelSet
+from django.db.models import Q
+
+from annotation.frames import LABEL_COLUMNS
+from annotation.models import Item, Judgment, Label, LabelSet, Study
 from presentation.files import write_whole
-from presentation.spreadsheets import frame_csv
+from presentation.spreadsheets import csv_parts
+from presentation.streams import json_chunks
+
+# Few at first: the first byte waits for them.
+FIRST_ITEMS, ITEMS_AT_ONCE = 20, 200
+JUDGMENT_COLUMNS = {
+    "study": "question__study__slug",
+    "round": "submission__round",
+    "item": "candidate__item__key",
+    "condition": "candidate__item__condition",
+    "candidate": "candidate__key",
+    "system": "candidate__system",
+    "question": "question__name",
+    "annotator": "submission__annotator__pseudonym",
+    "value": "value",
+    "position": "position",
+    "seconds": "seconds",
+}
+CANDIDATE_ORDER = ("candidate__item__position", "candidate__item", "candidate__position")
 
 
-def labels_csv(label_set: LabelSet) -> str:
+def item_stretches(study: Study) -> Iterator[list[int]]:
+    """The keys of the study's items in its order, so many at once."""
+    items, size = Item.objects.filter(study=study).order_by("position", "pk"), FIRST_ITEMS
+    rest = items
+    while stretch := list(rest.values_list("position", "pk")[:size]):
+        yield [pk for _, pk in stretch]
+        position, pk = stretch[-1]
+        rest = items.filter(Q(position__gt=position) | Q(position=position, pk__gt=pk))
+        size = ITEMS_AT_ONCE
+
+
+def judgments_csv(study: Study) -> Iterator[str]:
+    """Every judgment of every submission that was not rejected, in the order of the frame."""
+    return csv_parts(list(JUDGMENT_COLUMNS), chain.from_iterable(_judgments(study)))
+
+
+def _judgments(study: Study) -> Iterator[list[tuple[Any, ...]]]:
+    order = (*CANDIDATE_ORDER, "candidate", "submission__round")
+    position, annotator = (list(JUDGMENT_COLUMNS).index(c) for c in ("position", "annotator"))
+    for question in study.questions.order_by("position", "pk"):
+        accepted = Judgment.objects.filter(question=question).accepted()
+        for items in item_stretches(study):
+            rows = accepted.filter(candidate__item__in=items).order_by(*order, "pk")
+            read = rows.values_list(*JUDGMENT_COLUMNS.values(), *order, "pk")
+            # Annotators by Python's order: a database may have a language's own.
+            n = len(JUDGMENT_COLUMNS)
+            ordered = sorted(read, key=lambda row: (*row[n:-1], row[annotator], row[-1]))
+            yield [_with_float(row[:n], position) for row in ordered]
+
+
+def _with_float(row: tuple[Any, ...], place: int) -> tuple[Any, ...]:
+    """The row with the number at that place as frames have it, which know no missing integer."""
+    if row[place] is None:
+        return row
+    return (*row[:place], float(row[place]), *row[place + 1 :])
+
+
+def labels_csv(label_set: LabelSet) -> Iterator[str]:
     """A row a label; the header of a column is what the field is called in JSON."""
-    return frame_csv(label_frame(label_set))
+    rows = chain.from_iterable(_labels(label_set))
+    return csv_parts(_label_columns(label_set), (list(row.values()) for row in rows))
 
 
-def labels_json(label_set: LabelSet) -> str:
+def labels_json(label_set: LabelSet) -> Iterator[str]:
     """The labels with the rule that made them."""
-    frame = label_frame(label_set).astype(object)
-    records = frame.where(frame.notna(), None).to_dict(orient="records")
-    return json.dumps(label_set_record(label_set) | {"labels": records}, indent=1)
+    return json_chunks(label_set_record(label_set), "labels", _labels(label_set))
+
+
+def _label_columns(label_set: LabelSet) -> list[str]:
+    columns = list(LABEL_COLUMNS)
+    if label_set.question.categories:
+        columns.insert(columns.index("value") + 1, "category")
+    return columns
+
+
+def _labels(label_set: LabelSet) -> Iterator[list[dict[str, Any]]]:
+    """Labels as records, those of a stretch of items at once."""
+    columns, categories = _label_columns(label_set), label_set.question.categories
+    labels = Label.objects.filter(label_set=label_set)
+    for items in item_stretches(label_set.study):
+        ordered = labels.filter(candidate__item__in=items).order_by(*CANDIDATE_ORDER, "pk")
+        rows = []
+        for values in ordered.values_list(*LABEL_COLUMNS.values()):
+            row = dict(zip(LABEL_COLUMNS, values, strict=True))
+            if categories:
+                row["category"] = categories[int(row["value"])]
+            rows.append({name: row[name] for name in columns})
+        yield rows
 
 
 def label_set_record(label_set: LabelSet) -> dict[str, object]:
@@ -43,4 +127,4 @@ def label_set_record(label_set: LabelSet) -> dict[str, object]:
 def write_labels(label_set: LabelSet, path: Path) -> None:
     """Write a label set as JSON to a file that is named so, and as CSV to any other."""
     content = labels_json if path.suffix.lower() == ".json" else labels_csv
-    write_whole(path, content(label_set))
+    write_whole(path, "".join(content(label_set)))

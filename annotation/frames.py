@@ -2,25 +2,23 @@
 
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from django.db.models import QuerySet
 
+from annotation.bulk import batched
 from annotation.models import Candidate, Judgment, Label, LabelSet, Question, Study
 
-COLUMNS = {
-    "study": "question__study__slug",
-    "round": "submission__round",
-    "item": "candidate__item__key",
-    "condition": "candidate__item__condition",
-    "candidate": "candidate__key",
-    "system": "candidate__system",
-    "question": "question__name",
-    "annotator": "submission__annotator__pseudonym",
-    "value": "value",
-    "position": "position",
-    "seconds": "seconds",
-}
-TEXTS = ("study", "item", "condition", "candidate", "system", "question", "annotator")
+COLUMNS = (
+    *("study", "round", "item", "condition", "candidate", "system"),
+    *("question", "annotator", "value", "position", "seconds"),
+)
+# What is read of a judgment; its texts are looked up once for all judgments of a candidate.
+CODES = (
+    *("pk", "question_id", "candidate_id", "submission__annotator_id", "submission__round"),
+    *("value", "position", "seconds"),
+)
+READ_AT_ONCE = 10_000
 CANDIDATE_COLUMNS = {
     "candidate_id": "pk",
     "item": "item__key",
@@ -59,18 +57,62 @@ def judgment_frame(
     rows = rows if question is None else rows.filter(question=question)
     rows = rows.accepted() if accepted else rows
     rows = rows if with_flagged else rows.unflagged()
-    ordered = rows.order_by(
-        "question__position",
-        "candidate__item__position",
-        "candidate__position",
-        "submission__round",
-        "submission__annotator__pseudonym",
-        "pk",
+    return _judgment_frame(study, _columns_of(rows))
+
+
+def _columns_of(rows: QuerySet[Judgment]) -> dict[str, np.ndarray[Any, Any]]:
+    """The numbers of all judgments, a column each: a few megabytes a chunk, never all as rows."""
+    read = rows.order_by().values_list(*CODES).iterator(chunk_size=READ_AT_ONCE)
+    parts = [np.array(chunk, dtype="float64") for chunk in batched(read, READ_AT_ONCE)]
+    whole = np.concatenate(parts) if parts else np.empty((0, len(CODES)))
+    return {
+        name: column.astype("int64") if place < CODES.index("value") else column
+        for place, (name, column) in enumerate(zip(CODES, whole.T, strict=True))
+    }
+
+
+def _judgment_frame(study: Study, columns: dict[str, np.ndarray[Any, Any]]) -> pd.DataFrame:
+    """The columns with their texts, by question, item, candidate, round and annotator."""
+    candidates = Candidate.objects.filter(item__study=study)
+    ordered = candidates.order_by("item__position", "item_id", "position", "pk")
+    texts = list(ordered.values_list("pk", "item__key", "item__condition", "key", "system"))
+    candidate = _places(columns["candidate_id"], [pk for pk, *_ in texts])
+    names = list(study.questions.order_by("position", "pk").values_list("pk", "name"))
+    question = _places(columns["question_id"], [pk for pk, _ in names])
+    people = sorted(study.annotators.values_list("pseudonym", "pk"))
+    annotator = _places(columns["submission__annotator_id"], [pk for _, pk in people])
+    round = columns["submission__round"]
+    order = np.lexsort((columns["pk"], annotator, round, candidate, question))
+    of_candidate = candidate[order]
+    frame = pd.DataFrame(
+        {
+            "study": _category(np.zeros_like(of_candidate), [study.slug]),
+            "round": round[order],
+            "item": _category(of_candidate, [text[1] for text in texts]),
+            "condition": _category(of_candidate, [text[2] for text in texts]),
+            "candidate": _category(of_candidate, [text[3] for text in texts]),
+            "system": _category(of_candidate, [text[4] for text in texts]),
+            "question": _category(question[order], [name for _, name in names]),
+            "annotator": _category(annotator[order], [name for name, _ in people]),
+            **{name: columns[name][order] for name in ("value", "position", "seconds")},
+        }
     )
-    frame = _frame(ordered, COLUMNS)
-    texts = {name: frame[name].astype("category") for name in TEXTS}
-    numbers = {name: frame[name].astype("float64") for name in ("value", "position", "seconds")}
-    return frame.assign(**texts, **numbers, round=frame["round"].astype("int64"))
+    return frame[list(COLUMNS)]
+
+
+def _places(keys: np.ndarray[Any, Any], known: list[int]) -> np.ndarray[Any, Any]:
+    """Where each key stands among the known ones."""
+    return pd.Index(known, dtype="int64").get_indexer(pd.Index(keys))
+
+
+def _category(places: np.ndarray[Any, Any], texts: list[str]) -> pd.Categorical:
+    """The texts at these places, as the sorted categories of those that are there."""
+    present = np.zeros(len(texts), dtype=bool)
+    present[places] = True
+    there = [text for text, is_there in zip(texts, present, strict=True) if is_there]
+    categories = pd.Index(sorted(set(there)), dtype=object)
+    codes = categories.get_indexer(pd.Index(texts, dtype=object))
+    return pd.Categorical.from_codes(codes[places], categories=categories)
 
 
 def candidate_frame(study: Study) -> pd.DataFrame:

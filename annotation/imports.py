@@ -6,7 +6,7 @@ question, which stays as the study asks it.
 """
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,29 +15,27 @@ from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.db.models import Prefetch
 
+from annotation.bulk import DRAFTS_AT_ONCE, batched, insert_rows
 from annotation.exceptions import AnnotationError, ImportRefused
 from annotation.models import (
-    Annotator,
     Candidate,
     Item,
-    Judgment,
     Picture,
     Question,
     Study,
-    Submission,
 )
-from annotation.pseudonyms import pseudonym
 from annotation.readers.drafts import (
     ItemDraft,
     PictureDraft,
     QuestionDraft,
     StudyDraft,
-    SubmissionDraft,
 )
+from annotation.submission_imports import write_submissions
+from annotation.versions import count_judgments_change
 
 BATCH_SIZE = 1000
-# What the column of a place can count to.
-MOST_PLACES = 32_767
+# What the column of a position can count to.
+MOST_POSITIONS = 32_767
 
 
 @dataclass(frozen=True)
@@ -71,20 +69,28 @@ def import_study(
     title: str = "",
     owner: AbstractBaseUser | None = None,
 ) -> Imported:
-    """Create the study, or add to it, from what was read of the file at `path`."""
+    """Create the study, or add to it, from what was read of the file at `path`.
+
+    Drafts are written a few hundred at a time, so that a long file takes no more memory.
+    """
     study = _study(draft=draft, slug=slug, title=title, owner=owner)
-    _require_places(draft, path)
+    if (n := len(draft.questions)) > MOST_POSITIONS:
+        raise ImportRefused(path, f"it has {n} questions; {MOST_POSITIONS} fit.")
     _write_questions(study, draft.questions, path)
-    if draft.items_only_named:
-        _require_items(study, draft.items, path)
-    known = _write_items(study, draft.items, path)
-    written = _write_submissions(study, draft.submissions, draft.questions, path)
+    n_items = study.items.count()
+    must_be_there = draft.items_only_named and n_items > 0
+    n_new = 0
+    for items in batched(draft.items, DRAFTS_AT_ONCE):
+        n_new += _write_items(study, items, n_items + n_new, path, must_be_there=must_be_there)
+    counts = write_submissions(study, draft, path)
+    if counts.n_changed:
+        count_judgments_change(study_ids=[study.pk])
     return Imported(
         study=study,
-        n_items=len(draft.items) - known,
-        n_items_known=known,
-        n_submissions=written,
-        n_submissions_known=len(draft.submissions) - written,
+        n_items=n_new,
+        n_items_known=len(draft.items) - n_new,
+        n_submissions=counts.n_new,
+        n_submissions_known=len(draft.submissions) - counts.n_new,
         repairs=draft.repairs,
     )
 
@@ -106,15 +112,6 @@ def _study(*, draft: StudyDraft, slug: str, title: str, owner: AbstractBaseUser 
             "Nothing was imported."
         )
     return study
-
-
-def _require_places(draft: StudyDraft, path: Path) -> None:
-    if (n := len(draft.questions)) > MOST_PLACES:
-        raise ImportRefused(path, f"it has {n} questions; {MOST_PLACES} fit.")
-    for item in draft.items:
-        if (n := len(item.candidates)) > MOST_PLACES:
-            told = f"item '{item.key}' has {n} candidates; {MOST_PLACES} fit."
-            raise ImportRefused(path, told, line=item.line)
 
 
 def _write_questions(study: Study, drafts: Sequence[QuestionDraft], path: Path) -> None:
@@ -143,47 +140,51 @@ def _require_categories(question: Question, draft: QuestionDraft, path: Path) ->
         )
 
 
-def _require_items(study: Study, drafts: Sequence[ItemDraft], path: Path) -> None:
-    """A study that has items is not given more of them by a file that only names them."""
-    known = set(study.items.values_list("key", flat=True))
-    for draft in drafts:
-        if known and draft.key not in known:
-            raise ImportRefused(
-                path,
-                f"study '{study.slug}' has no item '{draft.key}'.",
-                line=draft.line,
-                field="item",
-            )
+def _write_items(
+    study: Study, drafts: list[ItemDraft], position: int, path: Path, *, must_be_there: bool
+) -> int:
+    """Write the items the study has not, from a position on, and return how many they were.
 
-
-def _write_items(study: Study, drafts: Sequence[ItemDraft], path: Path) -> int:
-    """Write the items the study has not; return how many it had, all of them the same."""
-    known = _known_items(study)
+    A study that has items is not given more of them by a file that only names them.
+    """
+    known = _known_items(study, [draft.key for draft in drafts])
     for draft in drafts:
+        if (n := len(draft.candidates)) > MOST_POSITIONS:
+            message = f"item '{draft.key}' has {n} candidates; {MOST_POSITIONS} fit."
+            raise ImportRefused(path, message, line=draft.line)
         if draft.key in known:
             _require_same(known[draft.key], draft, path)
+        elif must_be_there:
+            message = f"study '{study.slug}' has no item '{draft.key}'."
+            raise ImportRefused(path, message, line=draft.line, field="item")
     fresh = [draft for draft in drafts if draft.key not in known]
     pictures = _write_pictures(_pictures(fresh))
-    items = Item.objects.bulk_create(
+    insert_rows(
+        Item,
+        ("study_id", "key", "condition", "context", "reference", "picture_id", "position"),
         (
-            _new_item(study, draft, len(known) + place, pictures)
-            for place, draft in enumerate(fresh)
+            (
+                *(study.pk, draft.key, draft.condition, draft.context, draft.reference),
+                _picture_id(draft.picture, pictures),
+                position + n,
+            )
+            for n, draft in enumerate(fresh)
         ),
-        batch_size=BATCH_SIZE,
     )
-    candidates = (
-        candidate
-        for item, draft in zip(items, fresh, strict=True)
-        for candidate in _new_candidates(item, draft, pictures)
+    written = study.items.filter(key__in=[draft.key for draft in fresh])
+    ids = dict(written.values_list("key", "pk"))
+    insert_rows(
+        Candidate,
+        ("item_id", "key", "system", "text", "picture_id", "position"),
+        (row for draft in fresh for row in _candidate_rows(ids[draft.key], draft, pictures)),
     )
-    Candidate.objects.bulk_create(candidates, batch_size=BATCH_SIZE)
-    return len(drafts) - len(fresh)
+    return len(fresh)
 
 
-def _known_items(study: Study) -> dict[str, Item]:
-    """The study's items by key, with their candidates and the names of their pictures."""
+def _known_items(study: Study, keys: Sequence[str]) -> dict[str, Item]:
+    """Those of the study's items by key, with their candidates and the names of their pictures."""
     candidates = Candidate.objects.select_related("picture").defer("picture__content")
-    items = study.items.select_related("picture").defer("picture__content")
+    items = study.items.select_related("picture").defer("picture__content").filter(key__in=keys)
     return {
         item.key: item
         for item in items.prefetch_related(Prefetch("candidates", queryset=candidates))
@@ -207,13 +208,13 @@ def _require_same(item: Item, draft: ItemDraft, path: Path) -> None:
                 f"'{item.study.slug}', or is another there.",
                 line=draft.line,
             )
-    for field in ("context", "reference", "condition"):
-        if getattr(draft, field) not in ("", getattr(item, field)):
+    for name in ("context", "reference", "condition"):
+        if getattr(draft, name) not in ("", getattr(item, name)):
             raise ImportRefused(
                 path,
-                f"item '{draft.key}' is in the study with another {field}.",
+                f"item '{draft.key}' is in the study with another {name}.",
                 line=draft.line,
-                field=field,
+                field=name,
             )
     if not _is_picture(item.picture, draft.picture):
         raise ImportRefused(
@@ -245,145 +246,13 @@ def _write_pictures(drafts: dict[str, PictureDraft]) -> dict[str, Picture]:
     return Picture.objects.defer("content").in_bulk(list(drafts), field_name="sha256")
 
 
-def _new_item(study: Study, draft: ItemDraft, place: int, pictures: dict[str, Picture]) -> Item:
-    return Item(
-        study=study,
-        key=draft.key,
-        condition=draft.condition,
-        context=draft.context,
-        reference=draft.reference,
-        picture=pictures[_digest(draft.picture)] if draft.picture else None,
-        position=place,
-    )
+def _picture_id(draft: PictureDraft | None, pictures: dict[str, Picture]) -> int | None:
+    return pictures[_digest(draft)].pk if draft else None
 
 
-def _new_candidates(
-    item: Item, draft: ItemDraft, pictures: dict[str, Picture]
-) -> Iterable[Candidate]:
-    for place, candidate in enumerate(draft.candidates):
-        picture = pictures[_digest(candidate.picture)] if candidate.picture else None
-        yield Candidate(
-            item=item,
-            key=candidate.key,
-            system=candidate.system,
-            text=candidate.text,
-            picture=picture,
-            position=place,
-        )
-
-
-def _write_submissions(
-    study: Study,
-    drafts: Sequence[SubmissionDraft],
-    asked: Sequence[QuestionDraft],
-    path: Path,
-) -> int:
-    """Write the submissions the study has not, and return how many they were."""
-    if not drafts:
-        return 0
-    names = {id(draft): _name(study, draft) for draft in drafts}
-    annotators = _write_annotators(study, set(names.values()))
-    items = {item.key: item for item in study.items.prefetch_related("candidates")}
-    known = _known_submissions(study)
-    fresh, decided = [], []
-    for draft in drafts:
-        there = known.get((names[id(draft)], draft.item, draft.round))
-        if there is None:
-            fresh.append(draft)
-        elif there.raw != draft.raw:
-            raise ImportRefused(
-                draft.path or path,
-                f"annotator '{names[id(draft)]}' has another submission for item "
-                f"'{draft.item}' in the study.",
-                line=draft.line,
-            )
-        elif there.status != draft.status:
-            there.status = draft.status
-            decided.append(there)
-    Submission.objects.bulk_update(decided, ["status"], batch_size=BATCH_SIZE)
-    submissions = Submission.objects.bulk_create(
-        (
-            _new_submission(draft, items[draft.item], annotators[names[id(draft)]])
-            for draft in fresh
-        ),
-        batch_size=BATCH_SIZE,
-    )
-    _write_judgments(study, list(zip(submissions, fresh, strict=True)), items, asked, path)
-    return len(fresh)
-
-
-def _known_submissions(study: Study) -> dict[tuple[str, str, int], Submission]:
-    """The study's submissions by annotator, item and round."""
-    there = Submission.objects.of(study).select_related("annotator", "item")
-    narrow = there.only("annotator__pseudonym", "item__key", "round", "raw", "status")
-    return {(s.annotator.pseudonym, s.item.key, s.round): s for s in narrow}
-
-
-def _name(study: Study, draft: SubmissionDraft) -> str:
-    return draft.annotator or pseudonym(study, draft.identity)
-
-
-def _write_annotators(study: Study, names: set[str]) -> dict[str, Annotator]:
-    Annotator.objects.bulk_create(
-        (Annotator(study=study, pseudonym=name) for name in sorted(names)), ignore_conflicts=True
-    )
-    return {annotator.pseudonym: annotator for annotator in study.annotators.all()}
-
-
-def _new_submission(draft: SubmissionDraft, item: Item, annotator: Annotator) -> Submission:
-    return Submission(
-        item=item,
-        annotator=annotator,
-        round=draft.round,
-        status=draft.status,
-        raw=draft.raw,
-        justification=draft.justification,
-        accepted_at=draft.accepted_at,
-        submitted_at=draft.submitted_at,
-        seconds=draft.seconds,
-    )
-
-
-def _write_judgments(
-    study: Study,
-    pairs: list[tuple[Submission, SubmissionDraft]],
-    items: dict[str, Item],
-    asked: Sequence[QuestionDraft],
-    path: Path,
-) -> None:
-    questions = {question.name: question for question in study.questions.all()}
-    codes = _codes(questions, asked)
-    candidates = {
-        (item.key, candidate.key): candidate
-        for item in items.values()
-        for candidate in item.candidates.all()
-    }
-    judgments = []
-    for submission, draft in pairs:
-        for judgment in draft.judgments:
-            question, value = questions[judgment.question], judgment.value
-            if question.name in codes:
-                value = codes[question.name][int(value)]
-            if (problem := question.why_not(value)) is not None:
-                line = judgment.line or draft.line
-                raise ImportRefused(draft.path or path, problem, line=line, field=judgment.field)
-            judgments.append(
-                Judgment(
-                    submission=submission,
-                    candidate=candidates[draft.item, judgment.candidate],
-                    question=question,
-                    value=value,
-                )
-            )
-    Judgment.objects.bulk_create(judgments, batch_size=BATCH_SIZE)
-
-
-def _codes(
-    questions: dict[str, Question], asked: Sequence[QuestionDraft]
-) -> dict[str, list[float]]:
-    """What each category of the file counts as in the study, which may have more of them."""
-    return {
-        draft.name: [float(questions[draft.name].categories.index(c)) for c in draft.categories]
-        for draft in asked
-        if draft.categories
-    }
+def _candidate_rows(
+    item_id: int, draft: ItemDraft, pictures: dict[str, Picture]
+) -> Iterator[tuple[object, ...]]:
+    for n, candidate in enumerate(draft.candidates):
+        picture_id = _picture_id(candidate.picture, pictures)
+        yield item_id, candidate.key, candidate.system, candidate.text, picture_id, n

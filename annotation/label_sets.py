@@ -177,6 +177,8 @@ def _kept(
         converged=found.converged,
         iterations=found.iterations,
         warnings=list(found.warnings),
+        n_labels=len(labels),
+        n_adjudicated=sum(label.is_adjudicated for label in labels),
         made_by_id=made_by.pk if made_by else None,
     )
     for label in labels:

@@ -1,18 +1,27 @@
 """Judgments of an alternatives study as TREC qrels: `topic 0 docno rel`."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
+from django.db.models import Avg, QuerySet
 
 from annotation.exceptions import StudyUnfit
+from annotation.exports import CANDIDATE_ORDER, item_stretches
 from annotation.frames import judgment_frame, label_frame
-from annotation.models import LabelSet, Study
+from annotation.models import Judgment, Label, LabelSet, Study
 from presentation.files import write_whole
 
-RULES = ("majority", "any", "all")
+# Whether the share of a candidate's annotators who ticked it makes it relevant.
+RELEVANCE: dict[str, Callable[[Any], Any]] = {
+    "majority": lambda share: share > 0.5,
+    "any": lambda share: share > 0,
+    "all": lambda share: share >= 1,
+}
+RULES = tuple(RELEVANCE)
 BLANK = re.compile(r"\s")
 
 
@@ -63,8 +72,8 @@ def study_qrels(study: Study, *, rule: str = "majority", round: int = 1) -> Qrel
     if frame.empty:
         raise StudyUnfit(f"Study '{study.slug}' has no judgments in round {round}.")
     shares = frame.groupby(["item", "candidate"], observed=True, sort=False)["value"].mean()
-    least = {"majority": shares > 0.5, "any": shares > 0, "all": shares >= 1}[rule]
-    return Qrels(rule=rule, round=round, table=_table(least.rename("relevance").reset_index()))
+    relevant = RELEVANCE[rule](shares)
+    return Qrels(rule=rule, round=round, table=_table(relevant.rename("relevance").reset_index()))
 
 
 def label_qrels(label_set: LabelSet) -> Qrels:
@@ -74,6 +83,44 @@ def label_qrels(label_set: LabelSet) -> Qrels:
     relevant = labels[["item", "candidate"]].assign(relevance=labels["value"] > 0.5)
     rule = f"labels {label_set.version}, {label_set.method}"
     return Qrels(rule=rule, round=label_set.round, table=_table(relevant))
+
+
+def stream_qrels(study: Study, *, rule: str = "majority", round: int = 1) -> Iterator[str]:
+    """The lines of `study_qrels` as they are read, in stretches of items; what cannot be written
+    is refused before the first of them."""
+    _require_alternatives(study)
+    judgments = Judgment.objects.of(study).accepted().filter(submission__round=round)
+    judged = judgments.filter(question=study.questions.first())
+    if not judged.exists():
+        raise StudyUnfit(f"Study '{study.slug}' has no judgments in round {round}.")
+    _require_no_blank_keys(judged)
+    return _streamed(study, judged, rule)
+
+
+def stream_label_qrels(label_set: LabelSet) -> Iterator[str]:
+    """The lines of `label_qrels` as they are read, in stretches of items."""
+    _require_alternatives(label_set.study)
+    labels = Label.objects.filter(label_set=label_set)
+    _require_no_blank_keys(labels)
+    return _streamed(label_set.study, labels, "majority")
+
+
+def _streamed(study: Study, rows: QuerySet[Any], rule: str) -> Iterator[str]:
+    """A line for each candidate of the rows, by the mean of their values."""
+    columns = ("candidate__item__key", "candidate__key", *CANDIDATE_ORDER, "candidate")
+    is_relevant = RELEVANCE[rule]
+    for items in item_stretches(study):
+        means = rows.filter(candidate__item__in=items).order_by(*CANDIDATE_ORDER, "candidate")
+        read = means.values_list(*columns).annotate(mean=Avg("value"))
+        yield "".join(f"{row[0]} 0 {row[1]} {int(is_relevant(row[-1]))}\n" for row in read)
+
+
+def _require_no_blank_keys(rows: QuerySet[Any]) -> None:
+    """Refuse before the first line what `_require_no_blanks` would refuse of the whole."""
+    for column, field in (("topic", "candidate__item__key"), ("docno", "candidate__key")):
+        first = rows.filter(**{f"{field}__regex": r"\s"}).values_list(field, flat=True).first()
+        if first is not None:
+            raise _blank(column, first)
 
 
 def _require_alternatives(study: Study) -> None:
@@ -94,7 +141,11 @@ def _require_no_blanks(table: pd.DataFrame) -> None:
     for column in ("topic", "docno"):
         for key in table[column].unique():
             if BLANK.search(key):
-                raise StudyUnfit(
-                    f"The {column} '{key}' has a space in it, and qrels are separated by spaces. "
-                    "Import the study with keys that have none."
-                )
+                raise _blank(column, key)
+
+
+def _blank(column: str, key: str) -> StudyUnfit:
+    return StudyUnfit(
+        f"The {column} '{key}' has a space in it, and qrels are separated by spaces. "
+        "Import the study with keys that have none."
+    )

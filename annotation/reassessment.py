@@ -44,7 +44,7 @@ class RoundAgreement:
         return [named | plain_values(asdict(found)) for found in self.coefficients]
 
 
-def round_agreement(study: Study) -> list[RoundAgreement]:
+def round_agreement(study: Study, *, frame: pd.DataFrame | None = None) -> list[RoundAgreement]:
     """Every two rounds of a study set against each other, where they judged the same.
 
     A candidate that the same annotator judged again is told apart from one that another did.
@@ -52,7 +52,7 @@ def round_agreement(study: Study) -> list[RoundAgreement]:
     rounds = list(combinations(rounds_of(study), 2))
     if not rounds:
         return []
-    frame = judgment_frame(study)
+    frame = judgment_frame(study) if frame is None else frame
     return [
         row
         for question in study.questions.all()

@@ -57,6 +57,17 @@ def fresh_site(database_url: str | None, *, processes: int, threads: int) -> Ite
         _disconnect()
 
 
+@contextlib.contextmanager
+def fresh_database(database_url: str | None) -> Iterator[None]:
+    """A new database, as of `fresh_site`, for this process alone."""
+    with tempfile.TemporaryDirectory() as folder, _fresh_database(database_url, folder) as url:
+        os.environ |= _environment(url)
+        django.setup()
+        _migrate()
+        yield
+        _disconnect()
+
+
 def describe_machine() -> str:
     """What the figures were measured on."""
     cores = os.cpu_count()

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
+import pandas as pd
+
 from annotation.agreement import AgreementReport, rounds_of, study_agreement
-from annotation.disagreement import annotator_records, unit_records
+from annotation.agreement_versions import UnitTable, write_units
+from annotation.disagreement import annotator_records, unit_table
 from annotation.frames import judgment_frame
-from annotation.models import Question, Study
+from annotation.models import Study
 from annotation.reassessment import round_agreement
 from console.pair_matrix import pair_matrix
 from presentation.progress import Progress
 
-AGREEMENT, PAIRS, DISAGREEMENT, DISPUTES = "agreement", "pairs", "disagreement", "disputes"
+AGREEMENT, PAIRS = "agreement", "pairs"
 Content = dict[str, Any]
 EMPTY = {"n_units": 0, "n_disputed": 0, "statistic": "Agreement", "annotators": []}
 # The annotators' agreement with the others, by what it is called at each level.
@@ -23,35 +26,36 @@ STATISTICS = {
 
 
 def agreement_parts(study: Study, progress: Progress) -> dict[str, Content]:
-    """Coefficients, matrices and annotators for a page; all pairs and candidates beside them."""
+    """Coefficients, matrices and annotators for a page, and all pairs beside them.
+
+    The candidates are written as rows, which the pages of disagreement and disputes read.
+    """
+    judgments_version = Study.objects.get(pk=study.pk).judgments_version
     rounds = rounds_of(study) or [1]
+    frame = judgment_frame(study)
     questions = list(study.questions.all())
     steps = [(round, question) for round in rounds for question in questions]
-    reports = {round: study_agreement(study, round=round) for round in rounds}
+    reports = {round: study_agreement(study, round=round, frame=frame) for round in rounds}
     # Lists wherever order counts: PostgreSQL's JSON forgets the order of keys.
     judged: dict[int, list[Content]] = {round: [] for round in rounds}
-    units: dict[int, Content] = {round: {} for round in rounds}
+    tables = []
     for round, question in progress(steps, len(steps)):
-        found = unit_records(question, round=round)
-        units[round][question.name] = found
-        judged[round].append(_of_question(question, round, found))
+        units = UnitTable(question, round, unit_table(question, round=round, frame=frame))
+        tables.append(units)
+        judged[round].append(_of_question(units, frame))
     first = reports[rounds[0]]
     page = {
         "round": first.round,
         "coefficients": first.records(),
         "rounds": [_of_round(reports[round], judged[round]) for round in rounds],
         "between_rounds": [
-            record for across in round_agreement(study) for record in across.coefficient_records()
+            record
+            for across in round_agreement(study, frame=frame)
+            for record in across.coefficient_records()
         ],
     }
-    n_disputed = sum(row["n_disputed"] for found in judged.values() for row in found)
-    return {
-        AGREEMENT: page,
-        DISPUTES: {"n_disputed": n_disputed},
-        PAIRS: {"pairs": first.pair_records()},
-        # JSON has no numbers for keys.
-        DISAGREEMENT: {"rounds": {str(round): found for round, found in units.items()}},
-    }
+    write_units(study=study, judgments_version=judgments_version, tables=tables)
+    return {AGREEMENT: page, PAIRS: {"pairs": first.pair_records()}}
 
 
 def _of_round(report: AgreementReport, questions: list[Content]) -> Content:
@@ -63,19 +67,18 @@ def _of_round(report: AgreementReport, questions: list[Content]) -> Content:
     }
 
 
-def _of_question(question: Question, round: int, units: list[dict[str, Any]]) -> Content:
-    frame = judgment_frame(question.study, question=question)
-    asked = frame[frame["round"] == round]
+def _of_question(units: UnitTable, frame: pd.DataFrame) -> Content:
+    question, round = units.question, units.round
+    asked = frame[(frame["question"] == question.name) & (frame["round"] == round)]
     named = {"question": question.name, "level": question.level}
     if asked.empty:
         nobody = {"statistic": "", "n_annotators": 0, "n_shown": 0, "pairs": []}
         return EMPTY | named | {"matrix": nobody}
-    annotators = annotator_records(question, round=round)
+    annotators = annotator_records(question, round=round, frame=asked)
     statistic = next(name for name in STATISTICS if name in annotators[0])
-    agreements = [unit["agreement"] for unit in units if unit["agreement"] is not None]
     return named | {
-        "n_units": len(units),
-        "n_disputed": sum(agreement < 1 for agreement in agreements),
+        "n_units": len(units.rows),
+        "n_disputed": units.n_disputed,
         "matrix": pair_matrix(question, asked).record(),
         "statistic": STATISTICS[statistic],
         "annotators": [

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 from urllib.parse import urlencode
 
 import pandas as pd
@@ -150,9 +149,3 @@ class AgreementView:
 def _numeric(table: pd.DataFrame, columns: list[str]) -> pd.DataFrame:
     """None, which JSON has for an undefined number, as NaN."""
     return table.astype(dict.fromkeys(columns, "float64"))
-
-
-def disagreement_rows(content: Content, view: AgreementView) -> list[dict[str, Any]]:
-    """The candidates of the view's round and question, least agreement first."""
-    found: list[dict[str, Any]] = content["rounds"][str(view.round["round"])][view.question]
-    return found

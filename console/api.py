@@ -3,7 +3,12 @@
 from typing import cast
 
 from django.db.models import QuerySet
-from drf_spectacular.utils import OpenApiResponse, extend_schema, inline_serializer
+from drf_spectacular.utils import (
+    OpenApiParameter,
+    OpenApiResponse,
+    extend_schema,
+    inline_serializer,
+)
 from rest_framework import serializers, status
 from rest_framework.decorators import action
 from rest_framework.exceptions import APIException, NotFound
@@ -13,9 +18,11 @@ from rest_framework.response import Response
 from rest_framework.viewsets import ReadOnlyModelViewSet
 
 from accounts.models import User
+from annotation.disputes import adjudication_queue
 from annotation.models import Question, Study
 from console.agreement_parts import AGREEMENT, Content
-from console.pages.waiting import result_or_job
+from console.pages.adjudication import Asked
+from console.pages.waiting import job_of, result_or_job
 from console.results import VALIDATION, current_version
 from console.validation_view import correlations_of
 from validation.rows import StoredResults
@@ -96,6 +103,54 @@ class CorrelationSerializer(serializers.Serializer[object]):
     reason = serializers.CharField(allow_null=True)
 
 
+class OpinionSerializer(serializers.Serializer[object]):
+    """What one annotator gave, and why."""
+
+    annotator = serializers.CharField()
+    value = serializers.FloatField()
+    category = serializers.CharField()
+    justification = serializers.CharField()
+    flag_reason = serializers.CharField()
+
+
+class DecisionSerializer(serializers.Serializer[object]):
+    """What someone decided the value to be."""
+
+    value = serializers.FloatField()
+    note = serializers.CharField()
+    decided_by = serializers.CharField()
+    decided_at = serializers.CharField()
+
+
+class DisputeSerializer(serializers.Serializer[object]):
+    """A candidate that its annotators do not agree on."""
+
+    question = serializers.CharField()
+    round = serializers.IntegerField()
+    item_id = serializers.IntegerField()
+    item = serializers.CharField()
+    candidate_id = serializers.IntegerField()
+    candidate = serializers.CharField()
+    agreement = serializers.FloatField(allow_null=True)
+    spread = serializers.FloatField(
+        help_text="The share of the scale between the lowest and the highest value; at the "
+        "nominal level, the share of judgments outside the most frequent category."
+    )
+    opinions = OpinionSerializer(many=True)
+    decision = DecisionSerializer(allow_null=True)
+
+
+class QueueSerializer(serializers.Serializer[object]):
+    """Undecided disputes, least agreement first, and how many there are in all."""
+
+    question = serializers.CharField()
+    round = serializers.IntegerField()
+    threshold = serializers.FloatField()
+    n_disputed = serializers.IntegerField()
+    n_decided = serializers.IntegerField()
+    disputes = DisputeSerializer(many=True)
+
+
 class Pages(LimitOffsetPagination):
     default_limit = 100
     max_limit = 1000
@@ -158,6 +213,33 @@ class StudyViewSet(ReadOnlyModelViewSet[Study]):
             raise NotFound("There is no validation.")
         rows = correlations_of(StoredResults(version, with_variants=True))
         return Response(CorrelationSerializer(rows, many=True).data)
+
+    @extend_schema(
+        parameters=[
+            OpenApiParameter("question", description="The first of the study, if none is named."),
+            OpenApiParameter("round", int, description="The first that was judged, if none."),
+            OpenApiParameter(
+                "threshold",
+                float,
+                description="A share from 0 to below 1; without it, the one that fits the scale.",
+            ),
+            OpenApiParameter("skip", int, description="How many to leave out at the start."),
+        ],
+        responses={200: QueueSerializer, 202: PENDING},
+    )
+    @action(detail=True, pagination_class=None)
+    def disputes(self, request: Request, slug: str) -> Response:
+        """The next 50 candidates whose judgments lie further apart than a threshold."""
+        study = self.get_object()
+        if job := job_of(request, study, AGREEMENT):
+            if job.state == Job.State.FAILED:
+                raise ComputingFailed(job.message)
+            return _being_computed()
+        asked = Asked.of(study, request.GET)
+        queue = adjudication_queue(
+            asked.question, round=asked.round, threshold=asked.threshold, skip=asked.skip
+        )
+        return Response(QueueSerializer(queue.record(asked.question, asked.round)).data)
 
     def _result(self, request: Request, name: str) -> Content | None:
         """The result of that name, or None and work on it under way; failed work is told."""

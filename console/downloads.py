@@ -5,41 +5,30 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from annotation.frames import judgment_frame
+from annotation.exports import judgments_csv
 from annotation.models import Study
-from annotation.qrels import study_qrels
+from annotation.qrels import stream_qrels
 from console.agreement_parts import AGREEMENT, PAIRS, Content
 from console.results import VALIDATION, current, current_version
 from console.validation_view import correlations_of
 from hits.exports import submissions_csv, submissions_jsonl
-from metrics.frames import score_frame
+from metrics.exports import scores_csv
 from metrics.models import ScoringRun
-from presentation.spreadsheets import frame_csv
 from validation.analysis.records import plain
 from validation.rows import StoredResults
 
 
 @dataclass(frozen=True)
 class Download:
-    """A file: its type, what it holds, what writes it, and the result it waits for, if any."""
+    """A file: its type, what it holds, its text bit by bit, and the result it waits for, if any."""
 
     content_type: str
     about: str
-    write: Callable[[Study], str | Iterator[str]]
+    write: Callable[[Study], Iterator[str]]
     result: str = ""
 
 
-def judgments_csv(study: Study) -> str:
-    """Every judgment of every submission that was not rejected."""
-    return frame_csv(judgment_frame(study))
-
-
-def scores_csv(study: Study) -> str:
-    """Every score with its signature."""
-    return frame_csv(score_frame(study))
-
-
-def agreement_json(study: Study) -> str:
+def agreement_json(study: Study) -> Iterator[str]:
     """Coefficients with what they rest on, and every pair of annotators."""
     result = current(study, AGREEMENT)
     rest = f"input:{result['input'][:12]}"
@@ -49,7 +38,7 @@ def agreement_json(study: Study) -> str:
         "between_rounds": [_signed(record, rest) for record in result["between_rounds"]],
         "pairs": current(study, PAIRS)["pairs"],
     }
-    return json.dumps(found, indent=1)
+    yield json.dumps(found, indent=1)
 
 
 def _every_coefficient(result: Content) -> list[Content]:
@@ -68,22 +57,18 @@ def _signed(record: dict[str, Any], rest: str) -> dict[str, Any]:
     return record | {"signature": signed}
 
 
-def validation_json(study: Study) -> str:
+def validation_json(study: Study) -> Iterator[str]:
     """Every correlation, at every level and in every condition; none while scores are missing."""
     result = current(study, VALIDATION)
     version = current_version(study, result)
     if version is None:
-        return json.dumps(result | {"rows": []}, indent=1)
+        yield json.dumps(result | {"rows": []}, indent=1)
+        return
     results = StoredResults(version, with_variants=True)
     names = ("aggregation", "round", "n_resamples", "seed")
     rules = {name: version.rules[name] for name in names}
     rows = [plain(row) for row in correlations_of(results)]
-    return json.dumps(result | rules | {"rows": rows}, indent=1)
-
-
-def qrels_text(study: Study) -> str:
-    """TREC's four columns, or StudyUnfit where they cannot be written."""
-    return "".join(study_qrels(study).lines())
+    yield json.dumps(result | rules | {"rows": rows}, indent=1)
 
 
 CSV, JSON, TEXT = "text/csv; charset=utf-8", "application/json", "text/plain; charset=utf-8"
@@ -103,7 +88,7 @@ DOWNLOADS = {
         validation_json,
         VALIDATION,
     ),
-    "qrels.txt": Download(TEXT, "TREC qrels", qrels_text),
+    "qrels.txt": Download(TEXT, "TREC qrels", stream_qrels),
 }
 
 

@@ -10,10 +10,10 @@ from django.urls import reverse
 
 from annotation.models import Study
 from console.agreement_parts import AGREEMENT
-from console.results import VALIDATION, current_version, fingerprint, stored
+from console.results import VALIDATION, current_version, loaded_fingerprint, stored
 from console.templatetags.numbers import coefficient, interval, words
 from console.validation_view import top_group_figures
-from hits.progress import study_progress
+from hits.progress import StudyProgress
 from validation.rows import StoredResults
 
 if TYPE_CHECKING:
@@ -32,17 +32,16 @@ class Figure:
     url: str
 
 
-def figures_of(study: CountedStudy) -> list[Figure]:
+def figures_of(study: CountedStudy, progress: StudyProgress) -> list[Figure]:
     """Sizes, progress, and the results that are stored; nothing is computed here."""
     return [
         Figure(label, value, rests_on, reverse(f"console:{page}", args=[study.slug]))
-        for label, value, rests_on, page in (*_sizes(study), *_results(study))
+        for label, value, rests_on, page in (*_sizes(study, progress), *_results(study))
     ]
 
 
-def _sizes(study: CountedStudy) -> Iterator[tuple[str, str, str, str]]:
+def _sizes(study: CountedStudy, progress: StudyProgress) -> Iterator[tuple[str, str, str, str]]:
     yield "Items", f"{study.n_items:,}", study.get_kind_display(), "items"
-    progress = study_progress(study)
     if progress.n_hits:
         yield "HITs published", f"{progress.n_published:,}", f"of {progress.n_hits:,}", "publish"
         told = f"of {progress.n_wanted:,} on offer"
@@ -52,13 +51,14 @@ def _sizes(study: CountedStudy) -> Iterator[tuple[str, str, str, str]]:
 
 
 def _results(study: Study) -> Iterator[tuple[str, str, str, str]]:
-    basis = fingerprint(study)
-    agreement = stored(study, AGREEMENT, basis) or {"coefficients": []}
+    agreement = stored(study, AGREEMENT, loaded_fingerprint(study, AGREEMENT)) or {
+        "coefficients": []
+    }
     # Of each question alpha alone, in every condition.
     alphas = [row for row in agreement["coefficients"] if not row["by"]]
     for row in alphas[:MOST_QUESTIONS]:
         yield f"Alpha, {row['question']}", *_told(row, "n_items", "candidates"), "agreement"
-    version = current_version(study, stored(study, VALIDATION, basis))
+    version = current_version(study, stored(study, VALIDATION, loaded_fingerprint(study)))
     if version is not None:
         for label, value, rests_on in top_group_figures(StoredResults(version)):
             yield label, value, rests_on, "validation"

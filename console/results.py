@@ -9,24 +9,10 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from hashlib import sha256
-from typing import Any
 
-from django.db.models import (
-    Case,
-    Count,
-    IntegerField,
-    Max,
-    Q,
-    QuerySet,
-    Value,
-    When,
-)
-
-from annotation.models import Judgment, Study, Submission
+from annotation.models import Study
 from console.agreement_parts import (
     AGREEMENT,
-    DISAGREEMENT,
-    DISPUTES,
     PAIRS,
     Content,
     agreement_parts,
@@ -34,42 +20,34 @@ from console.agreement_parts import (
 from console.models import StoredResult
 from console.report_files import REPORT_FILES
 from metrics.exceptions import NothingToValidate
-from metrics.models import Score
 from presentation.progress import Progress, silently
 from validation.models import ReportFile, ValidationVersion
 from validation.study_report import ReportRequest
 from validation.versions import make_validation
 
 # A new form of the contents makes what is stored in the old one out of date.
-FORM = 4
+FORM = 5
 VALIDATION = "validation"
 REPORT = "report"
+# Scores that arrive leave these as they are.
+RESTS_ON_JUDGMENTS = (AGREEMENT, PAIRS)
 
 
-def fingerprint(study: Study) -> str:
-    """What the results of a study depend on, as one string."""
-    rejected = Q(status=Submission.Status.REJECTED)
-    flagged = ~Q(flag_reason="")
-    submissions = Submission.objects.of(study).filter(rejected | flagged).order_by()
-    marked = submissions.values_list("pk", _as_integer(rejected), _as_integer(flagged))
-    # One query, since every page of a study asks it: three numbers a row, told apart by the last.
-    rows = marked.union(
-        _counted(Judgment.objects.of(study), "question__study", -1),
-        _counted(Score.objects.filter(run__study=study), "run__study", -2),
-        all=True,
-    )
-    state = (FORM, study.pk, sorted(rows))
-    return sha256(repr(state).encode()).hexdigest()
+def fingerprint(study: Study, name: str = VALIDATION) -> str:
+    """What the result of that name depends on in a study, as one string of constant cost.
+
+    The study counts its changes, so that nothing has to be read to know of them.
+    """
+    counted = Study.objects.only("judgments_version", "scores_version")
+    return loaded_fingerprint(counted.get(pk=study.pk), name)
 
 
-def _as_integer(condition: Q) -> Case:
-    return Case(When(condition, then=1), default=0, output_field=IntegerField())
-
-
-def _counted(rows: QuerySet[Any], study: str, mark: int) -> QuerySet[Any, tuple[Any, ...]]:
-    """How many there are of a study, the last key, and a mark."""
-    counted = rows.order_by().values(study).annotate(n=Count("pk"), last=Max("pk"))
-    return counted.values_list("n", "last", Value(mark, output_field=IntegerField()))
+def loaded_fingerprint(study: Study, name: str = VALIDATION) -> str:
+    """That of the study as it was loaded, for a page that has just done so."""
+    versions: tuple[int, ...] = (study.judgments_version,)
+    if name not in RESTS_ON_JUDGMENTS:
+        versions += (study.scores_version,)
+    return sha256(repr((FORM, study.pk, *versions)).encode()).hexdigest()
 
 
 def stored(study: Study, name: str, basis: str) -> Content | None:
@@ -78,16 +56,21 @@ def stored(study: Study, name: str, basis: str) -> Content | None:
     return kept.values_list("content", flat=True).first()
 
 
+def is_stored(study: Study, name: str, basis: str) -> bool:
+    """Whether the result is there, without reading it."""
+    return StoredResult.objects.filter(study=study, name=name, fingerprint=basis).exists()
+
+
 def current(study: Study, name: str) -> Content:
     """The result, computed now where none is stored: for tasks and commands, not for pages."""
-    found = stored(study, name, fingerprint(study))
+    found = stored(study, name, fingerprint(study, name))
     return compute(study, MADE_WITH.get(name, name))[name] if found is None else found
 
 
 def compute(study: Study, name: str, progress: Progress = silently) -> dict[str, Content]:
     """Compute the result of that name and keep it, with what comes of the same computing."""
     # Taken first: what changes meanwhile makes the result out of date, and never wrong.
-    basis = fingerprint(study)
+    basis = fingerprint(study, name)
     found = {
         part: content | {"study": study.slug, "input": basis}
         for part, content in MAKERS[name](study, progress).items()
@@ -137,4 +120,4 @@ MAKERS: dict[str, Callable[[Study, Progress], dict[str, Content]]] = {
     REPORT: _report,
 }
 # Parts too large for every page, which come with the computing of another result.
-MADE_WITH = dict.fromkeys((PAIRS, DISAGREEMENT, DISPUTES), AGREEMENT)
+MADE_WITH = {PAIRS: AGREEMENT}

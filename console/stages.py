@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-from django.db.models import Exists, IntegerField, Subquery
-from django.db.models.functions import Cast
+from django.db.models import Count, Exists, OuterRef, QuerySet, Subquery, Value
 from django.urls import reverse
 
-from annotation.models import Adjudication, LabelSet, Study
-from console.agreement_parts import AGREEMENT, DISPUTES
+from annotation.models import Adjudication, AgreementVersion, LabelSet, Study
+from console.agreement_parts import AGREEMENT
 from console.models import StoredResult
 from console.results import VALIDATION
-from hits.progress import StudyProgress, row_count, study_progress
+from hits.progress import StudyProgress
 from metrics.models import ScoringRun
 
 if TYPE_CHECKING:
@@ -44,19 +43,18 @@ class Stage:
         return SIGNS[self.state]
 
 
-def stages_of(study: CountedStudy) -> list[Stage]:
+def stages_of(study: CountedStudy, progress: StudyProgress) -> list[Stage]:
     """All stages of a study, which must come from `counted()`, in their order."""
-    progress = study_progress(study)
-    facts = _facts(study)
-    has_both = bool(study.n_judgments) and facts.has_scores
+    standing = _standing(study)
+    has_both = bool(study.n_judgments) and standing["has_scores"]
     found = [
         ("items", "Items", *_items(study)),
         ("publish", "Publish", *_publish(study, progress)),
         ("answers", "Collect", *_answers(study, progress)),
-        ("agreement", "Agreement", *_result(bool(study.n_judgments), facts.has_agreement)),
-        ("adjudication", "Adjudication", *_adjudication(facts)),
-        ("labels", "Labels", *_labels(facts)),
-        ("validation", "Metrics", *_result(has_both, facts.has_validation)),
+        ("agreement", "Agreement", *_result(bool(study.n_judgments), standing[AGREEMENT])),
+        ("adjudication", "Adjudication", *_adjudication(standing)),
+        ("labels", "Labels", *_labels(standing)),
+        ("validation", "Metrics", *_result(has_both, standing[VALIDATION])),
         ("downloads", "Downloads", DONE if study.n_judgments else LATER, ""),
     ]
     return [
@@ -74,6 +72,8 @@ def _publish(study: CountedStudy, progress: StudyProgress) -> tuple[str, str]:
     if progress.n_hits == 0:
         # Judgments made elsewhere and imported need no HITs.
         return (LATER, "") if study.n_judgments or not study.n_items else (NEEDS_YOU, "no HITs yet")
+    if progress.n_items_without_hit:
+        return ACTIVE, f"{told}; {progress.n_items_without_hit:,} without"
     return (DONE if progress.n_published == progress.n_hits else ACTIVE), told
 
 
@@ -92,43 +92,36 @@ def _result(is_possible: bool, is_computed: bool) -> tuple[str, str]:
     return (DONE, "computed") if is_computed else (ACTIVE, "to be computed")
 
 
-def _adjudication(facts: _Facts) -> tuple[str, str]:
+def _standing(study: Study) -> dict[str, Any]:
+    """What the stages after collecting have come to, in one statement."""
+    results = StoredResult.objects.filter(study=OuterRef("pk"))
+    newest = AgreementVersion.objects.filter(study=OuterRef("pk")).order_by("-version")
+    decisions = Adjudication.objects.standing().filter(question__study=OuterRef("pk"))
+    rows = Study.objects.filter(pk=study.pk).values(
+        agreement=Exists(results.filter(name=AGREEMENT)),
+        validation=Exists(results.filter(name=VALIDATION)),
+        has_scores=Exists(ScoringRun.objects.filter(study=OuterRef("pk"))),
+        n_disputed=Subquery(newest.values("n_disputed")[:1]),
+        n_decided=Subquery(_number(decisions)),
+        n_label_sets=Subquery(_number(LabelSet.objects.filter(study=OuterRef("pk")))),
+    )
+    return rows.get()
+
+
+def _number(rows: QuerySet[Any]) -> QuerySet[Any]:
+    """How many rows there are, for a subquery."""
+    return rows.order_by().annotate(all=Value(1)).values("all").annotate(n=Count("pk")).values("n")
+
+
+def _adjudication(standing: dict[str, Any]) -> tuple[str, str]:
     """How many of the disputes known when agreement was last computed are decided."""
-    if facts.n_disputed is None:
+    if (n_disputed := standing["n_disputed"]) is None:
         return LATER, ""
-    if not facts.n_decided:
-        return LATER, f"{facts.n_disputed:,} disputed"
-    return ACTIVE, f"{facts.n_decided:,} of {facts.n_disputed:,} decided"
+    if not standing["n_decided"]:
+        return LATER, f"{n_disputed:,} disputed"
+    return ACTIVE, f"{standing['n_decided']:,} of {n_disputed:,} decided"
 
 
-def _labels(facts: _Facts) -> tuple[str, str]:
-    n_sets = facts.n_label_sets
+def _labels(standing: dict[str, Any]) -> tuple[str, str]:
+    n_sets = standing["n_label_sets"]
     return (DONE, f"{n_sets} set{'' if n_sets == 1 else 's'}") if n_sets else (LATER, "")
-
-
-class _Facts(NamedTuple):
-    """What else the stages tell of."""
-
-    has_agreement: bool
-    has_validation: bool
-    has_scores: bool
-    n_disputed: int | None
-    n_decided: int
-    n_label_sets: int
-
-
-def _facts(study: Study) -> _Facts:
-    """All of them by one query, since every page of a study asks it."""
-    results = StoredResult.objects.filter(study=study)
-    disputes = results.filter(name=DISPUTES).values_list(
-        Cast("content__n_disputed", IntegerField())
-    )
-    rows = Study.objects.filter(pk=study.pk).values_list(
-        Exists(results.filter(name=AGREEMENT)),
-        Exists(results.filter(name=VALIDATION)),
-        Exists(ScoringRun.objects.of(study)),
-        Subquery(disputes[:1], output_field=IntegerField()),
-        row_count(Adjudication.objects.of(study).standing().order_by()),
-        row_count(LabelSet.objects.of(study).order_by()),
-    )
-    return _Facts(*rows[0])

@@ -12,6 +12,7 @@ from django.utils import timezone
 
 from annotation.models import Annotator, Judgment, Submission
 from annotation.pseudonyms import pseudonym
+from annotation.versions import count_judgments_change
 from hits.answers import Answer, read_answer
 from hits.endpoints import translated_errors
 from hits.exceptions import AlreadyJudged, AnswerUnreadable
@@ -137,7 +138,18 @@ def keep_assignment(*, hit: Hit, given: AssignmentTypeDef) -> bool:
 def set_status(*, assignment: Assignment, status: Assignment.Status) -> None:
     """Record the marketplace's verdict, in the study as well."""
     Assignment.objects.filter(pk=assignment.pk).update(status=status)
-    Submission.objects.filter(assignment=assignment).update(status=STATUSES[status])
+    _set_submission_status(assignment, STATUSES[status])
+
+
+def _set_submission_status(assignment: Assignment, status: str) -> None:
+    """Approval leaves results as they are; a rejection, or its end, does not."""
+    changed = Submission.objects.filter(assignment=assignment).exclude(status=status)
+    rejected = Submission.Status.REJECTED
+    counted = changed if status == rejected else changed.filter(status=rejected)
+    studies = set(counted.values_list("item__study", flat=True))
+    changed.update(status=status)
+    if studies:
+        count_judgments_change(study_ids=studies)
 
 
 def read_assignments(*, batch: Batch) -> int:
@@ -220,4 +232,5 @@ def _new_submission(assignment: Assignment, annotator: Annotator, answer: Answer
         )
         for judged in answer.judgments
     )
+    count_judgments_change(study_ids=[assignment.hit.item.study_id])
     return submission

@@ -16,6 +16,7 @@ from django.db import models
 from django.db.models import Count, F, Q
 from django.db.models.functions import Coalesce
 
+from annotation.counts import counted
 from annotation.models import Item, Study, Submission
 from hits.exceptions import NothingPublished
 
@@ -47,11 +48,12 @@ class BatchQuerySet(models.QuerySet["Batch"]):
         return self.filter(study=draft.study_id, round=draft.round, profile=draft.profile)
 
     def progressing(self) -> BatchQuerySet:
-        """With `n_hits`, `n_published` and `n_collected`."""
+        """With `n_hits`, `n_published` and `n_collected`, each counted on its own: joined, the
+        HITs of a batch would be counted once for every assignment."""
         return self.annotate(
-            n_hits=Count("hits", distinct=True),
-            n_published=Count("hits", filter=~Q(hits__hit_id=""), distinct=True),
-            n_collected=Count("hits__assignments", distinct=True),
+            n_hits=counted(Hit.objects.all(), "batch"),
+            n_published=counted(Hit.objects.published(), "batch"),
+            n_collected=counted(Assignment.objects.all(), "hit__batch"),
         )
 
 
@@ -187,6 +189,10 @@ class AssignmentRecordQuerySet(models.QuerySet["Assignment"]):
         """Kept, and not yet made a submission of."""
         return self.filter(submission=None)
 
+    def unreadable(self) -> AssignmentRecordQuerySet:
+        """Those of the unread that no submission could be made of; each says why."""
+        return self.unread().exclude(problem="")
+
     def undecided(self) -> AssignmentRecordQuerySet:
         """Submitted, with neither a decision made nor one on its way."""
         return self.filter(status=Assignment.Status.SUBMITTED, decision="")
@@ -225,6 +231,12 @@ class Assignment(models.Model):
 
     class Meta:
         ordering = ["hit", "submitted_at", "pk"]
+        # Who waits for a decision is counted on every study's first page.
+        indexes = [
+            models.Index(
+                fields=["hit", "status", "decision", "submitted_at"], name="undecided_of_a_hit"
+            )
+        ]
 
     def __str__(self) -> str:
         return self.assignment_id

@@ -1,12 +1,12 @@
 """How far a study is."""
 
 from dataclasses import dataclass
-from typing import Any
+from datetime import datetime, timedelta
 
-from django.db.models import Count, IntegerField, QuerySet, Subquery, Sum, Value
-from django.db.models.functions import Coalesce
+from django.db.models import Exists, Min, OuterRef, QuerySet, Sum
 
-from annotation.models import Study
+from annotation.counts import counted
+from annotation.models import Item, Study
 from hits.models import Assignment, Hit
 
 
@@ -19,33 +19,38 @@ class StudyProgress:
     n_wanted: int
     n_collected: int
     n_unreadable: int
+    n_undecided: int
+    n_items_without_hit: int
 
 
 def study_progress(study: Study) -> StudyProgress:
-    """What was published of a study, and what came back."""
-    hits = Hit.objects.filter(batch__study=study).order_by()
-    assignments = Assignment.objects.filter(hit__batch__study=study).order_by()
-    counts = Study.objects.filter(pk=study.pk).values_list(
-        row_count(hits),
-        row_count(hits.published()),
-        _subtotal(hits.published(), Sum("batch__max_assignments")),
-        row_count(assignments),
-        row_count(unreadable_assignments(study).order_by()),
+    """What was published of a study, and what came back: ask once in a request, and pass it on."""
+    published, total = Hit.objects.published(), Sum("batch__max_assignments")
+    without = Item.objects.filter(~Exists(Hit.objects.filter(item=OuterRef("pk"))))
+    counts = Study.objects.filter(pk=study.pk).values(
+        n_hits=counted(Hit.objects.all(), "batch__study"),
+        n_published=counted(published, "batch__study"),
+        n_wanted=counted(published, "batch__study", total),
+        n_collected=counted(Assignment.objects.all(), "hit__batch__study"),
+        # Of the few without a submission, which an index gives, and not of all.
+        n_unreadable=counted(Assignment.objects.unreadable(), "hit__batch__study"),
+        n_undecided=counted(Assignment.objects.undecided(), "hit__batch__study"),
+        n_items_without_hit=counted(without, "study"),
     )
-    return StudyProgress(*counts[0])
+    return StudyProgress(**counts.get())
 
 
-def row_count(rows: QuerySet[Any]) -> Coalesce:
-    """How many rows there are, as one number of a query."""
-    return _subtotal(rows, Count("pk"))
-
-
-def _subtotal(rows: QuerySet[Any], total: Count | Sum) -> Coalesce:
-    """An aggregate of all rows as one number of a query; 0 where there are none."""
-    of_all = rows.annotate(all=Value(1)).values("all").annotate(total=total).values("total")
-    return Coalesce(Subquery(of_all, output_field=IntegerField()), 0)
+def first_auto_approval(study: Study) -> datetime | None:
+    """When the marketplace approves the first of the undecided assignments by itself."""
+    undecided = Assignment.objects.undecided().filter(hit__batch__study=study).order_by()
+    delay = "hit__batch__auto_approval_delay_seconds"
+    due = [
+        first + timedelta(seconds=seconds)
+        for seconds, first in undecided.values_list(delay).annotate(first=Min("submitted_at"))
+    ]
+    return min(due, default=None)
 
 
 def unreadable_assignments(study: Study) -> QuerySet[Assignment]:
     """Assignments kept of which no submission could be made; each says why."""
-    return Assignment.objects.filter(hit__batch__study=study).exclude(problem="")
+    return Assignment.objects.unreadable().filter(hit__batch__study=study)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from django.db import models
-from django.db.models import Count, Q
+from django.db.models import Q
 
+from annotation.counts import counted
 from annotation.models import Candidate, Study
 from work.models import Leased
 
@@ -18,8 +19,8 @@ class ScoringRunQuerySet(models.QuerySet["ScoringRun"]):
     def counted(self) -> ScoringRunQuerySet:
         """With `n_scores` and, among them, `n_undefined`."""
         return self.annotate(
-            n_scores=Count("scores"),
-            n_undefined=Count("scores", filter=Q(scores__value=None)),
+            n_scores=counted(Score.objects.all(), "run"),
+            n_undefined=counted(Score.objects.filter(value=None), "run"),
         )
 
     def leading(self) -> ScoringRunQuerySet:
@@ -90,7 +91,10 @@ class Score(models.Model):
     )
 
     class Meta:
-        indexes = [models.Index(fields=["content", "run"], name="score_by_content")]
+        indexes = [
+            models.Index(fields=["content", "run"], name="score_by_content"),
+            models.Index(fields=["run"], condition=Q(value=None), name="undefined_of_a_run"),
+        ]
         constraints = [
             models.UniqueConstraint(fields=["run", "candidate"], name="one_score_per_candidate"),
             models.CheckConstraint(

@@ -10,6 +10,7 @@ from django.conf import settings
 from django.db import transaction
 
 from annotation.models import Candidate, Study
+from annotation.versions import count_scores_change
 from metrics.batches import Content, chunks, content_of, grouped
 from metrics.exceptions import MetricUnknown, ModelUnfit, NothingToScore, ParameterRefused
 from metrics.models import LONGEST_SIGNATURE, Score, ScoringRun
@@ -208,7 +209,8 @@ def _forget_undefined(lease: RunLease, runs: list[ScoringRun]) -> None:
     lease.hold()
     scores = Score.objects.filter(run__in=runs)
     undefined = scores.filter(value=None).values("candidate_id")
-    scores.filter(candidate__in=undefined).delete()
+    if scores.filter(candidate__in=undefined).delete()[0]:
+        count_scores_change(study_id=runs[0].study_id)
 
 
 def _waiting(study: Study, run: ScoringRun | None) -> list[Group]:
@@ -289,6 +291,7 @@ def _write(
     with transaction.atomic():
         lease.hold()
         Score.objects.bulk_create(rows, batch_size=1000)
+        count_scores_change(study_id=runs[0].study_id)
     return [were_reused] * (len(rows) // len(runs))
 
 
@@ -340,7 +343,6 @@ def write_scores(
     if unknown := sorted(values.keys() - known.keys()):
         item, key = unknown[0]
         raise ValueError(f"values holds '{key}' of '{item}', which study '{study.slug}' has not")
-    # Replaced rather than changed: new keys tell the caches of results that scores changed.
     for batch in chunks([known[place] for place in values], 500):
         run.scores.filter(candidate__in=batch).delete()
     Score.objects.bulk_create(
@@ -350,6 +352,7 @@ def write_scores(
         ),
         batch_size=500,
     )
+    count_scores_change(study_id=study.pk)
     return run
 
 

@@ -56,7 +56,7 @@ def _require_both(study: Study, settings: Settings) -> None:
 
 def _label_sets(study: Study, settings: Settings) -> list[LabelSet]:
     """The sets that the settings name, of different questions; LabelSetUnknown for others."""
-    known = LabelSet.objects.of(study).select_related("question").counted()
+    known = LabelSet.objects.of(study).select_related("question")
     sets = [known.numbered(version) for version in settings.labels]
     [[question, count]] = Counter(one.question.name for one in sets).most_common(1) or [("", 0)]
     if count > 1:

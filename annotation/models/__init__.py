@@ -6,6 +6,7 @@ round is a submission, which holds one judgment per candidate and question. A la
 holds one label per candidate, made of the judgments by a rule.
 """
 
+from annotation.models.agreement import AgreementVersion, UnitAgreement
 from annotation.models.judgments import Annotator, Judgment, Submission
 from annotation.models.labels import Adjudication, Label, LabelSet
 from annotation.models.studies import (
@@ -20,6 +21,7 @@ from annotation.models.studies import (
 
 __all__ = [
     "Adjudication",
+    "AgreementVersion",
     "Annotator",
     "Candidate",
     "Item",
@@ -30,6 +32,7 @@ __all__ = [
     "Question",
     "Study",
     "Submission",
+    "UnitAgreement",
     "new_blind_key",
     "new_salt",
 ]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from django.conf import settings
 from django.db import models
-from django.db.models import Q
 
 from annotation.exceptions import LabelSetUnknown
 from annotation.models.studies import Candidate, Question, Study
@@ -52,13 +51,6 @@ class LabelSetQuerySet(models.QuerySet["LabelSet"]):
     def of(self, study: Study) -> LabelSetQuerySet:
         return self.filter(study=study)
 
-    def counted(self) -> LabelSetQuerySet:
-        """With `n_labels` and `n_adjudicated`."""
-        return self.annotate(
-            n_labels=models.Count("labels"),
-            n_adjudicated=models.Count("labels", filter=Q(labels__is_adjudicated=True)),
-        )
-
     def numbered(self, version: int) -> LabelSet:
         """The set of that version, or LabelSetUnknown with the versions there are."""
         found = self.filter(version=version).first()
@@ -83,6 +75,8 @@ class LabelSet(models.Model):
     converged = models.BooleanField(null=True, help_text="Empty where nothing is iterated.")
     iterations = models.PositiveIntegerField(null=True)
     warnings = models.JSONField(default=list, blank=True)
+    n_labels = models.PositiveIntegerField(default=0)
+    n_adjudicated = models.PositiveIntegerField(default=0, help_text="Labels that were decided.")
     made_by = models.ForeignKey(
         settings.AUTH_USER_MODEL,
         on_delete=models.PROTECT,

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import secrets
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from django.apps import apps
 from django.conf import settings
 from django.db import models
 from django.db.models import F, Q
-from django.db.models.functions import Coalesce
 
+from annotation.counts import counted
 from annotation.exceptions import QuestionUnknown, StudyUnknown
 
 if TYPE_CHECKING:
@@ -34,17 +34,17 @@ class StudyQuerySet(models.QuerySet["Study"]):
     def counted(self) -> StudyQuerySet:
         """With `n_items`, `n_submissions` and `n_judgments`."""
         return self.annotate(
-            n_items=_count("annotation.Item", "study"),
-            n_submissions=_count("annotation.Submission", "item__study"),
-            n_judgments=_count("annotation.Judgment", "question__study"),
+            n_items=counted(_rows("annotation.Item"), "study"),
+            # Through the annotators, who are fewer than the items.
+            n_submissions=counted(_rows("annotation.Submission"), "annotator__study"),
+            n_judgments=counted(_rows("annotation.Judgment"), "question__study"),
         )
 
 
-def _count(model: str, path: str) -> Coalesce:
-    """A count per study as its own subquery, so that counts never multiply each other."""
-    rows = apps.get_model(model).objects.filter(**{path: models.OuterRef("pk")}).order_by()
-    per_study = rows.values(path).annotate(n=models.Count("pk")).values("n")
-    return Coalesce(models.Subquery(per_study, output_field=models.IntegerField()), 0)
+def _rows(model: str) -> models.QuerySet[Any]:
+    """All rows of a model that is defined later than the one that counts them."""
+    rows: models.QuerySet[Any] = apps.get_model(model).objects.all()
+    return rows
 
 
 def new_salt() -> str:
@@ -66,6 +66,14 @@ class Study(models.Model):
     )
     pseudonym_salt = models.CharField(max_length=32, default=new_salt, editable=False)
     created_at = models.DateTimeField(auto_now_add=True)
+    judgments_version = models.PositiveBigIntegerField(
+        default=0,
+        editable=False,
+        help_text="Counts the changes of judgments, of their rejection and of flags.",
+    )
+    scores_version = models.PositiveBigIntegerField(
+        default=0, editable=False, help_text="Counts the changes of metrics' scores."
+    )
 
     objects = StudyQuerySet.as_manager()
 
@@ -145,6 +153,25 @@ class Picture(models.Model):
         return self.sha256[:12]
 
 
+class ItemQuerySet(models.QuerySet["Item"]):
+    def counted(self) -> ItemQuerySet:
+        """With `n_candidates` and `n_submissions`, each counted for the rows that are read."""
+        return self.annotate(
+            n_candidates=counted(_rows("annotation.Candidate"), "item"),
+            n_submissions=counted(_rows("annotation.Submission"), "item"),
+        )
+
+    def preceding(self, item: Item) -> Item | None:
+        """The last of them before an item of the same study."""
+        earlier = Q(position=item.position, pk__lt=item.pk) | Q(position__lt=item.position)
+        return self.filter(earlier).order_by("-position", "-pk").first()
+
+    def following(self, item: Item) -> Item | None:
+        """The first of them after an item of the same study."""
+        later = Q(position=item.position, pk__gt=item.pk) | Q(position__gt=item.position)
+        return self.filter(later).order_by("position", "pk").first()
+
+
 class Item(models.Model):
     """What one annotator sees on one page: a context, or a target with its pool."""
 
@@ -156,11 +183,15 @@ class Item(models.Model):
     picture = models.ForeignKey(Picture, on_delete=models.PROTECT, null=True, blank=True)
     position = models.PositiveIntegerField(default=0)
 
+    objects = ItemQuerySet.as_manager()
+
     class Meta:
         ordering = ["study", "position", "pk"]
         constraints = [
             models.UniqueConstraint(fields=["study", "key"], name="item_key_once_a_study")
         ]
+        # The order in which pages list items and exports read them.
+        indexes = [models.Index(fields=["study", "position", "id"], name="item_in_its_place")]
 
     def __str__(self) -> str:
         return self.key

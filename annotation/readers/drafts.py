@@ -1,5 +1,6 @@
 """What a reader makes of a file, before anything touches a database."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -79,12 +80,13 @@ class SubmissionDraft:
 class StudyDraft:
     """A file's content; `repairs` says what was mended on the way, and why.
 
-    Items that are only named belong to a study that has them, or make a new one.
+    Items that are only named belong to a study that has them, or make a new one. Items and
+    submissions may be made as they are gone through, and are gone through more than once.
     """
 
     kind: str
-    items: tuple[ItemDraft, ...]
+    items: Collection[ItemDraft]
     questions: tuple[QuestionDraft, ...] = ()
-    submissions: tuple[SubmissionDraft, ...] = ()
+    submissions: Collection[SubmissionDraft] = ()
     repairs: tuple[str, ...] = ()
     items_only_named: bool = False

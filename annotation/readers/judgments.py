@@ -4,8 +4,10 @@ Optional columns: `candidate` (or `system`), `question`, `round`, `condition`.
 """
 
 import json
-from collections.abc import Iterable
-from dataclasses import dataclass
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from annotation.exceptions import ImportRefused
@@ -17,25 +19,13 @@ from annotation.readers.drafts import (
     StudyDraft,
     SubmissionDraft,
 )
-from annotation.readers.tables import Row, read_rows
+from annotation.readers.staging import Cell, Staged, StagedCells
+from annotation.readers.tables import Row, each_row
 
 COLUMNS = ("item", "annotator", "value")
 SOLE_CANDIDATE = "item"
 SOLE_QUESTION = "value"
-
-
-@dataclass(frozen=True)
-class _Cell:
-    row: Row
-    item: str
-    candidate: str
-    question: str
-    annotator: str
-    round: int
-
-    @property
-    def submission(self) -> tuple[str, str, int]:
-        return self.item, self.annotator, self.round
+MOST_CATEGORIES = 1000
 
 
 def read_judgments(
@@ -45,38 +35,55 @@ def read_judgments(
 
     On a nominal level values may be any text, and each question's categories are the
     texts in the file, sorted; on the other levels they are numbers. Without a `scale` a
-    question's scale is what the values span.
+    question's scale is what the values span. The file is read once, and never in memory whole.
     """
-    cells = [_cell(row) for row in read_rows(path, COLUMNS)]
-    _refuse_repeats(cells)
-    categories = _categories(cells) if level == "nominal" else {}
-    values = {id(cell): _value(cell, categories.get(cell.question)) for cell in cells}
-    questions = tuple(
-        _question(
-            name,
-            level,
-            None if level == "nominal" else scale,
-            [values[id(cell)] for cell in group],
-            categories.get(name, ()),
-        )
-        for name, group in _grouped(cells, "question").items()
-    )
-    submissions: dict[tuple[str, str, int], list[_Cell]] = {}
-    for cell in cells:
-        submissions.setdefault(cell.submission, []).append(cell)
-    drafts = tuple(_submission(group, values) for group in submissions.values())
-    items = tuple(_item(key, group) for key, group in _grouped(cells, "item").items())
+    spans: dict[str, _Span] = {}
+    is_nominal = level == "nominal"
+    rows = each_row(path, COLUMNS)
+    cells = StagedCells(path, _counted((_cell(row, is_nominal) for row in rows), spans))
+    _refuse(cells, spans, path)
+    codes = {name: span.codes() for name, span in spans.items()} if is_nominal else {}
     return StudyDraft(
         kind="rating",
-        items=items,
-        questions=questions,
-        submissions=drafts,
+        items=Staged(cells, _items, cells.n_items),
+        questions=tuple(
+            _question(name, level, None if is_nominal else scale, span)
+            for name, span in spans.items()
+        ),
+        submissions=Staged(cells, partial(_submissions, codes), cells.n_submissions),
         items_only_named=True,
     )
 
 
-def _cell(row: Row) -> _Cell:
-    return _Cell(
+@dataclass
+class _Span:
+    """What the values of a question are: lowest and highest, or the texts of its categories."""
+
+    low: float = math.inf
+    high: float = -math.inf
+    categories: set[str] = field(default_factory=set)
+
+    def add(self, value: str | float) -> None:
+        if isinstance(value, str):
+            self.categories.add(value)
+        else:
+            self.low, self.high = min(self.low, value), max(self.high, value)
+
+    def codes(self) -> dict[str, float]:
+        return {name: float(code) for code, name in enumerate(sorted(self.categories))}
+
+
+def _counted(cells: Iterable[Cell], spans: dict[str, _Span]) -> Iterator[Cell]:
+    """The cells as they come, while what they span is noted."""
+    for cell in cells:
+        if cell.question not in spans:
+            spans[cell.question] = _Span()
+        spans[cell.question].add(cell.value)
+        yield cell
+
+
+def _cell(row: Row, is_nominal: bool) -> Cell:
+    return Cell(
         row=row,
         item=row.required("item"),
         candidate=row.optional("candidate", longest=100)
@@ -85,6 +92,8 @@ def _cell(row: Row) -> _Cell:
         question=row.optional("question", longest=64) or SOLE_QUESTION,
         annotator=row.required("annotator", longest=100),
         round=_round(row),
+        condition=row.optional("condition", longest=64),
+        value=row.required("value") if is_nominal else row.number("value"),
     )
 
 
@@ -97,89 +106,74 @@ def _round(row: Row) -> int:
     return int(number)
 
 
-def _refuse_repeats(cells: Iterable[_Cell]) -> None:
-    lines: dict[tuple[object, ...], int] = {}
-    for cell in cells:
-        key = (*cell.submission, cell.candidate, cell.question)
-        if key in lines:
-            raise cell.row.refuse(
-                f"annotator '{cell.annotator}' judged item '{cell.item}' "
-                f"on line {lines[key]} already."
-            )
-        lines[key] = cell.row.line
-
-
-def _categories(cells: list[_Cell]) -> dict[str, tuple[str, ...]]:
-    labels = {
-        name: {cell.row.required("value") for cell in group}
-        for name, group in _grouped(cells, "question").items()
-    }
-    for name, categories in labels.items():
-        if len(categories) > 1000:
+def _refuse(cells: StagedCells, spans: dict[str, _Span], path: Path) -> None:
+    """Refuse what only shows once all of the file is there."""
+    if (repeat := cells.first_repeat()) is not None:
+        cell, line = repeat
+        raise cell.row.refuse(
+            f"annotator '{cell.annotator}' judged item '{cell.item}' on line {line} already."
+        )
+    for name, span in spans.items():
+        if (n := len(span.categories)) > MOST_CATEGORIES:
             raise ImportRefused(
-                cells[0].row.path, f"question '{name}' has {len(categories)} categories; 1000 fit."
+                path, f"question '{name}' has {n} categories; {MOST_CATEGORIES} fit."
             )
-    return {name: tuple(sorted(categories)) for name, categories in labels.items()}
-
-
-def _value(cell: _Cell, categories: tuple[str, ...] | None) -> float:
-    if categories is None:
-        return cell.row.number("value")
-    return float(categories.index(cell.row.required("value")))
+    if (other := cells.first_other_condition()) is not None:
+        cell, line = other
+        raise cell.row.refuse(f"differs from line {line} of the same item.", "condition")
 
 
 def _question(
-    name: str,
-    level: str,
-    scale: tuple[float, float] | None,
-    values: list[float],
-    categories: tuple[str, ...],
+    name: str, level: str, scale: tuple[float, float] | None, span: _Span
 ) -> QuestionDraft:
-    low, high = scale or (min(values), max(values))
+    low, high = scale or (span.low, span.high)
+    if span.categories:
+        low, high = 0.0, float(len(span.categories) - 1)
     return QuestionDraft(
         name=name,
         wording=name,
         level=level,
         scale_min=low,
         scale_max=high if high > low else low + 1,
-        categories=categories,
+        categories=tuple(span.codes()),
     )
 
 
-def _item(key: str, cells: list[_Cell]) -> ItemDraft:
-    systems = dict.fromkeys(cell.candidate for cell in cells)
-    first = cells[0].row
-    for cell in cells:
-        if cell.row.text("condition").strip() != first.text("condition").strip():
-            raise cell.row.refuse(f"differs from line {first.line} of the same item.", "condition")
-    return ItemDraft(
-        key=key,
-        line=first.line,
-        condition=first.optional("condition", longest=64),
+def _items(cells: list[Cell]) -> Iterator[ItemDraft]:
+    """The one item that all the cells are of."""
+    first = cells[0]
+    yield ItemDraft(
+        key=first.item,
+        line=first.row.line,
+        condition=first.condition,
         candidates=tuple(
             CandidateDraft(key=name, system="" if name == SOLE_CANDIDATE else name)
-            for name in systems
+            for name in dict.fromkeys(cell.candidate for cell in cells)
         ),
     )
 
 
-def _submission(cells: list[_Cell], values: dict[int, float]) -> SubmissionDraft:
-    first = cells[0]
-    return SubmissionDraft(
-        item=first.item,
-        annotator=first.annotator,
-        round=first.round,
-        line=first.row.line,
-        raw=json.dumps([cell.row.fields for cell in cells], ensure_ascii=False),
-        judgments=tuple(
-            JudgmentDraft(cell.candidate, cell.question, values[id(cell)], cell.row.line)
-            for cell in cells
-        ),
-    )
-
-
-def _grouped(cells: list[_Cell], attribute: str) -> dict[str, list[_Cell]]:
-    groups: dict[str, list[_Cell]] = {}
+def _submissions(
+    codes: dict[str, dict[str, float]], cells: list[Cell]
+) -> Iterator[SubmissionDraft]:
+    """The submissions of an item; `codes` are the values of each question's categories."""
+    groups: dict[tuple[str, str, int], list[Cell]] = {}
     for cell in cells:
-        groups.setdefault(getattr(cell, attribute), []).append(cell)
-    return groups
+        groups.setdefault(cell.submission, []).append(cell)
+    for (item, annotator, round), group in groups.items():
+        yield SubmissionDraft(
+            item=item,
+            annotator=annotator,
+            round=round,
+            line=group[0].row.line,
+            raw=json.dumps([cell.row.fields for cell in group], ensure_ascii=False),
+            judgments=tuple(
+                JudgmentDraft(
+                    cell.candidate,
+                    cell.question,
+                    codes[cell.question][cell.value] if codes else cell.value,
+                    cell.row.line,
+                )
+                for cell in group
+            ),
+        )

@@ -12,9 +12,10 @@ import math
 import re
 import zlib
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, TextIO, cast
 
 from annotation.exceptions import ImportRefused
 from presentation.spreadsheets import from_cell
@@ -22,6 +23,7 @@ from presentation.spreadsheets import from_cell
 # Numbers up to here are exact, and have a next one.
 MOST = 1e15
 DEEPEST = 20
+READ_AT_ONCE = 1 << 20
 # A dialogue of 100,000 words is no mistake; Python's own limit is 131,072 characters.
 csv.field_size_limit(10_000_000)
 SURROGATE = re.compile("[\ud800-\udfff]")
@@ -98,11 +100,19 @@ class Row:
 
 def read_rows(path: Path, columns: Sequence[str] = ()) -> list[Row]:
     """All rows of a .csv, .tsv or .jsonl file that has at least these columns."""
+    return list(each_row(path, columns))
+
+
+def each_row(path: Path, columns: Sequence[str] = ()) -> Iterator[Row]:
+    """The rows of such a file as they are read, so that none but the last is in memory."""
     reader = _json_lines if kind_of(path) in {".jsonl", ".ndjson"} else _csv
-    rows = list(reader(path, _content(path), columns))
-    if not rows:
+    is_empty = True
+    with _opened(path) as lines, _refusing_other_encodings(path):
+        for row in reader(path, lines, columns):
+            is_empty = False
+            yield row
+    if is_empty:
         raise ImportRefused(path, "it holds no rows.")
-    return rows
 
 
 def read_array(path: Path, columns: Sequence[str] = ()) -> list[Row]:
@@ -123,26 +133,75 @@ def kind_of(path: Path) -> str:
     return Path(path.name.lower().removesuffix(".gz")).suffix
 
 
-def _content(path: Path) -> str:
-    """The file's text, without the mark that some programs begin UTF-8 with."""
+@contextmanager
+def _refusing(path: Path) -> Iterator[None]:
+    """What the system says of a file, as refusals."""
     try:
-        if not path.exists():
-            raise ImportRefused(path, f"there is no such file at {path}.")
-        if not path.is_file():
-            raise ImportRefused(path, f"{path} is not a file.")
-        content = path.read_bytes()
-        if path.suffix.lower() == ".gz":
-            content = gzip.decompress(content)
-        content = content.removeprefix(codecs.BOM_UTF8)
+        yield
     except (EOFError, gzip.BadGzipFile, zlib.error):
-        raise ImportRefused(path, "it is no file that gzip can read.") from None
+        raise ImportRefused(path, "it is not a file that gzip can read.") from None
     except OSError as error:
         raise ImportRefused(path, f"it cannot be read: {error.strerror}.") from None
+
+
+@contextmanager
+def _refusing_other_encodings(path: Path) -> Iterator[None]:
     try:
-        return content.decode("utf-8")
-    except UnicodeDecodeError as error:
-        line = len((content[: error.start] + b".").splitlines())
+        yield
+    except UnicodeDecodeError:
+        line = _undecodable_line(path)
         raise ImportRefused(path, "this is not UTF-8 text; save it as UTF-8.", line=line) from None
+
+
+def _require_file(path: Path) -> None:
+    if not path.exists():
+        raise ImportRefused(path, f"there is no such file at {path}.")
+    if not path.is_file():
+        raise ImportRefused(path, f"{path} is not a file.")
+
+
+def _binary(path: Path) -> BinaryIO:
+    is_compressed = path.suffix.lower() == ".gz"
+    return cast(BinaryIO, gzip.open(path)) if is_compressed else path.open("rb")
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[TextIO]:
+    """The file's text, without the mark that some programs begin UTF-8 with."""
+    with _refusing(path):
+        _require_file(path)
+        # Ends of lines as they are: the readers say what ends a line.
+        with io.TextIOWrapper(_binary(path), encoding="utf-8-sig", newline="") as lines:
+            yield lines
+
+
+def _undecodable_line(path: Path) -> int:
+    """The line of the first byte that is no UTF-8."""
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    n_lines, ends_in_return = 0, False
+    with _binary(path) as content:
+        while True:
+            part = content.read(READ_AT_ONCE)
+            try:
+                decoder.decode(part, final=not part)
+            except UnicodeDecodeError as error:
+                # What the decoder kept of the part before stands at the beginning of this one.
+                part = error.object[: error.start]
+                return n_lines + _ends(part, ends_in_return) + 1
+            n_lines += _ends(part, ends_in_return)
+            ends_in_return = part.endswith(b"\r")
+
+
+def _ends(part: bytes, after_return: bool) -> int:
+    """How many lines end in a part; a line feed after a return ended with that."""
+    n = part.count(b"\n") + part.count(b"\r") - part.count(b"\r\n")
+    return n - (after_return and part.startswith(b"\n"))
+
+
+def _content(path: Path) -> str:
+    """The file's text, all at once."""
+    with _opened(path) as lines, _refusing_other_encodings(path):
+        return lines.read()
 
 
 def _unstorable(text: str) -> str | None:
@@ -154,9 +213,9 @@ def _unstorable(text: str) -> str | None:
     return None
 
 
-def _csv(path: Path, content: str, columns: Sequence[str]) -> Iterator[Row]:
+def _csv(path: Path, lines: TextIO, columns: Sequence[str]) -> Iterator[Row]:
     delimiter = "\t" if kind_of(path) == ".tsv" else ","
-    reader = csv.reader(io.StringIO(content, newline=""), strict=True, delimiter=delimiter)
+    reader = csv.reader(lines, strict=True, delimiter=delimiter)
     header: list[str] | None = None
     line = 1
     while (record := _next_record(reader, path, line)) is not None:
@@ -199,8 +258,8 @@ def _csv_row(path: Path, line: int, header: list[str], record: list[str]) -> Row
     return Row(path, line, dict(zip(header, record, strict=True)), is_csv=True)
 
 
-def _json_lines(path: Path, content: str, columns: Sequence[str]) -> Iterator[Row]:
-    for line, text in enumerate(io.StringIO(content, newline=None), start=1):
+def _json_lines(path: Path, lines: TextIO, columns: Sequence[str]) -> Iterator[Row]:
+    for line, text in enumerate(lines, start=1):
         if text.strip():
             yield _fit(Row(path, line, _json_object(path, line, text.rstrip())), columns)
 

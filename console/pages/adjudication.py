@@ -1,20 +1,26 @@
 """The queue in which someone decides what annotators did not agree on."""
 
+from __future__ import annotations
+
+from dataclasses import dataclass
 from typing import Any
 
 from django.contrib import messages
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from annotation.adjudications import decide
 from annotation.agreement import rounds_of
+from annotation.agreement_versions import default_threshold
 from annotation.disputes import Dispute, adjudication_queue
 from annotation.exceptions import DecisionRefused
-from annotation.models import Candidate, Question, Study
+from annotation.models import AgreementVersion, Candidate, Question, Study
+from console.agreement_parts import AGREEMENT
 from console.forms import DecisionForm, problems_of
 from console.pages.study import person, shown_study, study_page
+from console.pages.waiting import job_of
 
 MOST_LISTED = 20
 
@@ -25,31 +31,48 @@ def adjudication(request: HttpRequest, slug: str) -> HttpResponse:
     shown = shown_study(request, slug)
     if not shown.n_judgments:
         return study_page(request, shown, "adjudication")
-    question, round = _asked(request.GET, shown)
-    skipped, decided = _number(request.GET.get("skip", "0")), "decided" in request.GET
-    most = skipped + 1 + MOST_LISTED
-    queue = adjudication_queue(question, round=round, with_decided=decided, most=most)
-    waiting = queue.disputes[skipped:]
-    context = {
-        "questions": list(shown.questions.all()),
-        "question": question,
-        "rounds": rounds_of(shown),
-        "round": round,
-        "queue": queue,
-        "n_left": queue.n_disputed - queue.n_decided,
-        "skipped": skipped,
-        "next_skip": skipped + 1,
-        "decided": decided,
-        "waiting": waiting[1:],
-        # Whoever has decided one goes on to the next without looking for the form.
-        **(_first(question, waiting[0], "skip" in request.GET) if waiting else {}),
-    }
+    # The queue is read from the agreement computed last; a newer one is made meanwhile.
+    job = job_of(request, shown, AGREEMENT)
+    context = {"job": job, "is_computed": AgreementVersion.objects.of(shown).exists()}
+    if context["is_computed"]:
+        context |= _queue(request.GET, shown)
     return study_page(request, shown, "adjudication", context)
+
+
+def _queue(values: QueryDict, study: Study) -> dict[str, Any]:
+    """The stretch of the queue that the address names, with the form of its first candidate."""
+    asked, decided = Asked.of(study, values), "decided" in values
+    queue = adjudication_queue(
+        asked.question,
+        round=asked.round,
+        threshold=asked.threshold,
+        with_decided=decided,
+        skip=asked.skip,
+        most=1 + MOST_LISTED,
+    )
+    first, *waiting = queue.disputes or (None,)
+    return {
+        "questions": asked.questions,
+        "question": asked.question,
+        "rounds": asked.rounds,
+        "round": asked.round,
+        "queue": queue,
+        "percent": 100 * queue.threshold,
+        "skipped": asked.skip,
+        "next_skip": asked.skip + 1,
+        "decided": decided,
+        "waiting": waiting,
+        # Whoever has decided one goes on to the next without looking for the form.
+        **(_first(asked.question, first, "skip" in values) if first else {}),
+    }
 
 
 def _first(question: Question, dispute: Dispute, takes_focus: bool) -> dict[str, Any]:
     """The dispute to decide now, with its form."""
-    candidate = Candidate.objects.select_related("item", "picture").get(pk=dispute.candidate_id)
+    pictures = Candidate.objects.select_related("item__picture", "picture")
+    candidate = pictures.defer("picture__content", "item__picture__content").get(
+        pk=dispute.candidate_id
+    )
     made = dispute.decision
     initial = {"value": _as_choice(made.value), "note": made.note} if made else {}
     form = DecisionForm(question, initial=initial, takes_focus=takes_focus)
@@ -65,7 +88,8 @@ def decision(request: HttpRequest, slug: str, candidate_id: int) -> HttpResponse
     """Access: the study's owner, or a superuser."""
     shown = shown_study(request, slug)
     candidate = get_object_or_404(Candidate, item__study=shown, pk=candidate_id)
-    question, round = _asked(request.POST, shown)
+    asked = Asked.of(shown, request.POST)
+    question, round = asked.question, asked.round
     form = DecisionForm(question, request.POST)
     if form.is_valid():
         try:
@@ -83,21 +107,44 @@ def decision(request: HttpRequest, slug: str, candidate_id: int) -> HttpResponse
     else:
         messages.error(request, f"Nothing was decided. {problems_of(form)}")
     more = {"skip": request.POST.get("skip", "0"), "question": question.name, "round": round}
+    if threshold := request.POST.get("threshold"):
+        more["threshold"] = threshold
     return redirect(reverse("console:adjudication", args=[slug], query=more))
 
 
-def _asked(values: Any, study: Study) -> tuple[Question, int]:
-    """The question and round that an address or a form names; else the first of each."""
-    questions = study.questions.all()
-    name = values.get("question")
-    question = questions.filter(name=name).first() if name else questions.first()
-    if question is None:
-        raise Http404(f"There is no question {name}.")
-    rounds = rounds_of(study) or [1]
-    round = _number(values["round"]) if values.get("round") else rounds[0]
-    if round not in rounds:
-        raise Http404(f"There is no round {round}.")
-    return question, round
+@dataclass(frozen=True)
+class Asked:
+    """What an address or a form names of a study's queue; Http404 where that is not there."""
+
+    questions: list[Question]
+    question: Question
+    rounds: list[int]
+    round: int
+    threshold: float
+    skip: int
+
+    @classmethod
+    def of(cls, study: Study, values: QueryDict) -> Asked:
+        """The question and round that are named; else the first of each."""
+        questions, rounds = list(study.questions.all()), rounds_of(study) or [1]
+        name = values.get("question") or (questions[0].name if questions else None)
+        question = next((one for one in questions if one.name == name), None)
+        if question is None:
+            raise Http404(f"There is no question {name}.")
+        round = _number(values["round"]) if values.get("round") else rounds[0]
+        if round not in rounds:
+            raise Http404(f"There is no round {round}.")
+        threshold = _threshold(values.get("threshold", ""), question)
+        return cls(questions, question, rounds, round, threshold, _number(values.get("skip", "0")))
+
+
+def _threshold(text: str, question: Question) -> float:
+    """A share between 0 and 1; whatever else an address holds means the question's own."""
+    try:
+        share = float(text)
+    except ValueError:
+        return default_threshold(question)
+    return share if 0 <= share < 1 else default_threshold(question)
 
 
 def _number(text: str) -> int:

@@ -8,21 +8,21 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.utils.text import slugify
 from django.views.decorators.http import require_safe
 
-from console.agreement_parts import AGREEMENT, DISAGREEMENT, Content
-from console.agreement_view import AgreementView, disagreement_rows
+from console.agreement_parts import AGREEMENT, Content
+from console.agreement_view import AgreementView
 from console.charts import CHARTS
 from console.pages.pictures import FORMS, picture_in
 from console.pages.study import shown_study, study_page
 from console.pages.waiting import result_or_job
-from console.results import fingerprint, stored
+from console.results import loaded_fingerprint, stored
 from console.tables import page_of, sort_key, sorted_rows
+from console.units import UNIT_COLUMNS, order_of, units_of
 from presentation.spreadsheets import frame_csv
 
 if TYPE_CHECKING:
     from console.sizes import CountedStudy
 
 ANNOTATOR_COLUMNS = ["annotator", "agreement", "n_judgments", "seconds", "alpha_change"]
-UNIT_COLUMNS = ["agreement", "item", "candidate", "condition", "n_judgments", "mean"]
 
 
 @require_safe
@@ -53,12 +53,10 @@ def annotators(request: HttpRequest, slug: str) -> HttpResponse:
 def disagreement(request: HttpRequest, slug: str) -> HttpResponse:
     """Access: the study's owner, or a superuser."""
     shown, view = _shown(request, slug)
-    content = stored(shown, DISAGREEMENT, view.content["input"]) or {}
-    rows = disagreement_rows(content, view)
-    if words := request.GET.get("q", "").strip().lower():
-        rows = [row for row in rows if words in f"{row['item']} {row['candidate']}".lower()]
-    key = sort_key(request, UNIT_COLUMNS, "agreement")
-    page = page_of(request, sorted_rows(rows, key))
+    words = request.GET.get("q", "").strip()
+    key = sort_key(request, [*UNIT_COLUMNS], "agreement")
+    rows = units_of(shown, view, words).order_by(*order_of(key))
+    page = page_of(request, rows)
     context = {"view": view, "page": page, "sort": key, "words": words, "section": AGREEMENT}
     return study_page(request, shown, "disagreement", context)
 
@@ -82,7 +80,7 @@ def picture(request: HttpRequest, slug: str, chart: str, form: str) -> HttpRespo
 def _shown(request: HttpRequest, slug: str) -> tuple[CountedStudy, AgreementView]:
     """The study and the view of its stored agreement, or 404 while there is none."""
     shown = shown_study(request, slug)
-    result = stored(shown, AGREEMENT, fingerprint(shown))
+    result = stored(shown, AGREEMENT, loaded_fingerprint(shown, AGREEMENT))
     if result is None or not result["rounds"][0]["questions"]:
         raise Http404("Agreement is not computed yet; its page does that.")
     return shown, _view(result, request)

@@ -1,7 +1,5 @@
 """The files of a study, and the pictures its pages show."""
 
-from collections.abc import Iterator
-
 from django.contrib import messages
 from django.contrib.auth.decorators import login_not_required
 from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
@@ -36,19 +34,12 @@ def download(request: HttpRequest, slug: str, name: str) -> HttpResponseBase:
         messages.warning(request, f"{name} is still being computed; fetch it once it is there.")
         return redirect(f"console:{made.result}", slug)
     try:
-        response = _response(made.write(shown), made.content_type)
+        response = StreamingHttpResponse(made.write(shown), content_type=made.content_type)
     except StudyUnfit as unfit:
         messages.error(request, str(unfit))
         return redirect("console:downloads", slug)
     response["Content-Disposition"] = f'attachment; filename="{shown.slug}-{name}"'
     return response
-
-
-def _response(content: str | Iterator[str], content_type: str) -> HttpResponseBase:
-    """What comes in parts is sent while it is read."""
-    if isinstance(content, str):
-        return HttpResponse(content, content_type=content_type)
-    return StreamingHttpResponse(content, content_type=content_type)
 
 
 @login_not_required

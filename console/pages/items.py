@@ -2,7 +2,7 @@
 A submission in doubt is flagged beside its judgments."""
 
 from django.contrib import messages
-from django.db.models import Count, Q
+from django.db.models import Q
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.views.decorators.http import require_POST, require_safe
@@ -13,7 +13,7 @@ from annotation.models.judgments import SubmissionQuerySet
 from console.forms import FlagForm, problems_of
 from console.judgments import candidates_with_judgments
 from console.pages.study import shown_study, study_page
-from console.tables import page_of, sort_key
+from console.tables import sort_key, stretch_of
 
 COLUMNS = ["position", "key", "condition", "n_candidates", "n_submissions"]
 
@@ -25,12 +25,8 @@ def items(request: HttpRequest, slug: str) -> HttpResponse:
     found = Item.objects.filter(study=shown)
     if words := request.GET.get("q", "").strip():
         found = found.filter(Q(key__icontains=words) | Q(context__icontains=words))
-    counted = found.annotate(
-        n_candidates=Count("candidates", distinct=True),
-        n_submissions=Count("submissions", distinct=True),
-    )
     key = sort_key(request, COLUMNS, "position")
-    page = page_of(request, counted.order_by(key, "pk"))
+    page = stretch_of(request, found.counted(), key)
     return study_page(request, shown, "items", {"page": page, "sort": key, "words": words})
 
 
@@ -40,14 +36,15 @@ def item(request: HttpRequest, slug: str, item_id: int) -> HttpResponse:
     shown = shown_study(request, slug)
     found = get_object_or_404(Item.objects.select_related("picture"), study=shown, pk=item_id)
     submissions = found.submissions.select_related("annotator", "assignment")
+    beside = Item.objects.filter(study=shown)
     context = {
         "section": "items",
         "item": found,
         "questions": candidates_with_judgments(found),
         "flag_form": FlagForm(auto_id=False),
         "submissions": submissions.order_by("round", "pk"),
-        "before": Item.objects.filter(study=shown, position__lt=found.position).last(),
-        "after": Item.objects.filter(study=shown, position__gt=found.position).first(),
+        "before": beside.preceding(found),
+        "after": beside.following(found),
     }
     return study_page(request, shown, "item", context)
 

@@ -1,7 +1,8 @@
 """Versioned sets of labels: making one, listing them, taking one away."""
 
 from django.contrib import messages
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect
 from django.views.decorators.http import require_POST, require_safe
 
@@ -9,7 +10,7 @@ from annotation.agreement import rounds_of
 from annotation.exceptions import StudyUnfit
 from annotation.exports import labels_csv, labels_json
 from annotation.models import LabelSet
-from annotation.qrels import label_qrels
+from annotation.qrels import stream_label_qrels
 from annotation.study_jobs import LABEL, jobs_of, request_study_job
 from console.forms import LabelSetForm
 from console.pages.study import person, shown_study, study_page
@@ -18,7 +19,7 @@ from console.tables import page_of
 FORMS = {
     "csv": ("text/csv; charset=utf-8", labels_csv),
     "json": ("application/json", labels_json),
-    "txt": ("text/plain; charset=utf-8", lambda found: "".join(label_qrels(found).lines())),
+    "txt": ("text/plain; charset=utf-8", stream_label_qrels),
 }
 
 
@@ -26,7 +27,7 @@ FORMS = {
 def labels(request: HttpRequest, slug: str) -> HttpResponse:
     """Access: the study's owner, or a superuser."""
     shown = shown_study(request, slug)
-    sets = LabelSet.objects.of(shown).counted().select_related("question", "made_by")
+    sets = LabelSet.objects.of(shown).select_related("question", "made_by")
     context = {
         "page": page_of(request, sets.order_by("-version")),
         "form": LabelSetForm(shown, rounds_of(shown)) if shown.n_judgments else None,
@@ -55,7 +56,7 @@ def label(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 @require_safe
-def label_set(request: HttpRequest, slug: str, version: int, form: str) -> HttpResponse:
+def label_set(request: HttpRequest, slug: str, version: int, form: str) -> HttpResponseBase:
     """Access: the study's owner, or a superuser."""
     shown = shown_study(request, slug)
     sets = LabelSet.objects.of(shown).select_related("study", "question")
@@ -64,7 +65,7 @@ def label_set(request: HttpRequest, slug: str, version: int, form: str) -> HttpR
         raise Http404(f"There is no form {form}.")
     content_type, write = FORMS[form]
     try:
-        response = HttpResponse(write(found), content_type=content_type)
+        response = StreamingHttpResponse(write(found), content_type=content_type)
     except StudyUnfit as unfit:
         messages.error(request, str(unfit))
         return redirect("console:labels", slug)

@@ -11,6 +11,7 @@ from console.decisions import decisions_of
 from console.figures import figures_of
 from console.pages.study import person, shown_study, study_page
 from console.tables import page_of, sort_key
+from hits.progress import study_progress
 
 COLUMNS = ["title", "kind", "n_items", "n_submissions", "n_judgments", "created_at"]
 
@@ -31,9 +32,12 @@ def studies(request: HttpRequest) -> HttpResponse:
 def study(request: HttpRequest, slug: str) -> HttpResponse:
     """Access: the study's owner, or a superuser."""
     shown = shown_study(request, slug)
+    progress = study_progress(shown)
+    jobs = list(jobs_of(shown).exclude(kind=RESULT).latest_of_each_kind())
     context = {
-        "decisions": decisions_of(shown),
-        "figures": figures_of(shown),
-        "jobs": jobs_of(shown).exclude(kind=RESULT).latest_of_each_kind(),
+        "progress": progress,
+        "decisions": decisions_of(shown, progress, jobs),
+        "figures": figures_of(shown, progress),
+        "jobs": jobs,
     }
     return study_page(request, shown, "study", context)

@@ -10,6 +10,7 @@ from django.shortcuts import get_object_or_404, render
 from accounts.models import User
 from annotation.models import Study
 from console.stages import stages_of
+from hits.progress import study_progress
 
 if TYPE_CHECKING:
     from console.sizes import CountedStudy
@@ -29,6 +30,12 @@ def shown_study(request: HttpRequest, slug: str) -> CountedStudy:
 def study_page(
     request: HttpRequest, study: CountedStudy, stage: str, context: dict[str, Any] | None = None
 ) -> HttpResponse:
-    """A page of a study: its own template, with the stages beside it."""
-    shown = {"study": study, "stage": stage, "stages": stages_of(study), **(context or {})}
-    return render(request, f"console/{stage}.html", shown)
+    """A page of a study: its own template, with the stages beside it.
+
+    A page that has asked for the study's progress passes it on in its context.
+    """
+    context = context or {}
+    progress = context.get("progress") or study_progress(study)
+    stages = stages_of(study, progress)
+    beside = {"study": study, "stage": stage, "stages": stages}
+    return render(request, f"console/{stage}.html", beside | context)

@@ -10,7 +10,7 @@ from annotation.models import Study
 from annotation.study_jobs import COLLECT, LABEL, RESULT, SCORE, jobs_of, request_study_job
 from console.agreement_parts import Content
 from console.pages.study import person, shown_study
-from console.results import fingerprint, stored
+from console.results import is_stored, loaded_fingerprint, stored
 from work.models import Job
 from work.request import resume_job, stop_job
 
@@ -20,22 +20,29 @@ PAGES = {COLLECT: "answers", SCORE: "validation", LABEL: "labels"}
 def result_or_job(
     request: HttpRequest, study: Study, name: str
 ) -> tuple[Content | None, Job | None]:
-    """The result of that name; where it is not there yet, None and the job that makes it.
+    """The result of that name; where it is not there yet, None and the job that makes it."""
+    job = job_of(request, study, name)
+    if job is not None:
+        return None, job
+    return stored(study, name, loaded_fingerprint(study, name)), None
+
+
+def job_of(request: HttpRequest, study: Study, name: str) -> Job | None:
+    """The job that makes the result of that name; None where the result is there.
 
     A job that failed on what there is now is displayed, and not requested again by itself.
     """
-    basis = fingerprint(study)
-    if (content := stored(study, name, basis)) is not None:
-        return content, None
+    basis = loaded_fingerprint(study, name)
+    if is_stored(study, name, basis):
+        return None
     jobs = jobs_of(study).of_kind(RESULT)
     last = jobs.filter(arguments__names=[name], basis=basis).first()
     if last and not last.is_unfinished:
-        return None, last
+        return last
     job = request_study_job(
         study=study, kind=RESULT, names=[name], requested_by=person(request), basis=basis
     )
-    content = stored(study, name, basis)
-    return (content, None) if content is not None else (None, job)
+    return None if is_stored(study, name, basis) else job
 
 
 def page_of(job: Job) -> str:

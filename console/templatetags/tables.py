@@ -18,7 +18,8 @@ def sortable(context: dict[str, Any], name: str, title: str, kind: str = "") -> 
     # Numbers are asked for largest first, words from A.
     first, second = (f"-{name}", name) if kind == "number" else (name, f"-{name}")
     query = context["request"].GET.copy()
-    query.pop("page", None)
+    for name in ("page", "before", "after"):
+        query.pop(name, None)
     query["sort"] = second if by == first else first
     return format_html(
         '<th scope="col" class="{}" aria-sort="{}"><a href="?{}">{}{}</a></th>',

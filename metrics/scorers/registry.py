@@ -3,7 +3,7 @@
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from typing import NamedTuple
 
 from metrics.scorers.bertscore import BertScore
@@ -190,7 +190,9 @@ def build(name: str, **parameters: object) -> Scorer:
     return factory(**parameters)
 
 
+@cache
 def _describe(name: str, entry: Entry) -> Description:
+    """Making a scorer looks at its model's files: once in a process is enough."""
     defaults = defaults_of(name)
     scorer = entry.factory()
     return Description(

@@ -13,6 +13,7 @@ from annotation.models import (
     Study,
     Submission,
 )
+from annotation.versions import count_judgments_change
 
 ACCEPTABLE = "acceptable"
 TWO_POOLS = {"boot": ("clog", "pump", "flat"), "gown": ("skirt", "coat")}
@@ -140,6 +141,7 @@ def rate(
             position=place,
             seconds=1.5,
         )
+    count_judgments_change(study_ids=[study.pk])
     return submission
 
 

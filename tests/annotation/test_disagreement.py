@@ -6,9 +6,10 @@ import pytest
 
 from accounts.models import User
 from annotation.adjudications import decide
+from annotation.agreement_versions import compute_units, default_threshold
 from annotation.disagreement import annotator_records, annotator_table, unit_records, unit_table
 from annotation.disputes import adjudication_queue
-from annotation.models import Candidate, Study
+from annotation.models import AgreementVersion, Candidate, Question, Study, UnitAgreement
 from tests.annotation.studies import alternatives_study, doubt, rate, rating_study, tick
 
 pytestmark = pytest.mark.django_db
@@ -133,6 +134,7 @@ class TestQueue:
         return User.objects.create_user("senior")
 
     def keys(self, study: Study, **options: object) -> list[str]:
+        compute_units(study)
         return [row.candidate for row in adjudication_queue(study.question(), **options).disputes]
 
     def test_what_is_agreed_upon_is_not_in_the_queue(self, ticked: Study) -> None:
@@ -145,6 +147,7 @@ class TestQueue:
         given.justification = "flat is flat"
         given.save()
         doubt(given)
+        compute_units(ticked)
         first = adjudication_queue(ticked.question()).disputes[0]
         assert [(o.annotator, o.value, o.category) for o in first.opinions] == [
             ("Ann", 1, "yes"),
@@ -175,3 +178,57 @@ class TestQueue:
     def test_a_study_nobody_judged_has_an_empty_queue(self) -> None:
         queue = adjudication_queue(alternatives_study().question())
         assert (queue.disputes, queue.n_disputed, queue.n_decided) == ((), 0, 0)
+
+    def test_ratings_nearby_are_no_dispute_unless_the_threshold_says_so(self, rated: Study) -> None:
+        # The four candidates' ratings span 80, 35, 80 and 40 of the scale's 100.
+        assert self.keys(rated, threshold=0.5) == ["alpha", "alpha"]
+        assert adjudication_queue(rated.question()).n_disputed == 4
+        assert adjudication_queue(rated.question(), threshold=0.375).n_disputed == 3
+        assert adjudication_queue(rated.question(), threshold=0.8).n_disputed == 0
+
+    def test_neighbours_on_five_steps_are_no_dispute_and_two_steps_are(self) -> None:
+        study = rating_study(n_items=2, systems=("alpha",), level="ordinal")
+        study.questions.update(scale_min=1, scale_max=5)
+        for person, first, second in (("Ann", 3, 3), ("Bob", 4, 5)):
+            rate(study, person, "d0", {"alpha": first})
+            rate(study, person, "d1", {"alpha": second})
+        compute_units(study)
+        assert [row.item for row in adjudication_queue(study.question()).disputes] == ["d1"]
+
+    @pytest.mark.parametrize("level", ["ordinal", "interval", "ratio", "nominal"])
+    def test_a_threshold_fits_every_level(self, level: str) -> None:
+        assert default_threshold(Question(level=level)) == (0 if level == "nominal" else 0.25)
+
+    def test_of_categories_the_spread_is_the_share_outside_the_most_frequent(
+        self, ticked: Study
+    ) -> None:
+        compute_units(ticked)
+        spreads = UnitAgreement.objects.values_list("candidate__key", "spread")
+        assert dict(spreads) == {"pump": 0.5, "clog": 0.25, "flat": 0.25, "coat": 0.25, "skirt": 0}
+        assert adjudication_queue(ticked.question(), threshold=0.25).n_disputed == 1
+
+    def test_a_stretch_of_the_queue_can_be_skipped(self, ticked: Study) -> None:
+        assert self.keys(ticked, skip=1, most=2) == ["clog", "flat"]
+
+    def test_a_new_computation_takes_the_place_of_the_one_before(self, ticked: Study) -> None:
+        first = compute_units(ticked)
+        tick(ticked, "Ann", "boot", {"clog"}, round=2)
+        tick(ticked, "Bob", "boot", {"pump"}, round=2)
+        second = compute_units(ticked)
+        assert (second.version, first.n_disputed, second.n_disputed) == (2, 4, 6)
+        assert second.judgments_version == first.judgments_version + 2
+        assert list(AgreementVersion.objects.all()) == [second]
+        assert UnitAgreement.objects.count() == 5 + 3
+
+    def test_the_queue_asks_as_little_of_many_candidates_as_of_few(
+        self, django_assert_max_num_queries: object
+    ) -> None:
+        for n_items in (5, 50):
+            study = rating_study(f"of-{n_items}", n_items=n_items)
+            for place in range(n_items):
+                rate(study, "Ann", f"d{place}", {"alpha": 0, "beta": 100})
+                rate(study, "Bob", f"d{place}", {"alpha": 90, "beta": 10})
+            compute_units(study)
+            question = study.question()
+            with django_assert_max_num_queries(7):
+                assert adjudication_queue(question, most=5).n_disputed == 2 * n_items

@@ -199,7 +199,7 @@ def test_an_unknown_question_or_version_is_told_with_those_there_are() -> None:
 def test_label_sets_are_counted(judged_by_three: Study, senior: User) -> None:
     overrule(judged_by_three, "flat", 1, senior)
     make(judged_by_three, made_by=senior)
-    counted = LabelSet.objects.counted().get()
+    counted = LabelSet.objects.get()
     assert (counted.n_labels, counted.n_adjudicated, counted.made_by) == (4, 1, senior)
 
 
@@ -216,9 +216,12 @@ def test_csv_and_json_hold_the_same_labels(judged_by_three: Study, tmp_path: Pat
     write_labels(label_set, tmp_path / "labels.json")
     write_labels(label_set, tmp_path / "labels.csv")
     written = json.loads((tmp_path / "labels.json").read_text())
-    assert written == json.loads(labels_json(label_set))
-    assert (tmp_path / "labels.csv").read_text() == labels_csv(label_set)
-    assert labels_csv(label_set).splitlines()[1].startswith("boot,,clog,,1.0,yes,1.0,,3,False")
+    assert written == json.loads("".join(labels_json(label_set)))
+    table = "".join(labels_csv(label_set))
+    assert (tmp_path / "labels.csv").read_text() == table
+    assert table == label_frame(label_set).to_csv(index=False)
+    assert (tmp_path / "labels.json").read_text() == json.dumps(written, indent=1)
+    assert table.splitlines()[1].startswith("boot,,clog,,1.0,yes,1.0,,3,False")
     assert written["labels"][1] == {
         "item": "boot",
         "condition": "",

@@ -29,6 +29,7 @@ OF_A_STUDY = {
     "item": {"slug": "mine", "item_id": 1},
     "agreement-picture": {"slug": "mine", "chart": "forest", "form": "json"},
     "validation-picture": {"slug": "mine", "chart": "forest", "form": "json"},
+    "validation-table": {"slug": "mine", "name": "worst"},
     "report-file": {"slug": "mine", "name": "report.html"},
     "work": {"slug": "mine", "job_id": 1},
     "label-set": {"slug": "mine", "version": 1, "form": "csv"},
@@ -36,6 +37,7 @@ OF_A_STUDY = {
     "api-study-detail": {"slug": "mine"},
     "api-study-agreement": {"slug": "mine"},
     "api-study-validation": {"slug": "mine"},
+    "api-study-disputes": {"slug": "mine"},
 }
 ACTIONS = {
     "collect": {"slug": "mine"},

@@ -6,6 +6,7 @@ from django.urls import reverse
 from annotation.models import Adjudication
 from tests.annotation.studies import rate, rating_study, tick, ticked_study
 from tests.console.pages import words_of
+from tests.console.work import QUEUED
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_immediate_tasks")]
 
@@ -14,7 +15,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_immediate_tasks")
 def study(researcher):
     """Ann and Bob are far apart on d1, less so on d0, and one on d2."""
     study = rating_study(owner=researcher, systems=("alpha",))
-    for item, first, second in (("d0", 40, 50), ("d1", 10, 90), ("d2", 70, 70)):
+    for item, first, second in (("d0", 40, 70), ("d1", 10, 90), ("d2", 70, 70)):
         rate(study, "Ann", item, {"alpha": first})
         rate(study, "Bob", item, {"alpha": second})
     return study
@@ -40,7 +41,7 @@ def decide(browser, study, item, **form):
 
 def test_the_candidate_with_least_agreement_comes_first(look, study):
     page = words_of(look(study))
-    assert "0 of 2 candidates that annotators do not wholly agree on are decided" in page
+    assert "0 of 2 disputed candidates are decided" in page
     assert page.index("d1 / alpha") < page.index("Then Item Candidate")
     assert "Ann 10 – – Bob 90 – –" in page
     assert "Decision, 0 to 100" in page
@@ -50,7 +51,7 @@ def test_the_candidate_with_least_agreement_comes_first(look, study):
 def test_a_decision_is_kept_with_who_made_it_and_leads_to_the_next(rosa, look, study, researcher):
     page = decide(rosa, study, "d1", value="35.5", note="Bob misread it.")
     assert "alpha of d1 is decided." in page
-    assert "1 of 2 candidates" in page
+    assert "1 of 2 disputed candidates" in page
     assert "d0 / alpha" in page
     made = Adjudication.objects.get()
     assert (made.value, made.note, made.decided_by) == (35.5, "Bob misread it.", researcher)
@@ -116,10 +117,10 @@ def test_without_judgments_the_page_says_what_will_appear(look, researcher):
 def test_rounds_are_decided_apart(rosa, look, study):
     rate(study, "Ann", "d0", {"alpha": 0}, round=2)
     rate(study, "Bob", "d0", {"alpha": 100}, round=2)
-    assert "0 of 1 candidates" in words_of(look(study, round=2))
+    assert "0 of 1 disputed candidates" in words_of(look(study, round=2))
     decide(rosa, study, "d0", value="50", round="2")
     assert Adjudication.objects.get().round == 2
-    assert "0 of 2 candidates" in words_of(look(study))
+    assert "0 of 2 disputed candidates" in words_of(look(study))
 
 
 def test_a_round_that_was_not_judged_is_not_there(rosa, study):
@@ -130,3 +131,26 @@ def test_a_round_that_was_not_judged_is_not_there(rosa, study):
         assert rosa.get(where, {"round": round}).status_code == 404
         assert rosa.post(decision, {"value": "50", "round": round}).status_code == 404
     assert not Adjudication.objects.exists()
+
+
+def test_the_threshold_is_in_the_address_and_stays_with_a_decision(rosa, look, study):
+    assert "0 of 2 disputed candidates" in words_of(look(study))
+    assert "lie more than 25 % of the scale apart" in words_of(look(study))
+    page = look(study, threshold="0.5")
+    assert "0 of 1 disputed candidates" in words_of(page)
+    assert 'name="threshold" value="0.5"' in page
+    assert "1 of 1 disputed candidates" in decide(rosa, study, "d1", value="50", threshold="0.5")
+
+
+@pytest.mark.parametrize("threshold", ["much", "-1", "1", "nan", ""])
+def test_a_threshold_that_is_no_share_leaves_the_one_that_fits_the_scale(look, study, threshold):
+    assert "0 of 2 disputed candidates" in words_of(look(study, threshold=threshold))
+
+
+def test_the_queue_of_the_judgments_before_stands_while_a_newer_one_is_made(look, study, settings):
+    look(study)
+    settings.TASKS = QUEUED
+    rate(study, "Cyd", "d2", {"alpha": 0})
+    page = words_of(look(study))
+    assert "0 of 2 disputed candidates" in page
+    assert "Until that is done, the queue is that of the judgments before." in page

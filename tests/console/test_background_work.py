@@ -208,7 +208,8 @@ def test_running_work_tells_how_far_it_is(rosa, study):
 def test_a_result_that_cannot_be_computed_is_not_tried_again_by_itself(rosa, study):
     rate(study, "Ann", "d0", {"alpha": 1, "beta": 2})
     where = reverse("console:agreement", args=["ratings"])
-    request_for_later(study=study, kind=RESULT, names=["agreement"], basis=fingerprint(study))
+    basis = fingerprint(study, "agreement")
+    request_for_later(study=study, kind=RESULT, names=["agreement"], basis=basis)
     Job.objects.update(state=Job.State.FAILED, message="It broke.")
     for _ in range(2):
         page = words_of(rosa.get(where).content.decode())

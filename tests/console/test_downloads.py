@@ -5,13 +5,15 @@ import json
 import pytest
 from django.urls import reverse
 
-from annotation.models import Item
+from annotation.frames import judgment_frame
+from annotation.models import Item, Judgment, Submission
 from console.agreement_parts import AGREEMENT, PAIRS
 from console.downloads import file_names
 from console.results import VALIDATION, current, current_version
 from console.validation_view import correlations_of
+from metrics.frames import score_frame
 from metrics.imports import import_scores
-from tests.annotation.studies import rated_study, rating_study, tick, ticked_study
+from tests.annotation.studies import rate, rated_study, rating_study, tick, ticked_study
 from tests.console.filled import add_scores, scored_study
 from validation.analysis.records import plain
 from validation.rows import StoredResults
@@ -28,7 +30,7 @@ def fetch(rosa):
 
 
 def table(answer):
-    return list(csv.DictReader(io.StringIO(answer.content.decode())))
+    return list(csv.DictReader(io.StringIO(answer.getvalue().decode())))
 
 
 @pytest.mark.parametrize(
@@ -68,24 +70,37 @@ def test_judgments_are_one_long_table(fetch, researcher):
 
 def test_a_study_without_judgments_has_a_table_of_the_columns_alone(fetch, researcher):
     answer = fetch(rating_study(owner=researcher), "judgments.csv")
-    assert answer.content.decode().startswith("study,round,item,")
+    assert answer.getvalue().decode().startswith("study,round,item,")
     assert table(answer) == []
+
+
+def test_judgments_and_scores_stream_as_their_frames_have_them(fetch, researcher):
+    conditions = ("calm", 'a "loud" one, or not')
+    study = scored_study(owner=researcher, n_items=45, conditions=conditions, questions=("b", "a"))
+    study.items.filter(key="d3").update(position=50)
+    Judgment.objects.filter(candidate__item__key="d7").update(position=None, seconds=None)
+    doubtful = Submission.objects.filter(item__key="d9")
+    doubtful.update(status=Submission.Status.REJECTED)
+    for name, frame in (("judgments.csv", judgment_frame), ("scores.csv", score_frame)):
+        answer = fetch(study, name)
+        assert answer.streaming
+        assert answer.getvalue().decode() == frame(study).to_csv(index=False)
 
 
 def test_scores_can_be_imported_into_the_same_study_elsewhere(fetch, researcher, tmp_path):
     path = tmp_path / "scores.csv"
-    answer = fetch(scored_study(owner=researcher), "scores.csv")
-    path.write_bytes(answer.content)
+    content = fetch(scored_study(owner=researcher), "scores.csv").getvalue()
+    path.write_bytes(content)
     there = rated_study("there", owner=researcher)
     import_scores(study=there, path=path)
-    assert fetch(there, "scores.csv").content == answer.content
+    assert fetch(there, "scores.csv").getvalue() == content
 
 
 def test_agreement_holds_what_the_page_shows_with_signatures(fetch, researcher):
     study = ticked_study(owner=researcher)
     tick(study, "Bob", "boot", {"clog"})
     tick(study, "Bob", "gown", {"coat"})
-    given = json.loads(fetch(study, "agreement.json").content)
+    given = json.loads(fetch(study, "agreement.json").getvalue())
     shown = current(study, AGREEMENT)["rounds"][0]["coefficients"]
     signatures = [row.pop("signature") for row in given["coefficients"]]
     assert given["coefficients"] == [{"round": 1, **row} for row in shown]
@@ -100,17 +115,17 @@ def test_the_input_in_a_signature_changes_with_the_judgments(fetch, researcher):
     study = rated_study(owner=researcher)
 
     def signature():
-        return json.loads(fetch(study, "agreement.json").content)["coefficients"][0]["signature"]
+        return json.loads(fetch(study, "agreement.json").getvalue())["coefficients"][0]["signature"]
 
     before = signature()
     assert signature() == before
-    study.items.first().submissions.first().delete()
+    rate(study, "Cyd", "d0", {"alpha": 1})
     assert signature() != before
 
 
 def test_validation_holds_what_the_page_shows_and_how_it_was_made(fetch, researcher):
     study = scored_study(owner=researcher, conditions=("calm", "angry"))
-    given = json.loads(fetch(study, "validation.json").content)
+    given = json.loads(fetch(study, "validation.json").getvalue())
     version = current_version(study, current(study, VALIDATION))
     stored = correlations_of(StoredResults(version, with_variants=True))
     assert given["rows"] == [plain(row) for row in stored]
@@ -122,14 +137,14 @@ def test_validation_holds_what_the_page_shows_and_how_it_was_made(fetch, researc
 def test_scores_without_judgments_validate_nothing_and_say_so(fetch, researcher):
     study = rating_study(owner=researcher)
     add_scores(study)
-    given = json.loads(fetch(study, "validation.json").content)
+    given = json.loads(fetch(study, "validation.json").getvalue())
     assert given["rows"] == []
     assert "no judgments in round 1" in given["reason"]
 
 
 def test_undefined_numbers_are_null_in_json(fetch, researcher):
     study = rating_study(owner=researcher)
-    answer = fetch(study, "agreement.json").content.decode()
+    answer = fetch(study, "agreement.json").getvalue().decode()
     assert "NaN" not in answer
     assert json.loads(answer)["coefficients"][0]["value"] is None
 
@@ -137,7 +152,7 @@ def test_undefined_numbers_are_null_in_json(fetch, researcher):
 def test_qrels_are_trecs_four_columns(fetch, researcher):
     answer = fetch(ticked_study(owner=researcher), "qrels.txt")
     assert answer["Content-Type"] == "text/plain; charset=utf-8"
-    assert answer.content.decode().splitlines() == [
+    assert answer.getvalue().decode().splitlines() == [
         "boot 0 clog 1",
         "boot 0 pump 1",
         "boot 0 flat 0",
@@ -152,7 +167,7 @@ def test_qrels_that_cannot_be_written_leave_the_reason_on_the_page(rosa, researc
     where = reverse("console:download", args=["ticked", "qrels.txt"])
     answer = rosa.get(where, follow=True)
     assert answer.redirect_chain == [(reverse("console:downloads", args=[study.slug]), 302)]
-    assert "The topic &#x27;rubber boot&#x27; has a space in it" in answer.content.decode()
+    assert "The topic &#x27;rubber boot&#x27; has a space in it" in answer.getvalue().decode()
 
 
 @pytest.mark.parametrize("name", ["nothing.csv", "judgments", "judgments.CSV", "qrels.txt"])

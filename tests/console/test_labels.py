@@ -56,11 +56,11 @@ def test_decisions_are_used_and_counted(make, rosa, researcher):
     question, candidate = study.questions.get(), study.items.first().candidates.first()
     decide(candidate=candidate, question=question, value=99, decided_by=researcher)
     assert "1 appropriateness mean 1 counted 6 1 –" in make(study, "mean:appropriateness")
-    [first, *_] = csv.DictReader(io.StringIO(fetch(rosa, study, 1, "csv").content.decode()))
+    [first, *_] = csv.DictReader(io.StringIO(fetch(rosa, study, 1, "csv").getvalue().decode()))
     assert (first["item"], first["candidate"], float(first["value"])) == ("d0", "alpha", 99)
     given = {"rule": "mean:appropriateness", "round": "1"}
     rosa.post(reverse("console:label", args=[study.slug]), given)
-    labels = json.loads(fetch(rosa, study, 2, "json").content)
+    labels = json.loads(fetch(rosa, study, 2, "json").getvalue())
     assert labels["with_adjudications"] is False
     assert labels["labels"][0]["value"] == 22.5
 
@@ -78,7 +78,7 @@ def test_labels_of_alternatives_become_qrels(make, rosa, researcher):
     assert "CSV JSON qrels" in make(study, "majority:acceptable")
     answer = fetch(rosa, study, 1, "txt")
     assert 'filename="ticked-qrels-1.txt"' in answer["Content-Disposition"]
-    assert answer.content.decode().splitlines()[0] == "boot 0 clog 1"
+    assert answer.getvalue().decode().splitlines()[0] == "boot 0 clog 1"
 
 
 def test_a_rating_study_has_no_qrels_and_says_why(make, rosa, researcher):

@@ -6,9 +6,9 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from accounts.models import User
-from annotation.models import Candidate, Question, Study, Submission
+from annotation.models import Candidate, Item, Question, Study, Submission
 from console.results import compute
-from hits.models import Hit
+from hits.models import Assignment, Hit
 from metrics.scoring import write_scores
 from tests.annotation.studies import (
     doubt,
@@ -84,9 +84,39 @@ def test_a_published_study_shows_how_far_it_is(read, researcher):
     for page in (read(study), read(study, "answers")):
         assert "HITs published 2 of 3" in page
         assert "Assignments collected 2 of 6 on offer" in page
-    assert "1 HITs are not published yet. Publish them" in read(study)
+    assert "1 HIT is not published yet. Publish them" in read(study)
     assert "Collect answers" in read(study, "answers")
     assert "Judge rated #" in read(study, "publish")
+
+
+def test_items_added_after_publishing_are_counted_until_they_have_a_hit(read, researcher):
+    study = rating_study(owner=researcher)
+    batch = add_batch(study, n_published=3)
+    assert "have no HIT" not in read(study)
+    late = Item.objects.create(study=study, key="late", position=3)
+    assert "1 item has no HIT yet. Publish them" in read(study)
+    assert "Publish , under way 3 of 3 HITs; 1 without" in read(study)
+    Item.objects.create(study=study, key="later", position=4)
+    assert "2 items have no HITs yet. Publish them" in read(study)
+    Item.objects.get(key="later").delete()
+    Hit.objects.create(batch=batch, item=late, hit_id="3LATE")
+    assert "no HIT" not in read(study)
+
+
+def test_what_waits_for_approval_is_counted_with_the_day_it_is_approved_automatically(
+    read, researcher
+):
+    study = rating_study(owner=researcher)
+    [first, second, _] = add_batch(study, n_published=3).hits.all()
+    assert "for approval" not in read(study)
+    add_assignment(first)
+    due = "approved automatically on 2026-03-05 at 12:00 UTC."
+    assert f"1 submission waits for approval. It is {due}" in read(study)
+    add_assignment(second)
+    assert f"2 submissions wait for approval. The first is {due}" in read(study)
+    Assignment.objects.filter(hit=first).update(decision="approve")
+    Assignment.objects.filter(hit=second).update(status="Approved")
+    assert "for approval" not in read(study)
 
 
 def test_the_stages_say_in_words_how_it_stands(read, researcher):
@@ -360,10 +390,10 @@ def test_items_are_sorted_filtered_and_paged_by_the_address(read, researcher):
     study = rating_study(owner=researcher, n_items=60)
     rate(study, "Ann", "d7", {"alpha": 1})
     page = read(study, "items")
-    assert "1–50 of 60" in page
+    assert "60 of 60 items" in page
     assert "Context 49" in page
     assert "Context 50" not in page
-    assert "Context 50" in read(study, "items", page=2)
+    assert "Context 50" in read(study, "items", after=study.items.get(key="d49").pk)
     assert "1 of 60 items" in read(study, "items", q="Context 41")
     by_submissions = read(study, "items", sort="-n_submissions")
     assert by_submissions.index("Context 7") < by_submissions.index("Context 0")

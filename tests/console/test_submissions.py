@@ -91,7 +91,7 @@ def test_the_export_of_judgments_gives_the_pages_agreement(rosa, researcher, tmp
     """The project's own file goes into its own command, and every coefficient comes out again."""
     study = uneven_study(researcher)
     path = tmp_path / "judgments.csv"
-    path.write_bytes(rosa.get(reverse("console:download", args=["ratings", path.name])).content)
+    path.write_bytes(rosa.get(reverse("console:download", args=["ratings", path.name])).getvalue())
     first = current(study, AGREEMENT)["rounds"][0]
     rows = [row for row in first["coefficients"] if row["with_flagged"]]
     compared = 0

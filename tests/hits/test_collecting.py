@@ -243,6 +243,28 @@ def test_a_rejection_made_elsewhere_takes_the_judgments_out_of_the_frame(study, 
     assert len(judgment_frame(study, accepted=False)) == 2
 
 
+def test_new_answers_and_rejections_make_results_out_of_date_and_approvals_do_not(
+    study, client, ann, bob
+):
+    def version():
+        study.refresh_from_db()
+        return study.judgments_version
+
+    batch = published(study, client, max_assignments=2)
+    first, second = (
+        hand_in(worker, hit_on(batch, "d0"), {"alpha": 1, "beta": 2}) for worker in (ann, bob)
+    )
+    assert version() == 0
+    collect(batch, client)
+    assert version() == 2
+    client.approve_assignment(AssignmentId=first)
+    collect(batch, client)
+    assert version() == 2
+    client.reject_assignment(AssignmentId=second, RequesterFeedback="Too quick.")
+    collect(batch, client)
+    assert version() == 3
+
+
 def test_workers_are_strangers_to_the_study(study, client, ann, bob):
     batch = published(study, client, max_assignments=2)
     for worker in (ann, bob):

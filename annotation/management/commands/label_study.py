@@ -5,7 +5,7 @@ from django.core.management.base import BaseCommand, CommandParser
 
 from annotation.exports import label_set_record
 from annotation.label_sets import METHODS, Made, Rule, make_label_set
-from annotation.models import LabelSet, Study
+from annotation.models import Study
 
 
 class Command(BaseCommand):
@@ -33,20 +33,18 @@ class Command(BaseCommand):
         )
         question = Study.objects.named(study).question(options["question"])
         labelling = make_label_set(question=question, rule=rule)
-        label_set = LabelSet.objects.counted().get(pk=labelling.label_set.pk)
-        self.stdout.write(
-            _record(labelling, label_set) if options["json"] else _sentence(labelling, label_set)
-        )
+        self.stdout.write(_record(labelling) if options["json"] else _sentence(labelling))
 
 
-def _record(labelling: Made, label_set: Any) -> str:
+def _record(labelling: Made) -> str:
+    label_set = labelling.label_set
     counts = {"n_labels": label_set.n_labels, "n_adjudicated": label_set.n_adjudicated}
-    return json.dumps(
-        label_set_record(labelling.label_set) | counts | {"is_new": labelling.is_new}, indent=1
-    )
+    record = label_set_record(label_set) | counts | {"is_new": labelling.is_new}
+    return json.dumps(record, indent=1)
 
 
-def _sentence(labelling: Made, label_set: Any) -> str:
+def _sentence(labelling: Made) -> str:
+    label_set = labelling.label_set
     state = "made" if labelling.is_new else "was there already: nothing has changed since"
     return (
         f"Labels {label_set.version} of '{label_set.study.slug}', "

@@ -1,0 +1,148 @@
+"""Judgments of a file on their way into a study, on disk and not in memory.
+
+A file names the cells of one item and of one submission wherever it likes. So that a file of
+millions of rows needs no more memory than one of hundreds, its cells are put into a temporary
+database, which groups them; it is gone as soon as nothing holds it.
+"""
+
+import json
+import sqlite3
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+from typing import Any, TypeVar
+
+from annotation.readers.tables import Row
+
+T = TypeVar("T")
+# Items whose cells are in memory at once.
+ITEMS_AT_ONCE = 200
+TABLE = """
+CREATE TABLE cell (
+    n INTEGER PRIMARY KEY, line INTEGER, item TEXT, annotator TEXT, round INTEGER,
+    candidate TEXT, question TEXT, condition TEXT, value, fields TEXT
+)
+"""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One judgment of a file; at the nominal level its value is a text."""
+
+    row: Row
+    item: str
+    candidate: str
+    question: str
+    annotator: str
+    round: int
+    condition: str
+    value: Any
+
+    @property
+    def submission(self) -> tuple[str, str, int]:
+        return self.item, self.annotator, self.round
+
+
+class StagedCells:
+    """The cells of a file, in the order in which it first names their items."""
+
+    def __init__(self, path: Path, cells: Iterable[Cell]) -> None:
+        self.path = path
+        # An empty name is a private file that the system removes.
+        self._database = sqlite3.connect("", check_same_thread=False)
+        for setting in ("journal_mode=OFF", "synchronous=OFF", "cache_size=-16000", "temp_store=1"):
+            self._database.execute(f"PRAGMA {setting}")
+        self._database.execute(TABLE)
+        self._database.executemany(
+            "INSERT INTO cell VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?)", map(_record, cells)
+        )
+        for statement in (
+            "CREATE INDEX judged ON cell (item, annotator, round, candidate, question, line)",
+            "CREATE TABLE item (n INTEGER PRIMARY KEY, first INTEGER, name TEXT)",
+            "INSERT INTO item SELECT NULL, first, name FROM"
+            " (SELECT MIN(n) AS first, item AS name FROM cell GROUP BY item) ORDER BY first",
+        ):
+            self._database.execute(statement)
+        self._database.commit()
+
+    def __len__(self) -> int:
+        return self._number("SELECT COUNT(*) FROM cell")
+
+    @property
+    def n_items(self) -> int:
+        return self._number("SELECT COUNT(*) FROM item")
+
+    @property
+    def n_submissions(self) -> int:
+        return self._number(
+            "SELECT COUNT(*) FROM (SELECT 1 FROM cell GROUP BY item, annotator, round)"
+        )
+
+    def first_repeat(self) -> tuple[Cell, int] | None:
+        """The first cell of the file that it holds already, and the line of the earlier one."""
+        row = self._database.execute(
+            "SELECT line, before FROM (SELECT line, LAG(line) OVER (PARTITION BY"
+            " item, annotator, round, candidate, question ORDER BY line) AS before FROM cell)"
+            " WHERE before IS NOT NULL ORDER BY line LIMIT 1"
+        ).fetchone()
+        return None if row is None else (self._at(row[0]), row[1])
+
+    def first_other_condition(self) -> tuple[Cell, int] | None:
+        """The first cell whose condition is not its item's, and the item's first line."""
+        row = self._database.execute(
+            "SELECT cell.line, first.line FROM item JOIN cell AS first ON first.n = item.first"
+            " JOIN cell ON cell.item = item.name WHERE cell.condition <> first.condition"
+            " ORDER BY cell.line LIMIT 1"
+        ).fetchone()
+        return None if row is None else (self._at(row[0]), row[1])
+
+    def by_item(self) -> Iterator[list[Cell]]:
+        """The cells of each item, in the order of the file."""
+        last, n_items = 0, self.n_items
+        while last < n_items:
+            rows = self._database.execute(
+                "SELECT cell.* FROM item CROSS JOIN cell ON cell.item = item.name"
+                " WHERE item.n > ? AND item.n <= ? ORDER BY item.n, cell.n",
+                (last, last + ITEMS_AT_ONCE),
+            ).fetchall()
+            for _, cells in groupby(map(self._cell, rows), key=lambda cell: cell.item):
+                yield list(cells)
+            last += ITEMS_AT_ONCE
+
+    def _number(self, query: str) -> int:
+        return int(self._database.execute(query).fetchone()[0])
+
+    def _at(self, line: int) -> Cell:
+        [row] = self._database.execute("SELECT * FROM cell WHERE line = ?", (line,))
+        return self._cell(row)
+
+    def _cell(self, row: tuple[Any, ...]) -> Cell:
+        _, line, item, annotator, round, candidate, question, condition, value, fields = row
+        whole = Row(self.path, line, json.loads(fields))
+        return Cell(whole, item, candidate, question, annotator, round, condition, value)
+
+
+def _record(cell: Cell) -> tuple[Any, ...]:
+    fields = json.dumps(cell.row.fields, ensure_ascii=False)
+    names = (cell.item, cell.annotator, cell.round, cell.candidate, cell.question)
+    return (cell.row.line, *names, cell.condition, cell.value, fields)
+
+
+class Staged(Collection[T]):
+    """What is made of the cells of each item, anew each time it is gone through."""
+
+    def __init__(
+        self, cells: StagedCells, make: Callable[[list[Cell]], Iterable[T]], size: int
+    ) -> None:
+        self._cells, self._make, self._size = cells, make, size
+
+    def __len__(self) -> int:
+        return self._size
+
+    def __iter__(self) -> Iterator[T]:
+        for cells in self._cells.by_item():
+            yield from self._make(cells)
+
+    def __contains__(self, thing: object) -> bool:
+        return any(each == thing for each in self)

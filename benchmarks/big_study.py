@@ -1,0 +1,150 @@
+"""A study of any size, written in bulk: for benchmarks of what reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+from django.db import connection
+
+if TYPE_CHECKING:
+    from accounts.models import User
+    from annotation.models import Study
+
+NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
+N_ANNOTATORS = 40
+SYSTEMS = ("alpha", "beta", "gamma", "delta")
+QUESTIONS = ("appropriateness", "style")
+BATCH_SIZE = 5000
+# Far from uniform, the same on every database: a candidate's own level, and its judges' noise.
+JUDGMENTS = """
+INSERT INTO annotation_judgment (submission_id, candidate_id, question_id, value, position, seconds)
+SELECT s.id, c.id, q.id,
+    (c.id * 37 + q.position * 11) % 61 + (s.id * 31 + c.id * 17 + q.id * 13) % 37,
+    c.position, 4.5
+FROM annotation_submission s
+JOIN annotation_item i ON i.id = s.item_id
+JOIN annotation_candidate c ON c.item_id = i.id
+JOIN annotation_question q ON q.study_id = i.study_id
+WHERE i.study_id = %s
+"""
+SCORES = """
+INSERT INTO metrics_score (run_id, candidate_id, value, reason, raw, content)
+SELECT %s, c.id, (c.id * 37 %% 61) + (c.id * %s %% 53), '', '', ''
+FROM annotation_candidate c JOIN annotation_item i ON i.id = c.item_id WHERE i.study_id = %s
+"""
+
+
+def build_study(owner: User, *, n_items: int, n_annotators: int, slug: str = "big") -> Study:
+    """Items of four systems' responses, published, and judged by so many under two questions."""
+    from annotation.models import Annotator, Candidate, Item, Question, Study, Submission
+    from annotation.versions import count_judgments_change
+
+    study = Study.objects.create(slug=slug, title=slug.title(), kind="rating", owner=owner)
+    for place, name in enumerate(QUESTIONS):
+        Question.objects.create(study=study, name=name, wording=f"{name}?", position=place)
+    items = Item.objects.bulk_create(
+        (
+            Item(
+                study=study,
+                key=f"item-{n:06}",
+                condition=("formal", "informal")[n % 2],
+                context=f"A: What shall we do about number {n}?\nB: I do not know yet.",
+                reference=f"Let us wait for number {n + 1}.",
+                position=n,
+            )
+            for n in range(n_items)
+        ),
+        batch_size=BATCH_SIZE,
+    )
+    Candidate.objects.bulk_create(
+        (
+            Candidate(item=item, key=name, system=name, text=f"{name} on {item.key}", position=n)
+            for item in items
+            for n, name in enumerate(SYSTEMS)
+        ),
+        batch_size=BATCH_SIZE,
+    )
+    people = Annotator.objects.bulk_create(
+        Annotator(study=study, pseudonym=f"annotator-{n:03}") for n in range(N_ANNOTATORS)
+    )
+    submissions = Submission.objects.bulk_create(
+        (
+            Submission(
+                item=item,
+                annotator=people[(n + 7 * place) % N_ANNOTATORS],
+                raw="<QuestionFormAnswers/>",
+                shown_order=list(SYSTEMS),
+                accepted_at=NOON,
+                submitted_at=NOON + timedelta(seconds=n),
+                seconds=40,
+            )
+            for n, item in enumerate(items)
+            for place in range(n_annotators)
+        ),
+        batch_size=BATCH_SIZE,
+    )
+    with connection.cursor() as cursor:
+        cursor.execute(JUDGMENTS, [study.pk])
+    _publish(study, items, submissions)
+    count_judgments_change(study_ids=[study.pk])
+    _analyze()
+    return study
+
+
+def add_scores(study: Study, names: tuple[str, ...]) -> None:
+    """A run of each metric with a score for every candidate."""
+    from annotation.versions import count_scores_change
+    from metrics.models import ScoringRun
+
+    for n, name in enumerate(names):
+        run = ScoringRun.objects.create(study=study, metric=name, signature=f"{name}|v:1")
+        with connection.cursor() as cursor:
+            cursor.execute(SCORES, [run.pk, 19 + 2 * n, study.pk])
+    count_scores_change(study_id=study.pk)
+    _analyze()
+
+
+def _publish(study: Study, items: list, submissions: list) -> None:
+    from hits.models import Assignment, Batch, Hit, Worker
+
+    batch = Batch.objects.create(
+        study=study,
+        title="Judge responses",
+        description="Read and judge.",
+        reward_usd="0.10",
+        max_assignments=len(submissions) // max(1, len(items)),
+        hit_type_id="3TYPE",
+    )
+    hits = Hit.objects.bulk_create(
+        (Hit(batch=batch, item=item, hit_id=f"3HIT{item.pk}") for item in items),
+        batch_size=BATCH_SIZE,
+    )
+    hit_of = {hit.item_id: hit for hit in hits}
+    workers = {
+        pk: Worker(profile="local", worker_id=f"A{pk}")
+        for pk in dict.fromkeys(one.annotator_id for one in submissions)
+    }
+    Worker.objects.bulk_create(workers.values())
+
+    def assignments() -> Iterator[Assignment]:
+        for one in submissions:
+            yield Assignment(
+                hit=hit_of[one.item_id],
+                worker=workers[one.annotator_id],
+                assignment_id=f"3ASSIGNMENT{one.pk}",
+                status="Submitted" if one.pk % 50 == 0 else "Approved",
+                answer_xml="<QuestionFormAnswers>" + "x" * 900 + "</QuestionFormAnswers>",
+                accepted_at=NOON,
+                submitted_at=one.submitted_at,
+                submission=one,
+            )
+
+    Assignment.objects.bulk_create(assignments(), batch_size=BATCH_SIZE)
+
+
+def _analyze() -> None:
+    """What a database does by itself after a while, and a planner needs."""
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE")

@@ -1,0 +1,240 @@
+"""What each page of the console costs on a study of a million judgments.
+
+    python -m benchmarks.pages
+    python -m benchmarks.pages --items 250 --database-url postgres://postgres@127.0.0.1/benchmark
+
+Every address of the console is visited; one that this file does not know is an error. For
+each: milliseconds in the server until the last byte (of downloads until the first), SQL
+statements, how many of them had been asked in the same request already, and kilobytes. Ends with
+status 1 where a page is beyond the limits of the design.
+"""
+
+import argparse
+import resource
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from statistics import median
+from typing import Any
+
+from benchmarks.big_study import add_scores, build_study
+from benchmarks.marketplace_site import describe_machine, fresh_database
+
+MOST_MS, MOST_STATEMENTS, MOST_REPEATS, MOST_KB = 300, 15, 2, 300
+# Asked for by a form, or not of a study; what they do is measured where it is done.
+NOT_VISITED = {
+    *("collect", "score", "label", "decision", "flag", "unflag", "stop", "again"),
+    *("login", "logout", "picture", "schema", "work", "report-file"),
+}
+STREAMED = {"download", "label-set"}
+
+
+@dataclass
+class Statements:
+    """The SQL statements of a request."""
+
+    asked: Counter[tuple[str, str]] = field(default_factory=Counter)
+
+    def __call__(self, execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
+        self.asked[sql, repr(params)] += 1
+        return execute(sql, params, many, context)
+
+    @property
+    def most_often(self) -> int:
+        return max(self.asked.values(), default=0)
+
+
+@dataclass(frozen=True)
+class Visit:
+    """What one address cost."""
+
+    name: str
+    ms: float
+    cpu_ms: float
+    total_s: float
+    statements: int
+    most_often: int
+    kb: float
+    growth_mb: float
+
+    @property
+    def is_within(self) -> bool:
+        is_page = self.name.partition(" ")[0] not in STREAMED
+        return (
+            self.ms <= MOST_MS
+            and (not is_page or (self.statements <= MOST_STATEMENTS and self.kb <= MOST_KB))
+            and self.most_often <= MOST_REPEATS
+        )
+
+    def __str__(self) -> str:
+        mark = "" if self.is_within else "  <- beyond"
+        return (
+            f"{self.name:32} {self.ms:7.0f} {self.cpu_ms:7.0f} {self.statements:5}"
+            f" {self.most_often:5} {self.kb:9.0f} {self.total_s:7.2f} {self.growth_mb:7.0f}{mark}"
+        )
+
+
+def say(line: object) -> None:
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
+
+
+def peak_mb() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+@contextmanager
+def timed(what: str) -> Iterator[None]:
+    began, before = time.perf_counter(), peak_mb()
+    yield
+    seconds = time.perf_counter() - began
+    say(f"{what}: {seconds:.1f} s, peak memory {before:.0f} -> {peak_mb():.0f} MB")
+
+
+def addresses(study: Any) -> dict[str, tuple[str, dict[str, Any]]]:
+    """A name for each visit, the address's own name, and what stands in it."""
+    item = study.items.order_by("position")[study.items.count() // 2]
+    slug = {"slug": study.slug}
+    pages = [
+        *("study", "items", "publish", "answers", "agreement", "annotators", "disagreement"),
+        *("adjudication", "labels", "validation", "report", "downloads"),
+        *("api-study-detail", "api-study-agreement", "api-study-validation", "api-study-disputes"),
+    ]
+    found = {page: (page, dict(slug)) for page in pages}
+    found |= {name: (name, {}) for name in ("studies", "api-root", "api-study-list")}
+    found["item"] = ("item", slug | {"item_id": item.pk})
+    for chart in ("forest", "matrix", "volume", "speed"):
+        found[f"agreement-picture {chart}"] = (
+            "agreement-picture",
+            slug | {"chart": chart, "form": "json"},
+        )
+    found["validation-table"] = ("validation-table", slug | {"name": "worst"})
+    found["validation-picture"] = ("validation-picture", slug | {"chart": "forest", "form": "json"})
+    for form in ("csv", "json"):
+        found[f"label-set {form}"] = ("label-set", slug | {"version": 1, "form": form})
+    for name in ("judgments.csv", "submissions.csv", "scores.csv", "agreement.json"):
+        found[f"download {name}"] = ("download", slug | {"name": name})
+    return found
+
+
+QUERIES = {
+    "items, last page": ("items", {"page": "999999"}),
+    "items, search": ("items", {"q": "item-0000"}),
+    "items, by submissions": ("items", {"sort": "-n_submissions"}),
+    "disagreement, last page": ("disagreement", {"page": "999999"}),
+    "disagreement, by item": ("disagreement", {"sort": "item"}),
+    "disagreement, search": ("disagreement", {"q": "item-0000"}),
+    "adjudication, all disputes": ("adjudication", {"threshold": "0"}),
+    "adjudication, skip 9,999": ("adjudication", {"skip": "9999"}),
+}
+
+
+def visit(client: Any, name: str, url: str, query: dict[str, str], repeat: int) -> Visit:
+    """The median of several requests."""
+    from django.db import connection
+
+    runs = []
+    for _ in range(repeat):
+        statements, before = Statements(), peak_mb()
+        with connection.execute_wrapper(statements):
+            began, cpu = time.perf_counter(), time.process_time()
+            answer = client.get(url, query)
+            size, ms = 0, 0.0
+            if answer.streaming:
+                for part in answer:
+                    ms = ms or (time.perf_counter() - began) * 1000
+                    size += len(part)
+                total = time.perf_counter() - began
+            else:
+                total = time.perf_counter() - began
+                ms, size = total * 1000, len(answer.content)
+            cpu_ms = (time.process_time() - cpu) * 1000
+            answer.close()
+        if answer.status_code not in (200, 202, 404):
+            raise SystemExit(f"{url} answered {answer.status_code}")
+        label = name if answer.status_code == 200 else f"{name} ({answer.status_code})"
+        n = sum(statements.asked.values())
+        growth = peak_mb() - before
+        runs.append(Visit(label, ms, cpu_ms, total, n, statements.most_often, size / 1024, growth))
+    middle = median(run.ms for run in runs)
+    return min(runs, key=lambda run: abs(run.ms - middle))
+
+
+def require_all_known(names: set[str]) -> None:
+    """Stop at an address of the console that nobody measures."""
+    from django.urls import URLResolver
+
+    from console.urls import urlpatterns
+
+    def every(patterns: Any) -> Iterator[str]:
+        for pattern in patterns:
+            if isinstance(pattern, URLResolver):
+                yield from every(pattern.url_patterns)
+            else:
+                yield pattern.name
+
+    if unknown := set(every(urlpatterns)) - names - NOT_VISITED:
+        raise SystemExit(f"benchmarks/pages.py does not visit {', '.join(sorted(unknown))}.")
+
+
+def main() -> int:
+    """Build the study, compute what pages show, visit every page, print the table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--items", type=int, default=25_000)
+    parser.add_argument("--annotators", type=int, default=5, help="of each item")
+    parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("--database-url", help="a PostgreSQL database to make (default: SQLite)")
+    options = parser.parse_args()
+    say(describe_machine())
+    with fresh_database(options.database_url):
+        return measure(options)
+
+
+def measure(options: argparse.Namespace) -> int:
+    """Everything after the database is there."""
+    from django.test import Client
+    from django.urls import reverse
+
+    from accounts.models import User
+    from annotation.label_sets import Rule, make_label_set
+    from annotation.models import Judgment
+    from console.agreement_parts import AGREEMENT
+    from console.results import compute
+
+    owner = User.objects.create_user("benchmark")
+    with timed("building the study"):
+        study = build_study(owner, n_items=options.items, n_annotators=options.annotators)
+    add_scores(study, ("bleu", "rougeL"))
+    say(f"{Judgment.objects.count():,} judgments of {options.items:,} items")
+    known = addresses(study)
+    require_all_known({name for name, _ in known.values()})
+    with timed("computing agreement"):
+        compute(study, AGREEMENT)
+    with timed("labelling by the mean"):
+        make_label_set(question=study.question(), rule=Rule("mean"))
+    client = Client(headers={"host": "127.0.0.1"})
+    client.force_login(owner)
+    urls = {
+        name: (reverse(f"console:{to}", kwargs=parts), {}) for name, (to, parts) in known.items()
+    }
+    urls |= {name: (urls[of][0], query) for name, (of, query) in QUERIES.items()}
+    client.get(urls["studies"][0])
+    say(
+        f"\n{'':32} {'ms':>7} {'CPU ms':>7} {'SQL':>5} {'most':>5} {'KB':>9}"
+        f" {'all, s':>7} {'+MB':>7}"
+    )
+    visits = []
+    for name, (url, query) in urls.items():
+        repeat = 1 if name.partition(" ")[0] in STREAMED else options.repeat
+        visits.append(visit(client, name, url, query, repeat))
+        say(visits[-1])
+    beyond = [one for one in visits if not one.is_within]
+    say(f"\n{len(visits)} visits, {len(beyond)} beyond the limits; peak {peak_mb():.0f} MB")
+    return 1 if beyond else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,24 @@
+"""A study's scores as a file that other programs read, and `import_scores` does."""
+
+from collections.abc import Iterator
+from itertools import chain
+from typing import Any
+
+from annotation.exports import CANDIDATE_ORDER, item_stretches
+from annotation.models import Study
+from metrics.frames import COLUMNS
+from metrics.models import Score, ScoringRun
+from presentation.spreadsheets import csv_parts
+
+
+def scores_csv(study: Study) -> Iterator[str]:
+    """Every score with its signature, in the order of the frame, as it is read."""
+    return csv_parts(list(COLUMNS), chain.from_iterable(_scores(study)))
+
+
+def _scores(study: Study) -> Iterator[list[tuple[Any, ...]]]:
+    for run in ScoringRun.objects.of(study).order_by("pk"):
+        for items in item_stretches(study):
+            scores = Score.objects.filter(run=run, candidate__item__in=items)
+            ordered = scores.order_by(*CANDIDATE_ORDER, "candidate")
+            yield list(ordered.values_list(*COLUMNS.values()))

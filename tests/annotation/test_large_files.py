@@ -1,0 +1,82 @@
+"""Files of any size are imported and written in the same memory."""
+
+import tracemalloc
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+from django.core.management import call_command
+
+from annotation.bulk import DRAFTS_AT_ONCE
+from annotation.exports import ITEMS_AT_ONCE, judgments_csv
+from annotation.models import Judgment, Study
+from annotation.readers.judgments import read_judgments
+
+pytestmark = pytest.mark.django_db
+
+MEGABYTE = 1 << 20
+# Two batches of items, and ten.
+SMALL, LARGE = 2 * DRAFTS_AT_ONCE, 10 * DRAFTS_AT_ONCE
+PER_ITEM = 8
+
+
+def write_judgments(path: Path, n_items: int) -> Path:
+    """A file that names the judgments of an item far apart: Ann's first, then Bob's."""
+    rows = (
+        f"item-{item},{candidate},{question},{person},{item % 90}\n"
+        for person in ("Ann", "Bob")
+        for question in ("wit", "tone")
+        for item in range(n_items)
+        for candidate in ("alpha", "beta")
+    )
+    path.write_text("item,candidate,question,annotator,value\n" + "".join(rows))
+    return path
+
+
+def peak_of(work: Callable[[], object]) -> float:
+    """The most memory that was in use beyond what was before, in megabytes."""
+    tracemalloc.start()
+    try:
+        before = tracemalloc.get_traced_memory()[0]
+        work()
+        return (tracemalloc.get_traced_memory()[1] - before) / MEGABYTE
+    finally:
+        tracemalloc.stop()
+
+
+def read_to_the_end(chunks: Iterator[str]) -> None:
+    for _ in chunks:
+        pass
+
+
+def test_a_file_of_judgments_is_read_in_the_same_memory_whatever_its_size(tmp_path: Path) -> None:
+    peaks = {}
+    for n_items in (SMALL, LARGE):
+        path = write_judgments(tmp_path / f"{n_items}.csv", n_items)
+
+        def read(path: Path = path) -> None:
+            draft = read_judgments(path)
+            assert sum(len(one.candidates) for one in draft.items) == 2 * len(draft.items)
+            assert sum(len(one.judgments) for one in draft.submissions) == PER_ITEM * len(
+                draft.items
+            )
+
+        peaks[n_items] = peak_of(read)
+    assert peaks[LARGE] < peaks[SMALL] + 1
+
+
+def test_judgments_are_imported_and_exported_in_the_same_memory_whatever_their_number(
+    tmp_path: Path,
+) -> None:
+    imports, exports = {}, {}
+    for n_items in (SMALL, LARGE):
+        path = write_judgments(tmp_path / f"{n_items}.csv", n_items)
+        slug = f"of-{n_items}"
+        imports[n_items] = peak_of(partial(call_command, "import_judgments", path, study=slug))
+        study = Study.objects.named(slug)
+        assert Judgment.objects.of(study).count() == PER_ITEM * n_items
+        exports[n_items] = peak_of(partial(read_to_the_end, judgments_csv(study)))
+    assert SMALL > 2 * ITEMS_AT_ONCE
+    assert imports[LARGE] < imports[SMALL] + 1
+    assert exports[LARGE] < exports[SMALL] + 1

@@ -1,0 +1,128 @@
+"""What an address of the console asks of the database: as much of a large study as of a small
+one, within the design's limits, and nothing over and over."""
+
+from collections import Counter
+
+import pytest
+from django.db import connection, transaction
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+
+from accounts.models import User
+from annotation.adjudications import decide
+from annotation.label_sets import Rule, make_label_set
+from annotation.study_jobs import SCORE, jobs_of
+from console.agreement_parts import AGREEMENT
+from console.results import compute
+from console.urls import urlpatterns
+from tests.annotation.studies import doubt, rate, rating_study
+from tests.console.filled import add_assignment, add_batch, add_scores, keep_validation
+from tests.console.test_access import ACTIONS, OF_A_STUDY, OF_ANYONE_SIGNED_IN, PUBLIC, names
+from tests.console.work import request_for_later
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_immediate_tasks")]
+
+MOST_STATEMENTS = 15
+# The same statement about the same thing.
+MOST_REPEATS = 2
+SMALL, LARGE = 3, 30
+VISITED = OF_A_STUDY | OF_ANYONE_SIGNED_IN
+# These read a study in stretches, so their statements grow with it, slowly.
+READ_IN_STRETCHES = {"download", "label-set"}
+NOT_PAGES = {"logout", "schema", *PUBLIC, *ACTIONS}
+
+
+def judged_study(slug, owner, n_items):
+    """Every stage of a study has something to show, ten times as much in the larger."""
+    study = rating_study(
+        slug, owner=owner, n_items=n_items, questions=("wit", "tone"), conditions=("calm", "loud")
+    )
+    for place in range(n_items):
+        for person, less in (("Ann", 0), ("Bob", 40), ("Cyd", 70)):
+            for question in ("wit", "tone"):
+                values = {"alpha": 90 - less - place % 7, "beta": 20 + less % 50 + place % 11}
+                submission = rate(study, person, f"d{place}", values, question=question)
+        doubt(submission)
+    for hit in add_batch(study, n_published=n_items - 1).hits.all()[: n_items - 1]:
+        add_assignment(hit, problem="The answer names no candidate.")
+        add_assignment(hit, "A2WORKER")
+    add_scores(study)
+    compute(study, AGREEMENT)
+    keep_validation(study)
+    question = study.question("wit")
+    for item in study.items.all()[: n_items // 3]:
+        candidate = item.candidates.first()
+        decide(candidate=candidate, question=question, value=5, decided_by=owner)
+    make_label_set(question=question, rule=Rule("mean"))
+    request_for_later(study=study, kind=SCORE, names=["rouge1"])
+    return study
+
+
+@pytest.fixture(scope="module")
+def studies(django_db_setup, django_db_blocker):
+    """The small and the large one, made once for all tests and gone after them."""
+    with django_db_blocker.unblock(), transaction.atomic():
+        owner = User.objects.create_user("rosa")
+        yield {n: judged_study(f"of-{n}", owner, n) for n in (SMALL, LARGE)}
+        transaction.set_rollback(True)
+
+
+@pytest.fixture
+def researcher(studies):
+    return studies[SMALL].owner
+
+
+def where(name, study):
+    stored = {
+        "item_id": study.items.order_by("position")[1],
+        "job_id": jobs_of(study).first(),
+    }
+    parts = VISITED[name] | {"slug": study.slug}
+    parts |= {part: row.pk for part, row in stored.items() if part in parts}
+    return reverse(f"console:{name}", kwargs=parts if name in OF_A_STUDY else {})
+
+
+def statements(browser, address, **query):
+    """The SQL of one request, read to its end."""
+    with CaptureQueriesContext(connection) as captured:
+        answer = browser.get(address, query)
+        assert answer.status_code == 200
+        assert answer.getvalue() is not None
+    return [row["sql"] for row in captured.captured_queries]
+
+
+def test_these_tests_know_every_address():
+    assert set(names(urlpatterns)) == set(VISITED) | NOT_PAGES
+
+
+@pytest.mark.parametrize("name", sorted(set(VISITED) - NOT_PAGES))
+def test_a_request_costs_as_little_in_a_large_study_as_in_a_small_one(rosa, studies, name):
+    asked = {}
+    for n_items, study in studies.items():
+        where_to = where(name, study)
+        rosa.get(where_to)
+        asked[n_items] = statements(rosa, where_to)
+    assert len(asked[LARGE]) <= MOST_STATEMENTS + (name in READ_IN_STRETCHES) * 5
+    if name not in READ_IN_STRETCHES:
+        assert len(asked[SMALL]) == len(asked[LARGE])
+    often = {sql: n for sql, n in Counter(asked[LARGE]).items() if n > MOST_REPEATS}
+    assert not often
+
+
+@pytest.mark.parametrize(
+    ("name", "query"),
+    [
+        ("items", {"sort": "-n_submissions", "q": "context"}),
+        ("items", {"after": "1"}),
+        ("disagreement", {"sort": "item", "q": "d1"}),
+        ("disagreement", {"page": "2", "question": "tone"}),
+        ("adjudication", {"threshold": "0", "decided": "1", "skip": "2"}),
+        ("annotators", {"sort": "seconds"}),
+    ],
+)
+def test_sorting_filtering_and_turning_pages_cost_no_more(rosa, studies, name, query):
+    asked = {}
+    for n_items, study in studies.items():
+        asked[n_items] = statements(rosa, where(name, study), **query)
+    assert len(asked[SMALL]) <= len(asked[LARGE]) <= MOST_STATEMENTS
+    assert max(Counter(asked[LARGE]).values()) <= MOST_REPEATS
