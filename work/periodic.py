@@ -26,8 +26,8 @@ def tick(now: datetime | None = None) -> None:
     moment = now or timezone.now()
     every = timedelta(seconds=settings.WORK_LEASE_SECONDS / 6)
     due = _due_names(moment)
-    if RECOVERY in due and (claimed := _claim(RECOVERY, every, moment)):
-        recover(now=moment, last_at=claimed[0])
+    if RECOVERY in due and (turn := take_turn(RECOVERY, every, moment)):
+        recover(now=moment, last_at=turn[0])
     for kind in job_kinds().values():
         if kind.every_seconds and kind.name in due:
             _request_if_due(kind.name, timedelta(seconds=kind.every_seconds), moment)
@@ -46,11 +46,11 @@ def _due_names(now: datetime) -> set[str]:
 @transaction.atomic
 def _request_if_due(name: str, every: timedelta, now: datetime) -> None:
     # In one transaction: a process that is killed in between has not used up the turn.
-    if _claim(name, every, now):
+    if take_turn(name, every, now):
         request_job(kind=name)
 
 
-def _claim(name: str, every: timedelta, now: datetime) -> tuple[datetime | None] | None:
+def take_turn(name: str, every: timedelta, now: datetime) -> tuple[datetime | None] | None:
     """The time of the turn before, in a tuple; None where another process has this turn."""
     row = PeriodicRun.objects.get(name=name)
     turn = PeriodicRun.objects.filter(name=name, next_at=row.next_at, next_at__lte=now)

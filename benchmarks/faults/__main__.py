@@ -126,7 +126,8 @@ def _document(records: list[dict[str, Any]]) -> str:
         f"Made by `make long` on {datetime.now(UTC):%Y-%m-%d} from commit {commit}. Web servers, "
         "their workers, the workers of the queues and `serve` itself are killed (SIGKILL) at "
         "random while jobs of each queue run; a killed `serve` is started again. Each job's "
-        "effects are counted in the transactions that its lease guards.",
+        "effects are counted in the transactions that its lease guards. Supervisor, web server and "
+        "workers are the site's own; the apps that are slow to load are left out.",
         "",
         "| Database | Queue | Kills | Jobs | Done once | Failed with a reason | Begun more than "
         "once | Effects twice or missing | Run by two at once | Unfinished | Processes left over |",

@@ -12,7 +12,7 @@ from django_tasks_db.models import DBTaskResult
 
 from work.execution import run_job
 from work.models import Job, PeriodicRun
-from work.periodic import tick
+from work.periodic import take_turn, tick
 from work.registry import job_kinds
 from work.request import request_job
 
@@ -40,6 +40,14 @@ def test_fifty_ticks_at_once_request_a_periodic_job_once(kind, backend):
     assert Job.objects.count() == 1
     tick(start + timedelta(seconds=62))
     assert Job.objects.count() == 2
+
+
+def test_a_turn_is_taken_by_one_process(db):
+    now, every = timezone.now(), timedelta(seconds=60)
+    PeriodicRun.objects.create(name="sweep", next_at=now)
+    assert take_turn("sweep", every, now) == (None,)
+    assert take_turn("sweep", every, now) is None
+    assert take_turn("sweep", every, now + every) == (now,)
 
 
 def test_a_periodic_job_that_is_still_unfinished_is_not_doubled(kind, backend):
