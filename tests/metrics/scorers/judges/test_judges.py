@@ -280,9 +280,9 @@ def test_settings_out_of_range_are_refused_when_they_are_made(changed, complaint
         GEvalSettings(**{"aspect": "Tone", "criteria": "Kind?", "low": 1, "high": 3, **changed})
 
 
-@pytest.mark.parametrize("settings", [*PRESETS.values(), TONE])
-def test_settings_survive_json(settings):
-    assert GEvalSettings.from_json(settings.to_json()) == settings
+@pytest.mark.parametrize("judge_settings", [*PRESETS.values(), TONE])
+def test_settings_survive_json(judge_settings):
+    assert GEvalSettings.from_json(judge_settings.to_json()) == judge_settings
 
 
 @pytest.mark.parametrize(
