@@ -7,6 +7,7 @@ system's answer to the same question under another.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
+from math import nan
 from typing import Any
 
 import pandas as pd
@@ -15,6 +16,7 @@ from annotation.frames import candidate_frame
 from annotation.models import Study
 from metrics.exceptions import NotPaired
 from metrics.frames import score_frame
+from metrics.models import ScoringRun
 from presentation.records import plain_values
 from stats.significance.adjustments import holm
 from stats.significance.paired_differences import PairedDifference, paired_difference
@@ -96,7 +98,8 @@ def prompt_effects(
 ) -> list[PromptEffect]:
     """Compare two prompts, by each metric: over all systems, and for each of them.
 
-    The p-values are adjusted by Holm's method over all the rows of a test together.
+    The p-values are adjusted by Holm's method over all the rows of primary metrics together;
+    those of variants are not adjusted, and enter no correction.
     """
     scores = scored_responses(study)
     _require_prompts(study, prompts, scores)
@@ -112,8 +115,13 @@ def prompt_effects(
         for (metric, signature), run in scores.groupby(["metric", "signature"], sort=False)
         for system, pairs in _pairs(run, prompts)
     ]
-    t_ps = holm([difference.t_p for *_, difference in effects])
-    wilcoxon_ps = holm([difference.wilcoxon_p for *_, difference in effects])
+    primary = set(
+        ScoringRun.objects.of(study).filter(is_primary=True).values_list("metric", "signature")
+    )
+    family = [(metric, signature) in primary for metric, signature, *_ in effects]
+    tests = [(row[-1], is_in) for row, is_in in zip(effects, family, strict=True)]
+    t_ps = holm([test.t_p if is_in else nan for test, is_in in tests])
+    wilcoxon_ps = holm([test.wilcoxon_p if is_in else nan for test, is_in in tests])
     return [
         PromptEffect(*row, t_p_holm=float(t_p), wilcoxon_p_holm=float(wilcoxon_p))
         for row, t_p, wilcoxon_p in zip(effects, t_ps, wilcoxon_ps, strict=True)

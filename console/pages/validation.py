@@ -165,7 +165,7 @@ def report_file(request: HttpRequest, slug: str, name: str) -> HttpResponse:
 
 def _files(shown: Study, result: Content | None) -> QuerySet[ReportFile]:
     """The report's files, of the version that a stored result leads to."""
-    number = (result or {}).get("report")
+    number = (result or {}).get("report") or 0
     return ReportFile.objects.filter(version__study=shown, version__number=number)
 
 

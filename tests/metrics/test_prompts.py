@@ -1,5 +1,6 @@
 import csv
 import json
+import math
 
 import pytest
 from django.core.management import CommandError
@@ -7,6 +8,7 @@ from rouge_score.rouge_scorer import RougeScorer
 from scipy import stats
 
 from metrics.exceptions import NotPaired
+from metrics.models import ScoringRun
 from metrics.prompts import prompt_effects, system_scores
 from metrics.scorers.registry import build
 from metrics.scoring import score_study, write_scores
@@ -169,3 +171,15 @@ def test_a_program_may_read_the_comparison(sample):
 def test_a_number_that_makes_no_comparison_is_refused_before_anything_is_read(option):
     with pytest.raises(CommandError, match=f"argument {option.partition('=')[0]}"):
         told("compare_prompts", "golden", option)
+
+
+def test_variants_enter_no_correction():
+    study = golden_study()
+    score_study(study=study, scorer=build("length"))
+    before = {e.system: e.t_p_holm for e in prompt_effects(study) if e.metric == "length"}
+    variants = [e for e in prompt_effects(study) if e.metric == "length_characters"]
+    assert len(variants) == len(before) == 4
+    assert all(math.isnan(e.t_p_holm) and math.isnan(e.wilcoxon_p_holm) for e in variants)
+    assert not any(math.isnan(e.difference.t_p) for e in variants)
+    ScoringRun.objects.filter(metric="length_characters").delete()
+    assert {e.system: e.t_p_holm for e in prompt_effects(study)} == before

@@ -103,7 +103,11 @@ def _effect_cells(effect: Record | None, prompts: tuple[str, str]) -> tuple[Cell
         Number(effect["mean_first"], 3, reason=reason, signature=signatures[0]),
         Number(effect["mean_second"], 3, reason=reason, signature=signatures[1]),
         Number(effect["mean"], 3, effect["ci_low"], effect["ci_high"], reason, signatures[2]),
-        P(effect["t_p_holm"], reason, signatures[3]),
+        P(
+            effect["t_p_holm"],
+            reason if effect["t_p"] is None else "a variant, which no correction is of",
+            signatures[3],
+        ),
     )
 
 
@@ -126,7 +130,8 @@ def e2e_methods(effects: Sequence[Record], prompts: tuple[str, str]) -> str:
     return (
         f"Each system's answer under the prompt “{prompts[1]}” was paired with its answer to the "
         f"same question under “{prompts[0]}”. Differences are tested by Student's paired t, "
-        "two-sided, with p adjusted by Holm's method over all metrics and systems; intervals at "
+        "two-sided, with p adjusted by Holm's method over all primary metrics and systems; "
+        f"intervals at "
         f"{first['confidence']:.0%} are percentiles of {first['n_resamples']:,} bootstrap "
         f"resamples of questions, from seed {first['seed']}. For all systems together a question "
         "counts once, with the mean over systems."
