@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -53,3 +54,11 @@ def sign_in(page: Page, path: str, name: str, password: str) -> None:
     page.get_by_label("Password").fill(password)
     page.keyboard.press("Enter")
     page.wait_for_url(lambda url: "/login/" not in url)
+
+
+def wait_until(page: Page, expression: str) -> None:
+    """Wait for an expression to be true; Playwright's own waiting is refused by the policy."""
+    deadline = time.monotonic() + PATIENCE_MS / 1000
+    while not page.evaluate(expression):
+        assert time.monotonic() < deadline, expression
+        page.wait_for_timeout(50)

@@ -5,7 +5,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.boto_clients import in_process_client
-from tests.browsers import opened_page, sign_in
+from tests.browsers import opened_page, sign_in, wait_until
 from tests.marketplace.conftest import HIT, HTML_QUESTION, PASSWORD
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -51,7 +51,7 @@ def in_frame(page, script):
 
 def enter(page, notes, text):
     notes.fill(text)
-    page.wait_for_function(f"Object.values(sessionStorage).join().includes({text!r})")
+    wait_until(page, f"Object.values(sessionStorage).join().includes({text!r})")
 
 
 def test_what_is_stored_outlives_a_reload(page, mturk):
@@ -95,9 +95,9 @@ def test_the_storage_is_bounded_as_browsers_bound_it(page, mturk):
         return [error.name, localStorage.length]; } }"""
     assert in_frame(page, told) == ["QuotaExceededError", 0]
     in_frame(page, 'localStorage.big = "x".repeat(199_000)')
-    page.wait_for_function("Object.values(sessionStorage).join().length > 199_000")
+    wait_until(page, "Object.values(sessionStorage).join().length > 199_000")
     page.reload()
-    page.wait_for_function("document.getElementById('task').name !== ''")
+    wait_until(page, "document.getElementById('task').name !== ''")
     assert in_frame(page, "localStorage.big.length") == 199_000
 
 
@@ -110,5 +110,5 @@ def test_a_message_that_is_too_large_or_no_text_is_not_kept(page, mturk):
         in_frame(
             page, f'parent.postMessage({{type: "assay:stored", token: "", items: {items}}}, "*")'
         )
-    page.wait_for_function("window.seen === 3")
+    wait_until(page, "window.seen === 3")
     assert page.evaluate("sessionStorage.length") == 0
