@@ -220,7 +220,7 @@ class StoredResults(Results):
         columns = [ELSEWHERE.get(field.name, field.name) for field in fields(kind)]
         return [kind(*row) for row in rows.values_list(*columns)]
 
-    def _queryset(self, kind: type[Record], of: dict[str, Any]) -> models.QuerySet[Any]:
+    def _queryset(self, kind: type[Any], of: dict[str, Any]) -> models.QuerySet[Any]:
         model = MODELS[kind]
         lookups: dict[str, Any] = {}
         for name, value in of.items():
@@ -241,7 +241,7 @@ class StoredResults(Results):
         for pk, *values in rows.order_by("pk", "scores__pk").values_list("pk", *names, *of_scores):
             _, scores = found.setdefault(pk, (values[: len(names)], []))
             scores.append(SystemScoreRecord(*values[len(names) :]))
-        return [SystemRecord(*values, tuple(scores)) for values, scores in found.values()]
+        return [SystemRecord(*[*values, tuple(scores)]) for values, scores in found.values()]
 
     def scatter_words(self, question: str, metric: str, signature: str) -> str | None:
         """What a scatter shows, in words; None where there is none."""
