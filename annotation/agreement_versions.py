@@ -11,8 +11,10 @@ from annotation.agreement import rounds_of
 from annotation.disagreement import unit_table
 from annotation.frames import judgment_frame
 from annotation.models import AgreementVersion, Question, Study, UnitAgreement
+from presentation.records import plain_records
 
 BATCH_SIZE = 1000
+COLUMNS = ["candidate_id", "n_judgments", "mean", "low", "high", "spread", "agreement"]
 # Neighbours on a scale of five steps are a quarter of it apart, and no dispute; two steps are.
 SCALE_SHARE = 0.25
 
@@ -70,16 +72,5 @@ def write_units(
 
 
 def _unit_rows(version: AgreementVersion, table: UnitTable) -> Iterator[UnitAgreement]:
-    for row in table.rows.itertuples(index=False):
-        yield UnitAgreement(
-            version=version,
-            question=table.question,
-            candidate_id=row.candidate_id,
-            round=table.round,
-            n_judgments=row.n_judgments,
-            mean=row.mean,
-            low=row.low,
-            high=row.high,
-            spread=row.spread,
-            agreement=None if pd.isna(row.agreement) else row.agreement,
-        )
+    for row in plain_records(table.rows[COLUMNS]):
+        yield UnitAgreement(version=version, question=table.question, round=table.round, **row)

@@ -105,12 +105,14 @@ def _standing(study: Study) -> dict[str, Any]:
         n_decided=Subquery(_number(decisions)),
         n_label_sets=Subquery(_number(LabelSet.objects.filter(study=OuterRef("pk")))),
     )
-    return rows.get()
+    return dict(rows.get())
 
 
 def _number(rows: QuerySet[Any]) -> QuerySet[Any]:
     """How many rows there are, for a subquery."""
-    return rows.order_by().annotate(all=Value(1)).values("all").annotate(n=Count("pk")).values("n")
+    of_all = rows.order_by().annotate(all=Value(1)).values("all")
+    counts: QuerySet[Any] = of_all.annotate(n=Count("pk")).values("n")
+    return counts
 
 
 def _adjudication(standing: dict[str, Any]) -> tuple[str, str]:

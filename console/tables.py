@@ -54,11 +54,12 @@ def stretch_of(request: HttpRequest, rows: QuerySet[Any], key: str) -> Stretch:
     before, after = (_key(request.GET.get(name, "")) for name in ("before", "after"))
     name, is_descending = key.removeprefix("-"), key.startswith("-")
     is_backward = before is not None
-    minus = "-" if is_descending != is_backward else ""
+    minus, minus_pk = ("-" if is_descending != is_backward else ""), ("-" if is_backward else "")
     there = rows
     if (start := before if is_backward else after) is not None:
-        there = rows.filter(_beyond(rows, name, start, "lt" if minus else "gt"))
-    read = list(there.order_by(f"{minus}{name}", f"{minus}pk")[: ROWS_A_PAGE + 1])
+        orders = ("lt" if minus else "gt"), ("lt" if minus_pk else "gt")
+        there = rows.filter(_beyond(rows, name, start, *orders))
+    read = list(there.order_by(f"{minus}{name}", f"{minus_pk}pk")[: ROWS_A_PAGE + 1])
     has_more, page = len(read) > ROWS_A_PAGE, read[:ROWS_A_PAGE]
     page = page[::-1] if is_backward else page
     has_before = has_more if is_backward else after is not None
@@ -71,12 +72,15 @@ def stretch_of(request: HttpRequest, rows: QuerySet[Any], key: str) -> Stretch:
     )
 
 
-def _beyond(rows: QuerySet[Any], name: str, start: int, order: str) -> Q:
-    """The rows that come after the one of that key; all of them where it is there no more."""
+def _beyond(rows: QuerySet[Any], name: str, start: int, order: str, key_order: str) -> Q:
+    """The rows that come after the one of that key; all of them where it is there no more.
+
+    Rows of the same value are in the order of their keys, whichever way the column goes.
+    """
     value = rows.filter(pk=start).order_by().values_list(name, flat=True).first()
     if value is None:
         return Q()
-    return Q(**{f"{name}__{order}": value}) | Q(**{name: value, f"pk__{order}": start})
+    return Q(**{f"{name}__{order}": value}) | Q(**{name: value, f"pk__{key_order}": start})
 
 
 def _key(text: str) -> int | None:

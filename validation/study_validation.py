@@ -79,6 +79,6 @@ def _source(label_set: LabelSet) -> LabelSourceRecord:
         question=label_set.question.name,
         version=label_set.version,
         signature=label_set.signature,
-        n_labels=label_set.n_labels,  # type: ignore[attr-defined]
-        n_adjudicated=label_set.n_adjudicated,  # type: ignore[attr-defined]
+        n_labels=label_set.n_labels,
+        n_adjudicated=label_set.n_adjudicated,
     )

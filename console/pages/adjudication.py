@@ -131,7 +131,8 @@ class Asked:
         question = next((one for one in questions if one.name == name), None)
         if question is None:
             raise Http404(f"There is no question {name}.")
-        round = _number(values["round"]) if values.get("round") else rounds[0]
+        named_round = values.get("round")
+        round = _number(named_round) if named_round else rounds[0]
         if round not in rounds:
             raise Http404(f"There is no round {round}.")
         threshold = _threshold(values.get("threshold", ""), question)

@@ -303,10 +303,12 @@ def test_the_list_takes_as_many_queries_for_many_studies_as_for_one(rosa, resear
 @pytest.mark.parametrize("name", PAGES)
 def test_a_page_takes_as_many_queries_for_a_large_study_as_for_a_small_one(rosa, researcher, name):
     found = []
-    for slug, n_items, metrics in [("small", 2, ("nll",)), ("large", 8, ("nll", "bleu", "chrf"))]:
+    for slug, n_items, metrics in [
+        ("small", 2, ("nll", "bleu")),
+        ("large", 8, ("nll", "bleu", "chrf")),
+    ]:
         study = scored_study(slug, owner=researcher, n_items=n_items, metrics=metrics)
-        for number in range(n_items // 2):
-            add_batch(study, n_published=number)
+        add_batch(study, n_published=n_items - 1)
         for hit in Hit.objects.filter(batch__study=study):
             add_assignment(hit, problem="It is empty.")
         compute(study, "agreement")
@@ -333,7 +335,7 @@ def test_an_item_shows_everyones_judgments_side_by_side(rosa, researcher):
     where = reverse("console:item", args=["rated", study.items.get(key="d0").pk])
     page = words_of(rosa.get(where).content.decode())
     assert "Candidate Ann Bob Mean alpha alpha on d0 20 25 22.50" in page
-    assert "Ann 1 Approved – It fits. Flag" in page
+    assert "It fits. – Flag" in page
     assert "Next item" in page
     assert "Previous item" not in page
 
@@ -350,7 +352,7 @@ def test_a_submission_is_flagged_beside_its_judgments_where_a_reason_is_given(
     where = reverse("console:flag", args=["rated", doubted.pk])
     page = words_of(rosa.post(where, {"reason": reason}, follow=True).content.decode())
     assert told in page
-    assert ("Bob 1 Approved – – fast Remove flag" in page) == (reason == "fast")
+    assert ("fast Remove flag" in page) == (reason == "fast")
     assert list(Submission.objects.flagged()) == [doubted] * (reason == "fast")
 
 
@@ -359,7 +361,7 @@ def test_a_flag_is_taken_away(rosa, researcher):
     doubt(*study.items.get(key="d0").submissions.all())
     ann, bob = Submission.objects.flagged().order_by("annotator__pseudonym")
     page = rosa.post(reverse("console:unflag", args=["rated", ann.pk]), follow=True)
-    assert "Ann 1 Approved – – Flag" in words_of(page.content.decode())
+    assert words_of(page.content.decode()).count("Remove flag") == 1
     assert list(Submission.objects.flagged()) == [bob]
 
 
