@@ -114,7 +114,9 @@ def test_signing_keys_that_a_server_refuses(key, former):
 
 
 @pytest.mark.parametrize(
-    "keys", ["", " , ", "short", DEVELOPMENT_ENCRYPTION_KEY, f"{OWN_ENCRYPTION_KEY},{'é' * 44}"]
+    "keys",
+    ["", " , ", "short", DEVELOPMENT_ENCRYPTION_KEY, f"{OWN_ENCRYPTION_KEY},{'é' * 44}"],
+    ids=["none", "blank", "short", "published", "not ASCII"],
 )
 def test_encryption_keys_that_a_server_refuses(keys):
     with pytest.raises(ImproperlyConfigured, match="ENCRYPTION_KEYS"):

@@ -1,0 +1,62 @@
+"""Databases of their own, made of a dump and thrown away."""
+
+import gzip
+import os
+import secrets
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psycopg
+from django.conf import settings
+from django.db import connection
+
+DUMPS = Path(__file__).parent / "dumps"
+
+
+@contextmanager
+def restored(dump: Path, folder: Path) -> Iterator[str]:
+    """A database that holds a dump, as DATABASE_URL names it."""
+    script = gzip.decompress(dump.read_bytes()).decode()
+    if connection.vendor == "sqlite":
+        file = folder / "restored.sqlite3"
+        with sqlite3.connect(file) as database:
+            database.executescript(script)
+        yield f"sqlite:///{file}"
+    else:
+        with _postgres_database() as url:
+            with psycopg.connect(url, autocommit=True) as database:
+                database.execute(script)  # type: ignore[arg-type]
+            yield url
+
+
+@contextmanager
+def _postgres_database() -> Iterator[str]:
+    server = settings.DATABASES["default"]
+    name = f"upgrade_{secrets.token_hex(4)}"
+    host = f"{server['HOST'] or '127.0.0.1'}:{server['PORT'] or 5432}"
+    account = server["USER"] + (f":{server['PASSWORD']}" if server["PASSWORD"] else "")
+    address = f"postgres://{account}@{host}"
+    with psycopg.connect(f"{address}/postgres", autocommit=True) as maintenance:
+        maintenance.execute(f'CREATE DATABASE "{name}"')
+        try:
+            yield f"{address}/{name}"
+        finally:
+            maintenance.execute(f'DROP DATABASE "{name}" WITH (FORCE)')
+
+
+def manage(database_url: str, *arguments: str) -> str:
+    """Run a management command on a database and return what it printed."""
+    finished = subprocess.run(
+        [sys.executable, "manage.py", *arguments],
+        cwd=settings.BASE_DIR,
+        env=os.environ | {"DATABASE_URL": database_url, "DEBUG": "true"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert finished.returncode == 0, finished.stderr
+    return finished.stdout
