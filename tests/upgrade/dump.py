@@ -18,7 +18,7 @@ import psycopg
 
 ROOT = Path(__file__).resolve().parents[2]
 DUMPS = Path(__file__).parent / "dumps"
-SUMMARY = (Path(__file__).parent / "summary.py").read_text()
+COMMAND = "from tests.upgrade.summary import print_summary; print_summary()"
 
 
 def main(version: str) -> None:
@@ -42,7 +42,9 @@ def main(version: str) -> None:
 def _populate(database_url: str, folder: str) -> dict[str, object]:
     _manage(database_url, "migrate", "--verbosity", "0")
     _manage(database_url, "demo", "--output", f"{folder}/output")
-    summary: dict[str, object] = json.loads(_manage(database_url, "shell", "-c", SUMMARY))
+    summary: dict[str, object] = json.loads(
+        _manage(database_url, "shell", "--no-imports", "-c", COMMAND)
+    )
     return summary
 
 
