@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from django.db.models import Count, Exists, OuterRef
+from django.db.models import Count, F, Q, Value
 
 from annotation.agreement_versions import default_threshold
 from annotation.models import Adjudication, AgreementVersion, Judgment, Question, UnitAgreement
@@ -95,12 +95,13 @@ def adjudication_queue(
     if version is None:
         return Queue((), 0, 0, limit)
     disputed = version.units.judged(question, round).disputed(limit)
-    decision = Adjudication.objects.filter(
-        question=question, round=round, candidate=OuterRef("candidate")
-    )
-    waiting = disputed if with_decided else disputed.filter(~Exists(decision))
+    # Of an expression, so that a planner takes the index that gives the order, and stops early.
+    units = version.units.judged(question, round).annotate(distance=F("spread") + Value(0.0))
+    waiting = units.filter(distance__gt=limit)
+    decided = Adjudication.objects.filter(question=question, round=round).values("candidate")
+    waiting = waiting if with_decided else waiting.exclude(candidate__in=decided)
     counts = disputed.order_by().aggregate(
-        n_disputed=Count("pk"), n_decided=Count("pk", filter=Exists(decision))
+        n_disputed=Count("pk"), n_decided=Count("pk", filter=Q(candidate__in=decided))
     )
     rows = waiting.select_related("candidate__item").order_by("agreement", "pk")
     return Queue(

@@ -31,10 +31,12 @@ class StudyQuerySet(models.QuerySet["Study"]):
             raise StudyUnknown(slug, list(self.order_by("slug").values_list("slug", flat=True)))
         return study
 
+    def with_n_items(self) -> StudyQuerySet:
+        return self.annotate(n_items=counted(_rows("annotation.Item"), "study"))
+
     def counted(self) -> StudyQuerySet:
         """With `n_items`, `n_submissions` and `n_judgments`."""
-        return self.annotate(
-            n_items=counted(_rows("annotation.Item"), "study"),
+        return self.with_n_items().annotate(
             # Through the annotators, who are fewer than the items.
             n_submissions=counted(_rows("annotation.Submission"), "annotator__study"),
             n_judgments=counted(_rows("annotation.Judgment"), "question__study"),

@@ -33,7 +33,8 @@ def adjudication(request: HttpRequest, slug: str) -> HttpResponse:
         return study_page(request, shown, "adjudication")
     # The queue is read from the agreement computed last; a newer one is made meanwhile.
     job = job_of(request, shown, AGREEMENT)
-    context = {"job": job, "is_computed": AgreementVersion.objects.of(shown).exists()}
+    is_computed = job is None or AgreementVersion.objects.of(shown).exists()
+    context = {"job": job, "is_computed": is_computed}
     if context["is_computed"]:
         context |= _queue(request.GET, shown)
     return study_page(request, shown, "adjudication", context)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
+from django.core.cache import cache
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 
@@ -23,8 +24,23 @@ def person(request: HttpRequest) -> User:
 
 def shown_study(request: HttpRequest, slug: str) -> CountedStudy:
     """The study of that slug, or 404 for whoever may not see it."""
-    studies = Study.objects.visible_to(person(request)).counted()
-    return cast("CountedStudy", get_object_or_404(studies, slug=slug))
+    studies = Study.objects.visible_to(person(request)).with_n_items()
+    study = get_object_or_404(studies, slug=slug)
+    for name, number in _judged_sizes(study).items():
+        setattr(study, name, number)
+    return cast("CountedStudy", study)
+
+
+def _judged_sizes(study: Study) -> dict[str, int]:
+    """The rest of what `counted()` counts, once for each version of the judgments: a million of
+    them take a tenth of a second."""
+    key = f"study-sizes:{study.pk}:{study.judgments_version}"
+    judged: dict[str, int] | None = cache.get(key)
+    if judged is None:
+        counted = cast("CountedStudy", Study.objects.counted().get(pk=study.pk))
+        judged = {"n_submissions": counted.n_submissions, "n_judgments": counted.n_judgments}
+        cache.set(key, judged)
+    return judged
 
 
 def study_page(
