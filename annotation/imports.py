@@ -78,10 +78,12 @@ def import_study(
         raise ImportRefused(path, f"it has {n} questions; {MOST_POSITIONS} fit.")
     _write_questions(study, draft.questions, path)
     n_items = study.items.count()
-    must_be_there = draft.items_only_named and n_items > 0
     n_new = 0
     for items in batched(draft.items, DRAFTS_AT_ONCE):
-        n_new += _write_items(study, items, n_items + n_new, path, must_be_there=must_be_there)
+        known = _known_items(study, [item.key for item in items]) if n_items else {}
+        if n_items and draft.items_only_named:
+            _require_known(study, items, known, path)
+        n_new += _write_items(study, items, known, n_items + n_new, path)
     counts = write_submissions(study, draft, path)
     if counts.n_changed:
         count_judgments_change(study_ids=[study.pk])
@@ -140,23 +142,26 @@ def _require_categories(question: Question, draft: QuestionDraft, path: Path) ->
         )
 
 
-def _write_items(
-    study: Study, drafts: list[ItemDraft], position: int, path: Path, *, must_be_there: bool
-) -> int:
-    """Write the items the study has not, from a position on, and return how many they were.
+def _require_known(
+    study: Study, drafts: list[ItemDraft], known: dict[str, Item], path: Path
+) -> None:
+    """A study that has items is not given more of them by a file that only names them."""
+    for draft in drafts:
+        if draft.key not in known:
+            message = f"study '{study.slug}' has no item '{draft.key}'."
+            raise ImportRefused(path, message, line=draft.line, field="item")
 
-    A study that has items is not given more of them by a file that only names them.
-    """
-    known = _known_items(study, [draft.key for draft in drafts])
+
+def _write_items(
+    study: Study, drafts: list[ItemDraft], known: dict[str, Item], position: int, path: Path
+) -> int:
+    """Write the items that are not known, from a position on, and return how many they were."""
     for draft in drafts:
         if (n := len(draft.candidates)) > MOST_POSITIONS:
             message = f"item '{draft.key}' has {n} candidates; {MOST_POSITIONS} fit."
             raise ImportRefused(path, message, line=draft.line)
         if draft.key in known:
             _require_same(known[draft.key], draft, path)
-        elif must_be_there:
-            message = f"study '{study.slug}' has no item '{draft.key}'."
-            raise ImportRefused(path, message, line=draft.line, field="item")
     fresh = [draft for draft in drafts if draft.key not in known]
     pictures = _write_pictures(_pictures(fresh))
     insert_rows(
@@ -171,7 +176,8 @@ def _write_items(
             for n, draft in enumerate(fresh)
         ),
     )
-    written = study.items.filter(key__in=[draft.key for draft in fresh])
+    # In no order: to give the study's, SQLite would go through all of its items for each batch.
+    written = study.items.filter(key__in=[draft.key for draft in fresh]).order_by()
     ids = dict(written.values_list("key", "pk"))
     insert_rows(
         Candidate,
@@ -184,7 +190,8 @@ def _write_items(
 def _known_items(study: Study, keys: Sequence[str]) -> dict[str, Item]:
     """Those of the study's items by key, with their candidates and the names of their pictures."""
     candidates = Candidate.objects.select_related("picture").defer("picture__content")
-    items = study.items.select_related("picture").defer("picture__content").filter(key__in=keys)
+    items = study.items.select_related("picture").defer("picture__content")
+    items = items.filter(key__in=keys).order_by()
     return {
         item.key: item
         for item in items.prefetch_related(Prefetch("candidates", queryset=candidates))

@@ -65,7 +65,7 @@ def _write_batch(target: _Target, drafts: list[SubmissionDraft], counts: Counts)
     named = [(_name(study, draft), draft) for draft in drafts]
     target.know({name for name, _ in named})
     keys = {draft.item for draft in drafts}
-    ids = dict(study.items.filter(key__in=keys).values_list("key", "pk"))
+    ids = dict(study.items.filter(key__in=keys).order_by().values_list("key", "pk"))
     known = _known_submissions(ids.values())
     fresh, decided = [], []
     for name, draft in named:

@@ -31,7 +31,8 @@ def _item(key: str, rows: list[Row]) -> ItemDraft:
     first = rows[0]
     candidates: dict[str, CandidateDraft] = {}
     for row in rows:
-        _require_agreement(first, row)
+        if row is not first:
+            _require_agreement(first, row)
         system = row.required("system", longest=100)
         if system in candidates:
             raise row.refuse(f"item '{key}' has a response of '{system}' already.", "system")

@@ -54,6 +54,8 @@ class Row:
         value = self.fields.get(field)
         if value is None:
             return ""
+        if type(value) is str and not value:
+            return value
         if not isinstance(value, str | int | float) or isinstance(value, bool):
             raise self.refuse(f"expected text, not {type(value).__name__}.", field)
         text = str(value)
@@ -206,6 +208,9 @@ def _content(path: Path) -> str:
 
 def _unstorable(text: str) -> str | None:
     """Why no database keeps this text, if none does."""
+    # Most texts are plain, and every cell of a file comes here.
+    if text.isascii() and "\x00" not in text:
+        return None
     if "\x00" in text:
         return "there is a NUL character in the text."
     if SURROGATE.search(text):

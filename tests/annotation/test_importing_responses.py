@@ -1,12 +1,15 @@
 import json
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.db import connection
+from django.db.models import Model
 from django.test.utils import CaptureQueriesContext
 
 from accounts.models import User
+from annotation.bulk import insert_rows
 from annotation.exceptions import AnnotationError
 from annotation.models import Candidate, Item, Question, Study
 from tests.annotation.importing import assert_refused, everything, told
@@ -151,10 +154,12 @@ def test_what_differs_from_the_study_is_refused(
 def test_an_import_that_fails_at_its_last_write_leaves_nothing(
     responses: Path, monkeypatch: Any
 ) -> None:
-    def fail(*_: Any, **__: Any) -> None:
-        raise RuntimeError("the disk is full")
+    def insert(model: type[Model], names: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+        insert_rows(model, names, rows)
+        if model is Candidate:
+            raise RuntimeError("the disk is full")
 
-    monkeypatch.setattr(Candidate.objects, "bulk_create", fail)
+    monkeypatch.setattr("annotation.imports.insert_rows", insert)
     before = everything()
     with pytest.raises(RuntimeError, match="the disk is full"):
         told("import_responses", responses, study="styles")
