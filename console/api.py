@@ -228,7 +228,7 @@ class StudyViewSet(ReadOnlyModelViewSet[Study]):
         responses={200: QueueSerializer, 202: PENDING},
     )
     @action(detail=True, pagination_class=None)
-    def disputes(self, request: Request, slug: str) -> Response:
+    def disputes(self, request: Request, slug: str, format: str | None = None) -> Response:
         """The next 50 candidates whose judgments lie further apart than a threshold."""
         study = self.get_object()
         if job := job_of(request, study, AGREEMENT):

@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from annotation.exceptions import AnnotationError
-from presentation.exceptions import PresentationError
+from presentation.exceptions import FileUnwritable, PresentationError
 from presentation.files import require_writable, write_whole
 
 
@@ -31,9 +30,9 @@ def test_a_pipe_is_written_to_and_stays(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_written_leaves_nothing_beside_it(tmp_path: Path) -> None:
-    with pytest.raises(AnnotationError, match="Is a directory"):
+    with pytest.raises(FileUnwritable, match="Is a directory"):
         write_whole(tmp_path, "text")
-    with pytest.raises(AnnotationError, match="No such file or directory"):
+    with pytest.raises(FileUnwritable, match="No such file or directory"):
         write_whole(tmp_path / "no" / "file", "text")
     assert list(tmp_path.iterdir()) == []
     assert not (tmp_path.parent / f"{tmp_path.name}.partial").exists()

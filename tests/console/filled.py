@@ -44,10 +44,13 @@ def add_scores(study: Study, metric: str = "nll", *, higher_is_better: bool = Tr
     )
 
 
-def add_batch(study: Study, *, n_published: int = 1, max_assignments: int = 3) -> Batch:
+def add_batch(
+    study: Study, *, n_published: int = 1, max_assignments: int = 3, round: int = 1
+) -> Batch:
     """A batch with a HIT for each item, the first of them published."""
     batch = Batch.objects.create(
         study=study,
+        round=round,
         title=f"Judge {study.slug}",
         description="Read and judge.",
         reward_usd=Decimal("0.10"),

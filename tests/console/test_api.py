@@ -5,6 +5,7 @@ from django.urls import reverse
 
 from annotation.agreement import study_agreement
 from annotation.models import Submission
+from annotation.versions import count_judgments_change
 from tests.annotation.studies import rate, rated_study, rating_study, ticked_study
 from tests.console.filled import add_scores, scored_study
 from validation.analysis.records import plain as plain_record
@@ -86,6 +87,7 @@ def test_agreement_follows_a_rejection(ask, researcher):
     study = rated_study(owner=researcher)
     _, [before] = ask("api-study-agreement", study.slug)
     Submission.objects.filter(annotator__pseudonym="Bob").update(status="rejected")
+    count_judgments_change(study_ids=[study.pk])
     _, [after] = ask("api-study-agreement", study.slug)
     assert before["value"] > 0.9
     assert (after["value"], after["reason"]) == (None, "one_annotator")
@@ -154,5 +156,5 @@ def test_a_page_of_studies_that_nobody_has_is_no_error(ask, researcher, page):
 def test_the_schema_is_the_same_whatever_version_the_address_names(rosa):
     schema = rosa.get(reverse("console:schema"))
     odd = rosa.get(reverse("console:schema"), {"version": "\x00"})
-    assert odd.headers == schema.headers
+    assert dict(odd.headers) | {"X-Request-Id": ""} == dict(schema.headers) | {"X-Request-Id": ""}
     assert odd.content == schema.content

@@ -31,7 +31,7 @@ def test_unpublished_hits_want_no_assignments():
 def test_batches_are_added_up_each_with_its_number_of_workers():
     study = rating_study()
     first = add_batch(study, n_published=3, max_assignments=2)
-    second = add_batch(study, n_published=1, max_assignments=5)
+    second = add_batch(study, n_published=1, max_assignments=5, round=2)
     for worker in ("A1", "A2"):
         add_assignment(first.hits.first(), worker)
     add_assignment(second.hits.first(), "A1")

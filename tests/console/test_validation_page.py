@@ -10,6 +10,7 @@ import pytest
 from django.urls import reverse
 
 from annotation.models import Submission
+from annotation.versions import count_judgments_change
 from console.results import VALIDATION, compute
 from tests.annotation.studies import rated_study, rating_study
 from tests.console.filled import add_scores, scored_study
@@ -117,6 +118,7 @@ def test_the_page_keeps_a_report_under_a_version(read, study):
     read(study, "validation")
     assert ValidationVersion.objects.of(study).count() == 1
     Submission.objects.filter(annotator__pseudonym="Bob").update(status="rejected")
+    count_judgments_change(study_ids=[study.pk])
     read(study, "validation")
     assert ValidationVersion.objects.of(study).count() == 2
 
