@@ -163,8 +163,9 @@ def test_disputes_are_decided_one_after_another_by_keyboard_alone(page, research
     for item, first, second in (("d0", 1, 2), ("d1", 0, 4), ("d2", 1, 3)):
         rate(study, "Ann", item, {"alpha": first})
         rate(study, "Bob", item, {"alpha": second})
+    compute(study, "agreement")
     sign_in(page)
-    page.goto("/studies/ratings/adjudication/")
+    page.goto("/studies/ratings/adjudication/?threshold=0")
     check_accessible(page)
     page.get_by_label("0", exact=True).focus()
     for value in (2, 1, 3):
