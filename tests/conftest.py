@@ -26,11 +26,14 @@ def pytest_collection_finish() -> None:
 
 
 @pytest.fixture(scope="session")
-def django_db_modify_db_settings(tmp_path_factory: pytest.TempPathFactory) -> None:
+def django_db_modify_db_settings(
+    django_db_modify_db_settings_parallel_suffix: None, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     """Let SQLite keep the tests' database in a file, as the site does.
 
     Django would keep it in memory and lend the test's own connection to a live server's
     threads; one that a browser holds open then outlives the loan, and fails the next test.
+    On PostgreSQL the first fixture gives each of xdist's processes a database of its own.
     """
     if connection.vendor == "sqlite":
         file = tmp_path_factory.mktemp("database") / "test.sqlite3"
