@@ -20,7 +20,7 @@ def decide(
     """Write a decision down; it stands until the next one, and deciding the same again is none."""
     if candidate.item.study_id != question.study_id:
         raise DecisionRefused(f"'{candidate}' and '{question}' are of different studies.")
-    if (problem := question.why_not(value)) is not None:
+    if (problem := question.validation_error(value)) is not None:
         raise DecisionRefused(f"{problem[0].upper()}{problem[1:]}")
     if not Submission.objects.of(question.study).accepted().filter(round=round).exists():
         raise DecisionRefused(f"Study '{question.study}' was not judged in round {round}.")

@@ -78,7 +78,7 @@ def make_label_set(
     )
     labels = _labels(question, judged, found, decided)
     fingerprint = _fingerprint(frame, decided)
-    return _kept(question, rule, found, labels, fingerprint, made_by)
+    return _stored(question, rule, found, labels, fingerprint, made_by)
 
 
 def _require_fit(question: Question, method: str) -> None:
@@ -149,7 +149,7 @@ def _defined(number: float | None) -> float | None:
 
 
 @transaction.atomic
-def _kept(
+def _stored(
     question: Question,
     rule: Rule,
     found: Aggregation,

@@ -147,7 +147,7 @@ def _answer(target: _Target, draft: SubmissionDraft, judgment: JudgmentDraft) ->
     question, value = target.questions[judgment.question], judgment.value
     if question.name in target.codes:
         value = target.codes[question.name][int(value)]
-    if (problem := question.why_not(value)) is not None:
+    if (problem := question.validation_error(value)) is not None:
         line, path = judgment.line or draft.line, draft.path or target.path
         raise ImportRefused(path, problem, line=line, field=judgment.field)
     return question.pk, value

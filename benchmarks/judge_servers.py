@@ -33,7 +33,7 @@ def llama_python() -> str:
     return str(python.absolute())
 
 
-def found(python: str) -> dict[str, Capabilities]:
+def probed_capabilities(python: str) -> dict[str, Capabilities]:
     """What the probe finds of each server."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -63,7 +63,7 @@ def main() -> int:
     python = llama_python()
     say("| server | n | samples differ | top_logprobs | echo with logprobs |")
     say("|---|---|---|---|---|")
-    for server, seen in found(python).items():
+    for server, seen in probed_capabilities(python).items():
         facts = (seen.several_replies, seen.samples_differ, seen.top_logprobs, seen.echoed_logprobs)
         say(f"| {server} | {' | '.join(str(fact) for fact in facts)} |")
     environment = os.environ | {"LLAMA_SERVER_PYTHON": python}

@@ -44,7 +44,7 @@ class AgreementView:
     condition: str
 
     @classmethod
-    def asked(cls, content: Content, query: Mapping[str, str]) -> AgreementView:
+    def from_query(cls, content: Content, query: Mapping[str, str]) -> AgreementView:
         """The view an address asks for; KeyError names what of it is not there."""
         rounds = {str(found["round"]): found for found in content["rounds"]}
         shown = rounds[query.get("round") or str(content["round"])]
@@ -72,14 +72,14 @@ class AgreementView:
         return [found["question"] for found in self.round["questions"]]
 
     @cached_property
-    def asked_about(self) -> Content:
+    def question_content(self) -> Content:
         """Matrix, annotators and sizes of the question."""
         return next(row for row in self.round["questions"] if row["question"] == self.question)
 
     @property
     def has_kappas(self) -> bool:
         """Whether kappa is computed of every pair, beyond those of the matrix."""
-        return self.asked_about["level"] in STATISTICS
+        return self.question_content["level"] in STATISTICS
 
     @cached_property
     def conditions(self) -> list[str]:
@@ -136,13 +136,13 @@ class AgreementView:
         """The pairs of the question's annotators, those who judged most."""
         columns = ["annotator_a", "annotator_b", "n_shared", "value", "reason"]
         return _numeric(
-            pd.DataFrame(self.asked_about["matrix"]["pairs"], columns=columns), ["value"]
+            pd.DataFrame(self.question_content["matrix"]["pairs"], columns=columns), ["value"]
         )
 
     def annotators(self) -> pd.DataFrame:
         """The question's annotators with their agreement, volume and speed."""
         columns = ["annotator", "agreement", "n_judgments", "seconds", "n_flagged", "alpha_change"]
-        table = pd.DataFrame(self.asked_about["annotators"], columns=columns)
+        table = pd.DataFrame(self.question_content["annotators"], columns=columns)
         return _numeric(table, ["agreement", "seconds", "alpha_change"])
 
 

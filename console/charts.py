@@ -33,16 +33,16 @@ def _forest(view: AgreementView) -> Picture:
 
 
 def _matrix(view: AgreementView) -> Picture:
-    return pairwise_matrix(view.pairs(), statistic=view.asked_about["matrix"]["statistic"])
+    return pairwise_matrix(view.pairs(), statistic=view.question_content["matrix"]["statistic"])
 
 
 def _volume(view: AgreementView) -> Picture:
-    statistic = view.asked_about["statistic"]
+    statistic = view.question_content["statistic"]
     return annotator_scatter(view.annotators(), against="n_judgments", statistic=statistic)
 
 
 def _speed(view: AgreementView) -> Picture:
-    statistic = view.asked_about["statistic"]
+    statistic = view.question_content["statistic"]
     return annotator_scatter(view.annotators(), against="seconds", statistic=statistic)
 
 
@@ -61,7 +61,9 @@ CHARTS = {
             "Every two annotators",
             AgreementView.pairs,
             _matrix,
-            lambda view: matrix_in_words(view.pairs(), view.asked_about["matrix"]["statistic"]),
+            lambda view: matrix_in_words(
+                view.pairs(), view.question_content["matrix"]["statistic"]
+            ),
         ),
         Chart(
             "volume",
@@ -69,7 +71,7 @@ CHARTS = {
             AgreementView.annotators,
             _volume,
             lambda view: scatter_in_words(
-                view.annotators(), "n_judgments", view.asked_about["statistic"]
+                view.annotators(), "n_judgments", view.question_content["statistic"]
             ),
         ),
         Chart(
@@ -78,7 +80,7 @@ CHARTS = {
             AgreementView.annotators,
             _speed,
             lambda view: scatter_in_words(
-                view.annotators(), "seconds", view.asked_about["statistic"]
+                view.annotators(), "seconds", view.question_content["statistic"]
             ),
         ),
     ]

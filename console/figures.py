@@ -57,14 +57,14 @@ def _results(study: Study) -> Iterator[tuple[str, str, str, str]]:
     # Of each question alpha alone, in every condition.
     alphas = [row for row in agreement["coefficients"] if not row["by"]]
     for row in alphas[:MOST_QUESTIONS]:
-        yield f"Alpha, {row['question']}", *_told(row, "n_items", "candidates"), "agreement"
+        yield f"Alpha, {row['question']}", *_figure_text(row, "n_items", "candidates"), "agreement"
     version = current_version(study, stored(study, VALIDATION, loaded_fingerprint(study)))
     if version is not None:
         for label, value, rests_on in top_group_figures(StoredResults(version)):
             yield label, value, rests_on, "validation"
 
 
-def _told(row: dict[str, Any], count: str, unit: str) -> tuple[str, str]:
+def _figure_text(row: dict[str, Any], count: str, unit: str) -> tuple[str, str]:
     n = f"n = {row[count]:,} {unit}"
     if row["value"] is None:
         return "–", f"undefined: {words(row['reason'])}; {n}"

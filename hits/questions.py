@@ -108,8 +108,10 @@ def _rendered(item: Item, address: Address) -> str:
         "study": study,
         "item": item,
         "picture": item.picture and address(item.picture),
-        "candidates": [_shown(candidate, index, address) for index, candidate in candidates],
-        "questions": [_asked(question, study) for question in questions],
+        "candidates": [
+            _candidate_context(candidate, index, address) for index, candidate in candidates
+        ],
+        "questions": [_question_context(question, study) for question in questions],
         "has_lines": any(not question.categories for question in questions),
         "task": _task(item, [candidate for _, candidate in candidates], questions),
         "columns": min(len(candidates), 4),
@@ -140,7 +142,7 @@ def _shuffled(item: Item) -> list[tuple[int, Candidate]]:
     return list(enumerate(candidates))
 
 
-def _shown(candidate: Candidate, index: int, address: Address) -> dict[str, Any]:
+def _candidate_context(candidate: Candidate, index: int, address: Address) -> dict[str, Any]:
     return {
         "key": candidate.blind_key,
         "letter": chr(ord("A") + index) if index < 26 else str(index + 1),
@@ -149,7 +151,7 @@ def _shown(candidate: Candidate, index: int, address: Address) -> dict[str, Any]
     }
 
 
-def _asked(question: Question, study: Study) -> dict[str, Any]:
+def _question_context(question: Question, study: Study) -> dict[str, Any]:
     low, high = scale_of(question, study)
     title = question.name.replace("_", " ").replace("-", " ").strip()
     return {

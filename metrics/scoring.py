@@ -108,7 +108,7 @@ def plan_scoring(*, study: Study, scorer: Scorer) -> Plan:
     kept = {
         digest
         for chunk in chunks(groups, LOOKED_UP_AT_ONCE)
-        for digest in _kept_scores(scorer, chunk)
+        for digest in _stored_scores(scorer, chunk)
     }
     fresh = [group for group in groups if group[0].digest not in kept]
     n_candidates = Candidate.objects.filter(item__study=study).count()
@@ -227,7 +227,7 @@ def _score(
     """Write the scores of each content, and yield for each candidate whether they were reused."""
     fresh: list[Group] = []
     for chunk in chunks(groups, LOOKED_UP_AT_ONCE):
-        kept = _kept_scores(scorer, chunk)
+        kept = _stored_scores(scorer, chunk)
         there = [group for group in chunk if group[0].digest in kept]
         fresh += [group for group in chunk if group[0].digest not in kept]
         if there:
@@ -237,7 +237,7 @@ def _score(
         yield from _write(lease, runs, batch, measured(scorer, _examples(batch)), False)
 
 
-def _kept_scores(scorer: Scorer, groups: Sequence[Group]) -> dict[str, Scores]:
+def _stored_scores(scorer: Scorer, groups: Sequence[Group]) -> dict[str, Scores]:
     """The scores that these contents have under this signature already, in whichever study.
 
     What was undefined is tried again: a judge that gave no number may give one now.

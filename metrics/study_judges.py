@@ -53,7 +53,7 @@ def prepare(scorer: Scorer, *, only_estimates: bool = False) -> None:
     if not isinstance(scorer, EndpointJudge):
         return
     try:
-        if capabilities := _found(scorer, only_estimates):
+        if capabilities := _capabilities(scorer, only_estimates):
             scorer.learn(capabilities)
         elif scorer.is_probed_first:
             scorer.expect_several_replies(False)
@@ -62,7 +62,7 @@ def prepare(scorer: Scorer, *, only_estimates: bool = False) -> None:
         raise ModelUnfit(f"{scorer.name}: {error}") from error
 
 
-def _found(scorer: EndpointJudge, only_estimates: bool) -> Capabilities | None:
+def _capabilities(scorer: EndpointJudge, only_estimates: bool) -> Capabilities | None:
     if not scorer.is_probed_first:
         return stored_capabilities(scorer.client.endpoint, settings.JUDGE_PROBES)
     try:

@@ -69,11 +69,13 @@ def main() -> None:
 
 
 def _line(target: tuple[str, str, str], products: list[tuple[str, str, str]]) -> dict[str, object]:
-    candidates = [{"key": key(*products[n]), **_shown(products[n])} for n in pool(target, products)]
-    return {"item": key(*target), "target": _shown(target), "candidates": candidates}
+    candidates = [
+        {"key": key(*products[n]), **_record(products[n])} for n in pool(target, products)
+    ]
+    return {"item": key(*target), "target": _record(target), "candidates": candidates}
 
 
-def _shown(attributes: tuple[str, str, str]) -> dict[str, str]:
+def _record(attributes: tuple[str, str, str]) -> dict[str, str]:
     return {"title": title(*attributes), "image": f"pictures/{key(*attributes)}.svg"}
 
 

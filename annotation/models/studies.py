@@ -127,7 +127,7 @@ class Question(models.Model):
     def __str__(self) -> str:
         return self.name
 
-    def why_not(self, value: float) -> str | None:
+    def validation_error(self, value: float) -> str | None:
         """Why a value is none that this question can have, if it is not."""
         if not self.scale_min <= value <= self.scale_max:
             return (

@@ -19,7 +19,7 @@ from annotation.exceptions import DecisionRefused
 from annotation.models import AgreementVersion, Candidate, Question, Study
 from console.agreement_parts import AGREEMENT
 from console.forms import DecisionForm, problems_of
-from console.pages.study import person, shown_study, study_page
+from console.pages.study import person, study_page, visible_study
 from console.pages.waiting import job_of
 
 MOST_LISTED = 20
@@ -28,7 +28,7 @@ MOST_LISTED = 20
 @require_safe
 def adjudication(request: HttpRequest, slug: str) -> HttpResponse:
     """Access: the study's owner, or a superuser."""
-    shown = shown_study(request, slug)
+    shown = visible_study(request, slug)
     if not shown.n_judgments:
         return study_page(request, shown, "adjudication")
     # The queue is read from the agreement computed last; a newer one is made meanwhile.
@@ -87,7 +87,7 @@ def _as_choice(value: float) -> str:
 @require_POST
 def decision(request: HttpRequest, slug: str, candidate_id: int) -> HttpResponse:
     """Access: the study's owner, or a superuser."""
-    shown = shown_study(request, slug)
+    shown = visible_study(request, slug)
     candidate = get_object_or_404(Candidate, item__study=shown, pk=candidate_id)
     asked = Asked.of(shown, request.POST)
     question, round = asked.question, asked.round

@@ -12,7 +12,7 @@ from console.agreement_parts import AGREEMENT, Content
 from console.agreement_view import AgreementView
 from console.charts import CHARTS
 from console.pages.pictures import FORMS, picture_in
-from console.pages.study import shown_study, study_page
+from console.pages.study import study_page, visible_study
 from console.pages.waiting import result_or_job
 from console.results import loaded_fingerprint, stored
 from console.tables import page_of, sort_key, sorted_rows
@@ -28,7 +28,7 @@ ANNOTATOR_COLUMNS = ["annotator", "agreement", "n_judgments", "seconds", "alpha_
 @require_safe
 def agreement(request: HttpRequest, slug: str) -> HttpResponse:
     """Access: the study's owner, or a superuser."""
-    shown = shown_study(request, slug)
+    shown = visible_study(request, slug)
     context: dict[str, Any] = {}
     if shown.n_judgments:
         result, context["job"] = result_or_job(request, shown, AGREEMENT)
@@ -42,9 +42,9 @@ def agreement(request: HttpRequest, slug: str) -> HttpResponse:
 @require_safe
 def annotators(request: HttpRequest, slug: str) -> HttpResponse:
     """Access: the study's owner, or a superuser."""
-    shown, view = _shown(request, slug)
+    shown, view = _study_and_view(request, slug)
     key = sort_key(request, ANNOTATOR_COLUMNS, "-alpha_change")
-    page = page_of(request, sorted_rows(view.asked_about["annotators"], key))
+    page = page_of(request, sorted_rows(view.question_content["annotators"], key))
     context = {"view": view, "page": page, "sort": key, "section": AGREEMENT}
     return study_page(request, shown, "annotators", context)
 
@@ -52,7 +52,7 @@ def annotators(request: HttpRequest, slug: str) -> HttpResponse:
 @require_safe
 def disagreement(request: HttpRequest, slug: str) -> HttpResponse:
     """Access: the study's owner, or a superuser."""
-    shown, view = _shown(request, slug)
+    shown, view = _study_and_view(request, slug)
     words = request.GET.get("q", "").strip()
     key = sort_key(request, [*UNIT_COLUMNS], "agreement")
     rows = units_of(shown, view, words).order_by(*order_of(key))
@@ -64,7 +64,7 @@ def disagreement(request: HttpRequest, slug: str) -> HttpResponse:
 @require_safe
 def picture(request: HttpRequest, slug: str, chart: str, form: str) -> HttpResponse:
     """Access: the study's owner, or a superuser. A chart as specification, data or file."""
-    shown, view = _shown(request, slug)
+    shown, view = _study_and_view(request, slug)
     if chart not in CHARTS or form not in FORMS:
         raise Http404(f"There is no chart {chart}.{form}.")
     drawn = CHARTS[chart]
@@ -77,9 +77,9 @@ def picture(request: HttpRequest, slug: str, chart: str, form: str) -> HttpRespo
     )
 
 
-def _shown(request: HttpRequest, slug: str) -> tuple[CountedStudy, AgreementView]:
+def _study_and_view(request: HttpRequest, slug: str) -> tuple[CountedStudy, AgreementView]:
     """The study and the view of its stored agreement, or 404 while there is none."""
-    shown = shown_study(request, slug)
+    shown = visible_study(request, slug)
     result = stored(shown, AGREEMENT, loaded_fingerprint(shown, AGREEMENT))
     if result is None or not result["rounds"][0]["questions"]:
         raise Http404("Agreement is not computed yet; its page does that.")
@@ -88,6 +88,6 @@ def _shown(request: HttpRequest, slug: str) -> tuple[CountedStudy, AgreementView
 
 def _view(result: Content, request: HttpRequest) -> AgreementView:
     try:
-        return AgreementView.asked(result, request.GET)
+        return AgreementView.from_query(result, request.GET)
     except KeyError as missing:
         raise Http404(f"There is no round or question {missing}.") from missing

@@ -6,7 +6,7 @@ from django.shortcuts import redirect
 from django.views.decorators.http import require_POST, require_safe
 
 from annotation.study_jobs import COLLECT, jobs_of, request_study_job
-from console.pages.study import person, shown_study, study_page
+from console.pages.study import person, study_page, visible_study
 from console.tables import page_of
 from hits.models import Batch
 from hits.progress import study_progress, unreadable_assignments
@@ -15,7 +15,7 @@ from hits.progress import study_progress, unreadable_assignments
 @require_safe
 def publish(request: HttpRequest, slug: str) -> HttpResponse:
     """Access: the study's owner, or a superuser."""
-    shown = shown_study(request, slug)
+    shown = visible_study(request, slug)
     context = {
         "progress": study_progress(shown),
         "batches": Batch.objects.of(shown).progressing(),
@@ -26,7 +26,7 @@ def publish(request: HttpRequest, slug: str) -> HttpResponse:
 @require_safe
 def answers(request: HttpRequest, slug: str) -> HttpResponse:
     """Access: the study's owner, or a superuser."""
-    shown = shown_study(request, slug)
+    shown = visible_study(request, slug)
     unreadable = unreadable_assignments(shown).select_related("worker", "hit__item")
     context = {
         "progress": study_progress(shown),
@@ -39,7 +39,7 @@ def answers(request: HttpRequest, slug: str) -> HttpResponse:
 @require_POST
 def collect(request: HttpRequest, slug: str) -> HttpResponse:
     """Access: the study's owner, or a superuser."""
-    shown = shown_study(request, slug)
+    shown = visible_study(request, slug)
     request_study_job(study=shown, kind=COLLECT, requested_by=person(request))
     messages.success(request, "Collecting in the background; this page follows it.")
     return redirect("console:answers", slug)

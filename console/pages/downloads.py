@@ -11,14 +11,14 @@ from django.views.decorators.http import require_safe
 from annotation.exceptions import StudyUnfit
 from annotation.models import Picture
 from console.downloads import DOWNLOADS, file_names
-from console.pages.study import shown_study, study_page
+from console.pages.study import study_page, visible_study
 from console.pages.waiting import result_or_job
 
 
 @require_safe
 def downloads(request: HttpRequest, slug: str) -> HttpResponse:
     """Access: the study's owner, or a superuser."""
-    shown = shown_study(request, slug)
+    shown = visible_study(request, slug)
     files = [(name, DOWNLOADS[name]) for name in file_names(shown)]
     return study_page(request, shown, "downloads", {"files": files})
 
@@ -26,7 +26,7 @@ def downloads(request: HttpRequest, slug: str) -> HttpResponse:
 @require_safe
 def download(request: HttpRequest, slug: str, name: str) -> HttpResponseBase:
     """Access: the study's owner, or a superuser."""
-    shown = shown_study(request, slug)
+    shown = visible_study(request, slug)
     if name not in file_names(shown):
         raise Http404(f"There is no download {name}.")
     made = DOWNLOADS[name]

@@ -12,7 +12,7 @@ from annotation.models import Item, Submission
 from annotation.models.judgments import SubmissionQuerySet
 from console.forms import FlagForm, problems_of
 from console.judgments import candidates_with_judgments
-from console.pages.study import shown_study, study_page
+from console.pages.study import study_page, visible_study
 from console.tables import sort_key, stretch_of
 
 COLUMNS = ["position", "key", "condition", "n_candidates", "n_submissions"]
@@ -21,7 +21,7 @@ COLUMNS = ["position", "key", "condition", "n_candidates", "n_submissions"]
 @require_safe
 def items(request: HttpRequest, slug: str) -> HttpResponse:
     """Access: the study's owner, or a superuser."""
-    shown = shown_study(request, slug)
+    shown = visible_study(request, slug)
     found = Item.objects.filter(study=shown)
     if words := request.GET.get("q", "").strip():
         found = found.filter(Q(key__icontains=words) | Q(context__icontains=words))
@@ -33,7 +33,7 @@ def items(request: HttpRequest, slug: str) -> HttpResponse:
 @require_safe
 def item(request: HttpRequest, slug: str, item_id: int) -> HttpResponse:
     """Access: the study's owner, or a superuser."""
-    shown = shown_study(request, slug)
+    shown = visible_study(request, slug)
     found = get_object_or_404(Item.objects.select_related("picture"), study=shown, pk=item_id)
     submissions = found.submissions.select_related("annotator", "assignment")
     beside = Item.objects.filter(study=shown)
@@ -75,4 +75,4 @@ def unflag(request: HttpRequest, slug: str, submission_id: int) -> HttpResponse:
 
 def _submission(request: HttpRequest, slug: str, submission_id: int) -> SubmissionQuerySet:
     """The one submission, where it is of the study and the study may be seen."""
-    return Submission.objects.of(shown_study(request, slug)).filter(pk=submission_id)
+    return Submission.objects.of(visible_study(request, slug)).filter(pk=submission_id)

@@ -13,7 +13,7 @@ from annotation.models import LabelSet
 from annotation.qrels import stream_label_qrels
 from annotation.study_jobs import LABEL, jobs_of, request_study_job
 from console.forms import LabelSetForm
-from console.pages.study import person, shown_study, study_page
+from console.pages.study import person, study_page, visible_study
 from console.tables import page_of
 
 FORMS = {
@@ -26,7 +26,7 @@ FORMS = {
 @require_safe
 def labels(request: HttpRequest, slug: str) -> HttpResponse:
     """Access: the study's owner, or a superuser."""
-    shown = shown_study(request, slug)
+    shown = visible_study(request, slug)
     sets = LabelSet.objects.of(shown).select_related("question", "made_by")
     context = {
         "page": page_of(request, sets.order_by("-version")),
@@ -39,7 +39,7 @@ def labels(request: HttpRequest, slug: str) -> HttpResponse:
 @require_POST
 def label(request: HttpRequest, slug: str) -> HttpResponse:
     """Access: the study's owner, or a superuser."""
-    shown = shown_study(request, slug)
+    shown = visible_study(request, slug)
     form = LabelSetForm(shown, rounds_of(shown), request.POST)
     if form.is_valid():
         names = [form.arguments["question"], form.arguments["method"]]
@@ -58,7 +58,7 @@ def label(request: HttpRequest, slug: str) -> HttpResponse:
 @require_safe
 def label_set(request: HttpRequest, slug: str, version: int, form: str) -> HttpResponseBase:
     """Access: the study's owner, or a superuser."""
-    shown = shown_study(request, slug)
+    shown = visible_study(request, slug)
     sets = LabelSet.objects.of(shown).select_related("study", "question")
     found = get_object_or_404(sets, version=version)
     if form not in FORMS:

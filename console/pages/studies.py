@@ -9,7 +9,7 @@ from annotation.models import Study
 from annotation.study_jobs import RESULT, jobs_of
 from console.decisions import decisions_of
 from console.figures import figures_of
-from console.pages.study import person, shown_study, study_page
+from console.pages.study import person, study_page, visible_study
 from console.tables import page_of, sort_key
 from hits.progress import study_progress
 
@@ -31,7 +31,7 @@ def studies(request: HttpRequest) -> HttpResponse:
 @require_safe
 def study(request: HttpRequest, slug: str) -> HttpResponse:
     """Access: the study's owner, or a superuser."""
-    shown = shown_study(request, slug)
+    shown = visible_study(request, slug)
     progress = study_progress(shown)
     jobs = list(jobs_of(shown).exclude(kind=RESULT).latest_of_each_kind())
     context = {

@@ -22,7 +22,7 @@ def person(request: HttpRequest) -> User:
     return cast(User, request.user)
 
 
-def shown_study(request: HttpRequest, slug: str) -> CountedStudy:
+def visible_study(request: HttpRequest, slug: str) -> CountedStudy:
     """The study of that slug, or 404 for whoever may not see it."""
     studies = Study.objects.visible_to(person(request)).with_n_items()
     study = get_object_or_404(studies, slug=slug)

@@ -9,7 +9,7 @@ from django.views.decorators.http import require_POST, require_safe
 from annotation.models import Study
 from annotation.study_jobs import COLLECT, LABEL, RESULT, SCORE, jobs_of, request_study_job
 from console.agreement_parts import Content
-from console.pages.study import person, shown_study
+from console.pages.study import person, visible_study
 from console.results import is_stored, loaded_fingerprint, stored
 from work.models import Job
 from work.request import resume_job, stop_job
@@ -51,7 +51,7 @@ def page_of(job: Job) -> str:
 
 
 def _job(request: HttpRequest, slug: str, job_id: int) -> tuple[Study, Job]:
-    study = shown_study(request, slug)
+    study = visible_study(request, slug)
     return study, get_object_or_404(jobs_of(study), pk=job_id)
 
 
