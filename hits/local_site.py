@@ -40,7 +40,7 @@ def served_site() -> Iterator[str]:
 
 
 def prepare_database() -> None:
-    """Bring the embedded database up to date; any other is its keeper's affair."""
+    """Bring the embedded database up to date; any other is the business of its operator."""
     if connection.vendor != "sqlite":
         return
     executor = MigrationExecutor(connection)

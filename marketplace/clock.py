@@ -1,5 +1,5 @@
 """The marketplace's clock: everything that time does to HITs reads it here, so
-that a test or a rehearsal can live through a month in a second."""
+that a test can live through a month in a second."""
 
 from datetime import datetime, timedelta
 
@@ -31,7 +31,7 @@ def reset() -> None:
 
 
 def _shift() -> timedelta:
-    """What a rehearsal has set for all processes (see marketplace.api.fault_injection)."""
+    """What a test has set for all processes (see marketplace.api.fault_injection)."""
     if not getattr(settings, "MARKETPLACE_TESTING", False):
         return timedelta()
     shift = ClockShift.objects.first()

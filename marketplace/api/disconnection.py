@@ -1,5 +1,5 @@
 """Dropping a connection, as a network does that fails between commit and answer. Only a
-rehearsal does it (see marketplace.api.fault_injection)."""
+test does it (see marketplace.api.fault_injection)."""
 
 import socket
 from contextlib import suppress
