@@ -2,7 +2,9 @@
 
 AccountsError
 ├── NameTaken         another user has the name
-└── InvalidAccount    the name or the password cannot be used
+├── InvalidAccount    the name or the password cannot be used
+├── InvalidTeam       the team's name cannot be used
+└── LastOwner         the team would be left without an owner
 """
 
 
@@ -16,3 +18,11 @@ class NameTaken(AccountsError):
 
 class InvalidAccount(AccountsError):
     """A name or a password that cannot be used."""
+
+
+class InvalidTeam(AccountsError):
+    """A name that no team can have."""
+
+
+class LastOwner(AccountsError):
+    """A team would be left without an owner."""

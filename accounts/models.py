@@ -1,8 +1,17 @@
-"""Who signs in: researchers, workers and operators are users of one model."""
+"""Users, who are researchers, workers and operators alike; the teams that researchers work in;
+and the log of what was done in a team's name."""
+
+from __future__ import annotations
+
+from decimal import Decimal
 
 from django.contrib.auth.models import AbstractUser
+from django.core.validators import MinValueValidator
 from django.db import models
 from django.db.models.functions import Lower
+from django.utils.translation import gettext_lazy as _
+
+from accounts.roles import Role
 
 
 class User(AbstractUser):
@@ -17,3 +26,108 @@ class User(AbstractUser):
                 violation_error_message="A user with that username already exists.",
             )
         ]
+
+
+class TeamQuerySet(models.QuerySet["Team"]):
+    def of(self, user: User) -> TeamQuerySet:
+        """Those the user is a member of; all of them for a superuser."""
+        if user.is_superuser:
+            return self
+        return self.filter(pk__in=Membership.objects.filter(user=user.pk).values("team"))
+
+
+class Team(models.Model):
+    """People who share studies, marketplaces and a budget."""
+
+    name = models.CharField(_("name"), max_length=80)
+    slug = models.SlugField(max_length=80, unique=True)
+    wage_floor_usd = models.DecimalField(
+        _("least pay an hour"),
+        max_digits=6,
+        decimal_places=2,
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(Decimal(0))],
+        help_text=_("Pages warn where work is estimated or measured to pay less an hour."),
+    )
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    objects = TeamQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["name", "pk"]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Membership(models.Model):
+    """A user's role in a team, and so in all of its studies."""
+
+    team = models.ForeignKey(Team, on_delete=models.CASCADE, related_name="memberships")
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="memberships")
+    role = models.CharField(_("role"), max_length=12, choices=Role)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["team", "pk"]
+        constraints = [
+            models.UniqueConstraint(fields=["team", "user"], name="one_role_a_member"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.user}, {self.role} of {self.team}"
+
+
+class AuditEntryQuerySet(models.QuerySet["AuditEntry"]):
+    def of(self, team: Team) -> AuditEntryQuerySet:
+        return self.filter(chain=chain_of(team))
+
+
+def chain_of(team: Team | None) -> str:
+    """The name of a team's chain of entries; what belongs to no team is in the site's."""
+    return f"team:{team.pk}" if team else "site"
+
+
+class AuditChain(models.Model):
+    """The end of a chain of audit entries: who appends locks it, and a cut-off end is noticed."""
+
+    name = models.CharField(max_length=24, primary_key=True)
+    length = models.PositiveBigIntegerField(default=0)
+    last_hash = models.CharField(max_length=64, blank=True)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class AuditEntry(models.Model):
+    """Something that was done: who, what, to what. Written by `accounts.audit.record` only.
+
+    Each holds the hash of the one before, so that a changed or missing entry breaks the chain.
+    Actors and subjects are texts as well, which outlive what they name.
+    """
+
+    chain = models.CharField(max_length=24)
+    position = models.PositiveBigIntegerField()
+    at = models.DateTimeField()
+    actor = models.ForeignKey(
+        User, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
+    )
+    actor_name = models.CharField(max_length=150, blank=True)
+    action = models.CharField(max_length=40)
+    subject = models.CharField(max_length=200, blank=True)
+    details = models.JSONField(default=dict, blank=True)
+    previous_hash = models.CharField(max_length=64, blank=True)
+    hash = models.CharField(max_length=64)
+
+    objects = AuditEntryQuerySet.as_manager()
+
+    class Meta:
+        verbose_name_plural = "audit entries"
+        ordering = ["chain", "-position"]
+        constraints = [
+            models.UniqueConstraint(fields=["chain", "position"], name="audit_position_once"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.chain} {self.position}: {self.action} {self.subject}".strip()

@@ -171,7 +171,7 @@ PENDING = OpenApiResponse(
 class StudyViewSet(ReadOnlyModelViewSet[Study]):
     """Studies with their agreement and the validation of their metrics.
 
-    Access: signed in; one's own studies (a superuser's are all of them).
+    Access: whoever has a role in a study.
     """
 
     serializer_class = StudySerializer

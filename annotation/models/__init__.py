@@ -9,6 +9,7 @@ holds one label per candidate, made of the judgments by a rule.
 from annotation.models.agreement import AgreementVersion, UnitAgreement
 from annotation.models.judgments import Annotator, Judgment, Submission
 from annotation.models.labels import Adjudication, Label, LabelSet
+from annotation.models.members import StudyMembership
 from annotation.models.studies import (
     Candidate,
     Item,
@@ -31,6 +32,7 @@ __all__ = [
     "Picture",
     "Question",
     "Study",
+    "StudyMembership",
     "Submission",
     "UnitAgreement",
     "new_blind_key",

@@ -19,10 +19,15 @@ if TYPE_CHECKING:
 
 class StudyQuerySet(models.QuerySet["Study"]):
     def visible_to(self, user: AbstractBaseUser | AnonymousUser) -> StudyQuerySet:
-        """Their own, or every study for a superuser."""
+        """Those in which a user has a role (`annotation.access`); all of them for a superuser."""
         if getattr(user, "is_superuser", False):
             return self
-        return self.filter(owner=user.pk) if user.pk else self.none()
+        if not user.pk:
+            return self.none()
+        of_teams = _rows("accounts.Membership").filter(user=user.pk).values("team")
+        single = _rows("annotation.StudyMembership").filter(user=user.pk).values("study")
+        own = Q(team=None, owner=user.pk)
+        return self.filter(own | Q(team__in=of_teams) | Q(pk__in=single))
 
     def named(self, slug: str) -> Study:
         """The study of that slug, or StudyUnknown with the slugs there are."""
@@ -65,6 +70,9 @@ class Study(models.Model):
     justification_min_length = models.PositiveSmallIntegerField(default=0)
     owner = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, blank=True
+    )
+    team = models.ForeignKey(
+        "accounts.Team", on_delete=models.PROTECT, null=True, blank=True, related_name="studies"
     )
     pseudonym_salt = models.CharField(max_length=32, default=new_salt, editable=False)
     created_at = models.DateTimeField(auto_now_add=True)

@@ -11,6 +11,7 @@ from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
+from accounts.roles import Permission
 from annotation.adjudications import decide
 from annotation.agreement import rounds_of
 from annotation.agreement_versions import default_threshold
@@ -19,7 +20,7 @@ from annotation.exceptions import DecisionRefused
 from annotation.models import AgreementVersion, Candidate, Question, Study
 from console.agreement_parts import AGREEMENT
 from console.forms import DecisionForm, problems_of
-from console.pages.study import person, study_page, visible_study
+from console.pages.study import person, study_for, study_page
 from console.pages.waiting import job_of
 
 MOST_LISTED = 20
@@ -27,8 +28,8 @@ MOST_LISTED = 20
 
 @require_safe
 def adjudication(request: HttpRequest, slug: str) -> HttpResponse:
-    """Access: the study's owner, or a superuser."""
-    shown = visible_study(request, slug)
+    """Access: whoever has a role in the study."""
+    shown = study_for(request, slug)
     if not shown.n_judgments:
         return study_page(request, shown, "adjudication")
     # The queue is read from the agreement computed last; a newer one is made meanwhile.
@@ -86,8 +87,8 @@ def _as_choice(value: float) -> str:
 
 @require_POST
 def decision(request: HttpRequest, slug: str, candidate_id: int) -> HttpResponse:
-    """Access: the study's owner, or a superuser."""
-    shown = visible_study(request, slug)
+    """Access: those who may adjudicate."""
+    shown = study_for(request, slug, Permission.ADJUDICATE)
     candidate = get_object_or_404(Candidate, item__study=shown, pk=candidate_id)
     asked = Asked.of(shown, request.POST)
     question, round = asked.question, asked.round

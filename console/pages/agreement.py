@@ -12,7 +12,7 @@ from console.agreement_parts import AGREEMENT, Content
 from console.agreement_view import AgreementView
 from console.charts import CHARTS
 from console.pages.pictures import FORMS, picture_in
-from console.pages.study import study_page, visible_study
+from console.pages.study import study_for, study_page
 from console.pages.waiting import result_or_job
 from console.results import loaded_fingerprint, stored
 from console.tables import page_of, sort_key, sorted_rows
@@ -27,8 +27,8 @@ ANNOTATOR_COLUMNS = ["annotator", "agreement", "n_judgments", "seconds", "alpha_
 
 @require_safe
 def agreement(request: HttpRequest, slug: str) -> HttpResponse:
-    """Access: the study's owner, or a superuser."""
-    shown = visible_study(request, slug)
+    """Access: whoever has a role in the study."""
+    shown = study_for(request, slug)
     context: dict[str, Any] = {}
     if shown.n_judgments:
         result, context["job"] = result_or_job(request, shown, AGREEMENT)
@@ -41,7 +41,7 @@ def agreement(request: HttpRequest, slug: str) -> HttpResponse:
 
 @require_safe
 def annotators(request: HttpRequest, slug: str) -> HttpResponse:
-    """Access: the study's owner, or a superuser."""
+    """Access: whoever has a role in the study."""
     shown, view = _study_and_view(request, slug)
     key = sort_key(request, ANNOTATOR_COLUMNS, "-alpha_change")
     page = page_of(request, sorted_rows(view.question_content["annotators"], key))
@@ -51,7 +51,7 @@ def annotators(request: HttpRequest, slug: str) -> HttpResponse:
 
 @require_safe
 def disagreement(request: HttpRequest, slug: str) -> HttpResponse:
-    """Access: the study's owner, or a superuser."""
+    """Access: whoever has a role in the study."""
     shown, view = _study_and_view(request, slug)
     words = request.GET.get("q", "").strip()
     key = sort_key(request, [*UNIT_COLUMNS], "agreement")
@@ -63,7 +63,7 @@ def disagreement(request: HttpRequest, slug: str) -> HttpResponse:
 
 @require_safe
 def picture(request: HttpRequest, slug: str, chart: str, form: str) -> HttpResponse:
-    """Access: the study's owner, or a superuser. A chart as specification, data or file."""
+    """Access: whoever has a role in the study. A chart as specification, data or file."""
     shown, view = _study_and_view(request, slug)
     if chart not in CHARTS or form not in FORMS:
         raise Http404(f"There is no chart {chart}.{form}.")
@@ -79,7 +79,7 @@ def picture(request: HttpRequest, slug: str, chart: str, form: str) -> HttpRespo
 
 def _study_and_view(request: HttpRequest, slug: str) -> tuple[CountedStudy, AgreementView]:
     """The study and the view of its stored agreement, or 404 while there is none."""
-    shown = visible_study(request, slug)
+    shown = study_for(request, slug)
     result = stored(shown, AGREEMENT, loaded_fingerprint(shown, AGREEMENT))
     if result is None or not result["rounds"][0]["questions"]:
         raise Http404("Agreement is not computed yet; its page does that.")

@@ -5,8 +5,9 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.http import require_POST, require_safe
 
+from accounts.roles import Permission
 from annotation.study_jobs import COLLECT, jobs_of, request_study_job
-from console.pages.study import person, study_page, visible_study
+from console.pages.study import person, study_for, study_page
 from console.tables import page_of
 from hits.models import Batch
 from hits.progress import study_progress, unreadable_assignments
@@ -14,8 +15,8 @@ from hits.progress import study_progress, unreadable_assignments
 
 @require_safe
 def publish(request: HttpRequest, slug: str) -> HttpResponse:
-    """Access: the study's owner, or a superuser."""
-    shown = visible_study(request, slug)
+    """Access: whoever has a role in the study."""
+    shown = study_for(request, slug)
     context = {
         "progress": study_progress(shown),
         "batches": Batch.objects.of(shown).progressing(),
@@ -25,8 +26,8 @@ def publish(request: HttpRequest, slug: str) -> HttpResponse:
 
 @require_safe
 def answers(request: HttpRequest, slug: str) -> HttpResponse:
-    """Access: the study's owner, or a superuser."""
-    shown = visible_study(request, slug)
+    """Access: whoever has a role in the study."""
+    shown = study_for(request, slug)
     unreadable = unreadable_assignments(shown).select_related("worker", "hit__item")
     context = {
         "progress": study_progress(shown),
@@ -38,8 +39,8 @@ def answers(request: HttpRequest, slug: str) -> HttpResponse:
 
 @require_POST
 def collect(request: HttpRequest, slug: str) -> HttpResponse:
-    """Access: the study's owner, or a superuser."""
-    shown = visible_study(request, slug)
+    """Access: those who may edit."""
+    shown = study_for(request, slug, Permission.EDIT)
     request_study_job(study=shown, kind=COLLECT, requested_by=person(request))
     messages.success(request, "Collecting in the background; this page follows it.")
     return redirect("console:answers", slug)

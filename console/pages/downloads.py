@@ -8,25 +8,26 @@ from django.shortcuts import get_object_or_404, redirect
 from django.views.decorators.cache import cache_control
 from django.views.decorators.http import require_safe
 
+from accounts.roles import Permission
 from annotation.exceptions import StudyUnfit
 from annotation.models import Picture
 from console.downloads import DOWNLOADS, file_names
-from console.pages.study import study_page, visible_study
+from console.pages.study import study_for, study_page
 from console.pages.waiting import result_or_job
 
 
 @require_safe
 def downloads(request: HttpRequest, slug: str) -> HttpResponse:
-    """Access: the study's owner, or a superuser."""
-    shown = visible_study(request, slug)
+    """Access: those who may export."""
+    shown = study_for(request, slug, Permission.EXPORT)
     files = [(name, DOWNLOADS[name]) for name in file_names(shown)]
     return study_page(request, shown, "downloads", {"files": files})
 
 
 @require_safe
 def download(request: HttpRequest, slug: str, name: str) -> HttpResponseBase:
-    """Access: the study's owner, or a superuser."""
-    shown = visible_study(request, slug)
+    """Access: those who may export."""
+    shown = study_for(request, slug, Permission.EXPORT)
     if name not in file_names(shown):
         raise Http404(f"There is no download {name}.")
     made = DOWNLOADS[name]

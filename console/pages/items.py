@@ -7,12 +7,13 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.views.decorators.http import require_POST, require_safe
 
+from accounts.roles import Permission
 from annotation.flags import flag_submissions, unflag_submissions
 from annotation.models import Item, Submission
 from annotation.models.judgments import SubmissionQuerySet
 from console.forms import FlagForm, problems_of
 from console.judgments import candidates_with_judgments
-from console.pages.study import study_page, visible_study
+from console.pages.study import study_for, study_page
 from console.tables import sort_key, stretch_of
 
 COLUMNS = ["position", "key", "condition", "n_candidates", "n_submissions"]
@@ -20,8 +21,8 @@ COLUMNS = ["position", "key", "condition", "n_candidates", "n_submissions"]
 
 @require_safe
 def items(request: HttpRequest, slug: str) -> HttpResponse:
-    """Access: the study's owner, or a superuser."""
-    shown = visible_study(request, slug)
+    """Access: whoever has a role in the study."""
+    shown = study_for(request, slug)
     found = Item.objects.filter(study=shown)
     if words := request.GET.get("q", "").strip():
         found = found.filter(Q(key__icontains=words) | Q(context__icontains=words))
@@ -32,8 +33,8 @@ def items(request: HttpRequest, slug: str) -> HttpResponse:
 
 @require_safe
 def item(request: HttpRequest, slug: str, item_id: int) -> HttpResponse:
-    """Access: the study's owner, or a superuser."""
-    shown = visible_study(request, slug)
+    """Access: whoever has a role in the study."""
+    shown = study_for(request, slug)
     found = get_object_or_404(Item.objects.select_related("picture"), study=shown, pk=item_id)
     submissions = found.submissions.select_related("annotator", "assignment")
     beside = Item.objects.filter(study=shown)
@@ -51,7 +52,7 @@ def item(request: HttpRequest, slug: str, item_id: int) -> HttpResponse:
 
 @require_POST
 def flag(request: HttpRequest, slug: str, submission_id: int) -> HttpResponse:
-    """Access: the study's owner, or a superuser."""
+    """Access: those who may review."""
     doubted = _submission(request, slug, submission_id)
     item_id = get_object_or_404(doubted).item_id
     form = FlagForm(request.POST)
@@ -66,7 +67,7 @@ def flag(request: HttpRequest, slug: str, submission_id: int) -> HttpResponse:
 
 @require_POST
 def unflag(request: HttpRequest, slug: str, submission_id: int) -> HttpResponse:
-    """Access: the study's owner, or a superuser."""
+    """Access: those who may review."""
     doubted = _submission(request, slug, submission_id)
     item_id = get_object_or_404(doubted).item_id
     unflag_submissions(submissions=doubted)
@@ -75,4 +76,6 @@ def unflag(request: HttpRequest, slug: str, submission_id: int) -> HttpResponse:
 
 def _submission(request: HttpRequest, slug: str, submission_id: int) -> SubmissionQuerySet:
     """The one submission, where it is of the study and the study may be seen."""
-    return Submission.objects.of(visible_study(request, slug)).filter(pk=submission_id)
+    return Submission.objects.of(study_for(request, slug, Permission.REVIEW)).filter(
+        pk=submission_id
+    )

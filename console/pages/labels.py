@@ -6,6 +6,7 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect
 from django.views.decorators.http import require_POST, require_safe
 
+from accounts.roles import Permission
 from annotation.agreement import rounds_of
 from annotation.exceptions import StudyUnfit
 from annotation.exports import labels_csv, labels_json
@@ -13,7 +14,7 @@ from annotation.models import LabelSet
 from annotation.qrels import stream_label_qrels
 from annotation.study_jobs import LABEL, jobs_of, request_study_job
 from console.forms import LabelSetForm
-from console.pages.study import person, study_page, visible_study
+from console.pages.study import person, study_for, study_page
 from console.tables import page_of
 
 FORMS = {
@@ -25,8 +26,8 @@ FORMS = {
 
 @require_safe
 def labels(request: HttpRequest, slug: str) -> HttpResponse:
-    """Access: the study's owner, or a superuser."""
-    shown = visible_study(request, slug)
+    """Access: whoever has a role in the study."""
+    shown = study_for(request, slug)
     sets = LabelSet.objects.of(shown).select_related("question", "made_by")
     context = {
         "page": page_of(request, sets.order_by("-version")),
@@ -38,8 +39,8 @@ def labels(request: HttpRequest, slug: str) -> HttpResponse:
 
 @require_POST
 def label(request: HttpRequest, slug: str) -> HttpResponse:
-    """Access: the study's owner, or a superuser."""
-    shown = visible_study(request, slug)
+    """Access: those who may analyse."""
+    shown = study_for(request, slug, Permission.ANALYSE)
     form = LabelSetForm(shown, rounds_of(shown), request.POST)
     if form.is_valid():
         names = [form.arguments["question"], form.arguments["method"]]
@@ -57,8 +58,8 @@ def label(request: HttpRequest, slug: str) -> HttpResponse:
 
 @require_safe
 def label_set(request: HttpRequest, slug: str, version: int, form: str) -> HttpResponseBase:
-    """Access: the study's owner, or a superuser."""
-    shown = visible_study(request, slug)
+    """Access: those who may export."""
+    shown = study_for(request, slug, Permission.EXPORT)
     sets = LabelSet.objects.of(shown).select_related("study", "question")
     found = get_object_or_404(sets, version=version)
     if form not in FORMS:

@@ -9,7 +9,7 @@ from annotation.models import Study
 from annotation.study_jobs import RESULT, jobs_of
 from console.decisions import decisions_of
 from console.figures import figures_of
-from console.pages.study import person, study_page, visible_study
+from console.pages.study import person, study_for, study_page
 from console.tables import page_of, sort_key
 from hits.progress import study_progress
 
@@ -18,7 +18,7 @@ COLUMNS = ["title", "kind", "n_items", "n_submissions", "n_judgments", "created_
 
 @require_safe
 def studies(request: HttpRequest) -> HttpResponse:
-    """Access: signed in; lists one's own studies (a superuser's are all of them)."""
+    """Access: signed in; lists the studies in which one has a role."""
     visible = Study.objects.visible_to(person(request)).counted()
     words = request.GET.get("q", "").strip()
     found = visible.filter(Q(title__icontains=words) | Q(slug__icontains=words))
@@ -30,8 +30,8 @@ def studies(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 def study(request: HttpRequest, slug: str) -> HttpResponse:
-    """Access: the study's owner, or a superuser."""
-    shown = visible_study(request, slug)
+    """Access: whoever has a role in the study."""
+    shown = study_for(request, slug)
     progress = study_progress(shown)
     jobs = list(jobs_of(shown).exclude(kind=RESULT).latest_of_each_kind())
     context = {

@@ -5,15 +5,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, cast
 
 from django.core.cache import cache
+from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
+from django.utils.translation import gettext as _
 
 from accounts.models import User
+from accounts.roles import Permission, Role, permissions_of
+from annotation.access import roles_in
 from annotation.models import Study
 from console.stages import stages_of
 from hits.progress import study_progress
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from console.sizes import CountedStudy
 
 
@@ -22,13 +28,30 @@ def person(request: HttpRequest) -> User:
     return cast(User, request.user)
 
 
-def visible_study(request: HttpRequest, slug: str) -> CountedStudy:
-    """The study of that slug, or 404 for whoever may not see it."""
-    studies = Study.objects.visible_to(person(request)).with_n_items()
+def study_for(
+    request: HttpRequest, slug: str, permission: Permission = Permission.VIEW
+) -> CountedStudy:
+    """The study of that slug: 404 for whoever may not see it, 403 where their role is too small.
+
+    What they may do is on the request from then on, for the page's buttons.
+    """
+    studies = Study.objects.visible_to(person(request)).select_related("team").with_n_items()
     study = get_object_or_404(studies, slug=slug)
+    roles = roles_in(study, person(request))
+    permissions = permissions_of(*roles)
+    if permission not in permissions:
+        raise PermissionDenied(refusal_of(roles))
+    request.permissions = permissions  # type: ignore[attr-defined]
     for name, number in _judged_sizes(study).items():
         setattr(study, name, number)
     return cast("CountedStudy", study)
+
+
+def refusal_of(roles: Sequence[Role]) -> str:
+    """What to say to somebody whose roles do not reach."""
+    return _("Your role here is {roles}. It does not allow this; a manager can change it.").format(
+        roles=", ".join(str(role.label).lower() for role in roles)
+    )
 
 
 def _judged_sizes(study: Study) -> dict[str, int]:
@@ -53,5 +76,10 @@ def study_page(
     context = context or {}
     progress = context.get("progress") or study_progress(study)
     stages = stages_of(study, progress)
-    beside = {"study": study, "stage": stage, "stages": stages}
+    beside = {"study": study, "stage": stage, "stages": stages, "may": _may(request)}
     return render(request, f"console/{stage}.html", beside | context)
+
+
+def _may(request: HttpRequest) -> dict[str, bool]:
+    """What the person may do, by name, for templates."""
+    return {permission.value: True for permission in request.permissions}  # type: ignore[attr-defined]

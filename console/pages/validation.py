@@ -9,11 +9,12 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_POST, require_safe
 
+from accounts.roles import Permission
 from annotation.models import Study
 from annotation.study_jobs import SCORE, jobs_of, request_study_job
 from console.agreement_parts import Content
 from console.pages.pictures import FORMS, picture_in
-from console.pages.study import person, study_page, visible_study
+from console.pages.study import person, study_for, study_page
 from console.pages.waiting import result_or_job
 from console.report_files import ABOUT, type_of
 from console.results import (
@@ -35,8 +36,8 @@ from validation.rows import StoredResults
 
 @require_safe
 def validation(request: HttpRequest, slug: str) -> HttpResponse:
-    """Access: the study's owner, or a superuser."""
-    shown = visible_study(request, slug)
+    """Access: whoever has a role in the study."""
+    shown = study_for(request, slug)
     runs = ScoringRun.objects.of(shown).counted()
     context: dict[str, Any] = {
         "runs": runs,
@@ -102,8 +103,8 @@ def _section(shown: Study, request: HttpRequest) -> ValidationView:
 
 @require_safe
 def picture(request: HttpRequest, slug: str, chart: str, form: str) -> HttpResponse:
-    """Access: the study's owner, or a superuser. A chart as specification, data or file."""
-    shown = visible_study(request, slug)
+    """Access: whoever has a role in the study. A chart as specification, data or file."""
+    shown = study_for(request, slug)
     view = _section(shown, request)
 
     def draw() -> HttpResponse:
@@ -123,8 +124,8 @@ def picture(request: HttpRequest, slug: str, chart: str, form: str) -> HttpRespo
 
 @require_safe
 def table(request: HttpRequest, slug: str, name: str) -> HttpResponse:
-    """Access: the study's owner, or a superuser. A table of the page, as a part or by itself."""
-    shown = visible_study(request, slug)
+    """Access: whoever has a role in the study. A table of the page, as a part or by itself."""
+    shown = study_for(request, slug)
     view = _section(shown, request)
     if name not in TABLES:
         raise Http404(f"There is no table {name}.")
@@ -141,8 +142,8 @@ def table(request: HttpRequest, slug: str, name: str) -> HttpResponse:
 
 @require_safe
 def report(request: HttpRequest, slug: str) -> HttpResponse:
-    """Access: the study's owner, or a superuser. The report's files, made in the background."""
-    shown = visible_study(request, slug)
+    """Access: whoever has a role in the study. The report's files, made in the background."""
+    shown = study_for(request, slug)
     context: dict[str, Any] = {"section": "validation"}
     if shown.n_judgments:
         result, context["job"] = result_or_job(request, shown, REPORT)
@@ -153,8 +154,8 @@ def report(request: HttpRequest, slug: str) -> HttpResponse:
 
 @require_safe
 def report_file(request: HttpRequest, slug: str, name: str) -> HttpResponse:
-    """Access: the study's owner, or a superuser."""
-    shown = visible_study(request, slug)
+    """Access: whoever has a role in the study."""
+    shown = study_for(request, slug)
     file = _files(shown, stored(shown, REPORT, fingerprint(shown))).filter(name=name).first()
     if file is None:
         raise Http404(f"There is no file {name}; the report's page makes it.")
@@ -171,8 +172,8 @@ def _files(shown: Study, result: Content | None) -> QuerySet[ReportFile]:
 
 @require_POST
 def score(request: HttpRequest, slug: str) -> HttpResponse:
-    """Access: the study's owner, or a superuser."""
-    shown = visible_study(request, slug)
+    """Access: those who may analyse."""
+    shown = study_for(request, slug, Permission.ANALYSE)
     known = {metric.name for metric in _offered()}
     chosen = [name for name in request.POST.getlist("metric") if name in known]
     if chosen:

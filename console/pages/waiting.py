@@ -6,10 +6,11 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
+from accounts.roles import Permission
 from annotation.models import Study
 from annotation.study_jobs import COLLECT, LABEL, RESULT, SCORE, jobs_of, request_study_job
 from console.agreement_parts import Content
-from console.pages.study import person, visible_study
+from console.pages.study import person, study_for
 from console.results import is_stored, loaded_fingerprint, stored
 from work.models import Job
 from work.request import resume_job, stop_job
@@ -50,16 +51,23 @@ def page_of(job: Job) -> str:
     return PAGES.get(job.kind) or str(job.arguments["names"][0])
 
 
-def _job(request: HttpRequest, slug: str, job_id: int) -> tuple[Study, Job]:
-    study = visible_study(request, slug)
-    return study, get_object_or_404(jobs_of(study), pk=job_id)
+# What somebody may do who may also stop or resume a job of this kind.
+CONTROLLED_BY = dict.fromkeys((SCORE, RESULT, LABEL), Permission.ANALYSE)
+
+
+def _controlled_job(request: HttpRequest, slug: str, job_id: int) -> tuple[Study, Job]:
+    """A job of the study, for those who may request one like it."""
+    study = study_for(request, slug)
+    job = get_object_or_404(jobs_of(study), pk=job_id)
+    return study_for(request, slug, CONTROLLED_BY.get(job.kind, Permission.EDIT)), job
 
 
 @require_safe
 @never_cache
 def job(request: HttpRequest, slug: str, job_id: int) -> HttpResponse:
-    """Access: the study's owner, or a superuser. Polled by the page; reloads it at the end."""
-    study, polled = _job(request, slug, job_id)
+    """Access: whoever has a role in the study. Polled by the page; reloads it at the end."""
+    study = study_for(request, slug)
+    polled = get_object_or_404(jobs_of(study), pk=job_id)
     if not polled.is_unfinished and request.headers.get("HX-Request"):
         return HttpResponse(headers={"HX-Refresh": "true"})
     return render(request, "console/_job.html", {"job": polled, "study": study})
@@ -67,15 +75,15 @@ def job(request: HttpRequest, slug: str, job_id: int) -> HttpResponse:
 
 @require_POST
 def stop(request: HttpRequest, slug: str, job_id: int) -> HttpResponse:
-    """Access: the study's owner, or a superuser."""
-    study, stopped = _job(request, slug, job_id)
+    """Access: those who may request such a job."""
+    study, stopped = _controlled_job(request, slug, job_id)
     stop_job(job=stopped)
     return redirect(reverse(f"console:{page_of(stopped)}", args=[study.slug]))
 
 
 @require_POST
 def again(request: HttpRequest, slug: str, job_id: int) -> HttpResponse:
-    """Access: the study's owner, or a superuser."""
-    study, resumed = _job(request, slug, job_id)
+    """Access: those who may request such a job."""
+    study, resumed = _controlled_job(request, slug, job_id)
     resume_job(job=resumed)
     return redirect(reverse(f"console:{page_of(resumed)}", args=[study.slug]))

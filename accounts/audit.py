@@ -1,0 +1,88 @@
+"""The audit log: what spends, decides, exports, views identities or deletes is appended here.
+
+An entry's hash covers its content and the entry before it. A chain's end is stored apart, so
+that neither a changed nor a missing entry goes unnoticed (`check_audit_log`).
+"""
+
+import hashlib
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+from django.db import transaction
+from django.utils import timezone
+
+from accounts.models import AuditChain, AuditEntry, Team, User, chain_of
+
+
+@transaction.atomic
+def record(
+    *,
+    team: Team | None,
+    actor: User | None,
+    action: str,
+    subject: str = "",
+    details: dict[str, Any] | None = None,
+) -> AuditEntry:
+    """Append an entry, in the transaction of what it reports where there is one.
+
+    Entries of one team wait for each other until the transaction ends: call it last.
+    """
+    AuditChain.objects.get_or_create(name=chain_of(team))
+    chain = AuditChain.objects.select_for_update().get(name=chain_of(team))
+    entry = AuditEntry(
+        chain=chain.name,
+        position=chain.length + 1,
+        at=timezone.now(),
+        actor=actor,
+        actor_name=actor.get_username() if actor else "",
+        action=action,
+        subject=subject[:200],
+        details=details or {},
+        previous_hash=chain.last_hash,
+    )
+    entry.hash = _hash(entry)
+    entry.save(force_insert=True)
+    chain.length, chain.last_hash = entry.position, entry.hash
+    chain.save(update_fields=["length", "last_hash"])
+    return entry
+
+
+def chain_faults(chain: AuditChain) -> Iterator[str]:
+    """What is wrong with a chain, the first fault at most of each kind; nothing where it holds."""
+    previous_hash, position = "", 0
+    entries = AuditEntry.objects.filter(chain=chain.name).order_by("position")
+    for entry in entries.iterator():
+        position += 1
+        if entry.position != position:
+            yield f"Entry {position} of {chain.name} is missing."
+            return
+        if entry.previous_hash != previous_hash or entry.hash != _hash(entry):
+            yield f"Entry {position} of {chain.name} was changed after it was written."
+            return
+        previous_hash = entry.hash
+    if (position, previous_hash) != (chain.length, chain.last_hash):
+        yield (
+            f"The last entries of {chain.name} are missing: {position} are there, and "
+            f"{chain.length} were written."
+        )
+
+
+def _hash(entry: AuditEntry) -> str:
+    content = [
+        entry.chain,
+        entry.position,
+        _timestamp(entry.at),
+        entry.actor_name,
+        entry.action,
+        entry.subject,
+        entry.details,
+        entry.previous_hash,
+    ]
+    canonical = json.dumps(content, sort_keys=True, ensure_ascii=False)
+    return hashlib.sha256(canonical.encode()).hexdigest()
+
+
+def _timestamp(at: datetime) -> str:
+    return at.astimezone(UTC).isoformat(timespec="microseconds")

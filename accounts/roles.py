@@ -1,0 +1,62 @@
+"""What each role may do in a team, or in one study.
+
+One table, so that pages, API, commands and documentation answer from the same place.
+"""
+
+from enum import StrEnum
+
+from django.db.models import TextChoices
+from django.utils.translation import gettext_lazy as _
+
+
+class Permission(StrEnum):
+    """What somebody may do."""
+
+    VIEW = "view"
+    """Read items, judgments under pseudonyms, and results."""
+    VIEW_WORKERS = "view_workers"
+    """See who a worker is: ids, comments, histories."""
+    VIEW_MONEY = "view_money"
+    """See costs, budgets and payments."""
+    VIEW_AUDIT_LOG = "view_audit_log"
+    EDIT = "edit"
+    """Import items, change what is asked."""
+    ANALYSE = "analyse"
+    """Compute results, score metrics, make label sets."""
+    ADJUDICATE = "adjudicate"
+    EXPORT = "export"
+    REVIEW = "review"
+    """Flag, approve, reject, message, block."""
+    SPEND = "spend"
+    """Launch, extend, add assignments, pay bonuses, within budgets."""
+    MANAGE = "manage"
+    """Invite people, connect marketplaces, set budgets, archive."""
+    OWN = "own"
+    """Appoint owners, delete."""
+
+
+class Role(TextChoices):
+    OWNER = "owner", _("Owner")
+    MANAGER = "manager", _("Manager")
+    RESEARCHER = "researcher", _("Researcher")
+    ADJUDICATOR = "adjudicator", _("Adjudicator")
+    ANALYST = "analyst", _("Analyst")
+    AUDITOR = "auditor", _("Auditor")
+
+
+_ALL = frozenset(Permission)
+_OF_ANALYSTS = frozenset({Permission.VIEW, Permission.ANALYSE, Permission.EXPORT})
+
+PERMISSIONS: dict[Role, frozenset[Permission]] = {
+    Role.OWNER: _ALL,
+    Role.MANAGER: _ALL - {Permission.OWN},
+    Role.RESEARCHER: _ALL - {Permission.OWN, Permission.MANAGE, Permission.VIEW_AUDIT_LOG},
+    Role.ADJUDICATOR: frozenset({Permission.VIEW, Permission.ADJUDICATE}),
+    Role.ANALYST: _OF_ANALYSTS,
+    Role.AUDITOR: frozenset({Permission.VIEW, Permission.VIEW_MONEY, Permission.VIEW_AUDIT_LOG}),
+}
+
+
+def permissions_of(*roles: str) -> frozenset[Permission]:
+    """What somebody may do who holds all of these roles."""
+    return frozenset().union(*(PERMISSIONS[Role(role)] for role in roles))

@@ -1,0 +1,75 @@
+"""Who may do what in a study."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from django.db import transaction
+
+from accounts.audit import record
+from accounts.models import Membership
+from accounts.roles import Permission, Role, permissions_of
+from annotation.exceptions import StudyUnfit
+from annotation.models import Study, StudyMembership
+
+if TYPE_CHECKING:
+    from accounts.models import Team, User
+
+
+def roles_in(study: Study, user: User) -> list[Role]:
+    """The roles a user has in a study: by the team, and in this study alone.
+
+    A study without a team is its owner's; a superuser owns them all.
+    """
+    if user.is_superuser or (study.team_id is None and study.owner_id == user.pk):
+        return [Role.OWNER]
+    by_team = Membership.objects.filter(team=study.team_id, user=user.pk).values_list("role")
+    in_study = StudyMembership.objects.filter(study=study.pk, user=user.pk).values_list("role")
+    return [Role(role) for (role,) in by_team.order_by().union(in_study.order_by())]
+
+
+def permissions_in(study: Study, user: User) -> frozenset[Permission]:
+    """What a user may do in a study; nothing where they have no role in it."""
+    return permissions_of(*roles_in(study, user))
+
+
+@transaction.atomic
+def give_to_team(*, study: Study, team: Team, actor: User | None) -> None:
+    """Make a study a team's, which then sees it; a study never leaves one team for another."""
+    locked = Study.objects.select_for_update().get(pk=study.pk)
+    if locked.team_id not in (None, team.pk):
+        raise StudyUnfit(f"Study '{study.slug}' belongs to team '{locked.team}' already.")
+    Study.objects.filter(pk=study.pk).update(team=team)
+    study.refresh_from_db(fields=["team"])
+    record(team=team, actor=actor, action="study.team", subject=study.slug)
+
+
+@transaction.atomic
+def set_study_role(*, study: Study, user: User, role: Role, actor: User | None) -> StudyMembership:
+    """Give a user a role in one study, in place of the one they had in it."""
+    if role not in StudyMembership.ROLES:
+        raise StudyUnfit(f"A {role.label} of one study alone is not possible; choose another role.")
+    member, _ = StudyMembership.objects.update_or_create(
+        study=study, user=user, defaults={"role": role}
+    )
+    record(
+        team=study.team,
+        actor=actor,
+        action="study.role",
+        subject=study.slug,
+        details={"user": user.get_username(), "role": str(role)},
+    )
+    return member
+
+
+@transaction.atomic
+def remove_study_member(*, member: StudyMembership, actor: User | None) -> None:
+    """End somebody's role in one study; a role in its team stays."""
+    member.delete()
+    record(
+        team=member.study.team,
+        actor=actor,
+        action="study.role_ended",
+        subject=member.study.slug,
+        details={"user": member.user.get_username(), "former_role": member.role},
+    )

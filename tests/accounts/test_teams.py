@@ -1,0 +1,81 @@
+"""Teams: who is in them, and what their roles allow."""
+
+import pytest
+
+from accounts.exceptions import InvalidTeam, LastOwner
+from accounts.models import AuditEntry, Membership, User
+from accounts.roles import PERMISSIONS, Permission, Role
+from accounts.teams import create_team, permissions_in_team, remove_member, set_role
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def ada() -> User:
+    return User.objects.create_user("ada")
+
+
+@pytest.fixture
+def ben() -> User:
+    return User.objects.create_user("ben")
+
+
+def test_who_makes_a_team_owns_it(ada):
+    team = create_team(name="Dialogue Lab", owner=ada)
+    assert (team.slug, permissions_in_team(team, ada)) == ("dialogue-lab", frozenset(Permission))
+
+
+def test_a_stranger_may_nothing_in_a_team_and_a_superuser_everything(ada, ben):
+    team = create_team(name="Lab", owner=ada)
+    assert permissions_in_team(team, ben) == frozenset()
+    root = User.objects.create_superuser("root")
+    assert permissions_in_team(team, root) == frozenset(Permission)
+
+
+@pytest.mark.parametrize("role", Role)
+def test_a_member_may_what_the_role_allows(ada, ben, role):
+    team = create_team(name="Lab", owner=ada)
+    set_role(team=team, user=ben, role=role, actor=ada)
+    assert permissions_in_team(team, ben) == PERMISSIONS[role]
+
+
+@pytest.mark.parametrize("role", [Role.ANALYST, Role.ADJUDICATOR])
+def test_who_only_reads_results_sees_neither_workers_nor_money(role):
+    closed = {Permission.VIEW_WORKERS, Permission.VIEW_MONEY, Permission.SPEND, Permission.REVIEW}
+    assert not PERMISSIONS[role] & closed
+
+
+def test_an_auditor_changes_nothing():
+    assert all(name.startswith("view") for name in PERMISSIONS[Role.AUDITOR])
+
+
+def test_the_last_owner_neither_leaves_nor_steps_down(ada, ben):
+    team = create_team(name="Lab", owner=ada)
+    own = Membership.objects.get(user=ada)
+    set_role(team=team, user=ben, role=Role.MANAGER, actor=ada)
+    with pytest.raises(LastOwner):
+        remove_member(member=own, actor=ada)
+    with pytest.raises(LastOwner):
+        set_role(team=team, user=ada, role=Role.ANALYST, actor=ada)
+    set_role(team=team, user=ben, role=Role.OWNER, actor=ada)
+    remove_member(member=own, actor=ada)
+    assert [member.user for member in team.memberships.all()] == [ben]
+
+
+@pytest.mark.parametrize("name", ["Lab", "lab ", "***", ""])
+def test_a_name_that_is_taken_or_empty_makes_no_team(ada, name):
+    create_team(name="Lab", owner=ada)
+    with pytest.raises(InvalidTeam):
+        create_team(name=name, owner=ada)
+
+
+def test_what_happens_to_members_is_in_the_audit_log(ada, ben):
+    team = create_team(name="Lab", owner=ada)
+    set_role(team=team, user=ben, role=Role.ANALYST, actor=ada)
+    remove_member(member=Membership.objects.get(user=ben), actor=ada)
+    entries = AuditEntry.objects.of(team).order_by("position")
+    assert [(entry.action, entry.subject, entry.actor) for entry in entries] == [
+        ("team.create", "Lab", ada),
+        ("member.role", "ben", ada),
+        ("member.remove", "ben", ada),
+    ]

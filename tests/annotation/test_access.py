@@ -1,0 +1,88 @@
+"""Who may do what in a study."""
+
+import pytest
+
+from accounts.models import User
+from accounts.roles import PERMISSIONS, Permission, Role
+from accounts.teams import create_team, set_role
+from annotation.access import (
+    give_to_team,
+    permissions_in,
+    remove_study_member,
+    set_study_role,
+)
+from annotation.exceptions import StudyUnfit
+from annotation.models import Study
+from tests.annotation.studies import rating_study
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def ada() -> User:
+    return User.objects.create_user("ada")
+
+
+@pytest.fixture
+def ben() -> User:
+    return User.objects.create_user("ben")
+
+
+def visible(user):
+    return [study.slug for study in Study.objects.visible_to(user)]
+
+
+def test_a_study_without_a_team_is_its_owners(ada, ben):
+    study = rating_study("alone", owner=ada)
+    assert permissions_in(study, ada) == frozenset(Permission)
+    assert permissions_in(study, ben) == frozenset()
+    assert (visible(ada), visible(ben)) == (["alone"], [])
+
+
+@pytest.mark.parametrize("role", Role)
+def test_a_teams_roles_hold_in_its_studies(ada, ben, role):
+    team = create_team(name="Lab", owner=ada)
+    study = rating_study("shared", owner=ada, team=team)
+    set_role(team=team, user=ben, role=role, actor=ada)
+    assert permissions_in(study, ben) == PERMISSIONS[role]
+    assert visible(ben) == ["shared"]
+
+
+def test_who_left_a_team_no_longer_sees_what_they_made_in_it(ada, ben):
+    team = create_team(name="Lab", owner=ada)
+    study = rating_study("shared", owner=ben, team=team)
+    assert permissions_in(study, ben) == frozenset()
+    assert visible(ben) == []
+
+
+def test_a_role_in_one_study_opens_that_study_alone(ada, ben):
+    team = create_team(name="Lab", owner=ada)
+    study = rating_study("one", owner=ada, team=team)
+    rating_study("two", owner=ada, team=team)
+    member = set_study_role(study=study, user=ben, role=Role.ADJUDICATOR, actor=ada)
+    assert visible(ben) == ["one"]
+    assert permissions_in(study, ben) == PERMISSIONS[Role.ADJUDICATOR]
+    remove_study_member(member=member, actor=ada)
+    assert visible(ben) == []
+
+
+def test_roles_add_up(ada, ben):
+    team = create_team(name="Lab", owner=ada)
+    study = rating_study("one", team=team)
+    set_role(team=team, user=ben, role=Role.ADJUDICATOR, actor=ada)
+    set_study_role(study=study, user=ben, role=Role.ANALYST, actor=ada)
+    assert permissions_in(study, ben) == PERMISSIONS[Role.ADJUDICATOR] | PERMISSIONS[Role.ANALYST]
+
+
+def test_nobody_owns_one_study_of_a_team(ada, ben):
+    with pytest.raises(StudyUnfit):
+        set_study_role(study=rating_study("one"), user=ben, role=Role.OWNER, actor=ada)
+
+
+def test_a_study_given_to_a_team_stays_with_it(ada, ben):
+    lab, other = create_team(name="Lab", owner=ada), create_team(name="Other", owner=ben)
+    study = rating_study("one", owner=ada)
+    give_to_team(study=study, team=lab, actor=ada)
+    assert (study.team, visible(ben)) == (lab, [])
+    with pytest.raises(StudyUnfit, match="belongs to team 'Lab'"):
+        give_to_team(study=study, team=other, actor=ben)
