@@ -50,11 +50,11 @@ def item_page(rosa, study):
     "words",
     [
         "The second picture is <b>broken</b>!",
-        "Alpha is rude. (pasted)",
-        "Rejected 2026-03-02 12:00:00 2026-03-02 12:01:35 95.5 61.3",
+        "Rejected Alpha is rude. (pasted)",
+        "95.5 61.3 2026-03-02 12:00:00 2026-03-02 12:01:35",
         "3ASSIGNMENT",
         # Bob's times and remarks are not known, which is not the same as none.
-        "Bob 1 Approved – – – – – –",
+        "1 Approved – – – – – –",
     ],
 )
 def test_the_items_page_has_remarks_times_and_status(item_page, words):

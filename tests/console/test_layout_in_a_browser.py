@@ -1,0 +1,56 @@
+"""What is in sight without scrolling sideways, on a desk and on a telephone."""
+
+import pytest
+from django.urls import reverse
+
+from tests.annotation.studies import rate, rating_study
+from tests.browsers import opened_page, sign_in
+from tests.console.conftest import PASSWORD
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+DESK, TELEPHONE, SMALLEST = 1280, 390, 320
+
+
+@pytest.fixture
+def page(chromium, live_server, researcher):
+    """The researcher Rosa's browser."""
+    viewport = {"width": DESK, "height": 900}
+    with opened_page(chromium, base_url=live_server.url, viewport=viewport) as page:
+        sign_in(page, "/login/", "rosa", PASSWORD)
+        yield page
+
+
+@pytest.fixture
+def study(researcher):
+    """An item of which two annotators said something."""
+    study = rating_study(owner=researcher, n_items=1)
+    for name in ("Ann", "Bob"):
+        submission = rate(study, name, "d0", {"alpha": 3, "beta": 4})
+        submission.justification = "It answers the question that was put to it."
+        submission.comment = "The second response repeats itself."
+        submission.save()
+    return study
+
+
+def right_edge(page, locator):
+    """How far from the window's left edge something ends, in CSS pixels."""
+    page.wait_for_timeout(100)
+    box = locator.bounding_box()
+    return box["x"] + box["width"]
+
+
+@pytest.mark.parametrize("width", [DESK, TELEPHONE])
+def test_a_submission_is_flagged_without_scrolling_sideways(page, study, width):
+    page.set_viewport_size({"width": width, "height": 900})
+    page.goto(reverse("console:item", args=[study.slug, study.items.get().pk]))
+    summaries = page.locator("summary")
+    assert summaries.count() == 2
+    for summary in summaries.all():
+        assert right_edge(page, summary) <= width
+
+
+def test_all_of_a_submission_is_in_sight_on_a_desk(page, study):
+    page.goto(reverse("console:item", args=[study.slug, study.items.get().pk]))
+    region = page.get_by_role("region", name="Submissions")
+    assert region.evaluate("node => node.scrollWidth - node.clientWidth") <= 0
