@@ -1,6 +1,6 @@
 from typing import Any
 
-from allauth.account.forms import LoginForm
+from allauth.account.forms import ChangePasswordForm, LoginForm
 from django.forms import Field
 
 
@@ -26,3 +26,13 @@ class SignInForm(LoginForm):  # type: ignore[misc]
         self.cleaned_data["login"] = self.cleaned_data.get("username", "")
         cleaned: dict[str, Any] = super().clean()
         return cleaned
+
+
+class NewPasswordForm(ChangePasswordForm):  # type: ignore[misc]
+    """The old password, and the new one twice."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        for field in self.fields.values():
+            field.widget.attrs.pop("placeholder", None)
+            field.widget.attrs["class"] = "form-control"

@@ -172,7 +172,10 @@ LOGIN_REDIRECT_URL = "console:studies"
 LOGOUT_REDIRECT_URL = "console:login"
 
 ACCOUNT_ADAPTER = "accounts.adapter.AccountAdapter"
-ACCOUNT_FORMS = {"login": "accounts.forms.SignInForm"}
+ACCOUNT_FORMS = {
+    "login": "accounts.forms.SignInForm",
+    "change_password": "accounts.forms.NewPasswordForm",
+}
 ACCOUNT_LOGIN_METHODS = {"username"}
 ACCOUNT_SIGNUP_FIELDS = ["username*", "password1*", "password2*"]
 ACCOUNT_EMAIL_VERIFICATION = "none"

@@ -14,6 +14,7 @@ from django.test import Client
 from accounts.enrolment import create_user
 from accounts.exceptions import InvalidAccount, NameTaken
 from accounts.models import User
+from marketplace.people.enrolment import open_worker_account
 from tests.accounts.conftest import PASSWORD, sign_in
 
 NEW = "another-winding-password"
@@ -77,6 +78,26 @@ def test_a_password_is_changed_by_who_knows_the_old_one(rosa):
     assert elsewhere.get("/").status_code == 302
     assert not sign_in()
     assert sign_in(password=NEW)
+
+
+@pytest.mark.parametrize("site", ["/", "/worker/", "/requester-console/", "/marketplace-operator/"])
+def test_every_site_leads_to_the_change_of_one_s_password_and_back(rosa, site):
+    User.objects.update(is_staff=True)
+    open_worker_account(user=rosa)
+    browser = Client()
+    browser.force_login(rosa)
+    address = f"/account/password/?next={site}"
+    assert f'href="{address}"' in browser.get(site).content.decode()
+    assert f'href="{site}"' in browser.get(address).content.decode()
+    form = {"oldpassword": PASSWORD, "password1": NEW, "password2": NEW, "next": site}
+    assert browser.post("/account/password/", form)["Location"] == site
+
+
+def test_a_changed_password_leads_to_no_other_site(rosa):
+    browser = Client()
+    browser.force_login(rosa)
+    address = "/account/password/?next=https://elsewhere.example/"
+    assert 'href="https://elsewhere' not in browser.get(address).content.decode()
 
 
 def test_a_password_is_changed_by_nobody_else(rosa):

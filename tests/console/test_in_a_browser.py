@@ -16,6 +16,7 @@ from tests.console.work import work_off
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
+PASSWORD_LABELS = ["Current Password", "New Password", "New Password (again)"]
 WIDE, NARROW = {"width": 1280, "height": 900}, {"width": 390, "height": 800}
 
 
@@ -70,6 +71,24 @@ def test_signing_in_and_out_is_accessible(page, researcher):
     check_accessible(page)
     page.get_by_role("button", name="Log out").press("Enter")
     expect(page.get_by_role("heading", name="Log in")).to_be_visible()
+
+
+@in_light
+def test_one_s_password_is_changed_from_the_name_in_the_head(page, researcher):
+    sign_in(page)
+    page.get_by_role("link", name="rosa").press("Enter")
+    expect(page.get_by_role("heading", name="Change your password")).to_be_visible()
+    check_accessible(page)
+    page.set_viewport_size(NARROW)
+    boxes = [page.get_by_label(label, exact=True).bounding_box() for label in PASSWORD_LABELS]
+    assert len({box["x"] for box in boxes}) == 1
+    for label, text in zip(PASSWORD_LABELS, [PASSWORD, "short", "short"], strict=True):
+        page.get_by_label(label, exact=True).fill(text)
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("at least 8 characters").last).to_be_visible()
+    check_accessible(page)
+    page.get_by_role("link", name="Back").press("Enter")
+    expect(page.get_by_role("heading", name="Studies")).to_be_visible()
 
 
 @pytest.fixture
