@@ -14,6 +14,7 @@ from hits.collect import collect_batch
 from hits.endpoints import connect
 from hits.enrolment import enrol_requester, enrol_worker
 from hits.publish import draft_batch, plan_batch, publish_batch
+from tests.accessibility import accessibility_problems
 from tests.browsers import opened_page, sign_in
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -55,6 +56,8 @@ def accepted(page: Page, title: str) -> FrameLocator:
     page.wait_for_url("**/worker/assignments/**")
     task = page.frame_locator("iframe#task")
     expect(task.locator("#progress")).not_to_be_empty()
+    # The marketplace's page and the task within it, as a worker has them: together.
+    assert accessibility_problems(page) == []
     return task
 
 

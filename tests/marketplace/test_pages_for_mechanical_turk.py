@@ -1,11 +1,14 @@
 """Pages and links written for Mechanical Turk, used here unchanged."""
 
+from datetime import timedelta
+
 import pytest
 from django.contrib.staticfiles import finders
 from django.test import Client
 
+from marketplace import clock
 from marketplace.documents.html import begin_with, send_here
-from marketplace.hits.assignments import accept_hit
+from marketplace.hits.assignments import accept_hit, submit_assignment
 from marketplace.models import Assignment, Hit
 from tests.marketplace.conftest import HIT, HTML_QUESTION
 from tests.marketplace.test_worker_site import text_of
@@ -125,6 +128,16 @@ def test_without_auto_accept_the_next_hit_is_shown_first(ada, worker, hits):
     path = f"/worker/groups/{hits[0]['HITTypeId']}/"
     assert ada.get(path + "next/").headers["Location"] == path
     assert Assignment.objects.count() == 1
+
+
+def test_the_next_page_confirms_what_was_submitted_a_moment_ago(ada, worker, hits):
+    assignment = accept_hit(worker=worker, hit=Hit.objects.get(public_id=hits[0]["HITId"]))
+    path = f"/worker/groups/{hits[0]['HITTypeId']}/next/"
+    assert "were submitted" not in text_of(ada.get(path, follow=True))
+    submit_assignment(public_id=assignment.public_id, fields=[("rating", ["4"])])
+    assert "were submitted" in text_of(ada.get(path, follow=True))
+    clock.advance(timedelta(minutes=2))
+    assert "were submitted" not in text_of(ada.get(path, follow=True))
 
 
 def test_auto_accept_goes_on_until_nothing_is_left(ada, hits):

@@ -1,17 +1,22 @@
 """From one HIT to the next: auto-accept, and the links that Mechanical Turk's pages have."""
 
+from datetime import timedelta
+
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.http import require_GET, require_POST, require_safe
 
+from marketplace import clock
 from marketplace.exceptions import NoAssignmentsLeft
 from marketplace.hits.assignments import accept_next, find_group, find_hit_for
-from marketplace.models import HitType, WorkerAccount
+from marketplace.models import Assignment, HitType, WorkerAccount
 from marketplace.web.worker.access import worker_required
 from marketplace.web.worker.arrivals import way_out
 
 AUTO_ACCEPT = "marketplace_auto_accept"
+# Who comes here later has reloaded the page, or followed an old address.
+CONFIRMED_WITHIN = timedelta(minutes=1)
 
 
 def accepts_next_by_itself(request: HttpRequest) -> bool:
@@ -45,6 +50,7 @@ def next_hit(request: HttpRequest, worker: WorkerAccount, hit_type_id: str) -> H
     Access: workers.
     """
     hit_type = find_group(hit_type_id)
+    _confirm(request, worker, hit_type)
     if (finished := way_out(request, worker, hit_type)) is not None:
         return finished
     if accepts_next_by_itself(request):
@@ -82,6 +88,14 @@ def project(request: HttpRequest, worker: WorkerAccount, hit_type_id: str) -> Ht
     Access: workers.
     """
     return redirect("marketplace:group", find_group(hit_type_id).public_id)
+
+
+def _confirm(request: HttpRequest, worker: WorkerAccount, hit_type: HitType) -> None:
+    """Say on the next page that the work just submitted has arrived."""
+    mine = Assignment.objects.by(worker).handed_in().filter(hit__hit_type=hit_type)
+    latest = mine.order_by("-submitted_at").first()
+    if latest and latest.submitted_at and clock.now() - latest.submitted_at < CONFIRMED_WITHIN:
+        messages.success(request, f"Your answers to “{hit_type.title}” were submitted.")
 
 
 def _accept(request: HttpRequest, worker: WorkerAccount, hit_type: HitType) -> HttpResponse:
