@@ -107,10 +107,12 @@ def add_scores(study: Study, names: tuple[str, ...]) -> None:
 
 
 def _publish(study: Study, items: list, submissions: list) -> None:
+    from hits.connections import site_connection
     from hits.models import Assignment, Batch, Hit, Worker
 
     batch = Batch.objects.create(
         study=study,
+        connection=site_connection(),
         title="Judge responses",
         description="Read and judge.",
         reward_usd="0.10",
@@ -123,7 +125,7 @@ def _publish(study: Study, items: list, submissions: list) -> None:
     )
     hit_of = {hit.item_id: hit for hit in hits}
     workers = {
-        pk: Worker(profile="local", worker_id=f"A{pk}")
+        pk: Worker(marketplace="local", worker_id=f"A{pk}")
         for pk in dict.fromkeys(one.annotator_id for one in submissions)
     }
     Worker.objects.bulk_create(workers.values())

@@ -66,7 +66,7 @@ def collect_batch(*, batch: Batch, client: MTurkClient, progress: Progress = sil
     """
     open_hits = Hit.objects.of(batch).collectable()
     late = open_hits.uncollected_since(timezone.now() - RESUMED_WITHIN)
-    hits = list(late.select_related("batch"))
+    hits = list(late.select_related("batch__connection"))
     n_skipped = open_hits.count() - len(hits)
     new = 0
     try:
@@ -115,7 +115,9 @@ def _assignments(client: MTurkClient, hit: Hit) -> Iterator[AssignmentTypeDef]:
 @transaction.atomic
 def keep_assignment(*, hit: Hit, given: AssignmentTypeDef) -> bool:
     """Keep an assignment as it came; True if we had not seen it."""
-    worker, _ = Worker.objects.get_or_create(profile=hit.batch.profile, worker_id=given["WorkerId"])
+    worker, _ = Worker.objects.get_or_create(
+        marketplace=hit.batch.connection.marketplace, worker_id=given["WorkerId"]
+    )
     fields = {
         "hit": hit,
         "worker": worker,
@@ -188,7 +190,7 @@ def _write_submission(assignment: Assignment, answer: Answer) -> None:
 
 def _annotator(assignment: Assignment) -> Annotator:
     study, worker = assignment.hit.item.study, assignment.worker
-    name = pseudonym(study, f"{worker.profile}:{worker.worker_id}")
+    name = pseudonym(study, f"{worker.marketplace}:{worker.worker_id}")
     return Annotator.objects.get_or_create(study=study, pseudonym=name)[0]
 
 

@@ -23,20 +23,33 @@ class FeeSchedule:
 
     share: Decimal
     share_many: Decimal
+    share_masters: Decimal
     minimum_usd: Decimal
 
-    def fee_usd(self, reward_usd: Decimal, max_assignments: int) -> Decimal:
-        """The fee on one assignment."""
-        share = self.share + (self.share_many if max_assignments >= MANY_ASSIGNMENTS else 0)
-        fee = (reward_usd * share).quantize(CENT, ROUND_HALF_UP)
-        return max(fee, self.minimum_usd)
+    def fee_usd(
+        self, reward_usd: Decimal, max_assignments: int, *, needs_masters: bool = False
+    ) -> Decimal:
+        """The fee on one assignment of a HIT that has so many."""
+        share = self.share
+        if max_assignments >= MANY_ASSIGNMENTS:
+            share += self.share_many
+        if needs_masters:
+            share += self.share_masters
+        return self._rounded(reward_usd * share)
+
+    def bonus_fee_usd(self, amount_usd: Decimal) -> Decimal:
+        """The fee on a bonus."""
+        return self._rounded(amount_usd * self.share)
+
+    def _rounded(self, fee_usd: Decimal) -> Decimal:
+        return max(fee_usd.quantize(CENT, ROUND_HALF_UP), self.minimum_usd)
 
 
-AMAZON = FeeSchedule(Decimal("0.20"), Decimal("0.20"), CENT)
+# Amazon's of 2015-07: 20%, 20% more from ten assignments on, 5% more for Masters, at least a
+# cent; 20% of a bonus.
 SCHEDULES = {
-    "local": FeeSchedule(Decimal(0), Decimal(0), Decimal(0)),
-    "sandbox": AMAZON,
-    "production": AMAZON,
+    "none": FeeSchedule(Decimal(0), Decimal(0), Decimal(0), Decimal(0)),
+    "mturk": FeeSchedule(Decimal("0.20"), Decimal("0.20"), Decimal("0.05"), CENT),
 }
 
 
@@ -70,7 +83,9 @@ def estimate(batch: Batch) -> Estimate:
 def price(batch: Batch, *, n_hits: int) -> Estimate:
     """What so many HITs of a batch commit the requester to."""
     n_assignments = n_hits * batch.max_assignments
-    fee = SCHEDULES[batch.profile].fee_usd(batch.reward_usd, batch.max_assignments)
+    fee = SCHEDULES[batch.connection.fees].fee_usd(
+        batch.reward_usd, batch.max_assignments, needs_masters=batch.needs_masters
+    )
     return Estimate(n_hits, n_assignments, batch.reward_usd * n_assignments, fee * n_assignments)
 
 

@@ -2,6 +2,7 @@
 
 HitsError
 ├── ProfileUnknown           no marketplace of that name is configured
+├── ConnectionUnfit          a connection to a marketplace cannot be stored as it is
 ├── CredentialsMissing       no access key for the marketplace
 ├── MarketplaceUnreachable   nobody answers at the endpoint
 ├── MarketplaceRefused       the marketplace answered with an error
@@ -22,6 +23,10 @@ class HitsError(Exception):
 
 class ProfileUnknown(HitsError):
     """No marketplace of that name is configured."""
+
+
+class ConnectionUnfit(HitsError):
+    """A connection to a marketplace cannot be stored as it is."""
 
 
 class CredentialsMissing(HitsError):

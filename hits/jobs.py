@@ -3,7 +3,7 @@
 from annotation.exceptions import AnnotationError
 from annotation.study_jobs import COLLECT, study_of
 from hits.collect import Collected, collect_batch
-from hits.endpoints import connect
+from hits.connections import client_of
 from hits.exceptions import HitsError
 from hits.models import Batch
 from work.execution import RunningJob
@@ -24,6 +24,6 @@ def collect(running: RunningJob) -> str:
 
 
 def _collect_batch(running: RunningJob, batch: Batch) -> Collected:
-    client = connect(batch.profile)
+    client = client_of(batch.connection)
     progress = running.progress(f"HITs of batch {batch.pk}")
     return collect_batch(batch=batch, client=client, progress=progress)

@@ -14,10 +14,11 @@ from django.db import transaction
 from django.utils import timezone
 
 from annotation.models import Study
-from hits.costs import SCHEDULES, Estimate, estimate, price, require_funds
+from hits.connections import site_connection
+from hits.costs import Estimate, estimate, price, require_funds
 from hits.endpoints import translated_errors
 from hits.exceptions import BatchUnfit, MarketplaceRefused
-from hits.models import Batch, Hit
+from hits.models import Batch, Connection, Hit
 from hits.publishers import Waiting, sole_publisher, without_a_word
 from hits.questions import html_question
 from presentation.progress import Progress, silently
@@ -34,16 +35,28 @@ CHUNK = 20
 
 
 def draft_batch(
-    *, study: Study, title: str, description: str, reward_usd: Decimal, **settings: Any
+    *,
+    study: Study,
+    title: str,
+    description: str,
+    reward_usd: Decimal,
+    connection: Connection | None = None,
+    **settings: Any,
 ) -> Batch:
-    """A batch of all the study's items as it would be, checked but not kept."""
+    """A batch of all the study's items as it would be, checked but not stored.
+
+    Without a connection it is for the site's own, on this site's marketplace.
+    """
     if not _is_in_cents(reward_usd):
         raise BatchUnfit(f"A reward of ${reward_usd} is not an amount in whole cents.")
     batch = Batch(
-        study=study, title=title, description=description, reward_usd=reward_usd, **settings
+        study=study,
+        title=title,
+        description=description,
+        reward_usd=reward_usd,
+        connection=connection or site_connection(),
+        **settings,
     )
-    if batch.profile not in SCHEDULES:
-        raise BatchUnfit(f"There is no marketplace profile '{batch.profile}'.")
     try:
         # Whether such a batch is there is for plan_batch to see, under a lock.
         batch.full_clean(validate_constraints=False)
@@ -153,7 +166,7 @@ def publish_batch(
 
 def _in_chunks(keys: list[int]) -> Iterator[Hit]:
     """The HITs with all that their pages show, not all in memory at once."""
-    shown = Hit.objects.select_related("batch", "item__study", "item__picture")
+    shown = Hit.objects.select_related("batch__connection", "item__study", "item__picture")
     shown = shown.prefetch_related("item__candidates__picture", "item__study__questions")
     for start in range(0, len(keys), CHUNK):
         yield from shown.filter(pk__in=keys[start : start + CHUNK])

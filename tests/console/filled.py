@@ -7,6 +7,7 @@ from typing import Any
 from annotation.models import Study
 from console.models import StoredResult
 from console.results import REPORT, VALIDATION, fingerprint
+from hits.connections import site_connection
 from hits.models import Assignment, Batch, Hit, Worker
 from metrics.scoring import write_scores
 from tests.annotation.studies import rated_study
@@ -50,6 +51,7 @@ def add_batch(
     """A batch with a HIT for each item, the first of them published."""
     batch = Batch.objects.create(
         study=study,
+        connection=site_connection(),
         round=round,
         title=f"Judge {study.slug}",
         description="Read and judge.",
@@ -65,7 +67,7 @@ def add_batch(
 
 def add_assignment(hit: Hit, worker: str = "A1WORKER", *, problem: str = "") -> Assignment:
     """What a worker handed in for a HIT, as yet no submission."""
-    known, _ = Worker.objects.get_or_create(profile="local", worker_id=worker)
+    known, _ = Worker.objects.get_or_create(marketplace="local", worker_id=worker)
     return Assignment.objects.create(
         hit=hit,
         worker=known,

@@ -9,6 +9,7 @@ from django.core.management import call_command, load_command_class
 from annotation.exceptions import StudyUnknown
 from annotation.frames import judgment_frame
 from annotation.models import Study, Submission
+from hits.connections import site_connection
 from hits.exceptions import (
     BatchUnfit,
     CredentialsMissing,
@@ -113,10 +114,14 @@ def test_a_round_has_one_price(study, site, changed, dry_run):
 
 def test_a_batch_of_another_marketplace_is_left_alone(study, site, client):
     sandbox = Batch.objects.create(
-        study=study, profile="sandbox", title="T", description="D", reward_usd=Decimal("0.10")
+        study=study,
+        connection=site_connection("sandbox"),
+        title="T",
+        description="D",
+        reward_usd=Decimal("0.10"),
     )
     publish()
-    assert Batch.objects.exclude(pk=sandbox.pk).get().profile == "local"
+    assert Batch.objects.exclude(pk=sandbox.pk).get().connection == site_connection()
     assert not Hit.objects.of(sandbox).exists()
 
 
@@ -175,7 +180,13 @@ def test_settings_that_no_marketplace_takes_are_refused(study, option):
 @pytest.mark.parametrize("command", ["collect_study", "approve_study", "replay_crowd"])
 def test_a_study_that_was_never_published_asks_nothing_of_the_marketplace(study, settings, command):
     settings.MARKETPLACE_ACCESS_KEY_ID = ""
-    Batch.objects.create(study=study, title="T", description="D", reward_usd=Decimal("0.10"))
+    Batch.objects.create(
+        study=study,
+        connection=site_connection(),
+        title="T",
+        description="D",
+        reward_usd=Decimal("0.10"),
+    )
     with pytest.raises(NothingPublished, match=r"Publish it first: .*publish_study ratings"):
         told(command, "ratings")
 

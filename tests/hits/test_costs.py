@@ -2,7 +2,7 @@ from decimal import Decimal
 
 import pytest
 
-from hits.costs import AMAZON, estimate, require_funds
+from hits.costs import SCHEDULES, estimate, require_funds
 from hits.exceptions import FundsMissing, MarketplaceUnreachable
 from hits.models import Batch, Hit
 from hits.publish import draft_batch, publish_batch
@@ -23,7 +23,7 @@ from tests.hits.work import balance_of, batch_of, published
     ],
 )
 def test_amazon_charges_a_fifth_and_two_from_ten_assignments_on(reward, max_assignments, fee):
-    assert AMAZON.fee_usd(Decimal(reward), max_assignments) == Decimal(fee)
+    assert SCHEDULES["mturk"].fee_usd(Decimal(reward), max_assignments) == Decimal(fee)
 
 
 @pytest.mark.parametrize(("reward", "assignments"), [("0.07", 3), ("0.13", 10), ("0.01", 1)])
@@ -31,7 +31,7 @@ def test_the_estimate_is_what_a_marketplace_with_these_fees_holds(
     study, client, settings, reward, assignments
 ):
     settings.MARKETPLACE_FEE_SCHEDULE = "mturk"
-    batch = batch_of(study, reward_usd=reward, max_assignments=assignments, profile="production")
+    batch = batch_of(study, reward_usd=reward, max_assignments=assignments)
     cost = estimate(batch)
     publish_batch(batch=batch, client=client)
     assert balance_of(client)[1] == f"{cost.total_usd:.2f}"

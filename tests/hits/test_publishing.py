@@ -7,6 +7,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from annotation.models import Candidate, Item, Study
+from hits.connections import site_connection
 from hits.endpoints import AccessKey, connect
 from hits.exceptions import (
     BatchUnfit,
@@ -260,7 +261,6 @@ def test_an_item_imported_since_gets_a_hit_the_next_time(study, client):
         ({"reward_usd": "Infinity"}, "not an amount"),
         ({"reward_usd": "1000000"}, "reward_usd: .*digits"),
         ({"max_assignments": 0}, "max_assignments: .*greater than or equal to 1"),
-        ({"profile": "elsewhere"}, "no marketplace profile 'elsewhere'"),
         ({"round": 0}, "round: .*greater than or equal to 1"),
         ({"assignment_duration_seconds": 29}, "assignment_duration_seconds: .*30"),
         ({"lifetime_seconds": 366 * 86_400}, "lifetime_seconds: .*31536000"),
@@ -280,8 +280,14 @@ def test_a_draft_of_what_is_planned_already_is_that_batch(study):
     with pytest.raises(BatchUnfit, match=r"--reward 0\.10 and --assignments 1"):
         batch_of(study, reward_usd="0.20")
     with pytest.raises(IntegrityError), transaction.atomic():
-        Batch.objects.create(study=study, title="T", description="D", reward_usd=Decimal(1))
-    assert batch_of(study, profile="sandbox") != first
+        Batch.objects.create(
+            study=study,
+            connection=site_connection(),
+            title="T",
+            description="D",
+            reward_usd=Decimal(1),
+        )
+    assert batch_of(study, connection=site_connection("sandbox")) != first
 
 
 def test_a_publisher_that_was_killed_is_waited_for_only_so_long(study, client):

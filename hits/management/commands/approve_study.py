@@ -2,7 +2,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
-from hits.endpoints import connect
+from hits.connections import client_of
 from hits.models import Assignment, Batch
 from hits.review import decide, send_decisions
 from presentation.progress import bar
@@ -24,7 +24,7 @@ class Command(BaseCommand):
                 self.stdout.write(f"Batch {batch.pk}: {told}. Nothing was paid.")
                 continue
             decide(assignments=waiting, decision=Assignment.Decision.APPROVE)
-            client = connect(batch.profile)
+            client = client_of(batch.connection)
             sent = send_decisions(batch=batch, client=client, progress=bar("approving"))
             self.stdout.write(f"Batch {batch.pk}: {sent}")
 

@@ -3,7 +3,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser
 
 from hits.collect import collect_batch
-from hits.endpoints import connect
+from hits.connections import client_of
 from hits.models import Batch
 from presentation.progress import bar
 
@@ -16,6 +16,6 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, study: str, **options: Any) -> None:
         for batch in Batch.objects.started_of(study):
-            client = connect(batch.profile)
+            client = client_of(batch.connection)
             collected = collect_batch(batch=batch, client=client, progress=bar("collecting"))
             self.stdout.write(f"Batch {batch.pk}: {collected}")

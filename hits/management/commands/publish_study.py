@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 from django.core.management.base import BaseCommand, CommandParser
 
 from annotation.models import Study
+from hits.connections import client_of, site_connection
 from hits.costs import estimate, require_funds
-from hits.endpoints import PROFILES, connect
+from hits.endpoints import PROFILES
 from hits.exceptions import FundsMissing
 from hits.models import Batch
 from hits.publish import Plan, draft_batch, plan_batch, publish_batch, require_same_terms
@@ -42,7 +43,7 @@ class Command(BaseCommand):
         if dry_run:
             self.stdout.write(f"Would publish {estimate(batch)}. Nothing was published.")
             return
-        client = connect(batch.profile)
+        client = client_of(batch.connection)
         plan = _plan(batch, client)
         if not plan.is_new:
             self.stdout.write(
@@ -66,7 +67,8 @@ class Command(BaseCommand):
 
 def _planned_or_draft(study: Study, options: dict[str, Any]) -> Batch:
     """The round's batch on that marketplace, or a draft of a new one."""
-    planned = Batch.objects.of(study).filter(round=options["round"], profile=options["profile"])
+    connection = site_connection(options["profile"])
+    planned = Batch.objects.of(study).filter(round=options["round"], connection=connection)
     batch = planned.first()
     if batch is not None:
         require_same_terms(
@@ -83,7 +85,7 @@ def _planned_or_draft(study: Study, options: dict[str, Any]) -> Batch:
         assignment_duration_seconds=options["minutes"] * 60,
         lifetime_seconds=options["days"] * 24 * 3600,
         round=options["round"],
-        profile=options["profile"],
+        connection=connection,
     )
 
 

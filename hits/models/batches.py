@@ -1,8 +1,4 @@
-"""A requester's own record of what it published: a mirror in Mechanical Turk's nouns.
-
-The marketplace's record is the truth for answers and money; a row lost here can be
-collected again.
-"""
+"""Batches of HITs: what was published of a study, where and for how much."""
 
 from __future__ import annotations
 
@@ -11,14 +7,17 @@ import secrets
 from datetime import datetime
 from decimal import Decimal
 
+from django.apps import apps
+from django.conf import settings
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.db.models import Count, F, Q
 from django.db.models.functions import Coalesce
 
 from annotation.counts import counted
-from annotation.models import Item, Study, Submission
+from annotation.models import Item, Study
 from hits.exceptions import NothingPublished
+from hits.models.connections import Connection
 
 YEAR_SECONDS = 365 * 24 * 3600
 
@@ -45,7 +44,7 @@ class BatchQuerySet(models.QuerySet["Batch"]):
 
     def planned_like(self, draft: Batch) -> BatchQuerySet:
         """The one that stands where the draft would: same study, round and marketplace."""
-        return self.filter(study=draft.study_id, round=draft.round, profile=draft.profile)
+        return self.filter(study=draft.study_id, round=draft.round, connection=draft.connection)
 
     def progressing(self) -> BatchQuerySet:
         """With `n_hits`, `n_published` and `n_collected`, each counted on its own: joined, the
@@ -53,7 +52,7 @@ class BatchQuerySet(models.QuerySet["Batch"]):
         return self.annotate(
             n_hits=counted(Hit.objects.all(), "batch"),
             n_published=counted(Hit.objects.published(), "batch"),
-            n_collected=counted(Assignment.objects.all(), "hit__batch"),
+            n_collected=counted(apps.get_model("hits.Assignment").objects.all(), "hit__batch"),
         )
 
 
@@ -65,7 +64,13 @@ class Batch(models.Model):
 
     study = models.ForeignKey(Study, on_delete=models.PROTECT, related_name="batches")
     key = models.CharField(max_length=16, unique=True, default=new_batch_key, editable=False)
-    profile = models.CharField(max_length=32, default="local")
+    connection = models.ForeignKey(Connection, on_delete=models.PROTECT, related_name="batches")
+    part = models.PositiveSmallIntegerField(
+        default=1, help_text="Counts the batches of a round: a pilot, then the rest."
+    )
+    selection = models.JSONField(
+        default=dict, blank=True, help_text="Which items, and how they were drawn."
+    )
     title = models.CharField(max_length=128)
     description = models.CharField(max_length=2000)
     keywords = models.CharField(max_length=1000, blank=True)
@@ -81,8 +86,29 @@ class Batch(models.Model):
         default=3 * 24 * 3600, validators=[MaxValueValidator(30 * 24 * 3600)]
     )
     round = models.PositiveSmallIntegerField(default=1, validators=[MinValueValidator(1)])
+    requirements = models.JSONField(
+        default=list, blank=True, help_text="QualificationRequirements, as the API takes them."
+    )
+    needs_masters = models.BooleanField(default=False, help_text="Which costs a higher fee.")
+    max_per_worker = models.PositiveIntegerField(
+        null=True, blank=True, validators=[MinValueValidator(1)]
+    )
+    wave_size = models.PositiveSmallIntegerField(
+        null=True,
+        blank=True,
+        help_text="Assignments a HIT, where an item's are split over several HITs in turn.",
+    )
     hit_type_id = models.CharField(max_length=64, blank=True)
+    launched_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
+    )
     created_at = models.DateTimeField(auto_now_add=True)
+    expires_at = models.DateTimeField(
+        null=True, blank=True, help_text="When its HITs are to expire, once that was changed."
+    )
+    closed_at = models.DateTimeField(
+        null=True, blank=True, help_text="Since when nothing more is wanted of it."
+    )
     publishing_started_at = models.DateTimeField(null=True, blank=True)
     publisher = models.CharField(max_length=32, blank=True, editable=False)
     publisher_seen_at = models.DateTimeField(null=True, blank=True, editable=False)
@@ -101,7 +127,8 @@ class Batch(models.Model):
             ),
             # A study's published version belongs here once there are protocols.
             models.UniqueConstraint(
-                fields=["study", "round", "profile"], name="one_batch_per_round_and_marketplace"
+                fields=["study", "round", "connection", "part"],
+                name="one_batch_per_round_and_marketplace",
             ),
         ]
 
@@ -122,7 +149,7 @@ class HitRecordQuerySet(models.QuerySet["Hit"]):
     def collectable(self) -> HitRecordQuerySet:
         """Published, and not known to us with every answer they will have, all decided."""
         decided = Count("assignments", filter=~Q(assignments__status="Submitted"))
-        wanted = Coalesce(F("n_answers"), F("batch__max_assignments"))
+        wanted = Coalesce(F("n_answers"), F("max_assignments"), F("batch__max_assignments"))
         return self.published().annotate(n_decided=decided).filter(n_decided__lt=wanted)
 
     def uncollected_since(self, at: datetime) -> HitRecordQuerySet:
@@ -137,6 +164,16 @@ class Hit(models.Model):
     batch = models.ForeignKey(Batch, on_delete=models.PROTECT, related_name="hits")
     item = models.ForeignKey(Item, on_delete=models.PROTECT, related_name="hits")
     hit_id = models.CharField(max_length=64, blank=True, db_index=True)
+    wave = models.PositiveSmallIntegerField(default=1)
+    max_assignments = models.PositiveIntegerField(
+        null=True, blank=True, help_text="Of this HIT, where not the batch's; as intended."
+    )
+    confirmed_assignments = models.PositiveIntegerField(
+        null=True, blank=True, help_text="As the marketplace has confirmed, once that was changed."
+    )
+    expiry_confirmed_at = models.DateTimeField(
+        null=True, blank=True, help_text="The expiry that the marketplace has confirmed."
+    )
     n_answers = models.PositiveIntegerField(
         null=True, blank=True, help_text="How many came in, once no more can; until then empty."
     )
@@ -149,7 +186,9 @@ class Hit(models.Model):
     class Meta:
         ordering = ["batch", "pk"]
         constraints = [
-            models.UniqueConstraint(fields=["batch", "item"], name="one_hit_per_batch_and_item")
+            models.UniqueConstraint(
+                fields=["batch", "item", "wave"], name="one_hit_per_batch_item_and_wave"
+            )
         ]
 
     def __str__(self) -> str:
@@ -163,80 +202,5 @@ class Hit(models.Model):
     @property
     def requester_annotation(self) -> str:
         """What the marketplace keeps with the HIT, and gives back in ListHITs."""
-        return f"assay:{self.batch.key}:{self.item_id}"
-
-
-class Worker(models.Model):
-    """A person's account on a marketplace. Studies know the annotator, by pseudonym."""
-
-    profile = models.CharField(max_length=32)
-    worker_id = models.CharField(max_length=64)
-
-    class Meta:
-        constraints = [
-            models.UniqueConstraint(fields=["profile", "worker_id"], name="worker_once_a_profile")
-        ]
-
-    def __str__(self) -> str:
-        return self.worker_id
-
-
-class AssignmentRecordQuerySet(models.QuerySet["Assignment"]):
-    def of(self, batch: Batch) -> AssignmentRecordQuerySet:
-        return self.filter(hit__batch=batch)
-
-    def unread(self) -> AssignmentRecordQuerySet:
-        """Kept, and not yet made a submission of."""
-        return self.filter(submission=None)
-
-    def unreadable(self) -> AssignmentRecordQuerySet:
-        """Those of the unread that no submission could be made of; each says why."""
-        return self.unread().exclude(problem="")
-
-    def undecided(self) -> AssignmentRecordQuerySet:
-        """Submitted, with neither a decision made nor one on its way."""
-        return self.filter(status=Assignment.Status.SUBMITTED, decision="")
-
-    def decided_but_unsent(self) -> AssignmentRecordQuerySet:
-        return self.filter(status=Assignment.Status.SUBMITTED).exclude(decision="")
-
-
-class Assignment(models.Model):
-    """What a worker handed in, verbatim, and what was made of it."""
-
-    class Status(models.TextChoices):
-        SUBMITTED = "Submitted"
-        APPROVED = "Approved"
-        REJECTED = "Rejected"
-
-    class Decision(models.TextChoices):
-        APPROVE = "approve"
-        REJECT = "reject"
-
-    hit = models.ForeignKey(Hit, on_delete=models.PROTECT, related_name="assignments")
-    worker = models.ForeignKey(Worker, on_delete=models.PROTECT, related_name="assignments")
-    assignment_id = models.CharField(max_length=64, unique=True)
-    status = models.CharField(max_length=16, choices=Status)
-    answer_xml = models.TextField()
-    accepted_at = models.DateTimeField()
-    submitted_at = models.DateTimeField()
-    decision = models.CharField(max_length=8, choices=Decision, blank=True)
-    feedback = models.CharField(max_length=1024, blank=True)
-    problem = models.TextField(blank=True, help_text="Why no submission could be made of it.")
-    submission = models.OneToOneField(
-        Submission, on_delete=models.SET_NULL, null=True, blank=True, related_name="assignment"
-    )
-
-    objects = AssignmentRecordQuerySet.as_manager()
-
-    class Meta:
-        ordering = ["hit", "submitted_at", "pk"]
-        # Who waits for a decision is counted on every study's first page.
-        indexes = [
-            models.Index(
-                fields=["hit", "status", "decision", "submitted_at"], name="undecided_of_a_hit"
-            )
-        ]
-
-    def __str__(self) -> str:
-        return self.assignment_id
+        wave = f":{self.wave}" if self.wave > 1 else ""
+        return f"assay:{self.batch.key}:{self.item_id}{wave}"

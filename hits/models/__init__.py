@@ -1,0 +1,36 @@
+"""A requester's own record of what it published: a mirror in Mechanical Turk's nouns.
+
+The marketplace's record is the truth for answers and money; a row lost here can be
+collected again. What is to be paid, sent or blocked there is a row here first.
+"""
+
+from hits.models.assignments import Assignment, AssignmentRecordQuerySet, Worker
+from hits.models.batches import (
+    YEAR_SECONDS,
+    Batch,
+    BatchQuerySet,
+    Hit,
+    HitRecordQuerySet,
+    new_batch_key,
+)
+from hits.models.connections import Connection
+from hits.models.payments import Budget, Message, Payment, Sending, WorkerBlock, WorkerNote
+
+__all__ = [
+    "YEAR_SECONDS",
+    "Assignment",
+    "AssignmentRecordQuerySet",
+    "Batch",
+    "BatchQuerySet",
+    "Budget",
+    "Connection",
+    "Hit",
+    "HitRecordQuerySet",
+    "Message",
+    "Payment",
+    "Sending",
+    "Worker",
+    "WorkerBlock",
+    "WorkerNote",
+    "new_batch_key",
+]

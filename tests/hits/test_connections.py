@@ -1,0 +1,128 @@
+"""Teams connected to marketplaces: whose key is used, where it is stored, who is whose worker."""
+
+from decimal import Decimal
+
+import pytest
+
+from accounts.models import AuditEntry, User
+from accounts.teams import create_team
+from encryption import decrypt
+from hits.connections import (
+    balance_usd,
+    client_of,
+    close_connection,
+    connect_marketplace,
+    connect_this_site,
+    site_connection,
+)
+from hits.endpoints import PROFILES, AccessKey
+from hits.exceptions import ConnectionUnfit, MarketplaceRefused, MarketplaceUnreachable
+from hits.models import Connection
+from marketplace.people.enrolment import issue_access_key
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def ada():
+    return User.objects.create_user("ada")
+
+
+@pytest.fixture
+def team(ada):
+    return create_team(name="Lab", owner=ada)
+
+
+@pytest.fixture
+def site(live_server, settings):
+    settings.SITE_URL = live_server.url
+    settings.MARKETPLACE_ENDPOINT_URL = f"{live_server.url}/requester"
+    settings.MARKETPLACE_TEST_FUNDS = True
+    return live_server.url
+
+
+@pytest.fixture
+def key(site):
+    issued = issue_access_key(name="Lab elsewhere", deposit_usd=Decimal(5))
+    return AccessKey(issued.access_key_id, issued.secret_access_key)
+
+
+def test_a_team_is_a_requester_on_this_site_in_one_step(site, team, ada):
+    connection = connect_this_site(
+        team=team, name="This site", actor=ada, test_funds_usd=Decimal(20)
+    )
+    assert connection.is_on_this_site
+    assert balance_usd(client_of(connection)) == 20
+
+
+def test_two_teams_of_this_site_have_separate_money(site, team, ada):
+    other = create_team(name="Other", owner=ada)
+    connect_this_site(team=team, name="Here", actor=ada, test_funds_usd=Decimal(20))
+    second = connect_this_site(team=other, name="Here", actor=ada)
+    assert balance_usd(client_of(second)) == 0
+
+
+def test_a_secret_is_stored_encrypted(key, team, ada):
+    connection = connect_marketplace(team=team, name="Lab", key=key, actor=ada)
+    assert key.secret_access_key not in connection.encrypted_secret
+    assert decrypt(connection.encrypted_secret) == key.secret_access_key
+    assert not any(
+        key.secret_access_key in str(entry.details) for entry in AuditEntry.objects.all()
+    )
+
+
+def test_a_key_that_the_marketplace_refuses_is_not_stored(site, team, ada):
+    with pytest.raises(MarketplaceRefused):
+        connect_marketplace(team=team, name="Lab", key=AccessKey("AKIAX", "y"), actor=ada)
+    assert not Connection.objects.of(team).exists()
+
+
+@pytest.mark.parametrize("address", ["ftp://127.0.0.1/", "http://127.0.0.1:9/requester"])
+def test_an_address_where_no_marketplace_is_is_not_stored(key, team, ada, address):
+    with pytest.raises(MarketplaceUnreachable):
+        connect_marketplace(team=team, name="Lab", key=key, endpoint_url=address, actor=ada)
+    assert not Connection.objects.of(team).exists()
+
+
+def test_a_name_is_a_teams_once(key, team, ada):
+    connect_marketplace(team=team, name="Lab", key=key, actor=ada)
+    with pytest.raises(ConnectionUnfit, match="Lab"):
+        connect_marketplace(team=team, name="Lab ", key=key, actor=ada)
+    connect_marketplace(team=create_team(name="Other", owner=ada), name="Lab", key=key, actor=ada)
+
+
+def test_worker_ids_are_of_the_marketplace_at_the_address(site, key, team, ada):
+    here = connect_marketplace(
+        team=team, name="Here", key=key, endpoint_url=f"{site}/requester", actor=ada
+    )
+    there = connect_marketplace(
+        team=team,
+        name="There",
+        key=key,
+        endpoint_url=f"{site.replace('localhost', '127.0.0.1')}/requester/",
+        actor=ada,
+    )
+    assert (here.marketplace, there.is_on_this_site) == ("local", False)
+
+
+@pytest.mark.parametrize(
+    ("profile", "fees"), [("local", "none"), ("sandbox", "mturk"), ("production", "mturk")]
+)
+def test_the_sites_own_connections_are_its_profiles(profile, fees):
+    assert set(PROFILES) == {"local", "sandbox", "production"}
+    connection = site_connection(profile)
+    assert (connection.team, connection.marketplace, connection.fees) == (None, profile, fees)
+    assert site_connection(profile) == connection
+
+
+def test_the_sites_own_fees_are_the_markets(settings):
+    settings.MARKETPLACE_FEE_SCHEDULE = "mturk"
+    assert site_connection().fees == "mturk"
+
+
+def test_a_closed_connection_stays_in_the_audit_log(key, team, ada):
+    connection = connect_marketplace(team=team, name="Lab", key=key, actor=ada)
+    close_connection(connection=connection, actor=ada)
+    assert not Connection.objects.of(team).usable().exists()
+    actions = AuditEntry.objects.of(team).values_list("action", flat=True)
+    assert list(actions)[:2] == ["connection.close", "connection.create"]
