@@ -19,7 +19,7 @@ def publish(request: HttpRequest, slug: str) -> HttpResponse:
     shown = study_for(request, slug)
     context = {
         "progress": study_progress(shown),
-        "batches": Batch.objects.of(shown).progressing(),
+        "batches": Batch.objects.of(shown).select_related("connection").progressing(),
     }
     return study_page(request, shown, "publish", context)
 
