@@ -1,7 +1,8 @@
 # make run     the site, the marketplace and the background workers on this machine
 # make test    every test, on JOBS cores (2); TESTS=tests/stats runs a part
 # make long    random kills of all processes, 200 for each database and queue (docs/faults.md)
-# make check   style, types, layers, migrations, deployment settings
+# make check   style, types, layers, texts, migrations, deployment settings
+# make messages  collects the texts of pages into locale/ (docs/translation.md)
 # make demo    the whole loop without a browser, ending in a summary and files
 
 PYTHON ?= python3.11
@@ -10,7 +11,7 @@ BIN := $(VENV)/bin
 MANAGE := $(BIN)/python manage.py
 JOBS ?= 2
 
-.PHONY: run test long check demo format clean
+.PHONY: run test long check messages demo format clean
 
 run: $(VENV)/.installed
 	$(PYTHON) -m console.environment
@@ -30,10 +31,14 @@ check: $(VENV)/.installed-dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python -m config.catalogues --check
 	$(MANAGE) makemigrations --check --dry-run
 	SITE_URL=https://assay.example.org SECRET_KEY=$$($(BIN)/python -c "import secrets; print(secrets.token_urlsafe(50))") \
 		ENCRYPTION_KEYS=$$($(BIN)/python -c "from cryptography.fernet import Fernet as F; print(F.generate_key().decode())") TRUSTED_PROXY_COUNT=1 \
 		$(MANAGE) check --deploy --fail-level WARNING
+
+messages: $(VENV)/.installed-dev
+	$(BIN)/python -m config.catalogues
 
 demo: $(VENV)/.installed
 	mkdir -p output/demo

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import pandas as pd
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
 
 from annotation.charts.agreement import (
     agreement_forest,
@@ -22,7 +24,7 @@ class Chart:
     """A chart's title, its rows, its picture and its words."""
 
     name: str
-    title: str
+    title: str | Promise
     rows: Callable[[AgreementView], pd.DataFrame]
     draw: Callable[[AgreementView], Picture]
     words: Callable[[AgreementView], str]
@@ -51,14 +53,14 @@ CHARTS = {
     for chart in [
         Chart(
             "forest",
-            "Agreement by question",
+            _("Agreement by question"),
             AgreementView.forest,
             _forest,
             lambda view: forest_in_words(view.forest()),
         ),
         Chart(
             "matrix",
-            "Every two annotators",
+            _("Every two annotators"),
             AgreementView.pairs,
             _matrix,
             lambda view: matrix_in_words(
@@ -67,7 +69,7 @@ CHARTS = {
         ),
         Chart(
             "volume",
-            "Agreement and volume",
+            _("Agreement and volume"),
             AgreementView.annotators,
             _volume,
             lambda view: scatter_in_words(
@@ -76,7 +78,7 @@ CHARTS = {
         ),
         Chart(
             "speed",
-            "Agreement and speed",
+            _("Agreement and speed"),
             AgreementView.annotators,
             _speed,
             lambda view: scatter_in_words(

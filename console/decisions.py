@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from django.db.models import Max
 from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from annotation.models import Study
 from annotation.study_jobs import COLLECT, LABEL, RESULT, SCORE, jobs_of
@@ -49,15 +52,33 @@ def decisions_of(
 
 def _collection(study: Study, progress: StudyProgress) -> Iterator[tuple[str, str, str, str]]:
     if n := progress.n_unreadable:
-        message = "1 assignment is" if n == 1 else f"{n:,} assignments are"
-        yield "warning", f"{message} kept but could not be read.", "See why", "answers"
+        message = ngettext(
+            "%(n)s assignment is kept but could not be read.",
+            "%(n)s assignments are kept but could not be read.",
+            n,
+        )
+        yield "warning", message % {"n": f"{n:,}"}, _("See why"), "answers"
     if n := progress.n_undecided:
-        waiting = "1 submission waits" if n == 1 else f"{n:,} submissions wait"
-        message = f"{waiting} for approval."
+        message = _waiting(n)
         if due := first_auto_approval(study):
-            first = "It is" if n == 1 else "The first is"
-            message += f" {first} approved automatically on {due:%Y-%m-%d at %H:%M} UTC."
-        yield "info", message, "See them", "answers"
+            message += f" {_automatic(n, due)}"
+        yield "info", message, _("See them"), "answers"
+
+
+def _waiting(n: int) -> str:
+    message = ngettext(
+        "%(n)s submission waits for approval.", "%(n)s submissions wait for approval.", n
+    )
+    return message % {"n": f"{n:,}"}
+
+
+def _automatic(n: int, due: datetime) -> str:
+    message = ngettext(
+        "It is approved automatically on %(day)s at %(time)s UTC.",
+        "The first is approved automatically on %(day)s at %(time)s UTC.",
+        n,
+    )
+    return message % {"day": f"{due:%Y-%m-%d}", "time": f"{due:%H:%M}"}
 
 
 def _publication(
@@ -65,39 +86,46 @@ def _publication(
 ) -> Iterator[tuple[str, str, str, str]]:
     waiting = progress.n_hits - progress.n_published
     if not study.n_items:
-        yield "info", "The study has no items yet.", "Import some", "items"
+        yield "info", _("The study has no items yet."), _("Import some"), "items"
     elif not progress.n_hits:
         if not study.n_judgments:
-            yield "info", _without_hits(study.n_items), "Publish them", "publish"
+            yield "info", _without_hits(study.n_items), _("Publish them"), "publish"
     else:
         if waiting:
-            message = "1 HIT is" if waiting == 1 else f"{waiting:,} HITs are"
-            yield "info", f"{message} not published yet.", "Publish them", "publish"
+            message = ngettext(
+                "%(n)s HIT is not published yet.", "%(n)s HITs are not published yet.", waiting
+            )
+            yield "info", message % {"n": f"{waiting:,}"}, _("Publish them"), "publish"
         if n := progress.n_items_without_hit:
-            yield "info", _without_hits(n), "Publish them", "publish"
+            yield "info", _without_hits(n), _("Publish them"), "publish"
 
 
 def _without_hits(n_items: int) -> str:
-    return "1 item has no HIT yet." if n_items == 1 else f"{n_items:,} items have no HITs yet."
+    message = ngettext("%(n)s item has no HIT yet.", "%(n)s items have no HITs yet.", n_items)
+    return message % {"n": f"{n_items:,}"}
 
 
 def _scores(study: CountedStudy) -> Iterator[tuple[str, str, str, str]]:
     is_rated = study.kind == Study.Kind.RATING and study.n_judgments
     if is_rated and not ScoringRun.objects.of(study).exists():
-        message = "There are judgments, and no metric's scores to set beside them."
-        yield "info", message, "Score the candidates", "validation"
+        message = _("There are judgments, and no metric's scores to set beside them.")
+        yield "info", message, _("Score the candidates"), "validation"
 
 
 def _failures(study: Study, jobs: Sequence[Job]) -> Iterator[tuple[str, str, str, str]]:
     pages = {COLLECT: "answers", SCORE: "validation", LABEL: "labels"}
     for job in jobs:
         if job.kind in pages and job.state == Job.State.FAILED:
-            message = f"{job_kind(job.kind).label} failed: {job.message}"
-            yield "error", message, "Look at it", pages[job.kind]
+            message = _failed(job_kind(job.kind).label, job)
+            yield "error", message, _("Look at it"), pages[job.kind]
     # The title says which result; the newest of each in one statement.
     results = jobs_of(study).of_kind(RESULT)
     newest = results.order_by().values("title").annotate(last=Max("pk")).values("last")
     for job in results.filter(pk__in=newest):
         [name] = job.arguments["names"]
         if name in (AGREEMENT, VALIDATION) and job.state == Job.State.FAILED:
-            yield "error", f"Computing {name} failed: {job.message}", "Look at it", name
+            yield "error", _failed(job.title, job), _("Look at it"), name
+
+
+def _failed(title: str, job: Job) -> str:
+    return _("%(job)s failed: %(message)s") % {"job": title, "message": job.message}

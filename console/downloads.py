@@ -5,6 +5,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+
 from annotation.exports import judgments_csv
 from annotation.models import Study
 from annotation.qrels import stream_qrels
@@ -23,7 +26,7 @@ class Download:
     """A file: its type, what it holds, its text bit by bit, and the result it waits for, if any."""
 
     content_type: str
-    about: str
+    about: str | Promise
     write: Callable[[Study], Iterator[str]]
     result: str = ""
 
@@ -73,22 +76,22 @@ def validation_json(study: Study) -> Iterator[str]:
 
 CSV, JSON, TEXT = "text/csv; charset=utf-8", "application/json", "text/plain; charset=utf-8"
 JSON_LINES = "application/jsonl; charset=utf-8"
-SUBMISSIONS = "every submission: who, when, how long, reason, comment, status and flag"
+SUBMISSIONS = _("every submission: who, when, how long, reason, comment, status and flag")
 DOWNLOADS = {
-    "judgments.csv": Download(CSV, "every judgment, one long table", judgments_csv),
+    "judgments.csv": Download(CSV, _("every judgment, one long table"), judgments_csv),
     "submissions.csv": Download(CSV, SUBMISSIONS, submissions_csv),
     "submissions.jsonl": Download(JSON_LINES, SUBMISSIONS, submissions_jsonl),
-    "scores.csv": Download(CSV, "every score with its signature", scores_csv),
+    "scores.csv": Download(CSV, _("every score with its signature"), scores_csv),
     "agreement.json": Download(
-        JSON, "coefficients with intervals and signatures", agreement_json, AGREEMENT
+        JSON, _("coefficients with intervals and signatures"), agreement_json, AGREEMENT
     ),
     "validation.json": Download(
         JSON,
-        "every correlation, at every level and in every condition",
+        _("every correlation, at every level and in every condition"),
         validation_json,
         VALIDATION,
     ),
-    "qrels.txt": Download(TEXT, "TREC qrels", stream_qrels),
+    "qrels.txt": Download(TEXT, _("TREC qrels"), stream_qrels),
 }
 
 

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from annotation.models import Study
 from console.agreement_parts import AGREEMENT
@@ -41,13 +43,15 @@ def figures_of(study: CountedStudy, progress: StudyProgress) -> list[Figure]:
 
 
 def _sizes(study: CountedStudy, progress: StudyProgress) -> Iterator[tuple[str, str, str, str]]:
-    yield "Items", f"{study.n_items:,}", study.get_kind_display(), "items"
+    yield _("Items"), f"{study.n_items:,}", study.get_kind_display(), "items"
     if progress.n_hits:
-        yield "HITs published", f"{progress.n_published:,}", f"of {progress.n_hits:,}", "publish"
-        told = f"of {progress.n_wanted:,} on offer"
-        yield "Assignments collected", f"{progress.n_collected:,}", told, "answers"
-    told = f"in {study.n_submissions:,} submissions"
-    yield "Judgments", f"{study.n_judgments:,}", told, "items"
+        told = _("of %(total)s") % {"total": f"{progress.n_hits:,}"}
+        yield _("HITs published"), f"{progress.n_published:,}", told, "publish"
+        told = _("of %(total)s on offer") % {"total": f"{progress.n_wanted:,}"}
+        yield _("Assignments collected"), f"{progress.n_collected:,}", told, "answers"
+    n = study.n_submissions
+    told = ngettext("in %(shown)s submission", "in %(shown)s submissions", n) % {"shown": f"{n:,}"}
+    yield _("Judgments"), f"{study.n_judgments:,}", told, "items"
 
 
 def _results(study: Study) -> Iterator[tuple[str, str, str, str]]:
@@ -57,15 +61,18 @@ def _results(study: Study) -> Iterator[tuple[str, str, str, str]]:
     # Of each question alpha alone, in every condition.
     alphas = [row for row in agreement["coefficients"] if not row["by"]]
     for row in alphas[:MOST_QUESTIONS]:
-        yield f"Alpha, {row['question']}", *_figure_text(row, "n_items", "candidates"), "agreement"
+        label = _("Alpha, %(question)s") % {"question": row["question"]}
+        yield label, *_figure_text(row), "agreement"
     version = current_version(study, stored(study, VALIDATION, loaded_fingerprint(study)))
     if version is not None:
         for label, value, rests_on in top_group_figures(StoredResults(version)):
             yield label, value, rests_on, "validation"
 
 
-def _figure_text(row: dict[str, Any], count: str, unit: str) -> tuple[str, str]:
-    n = f"n = {row[count]:,} {unit}"
+def _figure_text(row: dict[str, Any]) -> tuple[str, str]:
+    size = row["n_items"]
+    n = ngettext("n = %(n)s candidate", "n = %(n)s candidates", size) % {"n": f"{size:,}"}
     if row["value"] is None:
-        return "–", f"undefined: {words(row['reason'])}; {n}"
+        undefined = _("undefined: %(reason)s") % {"reason": words(row["reason"])}
+        return "–", f"{undefined}; {n}"
     return coefficient(row["value"]), f"{interval(row)}, {n}"

@@ -5,10 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from django import forms
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from annotation.flags import LONGEST_REASON
 from annotation.label_sets import METHODS_AT_LEVEL, Rule
 from annotation.models import Question, Study
+from console.code_names import code_name
 
 # A scale of so few steps is chosen from; a longer one is typed.
 MOST_CHOICES = 12
@@ -23,7 +26,7 @@ class FlagForm(forms.Form):
     """Why a submission is in doubt."""
 
     reason = forms.CharField(
-        label="Why it is in doubt",
+        label=gettext_lazy("Why it is in doubt"),
         max_length=LONGEST_REASON,
         widget=forms.TextInput(attrs={"class": "form-control"}),
     )
@@ -33,7 +36,7 @@ class DecisionForm(forms.Form):
     """A value on a question's scale, and why."""
 
     note = forms.CharField(
-        label="Why (optional)",
+        label=gettext_lazy("Why (optional)"),
         required=False,
         max_length=2000,
         widget=forms.Textarea(attrs={"rows": 2, "class": "form-control"}),
@@ -58,10 +61,10 @@ def _value_field(question: Question) -> forms.Field:
     steps = _steps(question)
     if steps:
         widget = forms.RadioSelect(attrs={"class": "form-check-input"})
-        return forms.ChoiceField(label="Decision", choices=steps, widget=widget)
+        return forms.ChoiceField(label=_("Decision"), choices=steps, widget=widget)
     low, high = question.scale_min, question.scale_max
     return forms.FloatField(
-        label=f"Decision, {low:g} to {high:g}",
+        label=_("Decision, %(low)s to %(high)s") % {"low": f"{low:g}", "high": f"{high:g}"},
         min_value=low,
         max_value=high,
         widget=forms.NumberInput(attrs={"class": "form-control", "step": "any"}),
@@ -83,19 +86,20 @@ class LabelSetForm(forms.Form):
     """By which rule a question's judgments become labels."""
 
     rule = forms.ChoiceField(
-        label="Question and method", widget=forms.Select(attrs={"class": "form-select"})
+        label=gettext_lazy("Question and method"),
+        widget=forms.Select(attrs={"class": "form-select"}),
     )
     round = forms.TypedChoiceField(
-        label="Round", coerce=int, widget=forms.Select(attrs={"class": "form-select"})
+        label=gettext_lazy("Round"), coerce=int, widget=forms.Select(attrs={"class": "form-select"})
     )
     with_flagged = forms.BooleanField(
-        label="Count flagged submissions",
+        label=gettext_lazy("Count flagged submissions"),
         required=False,
         initial=True,
         widget=forms.CheckboxInput(attrs={"class": "form-check-input"}),
     )
     with_adjudications = forms.BooleanField(
-        label="Decisions replace judgments",
+        label=gettext_lazy("Decisions replace judgments"),
         required=False,
         initial=True,
         widget=forms.CheckboxInput(attrs={"class": "form-check-input"}),
@@ -121,7 +125,7 @@ class LabelSetForm(forms.Form):
 def _methods(question: Question) -> list[tuple[str, str]]:
     level = Question.Level(question.level)
     return [
-        (f"{method}:{question.name}", f"{question.name}: {method.replace('_', ' ')}")
+        (f"{method}:{question.name}", f"{question.name}: {code_name(method)}")
         for method in METHODS_AT_LEVEL[level]
     ]
 

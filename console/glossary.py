@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+
 
 @dataclass(frozen=True)
 class Term:
     """A term as it is written, in one sentence, with where to read on."""
 
-    title: str
-    meaning: str
+    title: str | Promise
+    meaning: str | Promise
     reference: str
 
 
@@ -18,87 +21,103 @@ ALPHA = "krippendorff_alpha"
 ICC = "Shrout and Fleiss (1979), Psychological Bulletin 86(2)"
 COEFFICIENTS = {
     ALPHA: Term(
-        "Krippendorff's alpha",
-        "One less observed by expected disagreement, for any number of annotators, missing "
-        "judgments and any level of measurement.",
+        _("Krippendorff's alpha"),
+        _(
+            "One less observed by expected disagreement, for any number of annotators, missing "
+            "judgments and any level of measurement."
+        ),
         "Krippendorff (2011), Computing Krippendorff's Alpha-Reliability",
     ),
     "krippendorff_alpha_masi": Term(
-        "Krippendorff's alpha of items (MASI)",
-        "Alpha of all that an annotator ticked of an item, taken as one set; two sets are as far "
-        "apart as the MASI distance says, and what is counted are items, not candidates.",
+        _("Krippendorff's alpha of items (MASI)"),
+        _(
+            "Alpha of all that an annotator ticked of an item, taken as one set; two sets "
+            "are as far "
+            "apart as the MASI distance says, and what is counted are items, not candidates."
+        ),
         "Passonneau (2006), Measuring Agreement on Set-valued Items (MASI)",
     ),
     "percent_agreement": Term(
-        "Percent agreement",
-        "The share of pairs of judgments of one candidate that are equal; chance is not taken off.",
+        _("Percent agreement"),
+        _(
+            "The share of pairs of judgments of one candidate that are equal; chance is "
+            "not taken off."
+        ),
         "Artstein and Poesio (2008), Computational Linguistics 34(4)",
     ),
     "cohen_kappa": Term(
-        "Cohen's kappa",
-        "Agreement of two annotators beyond what their own shares of each category would give.",
+        _("Cohen's kappa"),
+        _("Agreement of two annotators beyond what their own shares of each category would give."),
         "Cohen (1960), Educational and Psychological Measurement 20(1)",
     ),
     "cohen_kappa_linear": Term(
-        "Cohen's kappa, linear weights",
-        "Cohen's kappa where a disagreement counts by its distance in steps.",
+        _("Cohen's kappa, linear weights"),
+        _("Cohen's kappa where a disagreement counts by its distance in steps."),
         "Cohen (1968), Psychological Bulletin 70(4)",
     ),
     "cohen_kappa_quadratic": Term(
-        "Cohen's kappa, quadratic weights",
-        "Cohen's kappa where a disagreement counts by the square of its distance.",
+        _("Cohen's kappa, quadratic weights"),
+        _("Cohen's kappa where a disagreement counts by the square of its distance."),
         "Cohen (1968), Psychological Bulletin 70(4)",
     ),
     "scott_pi": Term(
-        "Scott's pi",
-        "Agreement of two annotators beyond what their joint shares of each category would give.",
+        _("Scott's pi"),
+        _(
+            "Agreement of two annotators beyond what their joint shares of each category "
+            "would give."
+        ),
         "Scott (1955), Public Opinion Quarterly 19(3)",
     ),
     "fleiss_kappa": Term(
-        "Fleiss' kappa",
-        "Scott's pi for several annotators, who need not be the same for every candidate.",
+        _("Fleiss' kappa"),
+        _("Scott's pi for several annotators, who need not be the same for every candidate."),
         "Fleiss (1971), Psychological Bulletin 76(5)",
     ),
     "conger_kappa": Term(
-        "Conger's kappa",
-        "Cohen's kappa for several annotators: chance by each one's own shares.",
+        _("Conger's kappa"),
+        _("Cohen's kappa for several annotators: chance by each one's own shares."),
         "Conger (1980), Psychological Bulletin 88(2)",
     ),
     "gwet_ac1": Term(
-        "Gwet's AC1",
-        "Agreement beyond chance that stays stable where one category is much the most frequent.",
+        _("Gwet's AC1"),
+        _(
+            "Agreement beyond chance that stays stable where one category is much the most "
+            "frequent."
+        ),
         "Gwet (2008), British Journal of Mathematical and Statistical Psychology 61(1)",
     ),
     "gwet_ac2_quadratic": Term(
-        "Gwet's AC2, quadratic weights",
-        "AC1 where a disagreement counts by the square of its distance.",
+        _("Gwet's AC2, quadratic weights"),
+        _("AC1 where a disagreement counts by the square of its distance."),
         "Gwet (2014), Handbook of Inter-Rater Reliability",
     ),
     "brennan_prediger": Term(
-        "Brennan–Prediger kappa",
-        "Agreement beyond what choosing among all categories alike would give.",
+        _("Brennan–Prediger kappa"),
+        _("Agreement beyond what choosing among all categories alike would give."),
         "Brennan and Prediger (1981), Educational and Psychological Measurement 41(3)",
     ),
     "icc1": Term(
-        "ICC(1)",
-        "Share of variance that lies between candidates, where annotators rotate.",
+        _("ICC(1)"),
+        _("Share of variance that lies between candidates, where annotators rotate."),
         ICC,
     ),
-    "icc1k": Term("ICC(1,k)", "Reliability of the mean of the annotators in ICC(1).", ICC),
+    "icc1k": Term(_("ICC(1,k)"), _("Reliability of the mean of the annotators in ICC(1)."), ICC),
     "icc2": Term(
-        "ICC(2)",
-        "Absolute agreement of one annotator drawn from many, all of whom judged everything.",
+        _("ICC(2)"),
+        _("Absolute agreement of one annotator drawn from many, all of whom judged everything."),
         ICC,
     ),
-    "icc2k": Term("ICC(2,k)", "Reliability of the mean of the annotators in ICC(2).", ICC),
+    "icc2k": Term(_("ICC(2,k)"), _("Reliability of the mean of the annotators in ICC(2)."), ICC),
     "icc3": Term(
-        "ICC(3)", "Consistency of these very annotators, whose own levels do not count.", ICC
+        _("ICC(3)"),
+        _("Consistency of these very annotators, whose own levels do not count."),
+        ICC,
     ),
-    "icc3k": Term("ICC(3,k)", "Reliability of the mean of the annotators in ICC(3).", ICC),
+    "icc3k": Term(_("ICC(3,k)"), _("Reliability of the mean of the annotators in ICC(3)."), ICC),
 }
 
 
 def title_of(name: str) -> str:
     """A coefficient as people write it; one without an entry, by its code in words."""
     known = COEFFICIENTS.get(name)
-    return known.title if known else name.replace("_", " ")
+    return str(known.title) if known else name.replace("_", " ")

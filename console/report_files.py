@@ -7,6 +7,8 @@ from functools import partial
 from io import BytesIO
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
+from django.utils.translation import gettext_lazy as _
+
 from validation.documents.files import FORMATS
 from validation.study_report import ReportRequest, study_report_document
 
@@ -39,13 +41,15 @@ REPORT_FILES: dict[str, Callable[[ReportRequest], bytes]] = {
     "g-eval-tables.zip": partial(_archive, form="latex", layout="g-eval"),
 }
 ABOUT = {
-    "report.html": "One page with pictures, tables, methods and signatures; it needs no network.",
-    "report.json": "Settings, every record, and the tables, for programs.",
-    "report-markdown.zip": "Markdown with pictures as SVG.",
-    "report-latex.zip": "LaTeX that pdflatex compiles: booktabs tables, pictures as PDF.",
-    "report-csv.zip": "Every record and every table, with full precision.",
-    "lmstyle-tables.zip": "LaTeX tables laid out as the LMStyle Benchmark's 1 to 3.",
-    "g-eval-tables.zip": "LaTeX tables laid out as G-Eval's, pooled and by item.",
+    "report.html": _(
+        "One page with pictures, tables, methods and signatures; it needs no network."
+    ),
+    "report.json": _("Settings, every record, and the tables, for programs."),
+    "report-markdown.zip": _("Markdown with pictures as SVG."),
+    "report-latex.zip": _("LaTeX that pdflatex compiles: booktabs tables, pictures as PDF."),
+    "report-csv.zip": _("Every record and every table, with full precision."),
+    "lmstyle-tables.zip": _("LaTeX tables laid out as the LMStyle Benchmark's 1 to 3."),
+    "g-eval-tables.zip": _("LaTeX tables laid out as G-Eval's, pooled and by item."),
 }
 TYPES = {
     "html": "text/html; charset=utf-8",

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from django.db.models import Count, Exists, OuterRef, QuerySet, Subquery, Value
 from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
 
 from annotation.models import Adjudication, AgreementVersion, LabelSet, Study
 from console.agreement_parts import AGREEMENT
@@ -20,7 +22,12 @@ if TYPE_CHECKING:
 
 DONE, ACTIVE, NEEDS_YOU, LATER = "done", "active", "needs-you", "later"
 # The words beside the signs, for those who do not see them.
-WORDS = {DONE: "done", ACTIVE: "under way", NEEDS_YOU: "needs you", LATER: "not yet"}
+WORDS = {
+    DONE: gettext_lazy("done"),
+    ACTIVE: gettext_lazy("under way"),
+    NEEDS_YOU: gettext_lazy("needs you"),
+    LATER: gettext_lazy("not yet"),
+}
 SIGNS = {DONE: "✓", ACTIVE: "◐", NEEDS_YOU: "!", LATER: "○"}
 
 
@@ -36,7 +43,7 @@ class Stage:
 
     @property
     def words(self) -> str:
-        return WORDS[self.state]
+        return str(WORDS[self.state])
 
     @property
     def sign(self) -> str:
@@ -48,14 +55,14 @@ def stages_of(study: CountedStudy, progress: StudyProgress) -> list[Stage]:
     standing = _standing(study)
     has_both = bool(study.n_judgments) and standing["has_scores"]
     found = [
-        ("items", "Items", *_items(study)),
-        ("publish", "Publish", *_publish(study, progress)),
-        ("answers", "Collect", *_answers(study, progress)),
-        ("agreement", "Agreement", *_result(bool(study.n_judgments), standing[AGREEMENT])),
-        ("adjudication", "Adjudication", *_adjudication(standing)),
-        ("labels", "Labels", *_labels(standing)),
-        ("validation", "Metrics", *_result(has_both, standing[VALIDATION])),
-        ("downloads", "Downloads", DONE if study.n_judgments else LATER, ""),
+        ("items", _("Items"), *_items(study)),
+        ("publish", _("Publish"), *_publish(study, progress)),
+        ("answers", _("Collect"), *_answers(study, progress)),
+        ("agreement", _("Agreement"), *_result(bool(study.n_judgments), standing[AGREEMENT])),
+        ("adjudication", _("Adjudication"), *_adjudication(standing)),
+        ("labels", _("Labels"), *_labels(standing)),
+        ("validation", _("Metrics"), *_result(has_both, standing[VALIDATION])),
+        ("downloads", _("Downloads"), DONE if study.n_judgments else LATER, ""),
     ]
     return [
         Stage(name, title, reverse(f"console:{name}", args=[study.slug]), state, told)
@@ -64,32 +71,43 @@ def stages_of(study: CountedStudy, progress: StudyProgress) -> list[Stage]:
 
 
 def _items(study: CountedStudy) -> tuple[str, str]:
-    return (DONE, f"{study.n_items:,}") if study.n_items else (NEEDS_YOU, "none yet")
+    return (DONE, f"{study.n_items:,}") if study.n_items else (NEEDS_YOU, _("none yet"))
 
 
 def _publish(study: CountedStudy, progress: StudyProgress) -> tuple[str, str]:
-    told = f"{progress.n_published:,} of {progress.n_hits:,} HITs"
+    counts = {"n": f"{progress.n_published:,}", "total": f"{progress.n_hits:,}"}
+    told = ngettext("%(n)s of %(total)s HIT", "%(n)s of %(total)s HITs", progress.n_hits) % counts
     if progress.n_hits == 0:
         # Judgments made elsewhere and imported need no HITs.
-        return (LATER, "") if study.n_judgments or not study.n_items else (NEEDS_YOU, "no HITs yet")
+        return (
+            (LATER, "") if study.n_judgments or not study.n_items else (NEEDS_YOU, _("no HITs yet"))
+        )
     if progress.n_items_without_hit:
-        return ACTIVE, f"{told}; {progress.n_items_without_hit:,} without"
+        without = _("%(n)s without") % {"n": f"{progress.n_items_without_hit:,}"}
+        return ACTIVE, f"{told}; {without}"
     return (DONE if progress.n_published == progress.n_hits else ACTIVE), told
 
 
 def _answers(study: CountedStudy, progress: StudyProgress) -> tuple[str, str]:
     if progress.n_unreadable:
-        return NEEDS_YOU, f"{progress.n_unreadable:,} unreadable"
+        return NEEDS_YOU, _("%(n)s unreadable") % {"n": f"{progress.n_unreadable:,}"}
     if progress.n_wanted:
-        told = f"{progress.n_collected:,} of {progress.n_wanted:,}"
+        told = _of(progress.n_collected, progress.n_wanted)
         return (DONE if progress.n_collected >= progress.n_wanted else ACTIVE), told
-    return (DONE, f"{study.n_judgments:,} judgments") if study.n_judgments else (LATER, "")
+    if not study.n_judgments:
+        return LATER, ""
+    told = ngettext("%(n)s judgment", "%(n)s judgments", study.n_judgments)
+    return DONE, told % {"n": f"{study.n_judgments:,}"}
+
+
+def _of(n: int, total: int) -> str:
+    return _("%(n)s of %(total)s") % {"n": f"{n:,}", "total": f"{total:,}"}
 
 
 def _result(is_possible: bool, is_computed: bool) -> tuple[str, str]:
     if not is_possible:
         return LATER, ""
-    return (DONE, "computed") if is_computed else (ACTIVE, "to be computed")
+    return (DONE, _("computed")) if is_computed else (ACTIVE, _("to be computed"))
 
 
 def _standing(study: Study) -> dict[str, Any]:
@@ -120,10 +138,13 @@ def _adjudication(standing: dict[str, Any]) -> tuple[str, str]:
     if (n_disputed := standing["n_disputed"]) is None:
         return LATER, ""
     if not standing["n_decided"]:
-        return LATER, f"{n_disputed:,} disputed"
-    return ACTIVE, f"{standing['n_decided']:,} of {n_disputed:,} decided"
+        return LATER, _("%(n)s disputed") % {"n": f"{n_disputed:,}"}
+    counts = {"n": f"{standing['n_decided']:,}", "total": f"{n_disputed:,}"}
+    return ACTIVE, _("%(n)s of %(total)s decided") % counts
 
 
 def _labels(standing: dict[str, Any]) -> tuple[str, str]:
     n_sets = standing["n_label_sets"]
-    return (DONE, f"{n_sets} set{'' if n_sets == 1 else 's'}") if n_sets else (LATER, "")
+    if not n_sets:
+        return LATER, ""
+    return DONE, ngettext("%(n)d set", "%(n)d sets", n_sets) % {"n": n_sets}

@@ -7,6 +7,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from urllib.parse import urlencode
 
+from django.utils.functional import Promise
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+
 from console.templatetags.numbers import coefficient as rounded
 from console.templatetags.numbers import interval
 from validation.analysis.records import CorrelationRecord, SystemRecord
@@ -87,7 +91,7 @@ class ValidationView:
             "metric": (labels, labels[0]),
         }
         chosen = {name: query.get(name) or default for name, (_, default) in known.items()}
-        for name, (names, _) in known.items():
+        for name, (names, _default) in known.items():
             if chosen[name] not in names:
                 raise KeyError(f"{name} {chosen[name]}")
         results.chosen_level, results.chosen_coefficient = chosen["level"], chosen["coefficient"]
@@ -145,7 +149,7 @@ class ValidationView:
         return CHARTS[name](self) if name in CHARTS else None
 
     @property
-    def tables(self) -> list[tuple[str, str]]:
+    def tables(self) -> list[tuple[str, str | Promise]]:
         """The tables beside the pictures: names in addresses, and titles."""
         return [(name, title) for name, (title, _) in TABLES.items()]
 
@@ -183,13 +187,22 @@ def top_group_figures(results: StoredResults) -> Iterator[tuple[str, str, str]]:
     rows = top_groups(results, scope=ALL, level="item", coefficient="spearman")
     for measure, group in list(rows.items())[:MOST_QUESTIONS]:
         first = group[0]
-        which = "Agrees best" if len(group) == 1 else "Not told apart as best"
+        which = _("Agrees best") if len(group) == 1 else _("Not told apart as best")
         label = f"{which}, {measure.question}: {names_of(results, group)}"
         test = TESTS["perm_items"] if results.settings.test == "auto" else results.settings.test
         pairs = len(results.inputs.primary) * (len(results.inputs.primary) - 1) // 2
-        tested = f"; by {test}, Holm's p over {pairs} pairs" if pairs else ""
-        n = f"n = {first.n_used:,} items, Spearman"
-        yield label, rounded(first.value), f"{interval(first)}, {n}{tested}"
+        size = {"n": f"{first.n_used:,}"}
+        n = ngettext("n = %(n)s item, Spearman", "n = %(n)s items, Spearman", first.n_used) % size
+        yield label, rounded(first.value), f"{interval(first)}, {n}{_tested(test, pairs)}"
+
+
+def _tested(test: str, pairs: int) -> str:
+    if not pairs:
+        return ""
+    text = ngettext(
+        "by %(test)s, Holm's p over %(n)d pair", "by %(test)s, Holm's p over %(n)d pairs", pairs
+    )
+    return f"; {text % {'test': test, 'n': pairs}}"
 
 
 def _significance(view: ValidationView) -> Figure | None:
@@ -240,30 +253,30 @@ def _text_of(name: str) -> Callable[[ValidationView], ChartText | None]:
 TEXTS: dict[str, Callable[[ValidationView], ChartText | None]] = {
     name: _text_of(name) for name in CHARTS
 } | {"scatter": _scatter_text}
-TABLES: dict[str, tuple[str, Callable[[ValidationView], Table]]] = {
+TABLES: dict[str, tuple[str | Promise, Callable[[ValidationView], Table]]] = {
     "comparisons": (
-        "Metrics tested pair by pair",
+        gettext_lazy("Metrics tested pair by pair"),
         lambda view: comparisons_table(view.results, view.question),
     ),
     "systems": (
-        "The systems by people and by metrics",
+        gettext_lazy("The systems by people and by metrics"),
         lambda view: systems_table(view.results, view.question),
     ),
     "disagreements": (
-        "Pairs of systems that a metric orders otherwise than people do",
+        gettext_lazy("Pairs of systems that a metric orders otherwise than people do"),
         lambda view: disagreements_table(view.results),
     ),
     "worst": (
-        "Candidates on which each metric is most wrong",
+        gettext_lazy("Candidates on which each metric is most wrong"),
         lambda view: worst_table(view.results),
     ),
     "sensitivity": (
-        "What other policies would give",
+        gettext_lazy("What other policies would give"),
         lambda view: sensitivity_table(view.results),
     ),
     "ceilings": (
-        "What a perfect metric could reach, given how well people agree",
+        gettext_lazy("What a perfect metric could reach, given how well people agree"),
         lambda view: ceilings_table(view.results),
     ),
-    "coverage": ("Coverage", lambda view: coverage_table(view.results)),
+    "coverage": (gettext_lazy("Coverage"), lambda view: coverage_table(view.results)),
 }

@@ -9,6 +9,7 @@ from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
 from accounts.roles import Permission
@@ -103,11 +104,12 @@ def decision(request: HttpRequest, slug: str, candidate_id: int) -> HttpResponse
                 round=round,
                 note=form.cleaned_data["note"],
             )
-            messages.success(request, f"{candidate.key} of {candidate.item.key} is decided.")
+            names = {"candidate": candidate.key, "item": candidate.item.key}
+            messages.success(request, _("%(candidate)s of %(item)s is decided.") % names)
         except DecisionRefused as refused:
             messages.error(request, str(refused))
     else:
-        messages.error(request, f"Nothing was decided. {problems_of(form)}")
+        messages.error(request, f"{_('Nothing was decided.')} {problems_of(form)}")
     more = {"skip": request.POST.get("skip", "0"), "question": question.name, "round": round}
     if threshold := request.POST.get("threshold"):
         more["threshold"] = threshold

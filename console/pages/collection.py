@@ -3,6 +3,7 @@
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
 from accounts.roles import Permission
@@ -42,5 +43,5 @@ def collect(request: HttpRequest, slug: str) -> HttpResponse:
     """Access: those who may edit."""
     shown = study_for(request, slug, Permission.EDIT)
     request_study_job(study=shown, kind=COLLECT, requested_by=person(request))
-    messages.success(request, "Collecting in the background; this page follows it.")
+    messages.success(request, _("Collecting in the background; this page follows it."))
     return redirect("console:answers", slug)

@@ -5,6 +5,7 @@ from django.contrib.auth.decorators import login_not_required
 from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect
+from django.utils.translation import gettext as _
 from django.views.decorators.cache import cache_control
 from django.views.decorators.http import require_safe
 
@@ -32,7 +33,8 @@ def download(request: HttpRequest, slug: str, name: str) -> HttpResponseBase:
         raise Http404(f"There is no download {name}.")
     made = DOWNLOADS[name]
     if made.result and result_or_job(request, shown, made.result)[0] is None:
-        messages.warning(request, f"{name} is still being computed; fetch it once it is there.")
+        text = _("%(file)s is still being computed; fetch it once it is there.")
+        messages.warning(request, text % {"file": name})
         return redirect(f"console:{made.result}", slug)
     try:
         response = StreamingHttpResponse(made.write(shown), content_type=made.content_type)

@@ -5,6 +5,7 @@ from django.contrib import messages
 from django.db.models import Q
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
 from accounts.roles import Permission
@@ -58,10 +59,10 @@ def flag(request: HttpRequest, slug: str, submission_id: int) -> HttpResponse:
     form = FlagForm(request.POST)
     if form.is_valid():
         flag_submissions(submissions=doubted, reason=form.cleaned_data["reason"])
-        messages.success(request, "The submission is flagged; it counts until it is rejected.")
+        messages.success(request, _("The submission is flagged; it counts until it is rejected."))
     else:
         told = problems_of(form)
-        messages.error(request, f"Nothing was flagged: say why it is in doubt. {told}")
+        messages.error(request, f"{_('Nothing was flagged: say why it is in doubt.')} {told}")
     return redirect("console:item", slug, item_id)
 
 

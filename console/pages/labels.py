@@ -4,6 +4,7 @@ from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
 from accounts.roles import Permission
@@ -52,7 +53,7 @@ def label(request: HttpRequest, slug: str) -> HttpResponse:
             requested_by=person(request),
         )
     else:
-        messages.error(request, "No labels were made: choose a question and a method it allows.")
+        messages.error(request, _("No labels were made: choose a question and a method it allows."))
     return redirect("console:labels", slug)
 
 

@@ -7,6 +7,7 @@ from django.contrib import messages
 from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
 from accounts.roles import Permission
@@ -178,7 +179,8 @@ def score(request: HttpRequest, slug: str) -> HttpResponse:
     chosen = [name for name in request.POST.getlist("metric") if name in known]
     if chosen:
         request_study_job(study=shown, kind=SCORE, names=chosen, requested_by=person(request))
-        messages.success(request, f"Scoring in the background: {', '.join(chosen)}.")
+        text = _("Scoring in the background: %(metrics)s.")
+        messages.success(request, text % {"metrics": ", ".join(chosen)})
     else:
-        messages.error(request, "Nothing was scored: choose at least one metric.")
+        messages.error(request, _("Nothing was scored: choose at least one metric."))
     return redirect("console:validation", slug)

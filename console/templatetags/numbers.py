@@ -5,6 +5,9 @@ from collections.abc import Mapping
 from typing import cast
 
 from django import template
+from django.utils.translation import gettext as _
+
+from console.code_names import LEVEL_TITLES, code_name
 
 register = template.Library()
 
@@ -52,11 +55,19 @@ def duration(seconds: float | None) -> str:
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     if hours:
-        return f"{hours} h {minutes} min"
-    return f"{minutes} min {rest} s" if minutes else f"{rest} s"
+        return _("%(hours)d h %(minutes)d min") % {"hours": hours, "minutes": minutes}
+    if minutes:
+        return _("%(minutes)d min %(seconds)d s") % {"minutes": minutes, "seconds": rest}
+    return _("%(seconds)d s") % {"seconds": rest}
 
 
 @register.filter
 def words(code: object) -> str:
-    """A reason's code as words: `single_category` becomes `single category`."""
-    return str(code).replace("_", " ")
+    """A code as words: `single_category` becomes `single category`."""
+    return code_name(code)
+
+
+@register.filter
+def level_title(level: str) -> str:
+    """The title of a level of correlation: `Item level`."""
+    return str(LEVEL_TITLES.get(level, level))

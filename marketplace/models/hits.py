@@ -6,6 +6,7 @@ from typing import Self
 
 from django.db import models
 from django.db.models import Count, Exists, Max, OuterRef, Q
+from django.utils.translation import gettext_lazy as _
 
 from marketplace.identifiers import new_entity_id
 from marketplace.models.people import Requester, WorkerAccount
@@ -201,12 +202,12 @@ class Assignment(models.Model):
     """One worker's go at one HIT. Its public id is the right to submit it."""
 
     class Status(models.TextChoices):
-        ACCEPTED = "Accepted"
-        SUBMITTED = "Submitted"
-        APPROVED = "Approved"
-        REJECTED = "Rejected"
-        RETURNED = "Returned"
-        ABANDONED = "Abandoned"
+        ACCEPTED = "Accepted", _("Accepted")
+        SUBMITTED = "Submitted", _("Submitted")
+        APPROVED = "Approved", _("Approved")
+        REJECTED = "Rejected", _("Rejected")
+        RETURNED = "Returned", _("Returned")
+        ABANDONED = "Abandoned", _("Abandoned")
 
     GIVEN_UP_STATUSES = ("Returned", "Abandoned")
     DECIDED_STATUSES = ("Approved", "Rejected")

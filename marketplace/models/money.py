@@ -3,6 +3,7 @@ from typing import Self
 from django.conf import settings
 from django.db import models
 from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
 
 from marketplace.identifiers import new_entity_id
 from marketplace.models.hits import Assignment, Hit
@@ -57,13 +58,13 @@ class LedgerTransaction(models.Model):
     """One movement of money; its entries sum to zero."""
 
     class Kind(models.TextChoices):
-        DEPOSIT = "deposit", "Deposit"
-        HOLD = "hold", "Hold for published work"
-        RELEASE = "release", "Release of a hold"
-        REVERSAL = "reversal", "Deposit taken out again"
-        PAYMENT = "payment", "Payment of an approved assignment"
-        BONUS = "bonus", "Bonus"
-        PAYOUT = "payout", "Payout of earnings"
+        DEPOSIT = "deposit", _("Deposit")
+        HOLD = "hold", _("Hold for published work")
+        RELEASE = "release", _("Release of a hold")
+        REVERSAL = "reversal", _("Deposit taken out again")
+        PAYMENT = "payment", _("Payment of an approved assignment")
+        BONUS = "bonus", _("Bonus")
+        PAYOUT = "payout", _("Payout of earnings")
 
     kind = models.CharField(max_length=10, choices=Kind)
     created_at = models.DateTimeField()

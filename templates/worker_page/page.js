@@ -9,6 +9,9 @@ const NOBODY = "ASSIGNMENT_ID_NOT_AVAILABLE", assignment = query.get("assignment
 const preview = assignment === NOBODY;
 const rating = task.kind === "rating", least = task.justification_min_length;
 const form = find("#send"), submit = find("button", form), problems = find("#problems");
+const texts = find("#texts").content, send = submit.textContent;
+// A text of the page with its values, {like} this.
+const text = (name, values) => find(`#${name}`, texts).textContent.replace(/\{(\w+)\}/g, (_, key) => values[key]);
 const reason = find("#justification"), comment = find("#comment"), none = find("#none");
 
 // A frame without an origin has no storage, and says so by throwing.
@@ -40,8 +43,10 @@ cards.forEach((card, index) => {
   if (!rating) return;
   const letter = index < 26 ? String.fromCharCode(65 + index) : index + 1;
   find(".badge", card).textContent = letter;
-  for (const each of all("[aria-label]", card).concat(card))
-    each.ariaLabel = each.ariaLabel.replace(/\w+$/, letter);
+  for (const each of all("[data-name]", card).concat(card)) {
+    const question = find(".name", each.closest(".field") || card).firstChild.data.trim();
+    each.ariaLabel = text(each.dataset.name, { question, letter });
+  }
 });
 const fields = all("[data-question]").map((node) => ({
   node,
@@ -75,7 +80,7 @@ function give(field, value, at = seconds()) {
     const { min, max } = input, empty = value === null;
     input.value = value ?? input.defaultValue;
     input.style.setProperty("--share", empty ? -1 : (value - min) / (max - min));
-    input.ariaValueText = empty ? "Not answered yet" : `${value} on a scale from ${min} to ${max}`;
+    input.ariaValueText = text(empty ? "unanswered" : "scale", { value, min, max });
   }
 }
 
@@ -132,15 +137,14 @@ if (none) none.onchange = () => {
 };
 
 const reasonLength = () => [...reason.value.trim()].length;
-const chosen = () => fields.filter((field) => field.value).length;
 
 function missing() {
   const left = fields.filter((field) => field.value === null)
     .map(({ node, input }) => ({ node, input, text: node.ariaLabel || input.ariaLabel }));
-  if (none && !none.checked && !chosen())
-    left.push({ node: find(".choices"), input: fields[0].input, text: "Tick at least one, or “None of these would do”" });
+  if (none && !none.checked && !fields.some(({ value }) => value))
+    left.push({ node: find(".choices"), input: fields[0].input, text: text("tick") });
   if (reason && reasonLength() < least)
-    left.push({ node: find("#reason"), input: reason, text: `Your reason has ${reasonLength()} of at least ${least} characters` });
+    left.push({ node: find("#reason"), input: reason, text: text("short", { n: reasonLength() }) });
   return left;
 }
 
@@ -159,8 +163,8 @@ function link(anchor, { input }) {
 
 function refresh() {
   const left = missing(), first = find("#first");
-  find("#progress").textContent = !rating ? none.checked ? "None would do" : `${chosen()} of ${fields.length} chosen`
-    : `${fields.filter((field) => field.value !== null).length} of ${fields.length} ratings given`;
+  const n = fields.filter(({ value }) => rating ? value !== null : value).length;
+  find("#progress").textContent = text(none?.checked ? "none" : "done", { n, total: fields.length });
   first.hidden = !left.length || submit.disabled;
   if (left.length) link(first, left[0]);
   if (reason && least) {
@@ -173,7 +177,7 @@ function refresh() {
 
 function mark(left) {
   problems.hidden = !left.length;
-  find("h2", problems).textContent = `Not sent yet: ${left.length} ${left[1] ? "answers are" : "answer is"} missing`;
+  find("h2", problems).textContent = text("missing", { n: left.length });
   find("ul", problems).replaceChildren(...left.map((each) => {
     const line = document.createElement("li"), anchor = line.appendChild(document.createElement("a"));
     anchor.textContent = each.text;
@@ -217,7 +221,7 @@ const answer = () => ({
 function sending(now) {
   sent = now;
   submit.ariaDisabled = now;
-  submit.textContent = now ? "Sending…" : "Submit";
+  submit.textContent = now ? text("sending") : send;
 }
 
 form.onsubmit = (event) => {
@@ -252,8 +256,8 @@ if (zoom) find("button", zoom).onclick = () => zoom.close();
 
 const context = find("#context"), whole = find("#whole");
 if (context) {
-  const box = find(".scroll", context);
-  whole.onclick = () => { whole.textContent = context.classList.toggle("whole") ? "Keep it in view" : "Show all of it"; };
+  const box = find(".scroll", context), unfold = whole.textContent;
+  whole.onclick = () => { whole.textContent = context.classList.toggle("whole") ? text("folded") : unfold; };
   onresize = () => { whole.hidden = !context.matches(".whole") && box.scrollHeight <= box.clientHeight + 1; };
   onresize();
 }
@@ -277,8 +281,7 @@ if (address && !preview) {
 } else {
   const notice = find("#notice");
   notice.hidden = false;
-  notice.textContent = preview ? "This is a preview. Accept the HIT to begin."
-    : "This page was opened outside a marketplace: nothing can be sent from here.";
+  notice.textContent = text(preview ? "preview" : "outside");
   for (const each of all(".enlarge")) each.disabled = false;
 }
 refresh();

@@ -95,7 +95,7 @@ def test_flagged_submissions_are_shown_both_ways(read, fetch, study):
     doubt(Submission.objects.first())
     page = read(study, "agreement")
     assert "All submissions Without flagged" in page
-    assert "1 submission is flagged; they count until they are rejected." in page
+    assert "1 submission is flagged; it counts until it is rejected." in page
     parts = {row["part"] for row in rows_of(fetch(study, "forest", "csv"))}
     assert parts == {"all submissions", "without flagged ones"}
 

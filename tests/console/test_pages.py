@@ -335,7 +335,7 @@ def test_an_item_shows_everyones_judgments_side_by_side(rosa, researcher):
     where = reverse("console:item", args=["rated", study.items.get(key="d0").pk])
     page = words_of(rosa.get(where).content.decode())
     assert "Candidate Ann Bob Mean alpha alpha on d0 20 25 22.50" in page
-    assert "It fits. – Flag" in page
+    assert "It fits." in page
     assert "Next item" in page
     assert "Previous item" not in page
 

@@ -1,5 +1,6 @@
 """A marketplace's frame around a worker's page: serves it sandboxed, and takes what it sends."""
 
+import re
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,6 +9,16 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 SANDBOX = "allow-scripts allow-forms allow-modals"
+
+
+def counts(*numbers: int) -> re.Pattern[str]:
+    """A text in any language that holds these numbers in this order, and no others."""
+    return re.compile(r"^\D*" + r"\D+".join(map(str, numbers)) + r"\D*$")
+
+
+def label(question: str, letter: str) -> re.Pattern[str]:
+    """The name of a control of a question of the response under a letter, in any language."""
+    return re.compile(rf"{re.escape(question)}.*\b{letter}\b")
 
 
 class Frame(ThreadingHTTPServer):

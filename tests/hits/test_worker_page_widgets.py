@@ -9,7 +9,7 @@ from playwright.sync_api import Page, expect
 from annotation.models import Item
 from hits.questions import task_page
 from tests.accessibility import CONTROLS, GROUPS, Node, accessibility_problems, accessible_nodes
-from tests.hits.frames import Frame, framed
+from tests.hits.frames import Frame, counts, framed, label
 from tests.hits.samples import rating_item
 from tests.hits.test_worker_pages import answer_every_slider, inside, sent, sliders, tab_to
 
@@ -84,9 +84,9 @@ def test_every_category_that_is_clicked_stays_checked(categories, categories_fra
         group.locator(f"[value='{value}']").click()
     assert choices_of(page) == ANSWERS
     assert len({name for name, _ in chosen_radios(page)}) == 8
-    expect(page.locator("#progress")).to_have_text("8 of 8 ratings given")
+    expect(page.locator("#progress")).to_have_text(counts(8, 8))
     page.reload()
-    expect(page.locator("#progress")).to_have_text("8 of 8 ratings given")
+    expect(page.locator("#progress")).to_have_text(counts(8, 8))
     assert choices_of(page) == ANSWERS
     # Another mind about one of them changes that one.
     groups.nth(3).locator("[value='2']").click()
@@ -103,10 +103,10 @@ def test_categories_are_chosen_by_keyboard_alone(categories, categories_frame, o
             page.keyboard.press("ArrowDown")
         expect(group.locator(":checked")).to_have_value(value)
     expect(task.locator(":checked")).to_have_count(8)
-    expect(task.locator("#progress")).to_have_text("8 of 8 ratings given")
-    tab_to(page, task.get_by_label("Why did you rate as you did?"))
+    expect(task.locator("#progress")).to_have_text(counts(8, 8))
+    tab_to(page, task.locator("#justification"))
     page.keyboard.type("Style is not sense.")
-    tab_to(page, task.get_by_role("button", name="Submit"))
+    tab_to(page, task.locator("#send [type=submit]"))
     page.keyboard.press("Enter")
     expect(task.get_by_text("Received.")).to_be_visible()
     values = [judged.value for judged in sent(categories_frame, categories)[1].judgments]
@@ -122,7 +122,7 @@ def test_the_last_arrow_stays_within_its_question(categories_frame, open_page):
         page.keyboard.press("ArrowDown")
     expect(first.locator("[value='0']")).to_be_focused()
     assert choices_of(page) == ["0"]
-    expect(page.locator("#progress")).to_have_text("1 of 8 ratings given")
+    expect(page.locator("#progress")).to_have_text(counts(1, 8))
 
 
 def test_each_group_of_categories_is_announced_with_its_own_question(categories_frame, open_page):
@@ -157,10 +157,10 @@ def test_what_is_missing_among_categories_is_marked_and_found(categories_frame, 
     groups = page.get_by_role("radiogroup")
     for group in groups.all()[:-1]:
         group.get_by_role("radio").last.check()
-    page.get_by_role("button", name="Submit").click()
+    page.locator("#send [type=submit]").click()
     expect(groups.last).to_have_attribute("aria-invalid", "true")
     expect(groups.first).to_have_attribute("aria-invalid", "false")
-    page.get_by_role("link", name="Style strength, response D").press("Enter")
+    page.get_by_role("link", name=label("Style strength", "D")).press("Enter")
     expect(groups.last.get_by_role("radio").first).to_be_focused()
     page.keyboard.press("Space")
     expect(groups.last).to_have_attribute("aria-invalid", "false")
@@ -180,7 +180,7 @@ def test_every_slider_that_is_moved_stays_where_it_is(rating_frame, open_page):
     assert len(set(values)) == 8
     assert [float(value) for value in values] == sorted(float(value) for value in values)
     page.reload()
-    expect(page.locator("#progress")).to_have_text("8 of 8 ratings given")
+    expect(page.locator("#progress")).to_have_text(counts(8, 8))
     assert [slider.input_value() for slider in sliders(page).all()] == values
 
 
@@ -216,7 +216,7 @@ def test_lines_and_categories_stand_on_one_page(rating, open_page):
         for number, group in enumerate(page.get_by_role("radiogroup").all()):
             group.get_by_role("radio").nth(number % 3).click()
         page.reload()
-        expect(page.locator("#progress")).to_have_text("8 of 8 ratings given")
+        expect(page.locator("#progress")).to_have_text(counts(8, 8))
         assert choices_of(page) == ["0", "1", "2", "0"]
         assert [slider.input_value() for slider in sliders(page).all()] == ["100"] * 4
 
@@ -235,18 +235,18 @@ def test_every_alternative_that_is_ticked_stays_ticked(alternatives_frame, open_
             tab_to(page, box)
             page.keyboard.press("Space")
     assert page.locator(".grid :checked").count() == boxes.count() == 14
-    page.get_by_label("Why did you").fill("All of them are lamps.")
-    page.get_by_label("Comments").fill("A large choice")
+    page.locator("#justification").fill("All of them are lamps.")
+    page.locator("#comment").fill("A large choice")
     page.reload()
-    expect(page.locator("#progress")).to_have_text("14 of 14 chosen")
+    expect(page.locator("#progress")).to_have_text(counts(14, 14))
     assert page.locator(".grid :checked").count() == 14
-    expect(page.get_by_label("None of these would do")).not_to_be_checked()
-    expect(page.get_by_label("Why did you")).to_have_value("All of them are lamps.")
-    expect(page.get_by_label("Comments")).to_have_value("A large choice")
-    page.get_by_label("None of these would do").check()
+    expect(page.locator("#none")).not_to_be_checked()
+    expect(page.locator("#justification")).to_have_value("All of them are lamps.")
+    expect(page.locator("#comment")).to_have_value("A large choice")
+    page.locator("#none").check()
     assert page.locator(".grid :checked").count() == 1
     page.reload()
-    expect(page.get_by_label("None of these would do")).to_be_checked()
+    expect(page.locator("#none")).to_be_checked()
     assert page.locator(".grid :checked").count() == 1
 
 

@@ -51,7 +51,7 @@ def dashboard(request: HttpRequest, worker: WorkerAccount) -> HttpResponse:
         ),
         "days": _by_day(handed_in),
         "status": status if status in STATUSES else "",
-        "statuses": STATUSES,
+        "statuses": [(name, Assignment.Status(name).label) for name in STATUSES],
         "page": Paginator(rows, ROWS_PER_PAGE).get_page(request.GET.get("page")),
     }
     return render(request, "marketplace/dashboard.html", context)
