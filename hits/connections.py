@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 
 from accounts.audit import record
 from encryption import decrypt, encrypt
-from hits.endpoints import PROFILES, AccessKey, connect, translated_errors
+from hits.endpoints import PROFILES, AccessKey, connect, local_key, translated_errors
 from hits.enrolment import enrol_requester
 from hits.exceptions import ConnectionUnfit, ProfileUnknown
 from hits.models import Connection
@@ -48,8 +48,19 @@ def client_of(connection: Connection) -> MTurkClient:
     """A boto3 client that speaks for the connection's requester."""
     if connection.team_id is None:
         return connect(connection.name)
-    key = AccessKey(connection.access_key_id, decrypt(connection.encrypted_secret))
-    return connect(key=key, endpoint_url=connection.endpoint_url or None)
+    return connect(key=access_key_of(connection), endpoint_url=connection.endpoint_url or None)
+
+
+def access_key_of(connection: Connection) -> AccessKey:
+    """The key to a marketplace that is not Amazon's."""
+    if connection.team_id is None:
+        return local_key()
+    return AccessKey(connection.access_key_id, decrypt(connection.encrypted_secret))
+
+
+def endpoint_of(connection: Connection) -> str:
+    """The address of a marketplace that is not Amazon's."""
+    return connection.endpoint_url or str(settings.MARKETPLACE_ENDPOINT_URL)
 
 
 def balance_usd(client: MTurkClient) -> Decimal:

@@ -95,7 +95,7 @@ def connect(
         known = ", ".join(PROFILES)
         raise ProfileUnknown(f"There is no marketplace profile '{profile}'. Profiles: {known}.")
     if profile == "local" and key is None:
-        key = _local_key()
+        key = local_key()
     address = endpoint_url or PROFILES[profile].endpoint_url or settings.MARKETPLACE_ENDPOINT_URL
     try:
         return _client(address, key)
@@ -127,7 +127,8 @@ def _client(address: str, key: AccessKey | None) -> MTurkClient:
     return client
 
 
-def _local_key() -> AccessKey:
+def local_key() -> AccessKey:
+    """The key in the environment to this site's own marketplace, or CredentialsMissing."""
     key = AccessKey(
         settings.MARKETPLACE_ACCESS_KEY_ID,
         settings.MARKETPLACE_SECRET_ACCESS_KEY,

@@ -1,7 +1,7 @@
 from django.urls import URLPattern, URLResolver, include, path, register_converter
 from django.urls.converters import StringConverter
 
-from marketplace.api import enrolment, testing_pages
+from marketplace.api import enrolment, statements, testing_pages
 from marketplace.api.dispatch import requester_api
 from marketplace.web.operator import pages as operator_pages
 from marketplace.web.requester import channels
@@ -63,6 +63,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("requester/", requester_api),
     path("marketplace-api/v1/requesters", enrolment.requesters, name="enrol_requester"),
     path("marketplace-api/v1/workers", enrolment.workers, name="enrol_worker"),
+    path("marketplace-api/v1/statement", statements.statement, name="statement_of_hits"),
     path("testing/clock", testing_pages.clock_page, name="testing_clock"),
     path("testing/faults", testing_pages.faults_page, name="testing_faults"),
     path("testing/sweep", testing_pages.sweep_page, name="testing_sweep"),

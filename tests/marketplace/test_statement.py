@@ -1,0 +1,110 @@
+"""What a requester's HITs came to, over signed HTTP."""
+
+from decimal import Decimal
+
+import pytest
+import requests
+
+from accounts.models import User
+from accounts.teams import create_team
+from hits.connections import client_of, connect_this_site
+from hits.endpoints import AccessKey
+from hits.exceptions import MarketplaceRefused
+from hits.requester_api import _signed_headers, post
+from marketplace.hits import assignments
+from marketplace.models import Hit
+from marketplace.people.enrolment import create_worker
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def connection(live_server, settings):
+    settings.SITE_URL = live_server.url
+    settings.MARKETPLACE_ENDPOINT_URL = f"{live_server.url}/requester"
+    settings.MARKETPLACE_TEST_FUNDS = True
+    settings.MARKETPLACE_FEE_SCHEDULE = "mturk"
+    ada = User.objects.create_user("ada")
+    team = create_team(name="Lab", owner=ada)
+    return connect_this_site(team=team, name="Here", actor=ada, test_funds_usd=Decimal(50))
+
+
+def create_hit(client, annotation, **changes):
+    question = (
+        '<HTMLQuestion xmlns="http://mechanicalturk.amazonaws.com/AWSMechanicalTurkDataSchemas/'
+        '2011-11-11/HTMLQuestion.xsd"><HTMLContent><![CDATA[<form></form>]]></HTMLContent>'
+        "<FrameHeight>0</FrameHeight></HTMLQuestion>"
+    )
+    fields = {
+        "Title": "T",
+        "Description": "D",
+        "Reward": "0.63",
+        "AssignmentDurationInSeconds": 600,
+        "LifetimeInSeconds": 3600,
+        "MaxAssignments": 3,
+        "Question": question,
+        "RequesterAnnotation": annotation,
+    }
+    return client.create_hit(**fields | changes)["HIT"]["HITId"]
+
+
+def test_money_and_assignments_are_summed_over_the_hits_of_a_prefix(connection):
+    client = client_of(connection)
+    hit = Hit.objects.get(public_id=create_hit(client, "assay:one:1"))
+    create_hit(client, "assay:other:1")
+    workers = [create_worker(username=name, password="a-long-and-winding-one") for name in "ab"]
+    done, returned = [assignments.accept_hit(worker=worker, hit=hit) for worker in workers]
+    assignments.submit_assignment(public_id=done.public_id, fields=[("value", ["5"])])
+    assignments.return_assignment(assignment=returned)
+    client.approve_assignment(AssignmentId=done.public_id)
+    client.send_bonus(
+        WorkerId=workers[0].worker_id,
+        AssignmentId=done.public_id,
+        BonusAmount="0.20",
+        Reason="Careful",
+        UniqueRequestToken="once",
+    )
+    answer = post(connection, "/statement", {"annotation_prefix": "assay:one:"})
+    assert answer == {
+        "rewards_usd": "0.63",
+        "fees_usd": "0.13",  # 20 % of 0.63 is 0.126
+        "bonuses_usd": "0.20",
+        "bonus_fees_usd": "0.04",
+        "held_usd": "1.52",  # two places left, 0.76 each
+        "assignments": {
+            "accepted": 0,
+            "submitted": 0,
+            "approved": 1,
+            "rejected": 0,
+            "returned": 1,
+            "abandoned": 0,
+        },
+    }
+
+
+def test_another_requesters_hits_are_not_in_it(connection):
+    create_hit(client_of(connection), "assay:one:1")
+    other = create_team(name="Other", owner=User.objects.get(username="ada"))
+    elsewhere = connect_this_site(team=other, name="Here", actor=User.objects.get())
+    answer = post(elsewhere, "/statement", {"annotation_prefix": "assay:"})
+    assert answer is not None
+    assert (answer["held_usd"], set(answer["assignments"].values())) == ("0.00", {0})
+
+
+@pytest.mark.parametrize("content", [{}, {"annotation_prefix": ""}, {"annotation_prefix": 7}])
+def test_without_a_prefix_nothing_is_summed(connection, content):
+    with pytest.raises(MarketplaceRefused, match="annotation_prefix"):
+        post(connection, "/statement", content)
+
+
+def test_a_wrong_signature_opens_nothing(connection, live_server):
+    address = f"{live_server.url}/marketplace-api/v1/statement"
+    body = b'{"annotation_prefix": "assay:"}'
+    key = AccessKey(connection.access_key_id, "not the secret")
+    for headers in (_signed_headers(key, address, body), {}):
+        assert requests.post(address, data=body, headers=headers, timeout=10).status_code == 403
+
+
+def test_amazon_has_no_such_address(connection):
+    connection.marketplace = "production"
+    assert post(connection, "/statement", {"annotation_prefix": "assay:"}) is None
