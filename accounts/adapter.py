@@ -1,10 +1,12 @@
 """What django-allauth does differently here: whose wrong passwords count against whom."""
 
+from ipaddress import ip_address
 from typing import Any
 
 from allauth.account.adapter import DefaultAccountAdapter
 from allauth.core.internal import ratelimit
 from django.contrib.auth.base_user import AbstractBaseUser
+from django.core.exceptions import ImproperlyConfigured
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
@@ -24,15 +26,15 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
     def pre_authenticate(self, request: HttpRequest, **credentials: Any) -> None:
         """Count an attempt beforehand; allauth takes it back where the password is right."""
         username = str(credentials.get("username", "")).casefold()
-        usages = [
-            ratelimit.consume(request, app=APP, action=action, key=key)
-            for action, key in self._counts(request, username)
-        ]
-        if not all(usages):
-            raise self.validation_error("too_many_login_attempts")
-        self._login_failed_rl_usage = ratelimit.RateLimitUsage(
-            [single for usage in usages for single in usage.usage]
-        )
+        counted: list[ratelimit.SingleRateLimitUsage] = []
+        for action, key in self._counts(request, username):
+            usage = ratelimit.consume(request, app=APP, action=action, key=key)
+            # An attempt that is refused here tries no password, so no further limit counts it:
+            # one address cannot use up what the name has for all addresses.
+            if usage is None:
+                raise self.validation_error("too_many_login_attempts")
+            counted += usage.usage
+        self._login_failed_rl_usage = ratelimit.RateLimitUsage(counted)
 
     def _counts(self, request: HttpRequest, username: str) -> list[tuple[str, str]]:
         browser = known_browser(request, username)
@@ -40,6 +42,17 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
             return [("login_failed_known_browser", f"{username}\0{browser}")]
         address = ratelimit.get_ip(request)
         return [("login_failed", f"{username}\0{address}"), ("login_failed_name", username)]
+
+    def get_client_ip(self, request: HttpRequest) -> str:
+        """The client's address: the connection's, where the request passed fewer proxies than
+        the site has. An IPv4 client is itself, also on a socket of IPv6, and not the /64 network
+        that all IPv4 addresses would share."""
+        try:
+            address = str(super().get_client_ip(request))
+        except ImproperlyConfigured:
+            address = request.META["REMOTE_ADDR"]
+        mapped = getattr(ip_address(address), "ipv4_mapped", None)
+        return str(mapped or address)
 
     def post_login(
         self, request: HttpRequest, user: AbstractBaseUser, **kwargs: Any

@@ -139,7 +139,13 @@ DATABASES["default"]["CONN_MAX_AGE"] = 60
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 # Holds what all processes must share: counts of wrong passwords, requests that were seen before.
-CACHES = {"default": env.cache_url("CACHE_URL", default="dbcache://cache")}
+CACHES: dict[str, dict[str, Any]] = {
+    "default": env.cache_url("CACHE_URL", default="dbcache://cache")
+}
+if CACHES["default"]["BACKEND"].endswith("DatabaseCache"):
+    # Past its 300 Django would throw counts away that still hold: whoever guesses at enough names
+    # would begin anew.
+    CACHES["default"].setdefault("OPTIONS", {}).setdefault("MAX_ENTRIES", 100_000)
 
 # Background work (docs/work.md). Queues are kept in the database, or by RQ on Redis.
 REDIS_URL = env.str("REDIS_URL", default="redis://127.0.0.1:6379/0")

@@ -10,6 +10,7 @@ from django.core.cache import caches
 from django.test import Client
 
 from accounts.enrolment import create_user
+from config import settings as site_settings
 from tests.accounts.conftest import PASSWORD, SITES, sign_in
 
 BY_ADDRESS, BY_NAME_AND_ADDRESS, BY_NAME = 20, 10, 100
@@ -91,6 +92,34 @@ def test_guesses_from_everywhere_end_and_leave_known_browsers_alone(rosa, one_pr
         sign_in(password="a guess", x_forwarded_for=f"198.51.{number}.1")
     assert not sign_in(x_forwarded_for="203.0.113.7")
     assert sign_in(browser=mine, x_forwarded_for="203.0.113.7")
+
+
+def test_one_address_does_not_use_up_the_guesses_that_a_name_has(rosa):
+    guess(BY_NAME + 5)
+    assert sign_in(browser=Client(REMOTE_ADDR="203.0.113.7"))
+
+
+def test_counts_outlive_those_of_many_other_names(rosa, settings):
+    settings.CACHES = site_settings.CACHES
+    guess(BY_NAME_AND_ADDRESS)
+    for number in range(160):
+        stranger = Client(REMOTE_ADDR=f"198.51.100.{number}")
+        sign_in(f"nobody-{number}", "a guess", browser=stranger)
+    assert not sign_in()
+
+
+@pytest.mark.parametrize("forwarded", ["198.51.100.1", "unknown"])
+def test_who_came_by_fewer_proxies_counts_by_the_connection(rosa, settings, forwarded):
+    settings.ALLAUTH_TRUSTED_PROXY_COUNT = 2
+    guess(BY_NAME_AND_ADDRESS, x_forwarded_for=forwarded)
+    assert not sign_in(x_forwarded_for="198.51.100.200")
+    assert sign_in(browser=Client(REMOTE_ADDR="203.0.113.7"), x_forwarded_for=forwarded)
+
+
+def test_ipv4_clients_of_an_ipv6_socket_are_told_apart(rosa):
+    guess(BY_ADDRESS + 5, browser=Client(REMOTE_ADDR="::ffff:198.51.100.1"))
+    assert not sign_in(browser=Client(REMOTE_ADDR="::ffff:198.51.100.1"))
+    assert sign_in(browser=Client(REMOTE_ADDR="::ffff:203.0.113.7"))
 
 
 def test_a_known_browser_does_not_allow_endless_guesses(rosa):
