@@ -29,14 +29,14 @@ CODE_NAMES: dict[str, str | Promise] = {
     "no_defined_item": _("no defined item"),
     "undefined_correlation": _("undefined correlation"),
     "same_metric": _("same metric"),
-    # How an interval was computed.
-    "jackknife-t-items": _("jackknife-t-items"),
-    "jackknife-t-clusters": _("jackknife-t-clusters"),
-    "bootstrap-percentile-items": _("bootstrap-percentile-items"),
-    "bootstrap-percentile-clusters": _("bootstrap-percentile-clusters"),
-    "asymptotic-normal": _("asymptotic-normal"),
-    "linearised-t": _("linearised-t"),
-    "analytic-f": _("analytic-f"),
+    # How an interval was computed: agreement is over candidates, which items group.
+    "jackknife-t-items": _("jackknife over candidates"),
+    "jackknife-t-clusters": _("jackknife over items"),
+    "bootstrap-percentile-items": _("bootstrap over candidates"),
+    "bootstrap-percentile-clusters": _("bootstrap over items"),
+    "asymptotic-normal": _("normal approximation"),
+    "linearised-t": _("linearised variance"),
+    "analytic-f": _("F distribution"),
     "none": _("none"),
     # How several judgments become one value, and how labels are made.
     "mean": _("mean"),

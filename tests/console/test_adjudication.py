@@ -50,7 +50,7 @@ def decided_of(page):
 def test_the_candidate_with_least_agreement_comes_first(look, study):
     assert decided_of(look(study)) == (0, 2)
     page = words_of(look(study))
-    assert page.index("d1 / alpha") < page.index("Then Item Candidate")
+    assert page.index("d1 / alpha") < page.index("Next in the queue Item Candidate")
     assert "Ann 10 – – Bob 90 – –" in page
     assert "Decision, 0 to 100" in page
     assert "d2" not in page

@@ -1,4 +1,4 @@
-"""The page of metrics and people: its pictures, its tables, and the report to take away."""
+"""The page of metrics and human ratings: its pictures, its tables, and the report to take away."""
 
 import io
 import json
