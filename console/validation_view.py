@@ -187,7 +187,9 @@ def top_group_figures(results: StoredResults) -> Iterator[tuple[str, str, str]]:
     rows = top_groups(results, scope=ALL, level="item", coefficient="spearman")
     for measure, group in list(rows.items())[:MOST_QUESTIONS]:
         first = group[0]
-        which = _("Agrees best") if len(group) == 1 else _("No significant difference among the best")
+        which = (
+            _("Agrees best") if len(group) == 1 else _("No significant difference among the best")
+        )
         label = f"{which}, {measure.question}: {names_of(results, group)}"
         test = TESTS["perm_items"] if results.settings.test == "auto" else results.settings.test
         pairs = len(results.inputs.primary) * (len(results.inputs.primary) - 1) // 2
