@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from work.execution import RunningJob
 
 COLLECT, SCORE, RESULT, LABEL = "collect", "score", "result", "label"
+# Collecting by itself, beside the one that a person asks for.
+COLLECT_NEW = "collect_new"
 
 
 def jobs_of(study: Study) -> JobQuerySet:

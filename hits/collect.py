@@ -16,7 +16,7 @@ from annotation.versions import count_judgments_change
 from hits.answers import Answer, read_answer
 from hits.endpoints import translated_errors
 from hits.exceptions import AlreadyJudged, AnswerUnreadable
-from hits.models import Assignment, Batch, Hit, Worker
+from hits.models import Assignment, Batch, Hit, HitRecordQuerySet, Worker
 from presentation.progress import Progress, silently
 
 if TYPE_CHECKING:
@@ -59,12 +59,20 @@ class Collected:
         return f"{report}."
 
 
-def collect_batch(*, batch: Batch, client: MTurkClient, progress: Progress = silently) -> Collected:
-    """Keep every assignment of the batch's open HITs, and make submissions of them.
+def collect_batch(
+    *,
+    batch: Batch,
+    client: MTurkClient,
+    progress: Progress = silently,
+    only_awaited: bool = False,
+) -> Collected:
+    """Store every assignment of the batch's open HITs, and make submissions of them.
 
     Interrupted, it leaves what it has; the next one goes on with the HITs that are left.
+    With `only_awaited` it leaves out HITs that are complete and wait for our decision, on which
+    only somebody at the marketplace itself could have decided meanwhile.
     """
-    open_hits = Hit.objects.of(batch).collectable()
+    open_hits = awaited_hits(batch) if only_awaited else Hit.objects.of(batch).collectable()
     late = open_hits.uncollected_since(timezone.now() - RESUMED_WITHIN)
     hits = list(late.select_related("batch__connection"))
     n_skipped = open_hits.count() - len(hits)
@@ -75,10 +83,17 @@ def collect_batch(*, batch: Batch, client: MTurkClient, progress: Progress = sil
     finally:
         read_assignments(batch=batch)
     Hit.objects.of(batch).exclude(collected_at=None).update(collected_at=None)
+    Batch.objects.filter(pk=batch.pk).update(collected_at=timezone.now())
     unreadable = Assignment.objects.of(batch).unread().count()
     return Collected(
         n_hits=len(hits), n_new=new, n_unreadable=unreadable, n_skipped=max(n_skipped, 0)
     )
+
+
+def awaited_hits(batch: Batch) -> HitRecordQuerySet:
+    """The batch's HITs that an answer, or a decision by time, is to come for."""
+    delay = timedelta(seconds=batch.auto_approval_delay_seconds)
+    return Hit.objects.of(batch).awaited(decided_since=timezone.now() - delay)
 
 
 def _collect_hit(client: MTurkClient, hit: Hit) -> int:

@@ -1,29 +1,84 @@
-"""Collecting in the background."""
+"""What `hits` does in the background."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from django.utils import timezone
 
 from annotation.exceptions import AnnotationError
-from annotation.study_jobs import COLLECT, study_of
-from hits.collect import Collected, collect_batch
+from annotation.models import Study
+from annotation.study_jobs import COLLECT, COLLECT_NEW, jobs_of, request_study_job, study_of
+from hits.collect import Collected, awaited_hits, collect_batch
 from hits.connections import client_of
 from hits.exceptions import HitsError
 from hits.models import Batch
 from work.execution import RunningJob
-from work.registry import INTERACTIVE, register
+from work.models import Job
+from work.registry import INTERACTIVE, MARKETPLACE, register
+
+REFUSALS = (AnnotationError, HitsError)
+# A marketplace is asked this often at most, once for each HIT that something is to come for.
+LOOK_EVERY_SECONDS = 30
+REQUESTS_PER_SECOND = 10
+# A collection that failed, as for want of a key, is not tried every half a minute.
+AFTER_FAILURE = timedelta(minutes=10)
+
+
+@register(COLLECT, label="Collecting answers", queue=INTERACTIVE, refusals=REFUSALS)
+def collect(running: RunningJob) -> str:
+    """Collect the answers to all of a study's HITs."""
+    batches = Batch.objects.of(study_of(running)).started().select_related("connection")
+    return _report(sum(_collect_batch(running, batch).n_new for batch in batches))
+
+
+@register(COLLECT_NEW, label="Collecting new answers", queue=MARKETPLACE, refusals=REFUSALS)
+def collect_new(running: RunningJob) -> str:
+    """Collect what came in for the HITs of a study on which something is to come."""
+    batches = Batch.objects.of(study_of(running)).started().select_related("connection")
+    due = [batch for batch in batches if _is_due(batch)]
+    return _report(sum(_collect_batch(running, batch, only_awaited=True).n_new for batch in due))
 
 
 @register(
-    COLLECT,
-    label="Collecting answers",
-    queue=INTERACTIVE,
-    refusals=(AnnotationError, HitsError),
+    "collect_all",
+    label="Looking for new answers",
+    queue=MARKETPLACE,
+    every_seconds=LOOK_EVERY_SECONDS,
 )
-def collect(running: RunningJob) -> str:
-    """Collect the answers to all of a study's HITs."""
-    batches = Batch.objects.of(study_of(running)).started()
-    n_new = sum(_collect_batch(running, batch).n_new for batch in batches)
+def collect_all(running: RunningJob) -> str:
+    """Request a collection for every study that something is to come for."""
+    batches = Batch.objects.started().select_related("study")
+    studies = {batch.study for batch in batches if _is_due(batch)}
+    due = [study for study in studies if not _failed_lately(study)]
+    for study in due:
+        request_study_job(study=study, kind=COLLECT_NEW)
+    return f"{len(due)} {'study' if len(due) == 1 else 'studies'} looked at."
+
+
+def _is_due(batch: Batch) -> bool:
+    """Whether something is to come, and the marketplace was not asked for it just now."""
+    n_awaited = awaited_hits(batch).count()
+    pause = timedelta(seconds=max(LOOK_EVERY_SECONDS / 2, n_awaited / REQUESTS_PER_SECOND))
+    asked_at = batch.collected_at
+    return n_awaited > 0 and (asked_at is None or timezone.now() - asked_at >= pause)
+
+
+def _failed_lately(study: Study) -> bool:
+    last = jobs_of(study).of_kind(COLLECT_NEW).first()
+    if last is None or last.state != Job.State.FAILED or last.finished_at is None:
+        return False
+    return timezone.now() - last.finished_at < AFTER_FAILURE
+
+
+def _collect_batch(running: RunningJob, batch: Batch, *, only_awaited: bool = False) -> Collected:
+    return collect_batch(
+        batch=batch,
+        client=client_of(batch.connection),
+        progress=running.progress(f"HITs of batch {batch.pk}"),
+        only_awaited=only_awaited,
+    )
+
+
+def _report(n_new: int) -> str:
     return f"{n_new} new assignment{'' if n_new == 1 else 's'}."
-
-
-def _collect_batch(running: RunningJob, batch: Batch) -> Collected:
-    client = client_of(batch.connection)
-    progress = running.progress(f"HITs of batch {batch.pk}")
-    return collect_batch(batch=batch, client=client, progress=progress)

@@ -109,6 +109,9 @@ class Batch(models.Model):
     closed_at = models.DateTimeField(
         null=True, blank=True, help_text="Since when nothing more is wanted of it."
     )
+    collected_at = models.DateTimeField(
+        null=True, blank=True, editable=False, help_text="When a collection last came to its end."
+    )
     publishing_started_at = models.DateTimeField(null=True, blank=True)
     publisher = models.CharField(max_length=32, blank=True, editable=False)
     publisher_seen_at = models.DateTimeField(null=True, blank=True, editable=False)
@@ -145,6 +148,15 @@ class HitRecordQuerySet(models.QuerySet["Hit"]):
 
     def published(self) -> HitRecordQuerySet:
         return self.exclude(hit_id="")
+
+    def awaited(self, *, decided_since: datetime) -> HitRecordQuerySet:
+        """Those on which something is to come: an answer, or, for one submitted before this time,
+        the marketplace's own decision. What is complete and waits for ours is not among them."""
+        n_taken = Count("assignments")
+        due = Q(assignments__status="Submitted", assignments__submitted_at__lte=decided_since)
+        wanted = Coalesce(F("n_answers"), F("max_assignments"), F("batch__max_assignments"))
+        rows = self.published().annotate(n_taken=n_taken, n_due=Count("assignments", filter=due))
+        return rows.filter(Q(n_taken__lt=wanted) | Q(n_due__gt=0))
 
     def collectable(self) -> HitRecordQuerySet:
         """Published, and not known to us with every answer they will have, all decided."""

@@ -126,6 +126,7 @@ def test_a_batch_of_another_marketplace_is_left_alone(study, site, client):
 
 
 def test_without_the_money_nothing_is_published_or_kept(study, site, client):
+    site_connection()  # a migration makes it, and flushing took it away
     before = tables()
     with pytest.raises(FundsMissing, match=r"in all \$18\.00; .* only \$10\.00"):
         told("publish_study", "ratings", reward=Decimal("6.00"), assignments=1)

@@ -1,0 +1,89 @@
+"""Answers come in without anybody pressing a button."""
+
+from collections.abc import Callable
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from annotation.models import Submission
+from annotation.study_jobs import COLLECT_NEW
+from hits.collect import awaited_hits
+from hits.models import Assignment, Batch, Hit
+from tests.hits.work import hand_in, hit_on, published
+from work.execution import run_job
+from work.models import Job
+from work.request import request_job
+
+pytestmark = pytest.mark.django_db(transaction=True)
+VALUES = {"alpha": 70, "beta": 20}
+
+
+@pytest.fixture
+def batch(live_server, keys, settings, study, client):
+    settings.MARKETPLACE_ENDPOINT_URL = f"{live_server.url}/requester"
+    settings.MARKETPLACE_ACCESS_KEY_ID = keys["access_key_id"]
+    settings.MARKETPLACE_SECRET_ACCESS_KEY = keys["secret_access_key"]
+    return published(study, client, max_assignments=2)
+
+
+@pytest.fixture
+def look() -> Callable[[], list[str]]:
+    """Half a minute passes: what the periodic job requests is done, and how it ended."""
+
+    def looked() -> list[str]:
+        Batch.objects.update(collected_at=timezone.now() - timedelta(hours=1))
+        run_job(request_job(kind="collect_all").pk)
+        waiting = Job.objects.of_kind(COLLECT_NEW).queued().values_list("pk", flat=True)
+        return [run_job(pk) for pk in list(waiting)]
+
+    return looked
+
+
+def test_an_answer_becomes_a_submission(batch, look, ann):
+    hand_in(ann, hit_on(batch, "d0"), VALUES)
+    assert look() == ["done"]
+    assert Submission.objects.count() == 1
+
+
+def test_nothing_is_requested_where_everything_is_in(batch, look, ann, bob):
+    for worker in (ann, bob):
+        for hit in Hit.objects.of(batch):
+            hand_in(worker, hit, VALUES)
+    assert (look(), Submission.objects.count()) == (["done"], 6)
+    assert look() == []
+
+
+def test_only_hits_that_lack_answers_are_asked_for(batch, look, ann, bob):
+    for worker in (ann, bob):
+        hand_in(worker, hit_on(batch, "d0"), VALUES)
+    look()
+    assert set(awaited_hits(batch)) == {hit_on(batch, "d1"), hit_on(batch, "d2")}
+
+
+def test_what_the_marketplace_approves_by_itself_is_noticed(batch, look, ann, bob):
+    for worker in (ann, bob):
+        for hit in Hit.objects.of(batch):
+            hand_in(worker, hit, VALUES)
+    look()
+    delay = timedelta(seconds=batch.auto_approval_delay_seconds)
+    Assignment.objects.update(submitted_at=timezone.now() - delay)
+    assert awaited_hits(batch).count() == 3
+
+
+def test_a_marketplace_is_not_asked_again_at_once(batch, look, ann):
+    look()
+    run_job(request_job(kind="collect_all").pk)
+    assert not Job.objects.of_kind(COLLECT_NEW).queued().exists()
+
+
+def test_a_collection_that_failed_waits_before_it_is_tried_again(batch, look, settings):
+    settings.MARKETPLACE_ACCESS_KEY_ID = ""
+    assert look() == ["failed"]
+    assert look() == []
+    Job.objects.of_kind(COLLECT_NEW).update(finished_at=timezone.now() - timedelta(minutes=11))
+    assert look() == ["failed"]
+
+
+def test_a_study_that_was_never_published_is_left_alone(study, look):
+    assert look() == []
