@@ -1,18 +1,25 @@
-"""What django-allauth does differently here: whose wrong passwords count against whom."""
+"""What django-allauth does differently here: sign-in limits, mail, messages."""
 
 from ipaddress import ip_address
 from typing import Any
 
 from allauth.account.adapter import DefaultAccountAdapter
 from allauth.core.internal import ratelimit
+from django.conf import settings
 from django.contrib.auth.base_user import AbstractBaseUser
 from django.core.exceptions import ImproperlyConfigured
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.urls import reverse
 
 from accounts.known_browsers import known_browser, remember_browser
+from accounts.links import absolute
+from accounts.mail import send_later
 
 APP = "allauth.account"
+# What pages make plain themselves, or what does not happen without a mail server.
+SILENT = {"account/messages/logged_in.txt"}
+OF_MAIL = {"account/messages/email_confirmation_sent.txt"}
 
 
 class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
@@ -62,6 +69,21 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
         remember_browser(request, response, user.get_username())
         return response
 
+    def send_mail(self, template_prefix: str, email: str, context: dict[str, Any]) -> None:
+        """Send in the background, and nothing where there is no mail server."""
+        message = self.render_mail(template_prefix, email, {"email": email, **context})
+        send_later(subject=message.subject, body=message.body, to=email)
+
+    def get_reset_password_from_key_url(self, key: str) -> str:
+        """The link in a mail names this site, never the host that the request named."""
+        parts = {"uidb36": "UID", "key": "KEY"}
+        path = reverse("account_reset_password_from_key", kwargs=parts)
+        return absolute(path.replace("UID-KEY", key))
+
+    def get_email_confirmation_url(self, request: HttpRequest, emailconfirmation: Any) -> str:
+        """The link in a mail names this site, never the host that the request named."""
+        return absolute(reverse("account_confirm_email", args=[emailconfirmation.key]))
+
     def respond_user_inactive(self, request: HttpRequest, user: AbstractBaseUser) -> HttpResponse:
         """Say so to somebody whose account was closed, and who knows its password."""
         return render(request, "accounts/inactive.html", status=403)
@@ -75,8 +97,9 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
         extra_tags: str = "",
         message: str | None = None,
     ) -> None:
-        """Leave out what the page itself makes plain: that one is signed in."""
-        if message_template != "account/messages/logged_in.txt":
+        """Leave out what the page itself makes plain, and what did not happen."""
+        silent = SILENT if settings.SENDS_MAIL else SILENT | OF_MAIL
+        if message_template not in silent:
             super().add_message(
                 request, level, message_template, message_context, extra_tags, message
             )

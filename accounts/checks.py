@@ -45,5 +45,22 @@ def check_client_addresses(
     ]
 
 
+@register(Tags.security, deploy=True)
+def check_second_factors(
+    app_configs: Sequence[AppConfig] | None, **kwargs: Any
+) -> list[CheckMessage]:
+    """Operators of a site that others reach sign in with a second factor."""
+    if settings.OWN_MACHINE or not settings.OPERATORS_WITHOUT_SECOND_FACTOR:
+        return []
+    return [
+        Warning(
+            "OPERATORS_WITHOUT_SECOND_FACTOR is true on a site that others can reach: a guessed "
+            "password opens every study and the marketplace's money.",
+            hint="Leave OPERATORS_WITHOUT_SECOND_FACTOR out; operators then set a factor up.",
+            id="accounts.W003",
+        )
+    ]
+
+
 def _knows_client_addresses() -> bool:
     return bool(settings.ALLAUTH_TRUSTED_PROXY_COUNT or settings.ALLAUTH_TRUSTED_CLIENT_IP_HEADER)

@@ -1,19 +1,25 @@
 """New users, who are made by whoever runs the site."""
 
+from allauth.account.models import EmailAddress
 from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
+from django.core.validators import validate_email
 from django.db import IntegrityError, transaction
 
 from accounts.exceptions import InvalidAccount, NameTaken
 from accounts.models import User
 
 
-def create_user(*, username: str, password: str, is_staff: bool = False) -> User:
-    """A user who can sign in with this password; staff are the marketplace's operators."""
+def create_user(*, username: str, password: str | None, is_staff: bool = False) -> User:
+    """A user who can sign in with this password, or once a link has set one.
+
+    Staff are the marketplace's operators.
+    """
     user = User(username=username, is_staff=is_staff)
     try:
         user.full_clean(exclude=["password"], validate_unique=False, validate_constraints=False)
-        validate_password(password, user)
+        if password is not None:
+            validate_password(password, user)
     except ValidationError as error:
         raise InvalidAccount(" ".join(error.messages)) from error
     user.set_password(password)
@@ -29,3 +35,17 @@ def set_password(*, user: User, password: str) -> None:
     """Change a password without asking for the old one; ends the user's sessions."""
     user.set_password(password)
     user.save(update_fields=["password"])
+
+
+def add_address(*, user: User, email: str, is_verified: bool = False) -> EmailAddress | None:
+    """Give a new user an e-mail address; None where another account has confirmed it."""
+    email = email.strip().lower()
+    try:
+        validate_email(email)
+    except ValidationError as error:
+        raise InvalidAccount(f"'{email}' is not a valid e-mail address.") from error
+    if EmailAddress.objects.filter(email=email, verified=True).exists():
+        return None
+    address = EmailAddress.objects.create(user=user, email=email, verified=is_verified)
+    address.set_as_primary()
+    return address

@@ -3,8 +3,11 @@
 AccountsError
 ├── NameTaken         another user has the name
 ├── InvalidAccount    the name or the password cannot be used
+├── UserUnknown       no user has that name
+├── TeamUnknown       no team has that short name
 ├── InvalidTeam       the team's name cannot be used
-└── LastOwner         the team would be left without an owner
+├── LastOwner         the team would be left without an owner
+└── RoleTooSmall      what was asked is not for somebody of that role
 """
 
 
@@ -26,3 +29,15 @@ class InvalidTeam(AccountsError):
 
 class LastOwner(AccountsError):
     """A team would be left without an owner."""
+
+
+class UserUnknown(AccountsError):
+    """No user has that name."""
+
+
+class TeamUnknown(AccountsError):
+    """No team has that short name."""
+
+
+class RoleTooSmall(AccountsError):
+    """The role of whoever asks does not allow it."""

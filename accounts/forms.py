@@ -1,7 +1,10 @@
 from typing import Any
 
 from allauth.account.forms import ChangePasswordForm, LoginForm
+from allauth.account.forms import ResetPasswordForm as AnyAddressForm
 from django.forms import Field
+
+from accounts.models import User
 
 
 class SignInForm(LoginForm):  # type: ignore[misc]
@@ -36,3 +39,17 @@ class NewPasswordForm(ChangePasswordForm):  # type: ignore[misc]
         for field in self.fields.values():
             field.widget.attrs.pop("placeholder", None)
             field.widget.attrs["class"] = "form-control"
+
+
+class ResetPasswordForm(AnyAddressForm):  # type: ignore[misc]
+    """An e-mail address; only one that its owner has confirmed opens an account."""
+
+    def clean_email(self) -> str:
+        """Find whose it is, without saying so."""
+        email: str = self.cleaned_data["email"]
+        self.users = list(
+            User.objects.filter(
+                is_active=True, emailaddress__email__iexact=email, emailaddress__verified=True
+            )
+        )
+        return email

@@ -11,6 +11,7 @@ from django.db import models
 from django.db.models.functions import Lower
 from django.utils.translation import gettext_lazy as _
 
+from accounts.exceptions import TeamUnknown, UserUnknown
 from accounts.roles import Role
 
 
@@ -27,8 +28,24 @@ class User(AbstractUser):
             )
         ]
 
+    @classmethod
+    def named(cls, name: str) -> User:
+        """The user of that name, or UserUnknown."""
+        user = cls.objects.filter(username=name).first()
+        if user is None:
+            raise UserUnknown(f"There is no user '{name}'.")
+        return user
+
 
 class TeamQuerySet(models.QuerySet["Team"]):
+    def named(self, slug: str) -> Team:
+        """The team of that slug, or TeamUnknown with the slugs there are."""
+        team = self.filter(slug=slug).first()
+        if team is None:
+            slugs = ", ".join(self.order_by("slug").values_list("slug", flat=True)) or "none"
+            raise TeamUnknown(f"There is no team '{slug}'. Teams: {slugs}.")
+        return team
+
     def of(self, user: User) -> TeamQuerySet:
         """Those the user is a member of; all of them for a superuser."""
         if user.is_superuser:

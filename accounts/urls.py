@@ -2,16 +2,44 @@
 
 from django.conf import settings
 from django.contrib.auth.decorators import login_not_required
-from django.urls import URLPattern, URLResolver, path
+from django.urls import URLPattern, URLResolver, include, path, re_path
 from django.views.generic import RedirectView
 
-from accounts.pages import change_password
+from accounts.pages import account, passwords, second_factor
 
 sign_in = login_not_required(
     RedirectView.as_view(pattern_name=settings.LOGIN_URL, query_string=True)
 )
+RESET_LINK = r"^reset/(?P<uidb36>[0-9A-Za-z]+)-(?P<key>.+)/$"
 
-urlpatterns: list[URLPattern | URLResolver] = [
-    path("account/login/", sign_in, name="account_login"),
-    path("account/password/", change_password, name="account_change_password"),
+of_passwords: list[URLPattern | URLResolver] = [
+    path("", passwords.change_password, name="account_change_password"),
+    path("reset/", passwords.reset_password, name="account_reset_password"),
+    path("reset/sent/", passwords.reset_password_sent, name="account_reset_password_done"),
+    path("reset/done/", passwords.password_set, name="account_reset_password_from_key_done"),
+    re_path(RESET_LINK, passwords.set_password, name="account_reset_password_from_key"),
 ]
+of_the_second_factor: list[URLPattern | URLResolver] = [
+    path("", second_factor.second_factor, name="mfa_index"),
+    path("sign-in/", second_factor.give_code_to_sign_in, name="mfa_authenticate"),
+    path("again/", second_factor.give_code, name="mfa_reauthenticate"),
+    path("set-up/", second_factor.set_up, name="mfa_activate_totp"),
+    path("remove/", second_factor.remove, name="mfa_deactivate_totp"),
+    path("codes/", second_factor.recovery_codes, name="mfa_view_recovery_codes"),
+    path("codes/new/", second_factor.new_recovery_codes, name="mfa_generate_recovery_codes"),
+    path("codes/file/", second_factor.recovery_codes_file, name="mfa_download_recovery_codes"),
+]
+of_the_account: list[URLPattern | URLResolver] = [
+    path("", account.account, name="account"),
+    path("login/", sign_in, name="account_login"),
+    path("again/", passwords.reauthenticate, name="account_reauthenticate"),
+    path("password/", include(of_passwords)),
+    path("email/", account.email, name="account_email"),
+    path("email/sent/", account.confirmation_sent, name="account_email_verification_sent"),
+    path("email/confirm/<str:key>/", account.confirm_email, name="account_confirm_email"),
+    path("second-factor/", include(of_the_second_factor)),
+    path("sessions/", account.sessions, name="usersessions_list"),
+    path("sessions/<int:session_id>/end/", account.end_session, name="usersessions_end"),
+]
+
+urlpatterns: list[URLPattern | URLResolver] = [path("account/", include(of_the_account))]

@@ -70,6 +70,8 @@ INSTALLED_APPS = [
     "drf_spectacular",
     "allauth",
     "allauth.account",
+    "allauth.mfa",
+    "allauth.usersessions",
     "csp",
     "accounts",
     "work",
@@ -96,6 +98,7 @@ MIDDLEWARE = [
     "allauth.account.middleware.AccountMiddleware",
     "django.contrib.auth.middleware.LoginRequiredMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
+    "accounts.second_factor.SecondFactorOfOperators",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
 ]
 
@@ -172,7 +175,10 @@ AUTH_USER_MODEL = "accounts.User"
 AUTHENTICATION_BACKENDS = ["allauth.account.auth_backends.AuthenticationBackend"]
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
-    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator"},
+    {
+        "NAME": "django.contrib.auth.password_validation.MinimumLengthValidator",
+        "OPTIONS": {"min_length": 12},
+    },
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
 ]
 LOGIN_URL = "console:login"
@@ -183,10 +189,18 @@ ACCOUNT_ADAPTER = "accounts.adapter.AccountAdapter"
 ACCOUNT_FORMS = {
     "login": "accounts.forms.SignInForm",
     "change_password": "accounts.forms.NewPasswordForm",
+    "reset_password": "accounts.forms.ResetPasswordForm",
 }
 ACCOUNT_LOGIN_METHODS = {"username"}
 ACCOUNT_SIGNUP_FIELDS = ["username*", "password1*", "password2*"]
 ACCOUNT_EMAIL_VERIFICATION = "none"
+# No page says whether somebody else has an e-mail address, which counts only once confirmed.
+ACCOUNT_PREVENT_ENUMERATION = "strict"
+ACCOUNT_EMAIL_UNKNOWN_ACCOUNTS = False
+ACCOUNT_MAX_EMAIL_ADDRESSES = 5
+ACCOUNT_EMAIL_SUBJECT_PREFIX = "Assay: "
+ACCOUNT_REAUTHENTICATION_REQUIRED = True
+PASSWORD_RESET_TIMEOUT = 86_400
 ACCOUNT_SESSION_REMEMBER = True
 ACCOUNT_AUTHENTICATED_LOGIN_REDIRECTS = False
 # accounts/adapter.py says what each of the three limits of wrong passwords is for.
@@ -199,6 +213,14 @@ ACCOUNT_RATE_LIMITS = {
     "signup": "60/m/ip",
     "change_password": "5/m/user",
 }
+# Codes of an authenticator app; who lost it has recovery codes. What they rest on is encrypted.
+MFA_ADAPTER = "accounts.second_factor.SecondFactorAdapter"
+MFA_SUPPORTED_TYPES = ["totp", "recovery_codes"]
+# Without a mail server no address is ever confirmed; signing in rests on none.
+MFA_ALLOW_UNVERIFIED_EMAIL = True
+# Operators, who may read every study and move money, sign in with a second factor. Whoever looks
+# around on a machine of their own need not.
+OPERATORS_WITHOUT_SECOND_FACTOR = env.bool("OPERATORS_WITHOUT_SECOND_FACTOR", default=OWN_MACHINE)
 # How to tell clients apart behind proxies. Nothing in X-Forwarded-For is believed but what one's
 # own proxies wrote there.
 ALLAUTH_TRUSTED_PROXY_COUNT = env.int("TRUSTED_PROXY_COUNT", default=0)
@@ -210,6 +232,13 @@ LANGUAGE_CODE = "en"
 LANGUAGES = [("en", "English")]
 LOCALE_PATHS = [BASE_DIR / "locale"]
 USE_I18N = True
+# Without a mail server, links that would be sent are displayed to whoever may pass them on.
+SENDS_MAIL = bool(os.environ.get("EMAIL_URL"))
+if SENDS_MAIL:
+    vars().update(env.email_url("EMAIL_URL"))
+    EMAIL_TIMEOUT = 20
+DEFAULT_FROM_EMAIL = env.str("DEFAULT_FROM_EMAIL", default=f"assay@{urlsplit(SITE_URL).hostname}")
+
 TIME_ZONE = "UTC"
 USE_TZ = True
 

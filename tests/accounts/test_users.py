@@ -80,7 +80,14 @@ def test_a_password_is_changed_by_who_knows_the_old_one(rosa):
     assert sign_in(password=NEW)
 
 
-@pytest.mark.parametrize("site", ["/", "/worker/", "/requester-console/", "/marketplace-operator/"])
+def test_the_console_leads_to_the_account(rosa):
+    browser = Client()
+    browser.force_login(rosa)
+    assert 'href="/account/"' in browser.get("/").content.decode()
+    assert 'href="/account/password/"' in browser.get("/account/").content.decode()
+
+
+@pytest.mark.parametrize("site", ["/worker/", "/requester-console/", "/marketplace-operator/"])
 def test_every_site_leads_to_the_change_of_one_s_password_and_back(rosa, site):
     User.objects.update(is_staff=True)
     open_worker_account(user=rosa)

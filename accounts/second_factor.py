@@ -1,0 +1,105 @@
+"""Second factors: codes of an authenticator app, which operators cannot do without."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from allauth.account.internal.flows.login import get_authentication_records, record_authentication
+from allauth.mfa.adapter import DefaultMFAAdapter
+from allauth.mfa.models import Authenticator
+from allauth.mfa.utils import is_mfa_enabled
+from django.conf import settings
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.utils.http import urlencode
+from django.utils.translation import gettext as _
+
+import encryption
+from accounts.models import User
+
+FACTORS = [Authenticator.Type.TOTP]
+# What an operator may open before: the pages that set a second factor up, and the way out.
+OPEN_PREFIXES = ("account", "mfa_", "usersessions_")
+SAFE_METHODS = ("GET", "HEAD")
+# Its views say who may read by themselves, and so pass for public ones.
+API = "/api/"
+
+
+class SecondFactorAdapter(DefaultMFAAdapter):  # type: ignore[misc]
+    """What codes rest on is encrypted at rest, and an operator keeps the second factor."""
+
+    def encrypt(self, text: str) -> str:
+        return encryption.encrypt(text)
+
+    def decrypt(self, encrypted_text: str) -> str:
+        return encryption.decrypt(encrypted_text)
+
+    def can_delete_authenticator(self, authenticator: Authenticator) -> bool:
+        return not needs_second_factor(authenticator.user)
+
+
+def needs_second_factor(user: User) -> bool:
+    """Whether somebody is an operator, on a site where these sign in with a second factor."""
+    is_operator = user.is_staff or user.is_superuser
+    return is_operator and not settings.OPERATORS_WITHOUT_SECOND_FACTOR
+
+
+def has_second_factor(user: User) -> bool:
+    return bool(is_mfa_enabled(user, FACTORS))
+
+
+def is_verified(request: HttpRequest, user: User) -> bool:
+    """Whether a code was given in this session."""
+    records = get_authentication_records(request, user)
+    return any(record["method"] == "mfa" for record in records)
+
+
+def record_code(request: HttpRequest, user: User) -> None:
+    """Remember that a code was given in this session, such as the first one."""
+    record_authentication(request, user, "mfa", type=Authenticator.Type.TOTP.value)
+
+
+class SecondFactorOfOperators:
+    """Middleware: an operator's session opens no page before a code was given in it.
+
+    It looks at the session, not at how it began, so that no way of signing in goes around it.
+    """
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        return self.get_response(request)
+
+    def process_view(
+        self, request: HttpRequest, view: Callable[..., Any], args: object, kwargs: object
+    ) -> HttpResponse | None:
+        """Lead operators to where they set their second factor up, or use it."""
+        user = request.user
+        if not isinstance(user, User) or not needs_second_factor(user) or _is_open(request, view):
+            return None
+        if has_second_factor(user) and is_verified(request, user):
+            return None
+        if request.method not in SAFE_METHODS or request.path.startswith(API):
+            raise PermissionDenied(_("Operators sign in with a second factor. Set one up first."))
+        return _lead(request, user)
+
+
+def _is_open(request: HttpRequest, view: Callable[..., Any]) -> bool:
+    if not getattr(view, "login_required", True):
+        return not request.path.startswith(API)
+    name = request.resolver_match.view_name if request.resolver_match else ""
+    return name.startswith(OPEN_PREFIXES) or name.endswith("logout")
+
+
+def _lead(request: HttpRequest, user: User) -> HttpResponse:
+    if has_second_factor(user):
+        here = urlencode({"next": request.get_full_path()})
+        return redirect(f"{reverse('mfa_reauthenticate')}?{here}")
+    messages.warning(request, _("Operators sign in with a second factor. Set one up first."))
+    return redirect("mfa_activate_totp")

@@ -1,0 +1,20 @@
+"""Fields of forms on the console's look."""
+
+from django import forms, template
+from django.forms import BoundField
+from django.utils.safestring import SafeString
+
+register = template.Library()
+CLASSES: list[tuple[type[forms.Widget], str]] = [
+    (forms.CheckboxInput, "form-check-input"),
+    (forms.Select, "form-select"),
+]
+
+
+@register.simple_tag
+def control(field: BoundField) -> SafeString:
+    """The field's control, styled; what it asks for is its label's to say."""
+    widget = field.field.widget
+    widget.attrs.pop("placeholder", None)
+    style = next((name for kind, name in CLASSES if isinstance(widget, kind)), "form-control")
+    return field.as_widget(attrs={"class": style})

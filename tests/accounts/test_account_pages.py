@@ -1,0 +1,212 @@
+"""The pages of one's own account: addresses, passwords by a link, sessions."""
+
+import re
+
+import pytest
+from allauth.account.models import EmailAddress
+from allauth.usersessions.models import UserSession
+from django.core import mail
+from django.core.management import call_command
+from django.test import Client
+
+from accounts.enrolment import create_user
+from accounts.links import password_link
+from accounts.models import User
+from tests.accounts.conftest import PASSWORD, sign_in
+
+NEW = "another-winding-password"
+RESET = "/account/password/reset/"
+
+
+@pytest.fixture
+def mine(rosa):
+    browser = Client()
+    assert sign_in(browser=browser)
+    return browser
+
+
+@pytest.fixture
+def with_mail(settings):
+    """A site that has a mail server."""
+    settings.SENDS_MAIL = True
+    immediate = "django_tasks.backends.immediate.ImmediateBackend"
+    settings.TASKS = {"default": {"BACKEND": immediate, "QUEUES": []}}
+
+
+def give_password(browser, where):
+    browser.post(f"/account/again/?next={where}", {"password": PASSWORD})
+
+
+def address(user, email, *, verified):
+    return EmailAddress.objects.create(user=user, email=email, verified=verified, primary=True)
+
+
+def link_in(text):
+    return re.search(r"http://127\.0\.0\.1:8000(/\S+)", text)[1]
+
+
+def set_password(browser, link, password=NEW):
+    form = browser.get(link, follow=True)
+    return browser.post(form.request["PATH_INFO"], {"password1": password, "password2": password})
+
+
+@pytest.mark.parametrize(
+    "path", ["/account/", "/account/email/", "/account/sessions/", "/account/second-factor/"]
+)
+def test_the_pages_are_for_people_with_a_password(mine, path):
+    assert Client().get(path).status_code == 302
+    assert mine.get(path).status_code == 200
+    participant = Client()
+    participant.force_login(create_user(username="panel", password=None))
+    assert participant.get(path).status_code == 403
+
+
+def test_a_password_has_twelve_characters(rosa):
+    form = {"oldpassword": PASSWORD, "password1": "elevenchars", "password2": "elevenchars"}
+    browser = Client()
+    sign_in(browser=browser)
+    browser.post("/account/password/", form)
+    assert sign_in()
+
+
+def test_an_address_is_added_by_who_gives_the_password_again(mine, rosa):
+    form = {"email": "rosa@example.org", "action_add": ""}
+    assert mine.post("/account/email/", form).url.startswith("/account/again/")
+    assert not EmailAddress.objects.exists()
+    give_password(mine, "/account/email/")
+    mine.post("/account/email/", form)
+    assert EmailAddress.objects.get(user=rosa).email == "rosa@example.org"
+    assert not mail.outbox
+
+
+def test_an_address_is_confirmed_by_the_link_sent_to_it(mine, rosa, with_mail):
+    give_password(mine, "/account/email/")
+    mine.post("/account/email/", {"email": "rosa@example.org", "action_add": ""})
+    (message,) = mail.outbox
+    assert message.to == ["rosa@example.org"]
+    assert not EmailAddress.objects.get(user=rosa).verified
+    link = link_in(message.body)
+    mine.get(link)
+    assert not EmailAddress.objects.get(user=rosa).verified
+    mine.post(link)
+    assert EmailAddress.objects.get(user=rosa).verified
+
+
+def test_nobody_learns_whose_address_another_is(mine, rosa, with_mail):
+    address(create_user(username="carl", password=PASSWORD), "carl@example.org", verified=True)
+    give_password(mine, "/account/email/")
+    pages = []
+    for name in ("carl", "nobody"):
+        form = {"email": f"{name}@example.org", "action_add": ""}
+        page = mine.post("/account/email/", form, follow=True)
+        pages.append(re.sub(rf"{name}|value=\S+|nonce=\S+", "", page.content.decode()))
+        EmailAddress.objects.filter(user=rosa).delete()
+    assert pages[0] == pages[1]
+
+
+def test_an_address_that_another_confirmed_cannot_be_confirmed_again(mine, rosa, with_mail):
+    address(create_user(username="carl", password=PASSWORD), "carl@example.org", verified=True)
+    give_password(mine, "/account/email/")
+    mine.post("/account/email/", {"email": "carl@example.org", "action_add": ""})
+    for message in mail.outbox:
+        mine.post(link_in(message.body))
+    assert not EmailAddress.objects.get(user=rosa).verified
+
+
+def test_a_forgotten_password_is_replaced_by_a_link_in_a_mail(rosa, with_mail):
+    address(rosa, "rosa@example.org", verified=True)
+    elsewhere = Client()
+    sign_in(browser=elsewhere)
+    Client().post(RESET, {"email": "Rosa@example.org"}, headers={"host": "localhost"})
+    (message,) = mail.outbox
+    link = link_in(message.body)
+    assert set_password(Client(), link).status_code == 302
+    assert sign_in(password=NEW)
+    assert not sign_in()
+    assert elsewhere.get("/").status_code == 302
+    # The link holds no longer.
+    assert "does not hold" in Client().get(link, follow=True).content.decode()
+
+
+def test_a_link_goes_only_to_an_address_that_was_confirmed(rosa, with_mail):
+    address(rosa, "rosa@example.org", verified=False)
+    Client().post(RESET, {"email": "rosa@example.org"})
+    assert not mail.outbox
+
+
+def test_the_answer_is_the_same_for_every_address(rosa, with_mail):
+    address(rosa, "rosa@example.org", verified=True)
+    answers = [
+        Client().post(RESET, {"email": f"{name}@example.org"}, follow=True)
+        for name in ("rosa", "nobody")
+    ]
+    assert answers[0].redirect_chain == answers[1].redirect_chain
+    assert answers[0].content == answers[1].content
+
+
+def test_links_are_not_asked_for_without_end(rosa, with_mail):
+    address(rosa, "rosa@example.org", verified=True)
+    statuses = [Client().post(RESET, {"email": "rosa@example.org"}).status_code for _ in range(6)]
+    assert statuses == [302] * 5 + [429]
+
+
+def test_without_a_mail_server_the_page_says_who_can_make_a_link(rosa):
+    assert "manager of your team" in Client().get(RESET).content.decode()
+    assert Client().post(RESET, {"email": "rosa@example.org"}).status_code == 403
+
+
+@pytest.mark.parametrize("change", ["tampered", "of_another", "after_a_change", "late"])
+def test_a_link_that_does_not_hold_sets_no_password(rosa, change, settings):
+    carl = create_user(username="carl", password=PASSWORD)
+    link = password_link(rosa).removeprefix("http://127.0.0.1:8000")
+    if change == "tampered":
+        link = link[:-3] + ("aa/" if not link.endswith("aa/") else "bb/")
+    if change == "of_another":
+        key = password_link(carl).rsplit("/reset/", 1)[1].split("-", 1)[0]
+        link = re.sub(r"reset/[0-9A-Za-z]+-", f"reset/{key}-", link)
+    if change == "after_a_change":
+        rosa.set_password(NEW)
+        rosa.save()
+    if change == "late":
+        settings.PASSWORD_RESET_TIMEOUT = -1
+    before = User.objects.values_list("password", flat=True).order_by("pk")
+    stored = list(before)
+    page = Client().get(link, follow=True)
+    assert "does not hold" in page.content.decode()
+    assert list(before.all()) == stored
+
+
+def test_sessions_are_listed_and_ended_elsewhere(mine, rosa):
+    phone = Client(HTTP_USER_AGENT="a phone")
+    assert sign_in(browser=phone)
+    page = mine.get("/account/sessions/").content.decode()
+    assert "a phone" in page
+    session = UserSession.objects.get(user_agent="a phone")
+    mine.post(f"/account/sessions/{session.pk}/end/")
+    assert phone.get("/").status_code == 302
+    assert mine.get("/").status_code == 200
+
+
+def test_all_other_sessions_are_ended_at_once(mine):
+    others = [Client(), Client()]
+    assert all(sign_in(browser=browser) for browser in others)
+    mine.post("/account/sessions/")
+    assert [browser.get("/").status_code for browser in (mine, *others)] == [200, 302, 302]
+
+
+def test_nobody_ends_another_persons_session(mine):
+    create_user(username="carl", password=PASSWORD)
+    carl = Client()
+    assert sign_in("carl", browser=carl)
+    session = UserSession.objects.get(user__username="carl")
+    assert mine.post(f"/account/sessions/{session.pk}/end/").status_code == 404
+    assert carl.get("/").status_code == 200
+
+
+def test_the_first_owner_sets_a_password_by_the_link_that_the_command_prints(db, capsys):
+    call_command("create_owner", "ada", "--email", "ada@example.org", "--team", "Dialogue Lab")
+    output = capsys.readouterr().out
+    assert "dialogue-lab" in output
+    assert not sign_in("ada")
+    set_password(Client(), link_in(output))
+    assert sign_in("ada", NEW)

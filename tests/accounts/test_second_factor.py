@@ -1,0 +1,200 @@
+"""Signing in with a second factor, which operators cannot do without."""
+
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+from allauth.mfa.models import Authenticator
+from cryptography.fernet import Fernet
+from django.conf import settings as site
+from django.core.cache import cache
+from django.core.management import call_command
+from django.test import Client
+
+from accounts.enrolment import create_user
+from tests.accounts.conftest import PASSWORD, SITES, sign_in
+from tests.accounts.second_factors import code_of, secret_of, set_up
+
+SIGN_IN = "/account/second-factor/sign-in/"
+PAGES = ["/", "/marketplace-operator/", "/marketplace-operator/payouts/", "/requester-console/"]
+
+
+@pytest.fixture
+def mine(rosa):
+    """Rosa's browser, in which she has connected an app."""
+    browser = Client()
+    assert sign_in(browser=browser)
+    set_up(browser, PASSWORD)
+    return browser
+
+
+@pytest.fixture
+def strict(settings):
+    settings.OPERATORS_WITHOUT_SECOND_FACTOR = False
+
+
+@pytest.fixture
+def olga(db, strict):
+    return create_user(username="olga", password=PASSWORD, is_staff=True)
+
+
+@pytest.fixture
+def operator(olga):
+    """The operator's browser, signed in with the password alone."""
+    browser = Client()
+    browser.post("/login/", {"username": "olga", "password": PASSWORD})
+    return browser
+
+
+def next_code(user):
+    cache.clear()  # The half minute that a code holds is over.
+    return code_of(secret_of(user))
+
+
+@pytest.mark.parametrize("site", SITES)
+def test_the_password_alone_signs_nobody_in_who_has_a_second_factor(rosa, mine, site):
+    browser = Client()
+    answer = browser.post(site, {"username": "rosa", "password": PASSWORD})
+    assert answer.url == SIGN_IN
+    assert "_auth_user_id" not in browser.session
+    assert browser.get("/").status_code == 302
+    assert browser.post(SIGN_IN, {"code": "000000"}).status_code == 200
+    assert "_auth_user_id" not in browser.session
+    browser.post(SIGN_IN, {"code": next_code(rosa)})
+    assert browser.get("/").status_code == 200
+
+
+def test_a_code_holds_once(rosa, mine):
+    code, browsers = next_code(rosa), [Client(), Client()]
+    for browser in browsers:
+        browser.post("/login/", {"username": "rosa", "password": PASSWORD})
+        browser.post(SIGN_IN, {"code": code})
+    assert ["_auth_user_id" in browser.session for browser in browsers] == [True, False]
+
+
+def test_a_recovery_code_signs_in_once(rosa, mine):
+    page = mine.get("/account/second-factor/codes/").content.decode()
+    code = re.search(r"<code>([0-9]+)</code>", page)[1]
+    entered = []
+    for _ in range(2):
+        browser = Client()
+        browser.post("/login/", {"username": "rosa", "password": PASSWORD})
+        browser.post(SIGN_IN, {"code": code})
+        entered.append("_auth_user_id" in browser.session)
+    assert entered == [True, False]
+
+
+def test_codes_are_not_guessed_without_end(rosa, mine):
+    browser = Client()
+    browser.post("/login/", {"username": "rosa", "password": PASSWORD})
+    for guess in range(10):
+        browser.post(SIGN_IN, {"code": f"{guess:06}"})
+    secret = secret_of(rosa)
+    answer = browser.post(SIGN_IN, {"code": code_of(secret)})
+    assert answer.status_code == 200
+    assert "_auth_user_id" not in browser.session
+
+
+def test_a_code_without_a_password_opens_nothing(rosa, mine):
+    browser = Client()
+    assert browser.get(SIGN_IN).status_code == 302
+    browser.post(SIGN_IN, {"code": next_code(rosa)})
+    assert "_auth_user_id" not in browser.session
+
+
+def test_what_codes_rest_on_is_encrypted_at_rest(rosa, mine, settings):
+    former = {row.type: dict(row.data) for row in Authenticator.objects.all()}
+    secret = secret_of(rosa)
+    assert secret not in str(former)
+    settings.ENCRYPTION_KEYS = [Fernet.generate_key().decode(), *settings.ENCRYPTION_KEYS]
+    call_command("reencrypt_second_factors")
+    settings.ENCRYPTION_KEYS = settings.ENCRYPTION_KEYS[:1]
+    assert secret_of(rosa) == secret
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/account/second-factor/set-up/",
+        "/account/second-factor/codes/",
+        "/account/second-factor/codes/new/",
+        "/account/second-factor/codes/file/",
+        "/account/second-factor/remove/",
+    ],
+)
+def test_a_browser_found_open_changes_no_second_factor(rosa, mine, path):
+    session = mine.session
+    del session["account_authentication_methods"]
+    session.save()
+    if path.endswith("set-up/"):
+        Authenticator.objects.all().delete()
+    for answer in (mine.get(path), mine.post(path, {"code": "1"})):
+        if answer.status_code != 405:
+            assert answer.status_code == 302
+            assert answer.url.startswith(("/account/again/", "/account/second-factor/again/"))
+
+
+def test_the_second_factor_is_turned_off_by_who_gives_the_password_again(rosa, mine):
+    mine.post("/account/second-factor/remove/")
+    assert not Authenticator.objects.exists()
+    assert sign_in()
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_an_operator_without_a_second_factor_is_led_to_set_one_up(operator, path):
+    assert operator.get(path).url == "/account/second-factor/set-up/"
+    set_up(operator, PASSWORD)
+    assert operator.get("/marketplace-operator/").status_code == 200
+
+
+def test_an_operator_without_a_second_factor_does_nothing(operator):
+    for path in ("/marketplace-operator/payouts/", "/api/studies/", "/worker/profile/"):
+        assert operator.post(path).status_code == 403
+    assert operator.get("/api/studies/").status_code == 403
+    assert operator.post("/logout/").status_code == 302
+
+
+def test_an_operator_keeps_the_second_factor(operator):
+    set_up(operator, PASSWORD)
+    operator.post("/account/second-factor/remove/")
+    assert Authenticator.objects.filter(type="totp").exists()
+
+
+def test_a_session_that_no_code_was_given_in_opens_nothing_to_an_operator(olga, operator):
+    """Such as one that was there before, or one that another way of signing in began."""
+    set_up(operator, PASSWORD)
+    other = Client()
+    other.force_login(olga)
+    answer = other.get("/marketplace-operator/")
+    assert answer.url == "/account/second-factor/again/?next=%2Fmarketplace-operator%2F"
+    assert other.post("/marketplace-operator/payouts/").status_code == 403
+    other.post(answer.url, {"code": next_code(olga)})
+    assert other.get("/marketplace-operator/").status_code == 200
+
+
+def test_somebody_else_than_an_operator_may_do_without(rosa, strict):
+    browser = Client()
+    assert sign_in(browser=browser)
+    assert browser.get("/").status_code == 200
+
+
+def test_operators_do_without_only_on_a_machine_of_ones_own():
+    program = "from django.conf import settings; print(settings.OPERATORS_WITHOUT_SECOND_FACTOR)"
+    keys = {
+        "SECRET_KEY": "k" * 25 + "abcdefghijklmnopqrstuvwxyz",
+        "ENCRYPTION_KEYS": Fernet.generate_key().decode(),
+    }
+    answers = [
+        subprocess.run(
+            [sys.executable, "-c", program],
+            cwd=site.BASE_DIR,
+            env=os.environ | keys | {"SITE_URL": url, "DJANGO_SETTINGS_MODULE": "config.settings"},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout.strip()
+        for url in ("http://127.0.0.1:8000", "https://assay.example.org")
+    ]
+    assert answers == ["True", "False"]
