@@ -17,6 +17,8 @@ FORMER_DEVELOPMENT_KEY = "development-only-key-never-use-it-where-others-can-rea
 DEVELOPMENT_ENCRYPTION_KEY = base64.urlsafe_b64encode(b"development-only-encryption-key!").decode()
 PUBLISHED_KEYS = (DEVELOPMENT_KEY, FORMER_DEVELOPMENT_KEY, DEVELOPMENT_ENCRYPTION_KEY)
 INSECURE_PREFIX = "django-insecure-"
+# Whoever has a signed cookie can try out shorter keys.
+LEAST_CHARACTERS = 32
 
 MAKE_KEY = "python -c 'import secrets; print(secrets.token_urlsafe(50))'"
 MAKE_ENCRYPTION_KEY = (
@@ -32,15 +34,19 @@ def is_own_machine(*, debug: bool, site_url: str, allowed_hosts: Sequence[str]) 
 
 def signing_keys(key: str, former_keys: str, *, own_machine: bool) -> tuple[str, list[str]]:
     """SECRET_KEY and SECRET_KEY_FALLBACKS, from what the environment says."""
-    fallbacks = _listed(former_keys)
+    key, fallbacks = key.strip(), _listed(former_keys)
     if own_machine:
         return key or DEVELOPMENT_KEY, fallbacks or ([] if key else [FORMER_DEVELOPMENT_KEY])
     if not key:
         raise _refusal("SECRET_KEY is not set", MAKE_KEY)
-    if any(map(_is_published, (key, *fallbacks))):
+    if any(map(is_published, (key, *fallbacks))):
         raise _refusal(
             "SECRET_KEY or one of SECRET_KEY_FALLBACKS is a published key, which anybody can read",
             MAKE_KEY,
+        )
+    if len(key) < LEAST_CHARACTERS:
+        raise _refusal(
+            f"SECRET_KEY has fewer than {LEAST_CHARACTERS} characters and can be guessed", MAKE_KEY
         )
     return key, fallbacks
 
@@ -59,7 +65,7 @@ def encryption_keys(keys: str, *, own_machine: bool) -> list[str]:
         return [*listed, DEVELOPMENT_ENCRYPTION_KEY]
     if not listed:
         raise _refusal("ENCRYPTION_KEYS is not set", MAKE_ENCRYPTION_KEY)
-    if any(map(_is_published, listed)):
+    if any(map(is_published, listed)):
         raise _refusal(
             "One of ENCRYPTION_KEYS is a published key, which anybody can read",
             MAKE_ENCRYPTION_KEY,
@@ -80,8 +86,12 @@ def _is_loopback(host: str) -> bool:
         return False
 
 
-def _is_published(key: str) -> bool:
-    return key in PUBLISHED_KEYS or key.startswith(INSECURE_PREFIX)
+def is_published(key: str) -> bool:
+    """Whether anybody can read the key in this repository, or it says of itself that it is weak."""
+    # The last letter of an encryption key has bits that say nothing: it has several spellings.
+    spelt = DEVELOPMENT_ENCRYPTION_KEY[:-2]
+    is_encryption_key = key.startswith(spelt) and len(key) == len(DEVELOPMENT_ENCRYPTION_KEY)
+    return key in PUBLISHED_KEYS or key.startswith(INSECURE_PREFIX) or is_encryption_key
 
 
 def _is_encryption_key(key: str) -> bool:

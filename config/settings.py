@@ -13,7 +13,7 @@ from csp.constants import NONCE, NONE, SELF
 from django.core.exceptions import ImproperlyConfigured
 
 from config.logs import logging_settings
-from config.secret_keys import encryption_keys, is_own_machine, signing_keys
+from config.secret_keys import encryption_keys, is_own_machine, is_published, signing_keys
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 
@@ -55,6 +55,10 @@ SECRET_KEY, SECRET_KEY_FALLBACKS = signing_keys(
 )
 # Of secrets that must be read back, such as those of requesters' access keys.
 ENCRYPTION_KEYS = encryption_keys(os.environ.get("ENCRYPTION_KEYS", ""), own_machine=OWN_MACHINE)
+# Sessions could be forged, or stored secrets read: `serve` must not be bound to more than loopback.
+USES_PUBLISHED_KEYS = any(
+    map(is_published, [SECRET_KEY, *SECRET_KEY_FALLBACKS, ENCRYPTION_KEYS[0]])
+)
 
 INSTALLED_APPS = [
     "django.contrib.auth",

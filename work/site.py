@@ -46,7 +46,7 @@ def site_command(bind: str, *, processes: int = 2, threads: int = 8) -> list[str
 def require_free(bind: str) -> None:
     """AddressUnfit where that is no address, or something listens there."""
     host, _, port = bind.rpartition(":")
-    if not (host and port.isdecimal() and 0 < int(port) < 65536):
+    if not (host and port.isascii() and port.isdecimal() and 0 < int(port) < 65536):
         raise AddressUnfit(f"--bind takes HOST:PORT, not '{bind}'.")
     try:
         socket.create_server((host, int(port))).close()

@@ -54,6 +54,7 @@ def test_a_server_with_keys_of_its_own_passes_the_deployment_check():
     [
         ({"SECRET_KEY": ""}, "SECRET_KEY is not set"),
         ({"SECRET_KEY": FORMER_DEVELOPMENT_KEY}, "published key"),
+        ({"SECRET_KEY": " "}, "SECRET_KEY is not set"),
         ({"ENCRYPTION_KEYS": ""}, "ENCRYPTION_KEYS is not set"),
     ],
 )
@@ -104,6 +105,9 @@ def test_what_is_a_machine_of_ones_own(site_url, hosts, debug, expected):
         (DEVELOPMENT_KEY, ""),
         (FORMER_DEVELOPMENT_KEY, ""),
         ("django-insecure-abc", ""),
+        (" ", ""),
+        ("guessable", ""),
+        (f" {FORMER_DEVELOPMENT_KEY}", ""),
         (OWN_KEY, FORMER_DEVELOPMENT_KEY),
         (OWN_KEY, f"other, {DEVELOPMENT_KEY}"),
     ],
@@ -115,8 +119,16 @@ def test_signing_keys_that_a_server_refuses(key, former):
 
 @pytest.mark.parametrize(
     "keys",
-    ["", " , ", "short", DEVELOPMENT_ENCRYPTION_KEY, f"{OWN_ENCRYPTION_KEY},{'é' * 44}"],
-    ids=["none", "blank", "short", "published", "not ASCII"],
+    [
+        "",
+        " , ",
+        "short",
+        DEVELOPMENT_ENCRYPTION_KEY,
+        # The same bytes, since the last letter has two bits that say nothing.
+        DEVELOPMENT_ENCRYPTION_KEY[:-2] + "F=",
+        f"{OWN_ENCRYPTION_KEY},{'é' * 44}",
+    ],
+    ids=["none", "blank", "short", "published", "published and respelt", "not ASCII"],
 )
 def test_encryption_keys_that_a_server_refuses(keys):
     with pytest.raises(ImproperlyConfigured, match="ENCRYPTION_KEYS"):
@@ -129,3 +141,20 @@ def test_former_keys_are_listed_after_the_present_one():
     listed = encryption_keys(f"{OWN_ENCRYPTION_KEY}, {other}", own_machine=False)
     assert listed == [OWN_ENCRYPTION_KEY, other]
     assert encryption_keys(other, own_machine=True)[0] == other
+
+
+@pytest.mark.parametrize(
+    "environment",
+    [
+        {"SECRET_KEY": ""},
+        {"SECRET_KEY": FORMER_DEVELOPMENT_KEY},
+        {"SECRET_KEY_FALLBACKS": FORMER_DEVELOPMENT_KEY},
+        {"ENCRYPTION_KEYS": ""},
+    ],
+    ids=lambda environment: "=".join(*environment.items()),
+)
+def test_a_site_for_its_own_machine_knows_that_its_keys_are_published(environment):
+    program = "import config.settings as s; print(s.USES_PUBLISHED_KEYS)"
+    own_machine = {"SITE_URL": "http://127.0.0.1:8000"}
+    assert start("-c", program, **own_machine | environment).stdout == "True\n"
+    assert start("-c", program, **own_machine).stdout == "False\n"

@@ -53,7 +53,9 @@ def test_secrets_are_taken_as_they_stand(secret):
     assert ended.stdout.splitlines() == [secret, secret], ended.stderr
 
 
-@pytest.mark.parametrize("bind", ["8000", ":8000", "localhost", "localhost:0", "localhost:99999"])
+@pytest.mark.parametrize(
+    "bind", ["8000", ":8000", "localhost", "localhost:0", "localhost:99999", "localhost:80\u0663"]
+)
 def test_serving_takes_a_host_and_a_port(bind):
     with pytest.raises(CommandError, match="--bind takes HOST:PORT, not") as refused:
         call_command("serve", bind=bind)
@@ -61,12 +63,18 @@ def test_serving_takes_a_host_and_a_port(bind):
 
 
 def test_serving_others_takes_keys_of_ones_own(settings):
-    settings.SECRET_KEY = "django-insecure-and-published"
+    settings.USES_PUBLISHED_KEYS = True
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
     with pytest.raises(CommandError, match="others can reach the site") as refused:
         call_command("serve", bind=f"0.0.0.0:{port}")
     assert refused.value.returncode == 2
+
+
+@pytest.mark.parametrize("threads", ["0", "-1", "many"])
+def test_serving_takes_a_number_of_threads(threads):
+    with pytest.raises(CommandError, match="whole number from 1 up"):
+        call_command("serve", f"--threads={threads}")
 
 
 def test_serving_where_something_else_listens_is_refused_before_anything_starts():

@@ -6,6 +6,7 @@ from urllib.parse import urlsplit
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from annotation.management.numbers import positive
 from console.first_run import RESEARCHER, WORKER
 from work.exceptions import AddressUnfit, PartFailed
 from work.site import require_free, serve_site
@@ -17,7 +18,7 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         where = urlsplit(settings.SITE_URL)
         parser.add_argument("--bind", default=f"{where.hostname}:{where.port or 8000}")
-        parser.add_argument("--threads", type=int, default=8)
+        parser.add_argument("--threads", type=positive, default=8)
 
     def handle(self, *args: Any, bind: str, threads: int, **options: Any) -> None:
         try:
@@ -38,10 +39,10 @@ class Command(BaseCommand):
 def _require_private_keys(bind: str) -> None:
     """The settings judge by SITE_URL and ALLOWED_HOSTS; binding to more opens the site to more."""
     host = socket.gethostbyname(bind.rpartition(":")[0])
-    if settings.SECRET_KEY.startswith("django-insecure-") and not ip_address(host).is_loopback:
+    if settings.USES_PUBLISHED_KEYS and not ip_address(host).is_loopback:
         raise CommandError(
-            f"At {bind} others can reach the site, and its SECRET_KEY is a published one. Set "
-            "SECRET_KEY and ENCRYPTION_KEYS as .env.example says.",
+            f"At {bind} others can reach the site, and SECRET_KEY, one of SECRET_KEY_FALLBACKS or "
+            "ENCRYPTION_KEYS is a published one. Set them as .env.example says.",
             returncode=2,
         )
 
