@@ -65,6 +65,16 @@ def test_a_least_reward_can_be_asked_for(ada, groups, least, left):
     assert len(titles(ada, min_reward=least)) == left
 
 
+@pytest.mark.parametrize(("least", "is_wrong"), [("lots", True), ("-1", True), ("0.50", False)])
+def test_a_least_reward_that_is_no_amount_is_reported_and_left_to_be_corrected(
+    ada, groups, least, is_wrong
+):
+    page = text_of(ada.get("/worker/", {"min_reward": least}))
+    assert f'value="{least}"' in page
+    assert ('aria-invalid="true"' in page) is is_wrong
+    assert ("HITs of all rewards are listed." in page) is is_wrong
+
+
 def test_one_requester_can_be_asked_for(mturk, make_keys, ada, groups, requester):
     in_process_client(make_keys("Other lab")).create_hit(**HIT | {"Title": "Other"})
     assert len(titles(ada)) == 4

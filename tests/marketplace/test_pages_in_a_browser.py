@@ -42,6 +42,9 @@ def look(page, path, name):
     page.set_viewport_size({"width": 360, "height": 740})
     wide = page.evaluate("document.documentElement.scrollWidth - innerWidth")
     assert wide <= 0, f"{path} is {wide} pixels wider than a telephone"
+    captions = "[...document.querySelectorAll('caption')]"
+    ends = page.evaluate(f"{captions}.map((node) => node.getBoundingClientRect().right)")
+    assert all(end <= 360 for end in ends), f"a caption of {path} is cut off: {ends}"
     scheme = page.evaluate("matchMedia('(prefers-color-scheme: dark)').matches ? 'dark' : 'light'")
     if PICTURES:
         page.screenshot(path=Path(PICTURES, f"{name}-{scheme}-narrow.png"), full_page=True)

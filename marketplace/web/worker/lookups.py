@@ -22,10 +22,13 @@ SORTS = {
 
 @dataclass(frozen=True)
 class Wish:
-    """What the address asks for; whatever makes no sense in it is left aside."""
+    """What the address asks for; whatever makes no sense in it is left aside, and an amount that
+    makes none is reported."""
 
     text: str
+    minimum_text: str
     minimum_usd: Decimal | None
+    minimum_error: str
     requester: str
     is_qualified: bool
     sort: str
@@ -39,9 +42,13 @@ class Wish:
 def read_wish(query: QueryDict) -> Wish:
     """The wish in an address."""
     sort = query.get("sort", "")
+    minimum_text = query.get("min_reward", "").strip()
+    minimum_usd, minimum_error = _dollars(minimum_text) if minimum_text else (None, "")
     return Wish(
         text=query.get("q", "").replace("\0", "").strip(),
-        minimum_usd=_dollars(query.get("min_reward", "")),
+        minimum_text=minimum_text,
+        minimum_usd=minimum_usd,
+        minimum_error=minimum_error,
         requester=query.get("requester", "").replace("\0", "").strip(),
         is_qualified=query.get("qualified") == "on",
         sort=sort if sort in SORTS else "newest",
@@ -69,8 +76,8 @@ def _beyond(worker: WorkerAccount, groups: QuerySet[HitType]) -> list[int]:
     return [key for key, reasons in unmet.items() if reasons]
 
 
-def _dollars(text: str) -> Decimal | None:
+def _dollars(text: str) -> tuple[Decimal | None, str]:
     try:
-        return parse_amount(text) or None
-    except InvalidAmount:
-        return None
+        return parse_amount(text) or None, ""
+    except InvalidAmount as error:
+        return None, str(error)
