@@ -13,6 +13,7 @@ from hits.collect import Collected, awaited_hits, collect_batch
 from hits.connections import client_of
 from hits.exceptions import HitsError
 from hits.models import Batch
+from hits.statements import fetch_statement
 from work.execution import RunningJob
 from work.models import Job
 from work.registry import INTERACTIVE, MARKETPLACE, register
@@ -72,12 +73,14 @@ def _failed_lately(study: Study) -> bool:
 
 
 def _collect_batch(running: RunningJob, batch: Batch, *, only_awaited: bool = False) -> Collected:
-    return collect_batch(
+    collected = collect_batch(
         batch=batch,
         client=client_of(batch.connection),
         progress=running.progress(f"HITs of batch {batch.pk}"),
         only_awaited=only_awaited,
     )
+    fetch_statement(batch=batch)
+    return collected
 
 
 def _report(n_new: int) -> str:

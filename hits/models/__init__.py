@@ -15,6 +15,7 @@ from hits.models.batches import (
 )
 from hits.models.connections import Connection
 from hits.models.payments import Budget, Message, Payment, Sending, WorkerBlock, WorkerNote
+from hits.models.statements import Statement
 
 __all__ = [
     "YEAR_SECONDS",
@@ -29,6 +30,7 @@ __all__ = [
     "Message",
     "Payment",
     "Sending",
+    "Statement",
     "Worker",
     "WorkerBlock",
     "WorkerNote",
