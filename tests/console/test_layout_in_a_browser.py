@@ -54,3 +54,11 @@ def test_all_of_a_submission_is_in_sight_on_a_desk(page, study):
     page.goto(reverse("console:item", args=[study.slug, study.items.get().pk]))
     region = page.get_by_role("region", name="Submissions")
     assert region.evaluate("node => node.scrollWidth - node.clientWidth") <= 0
+
+
+def test_labels_are_made_on_the_smallest_telephone(page, study):
+    study.questions.update(name="appropriateness-to-the-conversation")
+    page.set_viewport_size({"width": SMALLEST, "height": 600})
+    page.goto(reverse("console:labels", args=[study.slug]))
+    assert right_edge(page, page.get_by_label("Question and method")) <= SMALLEST
+    assert page.evaluate("document.documentElement.scrollWidth") <= SMALLEST
