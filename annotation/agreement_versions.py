@@ -1,59 +1,76 @@
-"""Keeping the agreement of a study's annotators as rows, computed once for a state of them."""
+"""The agreement of a study's annotators, computed once for a state of its judgments."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from hashlib import sha256
 
 import pandas as pd
 from django.db import transaction
 from django.db.models import Max
 
-from annotation.agreement import rounds_of
-from annotation.disagreement import unit_table
+from annotation.agreement import AgreementReport, rounds_of, study_agreement
+from annotation.agreement_rows import (
+    ANNOTATOR_COLUMNS,
+    ComputedAgreement,
+    QuestionTables,
+    write_rows,
+)
+from annotation.annotator_pairs import pair_table
+from annotation.disagreement import annotator_table, unit_table
 from annotation.frames import judgment_frame
 from annotation.models import AgreementVersion, Question, Study, UnitAgreement
-from presentation.records import plain_records
+from annotation.reassessment import round_agreement
+from presentation.progress import Progress, silently
 
-BATCH_SIZE = 1000
-COLUMNS = ["candidate_id", "n_judgments", "mean", "low", "high", "spread", "agreement"]
-# Neighbours on a scale of five steps are a quarter of it apart, and no dispute; two steps are.
-SCALE_SHARE = 0.25
-
-
-@dataclass(frozen=True)
-class UnitTable:
-    """The rows of `unit_table` of one question in one round."""
-
-    question: Question
-    round: int
-    rows: pd.DataFrame
-
-    @property
-    def n_disputed(self) -> int:
-        return int((self.rows["spread"] > default_threshold(self.question)).sum())
+FORM = 5
+"""Of the rows; versions of another form are out of date."""
 
 
-def default_threshold(question: Question) -> float:
-    """The spread beyond which judgments are in dispute: any difference between categories, and
-    on a scale more than a quarter of it."""
-    return 0.0 if question.level == Question.Level.NOMINAL else SCALE_SHARE
+def agreement_fingerprint(study: Study) -> str:
+    """What agreement depends on: the count of changes of the judgments of the loaded study."""
+    return sha256(repr((FORM, study.pk, study.judgments_version)).encode()).hexdigest()
 
 
-def compute_units(study: Study) -> AgreementVersion:
-    """Compute the rows of every question and round, and keep them."""
-    judgments_version = Study.objects.get(pk=study.pk).judgments_version
+def current_agreement(study: Study) -> AgreementVersion | None:
+    """The agreement of the study as it was loaded; None where it is not computed yet."""
+    return AgreementVersion.objects.of(study).fingerprinted(agreement_fingerprint(study))
+
+
+def compute_agreement(study: Study, progress: Progress = silently) -> AgreementVersion:
+    """Compute coefficients, candidates, pairs and annotators of every question and round, and
+    keep them as the study's next version."""
+    # Loaded first: what changes meanwhile makes the version out of date, and never wrong.
+    study = Study.objects.get(pk=study.pk)
     frame = judgment_frame(study)
-    tables = [
-        UnitTable(question, round, unit_table(question, round=round, frame=frame))
-        for question in study.questions.all()
-        for round in rounds_of(study)
+    reports = [
+        study_agreement(study, round=round, frame=frame) for round in rounds_of(study) or [1]
     ]
-    return write_units(study=study, judgments_version=judgments_version, tables=tables)
+    steps = [(report, question) for report in reports for question in study.questions.all()]
+    tables = [
+        _tables_of(question, report, frame) for report, question in progress(steps, len(steps))
+    ]
+    across = round_agreement(study, frame=frame)
+    return _store(study, ComputedAgreement(reports, across, tables))
+
+
+def _tables_of(question: Question, report: AgreementReport, frame: pd.DataFrame) -> QuestionTables:
+    asked = frame[(frame["question"] == question.name) & (frame["round"] == report.round)]
+    return QuestionTables(
+        question=question,
+        round=report.round,
+        n_flagged=report.n_flagged,
+        units=unit_table(question, round=report.round, frame=frame),
+        pairs=pair_table(question, asked, report.pairs),
+        annotators=_annotators(question, report.round, asked),
+    )
+
+
+def _annotators(question: Question, round: int, asked: pd.DataFrame) -> pd.DataFrame:
+    if asked.empty:
+        return pd.DataFrame(columns=ANNOTATOR_COLUMNS)
+    return annotator_table(question, round=round, frame=asked)
 
 
 @transaction.atomic
-def write_units(
-    *, study: Study, judgments_version: int, tables: Sequence[UnitTable]
-) -> AgreementVersion:
+def _store(study: Study, computed: ComputedAgreement) -> AgreementVersion:
     """Keep the rows as the study's next version, in place of those before."""
     Study.objects.select_for_update().get(pk=study.pk)
     versions = AgreementVersion.objects.of(study)
@@ -63,14 +80,10 @@ def write_units(
     version = AgreementVersion.objects.create(
         study=study,
         version=last + 1,
-        judgments_version=judgments_version,
-        n_disputed=sum(table.n_disputed for table in tables),
+        judgments_version=study.judgments_version,
+        fingerprint=agreement_fingerprint(study),
+        first_round=computed.reports[0].round,
+        n_disputed=sum(table.n_disputed for table in computed.tables),
     )
-    rows = (row for table in tables for row in _unit_rows(version, table))
-    UnitAgreement.objects.bulk_create(rows, batch_size=BATCH_SIZE)
+    write_rows(version, computed)
     return version
-
-
-def _unit_rows(version: AgreementVersion, table: UnitTable) -> Iterator[UnitAgreement]:
-    for row in plain_records(table.rows[COLUMNS]):
-        yield UnitAgreement(version=version, question=table.question, round=table.round, **row)

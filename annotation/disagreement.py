@@ -15,6 +15,15 @@ from stats.agreement import krippendorff_alpha
 from stats.annotators import annotator_quality
 from stats.arguments import Column
 
+# Neighbours on a scale of five steps are a quarter of it apart, and no dispute; two steps are.
+SCALE_SHARE = 0.25
+
+
+def default_threshold(question: Question) -> float:
+    """The spread beyond which judgments are in dispute: any difference between categories, and
+    on a scale more than a quarter of it."""
+    return 0.0 if question.level == Question.Level.NOMINAL else SCALE_SHARE
+
 
 def unit_table(
     question: Question, *, round: int = 1, frame: pd.DataFrame | None = None

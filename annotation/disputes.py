@@ -9,7 +9,7 @@ from typing import Any
 
 from django.db.models import Count, F, Q, Value
 
-from annotation.agreement_versions import default_threshold
+from annotation.disagreement import default_threshold
 from annotation.models import Adjudication, AgreementVersion, Judgment, Question, UnitAgreement
 
 MOST_ROWS = 50

@@ -201,8 +201,7 @@ def measure(options: argparse.Namespace) -> int:
     from accounts.models import User
     from annotation.label_sets import Rule, make_label_set
     from annotation.models import Judgment
-    from console.agreement_parts import AGREEMENT
-    from console.results import compute
+    from console.results import AGREEMENT, compute
 
     owner = User.objects.create_user("benchmark")
     with timed("building the study"):

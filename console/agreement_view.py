@@ -1,17 +1,25 @@
-"""One round and one question of a study's stored agreement, as the address names them."""
+"""One round and one question of a version of a study's agreement, as the address names them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 from urllib.parse import urlencode
 
 import pandas as pd
+from django.db.models import F, QuerySet
 
-from console.agreement_parts import Content
-from console.glossary import ALPHA, COEFFICIENTS, Term, title_of
-from console.pair_matrix import STATISTICS
+from annotation.annotator_pairs import STATISTICS
+from annotation.models import (
+    AgreementCoefficient,
+    AgreementVersion,
+    AnnotatorAgreement,
+    JudgedQuestion,
+    RoundCoefficient,
+)
+from console.glossary import COEFFICIENTS, Term, title_of
 
 WITH, WITHOUT = "all submissions", "without flagged ones"
 # More rows would make the forest longer than a screen; then conditions are left to the table.
@@ -24,128 +32,152 @@ class CoefficientRow:
 
     term: Term | None
     title: str
-    all: Content
-    unflagged: Content | None
+    all: AgreementCoefficient
+    unflagged: AgreementCoefficient | None
 
     @property
     def is_defined(self) -> bool:
-        return self.all["value"] is not None or bool(
-            self.unflagged and self.unflagged["value"] is not None
+        return self.all.value is not None or bool(
+            self.unflagged and self.unflagged.value is not None
         )
 
 
 @dataclass(frozen=True)
-class AgreementView:
-    """A round of the stored result, and the question and condition looked at more closely."""
+class RoundRow:
+    """A coefficient of one round with another."""
 
-    content: Content
-    round: Content
-    question: str
+    title: str
+    cell: RoundCoefficient
+
+
+@dataclass(frozen=True)
+class AgreementView:
+    """The question and round looked at, and those beside them; each part is one query."""
+
+    version: AgreementVersion
+    judged: Sequence[JudgedQuestion]
+    displayed: JudgedQuestion
     condition: str
 
     @classmethod
-    def from_query(cls, content: Content, query: Mapping[str, str]) -> AgreementView:
+    def from_query(
+        cls, version: AgreementVersion, judged: Sequence[JudgedQuestion], query: Mapping[str, str]
+    ) -> AgreementView:
         """The view an address asks for; KeyError names what of it is not there."""
-        rounds = {str(found["round"]): found for found in content["rounds"]}
-        shown = rounds[query.get("round") or str(content["round"])]
-        questions = [found["question"] for found in shown["questions"]]
-        view = cls(
-            content, shown, query.get("question") or questions[0], query.get("condition", "")
-        )
-        if view.question not in questions:
-            raise KeyError(view.question)
-        if view.condition not in ("", *view.conditions):
+        round = query.get("round") or str(version.first_round)
+        of_round = {row.question.name: row for row in judged if str(row.round) == round}
+        if not of_round:
+            raise KeyError(round)
+        question = query.get("question") or next(iter(of_round))
+        view = cls(version, judged, of_round[question], query.get("condition", ""))
+        if view.condition and view.condition not in view.conditions:
             raise KeyError(view.condition)
         return view
 
     @property
     def query(self) -> str:
         """What names this view in an address."""
-        return urlencode({"round": self.round["round"], "question": self.question})
+        return urlencode({"round": self.round, "question": self.question})
+
+    @property
+    def round(self) -> int:
+        return self.displayed.round
 
     @property
     def rounds(self) -> list[int]:
-        return [found["round"] for found in self.content["rounds"]]
+        return list(dict.fromkeys(row.round for row in self.judged))
+
+    @property
+    def question(self) -> str:
+        return self.displayed.question.name
 
     @property
     def questions(self) -> list[str]:
-        return [found["question"] for found in self.round["questions"]]
-
-    @cached_property
-    def question_content(self) -> Content:
-        """Matrix, annotators and sizes of the question."""
-        return next(row for row in self.round["questions"] if row["question"] == self.question)
+        return [row.question.name for row in self.judged if row.round == self.round]
 
     @property
     def has_kappas(self) -> bool:
         """Whether kappa is computed of every pair, beyond those of the matrix."""
-        return self.question_content["level"] in STATISTICS
+        return self.displayed.question.level in STATISTICS
 
     @cached_property
     def conditions(self) -> list[str]:
         """The conditions of the question; none where there is but one."""
-        found = (row["by"] for row in self._of_question())
-        return [name for name in dict.fromkeys(found) if name]
+        return [name for name in dict.fromkeys(row.by for row in self._of_question) if name]
 
     @cached_property
     def coefficients(self) -> list[CoefficientRow]:
         """Every coefficient of the question in the condition, those that are defined first."""
-        rows = [row for row in self._of_question() if row["by"] == self.condition]
-        unflagged = {row["name"]: row for row in rows if not row["with_flagged"]}
-        found = [
+        rows = [row for row in self._of_question if row.by == self.condition]
+        unflagged = {row.name: row for row in rows if not row.with_flagged}
+        of_all = [
             CoefficientRow(
-                COEFFICIENTS.get(row["name"]),
-                title_of(row["name"]),
-                row,
-                unflagged.get(row["name"]),
+                COEFFICIENTS.get(row.name), title_of(row.name), row, unflagged.get(row.name)
             )
             for row in rows
-            if row["with_flagged"]
+            if row.with_flagged
         ]
         # Alpha before the others: it is what every level and design has.
-        return sorted(found, key=lambda row: not row.all["name"].startswith("krippendorff"))
+        return sorted(of_all, key=lambda row: not row.all.name.startswith("krippendorff"))
 
-    def _of_question(self) -> list[Content]:
-        return [row for row in self.round["coefficients"] if row["question"] == self.question]
+    @cached_property
+    def _of_question(self) -> list[AgreementCoefficient]:
+        rows = AgreementCoefficient.objects.of(self.version)
+        return list(rows.judged(self.displayed.question, self.round))
 
-    @property
-    def between_rounds(self) -> list[Content]:
+    @cached_property
+    def between_rounds(self) -> list[RoundRow]:
         """How well the question's values in one round agree with those in another."""
-        return [
-            row | {"title": title_of(row["name"])}
-            for row in self.content["between_rounds"]
-            if row["question"] == self.question and row["value"] is not None
-        ]
+        rows = self.version.round_coefficients.filter(question=self.displayed.question)
+        defined = rows.filter(value__isnull=False)
+        return [RoundRow(title_of(row.name), row) for row in defined]
 
+    @cached_property
     def forest(self) -> pd.DataFrame:
         """Alpha of every question and, where they fit, of every condition."""
-        alphas = [row for row in self.round["coefficients"] if row["name"] == ALPHA]
-        if len({(row["question"], row["by"]) for row in alphas}) > MOST_IN_FOREST:
-            alphas = [row for row in alphas if not row["by"]]
+        alphas = list(AgreementCoefficient.objects.of(self.version).alphas(self.round))
+        if len({(row.question_id, row.by) for row in alphas}) > MOST_IN_FOREST:
+            alphas = [row for row in alphas if not row.by]
         rows = [
             {
-                "label": f"{row['question']}, {row['by']}" if row["by"] else row["question"],
-                "part": WITH if row["with_flagged"] else WITHOUT,
-                **{name: row[name] for name in ("value", "ci_low", "ci_high", "n_items")},
+                "label": f"{row.question.name}, {row.by}" if row.by else row.question.name,
+                "part": WITH if row.with_flagged else WITHOUT,
+                **{name: getattr(row, name) for name in ("value", "ci_low", "ci_high", "n_items")},
             }
             for row in alphas
         ]
         return _numeric(pd.DataFrame(rows), ["value", "ci_low", "ci_high"])
 
+    @cached_property
     def pairs(self) -> pd.DataFrame:
         """The pairs of the question's annotators, those who judged most."""
         columns = ["annotator_a", "annotator_b", "n_shared", "value", "reason"]
-        return _numeric(
-            pd.DataFrame(self.question_content["matrix"]["pairs"], columns=columns), ["value"]
+        rows = self.version.pairs.filter(
+            question=self.displayed.question, round=self.round, in_matrix=True
         )
+        return _numeric(_table(rows, columns), ["value"])
 
+    @cached_property
     def annotators(self) -> pd.DataFrame:
         """The question's annotators with their agreement, volume and speed."""
         columns = ["annotator", "agreement", "n_judgments", "seconds", "n_flagged", "alpha_change"]
-        table = pd.DataFrame(self.question_content["annotators"], columns=columns)
+        # As the page lists them: those who pull agreement down first.
+        table = _table(self.annotator_rows("-alpha_change"), columns)
         return _numeric(table, ["agreement", "seconds", "alpha_change"])
+
+    def annotator_rows(self, key: str) -> QuerySet[AnnotatorAgreement]:
+        """The question's annotators in the order of a column; those without a value come last
+        either way."""
+        column = F(key.removeprefix("-"))
+        order = column.desc if key.startswith("-") else column.asc
+        rows = self.version.annotators.filter(question=self.displayed.question, round=self.round)
+        return rows.order_by(order(nulls_last=True), "pk")
+
+
+def _table(rows: QuerySet[Any], columns: list[str]) -> pd.DataFrame:
+    return pd.DataFrame.from_records(list(rows.values_list(*columns)), columns=columns)
 
 
 def _numeric(table: pd.DataFrame, columns: list[str]) -> pd.DataFrame:
-    """None, which JSON has for an undefined number, as NaN."""
+    """NULL, which stands for an undefined number, as NaN."""
     return table.astype(dict.fromkeys(columns, "float64"))

@@ -18,12 +18,12 @@ from rest_framework.response import Response
 from rest_framework.viewsets import ReadOnlyModelViewSet
 
 from accounts.models import User
+from annotation.agreement_versions import current_agreement
 from annotation.disputes import adjudication_queue
-from annotation.models import Question, Study
-from console.agreement_parts import AGREEMENT, Content
+from annotation.models import AgreementCoefficient, Question, Study
 from console.pages.adjudication import Asked
-from console.pages.waiting import job_of, result_or_job
-from console.results import VALIDATION, current_version
+from console.pages.waiting import job_of
+from console.results import AGREEMENT, VALIDATION, outcome_of
 from console.validation_view import correlations_of
 from validation.rows import StoredResults
 from work.models import Job
@@ -58,7 +58,7 @@ class StudySerializer(serializers.ModelSerializer[Study]):
 class AlphaSerializer(serializers.Serializer[object]):
     """Krippendorff's alpha on one question; null where undefined, and then with a reason."""
 
-    question = serializers.CharField()
+    question = serializers.CharField(source="question.name")
     by = serializers.CharField(help_text="The condition; empty for all of them.")
     level = serializers.CharField()
     value = serializers.FloatField(allow_null=True)
@@ -188,10 +188,12 @@ class StudyViewSet(ReadOnlyModelViewSet[Study]):
     @action(detail=True, pagination_class=None)
     def agreement(self, request: Request, slug: str, format: str | None = None) -> Response:
         """Krippendorff's alpha by question and condition."""
-        result = self._result(request, AGREEMENT)
-        if result is None:
+        study = self.get_object()
+        version = None if _is_pending(request, study, AGREEMENT) else current_agreement(study)
+        if version is None:
             return _being_computed()
-        return Response(AlphaSerializer(result["coefficients"], many=True).data)
+        alphas = AgreementCoefficient.objects.of(version).alphas(version.first_round)
+        return Response(AlphaSerializer(alphas.filter(with_flagged=True), many=True).data)
 
     @extend_schema(
         responses={
@@ -203,15 +205,13 @@ class StudyViewSet(ReadOnlyModelViewSet[Study]):
     @action(detail=True, pagination_class=None)
     def validation(self, request: Request, slug: str, format: str | None = None) -> Response:
         """Every metric against every question, at every level."""
-        result = self._result(request, VALIDATION)
-        if result is None:
+        study = self.get_object()
+        outcome = None if _is_pending(request, study, VALIDATION) else outcome_of(study, VALIDATION)
+        if outcome is None:
             return _being_computed()
-        if reason := result.get("reason"):
-            raise NotFound(reason)
-        version = current_version(self.get_object(), result)
-        if version is None:
-            raise NotFound("There is no validation.")
-        rows = correlations_of(StoredResults(version, with_variants=True))
+        if outcome.version is None:
+            raise NotFound(outcome.reason)
+        rows = correlations_of(StoredResults(outcome.version, with_variants=True))
         return Response(CorrelationSerializer(rows, many=True).data)
 
     @extend_schema(
@@ -231,9 +231,7 @@ class StudyViewSet(ReadOnlyModelViewSet[Study]):
     def disputes(self, request: Request, slug: str, format: str | None = None) -> Response:
         """The next 50 candidates whose judgments lie further apart than a threshold."""
         study = self.get_object()
-        if job := job_of(request, study, AGREEMENT):
-            if job.state == Job.State.FAILED:
-                raise ComputingFailed(job.message)
+        if _is_pending(request, study, AGREEMENT):
             return _being_computed()
         asked = Asked.of(study, request.GET)
         queue = adjudication_queue(
@@ -241,12 +239,13 @@ class StudyViewSet(ReadOnlyModelViewSet[Study]):
         )
         return Response(QueueSerializer(queue.record(asked.question, asked.round)).data)
 
-    def _result(self, request: Request, name: str) -> Content | None:
-        """The result of that name, or None and work on it under way; failed work is told."""
-        result, job = result_or_job(request, self.get_object(), name)
-        if job and job.state == Job.State.FAILED:
-            raise ComputingFailed(job.message)
-        return result
+
+def _is_pending(request: Request, study: Study, name: str) -> bool:
+    """Whether a job has yet to make the result of that name; ComputingFailed if it could not."""
+    job = job_of(request, study, name)
+    if job and job.state == Job.State.FAILED:
+        raise ComputingFailed(job.message)
+    return job is not None
 
 
 def _being_computed() -> Response:

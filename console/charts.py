@@ -31,21 +31,21 @@ class Chart:
 
 
 def _forest(view: AgreementView) -> Picture:
-    return agreement_forest(view.forest())
+    return agreement_forest(view.forest)
 
 
 def _matrix(view: AgreementView) -> Picture:
-    return pairwise_matrix(view.pairs(), statistic=view.question_content["matrix"]["statistic"])
+    return pairwise_matrix(view.pairs, statistic=view.displayed.pair_statistic)
 
 
 def _volume(view: AgreementView) -> Picture:
-    statistic = view.question_content["statistic"]
-    return annotator_scatter(view.annotators(), against="n_judgments", statistic=statistic)
+    statistic = view.displayed.annotator_statistic
+    return annotator_scatter(view.annotators, against="n_judgments", statistic=statistic)
 
 
 def _speed(view: AgreementView) -> Picture:
-    statistic = view.question_content["statistic"]
-    return annotator_scatter(view.annotators(), against="seconds", statistic=statistic)
+    statistic = view.displayed.annotator_statistic
+    return annotator_scatter(view.annotators, against="seconds", statistic=statistic)
 
 
 CHARTS = {
@@ -54,35 +54,33 @@ CHARTS = {
         Chart(
             "forest",
             _("Agreement by question"),
-            AgreementView.forest,
+            lambda view: view.forest,
             _forest,
-            lambda view: forest_in_words(view.forest()),
+            lambda view: forest_in_words(view.forest),
         ),
         Chart(
             "matrix",
             _("Every two annotators"),
-            AgreementView.pairs,
+            lambda view: view.pairs,
             _matrix,
-            lambda view: matrix_in_words(
-                view.pairs(), view.question_content["matrix"]["statistic"]
-            ),
+            lambda view: matrix_in_words(view.pairs, view.displayed.pair_statistic),
         ),
         Chart(
             "volume",
             _("Agreement and volume"),
-            AgreementView.annotators,
+            lambda view: view.annotators,
             _volume,
             lambda view: scatter_in_words(
-                view.annotators(), "n_judgments", view.question_content["statistic"]
+                view.annotators, "n_judgments", view.displayed.annotator_statistic
             ),
         ),
         Chart(
             "speed",
             _("Agreement and speed"),
-            AgreementView.annotators,
+            lambda view: view.annotators,
             _speed,
             lambda view: scatter_in_words(
-                view.annotators(), "seconds", view.question_content["statistic"]
+                view.annotators, "seconds", view.displayed.annotator_statistic
             ),
         ),
     ]

@@ -14,8 +14,7 @@ from django.utils.translation import ngettext
 
 from annotation.models import Study
 from annotation.study_jobs import COLLECT, LABEL, RESULT, SCORE, jobs_of
-from console.agreement_parts import AGREEMENT
-from console.results import VALIDATION
+from console.results import AGREEMENT, VALIDATION
 from hits.progress import StudyProgress, first_auto_approval
 from metrics.models import ScoringRun
 from work.models import Job

@@ -3,16 +3,15 @@
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
+from annotation.agreement_records import agreement_records
 from annotation.exports import judgments_csv
 from annotation.models import Study
 from annotation.qrels import stream_qrels
-from console.agreement_parts import AGREEMENT, PAIRS, Content
-from console.results import VALIDATION, current, current_version
+from console.results import AGREEMENT, VALIDATION, require_agreement, require_validation
 from console.validation_view import correlations_of
 from hits.exports import submissions_csv, submissions_jsonl
 from metrics.exports import scores_csv
@@ -33,45 +32,23 @@ class Download:
 
 def agreement_json(study: Study) -> Iterator[str]:
     """Coefficients with what they rest on, and every pair of annotators."""
-    result = current(study, AGREEMENT)
-    rest = f"input:{result['input'][:12]}"
-    found = {
-        "study": study.slug,
-        "coefficients": [_signed(record, rest) for record in _every_coefficient(result)],
-        "between_rounds": [_signed(record, rest) for record in result["between_rounds"]],
-        "pairs": current(study, PAIRS)["pairs"],
-    }
-    yield json.dumps(found, indent=1)
-
-
-def _every_coefficient(result: Content) -> list[Content]:
-    """Those of every round, with flagged submissions and without them."""
-    return [
-        {"round": found["round"], **record}
-        for found in result["rounds"]
-        for record in found["coefficients"]
-    ]
-
-
-def _signed(record: dict[str, Any], rest: str) -> dict[str, Any]:
-    rounds = record.get("round") or f"{record['earlier']}-{record['later']}"
-    flagged = "" if record.get("with_flagged", True) else "|flagged:without"
-    signed = f"{record['name']}|ci:{record['ci_method']}|round:{rounds}{flagged}|{rest}"
-    return record | {"signature": signed}
+    version = require_agreement(study)
+    yield json.dumps({"study": study.slug, **agreement_records(version)}, indent=1)
 
 
 def validation_json(study: Study) -> Iterator[str]:
     """Every correlation, at every level and in every condition; none while scores are missing."""
-    result = current(study, VALIDATION)
-    version = current_version(study, result)
-    if version is None:
-        yield json.dumps(result | {"rows": []}, indent=1)
+    outcome = require_validation(study)
+    source = {"study": study.slug, "input": outcome.fingerprint}
+    if (version := outcome.version) is None:
+        nothing = {"report": None, "reason": outcome.reason} | source
+        yield json.dumps(nothing | {"rows": []}, indent=1)
         return
     results = StoredResults(version, with_variants=True)
     names = ("aggregation", "round", "n_resamples", "seed")
     rules = {name: version.rules[name] for name in names}
     rows = [plain(row) for row in correlations_of(results)]
-    yield json.dumps(result | rules | {"rows": rows}, indent=1)
+    yield json.dumps({"report": version.number} | source | rules | {"rows": rows}, indent=1)
 
 
 CSV, JSON, TEXT = "text/csv; charset=utf-8", "application/json", "text/plain; charset=utf-8"

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from annotation.models import Study
-from console.agreement_parts import AGREEMENT
-from console.results import VALIDATION, current_version, loaded_fingerprint, stored
+from annotation.agreement_versions import current_agreement
+from annotation.models import AgreementCoefficient, Study
+from console.results import current_version
 from console.templatetags.numbers import coefficient, interval, words
 from console.validation_view import top_group_figures
 from hits.progress import StudyProgress
@@ -55,24 +55,28 @@ def _sizes(study: CountedStudy, progress: StudyProgress) -> Iterator[tuple[str, 
 
 
 def _results(study: Study) -> Iterator[tuple[str, str, str, str]]:
-    agreement = stored(study, AGREEMENT, loaded_fingerprint(study, AGREEMENT)) or {
-        "coefficients": []
-    }
-    # Of each question alpha alone, in every condition.
-    alphas = [row for row in agreement["coefficients"] if not row["by"]]
-    for row in alphas[:MOST_QUESTIONS]:
-        label = _("Alpha, %(question)s") % {"question": row["question"]}
+    for row in _alphas(study):
+        label = _("Alpha, %(question)s") % {"question": row.question.name}
         yield label, *_figure_text(row), "agreement"
-    version = current_version(study, stored(study, VALIDATION, loaded_fingerprint(study)))
+    version = current_version(study)
     if version is not None:
         for label, value, rests_on in top_group_figures(StoredResults(version)):
             yield label, value, rests_on, "validation"
 
 
-def _figure_text(row: dict[str, Any]) -> tuple[str, str]:
-    size = row["n_items"]
+def _alphas(study: Study) -> list[AgreementCoefficient]:
+    """Alpha of the first questions, in every condition."""
+    version = current_agreement(study)
+    if version is None:
+        return []
+    alphas = AgreementCoefficient.objects.of(version).alphas(version.first_round)
+    return list(alphas.filter(by="", with_flagged=True)[:MOST_QUESTIONS])
+
+
+def _figure_text(row: AgreementCoefficient) -> tuple[str, str]:
+    size = row.n_items
     n = ngettext("n = %(n)s candidate", "n = %(n)s candidates", size) % {"n": f"{size:,}"}
-    if row["value"] is None:
-        undefined = _("undefined: %(reason)s") % {"reason": words(row["reason"])}
+    if row.value is None:
+        undefined = _("undefined: %(reason)s") % {"reason": words(row.reason)}
         return "–", f"{undefined}; {n}"
-    return coefficient(row["value"]), f"{interval(row)}, {n}"
+    return coefficient(row.value), f"{interval(row)}, {n}"

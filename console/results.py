@@ -1,23 +1,20 @@
 """A study's results, computed by the background worker and kept until what they rest on changes.
 
-A result is a plain JSON value. Its content is what a page shows, the API answers and a
-download holds.
+Each is rows under a version: of agreement in `annotation`, of a validation in `validation`.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from hashlib import sha256
 
-from annotation.models import Study
-from console.agreement_parts import (
-    AGREEMENT,
-    PAIRS,
-    Content,
-    agreement_parts,
+from annotation.agreement_versions import (
+    agreement_fingerprint,
+    compute_agreement,
+    current_agreement,
 )
-from console.models import StoredResult
+from annotation.models import AgreementVersion, Study
+from console.models import ValidationOutcome
 from console.report_files import REPORT_FILES
 from metrics.exceptions import NothingToValidate
 from presentation.progress import Progress, silently
@@ -25,12 +22,9 @@ from validation.models import ReportFile, ValidationVersion
 from validation.study_report import ReportRequest
 from validation.versions import make_validation
 
-# A new form of the contents makes what is stored in the old one out of date.
+# What a report's files hold; another form makes those that are stored out of date.
 FORM = 5
-VALIDATION = "validation"
-REPORT = "report"
-# Scores that arrive leave these as they are.
-RESTS_ON_JUDGMENTS = (AGREEMENT, PAIRS)
+AGREEMENT, VALIDATION, REPORT = "agreement", "validation", "report"
 
 
 def fingerprint(study: Study, name: str = VALIDATION) -> str:
@@ -44,80 +38,88 @@ def fingerprint(study: Study, name: str = VALIDATION) -> str:
 
 def loaded_fingerprint(study: Study, name: str = VALIDATION) -> str:
     """That of the study as it was loaded, for a page that has just done so."""
-    versions: tuple[int, ...] = (study.judgments_version,)
-    if name not in RESTS_ON_JUDGMENTS:
-        versions += (study.scores_version,)
+    if name == AGREEMENT:
+        # Scores that arrive leave it as it is.
+        return agreement_fingerprint(study)
+    versions = (study.judgments_version, study.scores_version)
     return sha256(repr((FORM, study.pk, *versions)).encode()).hexdigest()
 
 
-def stored(study: Study, name: str, basis: str) -> Content | None:
-    """The result as it was computed from what has that fingerprint; None where it was not yet."""
-    kept = StoredResult.objects.filter(study=study, name=name, fingerprint=basis)
-    return kept.values_list("content", flat=True).first()
+def is_stored(study: Study, name: str) -> bool:
+    """Whether the result is there, of the study as it was loaded."""
+    if name == AGREEMENT:
+        return current_agreement(study) is not None
+    return outcome_of(study, name) is not None
 
 
-def is_stored(study: Study, name: str, basis: str) -> bool:
-    """Whether the result is there, without reading it."""
-    return StoredResult.objects.filter(study=study, name=name, fingerprint=basis).exists()
+def outcome_of(study: Study, name: str) -> ValidationOutcome | None:
+    """What the validation or report came to, of the study as it was loaded; None where it is
+    not computed yet."""
+    outcomes = ValidationOutcome.objects.filter(study=study, name=name)
+    current = outcomes.filter(fingerprint=loaded_fingerprint(study, name))
+    return current.select_related("version").first()
 
 
-def current(study: Study, name: str) -> Content:
-    """The result, computed now where none is stored: for tasks and commands, not for pages."""
-    found = stored(study, name, fingerprint(study, name))
-    return compute(study, MADE_WITH.get(name, name))[name] if found is None else found
+def current_version(study: Study) -> ValidationVersion | None:
+    """The validation of the study as it was loaded; None where there is none."""
+    outcome = outcome_of(study, VALIDATION)
+    return outcome.version if outcome else None
 
 
-def compute(study: Study, name: str, progress: Progress = silently) -> dict[str, Content]:
-    """Compute the result of that name and keep it, with what comes of the same computing."""
-    # Taken first: what changes meanwhile makes the result out of date, and never wrong.
-    basis = fingerprint(study, name)
-    found = {
-        part: content | {"study": study.slug, "input": basis}
-        for part, content in MAKERS[name](study, progress).items()
-    }
-    made: dict[str, Content] = json.loads(json.dumps(found, allow_nan=False))
-    for part, content in made.items():
-        StoredResult.objects.update_or_create(
-            study=study, name=part, defaults={"fingerprint": basis, "content": content}
-        )
-    return made
+def require_agreement(study: Study) -> AgreementVersion:
+    """The agreement, computed now where it is not stored: for tasks and commands, not for pages."""
+    study = Study.objects.get(pk=study.pk)
+    return current_agreement(study) or compute_agreement(study)
 
 
-def _validation(study: Study, progress: Progress) -> dict[str, Content]:
-    """Which version holds the metrics against people as they are now: its number alone."""
-    found: dict[str, Content] = {}
-    for part in progress((VALIDATION,), 1):
-        try:
-            found[part] = {"report": make_validation(study=study).version.number}
-        except NothingToValidate as nothing:
-            found[part] = {"report": None, "reason": str(nothing)}
-    return found
+def require_validation(study: Study) -> ValidationOutcome:
+    """What the validation came to, computed now where it is not stored, likewise."""
+    study = Study.objects.get(pk=study.pk)
+    return outcome_of(study, VALIDATION) or _compute_validation(study, silently)
 
 
-def _report(study: Study, progress: Progress) -> dict[str, Content]:
-    """The report's files, written beside its version."""
+def compute(study: Study, name: str, progress: Progress = silently) -> None:
+    """Compute the result of that name, and keep it."""
+    # Loaded first: what changes meanwhile makes the result out of date, and never wrong.
+    MAKERS[name](Study.objects.get(pk=study.pk), progress)
+
+
+def _compute_validation(study: Study, progress: Progress) -> ValidationOutcome:
+    """Hold the metrics against human ratings as they are now."""
+    [(version, reason)] = [_validated(study) for _ in progress((VALIDATION,), 1)]
+    return _store(study, VALIDATION, version, reason)
+
+
+def _compute_report(study: Study, progress: Progress) -> ValidationOutcome:
+    """Write the report's files beside its version."""
+    version, reason = _validated(study)
+    if version is not None:
+        for name in progress(REPORT_FILES, len(REPORT_FILES)):
+            content = REPORT_FILES[name](ReportRequest(study, number=version.number))
+            ReportFile.objects.update_or_create(
+                version=version, name=name, defaults={"content": content}
+            )
+    return _store(study, REPORT, version, reason)
+
+
+def _validated(study: Study) -> tuple[ValidationVersion | None, str]:
+    """The version, or why there is none."""
     try:
-        version = make_validation(study=study).version
+        return make_validation(study=study).version, ""
     except NothingToValidate as nothing:
-        return {REPORT: {"report": None, "reason": str(nothing)}}
-    for name in progress(REPORT_FILES, len(REPORT_FILES)):
-        content = REPORT_FILES[name](ReportRequest(study, number=version.number))
-        ReportFile.objects.update_or_create(
-            version=version, name=name, defaults={"content": content}
-        )
-    return {REPORT: {"report": version.number}}
+        return None, str(nothing)
 
 
-def current_version(study: Study, result: Content | None) -> ValidationVersion | None:
-    """The version that a stored result of validation leads to; None where there is none."""
-    number = (result or {}).get("report")
-    return None if number is None else ValidationVersion.objects.of(study).numbered(number)
+def _store(
+    study: Study, name: str, version: ValidationVersion | None, reason: str
+) -> ValidationOutcome:
+    basis = loaded_fingerprint(study, name)
+    values = {"fingerprint": basis, "version": version, "reason": reason}
+    return ValidationOutcome.objects.update_or_create(study=study, name=name, defaults=values)[0]
 
 
-MAKERS: dict[str, Callable[[Study, Progress], dict[str, Content]]] = {
-    AGREEMENT: agreement_parts,
-    VALIDATION: _validation,
-    REPORT: _report,
+MAKERS: dict[str, Callable[[Study, Progress], object]] = {
+    AGREEMENT: compute_agreement,
+    VALIDATION: _compute_validation,
+    REPORT: _compute_report,
 }
-# Parts too large for every page, which come with the computing of another result.
-MADE_WITH = {PAIRS: AGREEMENT}

@@ -11,9 +11,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from annotation.models import Adjudication, AgreementVersion, LabelSet, Study
-from console.agreement_parts import AGREEMENT
-from console.models import StoredResult
-from console.results import VALIDATION
+from console.models import ValidationOutcome
+from console.results import AGREEMENT, VALIDATION
 from hits.progress import StudyProgress
 from metrics.models import ScoringRun
 
@@ -112,12 +111,12 @@ def _result(is_possible: bool, is_computed: bool) -> tuple[str, str]:
 
 def _standing(study: Study) -> dict[str, Any]:
     """What the stages after collecting have come to, in one statement."""
-    results = StoredResult.objects.filter(study=OuterRef("pk"))
+    outcomes = ValidationOutcome.objects.filter(study=OuterRef("pk"))
     newest = AgreementVersion.objects.filter(study=OuterRef("pk")).order_by("-version")
     decisions = Adjudication.objects.standing().filter(question__study=OuterRef("pk"))
     rows = Study.objects.filter(pk=study.pk).values(
-        agreement=Exists(results.filter(name=AGREEMENT)),
-        validation=Exists(results.filter(name=VALIDATION)),
+        agreement=Exists(newest),
+        validation=Exists(outcomes.filter(name=VALIDATION)),
         has_scores=Exists(ScoringRun.objects.filter(study=OuterRef("pk"))),
         n_disputed=Subquery(newest.values("n_disputed")[:1]),
         n_decided=Subquery(_number(decisions)),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,14 +17,6 @@ def sort_key(request: HttpRequest, known: Sequence[str], default: str) -> str:
     """The column to sort by as the address names it, with a minus for descending."""
     asked = request.GET.get("sort", default)
     return asked if asked.removeprefix("-") in known else default
-
-
-def sorted_rows(rows: Sequence[Mapping[str, Any]], key: str) -> list[Mapping[str, Any]]:
-    """Rows in the order of a column; those without a value there come last either way."""
-    name, is_descending = key.removeprefix("-"), key.startswith("-")
-    filled = [row for row in rows if row[name] is not None]
-    empty = [row for row in rows if row[name] is None]
-    return [*sorted(filled, key=lambda row: row[name], reverse=is_descending), *empty]
 
 
 def page_of(request: HttpRequest, rows: Any) -> Page[Any]:

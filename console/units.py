@@ -2,7 +2,7 @@
 
 from django.db.models import Q
 
-from annotation.models import AgreementVersion, Study, UnitAgreement
+from annotation.models import UnitAgreement
 from annotation.models.agreement import UnitAgreementQuerySet
 from console.agreement_view import AgreementView
 
@@ -17,14 +17,10 @@ UNIT_COLUMNS = {
 }
 
 
-def units_of(study: Study, view: AgreementView, words: str = "") -> UnitAgreementQuerySet:
+def units_of(view: AgreementView, words: str = "") -> UnitAgreementQuerySet:
     """The candidates of the view's question and round whose item's and own key
     have every word."""
-    version = AgreementVersion.objects.of(study).newest()
-    if version is None:
-        return UnitAgreement.objects.none()
-    question = study.question(view.question)
-    rows = UnitAgreement.objects.of(version).judged(question, view.round["round"])
+    rows = UnitAgreement.objects.of(view.version).judged(view.displayed.question, view.round)
     for word in words.split():
         rows = rows.filter(
             Q(candidate__item__key__icontains=word) | Q(candidate__key__icontains=word)

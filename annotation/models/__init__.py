@@ -6,7 +6,15 @@ round is a submission, which holds one judgment per candidate and question. A la
 holds one label per candidate, made of the judgments by a rule.
 """
 
-from annotation.models.agreement import AgreementVersion, UnitAgreement
+from annotation.models.agreement import (
+    AgreementCoefficient,
+    AgreementVersion,
+    AnnotatorAgreement,
+    JudgedQuestion,
+    PairAgreement,
+    RoundCoefficient,
+    UnitAgreement,
+)
 from annotation.models.judgments import Annotator, Judgment, Submission
 from annotation.models.labels import Adjudication, Label, LabelSet
 from annotation.models.members import StudyMembership
@@ -22,15 +30,20 @@ from annotation.models.studies import (
 
 __all__ = [
     "Adjudication",
+    "AgreementCoefficient",
     "AgreementVersion",
     "Annotator",
+    "AnnotatorAgreement",
     "Candidate",
     "Item",
+    "JudgedQuestion",
     "Judgment",
     "Label",
     "LabelSet",
+    "PairAgreement",
     "Picture",
     "Question",
+    "RoundCoefficient",
     "Study",
     "StudyMembership",
     "Submission",

@@ -1,10 +1,26 @@
-"""How far annotators agree, as rows under a version, for pages to read and never to compute."""
+"""How far annotators agree, as rows under a version, for pages to read and never to compute.
+
+An undefined number is NULL, with its reason.
+"""
 
 from __future__ import annotations
 
 from django.db import models
 
 from annotation.models.studies import Candidate, Question, Study
+
+ALPHA = "krippendorff_alpha"
+LONGEST_NAME = 64
+# Those of an annotator; see `annotation.models.judgments`.
+LONGEST_PSEUDONYM = 100
+
+
+def _number() -> models.FloatField[float | None, float | None]:
+    return models.FloatField(null=True)
+
+
+def _optional_code() -> models.CharField[str | None, str | None]:
+    return models.CharField(max_length=LONGEST_NAME, null=True)
 
 
 class AgreementVersionQuerySet(models.QuerySet["AgreementVersion"]):
@@ -15,6 +31,10 @@ class AgreementVersionQuerySet(models.QuerySet["AgreementVersion"]):
         """The last one computed, of whatever state of the judgments."""
         return self.order_by("-version").first()
 
+    def fingerprinted(self, fingerprint: str) -> AgreementVersion | None:
+        """The last one computed of that input."""
+        return self.filter(fingerprint=fingerprint).newest()
+
 
 class AgreementVersion(models.Model):
     """The agreement of a study's annotators as of one state of its judgments."""
@@ -22,6 +42,14 @@ class AgreementVersion(models.Model):
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="agreement_versions")
     version = models.PositiveIntegerField(help_text="Counts from one in the study.")
     judgments_version = models.PositiveBigIntegerField(help_text="The study's, when computed.")
+    fingerprint = models.CharField(
+        max_length=64,
+        default="",
+        help_text="SHA-256 of its input and its form.",
+    )
+    first_round = models.PositiveSmallIntegerField(
+        default=1, help_text="The first that was judged; pages begin with it."
+    )
     n_disputed = models.PositiveIntegerField(
         default=0, help_text="Candidates in dispute, by the threshold that fits each question."
     )
@@ -85,3 +113,175 @@ class UnitAgreement(models.Model):
 
     def __str__(self) -> str:
         return f"{self.question_id}({self.candidate_id}), round {self.round}: {self.agreement}"
+
+
+class JudgedQuestion(models.Model):
+    """How much of a question was judged in a round, and how its annotators are compared."""
+
+    version = models.ForeignKey(
+        AgreementVersion, on_delete=models.CASCADE, related_name="questions"
+    )
+    question = models.ForeignKey(Question, on_delete=models.CASCADE, related_name="+")
+    round = models.PositiveSmallIntegerField()
+    n_flagged = models.PositiveIntegerField(help_text="Submissions of the round.")
+    n_units = models.PositiveIntegerField(help_text="Candidates that several annotators judged.")
+    n_disputed = models.PositiveIntegerField()
+    n_annotators = models.PositiveIntegerField()
+    n_in_matrix = models.PositiveIntegerField(help_text="Annotators who judged most.")
+    pair_statistic = models.CharField(max_length=LONGEST_NAME, blank=True)
+    annotator_statistic = models.CharField(max_length=LONGEST_NAME)
+
+    class Meta:
+        ordering = ["pk"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["version", "round", "question"], name="question_once_a_round_and_version"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.question_id}, round {self.round}: {self.n_units} units"
+
+
+class CoefficientFields(models.Model):
+    """The fields of `stats.agreement.Agreement`, which says what they mean."""
+
+    level = _optional_code()
+    name = models.CharField(max_length=LONGEST_NAME)
+    value = _number()
+    se = _number()
+    ci_low = _number()
+    ci_high = _number()
+    ci_method = models.CharField(max_length=LONGEST_NAME)
+    confidence = models.FloatField()
+    observed = _number()
+    expected = _number()
+    n_items = models.PositiveIntegerField()
+    n_items_dropped = models.PositiveIntegerField()
+    n_annotators = models.PositiveIntegerField()
+    n_labels = models.PositiveIntegerField()
+    n_pairable = models.PositiveIntegerField()
+    prevalence = _number()
+    reason = _optional_code()
+    n_resamples = models.PositiveIntegerField()
+    seed = models.PositiveBigIntegerField(null=True)
+    warnings = models.JSONField(default=list, help_text="What a reader should know, in words.")
+
+    class Meta:
+        abstract = True
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.value}"
+
+
+class AgreementCoefficientQuerySet(models.QuerySet["AgreementCoefficient"]):
+    def of(self, version: AgreementVersion) -> AgreementCoefficientQuerySet:
+        return self.filter(version=version)
+
+    def judged(self, question: Question, round: int) -> AgreementCoefficientQuerySet:
+        return self.filter(question=question, round=round)
+
+    def alphas(self, round: int) -> AgreementCoefficientQuerySet:
+        """Krippendorff's alpha of every question and condition in a round."""
+        return self.filter(round=round, name=ALPHA).select_related("question")
+
+
+class AgreementCoefficient(CoefficientFields):
+    """A coefficient of one question in one round, in one condition or in all of them."""
+
+    version = models.ForeignKey(
+        AgreementVersion, on_delete=models.CASCADE, related_name="coefficients"
+    )
+    question = models.ForeignKey(Question, on_delete=models.CASCADE, related_name="+")
+    round = models.PositiveSmallIntegerField()
+    with_flagged = models.BooleanField(help_text="Whether flagged submissions count in it.")
+    by = models.CharField(max_length=64, blank=True, help_text="The condition; empty for all.")
+
+    objects = AgreementCoefficientQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["pk"]
+        indexes = [
+            models.Index(fields=["version", "question", "round"], name="coefficient_of_question"),
+            models.Index(fields=["version", "round", "name"], name="coefficient_by_name"),
+        ]
+
+
+class RoundCoefficient(CoefficientFields):
+    """A coefficient of the judgments of one round with those of another."""
+
+    version = models.ForeignKey(
+        AgreementVersion, on_delete=models.CASCADE, related_name="round_coefficients"
+    )
+    question = models.ForeignKey(Question, on_delete=models.CASCADE, related_name="+")
+    earlier = models.PositiveSmallIntegerField()
+    later = models.PositiveSmallIntegerField()
+    by = models.CharField(max_length=32, help_text="Who judged again.")
+    n_pairs = models.PositiveIntegerField(help_text="Of judgments of one candidate.")
+
+    class Meta:
+        ordering = ["pk"]
+        indexes = [models.Index(fields=["version", "question"], name="rounds_of_question")]
+
+
+class PairAgreement(models.Model):
+    """How well two annotators agree on one question in one round.
+
+    At the nominal and ordinal levels every pair that shares candidates has Cohen's kappa; at the
+    others those have Pearson's r who judged most.
+    """
+
+    version = models.ForeignKey(AgreementVersion, on_delete=models.CASCADE, related_name="pairs")
+    question = models.ForeignKey(Question, on_delete=models.CASCADE, related_name="+")
+    round = models.PositiveSmallIntegerField()
+    annotator_a = models.CharField(max_length=LONGEST_PSEUDONYM)
+    annotator_b = models.CharField(max_length=LONGEST_PSEUDONYM)
+    is_kappa = models.BooleanField()
+    in_matrix = models.BooleanField(help_text="Whether both are among those who judged most.")
+    n_shared = models.PositiveIntegerField()
+    observed = _number()
+    expected = _number()
+    value = _number()
+    se = _number()
+    ci_low = _number()
+    ci_high = _number()
+    reason = _optional_code()
+
+    class Meta:
+        ordering = ["pk"]
+        indexes = [
+            models.Index(
+                fields=["version", "question", "round", "in_matrix"], name="pair_of_question"
+            ),
+            models.Index(fields=["version", "round", "is_kappa"], name="pair_of_round"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.annotator_a} and {self.annotator_b}: {self.value}"
+
+
+class AnnotatorAgreement(models.Model):
+    """How well an annotator of a question in a round agrees with the others."""
+
+    version = models.ForeignKey(
+        AgreementVersion, on_delete=models.CASCADE, related_name="annotators"
+    )
+    question = models.ForeignKey(Question, on_delete=models.CASCADE, related_name="+")
+    round = models.PositiveSmallIntegerField()
+    annotator = models.CharField(max_length=LONGEST_PSEUDONYM)
+    agreement = _number()
+    reason = _optional_code()
+    n_judgments = models.PositiveIntegerField()
+    n_flagged = models.PositiveIntegerField(help_text="Submissions.")
+    seconds = _number()
+    alpha_without = _number()
+    alpha_change = _number()
+
+    class Meta:
+        ordering = ["pk"]
+        indexes = [
+            models.Index(fields=["version", "question", "round"], name="annotator_of_question")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.annotator}: {self.agreement}"

@@ -15,14 +15,14 @@ from django.views.decorators.http import require_POST, require_safe
 from accounts.roles import Permission
 from annotation.adjudications import decide
 from annotation.agreement import rounds_of
-from annotation.agreement_versions import default_threshold
+from annotation.disagreement import default_threshold
 from annotation.disputes import Dispute, adjudication_queue
 from annotation.exceptions import DecisionRefused
 from annotation.models import AgreementVersion, Candidate, Question, Study
-from console.agreement_parts import AGREEMENT
 from console.forms import DecisionForm, problems_of
 from console.pages.study import person, study_for, study_page
 from console.pages.waiting import job_of
+from console.results import AGREEMENT
 
 MOST_LISTED = 20
 

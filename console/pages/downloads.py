@@ -14,7 +14,7 @@ from annotation.exceptions import StudyUnfit
 from annotation.models import Picture
 from console.downloads import DOWNLOADS, file_names
 from console.pages.study import study_for, study_page
-from console.pages.waiting import result_or_job
+from console.pages.waiting import job_of
 
 
 @require_safe
@@ -32,7 +32,7 @@ def download(request: HttpRequest, slug: str, name: str) -> HttpResponseBase:
     if name not in file_names(shown):
         raise Http404(f"There is no download {name}.")
     made = DOWNLOADS[name]
-    if made.result and result_or_job(request, shown, made.result)[0] is None:
+    if made.result and job_of(request, shown, made.result):
         text = _("%(file)s is still being computed; fetch it once it is there.")
         messages.warning(request, text % {"file": name})
         return redirect(f"console:{made.result}", slug)

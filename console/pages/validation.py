@@ -13,18 +13,12 @@ from django.views.decorators.http import require_POST, require_safe
 from accounts.roles import Permission
 from annotation.models import Study
 from annotation.study_jobs import SCORE, jobs_of, request_study_job
-from console.agreement_parts import Content
+from console.models import ValidationOutcome
 from console.pages.pictures import FORMS, picture_in
 from console.pages.study import person, study_for, study_page
-from console.pages.waiting import result_or_job
+from console.pages.waiting import job_of
 from console.report_files import ABOUT, type_of
-from console.results import (
-    REPORT,
-    VALIDATION,
-    current_version,
-    fingerprint,
-    stored,
-)
+from console.results import REPORT, VALIDATION, outcome_of
 from console.sections import of_version
 from console.validation_view import TABLES, ValidationView
 from metrics.exceptions import ValidationUnknown
@@ -47,8 +41,10 @@ def validation(request: HttpRequest, slug: str) -> HttpResponse:
         "has_judgments_and_scores": bool(shown.n_judgments and runs),
     }
     if context["has_judgments_and_scores"]:
-        result, context["job"] = result_or_job(request, shown, VALIDATION)
-        context |= {} if result is None else _correlations(request, shown, result)
+        context["job"] = job_of(request, shown, VALIDATION)
+        if context["job"] is None:
+            outcome = outcome_of(shown, VALIDATION)
+            context |= {"outcome": outcome, "view": _view(shown, request, outcome)}
     return study_page(request, shown, "validation", context)
 
 
@@ -61,17 +57,14 @@ def _offered() -> tuple[Description, ...]:
     return tuple(metric for metric in available() if "endpoint" not in metric.requires)
 
 
-def _correlations(request: HttpRequest, shown: Study, result: Content) -> dict[str, Any]:
-    """The table of one level and condition, as the address names them."""
-    return {"result": result, "view": _view(shown, request, result)}
-
-
-def _view(shown: Study, request: HttpRequest, result: Content | None) -> ValidationView | None:
+def _view(
+    shown: Study, request: HttpRequest, outcome: ValidationOutcome | None
+) -> ValidationView | None:
     """Of the version that the address names, or of the one that is of the study as it is.
 
     None where there is no such version as yet, or nothing was correlated.
     """
-    version = _version(shown, request.GET.get("report"), result)
+    version = _version(shown, request.GET.get("report"), outcome)
     if version is None:
         return None
     version.study = shown
@@ -84,9 +77,11 @@ def _view(shown: Study, request: HttpRequest, result: Content | None) -> Validat
         raise Http404(f"There is no {missing.args[0]}.") from missing
 
 
-def _version(shown: Study, number: str | None, result: Content | None) -> ValidationVersion | None:
+def _version(
+    shown: Study, number: str | None, outcome: ValidationOutcome | None
+) -> ValidationVersion | None:
     if number is None:
-        return current_version(shown, result)
+        return outcome.version if outcome else None
     try:
         return ValidationVersion.objects.of(shown).numbered(int(number))
     except (ValueError, ValidationUnknown) as unknown:
@@ -95,9 +90,8 @@ def _version(shown: Study, number: str | None, result: Content | None) -> Valida
 
 def _section(shown: Study, request: HttpRequest) -> ValidationView:
     """The view of a part of the page; 404 where nothing is computed yet."""
-    is_named = "report" in request.GET
-    result = None if is_named else stored(shown, VALIDATION, fingerprint(shown))
-    if (view := _view(shown, request, result)) is None:
+    outcome = None if "report" in request.GET else outcome_of(shown, VALIDATION)
+    if (view := _view(shown, request, outcome)) is None:
         raise Http404("Correlations are not computed yet; their page does that.")
     return view
 
@@ -147,9 +141,10 @@ def report(request: HttpRequest, slug: str) -> HttpResponse:
     shown = study_for(request, slug)
     context: dict[str, Any] = {"section": "validation"}
     if shown.n_judgments:
-        result, context["job"] = result_or_job(request, shown, REPORT)
-        files = _files(shown, result).values_list("name", flat=True)
-        context |= {"result": result, "files": [(name, ABOUT[name]) for name in files]}
+        context["job"] = job_of(request, shown, REPORT)
+        outcome = None if context["job"] else outcome_of(shown, REPORT)
+        files = _files(outcome).values_list("name", flat=True)
+        context |= {"outcome": outcome, "files": [(name, ABOUT[name]) for name in files]}
     return study_page(request, shown, "report", context)
 
 
@@ -157,7 +152,7 @@ def report(request: HttpRequest, slug: str) -> HttpResponse:
 def report_file(request: HttpRequest, slug: str, name: str) -> HttpResponse:
     """Access: whoever has a role in the study."""
     shown = study_for(request, slug)
-    file = _files(shown, stored(shown, REPORT, fingerprint(shown))).filter(name=name).first()
+    file = _files(outcome_of(shown, REPORT)).filter(name=name).first()
     if file is None:
         raise Http404(f"There is no file {name}; the report's page makes it.")
     response = HttpResponse(bytes(file.content), content_type=type_of(name))
@@ -165,10 +160,10 @@ def report_file(request: HttpRequest, slug: str, name: str) -> HttpResponse:
     return response
 
 
-def _files(shown: Study, result: Content | None) -> QuerySet[ReportFile]:
-    """The report's files, of the version that a stored result leads to."""
-    number = (result or {}).get("report") or 0
-    return ReportFile.objects.filter(version__study=shown, version__number=number)
+def _files(outcome: ValidationOutcome | None) -> QuerySet[ReportFile]:
+    """The files of the version that a report came to."""
+    version = outcome.version if outcome else None
+    return ReportFile.objects.none() if version is None else version.files.all()
 
 
 @require_POST

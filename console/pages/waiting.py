@@ -9,23 +9,12 @@ from django.views.decorators.http import require_POST, require_safe
 from accounts.roles import Permission
 from annotation.models import Study
 from annotation.study_jobs import COLLECT, LABEL, RESULT, SCORE, jobs_of, request_study_job
-from console.agreement_parts import Content
 from console.pages.study import person, study_for
-from console.results import is_stored, loaded_fingerprint, stored
+from console.results import is_stored, loaded_fingerprint
 from work.models import Job
 from work.request import resume_job, stop_job
 
 PAGES = {COLLECT: "answers", SCORE: "validation", LABEL: "labels"}
-
-
-def result_or_job(
-    request: HttpRequest, study: Study, name: str
-) -> tuple[Content | None, Job | None]:
-    """The result of that name; where it is not there yet, None and the job that makes it."""
-    job = job_of(request, study, name)
-    if job is not None:
-        return None, job
-    return stored(study, name, loaded_fingerprint(study, name)), None
 
 
 def job_of(request: HttpRequest, study: Study, name: str) -> Job | None:
@@ -33,9 +22,9 @@ def job_of(request: HttpRequest, study: Study, name: str) -> Job | None:
 
     A job that failed on what there is now is displayed, and not requested again by itself.
     """
-    basis = loaded_fingerprint(study, name)
-    if is_stored(study, name, basis):
+    if is_stored(study, name):
         return None
+    basis = loaded_fingerprint(study, name)
     jobs = jobs_of(study).of_kind(RESULT)
     last = jobs.filter(arguments__names=[name], basis=basis).first()
     if last and not last.is_unfinished:
@@ -43,7 +32,7 @@ def job_of(request: HttpRequest, study: Study, name: str) -> Job | None:
     job = request_study_job(
         study=study, kind=RESULT, names=[name], requested_by=person(request), basis=basis
     )
-    return None if is_stored(study, name, basis) else job
+    return None if is_stored(study, name) else job
 
 
 def page_of(job: Job) -> str:

@@ -6,8 +6,14 @@ import pytest
 
 from accounts.models import User
 from annotation.adjudications import decide
-from annotation.agreement_versions import compute_units, default_threshold
-from annotation.disagreement import annotator_records, annotator_table, unit_records, unit_table
+from annotation.agreement_versions import compute_agreement
+from annotation.disagreement import (
+    annotator_records,
+    annotator_table,
+    default_threshold,
+    unit_records,
+    unit_table,
+)
 from annotation.disputes import adjudication_queue
 from annotation.models import AgreementVersion, Candidate, Question, Study, UnitAgreement
 from tests.annotation.studies import alternatives_study, doubt, rate, rating_study, tick
@@ -134,7 +140,7 @@ class TestQueue:
         return User.objects.create_user("senior")
 
     def keys(self, study: Study, **options: object) -> list[str]:
-        compute_units(study)
+        compute_agreement(study)
         return [row.candidate for row in adjudication_queue(study.question(), **options).disputes]
 
     def test_what_is_agreed_upon_is_not_in_the_queue(self, ticked: Study) -> None:
@@ -147,7 +153,7 @@ class TestQueue:
         given.justification = "flat is flat"
         given.save()
         doubt(given)
-        compute_units(ticked)
+        compute_agreement(ticked)
         first = adjudication_queue(ticked.question()).disputes[0]
         assert [(o.annotator, o.value, o.category) for o in first.opinions] == [
             ("Ann", 1, "yes"),
@@ -192,7 +198,7 @@ class TestQueue:
         for person, first, second in (("Ann", 3, 3), ("Bob", 4, 5)):
             rate(study, person, "d0", {"alpha": first})
             rate(study, person, "d1", {"alpha": second})
-        compute_units(study)
+        compute_agreement(study)
         assert [row.item for row in adjudication_queue(study.question()).disputes] == ["d1"]
 
     @pytest.mark.parametrize("level", ["ordinal", "interval", "ratio", "nominal"])
@@ -202,7 +208,7 @@ class TestQueue:
     def test_of_categories_the_spread_is_the_share_outside_the_most_frequent(
         self, ticked: Study
     ) -> None:
-        compute_units(ticked)
+        compute_agreement(ticked)
         spreads = UnitAgreement.objects.values_list("candidate__key", "spread")
         assert dict(spreads) == {"pump": 0.5, "clog": 0.25, "flat": 0.25, "coat": 0.25, "skirt": 0}
         assert adjudication_queue(ticked.question(), threshold=0.25).n_disputed == 1
@@ -211,10 +217,10 @@ class TestQueue:
         assert self.keys(ticked, skip=1, most=2) == ["clog", "flat"]
 
     def test_a_new_computation_takes_the_place_of_the_one_before(self, ticked: Study) -> None:
-        first = compute_units(ticked)
+        first = compute_agreement(ticked)
         tick(ticked, "Ann", "boot", {"clog"}, round=2)
         tick(ticked, "Bob", "boot", {"pump"}, round=2)
-        second = compute_units(ticked)
+        second = compute_agreement(ticked)
         assert (second.version, first.n_disputed, second.n_disputed) == (2, 4, 6)
         assert second.judgments_version == first.judgments_version + 2
         assert list(AgreementVersion.objects.all()) == [second]
@@ -228,7 +234,7 @@ class TestQueue:
             for place in range(n_items):
                 rate(study, "Ann", f"d{place}", {"alpha": 0, "beta": 100})
                 rate(study, "Bob", f"d{place}", {"alpha": 90, "beta": 10})
-            compute_units(study)
+            compute_agreement(study)
             question = study.question()
             with django_assert_max_num_queries(7):
                 assert adjudication_queue(question, most=5).n_disputed == 2 * n_items

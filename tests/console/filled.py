@@ -5,7 +5,7 @@ from decimal import Decimal
 from typing import Any
 
 from annotation.models import Study
-from console.models import StoredResult
+from console.models import ValidationOutcome
 from console.results import REPORT, VALIDATION, fingerprint
 from hits.connections import site_connection
 from hits.models import Assignment, Batch, Hit, Worker
@@ -85,7 +85,7 @@ def keep_validation(study: Study) -> None:
     quick = Settings(n_resamples=0, n_permutations=1, n_splits=0, n_worst=0)
     version = make_validation(study=study, settings=quick).version
     ReportFile.objects.create(version=version, name="report.html", content=b"<p>Found</p>")
-    basis = fingerprint(study)
-    content = {"report": version.number, "input": basis}
     for name in (VALIDATION, REPORT):
-        StoredResult.objects.create(study=study, name=name, fingerprint=basis, content=content)
+        ValidationOutcome.objects.create(
+            study=study, name=name, fingerprint=fingerprint(study), version=version
+        )

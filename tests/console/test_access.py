@@ -10,8 +10,7 @@ from django.urls import URLPattern, URLResolver, reverse
 from annotation.label_sets import Rule, make_label_set
 from annotation.models import Adjudication, Candidate, Item, Submission
 from annotation.study_jobs import SCORE
-from console.agreement_parts import AGREEMENT
-from console.results import compute
+from console.results import AGREEMENT, compute
 from console.urls import urlpatterns
 from tests.annotation.studies import rating_study
 from tests.console.filled import keep_validation, scored_study

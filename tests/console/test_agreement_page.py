@@ -6,10 +6,10 @@ from functools import partial
 import pytest
 from django.urls import reverse
 
-from annotation.models import Submission
-from console.agreement_parts import AGREEMENT
-from console.pair_matrix import MOST_ANNOTATORS
-from console.results import compute, current
+from annotation.annotator_pairs import MOST_ANNOTATORS
+from annotation.models import AgreementVersion, PairAgreement, Submission
+from console.glossary import ALPHA
+from console.results import AGREEMENT, compute
 from tests.annotation.studies import doubt, rate, rated_study, rating_study, ticked_study
 from tests.console.pages import rows_of
 
@@ -57,8 +57,8 @@ def test_the_data_of_a_chart_are_those_of_the_table(fetch, study):
     compute(study, AGREEMENT)
     rows = rows_of(fetch(study, "forest", "csv"))
     assert [row["label"] for row in rows[:3]] == ["empathy", "empathy, calm", "empathy, cross"]
-    shown = current(study, AGREEMENT)["coefficients"][0]
-    assert float(rows[0]["value"]) == shown["value"]
+    alpha = AgreementVersion.objects.get().coefficients.filter(name=ALPHA)[0]
+    assert float(rows[0]["value"]) == alpha.value
     [pair] = rows_of(fetch(study, "matrix", "csv", question="tone"))
     assert (pair["annotator_a"], pair["annotator_b"], pair["n_shared"]) == ("Ann", "Bob", "6")
     assert float(pair["value"]) == pytest.approx(1)
@@ -158,3 +158,38 @@ def test_the_forest_has_one_alpha_a_question_where_candidates_are_ticked(read, f
     labels = [row["label"] for row in rows_of(fetch(study, "forest", "csv"))]
     assert labels == [study.questions.get().name]
     assert "Krippendorff's alpha of items (MASI)" in read(study, "agreement")
+
+
+def test_a_chart_is_made_once_for_a_version(rosa, study, django_assert_max_num_queries):
+    compute(study, AGREEMENT)
+    where = reverse("console:agreement-picture", args=[study.slug, "matrix", "json"])
+    first = rosa.get(where)
+    with django_assert_max_num_queries(6):  # session, user, study, version, its questions
+        again = rosa.get(where, headers={"if-none-match": first["ETag"]})
+    assert (again.status_code, again.content) == (304, b"")
+    other = rosa.get(where, {"question": "tone"}, headers={"if-none-match": first["ETag"]})
+    assert other.status_code == 200
+    rate(study, "Cyd", "d1", {"alpha": 100, "beta": 50})
+    study.refresh_from_db()
+    compute(study, AGREEMENT)
+    newer = rosa.get(where, headers={"if-none-match": first["ETag"]})
+    assert newer.status_code == 200
+    assert newer["ETag"] != first["ETag"]
+
+
+def test_every_pair_of_annotators_is_a_row_and_those_who_judged_most_are_marked(researcher):
+    study = rating_study(owner=researcher, n_items=1, level="nominal")
+    for number in range(MOST_ANNOTATORS + 2):
+        rate(study, f"P{number:02}", "d0", {"alpha": number % 3, "beta": number % 2})
+    compute(study, AGREEMENT)
+    n_all, n_most = MOST_ANNOTATORS + 2, MOST_ANNOTATORS
+    assert PairAgreement.objects.filter(is_kappa=True).count() == n_all * (n_all - 1) // 2
+    assert PairAgreement.objects.filter(in_matrix=True).count() == n_most * (n_most - 1) // 2
+
+
+def test_a_version_of_a_former_form_is_computed_anew(read, study):
+    compute(study, AGREEMENT)
+    AgreementVersion.objects.update(fingerprint="")
+    assert "Krippendorff's alpha" in read(study, "agreement")
+    [version] = AgreementVersion.objects.all()
+    assert len(version.fingerprint) == 64

@@ -7,9 +7,9 @@ from django.utils import timezone
 from django_tasks import TaskResultStatus
 from django_tasks_db.models import DBTaskResult
 
-from annotation.models import Judgment, Submission
+from annotation.models import AgreementVersion, Judgment, Submission
 from annotation.study_jobs import RESULT, SCORE, request_study_job
-from console.models import StoredResult
+from console.models import ValidationOutcome
 from console.results import fingerprint
 from hits.models import Assignment
 from marketplace.people.enrolment import create_worker, issue_access_key
@@ -109,7 +109,8 @@ def test_a_result_is_computed_by_the_background_worker_and_not_by_the_page(rosa,
     where = reverse(f"console:{name}", args=["ratings"])
     for _ in range(2):
         assert f"Computing {name}: waiting" in words_of(rosa.get(where).content.decode())
-    assert not StoredResult.objects.exists()
+    assert not AgreementVersion.objects.exists()
+    assert not ValidationOutcome.objects.exists()
     assert DBTaskResult.objects.count() == 1
     work_off()
     page = words_of(rosa.get(where).content.decode())

@@ -12,8 +12,7 @@ from accounts.models import User
 from annotation.adjudications import decide
 from annotation.label_sets import Rule, make_label_set
 from annotation.study_jobs import SCORE, jobs_of
-from console.agreement_parts import AGREEMENT
-from console.results import compute
+from console.results import AGREEMENT, compute
 from console.urls import urlpatterns
 from tests.annotation.studies import doubt, rate, rating_study
 from tests.console.filled import add_assignment, add_batch, add_scores, keep_validation

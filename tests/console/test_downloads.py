@@ -5,11 +5,11 @@ import json
 import pytest
 from django.urls import reverse
 
+from annotation.agreement import study_agreement
 from annotation.frames import judgment_frame
 from annotation.models import Item, Judgment, Submission
-from console.agreement_parts import AGREEMENT, PAIRS
 from console.downloads import file_names
-from console.results import VALIDATION, current, current_version
+from console.results import require_validation
 from console.validation_view import correlations_of
 from metrics.frames import score_frame
 from metrics.imports import import_scores
@@ -101,13 +101,14 @@ def test_agreement_holds_what_the_page_shows_with_signatures(fetch, researcher):
     tick(study, "Bob", "boot", {"clog"})
     tick(study, "Bob", "gown", {"coat"})
     given = json.loads(fetch(study, "agreement.json").getvalue())
-    shown = current(study, AGREEMENT)["rounds"][0]["coefficients"]
+    shown = study_agreement(study)
     signatures = [row.pop("signature") for row in given["coefficients"]]
-    assert given["coefficients"] == [{"round": 1, **row} for row in shown]
-    assert {row["name"] for row in shown} >= {"krippendorff_alpha", "cohen_kappa", "gwet_ac1"}
+    records = json.loads(json.dumps(shown.coefficient_records()))
+    assert given["coefficients"] == [{"round": 1, **row} for row in records]
+    assert {row["name"] for row in records} >= {"krippendorff_alpha", "cohen_kappa", "gwet_ac1"}
     told = "krippendorff_alpha|ci:jackknife-t-clusters|round:1|input:"
     assert [told in signature for signature in signatures].count(True) == 1
-    assert given["pairs"] == current(study, PAIRS)["pairs"]
+    assert given["pairs"] == shown.pair_records()
     assert (given["study"], len(given["pairs"])) == ("ticked", 1)
 
 
@@ -126,7 +127,7 @@ def test_the_input_in_a_signature_changes_with_the_judgments(fetch, researcher):
 def test_validation_holds_what_the_page_shows_and_how_it_was_made(fetch, researcher):
     study = scored_study(owner=researcher, conditions=("calm", "angry"))
     given = json.loads(fetch(study, "validation.json").getvalue())
-    version = current_version(study, current(study, VALIDATION))
+    version = require_validation(study).version
     stored = correlations_of(StoredResults(version, with_variants=True))
     assert given["rows"] == [plain(row) for row in stored]
     assert given["report"] == version.number

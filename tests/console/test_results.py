@@ -2,17 +2,19 @@
 
 import pytest
 
+from annotation.agreement_records import agreement_records
 from annotation.flags import unflag_submissions
 from annotation.models import Submission
 from annotation.versions import count_judgments_change
-from console.agreement_parts import AGREEMENT
+from console.glossary import ALPHA
 from console.results import (
+    AGREEMENT,
     VALIDATION,
     compute,
-    current,
-    current_version,
     fingerprint,
-    stored,
+    is_stored,
+    require_agreement,
+    require_validation,
 )
 from console.validation_view import ValidationView
 from metrics.scoring import write_scores
@@ -29,7 +31,15 @@ APPROVED, REJECTED = Submission.Status.APPROVED, Submission.Status.REJECTED
 
 
 def alpha_of(study):
-    return current(study, AGREEMENT)["coefficients"][0]
+    return next(row for row in agreement_of(study)["coefficients"] if row["name"] == ALPHA)
+
+
+def agreement_of(study):
+    """Every number of the study's agreement, without the signatures."""
+    records = agreement_records(require_agreement(study))
+    for record in (*records["coefficients"], *records["between_rounds"]):
+        del record["signature"]
+    return records
 
 
 def pooled(study):
@@ -37,12 +47,12 @@ def pooled(study):
 
 
 def rows_of(study, **which):
-    version = current_version(study, current(study, VALIDATION))
+    version = require_validation(study).version
     return StoredResults(version).rows(CorrelationRecord, **which)
 
 
 def view_of(study, **query):
-    version = current_version(study, current(study, VALIDATION))
+    version = require_validation(study).version
     return ValidationView.requested(StoredResults(version), query)
 
 
@@ -56,19 +66,21 @@ def set_status(status, **which):
 
 def test_an_unchanged_study_is_read_once(django_assert_num_queries):
     study = scored_study()
-    first = current(study, AGREEMENT), current(study, VALIDATION)
-    with django_assert_num_queries(4):  # two fingerprints, two rows
-        again = current(study, AGREEMENT), current(study, VALIDATION)
+    first = require_agreement(study), require_validation(study)
+    with django_assert_num_queries(4):  # two fingerprints, two versions
+        again = require_agreement(study), require_validation(study)
     assert again == first
 
 
 def test_a_result_is_kept_until_what_it_rests_on_changes():
     study = rated_study()
-    assert stored(study, AGREEMENT, fingerprint(study, AGREEMENT)) is None
-    made = compute(study, AGREEMENT)
-    assert stored(study, AGREEMENT, fingerprint(study, AGREEMENT)) == made[AGREEMENT]
+    assert not is_stored(study, AGREEMENT)
+    compute(study, AGREEMENT)
+    study.refresh_from_db()
+    assert is_stored(study, AGREEMENT)
     rate(study, "Cyd", "d0", {"alpha": 90})
-    assert stored(study, AGREEMENT, fingerprint(study, AGREEMENT)) is None
+    study.refresh_from_db()
+    assert not is_stored(study, AGREEMENT)
 
 
 def test_rejecting_a_submission_changes_the_agreement_shown():
@@ -139,7 +151,7 @@ def test_a_withdrawn_submission_changes_the_agreement_shown():
 
 def test_scores_that_arrive_change_the_correlations_shown():
     study = rated_study()
-    assert "has no scores" in current(study, VALIDATION)["reason"]
+    assert "has no scores" in require_validation(study).reason
     add_scores(study)
     assert pooled(study).n_rows == 6
 
@@ -166,15 +178,13 @@ def test_studies_with_the_same_content_are_kept_apart():
     assert fingerprint(first) != fingerprint(second)
     add_scores(first)
     rate(first, "Ann", "d0", {"alpha": 1, "beta": 2})
-    assert current(first, VALIDATION)["study"] == "first"
-    assert "'second'" in current(second, VALIDATION)["reason"]
+    assert require_validation(first).version.study == first
+    assert "'second'" in require_validation(second).reason
 
 
 def test_correlations_are_those_of_the_study_and_lead_to_the_report_that_is_kept():
     study = scored_study(conditions=("calm", "angry"))
     assert tuple(rows_of(study)) == study_report(study).correlations
-    result = current(study, VALIDATION)
-    assert set(result) == {"report", "study", "input"}  # no copy of what the version holds
     assert {row.level for row in rows_of(study)} == set(Settings.levels)
 
 

@@ -9,9 +9,9 @@ import pytest
 from django.core.management import call_command
 from django.urls import reverse
 
+from annotation.agreement_records import agreement_records
 from annotation.models import Submission
-from console.agreement_parts import AGREEMENT
-from console.results import current
+from console.results import require_agreement
 from tests.annotation.studies import doubt, rate, rating_study
 from tests.console.filled import NOON, add_assignment, add_batch
 from tests.console.pages import words_of
@@ -92,8 +92,8 @@ def test_the_export_of_judgments_gives_the_pages_agreement(rosa, researcher, tmp
     study = uneven_study(researcher)
     path = tmp_path / "judgments.csv"
     path.write_bytes(rosa.get(reverse("console:download", args=["ratings", path.name])).getvalue())
-    first = current(study, AGREEMENT)["rounds"][0]
-    rows = [row for row in first["coefficients"] if row["with_flagged"]]
+    stored = agreement_records(require_agreement(study))["coefficients"]
+    rows = [row for row in stored if row["round"] == 1 and row["with_flagged"]]
     compared = 0
     for question in ("=style", "sense"):
         for condition in ("", "calm", "-angry"):

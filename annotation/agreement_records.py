@@ -1,0 +1,72 @@
+"""A version of agreement as plain values under the names of its file, each number signed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from django.db.models import QuerySet
+
+from annotation.models import AgreementVersion
+
+COEFFICIENT = (
+    *("level", "name", "value", "se", "ci_low", "ci_high", "ci_method", "confidence"),
+    *("observed", "expected", "n_items", "n_items_dropped", "n_annotators", "n_labels"),
+    *("n_pairable", "prevalence", "reason", "n_resamples", "seed", "warnings"),
+)
+# The names that a pair has in the file, and its columns.
+PAIR = {
+    "question": "question__name",
+    "annotator_a": "annotator_a",
+    "annotator_b": "annotator_b",
+    "n_overlap": "n_shared",
+    "observed": "observed",
+    "expected": "expected",
+    "kappa": "value",
+    "se": "se",
+    "ci_low": "ci_low",
+    "ci_high": "ci_high",
+    "reason": "reason",
+}
+
+
+def agreement_records(version: AgreementVersion) -> dict[str, list[dict[str, Any]]]:
+    """Every coefficient of every round, rounds against each other, and the first round's kappas
+    of pairs of annotators."""
+    return {
+        "coefficients": _coefficients(version),
+        "between_rounds": _between_rounds(version),
+        "pairs": _pairs(version),
+    }
+
+
+def _coefficients(version: AgreementVersion) -> list[dict[str, Any]]:
+    names = ("round", "with_flagged", "question", "by", *COEFFICIENT)
+    return [
+        row | _signature(version, row, str(row["round"]))
+        for row in _named(version.coefficients.all(), names)
+    ]
+
+
+def _between_rounds(version: AgreementVersion) -> list[dict[str, Any]]:
+    names = ("question", "level", "earlier", "later", "by", "n_pairs", *COEFFICIENT[1:])
+    return [
+        row | _signature(version, row, f"{row['earlier']}-{row['later']}")
+        for row in _named(version.round_coefficients.all(), names)
+    ]
+
+
+def _named(rows: QuerySet[Any], names: Sequence[str]) -> Iterator[dict[str, Any]]:
+    columns = ("question__name" if name == "question" else name for name in names)
+    return (dict(zip(names, row, strict=True)) for row in rows.values_list(*columns))
+
+
+def _pairs(version: AgreementVersion) -> list[dict[str, Any]]:
+    rows = version.pairs.filter(round=version.first_round, is_kappa=True)
+    return [dict(zip(PAIR, row, strict=True)) for row in rows.values_list(*PAIR.values())]
+
+
+def _signature(version: AgreementVersion, row: dict[str, Any], rounds: str) -> dict[str, str]:
+    flagged = "" if row.get("with_flagged", True) else "|flagged:without"
+    signed = f"{row['name']}|ci:{row['ci_method']}|round:{rounds}{flagged}"
+    return {"signature": f"{signed}|input:{version.fingerprint[:12]}"}
