@@ -12,6 +12,7 @@ from django.utils import timezone
 from metrics.exceptions import RunBusy, RunTaken
 from metrics.models import ScoringRun
 from work.leases import Lease, heartbeat, lease_term, lock, new_token
+from work.models import lapsed
 
 
 class RunLease(Lease):
@@ -53,7 +54,7 @@ def stop_run(*, run: ScoringRun) -> None:
 @transaction.atomic
 def _take(run: ScoringRun, n_before: int, n_total: int) -> RunLease:
     now = timezone.now()
-    is_free = ~Q(state=ScoringRun.State.RUNNING) | Q(leased_until=None) | Q(leased_until__lt=now)
+    is_free = ~Q(state=ScoringRun.State.RUNNING) | Q(leased_until=None) | lapsed(now)
     free = lock(ScoringRun.objects.filter(is_free, pk=run.pk))
     if free is None:
         raise RunBusy(

@@ -15,13 +15,12 @@ from django.utils import timezone
 
 from work.exceptions import JobPostponed, JobStopped, LeaseLost, WorkerStopping
 from work.leases import Lease, heartbeat, lease_term, new_token
-from work.models import Job
+from work.models import MOST_DELAY_SECONDS, Job
 from work.queues import announce
 from work.registry import job_kind
 
 logger = logging.getLogger(__name__)
 T = TypeVar("T")
-MOST_DELAY_SECONDS = 600
 # What a worker runs right now, for the signal that ends it (work.workers).
 current: list[RunningJob] = []
 

@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from django.conf import settings
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
+
+# Clocks of machines that share the work agree this far. What waits for a time still later than it
+# ever should was written before the clock was set back, and would wait until it comes round again.
+CLOCK_SLACK = timedelta(minutes=1)
+# No attempt is put off for longer.
+MOST_DELAY_SECONDS = 600
+
+
+def lapsed(now: datetime) -> Q:
+    """Of leases that nobody renewed in time."""
+    longest = timedelta(seconds=settings.WORK_LEASE_SECONDS) + CLOCK_SLACK
+    return Q(leased_until__lt=now) | Q(leased_until__gt=now + longest)
 
 
 class Leased(models.Model):
@@ -49,11 +61,13 @@ class JobQuerySet(models.QuerySet["Job"]):
 
     def due(self, now: datetime) -> JobQuerySet:
         """Queued, and not waiting for another attempt."""
-        return self.queued().filter(Q(run_after=None) | Q(run_after__lte=now))
+        latest = now + timedelta(seconds=MOST_DELAY_SECONDS) + CLOCK_SLACK
+        waits = Q(run_after__gt=now, run_after__lte=latest)
+        return self.queued().filter(Q(run_after=None) | ~waits)
 
     def lapsed(self, now: datetime) -> JobQuerySet:
         """Running by their own account, but nobody renewed the lease in time."""
-        return self.running().filter(leased_until__lt=now)
+        return self.running().filter(lapsed(now))
 
     def latest_of_each_kind(self) -> JobQuerySet:
         newest = self.order_by().values("kind").annotate(last=models.Max("pk"))

@@ -11,7 +11,7 @@ from django.db import DatabaseError, connection, transaction
 from django.utils import timezone
 from redis.exceptions import RedisError
 
-from work.models import PeriodicRun
+from work.models import CLOCK_SLACK, PeriodicRun
 from work.recovery import recover
 from work.registry import job_kinds
 from work.request import request_job
@@ -24,23 +24,36 @@ TICK_SECONDS = 1.0
 def tick(now: datetime | None = None) -> None:
     """Do what is due: mend what was left behind, and request the jobs that come by time."""
     moment = now or timezone.now()
-    every = timedelta(seconds=settings.WORK_LEASE_SECONDS / 6)
-    due = _due_names(moment)
-    if RECOVERY in due and (turn := take_turn(RECOVERY, every, moment)):
+    intervals = _intervals()
+    due = _due_names(intervals, moment)
+    if RECOVERY in due and (turn := take_turn(RECOVERY, intervals[RECOVERY], moment)):
         recover(now=moment, last_at=turn[0])
-    for kind in job_kinds().values():
-        if kind.every_seconds and kind.name in due:
-            _request_if_due(kind.name, timedelta(seconds=kind.every_seconds), moment)
+    for name in sorted(due - {RECOVERY}):
+        _request_if_due(name, intervals[name], moment)
 
 
-def _due_names(now: datetime) -> set[str]:
-    names = {RECOVERY} | {kind.name for kind in job_kinds().values() if kind.every_seconds}
+def _intervals() -> dict[str, timedelta]:
+    """How often what happens by time happens."""
+    seconds = {kind.name: kind.every_seconds for kind in job_kinds().values()}
+    seconds[RECOVERY] = settings.WORK_LEASE_SECONDS / 6
+    return {name: timedelta(seconds=every) for name, every in seconds.items() if every}
+
+
+def _due_names(intervals: dict[str, timedelta], now: datetime) -> set[str]:
     rows = dict(PeriodicRun.objects.values_list("name", "next_at"))
     PeriodicRun.objects.bulk_create(
-        [PeriodicRun(name=name, next_at=now) for name in sorted(names - rows.keys())],
+        [PeriodicRun(name=name, next_at=now) for name in sorted(intervals.keys() - rows.keys())],
         ignore_conflicts=True,
     )
-    return {name for name in names if name not in rows or rows[name] <= now}
+    return {
+        name
+        for name, every in intervals.items()
+        if name not in rows or _is_due(rows[name], every, now)
+    }
+
+
+def _is_due(next_at: datetime, every: timedelta, now: datetime) -> bool:
+    return next_at <= now or next_at > now + every + CLOCK_SLACK
 
 
 @transaction.atomic
@@ -53,7 +66,9 @@ def _request_if_due(name: str, every: timedelta, now: datetime) -> None:
 def take_turn(name: str, every: timedelta, now: datetime) -> tuple[datetime | None] | None:
     """The time of the turn before, in a tuple; None where another process has this turn."""
     row = PeriodicRun.objects.get(name=name)
-    turn = PeriodicRun.objects.filter(name=name, next_at=row.next_at, next_at__lte=now)
+    if not _is_due(row.next_at, every, now):
+        return None
+    turn = PeriodicRun.objects.filter(name=name, next_at=row.next_at)
     return (row.last_at,) if turn.update(next_at=now + every, last_at=now) else None
 
 

@@ -10,7 +10,7 @@ from django.db import transaction
 from django.db.models import Q
 
 from work.leases import lock
-from work.models import Job
+from work.models import CLOCK_SLACK, Job
 from work.queues import enqueue, waiting_ids
 from work.registry import QUEUES
 
@@ -22,8 +22,10 @@ def recover(*, now: datetime, last_at: datetime | None) -> None:
 
     A look that comes late says nothing of silence: whatever held it up (the database was away,
     one long transaction on SQLite) held up the heartbeats too, so they get another turn first.
+    So it is where the clock was set back.
     """
-    if last_at is not None and now - last_at < timedelta(seconds=settings.WORK_LEASE_SECONDS / 2):
+    prompt = timedelta(seconds=settings.WORK_LEASE_SECONDS / 2)
+    if last_at is not None and timedelta() <= now - last_at < prompt:
         for job_id in Job.objects.lapsed(now).values_list("pk", flat=True):
             _take_over(job_id, now)
     for queue in QUEUES:
@@ -58,7 +60,9 @@ def _enqueue_strays(queue: str, now: datetime) -> None:
     A message that came a moment ago may be in a worker's hands; one too many does no harm.
     """
     grace = now - timedelta(seconds=settings.WORK_GRACE_SECONDS)
+    ahead = now + CLOCK_SLACK
     late = Q(enqueued_at=None, created_at__lte=grace) | Q(enqueued_at__lte=grace)
+    late |= Q(enqueued_at=None, created_at__gt=ahead) | Q(enqueued_at__gt=ahead)
     # One that ran before was announced by nobody since.
     again = Q(enqueued_at=None, attempts__gt=0)
     jobs = list(Job.objects.due(now).filter(late | again, queue=queue).order_by("pk"))

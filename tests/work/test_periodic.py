@@ -10,7 +10,7 @@ from django.db import connection
 from django.utils import timezone
 from django_tasks_db.models import DBTaskResult
 
-from work.execution import run_job
+from work.execution import claim, run_job
 from work.models import Job, PeriodicRun
 from work.periodic import take_turn, tick
 from work.registry import job_kinds
@@ -55,6 +55,51 @@ def test_a_periodic_job_that_is_still_unfinished_is_not_doubled(kind, backend):
     for n in range(3):
         tick(timezone.now() + timedelta(minutes=2 * n))
     assert Job.objects.count() == 1
+
+
+def test_what_is_due_by_time_goes_on_after_the_clock_was_set_back(kind, backend, work_off):
+    kind(lambda running: "", every_seconds=60)
+    now = timezone.now()
+    tick(now + timedelta(days=1))
+    work_off()
+    tick(now)
+    tick(now + timedelta(seconds=5))
+    assert Job.objects.count() == 2
+
+
+@pytest.mark.parametrize("attempt", ["taken by a process that is gone", "put off", "announced"])
+def test_no_job_waits_for_a_clock_that_was_set_back(kind, backend, work_off, attempt):
+    kind(lambda running: "")
+    now = timezone.now()
+    tomorrow = now + timedelta(days=1)
+    job = request_job(kind="job")
+    tick(tomorrow)
+    work_off()
+    lost = {"task_id": "lost", "enqueued_at": tomorrow, "created_at": tomorrow}
+    changes = {
+        "taken by a process that is gone": {"state": Job.State.RUNNING, "leased_until": tomorrow},
+        "put off": {"state": Job.State.QUEUED, "enqueued_at": None, "run_after": tomorrow},
+        "announced": {"state": Job.State.QUEUED, "attempts": 0},
+    }
+    Job.objects.filter(pk=job.pk).update(**{"max_attempts": 5} | lost | changes[attempt])
+    for seconds in (0, 6, 12):
+        tick(now + timedelta(seconds=seconds))
+    work_off()
+    job.refresh_from_db()
+    assert job.state == Job.State.DONE
+
+
+def test_a_lease_survives_that_the_clock_is_set_back(kind, backend):
+    kind(lambda running: "")
+    now = timezone.now()
+    tick(now + timedelta(days=1))
+    job = request_job(kind="job")
+    running = claim(job.pk)
+    Job.objects.filter(pk=job.pk).update(leased_until=now + timedelta(days=1))
+    tick(now)
+    running.beat()
+    tick(now + timedelta(seconds=6))
+    assert not running.is_lost
 
 
 def test_a_tick_enqueues_what_no_queue_holds(kind, backend, work_off, settings):
