@@ -6,13 +6,19 @@ import sys
 
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management import execute_from_command_line
-from django.db.utils import OperationalError, ProgrammingError
+from django.db.utils import DatabaseError
+from redis.exceptions import RedisError
 
 from work.parent import end_with_supervisor
 
 BAD_INPUT = 2
 # How SQLite and PostgreSQL's driver begin when there is nothing to talk to.
-UNREACHABLE = ("unable to open database file", "connection failed", "failed to resolve host")
+UNREACHABLE = (
+    "unable to open database file",
+    "file is not a database",
+    "connection failed",
+    "failed to resolve host",
+)
 
 
 def main(argv: list[str]) -> int:
@@ -25,7 +31,9 @@ def main(argv: list[str]) -> int:
         execute_from_command_line(argv)
     except ImproperlyConfigured as error:
         return _refuse(str(error))
-    except (OperationalError, ProgrammingError) as error:
+    except RedisError as error:
+        return _refuse(f"The Redis that REDIS_URL names cannot be used: {error}")
+    except DatabaseError as error:
         if str(error).startswith(UNREACHABLE):
             message = " ".join(str(error).split())
             return _refuse(f"The database that DATABASE_URL names cannot be opened: {message}")

@@ -36,6 +36,9 @@ def logging_settings(*, log_format: str, level: str) -> dict[str, Any]:
         raise ImproperlyConfigured(
             f"LOG_FORMAT is '{log_format}'; it must be one of {', '.join(FORMATS)}."
         )
+    if level not in logging.getLevelNamesMapping():
+        known = ", ".join(name for name in logging.getLevelNamesMapping() if name != "NOTSET")
+        raise ImproperlyConfigured(f"LOG_LEVEL is '{level}'; it must be one of {known}.")
     context: list[Any] = [
         structlog.contextvars.merge_contextvars,
         structlog.stdlib.add_log_level,

@@ -1,6 +1,7 @@
 """Settings of the site. Everything that differs between machines is an
 environment variable, listed in .env.example."""
 
+import math
 import os
 import warnings
 from pathlib import Path
@@ -24,6 +25,25 @@ def _is_address(url: str) -> bool:
         return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except ValueError:
         return False
+
+
+def _number(name: str, default: float, *, least: float = 0) -> float:
+    try:
+        number = float(env.float(name, default=default))
+    except ValueError:
+        number = math.nan
+    if not least <= number < math.inf:
+        raise ImproperlyConfigured(
+            f"{name} is '{os.environ[name]}'; it must be a number from {least:g} up."
+        )
+    return number
+
+
+def _whole_number(name: str, default: int) -> int:
+    number = _number(name, default)
+    if number != int(number):
+        raise ImproperlyConfigured(f"{name} is '{os.environ[name]}'; it must be a whole number.")
+    return int(number)
 
 
 def _database(default: str) -> dict[str, Any]:
@@ -156,6 +176,11 @@ if CACHES["default"]["BACKEND"].endswith("DatabaseCache"):
 
 # Background work (docs/work.md). Queues are kept in the database, or by RQ on Redis.
 REDIS_URL = env.str("REDIS_URL", default="redis://127.0.0.1:6379/0")
+if not REDIS_URL.startswith(("redis://", "rediss://", "unix://")):
+    # Without the value, which may hold a password.
+    raise ImproperlyConfigured(
+        "REDIS_URL is no address of a Redis, such as redis://127.0.0.1:6379/0."
+    )
 RQ_PREFIX = env.str("RQ_PREFIX", default="assay-")
 TASK_BACKENDS = {"database": "django_tasks_db.DatabaseBackend", "rq": "work.rq_backend.RQBackend"}
 TASKS_BACKEND = env.str("TASKS_BACKEND", default="database")
@@ -168,12 +193,12 @@ TASKS = {
     }
 }
 # A job whose process was killed is taken over within this time.
-WORK_LEASE_SECONDS = env.float("WORK_LEASE_SECONDS", default=30.0)
+WORK_LEASE_SECONDS = _number("WORK_LEASE_SECONDS", 30, least=1)
 # The wait before a failed attempt is repeated; it doubles with each.
-WORK_RETRY_SECONDS = env.float("WORK_RETRY_SECONDS", default=5.0)
+WORK_RETRY_SECONDS = _number("WORK_RETRY_SECONDS", 5)
 # How long a worker may take from the queue's message to the job's claim.
-WORK_GRACE_SECONDS = env.float("WORK_GRACE_SECONDS", default=5.0)
-WORK_KEEP_DAYS = env.int("WORK_KEEP_DAYS", default=30)
+WORK_GRACE_SECONDS = _number("WORK_GRACE_SECONDS", 5)
+WORK_KEEP_DAYS = _whole_number("WORK_KEEP_DAYS", 30)
 
 AUTH_USER_MODEL = "accounts.User"
 AUTHENTICATION_BACKENDS = ["allauth.account.auth_backends.AuthenticationBackend"]
@@ -227,7 +252,7 @@ MFA_ALLOW_UNVERIFIED_EMAIL = True
 OPERATORS_WITHOUT_SECOND_FACTOR = env.bool("OPERATORS_WITHOUT_SECOND_FACTOR", default=OWN_MACHINE)
 # How to tell clients apart behind proxies. Nothing in X-Forwarded-For is believed but what one's
 # own proxies wrote there.
-ALLAUTH_TRUSTED_PROXY_COUNT = env.int("TRUSTED_PROXY_COUNT", default=0)
+ALLAUTH_TRUSTED_PROXY_COUNT = _whole_number("TRUSTED_PROXY_COUNT", 0)
 ALLAUTH_TRUSTED_CLIENT_IP_HEADER = env.str("TRUSTED_CLIENT_IP_HEADER", default="") or None
 
 # Texts are marked in templates and code and collected in locale/ (docs/translation.md). A language
@@ -311,9 +336,13 @@ MARKETPLACE_SECRET_ACCESS_KEY = env.str("MARKETPLACE_SECRET_ACCESS_KEY", default
 MARKETPLACE_OPERATOR_SECRET = os.environ.get("MARKETPLACE_OPERATOR_SECRET") or token_urlsafe(32)
 MARKETPLACE_TEST_FUNDS = env.bool("MARKETPLACE_TEST_FUNDS", default=OWN_MACHINE)
 MARKETPLACE_FEE_SCHEDULE = env.str("MARKETPLACE_FEE_SCHEDULE", default="none")
+if MARKETPLACE_FEE_SCHEDULE not in ("none", "mturk"):
+    raise ImproperlyConfigured(
+        f"MARKETPLACE_FEE_SCHEDULE is '{MARKETPLACE_FEE_SCHEDULE}'; it must be none or mturk."
+    )
 MARKETPLACE_REQUESTER_SIGN_UP = env.bool("MARKETPLACE_REQUESTER_SIGN_UP", default=False)
-MARKETPLACE_REQUESTS_PER_SECOND = env.float("MARKETPLACE_REQUESTS_PER_SECOND", default=0.0)
-MARKETPLACE_REQUEST_BURST = env.int("MARKETPLACE_REQUEST_BURST", default=0)
+MARKETPLACE_REQUESTS_PER_SECOND = _number("MARKETPLACE_REQUESTS_PER_SECOND", 0)
+MARKETPLACE_REQUEST_BURST = _whole_number("MARKETPLACE_REQUEST_BURST", 0)
 MARKETPLACE_TESTING = env.bool("MARKETPLACE_TESTING", default=False)
 
 # Of the accounts that `make run` makes for looking around; empty means one made up each time.

@@ -70,6 +70,8 @@ def _texts(request: HttpRequest, *names: str, optional: str | None = None) -> li
     """These members of the body, which is a JSON object of texts and has no others."""
     try:
         body = json.loads(request.body)
+        # Half a character, such as "\ud800", is JSON and no text.
+        json.dumps(body, ensure_ascii=False).encode()
     except (ValueError, RecursionError) as error:
         raise InvalidParameter("The body is not JSON.") from error
     if not isinstance(body, dict) or not all(isinstance(value, str) for value in body.values()):

@@ -36,12 +36,30 @@ def run(*arguments, **environment):
         ("DATABASE_URL", "postgres://ann:secret@host:port/site", "DATABASE_URL is no address"),
         ("DATABASE_URL", "sqlite:////no/such/folder/x", "DATABASE_URL names cannot be opened"),
         ("DATABASE_URL", "postgres://127.0.0.1:1/x", "DATABASE_URL names cannot be opened"),
+        ("DATABASE_URL", f"sqlite:///{sys.executable}", "DATABASE_URL names cannot be opened"),
+        ("REDIS_URL", "http://:secret@host", "REDIS_URL is no address of a Redis"),
+        ("WORK_LEASE_SECONDS", "0", "WORK_LEASE_SECONDS is '0'; it must be a number from 1 up"),
+        ("WORK_LEASE_SECONDS", "nan", "WORK_LEASE_SECONDS is 'nan'; it must be a number"),
+        ("WORK_KEEP_DAYS", "1.5", "WORK_KEEP_DAYS is '1.5'; it must be a whole number"),
+        ("TRUSTED_PROXY_COUNT", "one", "TRUSTED_PROXY_COUNT is 'one'; it must be a number"),
+        ("TRUSTED_PROXY_COUNT", "-1", "TRUSTED_PROXY_COUNT is '-1'; it must be a number from 0"),
+        ("MARKETPLACE_FEE_SCHEDULE", "amazon", "it must be none or mturk"),
+        ("LOG_LEVEL", "LOUD", "LOG_LEVEL is 'LOUD'; it must be one of CRITICAL"),
     ],
 )
 def test_a_setting_that_cannot_be_used_is_told_in_a_sentence(name, value, told):
     ended = run("manage.py", "migrate", **{name: value})
     assert ended.returncode == 2
     assert told in ended.stderr
+    assert "Traceback" not in ended.stderr
+    assert "secret" not in ended.stderr
+
+
+def test_a_redis_that_is_away_is_reported_in_a_sentence():
+    away = {"TASKS_BACKEND": "rq", "REDIS_URL": "redis://:secret@127.0.0.1:1/0"}
+    ended = run("manage.py", "run_worker", "--until-empty", **away)
+    assert ended.returncode == 2
+    assert "REDIS_URL names cannot be used" in ended.stderr
     assert "Traceback" not in ended.stderr
     assert "secret" not in ended.stderr
 

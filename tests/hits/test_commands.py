@@ -51,6 +51,11 @@ def typed(*words: str) -> object:
     return left.value.code
 
 
+@pytest.mark.parametrize("reward", ["1e3", "1_0", "\uff11", "NaN", "Infinity", "-1", "", " 1"])
+def test_a_reward_is_plain_dollars(reward):
+    assert typed("publish_study", "ratings", f"--reward={reward}") == 2
+
+
 def test_the_whole_loop(study, site, client):
     cost = "3 HITs, 6 assignments: rewards $0.60, fees $0.00, in all $0.60"
     assert publish(assignments=2).endswith(f"({cost}).\n")

@@ -171,6 +171,7 @@ def test_signatures_are_compared_in_constant_time(monkeypatch):
         ({}, 400),
         ({"name": 7}, 400),
         ({"name": ""}, 400),
+        (b'{"name": "Lab", "test_funds_usd": "\\ud800"}', 400),
         ({"name": "Lab", "owner": "me"}, 400),
         ({"name": "Lab", "test_funds_usd": "much"}, 400),
         ({"name": "Lab", "test_funds_usd": "-5"}, 400),
@@ -181,6 +182,12 @@ def test_a_body_that_cannot_be_is_refused(content, status):
     answer = post(content)
     assert answer.status_code == status
     assert answer.json()["error"]
+    assert nothing_was_done()
+
+
+def test_a_password_that_is_no_text_is_refused():
+    worker = b'{"username": "ada", "password": "\\ud800-a-long-password"}'
+    assert post(worker, path="/marketplace-api/v1/workers").status_code == 400
     assert nothing_was_done()
 
 

@@ -1,7 +1,8 @@
 from __future__ import annotations
 
+import re
 from argparse import ArgumentTypeError
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from django.core.management.base import BaseCommand, CommandParser
@@ -17,6 +18,8 @@ from presentation.progress import bar
 
 if TYPE_CHECKING:
     from mypy_boto3_mturk.client import MTurkClient
+
+PLAIN_AMOUNT = re.compile(r"[0-9]{1,12}(?:\.[0-9]{1,12})?")
 
 
 class Command(BaseCommand):
@@ -103,7 +106,7 @@ def _plan(batch: Batch, client: MTurkClient) -> Plan:
 
 
 def _usd(text: str) -> Decimal:
-    try:
-        return Decimal(text)
-    except InvalidOperation:
-        raise ArgumentTypeError(f"'{text}' is not an amount of money") from None
+    # As in the marketplace's own money forms: no sign, exponent or digits of other scripts.
+    if not PLAIN_AMOUNT.fullmatch(text):
+        raise ArgumentTypeError(f"'{text}' is not an amount of dollars, such as 0.10")
+    return Decimal(text)
