@@ -3,9 +3,11 @@
 import pytest
 from django.urls import reverse
 
+from tests.accessibility import accessibility_problems
 from tests.annotation.studies import rate, rating_study
 from tests.browsers import opened_page, sign_in
 from tests.console.conftest import PASSWORD
+from tests.console.filled import scored_study
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -62,3 +64,16 @@ def test_labels_are_made_on_the_smallest_telephone(page, study):
     page.goto(reverse("console:labels", args=[study.slug]))
     assert right_edge(page, page.get_by_label("Question and method")) <= SMALLEST
     assert page.evaluate("document.documentElement.scrollWidth") <= SMALLEST
+
+
+@pytest.mark.usefixtures("_immediate_tasks")
+def test_the_report_s_file_is_accessible_and_fits_a_telephone(page, researcher, rosa, read):
+    study = scored_study(owner=researcher, metrics=("nll", "bleurt"))
+    read(study, "report")
+    file = rosa.get(reverse("console:report-file", args=[study.slug, "report.html"]))
+    page.goto("about:blank")
+    page.set_content(file.content.decode())
+    assert page.get_by_role("main").locator("svg").count() > 0
+    assert accessibility_problems(page) == []
+    page.set_viewport_size({"width": TELEPHONE, "height": 800})
+    assert page.evaluate("document.documentElement.scrollWidth") <= TELEPHONE
