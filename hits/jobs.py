@@ -11,9 +11,10 @@ from annotation.models import Study
 from annotation.study_jobs import COLLECT, COLLECT_NEW, jobs_of, request_study_job, study_of
 from hits.collect import Collected, awaited_hits, collect_batch
 from hits.connections import client_of
-from hits.exceptions import HitsError
+from hits.exceptions import HitsError, MarketplaceUnreachable
 from hits.models import Batch
 from hits.statements import fetch_statement
+from work.exceptions import JobPostponed
 from work.execution import RunningJob
 from work.models import Job
 from work.registry import INTERACTIVE, MARKETPLACE, register
@@ -73,12 +74,16 @@ def _failed_lately(study: Study) -> bool:
 
 
 def _collect_batch(running: RunningJob, batch: Batch, *, only_awaited: bool = False) -> Collected:
-    collected = collect_batch(
-        batch=batch,
-        client=client_of(batch.connection),
-        progress=running.progress(f"HITs of batch {batch.pk}"),
-        only_awaited=only_awaited,
-    )
+    try:
+        collected = collect_batch(
+            batch=batch,
+            client=client_of(batch.connection),
+            progress=running.progress(f"HITs of batch {batch.pk}"),
+            only_awaited=only_awaited,
+        )
+    except MarketplaceUnreachable as away:
+        # It may be starting again, as this site's own is after its web server was killed.
+        raise JobPostponed(str(away)) from away
     fetch_statement(batch=batch)
     return collected
 
