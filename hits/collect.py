@@ -16,6 +16,7 @@ from annotation.versions import count_judgments_change
 from hits.answers import Answer, read_answer
 from hits.endpoints import translated_errors
 from hits.exceptions import AlreadyJudged, AnswerUnreadable
+from hits.exclusions import send_exclusions
 from hits.models import Assignment, Batch, Hit, HitRecordQuerySet, Worker
 from presentation.progress import Progress, silently
 
@@ -82,6 +83,7 @@ def collect_batch(
             new += _collect_hit(client, hit)
     finally:
         read_assignments(batch=batch)
+    send_exclusions(batch=batch, client=client)
     Hit.objects.of(batch).exclude(collected_at=None).update(collected_at=None)
     Batch.objects.filter(pk=batch.pk).update(collected_at=timezone.now())
     unreadable = Assignment.objects.of(batch).unread().count()

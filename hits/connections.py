@@ -44,6 +44,17 @@ def site_connection(profile: str = THIS_SITE) -> Connection:
     return connection
 
 
+def named_connection(name: str) -> Connection:
+    """A team's open connection, by TEAM/NAME; else ConnectionUnfit with those there are."""
+    team, _slash, own = name.partition("/")
+    usable = Connection.objects.usable().exclude(team=None).select_related("team")
+    connection = usable.filter(team__slug=team, name=own).first()
+    if connection is None:
+        known = ", ".join(f"'{each.team.slug}/{each.name}'" for each in usable if each.team)
+        raise ConnectionUnfit(f"There is no open connection '{name}'. Known: {known or 'none'}.")
+    return connection
+
+
 def client_of(connection: Connection) -> MTurkClient:
     """A boto3 client that speaks for the connection's requester."""
     if connection.team_id is None:

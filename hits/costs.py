@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
 from typing import TYPE_CHECKING
@@ -9,6 +11,7 @@ from typing import TYPE_CHECKING
 from hits.endpoints import translated_errors
 from hits.exceptions import FundsMissing
 from hits.models import Batch, Hit
+from hits.selections import items_without_hit, selected_items
 
 if TYPE_CHECKING:
     from mypy_boto3_mturk.client import MTurkClient
@@ -76,17 +79,44 @@ class Estimate:
 
 def estimate(batch: Batch) -> Estimate:
     """What publishing the rest of a batch, or a drafted one, commits the requester to."""
-    published = Hit.objects.filter(batch=batch.pk).published().values("item")
-    return price(batch, n_hits=batch.study.items.exclude(pk__in=published).count())
+    if batch.pk is None:
+        return price_items(batch, n_items=len(selected_items(batch)))
+    unpublished = Hit.objects.of(batch).unpublished().order_by().values_list("max_assignments")
+    sizes = Counter(own or batch.max_assignments for (own,) in unpublished)
+    if batch.is_of_all_items:
+        n_bare = items_without_hit(batch).count()
+        sizes.update({size: n * n_bare for size, n in Counter(batch.hit_sizes).items()})
+    return price_hits(batch, sizes)
+
+
+def price_items(batch: Batch, *, n_items: int) -> Estimate:
+    """What HITs for so many items of a batch commit the requester to, of all waves together."""
+    return price_hits(batch, {size: n * n_items for size, n in Counter(batch.hit_sizes).items()})
 
 
 def price(batch: Batch, *, n_hits: int) -> Estimate:
-    """What so many HITs of a batch commit the requester to."""
-    n_assignments = n_hits * batch.max_assignments
-    fee = SCHEDULES[batch.connection.fees].fee_usd(
-        batch.reward_usd, batch.max_assignments, needs_masters=batch.needs_masters
+    """What so many HITs of a batch commit the requester to, where they are not in waves."""
+    return price_hits(batch, {batch.max_assignments: n_hits})
+
+
+def price_hits(batch: Batch, n_by_size: Mapping[int, int]) -> Estimate:
+    """What HITs of a batch commit the requester to: how many there are of each size."""
+    n_hits = n_assignments = 0
+    total = Decimal(0)
+    for size, n in n_by_size.items():
+        n_hits += n
+        n_assignments += n * size
+        total += n * size * cost_of_assignment(batch, size)
+    rewards = batch.reward_usd * n_assignments
+    return Estimate(n_hits, n_assignments, rewards, total - rewards)
+
+
+def cost_of_assignment(batch: Batch, max_assignments: int) -> Decimal:
+    """Reward and fee of one assignment of a HIT that has so many."""
+    schedule = SCHEDULES[batch.connection.fees]
+    return batch.reward_usd + schedule.fee_usd(
+        batch.reward_usd, max_assignments, needs_masters=batch.needs_masters
     )
-    return Estimate(n_hits, n_assignments, batch.reward_usd * n_assignments, fee * n_assignments)
 
 
 def require_funds(*, cost: Estimate, client: MTurkClient) -> None:

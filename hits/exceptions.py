@@ -8,6 +8,8 @@ HitsError
 ├── MarketplaceRefused       the marketplace answered with an error
 ├── NothingPublished         none of a study's items was ever sent to a marketplace
 ├── BatchUnfit               a batch's settings cannot be published
+│   └── LaunchedMeanwhile    another launch took items that this one was made for
+├── OverBudget               a team's, study's or batch's budget does not reach
 ├── FundsMissing             the requester's account cannot pay for a batch
 ├── QuestionTooLarge         an item makes more XML than a marketplace takes
 ├── AnswerUnreadable         what came back is not an answer to the item
@@ -67,6 +69,14 @@ class NothingPublished(HitsError):
 
 class BatchUnfit(HitsError):
     """A batch's settings cannot be published."""
+
+
+class LaunchedMeanwhile(BatchUnfit):
+    """Another launch took items that this one was made for."""
+
+
+class OverBudget(HitsError):
+    """A team's, study's or batch's budget does not reach."""
 
 
 class FundsMissing(HitsError):

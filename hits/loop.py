@@ -9,7 +9,8 @@ from hits.collect import collect_batch
 from hits.crowd.replay import Replayed
 from hits.endpoints import AccessKey, connect
 from hits.models import Assignment, Batch
-from hits.publish import draft_batch, plan_batch, publish_batch
+from hits.planning import draft_batch, plan_batch
+from hits.publish import publish_batch
 from hits.review import decide, send_decisions
 from presentation.progress import Reporter, without_bars
 

@@ -7,7 +7,7 @@ from django.db.models import Exists, Min, OuterRef, QuerySet, Sum
 
 from annotation.counts import counted
 from annotation.models import Item, Study
-from hits.models import Assignment, Hit
+from hits.models import SIZE, Assignment, Hit
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class StudyProgress:
 
 def study_progress(study: Study) -> StudyProgress:
     """What was published of a study, and what came back: ask once in a request, and pass it on."""
-    published, total = Hit.objects.published(), Sum("batch__max_assignments")
+    published, total = Hit.objects.published(), Sum(SIZE)
     without = Item.objects.filter(~Exists(Hit.objects.filter(item=OuterRef("pk"))))
     counts = Study.objects.filter(pk=study.pk).values(
         n_hits=counted(Hit.objects.all(), "batch__study"),

@@ -6,6 +6,7 @@ collected again. What is to be paid, sent or blocked there is a row here first.
 
 from hits.models.assignments import Assignment, AssignmentRecordQuerySet, Worker
 from hits.models.batches import (
+    SIZE,
     YEAR_SECONDS,
     Batch,
     BatchQuerySet,
@@ -14,10 +15,12 @@ from hits.models.batches import (
     new_batch_key,
 )
 from hits.models.connections import Connection
+from hits.models.exclusions import Exclusion, ExclusionQuerySet
 from hits.models.payments import Budget, Message, Payment, Sending, WorkerBlock, WorkerNote
 from hits.models.statements import Statement
 
 __all__ = [
+    "SIZE",
     "YEAR_SECONDS",
     "Assignment",
     "AssignmentRecordQuerySet",
@@ -25,6 +28,8 @@ __all__ = [
     "BatchQuerySet",
     "Budget",
     "Connection",
+    "Exclusion",
+    "ExclusionQuerySet",
     "Hit",
     "HitRecordQuerySet",
     "Message",

@@ -11,7 +11,7 @@ from django.apps import apps
 from django.conf import settings
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
-from django.db.models import Count, F, Q
+from django.db.models import Count, F, Min, Q
 from django.db.models.functions import Coalesce
 
 from annotation.counts import counted
@@ -24,6 +24,10 @@ YEAR_SECONDS = 365 * 24 * 3600
 
 def new_batch_key() -> str:
     return secrets.token_hex(8)
+
+
+# Of a HIT: its own number of assignments where it has one, as HITs of a wave have.
+SIZE = Coalesce(F("max_assignments"), F("batch__max_assignments"))
 
 
 class BatchQuerySet(models.QuerySet["Batch"]):
@@ -42,9 +46,10 @@ class BatchQuerySet(models.QuerySet["Batch"]):
             raise NothingPublished(slug)
         return batches
 
-    def planned_like(self, draft: Batch) -> BatchQuerySet:
-        """The one that stands where the draft would: same study, round and marketplace."""
-        return self.filter(study=draft.study_id, round=draft.round, connection=draft.connection)
+    def parts_beside(self, draft: Batch) -> BatchQuerySet:
+        """All of the draft's study, round and connection, which share the items between them."""
+        same = self.filter(study=draft.study_id, round=draft.round, connection=draft.connection)
+        return same.order_by("part")
 
     def progressing(self) -> BatchQuerySet:
         """With `n_hits`, `n_published` and `n_collected`, each counted on its own: joined, the
@@ -90,6 +95,9 @@ class Batch(models.Model):
         default=list, blank=True, help_text="QualificationRequirements, as the API takes them."
     )
     needs_masters = models.BooleanField(default=False, help_text="Which costs a higher fee.")
+    excluded_rounds = models.JSONField(
+        default=list, blank=True, help_text="Whose workers may not work on this batch."
+    )
     max_per_worker = models.PositiveIntegerField(
         null=True, blank=True, validators=[MinValueValidator(1)]
     )
@@ -97,6 +105,11 @@ class Batch(models.Model):
         null=True,
         blank=True,
         help_text="Assignments a HIT, where an item's are split over several HITs in turn.",
+    )
+    exclusion_type_id = models.CharField(
+        max_length=64,
+        blank=True,
+        help_text="Of the qualification that bars a worker from the batch, once there is one.",
     )
     hit_type_id = models.CharField(max_length=64, blank=True)
     launched_by = models.ForeignKey(
@@ -138,6 +151,18 @@ class Batch(models.Model):
     def __str__(self) -> str:
         return f"batch {self.pk} of {self.study.slug}"
 
+    @property
+    def is_of_all_items(self) -> bool:
+        """Whether items imported later become HITs of it too, when it is published again."""
+        return not self.selection
+
+    @property
+    def hit_sizes(self) -> list[int]:
+        """The assignments of each HIT that an item becomes: of one, or of one a wave."""
+        size = min(self.wave_size or self.max_assignments, self.max_assignments)
+        n_whole, rest = divmod(self.max_assignments, size)
+        return [size] * n_whole + ([rest] if rest else [])
+
 
 class HitRecordQuerySet(models.QuerySet["Hit"]):
     def of(self, batch: Batch) -> HitRecordQuerySet:
@@ -161,8 +186,22 @@ class HitRecordQuerySet(models.QuerySet["Hit"]):
     def collectable(self) -> HitRecordQuerySet:
         """Published, and not known to us with every answer they will have, all decided."""
         decided = Count("assignments", filter=~Q(assignments__status="Submitted"))
-        wanted = Coalesce(F("n_answers"), F("max_assignments"), F("batch__max_assignments"))
+        wanted = Coalesce(F("n_answers"), SIZE)
         return self.published().annotate(n_decided=decided).filter(n_decided__lt=wanted)
+
+    def short_of_answers(self) -> HitRecordQuerySet:
+        """Not published, or with fewer answers collected than they will have."""
+        collected = self.annotate(n_collected=Count("assignments"))
+        return collected.filter(n_collected__lt=Coalesce(F("n_answers"), SIZE))
+
+    def due(self, batch: Batch) -> HitRecordQuerySet:
+        """Of the batch's unpublished ones those of the next wave, once all waves before are in."""
+        unpublished = self.of(batch).unpublished()
+        wave = unpublished.aggregate(first=Min("wave"))["first"]
+        earlier = self.of(batch).filter(wave__lt=wave or 1)
+        if wave is None or batch.closed_at or earlier.short_of_answers().exists():
+            return self.none()
+        return unpublished.filter(wave=wave)
 
     def uncollected_since(self, at: datetime) -> HitRecordQuerySet:
         """Less those that an unfinished collection had looked at, the longest ago first."""
@@ -205,6 +244,11 @@ class Hit(models.Model):
 
     def __str__(self) -> str:
         return self.hit_id or f"unpublished HIT of {self.item_id}"
+
+    @property
+    def n_assignments(self) -> int:
+        """How many it is to have."""
+        return self.max_assignments or self.batch.max_assignments
 
     @property
     def unique_request_token(self) -> str:

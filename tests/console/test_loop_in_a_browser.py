@@ -13,7 +13,8 @@ from console.samples import FOLDER
 from hits.collect import collect_batch
 from hits.endpoints import connect
 from hits.enrolment import enrol_requester, enrol_worker
-from hits.publish import draft_batch, plan_batch, publish_batch
+from hits.planning import draft_batch, plan_batch
+from hits.publish import publish_batch
 from tests.accessibility import accessibility_problems
 from tests.browsers import opened_page, sign_in
 

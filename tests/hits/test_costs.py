@@ -2,10 +2,11 @@ from decimal import Decimal
 
 import pytest
 
-from hits.costs import SCHEDULES, estimate, require_funds
+from hits.costs import SCHEDULES, estimate, price_items, require_funds
 from hits.exceptions import FundsMissing, MarketplaceUnreachable
 from hits.models import Batch, Hit
-from hits.publish import draft_batch, publish_batch
+from hits.planning import draft_batch
+from hits.publish import publish_batch
 from tests.hits.wire import unreachable
 from tests.hits.work import balance_of, batch_of, published
 
@@ -72,3 +73,87 @@ def test_an_unknown_balance_is_no_balance(study, wire, client):
     wire.fail("GetAccountBalance", unreachable)
     with pytest.raises(MarketplaceUnreachable):
         require_funds(cost=estimate(batch_of(study)), client=client)
+
+
+# Amazon's published rules: 20% of the reward; 20% more where a HIT has ten assignments or more;
+# 5% more for Masters; at least $0.01 for an assignment. A fee is rounded to the cent, halves up.
+BY_HAND = [
+    # reward, HITs, assignments, Masters: rewards, fees
+    # A fee of 0.63 x 0.20 = 0.126 is 0.13; 400 x 0.13 = 52.00.
+    ("0.63", 400, 1, False, "252.00", "52.00"),
+    # 0.01 x 0.20 = 0.002, so the minimum of 0.01; 3 x 100 x 0.01.
+    ("0.01", 100, 3, False, "3.00", "3.00"),
+    # 0.05 x 0.20 = 0.01: the minimum itself.
+    ("0.05", 10, 9, False, "4.50", "0.90"),
+    # 0.07 x 0.20 = 0.014, down to 0.01; 0.08 x 0.20 = 0.016, up to 0.02.
+    ("0.07", 10, 1, False, "0.70", "0.10"),
+    ("0.08", 10, 1, False, "0.80", "0.20"),
+    # Ten assignments: 0.50 x 0.40 = 0.20 on each of 100.
+    ("0.50", 10, 10, False, "50.00", "20.00"),
+    # Nine: 0.50 x 0.20 = 0.10 on each of 90.
+    ("0.50", 10, 9, False, "45.00", "9.00"),
+    # Masters: 0.50 x 0.25 = 0.125, half a cent up: 0.13 on each of 30.
+    ("0.50", 10, 3, True, "15.00", "3.90"),
+    # Masters and ten assignments: 1.00 x 0.45 = 0.45 on each of 20.
+    ("1.00", 2, 10, True, "20.00", "9.00"),
+    # Nothing for the work, and still a cent for each.
+    ("0.00", 7, 2, False, "0.00", "0.14"),
+    # 0.63 x 0.45 = 0.2835, which is 0.28, on each of 4,800.
+    ("0.63", 400, 12, True, "3024.00", "1344.00"),
+]
+
+
+@pytest.mark.parametrize(("reward", "n", "assignments", "masters", "rewards", "fees"), BY_HAND)
+def test_the_cost_is_what_the_published_rules_come_to_by_hand(
+    study, settings, reward, n, assignments, masters, rewards, fees
+):
+    settings.MARKETPLACE_FEE_SCHEDULE = "mturk"
+    draft = draft_batch(
+        study=study,
+        title="T",
+        description="D",
+        reward_usd=Decimal(reward),
+        max_assignments=assignments,
+        needs_masters=masters,
+    )
+    cost = price_items(draft, n_items=n)
+    assert (cost.n_hits, cost.n_assignments) == (n, n * assignments)
+    assert (cost.rewards_usd, cost.fees_usd) == (Decimal(rewards), Decimal(fees))
+
+
+@pytest.mark.parametrize(
+    ("assignments", "wave", "sizes", "fees"),
+    [
+        # Two tens of 0.40 x 0.50 without waves: 20 x 0.20.
+        (20, None, [20], "4.00"),
+        # 9 + 9 + 2, each under ten: 20 x 0.10.
+        (20, 9, [9, 9, 2], "2.00"),
+        (9, 9, [9], "0.90"),
+        (10, 5, [5, 5], "1.00"),
+        # A wave of all is none.
+        (4, 9, [4], "0.40"),
+    ],
+)
+def test_waves_of_nine_avoid_the_fee_for_ten(study, settings, assignments, wave, sizes, fees):
+    settings.MARKETPLACE_FEE_SCHEDULE = "mturk"
+    draft = draft_batch(
+        study=study,
+        title="T",
+        description="D",
+        reward_usd=Decimal("0.50"),
+        max_assignments=assignments,
+        wave_size=wave,
+    )
+    assert draft.hit_sizes == sizes
+    cost = price_items(draft, n_items=1)
+    assert (cost.n_hits, cost.n_assignments) == (len(sizes), assignments)
+    assert cost.fees_usd == Decimal(fees)
+
+
+@pytest.mark.parametrize(
+    ("bonus", "fee"),
+    [("0.01", "0.01"), ("0.05", "0.01"), ("0.13", "0.03"), ("0.50", "0.10"), ("2.55", "0.51")],
+)
+def test_a_bonus_costs_a_fifth_and_at_least_a_cent(bonus, fee):
+    # 0.13 x 0.20 = 0.026, up to 0.03; 2.55 x 0.20 = 0.51.
+    assert SCHEDULES["mturk"].bonus_fee_usd(Decimal(bonus)) == Decimal(fee)

@@ -16,7 +16,9 @@ from hits.exceptions import (
     QuestionTooLarge,
 )
 from hits.models import Batch, Hit
-from hits.publish import CHUNK, draft_batch, find_published, publish_batch
+from hits.pages import CHUNK
+from hits.planning import draft_batch
+from hits.publish import find_published, publish_batch
 from hits.publishers import SILENT_FOR, Publisher
 from marketplace.models import Hit as MarketplaceHit
 from marketplace.models import Requester

@@ -9,7 +9,8 @@ from django.apps import apps
 
 from annotation.models import Study
 from hits.models import Batch, Hit
-from hits.publish import draft_batch, plan_batch, publish_batch
+from hits.planning import draft_batch, plan_batch
+from hits.publish import publish_batch
 from marketplace.models import WorkerAccount
 from tests.marketplace.conftest import submit
 

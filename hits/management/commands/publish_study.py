@@ -1,19 +1,24 @@
 from __future__ import annotations
 
+import json
 import re
 from argparse import ArgumentTypeError
 from decimal import Decimal
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from annotation.models import Study
-from hits.connections import client_of, site_connection
-from hits.costs import estimate, require_funds
+from hits.connections import client_of, named_connection, site_connection
+from hits.costs import Estimate, estimate, require_funds
 from hits.endpoints import PROFILES
 from hits.exceptions import FundsMissing
 from hits.models import Batch
-from hits.publish import Plan, draft_batch, plan_batch, publish_batch, require_same_terms
+from hits.planning import Plan, draft_batch, plan_batch, planned_like, require_same_terms
+from hits.publish import publish_batch
+from hits.qualifications import country_error, requirements
+from hits.selections import ALL_ITEMS, sample
 from presentation.progress import bar
 
 if TYPE_CHECKING:
@@ -24,8 +29,8 @@ PLAIN_AMOUNT = re.compile(r"[0-9]{1,12}(?:\.[0-9]{1,12})?")
 
 class Command(BaseCommand):
     help = (
-        "Publish a study's items as HITs, once a round. Run again, it goes on where it was: "
-        "after a failure, or with items imported since."
+        "Publish a study's items as HITs, or a sample of them, once a round. Run again, it goes "
+        "on where it was: after a failure, or with items imported since."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -38,17 +43,19 @@ class Command(BaseCommand):
         parser.add_argument("--minutes", type=int, default=60, help="to finish one HIT")
         parser.add_argument("--days", type=int, default=7, help="that the HITs are on offer")
         parser.add_argument("--round", type=int, default=1)
-        parser.add_argument("--profile", choices=list(PROFILES), default="local")
         parser.add_argument("--dry-run", action="store_true", help="say what it would cost")
+        parser.add_argument("--json", action="store_true", help="the report as JSON")
+        _add_where(parser)
+        _add_workers(parser)
 
     def handle(self, *args: Any, study: str, dry_run: bool, **options: Any) -> None:
         batch = _planned_or_draft(Study.objects.named(study), options)
         if dry_run:
-            self.stdout.write(f"Would publish {estimate(batch)}. Nothing was published.")
+            self._report(options, "Would publish {cost}. Nothing was published.", estimate(batch))
             return
         client = client_of(batch.connection)
-        plan = _plan(batch, client)
-        if not plan.is_new:
+        plan = _plan(batch, client, options)
+        if not plan.is_new and not options["json"]:
             self.stdout.write(
                 f"Round {plan.batch.round} of study '{study}' is batch {plan.batch.pk} already; "
                 "this goes on with it."
@@ -60,19 +67,60 @@ class Command(BaseCommand):
             is_checking_funds=True,
             waiting=self._report_waiting,
         )
-        self.stdout.write(
-            f"Published {published.n_hits} HITs of batch {plan.batch.pk} ({published.cost})."
-        )
+        sentence = f"Published {published.n_hits} HITs of batch {plan.batch.pk} ({{cost}})."
+        self._report(options, sentence, published.cost, plan.batch)
+
+    def _report(
+        self, options: dict[str, Any], sentence: str, cost: Estimate, batch: Batch | None = None
+    ) -> None:
+        if not options["json"]:
+            self.stdout.write(sentence.format(cost=cost))
+            return
+        report = {
+            "batch": batch.pk if batch else None,
+            "part": batch.part if batch else None,
+            "hits": cost.n_hits,
+            "assignments": cost.n_assignments,
+            "rewards_usd": f"{cost.rewards_usd:.2f}",
+            "fees_usd": f"{cost.fees_usd:.2f}",
+            "total_usd": f"{cost.total_usd:.2f}",
+        }
+        self.stdout.write(json.dumps(report))
 
     def _report_waiting(self, batch: Batch) -> None:
         self.stderr.write(f"Another command is publishing batch {batch.pk}; waiting for it.")
 
 
+def _add_where(parser: CommandParser) -> None:
+    place = parser.add_mutually_exclusive_group()
+    place.add_argument("--profile", choices=list(PROFILES), default="local")
+    place.add_argument("--connection", metavar="TEAM/NAME", help="of a team's connections")
+    parser.add_argument("--items", type=int, metavar="N", help="a sample of so many items")
+    parser.add_argument("--seed", type=int, default=7, help="that the sample is drawn by")
+    parser.add_argument("--budget", type=_usd, metavar="USD", help="the most the batch may cost")
+
+
+def _add_workers(parser: CommandParser) -> None:
+    parser.add_argument("--masters", action="store_true", help="Masters only, for a higher fee")
+    parser.add_argument("--country", action="append", default=[], type=_country, metavar="CODE")
+    parser.add_argument("--min-approval", type=int, metavar="PERCENT", help="approval rate")
+    parser.add_argument("--min-approved", type=int, metavar="N", help="HITs approved before")
+    parser.add_argument("--max-per-worker", type=int, metavar="N", help="HITs of the round")
+    parser.add_argument(
+        "--waves", type=int, metavar="SIZE", help="assignments a HIT, an item's HITs in turn"
+    )
+    parser.add_argument("--exclude-rounds", type=int, nargs="+", default=[], metavar="ROUND")
+    parser.add_argument("--exclude-list", type=Path, metavar="FILE", help="a WorkerId a line")
+
+
 def _planned_or_draft(study: Study, options: dict[str, Any]) -> Batch:
-    """The round's batch on that marketplace, or a draft of a new one."""
-    connection = site_connection(options["profile"])
-    planned = Batch.objects.of(study).filter(round=options["round"], connection=connection)
-    batch = planned.first()
+    """The round's batch of the same selection on that marketplace, or a draft of a new one."""
+    name = options["connection"]
+    connection = named_connection(name) if name else site_connection(options["profile"])
+    items = options["items"]
+    selection = ALL_ITEMS if items is None else sample(items, options["seed"])
+    stub = Batch(study=study, connection=connection, round=options["round"], selection=selection)
+    batch = planned_like(stub)
     if batch is not None:
         require_same_terms(
             batch, reward_usd=options["reward"], max_assignments=options["assignments"]
@@ -89,10 +137,26 @@ def _planned_or_draft(study: Study, options: dict[str, Any]) -> Batch:
         lifetime_seconds=options["days"] * 24 * 3600,
         round=options["round"],
         connection=connection,
+        selection=selection,
+        **_workers(options),
     )
 
 
-def _plan(batch: Batch, client: MTurkClient) -> Plan:
+def _workers(options: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "requirements": requirements(
+            countries=options["country"],
+            min_approval_percent=options["min_approval"],
+            min_approved=options["min_approved"],
+        ),
+        "needs_masters": options["masters"],
+        "max_per_worker": options["max_per_worker"],
+        "wave_size": options["waves"],
+        "excluded_rounds": options["exclude_rounds"],
+    }
+
+
+def _plan(batch: Batch, client: MTurkClient, options: dict[str, Any]) -> Plan:
     """Plan a draft that can be paid for; where there is no money for it, store nothing."""
     if batch.pk:
         return Plan(batch, is_new=False)
@@ -100,9 +164,19 @@ def _plan(batch: Batch, client: MTurkClient) -> Plan:
         require_funds(cost=estimate(batch), client=client)
     except FundsMissing:
         # The money may be gone into this very batch, planned by another command meanwhile.
-        if not Batch.objects.planned_like(batch).exists():
+        if planned_like(batch) is None:
             raise
-    return plan_batch(draft=batch)
+    return plan_batch(draft=batch, excluded_workers=_listed(options), budget_usd=options["budget"])
+
+
+def _listed(options: dict[str, Any]) -> list[str]:
+    file: Path | None = options["exclude_list"]
+    if file is None:
+        return []
+    try:
+        return file.read_text(encoding="utf-8").split()
+    except (OSError, UnicodeDecodeError) as error:
+        raise CommandError(f"{file} cannot be read: {error}", returncode=2) from error
 
 
 def _usd(text: str) -> Decimal:
@@ -110,3 +184,9 @@ def _usd(text: str) -> Decimal:
     if not PLAIN_AMOUNT.fullmatch(text):
         raise ArgumentTypeError(f"'{text}' is not an amount of dollars, such as 0.10")
     return Decimal(text)
+
+
+def _country(text: str) -> str:
+    if error := country_error(text):
+        raise ArgumentTypeError(error)
+    return text

@@ -1,0 +1,209 @@
+"""Batches before anything is published: drafted and checked, then planned once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+from django.core.exceptions import ValidationError
+from django.db import transaction
+
+from accounts.audit import record
+from annotation.models import Study
+from hits.budgets import require_within_budgets, set_budget
+from hits.connections import site_connection
+from hits.costs import Estimate, price_items
+from hits.exceptions import BatchUnfit, LaunchedMeanwhile
+from hits.exclusions import exclude_workers
+from hits.models import Batch, Connection, Hit
+from hits.pages import item_faults
+from hits.selections import items_without_hit, selected_items
+
+if TYPE_CHECKING:
+    from accounts.models import User
+
+
+def draft_batch(
+    *,
+    study: Study,
+    title: str,
+    description: str,
+    reward_usd: Decimal,
+    connection: Connection | None = None,
+    **settings: Any,
+) -> Batch:
+    """A batch of a selection of the study's items as it would be, checked but not stored.
+
+    Without a selection it is of all items; without a connection it is for the site's own, on
+    this site's marketplace.
+    """
+    if not is_in_cents(reward_usd):
+        raise BatchUnfit(f"A reward of ${reward_usd} is not an amount in whole cents.")
+    batch = Batch(
+        study=study,
+        title=title,
+        description=description,
+        reward_usd=reward_usd,
+        connection=connection or site_connection(),
+        **settings,
+    )
+    try:
+        # Whether such a batch is there is for plan_batch to see, under a lock.
+        batch.full_clean(validate_constraints=False)
+    except ValidationError as error:
+        faults = " ".join(f"{name}: {' '.join(each)}" for name, each in error.message_dict.items())
+        raise BatchUnfit(f"The batch cannot be published. {faults}") from None
+    _require_pages(study)
+    return batch
+
+
+def is_in_cents(amount: Decimal) -> bool:
+    """Whether it is an amount of money that can be paid."""
+    exponent = amount.as_tuple().exponent
+    return isinstance(exponent, int) and exponent >= -2 and amount >= 0
+
+
+def _require_pages(study: Study) -> None:
+    """Every item must make a page before money is spent on the first."""
+    if not study.items.exists():
+        raise BatchUnfit(f"Study '{study.slug}' has no items; import some first.")
+    for fault in item_faults(study):
+        raise fault.error
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A batch with a HIT for each of its items; `is_new` unless somebody planned it before."""
+
+    batch: Batch
+    is_new: bool
+
+
+@transaction.atomic
+def plan_batch(
+    *,
+    draft: Batch,
+    part: int | None = None,
+    excluded_workers: Iterable[str] = (),
+    budget_usd: Decimal | None = None,
+    launched_by: User | None = None,
+) -> Plan:
+    """Store a drafted batch with its HITs, or return the one that was planned for the same.
+
+    Whoever plans one at the same moment waits for the lock, and then meets the first one's.
+    `part` is which batch of the round it is meant to be: of two launches made for the same, the
+    second is the first one, or refused where it asks for something else. Without it a batch of
+    the same selection is the same.
+    """
+    study = Study.objects.select_for_update(of=("self",)).get(pk=draft.study_id)
+    beside = list(Batch.objects.parts_beside(draft).select_related("study"))
+    if planned := _planned_before(draft, beside, part):
+        return Plan(planned, is_new=False)
+    items = selected_items(draft)
+    if not items:
+        raise BatchUnfit(
+            f"Every item of study '{study.slug}' has a HIT in round {draft.round} already. "
+            f"Begin round {draft.round + 1}, or import items."
+        )
+    cost = price_items(draft, n_items=len(items))
+    draft.part = beside[-1].part + 1 if beside else 1
+    draft.launched_by = launched_by
+    draft.save(force_insert=True)
+    if budget_usd is not None:
+        set_budget(batch=draft, cap_usd=budget_usd, actor=launched_by)
+    # Its HITs are not there yet, so they are not among what is committed.
+    require_within_budgets(study=study, batch=draft, extra_usd=cost.total_usd)
+    _store_hits(draft, items)
+    exclude_workers(batch=draft, worker_ids=excluded_workers)
+    _record_launch(study, draft, cost, launched_by)
+    return Plan(draft, is_new=True)
+
+
+def _record_launch(study: Study, batch: Batch, cost: Estimate, launched_by: User | None) -> None:
+    details = {
+        "batch": batch.pk,
+        "connection": batch.connection.name,
+        "reward_usd": f"{batch.reward_usd:.2f}",
+        "assignments": cost.n_assignments,
+        "total_usd": f"{cost.total_usd:.2f}",
+    }
+    record(
+        team=study.team,
+        actor=launched_by,
+        action="batch.launch",
+        subject=study.slug,
+        details=details,
+    )
+
+
+def _planned_before(draft: Batch, beside: Sequence[Batch], part: int | None) -> Batch | None:
+    if part is not None:
+        same = next((batch for batch in beside if batch.part == part), None)
+        if same is not None and not _is_same_launch(same, draft):
+            raise LaunchedMeanwhile(
+                f"Something else of this study was launched meanwhile (batch {same.pk}). "
+                "Nothing was launched now: look at what is left, and launch again."
+            )
+        return same
+    same = planned_like(draft, beside)
+    if same is not None:
+        require_same_terms(same, reward_usd=draft.reward_usd, max_assignments=draft.max_assignments)
+    return same
+
+
+def planned_like(draft: Batch, beside: Sequence[Batch] | None = None) -> Batch | None:
+    """The batch of the same selection, or the last where all items have HITs already."""
+    if beside is None:
+        beside = list(Batch.objects.parts_beside(draft).select_related("study", "connection"))
+    same = next((batch for batch in beside if batch.selection == draft.selection), None)
+    if same is None and beside and draft.is_of_all_items:
+        same = None if items_without_hit(draft).exists() else beside[-1]
+    return same
+
+
+def _is_same_launch(planned: Batch, draft: Batch) -> bool:
+    names = (
+        *("selection", "reward_usd", "max_assignments", "title", "description", "keywords"),
+        *("assignment_duration_seconds", "lifetime_seconds", "auto_approval_delay_seconds"),
+        *("requirements", "needs_masters", "max_per_worker", "wave_size", "excluded_rounds"),
+    )
+    return all(getattr(planned, name) == getattr(draft, name) for name in names)
+
+
+def require_same_terms(batch: Batch, *, reward_usd: Decimal, max_assignments: int) -> None:
+    """Refuse to go on with a batch under another price than the one it was planned with."""
+    if (batch.reward_usd, batch.max_assignments) != (reward_usd, max_assignments):
+        raise BatchUnfit(
+            f"Round {batch.round} of study '{batch.study.slug}' is batch {batch.pk}, with --reward "
+            f"{batch.reward_usd} and --assignments {batch.max_assignments}. Repeat those to go on "
+            f"with it, or begin --round {batch.round + 1}."
+        )
+
+
+@transaction.atomic
+def add_hits(*, batch: Batch) -> None:
+    """Give a HIT of the batch to every item that has none in its round, such as one imported
+    since; within the budgets."""
+    study = Study.objects.select_for_update(of=("self",)).get(pk=batch.study_id)
+    items = list(items_without_hit(batch).values_list("pk", flat=True))
+    if items:
+        cost = price_items(batch, n_items=len(items))
+        require_within_budgets(study=study, batch=batch, extra_usd=cost.total_usd)
+        _store_hits(batch, items)
+
+
+def _store_hits(batch: Batch, items: Sequence[int]) -> None:
+    sizes = batch.hit_sizes
+    hits = (
+        Hit(
+            batch=batch,
+            item_id=item,
+            wave=wave,
+            max_assignments=None if len(sizes) == 1 else size,
+        )
+        for wave, size in enumerate(sizes, start=1)
+        for item in items
+    )
+    Hit.objects.bulk_create(hits, batch_size=1000)

@@ -1,0 +1,147 @@
+"""Pay per hour: estimated from what a page holds, then measured on submissions.
+
+The estimate is a plain sum (docs/launch.md): opening the page, reading its words, answering. It
+is a range, since people differ more than pages do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import ROUND_UP, Decimal
+from statistics import median, quantiles
+
+from django.db.models import Count, Q, Sum
+from django.db.models.functions import Length
+
+from annotation.models import Candidate, Study, Submission
+
+CENT = Decimal("0.01")
+# A word in six characters: five and the space, as typists count.
+CHARACTERS_A_WORD = 6
+# Fewer submissions say too little of how long the work takes.
+FEWEST_MEASURED = 5
+# The newest of a large study say what one needs.
+MOST_MEASURED = 5000
+
+
+@dataclass(frozen=True)
+class Pace:
+    """How fast somebody works. 238 words a minute is the mean of silent reading (Brysbaert 2019,
+    doi:10.1016/j.jml.2019.104047); the quick and the slow are its ends among adults."""
+
+    opening_seconds: float
+    words_a_minute: float
+    answer_seconds: float
+    choice_seconds: float
+    typed_characters_a_minute: float
+    reads_instructions: bool
+
+
+QUICK = Pace(5, 350, 3, 1, 300, reads_instructions=False)
+TYPICAL = Pace(10, 238, 6, 2, 200, reads_instructions=False)
+SLOW = Pace(20, 150, 10, 4, 120, reads_instructions=True)
+
+
+@dataclass(frozen=True)
+class PageSize:
+    """What a page of a study holds, on average."""
+
+    n_words: float
+    n_instruction_words: float
+    n_answers: float
+    is_choice: bool
+    n_typed_characters: int
+
+    def seconds(self, pace: Pace) -> float:
+        """How long somebody of this pace takes for a page."""
+        n_words = self.n_words + (self.n_instruction_words if pace.reads_instructions else 0)
+        answer = pace.choice_seconds if self.is_choice else pace.answer_seconds
+        typing = 60 * self.n_typed_characters / pace.typed_characters_a_minute
+        reading = 60 * n_words / pace.words_a_minute
+        return pace.opening_seconds + reading + self.n_answers * answer + typing
+
+
+@dataclass(frozen=True)
+class Duration:
+    """How long a HIT takes: typically, quick and slow; measured on `n` submissions or estimated."""
+
+    typical_seconds: float
+    quick_seconds: float
+    slow_seconds: float
+    n: int = 0
+    page: PageSize | None = None
+
+    @property
+    def is_measured(self) -> bool:
+        return self.n > 0
+
+
+@dataclass(frozen=True)
+class Wage:
+    """What a reward comes to in an hour."""
+
+    typical_usd: Decimal
+    least_usd: Decimal
+    most_usd: Decimal
+
+
+def page_size(study: Study) -> PageSize:
+    """The average page of a study, from three counts."""
+    own = study.items.aggregate(n=Count("pk"), characters=Sum(Length("context")))
+    texts = Candidate.objects.filter(item__study=study.pk)
+    of_candidates = texts.aggregate(n=Count("pk"), characters=Sum(Length("text")))
+    wordings = list(study.questions.values_list("wording", flat=True))
+    n_items = own["n"] or 1
+    n_candidates = of_candidates["n"] / n_items
+    characters = ((own["characters"] or 0) + (of_candidates["characters"] or 0)) / n_items
+    characters += sum(map(len, wordings))
+    is_choice = study.kind == Study.Kind.ALTERNATIVES
+    return PageSize(
+        n_words=characters / CHARACTERS_A_WORD,
+        n_instruction_words=len(study.instructions) / CHARACTERS_A_WORD,
+        n_answers=n_candidates * (1 if is_choice else len(wordings)),
+        is_choice=is_choice,
+        n_typed_characters=study.justification_min_length,
+    )
+
+
+def estimated_duration(study: Study) -> Duration:
+    """How long a HIT of the study may take."""
+    page = page_size(study)
+    return Duration(page.seconds(TYPICAL), page.seconds(QUICK), page.seconds(SLOW), page=page)
+
+
+def measured_duration(seconds: Sequence[float]) -> Duration | None:
+    """Median and middle eighty in a hundred; None of too few."""
+    if len(seconds) < FEWEST_MEASURED:
+        return None
+    tenths = quantiles(seconds, n=10, method="inclusive")
+    return Duration(median(seconds), tenths[0], tenths[-1], n=len(seconds))
+
+
+def duration_of(study: Study) -> Duration:
+    """Measured from accepting to submitting where there are submissions, else estimated."""
+    submissions = Submission.objects.filter(item__study=study.pk, seconds__gt=0)
+    newest = submissions.exclude(Q(status=Submission.Status.REJECTED)).order_by("-pk")
+    seconds = list(newest.values_list("seconds", flat=True)[:MOST_MEASURED])
+    return measured_duration(seconds) or estimated_duration(study)
+
+
+def wage_of(reward_usd: Decimal, duration: Duration) -> Wage:
+    """What the reward comes to in an hour, for a typical, a slow and a quick worker."""
+    return Wage(
+        _hourly(reward_usd, duration.typical_seconds),
+        _hourly(reward_usd, duration.slow_seconds),
+        _hourly(reward_usd, duration.quick_seconds),
+    )
+
+
+def _hourly(reward_usd: Decimal, seconds: float) -> Decimal:
+    return (reward_usd * 3600 / Decimal(max(seconds, 1))).quantize(CENT)
+
+
+def reward_for(hourly_usd: Decimal, duration: Duration) -> Decimal:
+    """The least reward that pays a typical worker so much an hour."""
+    exact = hourly_usd * Decimal(duration.typical_seconds) / 3600
+    return exact.quantize(CENT, ROUND_UP)

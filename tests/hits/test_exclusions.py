@@ -1,0 +1,157 @@
+"""Who may take a batch's HITs: requirements and exclusions, over the wire."""
+
+from decimal import Decimal
+
+import pytest
+
+from hits.collect import collect_batch
+from hits.exceptions import MarketplaceUnreachable
+from hits.exclusions import send_exclusions
+from hits.models import Batch, Exclusion, Hit
+from hits.planning import draft_batch, plan_batch
+from hits.publish import publish_batch
+from hits.qualifications import country_error, requirements
+from marketplace.exceptions import MarketplaceError
+from marketplace.models import QualificationType
+from tests.hits.wire import answer_lost, unreachable
+from tests.hits.work import hand_in, hit_on, listed
+from tests.marketplace.conftest import submit
+
+CREATE_TYPE, GRANT = "CreateQualificationType", "AssociateQualificationWithWorker"
+
+
+def planned(study, *, excluded=(), **settings) -> Batch:
+    terms = {"reward_usd": Decimal("0.05"), "max_assignments": 1} | settings
+    texts = {"title": "Rate", "description": "Read and rate."}
+    draft = draft_batch(study=study, **texts, **terms)
+    return plan_batch(draft=draft, excluded_workers=excluded).batch
+
+
+def launched(study, client, **settings) -> Batch:
+    batch = planned(study, **settings)
+    publish_batch(batch=batch, client=client)
+    return batch
+
+
+def may_take(worker, hit: Hit) -> bool:
+    """Whether the marketplace lets the worker do the HIT, which it then has done."""
+    try:
+        submit(worker, hit.hit_id)
+    except MarketplaceError:
+        return False
+    return True
+
+
+def required(client, batch) -> dict[str, str]:
+    """What the batch's HITs require there: comparators by qualification type."""
+    hit = client.get_hit(HITId=batch.hits.first().hit_id)["HIT"]
+    found = hit.get("QualificationRequirements", [])
+    return {each["QualificationTypeId"]: each["Comparator"] for each in found}
+
+
+def test_countries_rates_and_masters_become_requirements(study, client):
+    wanted = requirements(countries=["DE", "AT"], min_approval_percent=95, min_approved=100)
+    batch = launched(study, client, requirements=wanted, needs_masters=True)
+    assert required(client, batch) == {
+        "00000000000000000071": "In",
+        "000000000000000000L0": "GreaterThanOrEqualTo",
+        "00000000000000000040": "GreaterThanOrEqualTo",
+        "2F1QJWKUDD8XADTFD2Q0G6UTO95ALH": "Exists",
+    }
+
+
+def test_a_worker_elsewhere_may_not_take_what_one_country_may(study, client, ann, bob):
+    batch = launched(study, client, requirements=requirements(countries=["DE"]))
+    ann.country, bob.country = "DE", "FR"
+    for worker in (ann, bob):
+        worker.save()
+    assert may_take(ann, hit_on(batch, "d0"))
+    assert not may_take(bob, hit_on(batch, "d1"))
+
+
+@pytest.mark.parametrize(
+    ("code", "hint"), [("uk", "GB"), ("us", "US"), ("XX", "“XX” is not"), ("Germany", "is not")]
+)
+def test_a_code_of_no_country_is_refused_with_the_one_that_was_meant(code, hint):
+    assert hint in (country_error(code) or "")
+    assert country_error("GB") is None
+
+
+def test_a_batch_that_excludes_nobody_has_no_qualification_type(study, client, wire):
+    launched(study, client)
+    assert wire.calls[CREATE_TYPE] == 0
+
+
+def test_workers_of_a_list_are_excluded_silently(study, client, wire, ann, bob):
+    batch = launched(study, client, excluded=[ann.worker_id, "A0UNKNOWNWORKER"])
+    assert not may_take(ann, hit_on(batch, "d0"))
+    assert may_take(bob, hit_on(batch, "d0"))
+    states = dict(Exclusion.objects.values_list("worker__worker_id", "state"))
+    assert states == {ann.worker_id: "confirmed", "A0UNKNOWNWORKER": "refused"}
+
+
+def test_workers_of_an_earlier_round_are_excluded(study, client, ann, bob):
+    first = launched(study, client)
+    hand_in(ann, hit_on(first, "d0"), {"alpha": 10, "beta": 20})
+    collect_batch(batch=first, client=client)
+    second = launched(study, client, round=2, excluded_rounds=[1])
+    assert not may_take(ann, hit_on(second, "d1"))
+    assert may_take(bob, hit_on(second, "d1"))
+
+
+def test_who_reached_the_maximum_is_excluded_when_that_is_collected(study, client, ann, bob):
+    batch = launched(study, client, max_per_worker=2)
+    for item in ("d0", "d1"):
+        hand_in(ann, hit_on(batch, item), {"alpha": 10, "beta": 20})
+    hand_in(bob, hit_on(launched(study, client, round=2), "d0"), {"alpha": 10, "beta": 20})
+    collect_batch(batch=batch, client=client)
+    assert not may_take(ann, hit_on(batch, "d2"))
+    assert may_take(bob, hit_on(batch, "d2"))
+
+
+@pytest.mark.parametrize("operation", [CREATE_TYPE, GRANT])
+@pytest.mark.parametrize("fault", [answer_lost, unreachable])
+def test_a_lost_answer_makes_no_second_type_and_no_gap(study, client, wire, ann, operation, fault):
+    batch = planned(study, excluded=[ann.worker_id])
+    wire.fail(operation, fault)
+    with pytest.raises(MarketplaceUnreachable):
+        publish_batch(batch=batch, client=client)
+    assert not listed(client)
+    publish_batch(batch=batch, client=client)
+    assert QualificationType.objects.count() == 1
+    assert not may_take(ann, hit_on(batch, "d0"))
+
+
+def test_what_was_sent_is_not_sent_again(study, client, wire, ann):
+    batch = launched(study, client, excluded=[ann.worker_id])
+    assert send_exclusions(batch=batch, client=client) == 0
+    assert (wire.calls[CREATE_TYPE], wire.calls[GRANT]) == (1, 1)
+
+
+def test_a_later_wave_waits_for_the_earlier_one_and_for_other_workers(study, client, make_worker):
+    study.items.exclude(key="d0").delete()
+    batch = launched(study, client, max_assignments=3, wave_size=2)
+    first, second = Hit.objects.of(batch).order_by("wave")
+    assert [hit["MaxAssignments"] for hit in listed(client)] == [2]
+    ann, bob, cyd = (make_worker(name) for name in ("ann2", "bob2", "cyd2"))
+    hand_in(ann, first, {"alpha": 10, "beta": 20})
+    collect_batch(batch=batch, client=client)
+    assert publish_batch(batch=batch, client=client).n_hits == 0
+    hand_in(bob, first, {"alpha": 10, "beta": 20})
+    collect_batch(batch=batch, client=client)
+    assert publish_batch(batch=batch, client=client).n_hits == 1
+    second.refresh_from_db()
+    assert not may_take(ann, second)
+    assert not may_take(bob, second)
+    hand_in(cyd, second, {"alpha": 10, "beta": 20})
+    assert collect_batch(batch=batch, client=client).n_new == 1
+    assert sorted(hit["MaxAssignments"] for hit in listed(client)) == [1, 2]
+
+
+def test_waves_are_published_at_the_lower_fee(study, client, settings):
+    settings.MARKETPLACE_FEE_SCHEDULE = "mturk"
+    study.items.exclude(key="d0").delete()
+    batch = planned(study, max_assignments=10, wave_size=9, reward_usd=Decimal("0.50"))
+    cost = publish_batch(batch=batch, client=client).cost
+    assert (cost.n_hits, cost.n_assignments) == (1, 9)
+    assert cost.fees_usd == Decimal("0.90")

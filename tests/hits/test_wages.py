@@ -1,0 +1,90 @@
+"""Pay per hour, from what a page holds and from what was measured."""
+
+from datetime import UTC, datetime
+from decimal import Decimal
+
+import pytest
+
+from annotation.models import Annotator, Submission
+from hits.wages import (
+    QUICK,
+    SLOW,
+    TYPICAL,
+    Duration,
+    PageSize,
+    duration_of,
+    measured_duration,
+    page_size,
+    reward_for,
+    wage_of,
+)
+
+NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
+
+
+def test_a_page_takes_its_opening_its_words_and_its_answers():
+    page = PageSize(
+        n_words=238, n_instruction_words=150, n_answers=8, is_choice=False, n_typed_characters=0
+    )
+    # 10 s to open, a minute to read, 8 answers of 6 s.
+    assert page.seconds(TYPICAL) == pytest.approx(10 + 60 + 48)
+    # Who is slow reads the instructions as well: 388 words at 150 a minute, 8 answers of 10 s.
+    assert page.seconds(SLOW) == pytest.approx(20 + 60 * 388 / 150 + 80)
+    assert page.seconds(QUICK) == pytest.approx(5 + 60 * 238 / 350 + 24)
+
+
+def test_a_reason_is_typed_and_a_tick_is_quick():
+    page = PageSize(
+        n_words=0, n_instruction_words=0, n_answers=5, is_choice=True, n_typed_characters=100
+    )
+    assert page.seconds(TYPICAL) == pytest.approx(10 + 5 * 2 + 30)
+
+
+def test_a_studys_page_is_counted_from_its_texts(study):
+    # Contexts "Context 0" are 9 characters, "alpha on d0" 11 and "beta on d0" 10; the wording.
+    wording = len(study.questions.get().wording)
+    page = page_size(study)
+    assert page.n_words == pytest.approx((9 + 11 + 10 + wording) / 6)
+    assert page.n_answers == 2
+
+
+def test_a_reward_is_an_hourly_wage_and_back():
+    duration = Duration(typical_seconds=160, quick_seconds=120, slow_seconds=204)
+    wage = wage_of(Decimal("0.56"), duration)
+    # 0.56 x 3600 / 160, / 204 and / 120.
+    assert (wage.typical_usd, wage.least_usd, wage.most_usd) == (
+        Decimal("12.60"),
+        Decimal("9.88"),
+        Decimal("16.80"),
+    )
+    # 12 x 160 / 3600 = 0.5333, up to the cent.
+    assert reward_for(Decimal(12), duration) == Decimal("0.54")
+    assert wage_of(Decimal("0.54"), duration).typical_usd >= 12
+
+
+def test_measured_times_take_the_estimates_place(study):
+    assert not duration_of(study).is_measured
+    for number, item in enumerate(list(study.items.all()) * 2):
+        Submission.objects.create(
+            item=item,
+            annotator=Annotator.objects.create(study=study, pseudonym=f"A{number}"),
+            submitted_at=NOON,
+            seconds=60 + 10 * number,
+        )
+    duration = duration_of(study)
+    # 60, 70, 80, 90, 100, 110
+    assert (duration.n, duration.typical_seconds) == (6, 85)
+    assert duration.quick_seconds < 70 < 100 < duration.slow_seconds
+
+
+def test_rejected_work_and_a_few_submissions_measure_nothing(study):
+    assert measured_duration([60.0] * 4) is None
+    for number in range(5):
+        Submission.objects.create(
+            item=study.items.first(),
+            annotator=Annotator.objects.create(study=study, pseudonym=f"A{number}"),
+            submitted_at=NOON,
+            seconds=1,
+            status=Submission.Status.REJECTED,
+        )
+    assert not duration_of(study).is_measured
