@@ -8,11 +8,23 @@ from django.utils import timezone
 
 from annotation.exceptions import AnnotationError
 from annotation.models import Study
-from annotation.study_jobs import COLLECT, COLLECT_NEW, jobs_of, request_study_job, study_of
+from annotation.study_jobs import (
+    COLLECT,
+    COLLECT_NEW,
+    PUBLISH,
+    jobs_of,
+    request_study_job,
+    study_of,
+)
 from hits.collect import Collected, awaited_hits, collect_batch
 from hits.connections import client_of
 from hits.exceptions import HitsError, MarketplaceUnreachable
 from hits.models import Batch
+from hits.publications import (
+    batches_with_a_wave_due,
+    publish_in_background,
+    request_publication,
+)
 from hits.statements import fetch_statement
 from work.exceptions import JobPostponed
 from work.execution import RunningJob
@@ -32,6 +44,26 @@ def collect(running: RunningJob) -> str:
     """Collect the answers to all of a study's HITs."""
     batches = Batch.objects.of(study_of(running)).started().select_related("connection")
     return _report(sum(_collect_batch(running, batch).n_new for batch in batches))
+
+
+@register(PUBLISH, label="Publishing", queue=INTERACTIVE, refusals=REFUSALS)
+def publish(running: RunningJob) -> str:
+    """Publish what is due of a batch."""
+    return publish_in_background(running)
+
+
+@register(
+    "publish_waves",
+    label="Looking for waves to publish",
+    queue=MARKETPLACE,
+    every_seconds=LOOK_EVERY_SECONDS,
+)
+def publish_waves(running: RunningJob) -> str:
+    """Request the publication of every wave whose turn it is."""
+    batches = batches_with_a_wave_due()
+    for batch in batches:
+        request_publication(batch=batch)
+    return f"{len(batches)} {'wave' if len(batches) == 1 else 'waves'} due."
 
 
 @register(COLLECT_NEW, label="Collecting new answers", queue=MARKETPLACE, refusals=REFUSALS)

@@ -124,7 +124,8 @@ def duration_of(study: Study) -> Duration:
     """Measured from accepting to submitting where there are submissions, else estimated."""
     submissions = Submission.objects.filter(item__study=study.pk, seconds__gt=0)
     newest = submissions.exclude(Q(status=Submission.Status.REJECTED)).order_by("-pk")
-    seconds = list(newest.values_list("seconds", flat=True)[:MOST_MEASURED])
+    newest_seconds = newest.values_list("seconds", flat=True)[:MOST_MEASURED]
+    seconds = [each for each in newest_seconds if each is not None]
     return measured_duration(seconds) or estimated_duration(study)
 
 

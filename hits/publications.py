@@ -1,0 +1,69 @@
+"""Publishing batches in the background: requested when launched, and again for each wave."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from annotation.study_jobs import PUBLISH, jobs_of, request_study_job
+from hits.connections import client_of
+from hits.exceptions import MarketplaceRefused, MarketplaceUnreachable
+from hits.models import Batch, Hit
+from hits.publish import publish_batch
+from work.exceptions import JobPostponed
+from work.models import Job
+
+if TYPE_CHECKING:
+    from accounts.models import User
+    from work.execution import RunningJob
+
+THROTTLED = ("ThrottlingException", "Throttling", "ServiceFault", "ServiceUnavailable")
+
+
+def request_publication(*, batch: Batch, requested_by: User | None = None) -> Job:
+    """Request that what is due of a batch be published; the same that waits is not doubled."""
+    return request_study_job(
+        study=batch.study,
+        kind=PUBLISH,
+        names=[f"batch {batch.pk}"],
+        arguments={"batch": batch.pk},
+        requested_by=requested_by,
+    )
+
+
+def publish_in_background(running: RunningJob) -> str:
+    """Publish what is due of a batch; where an answer was lost, again later."""
+    batches = Batch.objects.select_related("connection", "study")
+    batch = batches.get(pk=running.arguments["batch"])
+    try:
+        published = publish_batch(
+            batch=batch,
+            client=client_of(batch.connection),
+            progress=running.progress(f"HITs of batch {batch.pk}"),
+            is_checking_funds=True,
+        )
+    except MarketplaceUnreachable as error:
+        raise JobPostponed(
+            "The marketplace's answer was lost, so it is not known yet whether the last HIT is "
+            f"published. Trying again is safe: each HIT is published once. ({error})"
+        ) from error
+    except MarketplaceRefused as refusal:
+        if any(map(refusal.says, THROTTLED)):
+            raise JobPostponed(str(refusal)) from refusal
+        raise
+    n = published.cost.n_assignments
+    assignments = "1 assignment" if n == 1 else f"{n:,} assignments"
+    return f"{assignments} published, for ${published.cost.total_usd:.2f} with fees."
+
+
+def batches_with_a_wave_due() -> list[Batch]:
+    """Batches whose next wave may be published, since all before it is in."""
+    waiting = Batch.objects.started().filter(closed_at=None, wave_size__isnull=False)
+    waiting = waiting.filter(hits__hit_id="", hits__wave__gt=1).distinct()
+    return [batch for batch in waiting.select_related("study") if _is_due(batch)]
+
+
+def _is_due(batch: Batch) -> bool:
+    last = jobs_of(batch.study).of_kind(PUBLISH).filter(arguments__batch=batch.pk).first()
+    # What failed or was stopped waits for a person.
+    is_held_up = last is not None and last.state != Job.State.DONE
+    return not is_held_up and Hit.objects.due(batch).exists()

@@ -1,0 +1,137 @@
+"""Publishing in the background: followed, stopped, resumed, and each HIT once all the same."""
+
+from decimal import Decimal
+
+import pytest
+from botocore.config import Config
+from django.core.management import call_command
+
+from accounts.models import User
+from accounts.teams import create_team
+from annotation.study_jobs import PUBLISH, jobs_of
+from hits.collect import collect_batch
+from hits.connections import connect_marketplace
+from hits.endpoints import AccessKey
+from hits.models import Batch, Connection, Hit
+from hits.planning import draft_batch, plan_batch
+from hits.publications import request_publication
+from hits.selections import REST
+from marketplace.models import Requester
+from marketplace.money.deposits import deposit
+from tests.annotation.studies import rating_study
+from tests.hits.work import hand_in, listed
+from work.execution import run_job
+from work.models import Job
+from work.request import request_job, resume_job, stop_job
+
+pytestmark = pytest.mark.django_db(transaction=True)
+NOBODY_THERE = "http://127.0.0.1:9/requester"
+
+
+@pytest.fixture(autouse=True)
+def at_once(settings, monkeypatch):
+    """Repetitions follow without a pause."""
+    settings.WORK_RETRY_SECONDS = 0
+    patience = Config(retries={"total_max_attempts": 1})
+    monkeypatch.setattr("hits.endpoints.PATIENCE", patience)
+
+
+@pytest.fixture
+def connection(live_server, keys, settings):
+    settings.MARKETPLACE_ENDPOINT_URL = f"{live_server.url}/requester"
+    key = AccessKey(keys["access_key_id"], keys["secret_access_key"])
+    ada = User.objects.create_user("ada")
+    team = create_team(name="Lab", owner=ada)
+    return connect_marketplace(team=team, name="Here", key=key, actor=ada)
+
+
+@pytest.fixture
+def batch(connection):
+    return planned(rating_study(n_items=4, systems=["alpha"]), connection)
+
+
+def planned(study, connection, **settings) -> Batch:
+    terms = {"reward_usd": Decimal("0.05"), "selection": REST} | settings
+    texts = {"title": "Rate", "description": "Read and rate."}
+    draft = draft_batch(study=study, connection=connection, **texts, **terms)
+    return plan_batch(draft=draft, part=1).batch
+
+
+def work_off() -> Job:
+    call_command("run_worker", until_empty=True)
+    return Job.objects.of_kind(PUBLISH).first()
+
+
+def n_published(batch) -> int:
+    return Hit.objects.of(batch).published().count()
+
+
+def test_a_launch_is_published_by_a_background_worker(batch, client):
+    request_publication(batch=batch)
+    done = work_off()
+    assert (done.state, done.n_done, done.n_total) == ("done", 4, 4)
+    assert done.message == "4 assignments published, for $0.20 with fees."
+    assert len(listed(client)) == n_published(batch) == 4
+
+
+def test_requested_twice_it_is_one_job_and_then_nothing_more(batch, client):
+    assert request_publication(batch=batch) == request_publication(batch=batch)
+    work_off()
+    request_publication(batch=batch)
+    assert work_off().message == "0 assignments published, for $0.00 with fees."
+    assert len(listed(client)) == 4
+
+
+def test_where_no_answer_comes_it_is_tried_again_and_says_that_this_is_safe(
+    batch, connection, client
+):
+    Connection.objects.filter(pk=connection.pk).update(endpoint_url=NOBODY_THERE)
+    job = request_publication(batch=batch)
+    for _attempt in range(job.max_attempts):
+        run_job(job.pk)
+    failed = Job.objects.get(pk=job.pk)
+    assert (failed.state, failed.attempts) == ("failed", failed.max_attempts)
+    assert "not known yet" in failed.message
+    assert "each HIT is published once" in failed.message
+    Connection.objects.filter(pk=connection.pk).update(endpoint_url=connection.endpoint_url)
+    resume_job(job=job)
+    assert work_off().state == "done"
+    assert len(listed(client)) == n_published(batch) == 4
+
+
+def test_stopped_before_it_began_nothing_is_published_until_it_goes_on(batch, client):
+    job = request_publication(batch=batch)
+    stop_job(job=job)
+    assert work_off().state == "stopped"
+    assert listed(client) == []
+    resume_job(job=job)
+    assert work_off().state == "done"
+    assert len(listed(client)) == 4
+
+
+def test_without_the_money_nothing_is_published_and_the_sums_are_said(connection, client):
+    study = rating_study(n_items=4, systems=["alpha"])
+    batch = planned(study, connection, reward_usd=Decimal("2.51"))
+    job = request_publication(batch=batch)
+    failed = work_off()
+    assert failed.state == "failed"
+    assert "in all $10.04; but the account has only $10.00" in failed.message
+    assert n_published(batch) == 0
+    deposit(requester=Requester.objects.get(), amount_usd=Decimal(1))
+    resume_job(job=job)
+    assert work_off().state == "done"
+
+
+def test_a_wave_is_published_by_itself_once_the_one_before_is_in(connection, client, ann, bob):
+    study = rating_study(n_items=1, systems=["alpha"])
+    batch = planned(study, connection, max_assignments=2, wave_size=1)
+    request_publication(batch=batch)
+    work_off()
+    call_command("run_worker", until_empty=True)
+    assert n_published(batch) == 1
+    hand_in(ann, Hit.objects.of(batch).published().get(), {"alpha": 5})
+    collect_batch(batch=batch, client=client)
+    request_job(kind="publish_waves")
+    work_off()
+    assert n_published(batch) == 2
+    assert jobs_of(study).of_kind(PUBLISH).count() == 2
