@@ -13,7 +13,7 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from console.templatetags.numbers import coefficient as rounded
 from console.templatetags.numbers import interval
-from validation.analysis.records import CorrelationRecord, SystemRecord
+from validation.analysis.records import ComparisonRecord, CorrelationRecord, SystemRecord
 from validation.documents.documents import Figure, Table
 from validation.documents.figures import (
     forest_figure,
@@ -184,7 +184,9 @@ def correlations_of(results: StoredResults) -> list[CorrelationRecord]:
 
 def top_group_figures(results: StoredResults) -> Iterator[tuple[str, str, str]]:
     """By question, the metrics that no test tells from the greatest: label, value, and test."""
-    rows = top_groups(results, scope=ALL, level="item", coefficient="spearman")
+    of = {"scope": ALL, "level": "item", "coefficient": "spearman"}
+    rows = top_groups(results, **of)
+    tested = [row.question for row in results.rows(ComparisonRecord, **of) if row.p is not None]
     for measure, group in list(rows.items())[:MOST_QUESTIONS]:
         first = group[0]
         which = (
@@ -192,7 +194,7 @@ def top_group_figures(results: StoredResults) -> Iterator[tuple[str, str, str]]:
         )
         label = f"{which}, {measure.question}: {names_of(results, group)}"
         test = TESTS["perm_items"] if results.settings.test == "auto" else results.settings.test
-        pairs = len(results.inputs.primary) * (len(results.inputs.primary) - 1) // 2
+        pairs = tested.count(measure.question)
         size = {"n": f"{first.n_used:,}"}
         n = ngettext("n = %(n)s item, Spearman", "n = %(n)s items, Spearman", first.n_used) % size
         yield label, rounded(first.value), f"{interval(first)}, {n}{_tested(test, pairs)}"

@@ -244,7 +244,7 @@ def _products(several: list[tuple[Any, ...]]) -> Iterable[tuple[Any, ...]]:
     return keys
 
 
-def measure_of(row: CorrelationRecord | CeilingRecord) -> Measure:
+def measure_of(row: CorrelationRecord | CeilingRecord | ComparisonRecord) -> Measure:
     return Measure(row.question, row.scope, row.by, row.level, row.coefficient)
 
 

@@ -182,6 +182,15 @@ def test_correlations_are_shown_at_the_level_asked_for(read, researcher):
     assert told in read(study)
 
 
+def test_the_overview_counts_the_pairs_that_were_tested(read, researcher):
+    study = scored_study(owner=researcher, metrics=("nll", "bleu"))
+    constant = {(item.key, one): 1.0 for item in study.items.all() for one in ("alpha", "beta")}
+    write_scores(study=study, metric="flat", signature="flat|v:1", values=constant)
+    assert "nll 1.00" in read(study, "validation")
+    assert "Holm's p over 1 pair" in read(study).replace("&#x27;", "'")
+    assert "Holm's p over 1 pairs" not in read(study)
+
+
 def test_runs_of_one_metric_are_told_apart_by_their_signature(read, researcher):
     study = scored_study(owner=researcher, metrics=("nll", "bleu"))
     values = {("d0", "alpha"): 0.0, ("d0", "beta"): -1.0}

@@ -1,6 +1,8 @@
 """What a person chose is tested; variants of it are shown when asked for, and never enter."""
 
 import json
+from dataclasses import replace
+from math import nan
 
 import pytest
 
@@ -8,7 +10,7 @@ from metrics.imports import import_scores
 from metrics.models import ScoringRun
 from metrics.scorers.registry import build
 from metrics.scoring import score_study
-from stats.significance import holm
+from stats.significance import holm, significance_clusters
 from tests.annotation.importing import told
 from tests.validation.hostile import SETTINGS
 from tests.validation.test_study_validation import SYSTEMS, judged_study, score
@@ -17,6 +19,7 @@ from validation.analysis import Settings, report_from_tables
 from validation.documents.full import full_report
 from validation.documents.html import as_html
 from validation.documents.methods import methods_paragraph
+from validation.documents.tables import top_groups
 from validation.results import TableResults
 from validation.study_validation import study_report
 
@@ -62,6 +65,60 @@ def test_the_family_can_be_chosen_by_name():
         ("m2", "m3"),
     }
     assert [row.p_holm for row in tests] == pytest.approx(holm([row.p for row in tests]))
+
+
+MEASURE = {"scope": "all", "level": "item", "coefficient": "kendall"}
+
+
+def results_with(values, p_values):
+    """A report of one measure whose metrics have these values and whose pairs these adjusted p."""
+    human, scores = random_tables(n_metrics=len(values))
+    report = report_from_tables(human, scores, QUICK)
+
+    def is_of(row):
+        return all(getattr(row, name) == value for name, value in MEASURE.items())
+
+    ranks = significance_clusters(
+        {name: nan if value is None else value for name, value in values.items()},
+        {pair: nan if p is None else p for pair, p in p_values.items()},
+    )
+    correlations = tuple(
+        replace(row, value=values[row.metric], cluster=ranks.get(row.metric))
+        for row in report.correlations
+        if is_of(row)
+    )
+    comparisons = tuple(
+        replace(row, p_holm=p_values[row.metric_a, row.metric_b])
+        for row in report.comparisons
+        if is_of(row)
+    )
+    return TableResults("t", replace(report, correlations=correlations, comparisons=comparisons))
+
+
+@pytest.mark.parametrize(
+    ("p_values", "group"),
+    [
+        # m2 does not differ from the greatest, though m1, which lies between them, does.
+        ({("m0", "m1"): 0.01, ("m0", "m2"): 0.2, ("m1", "m2"): 0.3}, ["m0", "m2"]),
+        # m2 differs from m1 alone, which is not the greatest.
+        ({("m0", "m1"): 0.9, ("m0", "m2"): 0.2, ("m1", "m2"): 0.01}, ["m0", "m1", "m2"]),
+        ({("m0", "m1"): 0.01, ("m0", "m2"): 0.049, ("m1", "m2"): 0.3}, ["m0"]),
+        ({("m0", "m1"): 0.05, ("m0", "m2"): 0.01, ("m1", "m2"): 0.3}, ["m0", "m1"]),
+        # What could not be tested does not differ.
+        ({("m0", "m1"): None, ("m0", "m2"): 0.01, ("m1", "m2"): None}, ["m0", "m1"]),
+    ],
+)
+def test_the_top_group_has_every_metric_that_does_not_differ_from_the_greatest(p_values, group):
+    results = results_with({"m0": 0.5, "m1": 0.4, "m2": 0.3}, p_values)
+    groups = [[row.metric for row in rows] for rows in top_groups(results, **MEASURE).values()]
+    assert groups == [group] * len(results.questions)
+
+
+def test_a_metric_without_a_value_is_in_no_top_group():
+    p_values = {("m0", "m1"): 0.2, ("m0", "m2"): None, ("m1", "m2"): None}
+    results = results_with({"m0": 0.4, "m1": 0.5, "m2": None}, p_values)
+    groups = [[row.metric for row in rows] for rows in top_groups(results, **MEASURE).values()]
+    assert groups == [["m1", "m0"]] * len(results.questions)
 
 
 def test_variants_are_shown_when_asked_for():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import permutations
 from typing import Protocol
 
 from validation.analysis.records import (
@@ -154,14 +155,38 @@ def ceilings_table(results: Results) -> Table:
 
 
 def top_groups(results: Results, **of: object) -> dict[Measure, list[CorrelationRecord]]:
-    """By measure, the metrics that are not told apart from the greatest, which comes first."""
-    groups: dict[Measure, list[CorrelationRecord]] = {}
-    for row in results.rows(CorrelationRecord, cluster=1, **of):
-        groups.setdefault(measure_of(row), []).append(row)
-    return {
-        measure: sorted(group, key=lambda row: -(row.value or 0.0))
-        for measure, group in groups.items()
+    """By measure, the metrics that do not differ significantly from the greatest, which comes
+    first. A pair that could not be tested does not differ.
+
+    The first cluster would not do: it ends at the first metric that differs from one of its
+    members, and leaves out those below that do not differ from the greatest.
+    """
+    of_measure: dict[Measure, list[CorrelationRecord]] = {}
+    for row in results.rows(CorrelationRecord, is_primary=True, **of):
+        if row.value is not None:
+            of_measure.setdefault(measure_of(row), []).append(row)
+    different = {
+        (measure_of(pair), source)
+        for pair in results.rows(ComparisonRecord, **of)
+        if pair.p_holm is not None and pair.p_holm < results.settings.alpha
+        for source in permutations(_sources(pair))
     }
+    groups = {}
+    for measure, metrics in of_measure.items():
+        first, *others = sorted(metrics, key=lambda row: -(row.value or 0.0))
+        beside = [
+            row for row in others if (measure, (_source(first), _source(row))) not in different
+        ]
+        groups[measure] = [first, *beside]
+    return groups
+
+
+def _source(row: CorrelationRecord) -> tuple[str, str]:
+    return row.metric, row.signature
+
+
+def _sources(pair: ComparisonRecord) -> tuple[tuple[str, str], tuple[str, str]]:
+    return (pair.metric_a, pair.signature_a), (pair.metric_b, pair.signature_b)
 
 
 def names_of(results: Results, group: Sequence[CorrelationRecord]) -> str:
