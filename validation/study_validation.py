@@ -1,6 +1,7 @@
 """A study's judgments, or labels, beside its scores."""
 
 from collections import Counter
+from collections.abc import Sequence
 
 import pandas as pd
 
@@ -13,7 +14,7 @@ from validation.analysis.material import Material
 from validation.analysis.records import LabelSourceRecord
 from validation.analysis.report import ValidationReport, report_of
 from validation.analysis.settings import Settings
-from validation.exceptions import LabelsUnfit
+from validation.exceptions import LabelsUnfit, PrimaryUnknown
 
 RUN = ["metric", "signature", "higher_is_better", "is_primary"]
 
@@ -38,6 +39,7 @@ def study_material(study: Study, settings: Settings) -> Material:
     rows = ScoringRun.objects.of(study).values_list(*RUN)
     runs = pd.DataFrame.from_records(list(rows), columns=RUN)
     scores = score_frame(study).merge(runs, on=["metric", "signature"])
+    _require_known(settings.primary, runs)
     return Material(judged, scores, _labels(sets), tuple(map(_source, sets)))
 
 
@@ -54,6 +56,13 @@ def _require_both(study: Study, settings: Settings) -> None:
         raise NothingToValidate(f"Study '{study.slug}' has no scores; score it or import some.")
 
 
+def _require_known(primary: Sequence[str], runs: pd.DataFrame) -> None:
+    """An unknown name would leave the family without tests, and nobody would notice."""
+    known = sorted(set(runs["metric"]))
+    if unknown := [name for name in primary if name not in known]:
+        raise PrimaryUnknown(unknown, known)
+
+
 def _label_sets(study: Study, settings: Settings) -> list[LabelSet]:
     """The sets that the settings name, of different questions; LabelSetUnknown for others."""
     known = LabelSet.objects.of(study).select_related("question")
@@ -61,6 +70,12 @@ def _label_sets(study: Study, settings: Settings) -> list[LabelSet]:
     [[question, count]] = Counter(one.question.name for one in sets).most_common(1) or [("", 0)]
     if count > 1:
         raise LabelsUnfit(f"Question '{question}' was given {count} label sets; name one of them.")
+    for one in sets:
+        if one.round != settings.round:
+            raise LabelsUnfit(
+                f"Labels {one.version} are of round {one.round}, and the validation is of round "
+                f"{settings.round}; validate round {one.round}, or name labels of the other."
+            )
     return sets
 
 

@@ -20,6 +20,7 @@ from validation.documents.full import full_report
 from validation.documents.html import as_html
 from validation.documents.methods import methods_paragraph
 from validation.documents.tables import top_groups
+from validation.exceptions import PrimaryUnknown
 from validation.results import TableResults
 from validation.study_validation import study_report
 
@@ -151,6 +152,16 @@ def test_a_scorer_declares_what_of_it_was_chosen():
     report = study_report(study, QUICK)
     assert [one.metric for one in report.inputs.primary] == ["m", "length"]
     assert {(row.metric_a, row.metric_b) for row in report.comparisons} == {("m", "length")}
+
+
+@pytest.mark.django_db
+def test_a_family_of_metrics_without_scores_is_refused():
+    study = judged_study()
+    score(study)
+    with pytest.raises(PrimaryUnknown, match=r"no scores of chrf; .* with scores: m"):
+        study_report(study, replace(QUICK, primary=("m", "chrf")))
+    with pytest.raises(PrimaryUnknown, match="no scores of chrf"):
+        told("validate_study", "judged", primary=["chrf"])
 
 
 @pytest.mark.django_db

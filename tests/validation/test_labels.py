@@ -105,6 +105,17 @@ def test_what_ratings_allow_is_no_ceiling_of_labels(study):
     assert {one.setting for one in report.sensitivity} <= {"undefined", "unparsed"}
 
 
+def test_labels_of_another_round_are_refused(study):
+    for person in VALUES:
+        rate(study, person, "d0", dict.fromkeys(SYSTEMS, 10.0), round=2)
+    question = study.questions.get()
+    labels = make_label_set(question=question, rule=Rule("mean", round=2)).label_set
+    with pytest.raises(LabelsUnfit, match="of round 2, and the validation is of round 1"):
+        study_report(study, Settings(**QUICK, labels=(labels.version,)))
+    report = study_report(study, Settings(**QUICK, labels=(labels.version,), round=2))
+    assert report.inputs.labels[0].version == labels.version
+
+
 def test_labels_that_do_not_fit_are_refused(study):
     labels = adjudicated(study)
     other = make_label_set(question=study.questions.get(), rule=Rule("median")).label_set
