@@ -1,13 +1,15 @@
 """Teams and who is in them."""
 
+from decimal import Decimal
+
 from django.db import IntegrityError, transaction
 from django.utils.text import slugify
 from django.utils.translation import gettext as _
 
 from accounts.audit import record
-from accounts.exceptions import InvalidTeam, LastOwner
+from accounts.exceptions import InvalidTeam, LastOwner, RoleTooSmall
 from accounts.models import Membership, Team, User
-from accounts.roles import Permission, Role, permissions_of
+from accounts.roles import PERMISSIONS, Permission, Role, permissions_of
 
 
 def permissions_in_team(team: Team, user: User) -> frozenset[Permission]:
@@ -16,6 +18,13 @@ def permissions_in_team(team: Team, user: User) -> frozenset[Permission]:
         return frozenset(Permission)
     roles = Membership.objects.filter(team=team, user=user.pk).values_list("role", flat=True)
     return permissions_of(*roles)
+
+
+def appointable_roles(permissions: frozenset[Permission]) -> list[Role]:
+    """The roles that somebody with these permissions may give to others, and take from them."""
+    if Permission.MANAGE not in permissions:
+        return []
+    return [role for role in Role if role != Role.OWNER or Permission.OWN in permissions]
 
 
 @transaction.atomic
@@ -36,10 +45,18 @@ def create_team(*, name: str, owner: User) -> Team:
 
 @transaction.atomic
 def set_role(*, team: Team, user: User, role: Role, actor: User | None) -> Membership:
-    """Make a user a member, or a member something else; the last owner stays one."""
+    """Make a user a member, or a member something else; the last owner stays one.
+
+    Whoever does it needs the role for it (RoleTooSmall); no actor means a command.
+    """
     Team.objects.select_for_update().get(pk=team.pk)
     member = Membership.objects.filter(team=team, user=user).first()
     former = member.role if member else ""
+    _require_power(team, actor, former, role)
+    if actor == user and former and not PERMISSIONS[role] <= PERMISSIONS[Role(former)]:
+        raise RoleTooSmall(_("Nobody gives themselves a larger role; ask another owner."))
+    if member and former == role:
+        return member
     if member and member.role == Role.OWNER != role:
         _require_another_owner(member)
     member = member or Membership(team=team, user=user)
@@ -57,8 +74,11 @@ def set_role(*, team: Team, user: User, role: Role, actor: User | None) -> Membe
 
 @transaction.atomic
 def remove_member(*, member: Membership, actor: User | None) -> None:
-    """End a membership; a team keeps an owner."""
+    """End a membership, one's own or another's; a team keeps an owner."""
     Team.objects.select_for_update().get(pk=member.team_id)
+    member.refresh_from_db()
+    if actor is None or actor.pk != member.user_id:
+        _require_power(member.team, actor, member.role)
     if member.role == Role.OWNER:
         _require_another_owner(member)
     member.delete()
@@ -69,6 +89,32 @@ def remove_member(*, member: Membership, actor: User | None) -> None:
         subject=member.user.get_username(),
         details={"former_role": member.role},
     )
+
+
+@transaction.atomic
+def set_wage_floor(*, team: Team, wage_floor_usd: Decimal | None, actor: User | None) -> None:
+    """Set the least pay an hour under which pages warn; None for none."""
+    team.wage_floor_usd = wage_floor_usd
+    team.full_clean(validate_unique=False, validate_constraints=False)
+    team.save(update_fields=["wage_floor_usd"])
+    floor = None if wage_floor_usd is None else str(wage_floor_usd)
+    record(team=team, actor=actor, action="team.wage_floor", details={"wage_floor_usd": floor})
+
+
+def require_appointable(team: Team, actor: User, role: Role) -> None:
+    """RoleTooSmall where the actor may not give this role in the team."""
+    _require_power(team, actor, role)
+
+
+def _require_power(team: Team, actor: User | None, *roles: str) -> None:
+    """RoleTooSmall where the actor may not give or take one of these roles; "" is none."""
+    if actor is None:
+        return
+    allowed = appointable_roles(permissions_in_team(team, actor))
+    if not allowed:
+        raise RoleTooSmall(_("Only owners and managers of a team change who is in it."))
+    if any(role and role not in allowed for role in roles):
+        raise RoleTooSmall(_("Only an owner appoints owners, or changes an owner's role."))
 
 
 def _require_another_owner(member: Membership) -> None:

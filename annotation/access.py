@@ -5,10 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from django.db import transaction
+from django.utils.translation import gettext as _
 
 from accounts.audit import record
+from accounts.exceptions import RoleTooSmall
 from accounts.models import Membership
 from accounts.roles import Permission, Role, permissions_of
+from accounts.teams import permissions_in_team
 from annotation.exceptions import StudyUnfit
 from annotation.models import Study, StudyMembership
 
@@ -39,6 +42,11 @@ def give_to_team(*, study: Study, team: Team, actor: User | None) -> None:
     locked = Study.objects.select_for_update().get(pk=study.pk)
     if locked.team_id not in (None, team.pk):
         raise StudyUnfit(f"Study '{study.slug}' belongs to team '{locked.team}' already.")
+    if actor and not (
+        Permission.OWN in permissions_in(study, actor)
+        and Permission.EDIT in permissions_in_team(team, actor)
+    ):
+        raise RoleTooSmall(_("Only the owner of a study gives it to a team, one they work in."))
     Study.objects.filter(pk=study.pk).update(team=team)
     study.refresh_from_db(fields=["team"])
     record(team=team, actor=actor, action="study.team", subject=study.slug)
@@ -49,7 +57,8 @@ def set_study_role(*, study: Study, user: User, role: Role, actor: User | None) 
     """Give a user a role in one study, in place of the one they had in it."""
     if role not in StudyMembership.ROLES:
         raise StudyUnfit(f"A {role.label} of one study alone is not possible; choose another role.")
-    member, _ = StudyMembership.objects.update_or_create(
+    require_study_manager(study, actor)
+    member, _is_new = StudyMembership.objects.update_or_create(
         study=study, user=user, defaults={"role": role}
     )
     record(
@@ -65,6 +74,8 @@ def set_study_role(*, study: Study, user: User, role: Role, actor: User | None) 
 @transaction.atomic
 def remove_study_member(*, member: StudyMembership, actor: User | None) -> None:
     """End somebody's role in one study; a role in its team stays."""
+    if actor is None or actor.pk != member.user_id:
+        require_study_manager(member.study, actor)
     member.delete()
     record(
         team=member.study.team,
@@ -73,3 +84,9 @@ def remove_study_member(*, member: StudyMembership, actor: User | None) -> None:
         subject=member.study.slug,
         details={"user": member.user.get_username(), "former_role": member.role},
     )
+
+
+def require_study_manager(study: Study, actor: User | None) -> None:
+    """RoleTooSmall where the actor may not share the study; no actor means a command."""
+    if actor and Permission.MANAGE not in permissions_in(study, actor):
+        raise RoleTooSmall(_("Only owners and managers share a study."))

@@ -7,7 +7,8 @@ AnnotationError
 ├── StudyUnfit             the study is not of the kind that was asked for
 ├── QuestionUnknown        the study asks no such question
 ├── LabelSetUnknown        the study has no label set of that version
-└── DecisionRefused        a value off the question's scale, a round nobody judged, another study
+├── DecisionRefused        a value off the question's scale, a round nobody judged, another study
+└── InvitationVoid         a link that was used, revoked or made too long ago, or never was one
 """
 
 from pathlib import Path
@@ -68,3 +69,7 @@ class LabelSetUnknown(AnnotationError):
 
 class DecisionRefused(AnnotationError):
     """A value off the question's scale, a round nobody judged, or another study's candidate."""
+
+
+class InvitationVoid(AnnotationError):
+    """An invitation that does not hold."""

@@ -240,6 +240,7 @@ ACCOUNT_RATE_LIMITS = {
     # NIST SP 800-63B, 3.2.2: no more than 100 wrong passwords in a row for one account.
     "login_failed_name": "100/h/key",
     "signup": "60/m/ip",
+    "invitation": "30/m/ip",
     "change_password": "5/m/user",
 }
 # Codes of an authenticator app; who lost it has recovery codes. What they rest on is encrypted.

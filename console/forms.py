@@ -17,7 +17,7 @@ from console.code_names import code_name
 MOST_CHOICES = 12
 
 
-def problems_of(form: forms.Form) -> str:
+def problems_of(form: forms.BaseForm) -> str:
     """All that a form refuses, as sentences."""
     return " ".join(str(error) for errors in form.errors.values() for error in errors)
 

@@ -9,10 +9,13 @@ from console.pages import (
     agreement,
     collection,
     downloads,
+    invitations,
     items,
     labels,
+    members,
     sign_in,
     studies,
+    teams,
     validation,
     waiting,
 )
@@ -52,8 +55,32 @@ of_a_study: list[URLPattern | URLResolver] = [
     path("work/<int:job_id>/", waiting.job, name="work"),
     path("work/<int:job_id>/stop/", waiting.stop, name="stop"),
     path("work/<int:job_id>/again/", waiting.again, name="again"),
+    path("members/", members.study_members, name="members"),
+    path("members/invite/", members.invite_to_study, name="study-invite"),
+    path(
+        "members/invitations/<int:invitation_id>/revoke/",
+        members.revoke_of_study,
+        name="study-invitation-revoke",
+    ),
+    path("members/<int:member_id>/role/", members.change_study_role, name="study-member-role"),
+    path("members/<int:member_id>/remove/", members.remove_from_study, name="study-member-remove"),
+    path("give/", members.give, name="give"),
     path("downloads/", downloads.downloads, name="downloads"),
     path("<str:name>", downloads.download, name="download"),
+]
+
+of_a_team: list[URLPattern | URLResolver] = [
+    path("", teams.team, name="team"),
+    path("wage-floor/", teams.wage_floor, name="wage-floor"),
+    path("audit-log/", teams.audit_log, name="audit-log"),
+    path("audit-log.csv", teams.audit_log_file, name="audit-log-file"),
+    path("invite/", members.invite_to_team, name="invite"),
+    path(
+        "invitations/<int:invitation_id>/revoke/", members.revoke_of_team, name="invitation-revoke"
+    ),
+    path("members/<int:member_id>/role/", members.change_role, name="member-role"),
+    path("members/<int:member_id>/remove/", members.remove, name="member-remove"),
+    path("members/<int:member_id>/password/", members.password_link, name="member-password"),
 ]
 
 urlpatterns: list[URLPattern | URLResolver] = [
@@ -61,6 +88,13 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("login/", sign_in.login, name="login"),
     path("logout/", sign_in.logout, name="logout"),
     path("studies/<slug:slug>/", include(of_a_study)),
+    path("teams/", teams.teams, name="teams"),
+    path("new-team/", teams.new_team, name="new-team"),
+    path("teams/<slug:slug>/", include(of_a_team)),
+    path("invitation/", invitations.accept, name="accept"),
+    path("invitation/join/", invitations.join_signed_in, name="join"),
+    path("invitation/join/new/", invitations.join_anew, name="join-anew"),
+    path("invitation/<str:token>/", invitations.invitation, name="invitation"),
     path("pictures/<str:sha256>", downloads.picture, name="picture"),
     path("api/", include(router.urls)),
     path("api/schema/", schema, name="schema"),

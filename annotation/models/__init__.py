@@ -17,7 +17,7 @@ from annotation.models.agreement import (
 )
 from annotation.models.judgments import Annotator, Judgment, Submission
 from annotation.models.labels import Adjudication, Label, LabelSet
-from annotation.models.members import StudyMembership
+from annotation.models.members import Invitation, StudyMembership
 from annotation.models.studies import (
     Candidate,
     Item,
@@ -35,6 +35,7 @@ __all__ = [
     "Annotator",
     "AnnotatorAgreement",
     "Candidate",
+    "Invitation",
     "Item",
     "JudgedQuestion",
     "Judgment",

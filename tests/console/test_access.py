@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_immediate_tasks")
 
 PAGES = [
     *("study", "items", "publish", "answers", "agreement", "annotators", "disagreement"),
-    *("adjudication", "labels", "validation", "report", "downloads"),
+    *("adjudication", "labels", "validation", "report", "downloads", "members"),
 ]
 OF_A_STUDY = {
     **{page: {"slug": "mine"} for page in PAGES},
@@ -48,7 +48,26 @@ ACTIONS = {
     "stop": {"slug": "mine", "job_id": 1},
     "again": {"slug": "mine", "job_id": 1},
 }
+# What these do, and for whom, is in test_team_pages.py.
+OF_TEAMS = {
+    **{
+        name: {"slug": "lab"}
+        for name in ("team", "wage-floor", "audit-log", "audit-log-file", "invite")
+    },
+    "invitation-revoke": {"slug": "lab", "invitation_id": 1},
+    "member-role": {"slug": "lab", "member_id": 1},
+    "member-remove": {"slug": "lab", "member_id": 1},
+    "member-password": {"slug": "lab", "member_id": 1},
+    "study-invite": {"slug": "mine"},
+    "study-invitation-revoke": {"slug": "mine", "invitation_id": 1},
+    "study-member-role": {"slug": "mine", "member_id": 1},
+    "study-member-remove": {"slug": "mine", "member_id": 1},
+    "give": {"slug": "mine"},
+}
 OF_ANYONE_SIGNED_IN = {
+    "teams": {},
+    "new-team": {},
+    "join": {},
     "studies": {},
     "logout": {},
     "api-root": {},
@@ -60,8 +79,14 @@ STORED = {"item_id": Item, "candidate_id": Candidate, "submission_id": Submissio
 FORM = {"metric": "rouge1", "rule": "mean:appropriateness", "round": "1", "value": "5"} | {
     "reason": "too fast"
 }
-PUBLIC = {"login": {}, "picture": {"sha256": "0" * 64}}
-PRIVATE = OF_A_STUDY | ACTIONS | OF_ANYONE_SIGNED_IN
+PUBLIC = {
+    "login": {},
+    "picture": {"sha256": "0" * 64},
+    "invitation": {"token": "x"},
+    "accept": {},
+    "join-anew": {},
+}
+PRIVATE = OF_A_STUDY | ACTIONS | OF_TEAMS | OF_ANYONE_SIGNED_IN
 
 
 def names(patterns: list[URLPattern | URLResolver]) -> Iterator[str]:

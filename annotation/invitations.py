@@ -1,0 +1,205 @@
+"""Inviting people to a team or to one study: by a link that holds once, and for a week."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from django.conf import settings
+from django.core.exceptions import ValidationError
+from django.core.validators import validate_email
+from django.db import transaction
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
+
+from accounts.audit import record
+from accounts.enrolment import add_address, create_user
+from accounts.exceptions import InvalidAccount, RoleTooSmall
+from accounts.mail import send_later
+from accounts.models import Membership, Team, User
+from accounts.roles import PERMISSIONS, Role
+from accounts.teams import require_appointable, set_role
+from annotation.access import require_study_manager, set_study_role
+from annotation.exceptions import InvitationVoid, StudyUnfit
+from annotation.models import Invitation, Study, StudyMembership
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+HOLDS = timedelta(days=7)
+TOKEN_BYTES = 32
+VOID = gettext_noop(
+    "This invitation does not hold: it was used or taken back, or is older than a week."
+)
+
+
+@transaction.atomic
+def invite(
+    *, to: Team | Study, email: str, role: Role, actor: User, link_of: Callable[[str], str]
+) -> str:
+    """Invite somebody, and return the link, which `link_of` makes of a token and nothing stores.
+
+    On a site that has a mail server it is sent instead, and nothing is returned.
+    """
+    email = email.strip().lower()
+    _require_address(email)
+    _require_inviter(to, role, actor)
+    token = secrets.token_urlsafe(TOKEN_BYTES)
+    invitation = Invitation.objects.create(
+        **_of(to),
+        role=role,
+        email=email,
+        token_hash=_hash(token),
+        was_mailed=settings.SENDS_MAIL,
+        invited_by=actor,
+        expires_at=timezone.now() + HOLDS,
+    )
+    _record(invitation, actor, "member.invite")
+    link = link_of(token)
+    if not settings.SENDS_MAIL:
+        return link
+    send_later(subject=_subject(to), body=_message(invitation, link), to=email)
+    return ""
+
+
+@transaction.atomic
+def revoke(*, invitation: Invitation, actor: User) -> None:
+    """Take an invitation back; one that was accepted stays."""
+    if not Invitation.objects.open().filter(pk=invitation.pk).update(revoked_at=timezone.now()):
+        raise InvitationVoid(_(VOID))
+    _record(invitation, actor, "member.invitation_revoked")
+
+
+def invitation_of(token: str) -> Invitation:
+    """The invitation of a link; InvitationVoid where it does not hold.
+
+    It holds no longer than whoever invited may still do so.
+    """
+    rows = Invitation.objects.open().select_related("team", "study", "invited_by")
+    invitation = rows.filter(token_hash=_hash(token)).first()
+    if invitation is None or not invitation.invited_by.is_active:
+        raise InvitationVoid(_(VOID))
+    try:
+        _require_inviter(
+            invitation.team or invitation.study, invitation.role, invitation.invited_by
+        )
+    except (RoleTooSmall, StudyUnfit) as error:
+        raise InvitationVoid(_(VOID)) from error
+    return invitation
+
+
+@transaction.atomic
+def join(*, token: str, user: User) -> Invitation:
+    """Accept an invitation: once, whoever is quickest; a larger role that one has stays."""
+    invitation = _claim(token, user)
+    if invitation.team is not None:
+        _join_team(invitation, invitation.team, user)
+    elif invitation.study is not None:
+        _join_study(invitation, invitation.study, user)
+    _record(invitation, user, "member.join")
+    return invitation
+
+
+@transaction.atomic
+def join_with_new_account(*, token: str, username: str, password: str) -> User:
+    """Make an account with the invitation's address, and accept it.
+
+    The address counts as confirmed where the link came by mail, not where somebody passed it on.
+    """
+    invitation = invitation_of(token)
+    user = create_user(username=username, password=password)
+    address = add_address(user=user, email=invitation.email, is_verified=invitation.was_mailed)
+    if address is None:
+        raise InvalidAccount(
+            _("There is an account with the address %(email)s. Log in with it.")
+            % {"email": invitation.email}
+        )
+    join(token=token, user=user)
+    Invitation.objects.filter(pk=invitation.pk).update(made_account=True)
+    return user
+
+
+def _claim(token: str, user: User) -> Invitation:
+    invitation = invitation_of(token)
+    claimed = {"accepted_at": timezone.now(), "accepted_by": user}
+    if not Invitation.objects.open().filter(pk=invitation.pk).update(**claimed):
+        raise InvitationVoid(_(VOID))
+    return invitation
+
+
+def _join_team(invitation: Invitation, team: Team, user: User) -> None:
+    member = Membership.objects.filter(team=team, user=user).first()
+    if member is None or _is_larger(invitation.role, member.role):
+        set_role(team=team, user=user, role=Role(invitation.role), actor=invitation.invited_by)
+
+
+def _join_study(invitation: Invitation, study: Study, user: User) -> None:
+    member = StudyMembership.objects.filter(study=study, user=user).first()
+    if member is None or _is_larger(invitation.role, member.role):
+        role = Role(invitation.role)
+        set_study_role(study=study, user=user, role=role, actor=invitation.invited_by)
+
+
+def _is_larger(role: str, than: str) -> bool:
+    return PERMISSIONS[Role(role)] > PERMISSIONS[Role(than)]
+
+
+def _require_inviter(to: Team | Study | None, role: str, actor: User) -> None:
+    """RoleTooSmall where the actor may not invite to this role."""
+    if isinstance(to, Team):
+        require_appointable(to, actor, Role(role))
+    elif to is not None:
+        require_study_manager(to, actor)
+        if role not in StudyMembership.ROLES:
+            raise StudyUnfit(_("Choose a role that is possible in one study alone."))
+
+
+def _require_address(email: str) -> None:
+    try:
+        validate_email(email)
+    except ValidationError as error:
+        message = _("'%(email)s' is not a valid e-mail address.") % {"email": email}
+        raise InvalidAccount(message) from error
+
+
+def _of(to: Team | Study) -> dict[str, Any]:
+    return {"team": to} if isinstance(to, Team) else {"study": to}
+
+
+def _hash(token: str) -> str:
+    return hashlib.sha256(token.encode()).hexdigest()
+
+
+def _record(invitation: Invitation, actor: User, action: str) -> None:
+    study = invitation.study
+    record(
+        team=invitation.team or (study.team if study else None),
+        actor=actor,
+        action=action,
+        subject=study.slug if study else invitation.email,
+        details={"email": invitation.email, "role": str(invitation.role)},
+    )
+
+
+def _subject(to: Team | Study) -> str:
+    return _("Assay: an invitation to %(name)s") % {"name": _name(to)}
+
+
+def _message(invitation: Invitation, link: str) -> str:
+    to = invitation.team or invitation.study
+    return _(
+        "%(inviter)s invites you to %(name)s, as %(role)s. Join here, within a week:\n%(link)s\n\n"
+        "The link is for you alone, and holds once."
+    ) % {
+        "inviter": invitation.invited_by.get_username(),
+        "name": _name(to),
+        "role": invitation.get_role_display(),
+        "link": link,
+    }
+
+
+def _name(to: Team | Study | None) -> str:
+    return " ".join((to.title if isinstance(to, Study) else str(to)).split())

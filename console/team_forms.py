@@ -1,0 +1,89 @@
+"""What the pages of teams ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from django import forms
+from django.contrib.auth import password_validation
+from django.utils.translation import gettext_lazy as _
+
+from accounts.models import Team
+from accounts.roles import Role
+
+
+class NewTeamForm(forms.Form):
+    """A name."""
+
+    name = forms.CharField(label=_("Name of the team"), max_length=80)
+
+
+class WageFloorForm(forms.ModelForm[Team]):
+    """The least pay an hour."""
+
+    class Meta:
+        model = Team
+        fields = ["wage_floor_usd"]
+        labels = {"wage_floor_usd": _("Least pay an hour, $")}
+        widgets = {"wage_floor_usd": forms.TextInput(attrs={"inputmode": "decimal"})}
+
+
+class RoleForm(forms.Form):
+    """A role, of those that somebody may give."""
+
+    role = forms.ChoiceField(label=_("Role"))
+
+    def __init__(self, *args: Any, roles: Sequence[Role], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        field = self.fields["role"]
+        assert isinstance(field, forms.ChoiceField)
+        field.choices = [(role.value, role.label) for role in roles]
+
+    @property
+    def chosen(self) -> Role:
+        return Role(self.cleaned_data["role"])
+
+
+class InvitationForm(RoleForm):
+    """Whom to invite, and as what."""
+
+    email = forms.EmailField(
+        label=_("E-mail address"), widget=forms.EmailInput(attrs={"autocomplete": "off"})
+    )
+    field_order = ["email", "role"]
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **{"initial": {"role": Role.RESEARCHER}} | kwargs)
+
+
+class NewAccountForm(forms.Form):
+    """A name and a password, for somebody who was invited."""
+
+    username = forms.CharField(
+        label=_("Username"),
+        max_length=150,
+        widget=forms.TextInput(attrs={"autocomplete": "username", "autocapitalize": "none"}),
+    )
+    password = forms.CharField(
+        label=_("Password"),
+        strip=False,
+        help_text=password_validation.password_validators_help_text_html,
+        widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
+    )
+
+
+class AuditLogForm(forms.Form):
+    """Which entries of the audit log."""
+
+    action = forms.ChoiceField(label=_("Action"), required=False)
+    person = forms.ChoiceField(label=_("Person"), required=False)
+
+    def __init__(
+        self, *args: Any, actions: Sequence[str], people: Sequence[str], **kwargs: Any
+    ) -> None:
+        super().__init__(*args, **kwargs)
+        for name, values in (("action", actions), ("person", people)):
+            field = self.fields[name]
+            assert isinstance(field, forms.ChoiceField)
+            field.choices = [("", _("all")), *((value, value) for value in values)]

@@ -1,0 +1,445 @@
+"""The pages of teams: who is in them, invited, given a role, removed; what the audit log says."""
+
+import csv
+import io
+import re
+
+import pytest
+from django.core import mail
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from accounts.models import AuditEntry, Membership, Team, User
+from accounts.roles import Role
+from accounts.teams import create_team, set_role
+from annotation.access import set_study_role
+from annotation.invitations import HOLDS
+from annotation.models import Invitation, StudyMembership
+from tests.annotation.studies import rated_study, rating_study
+from tests.console.conftest import PASSWORD
+
+pytestmark = pytest.mark.django_db
+NEW_ACCOUNT = {"username": "nina", "password": PASSWORD}
+HOST = {"headers": {"host": "localhost"}}
+
+
+@pytest.fixture
+def team(researcher) -> Team:
+    return create_team(name="Dialogue Lab", owner=researcher)
+
+
+@pytest.fixture
+def other_team(colleague) -> Team:
+    return create_team(name="Retrieval Lab", owner=colleague)
+
+
+@pytest.fixture
+def member_of(signed_in):
+    """Makes a member of a team, and returns their browser."""
+
+    def member(team, role, name=None) -> Client:
+        user = User.objects.create_user(name or f"the-{role}", password=PASSWORD)
+        set_role(team=team, user=user, role=Role(role), actor=None)
+        return signed_in(user)
+
+    return member
+
+
+def post(browser, view, /, *args, **form):
+    return browser.post(reverse(f"console:{view}", args=args), form)
+
+
+def role_of(team, name):
+    member = Membership.objects.filter(team=team, user__username=name).first()
+    return member and member.role
+
+
+def member_id(team, name):
+    return Membership.objects.get(team=team, user__username=name).pk
+
+
+def invite(browser, team, email="nina@example.org", role="researcher"):
+    """Invite as people do; the link that the page displays, if it displays one."""
+    answer = browser.post(
+        reverse("console:invite", args=[team.slug]), {"email": email, "role": role}, follow=True
+    )
+    return link_in(answer.content.decode())
+
+
+def link_in(text):
+    match = re.search(r"http://127\.0\.0\.1:8000(/invitation/[\w-]+/)", text)
+    return match[1] if match else None
+
+
+def join_anew(link, form=NEW_ACCOUNT):
+    browser = Client(**HOST)
+    browser.get(link, follow=True)
+    return browser, browser.post("/invitation/join/new/", form)
+
+
+def actions(team):
+    return list(AuditEntry.objects.of(team).order_by("position").values_list("action", flat=True))
+
+
+# The team's page.
+
+
+def test_a_team_is_made_and_owned_by_whoever_makes_it(rosa):
+    answer = post(rosa, "new-team", name="Dialogue Lab")
+    assert answer.url == "/teams/dialogue-lab/"
+    assert role_of(Team.objects.get(), "rosa") == "owner"
+    assert rosa.get(answer.url).status_code == 200
+
+
+def test_a_name_that_is_taken_makes_no_second_team(rosa, team):
+    page = rosa.post(reverse("console:new-team"), {"name": "Dialogue lab"}, follow=True)
+    assert "already" in page.content.decode()
+    assert Team.objects.count() == 1
+
+
+ACTIONS_OF_MANAGERS = ["wage-floor", "invite", "member-role", "member-password"]
+
+
+def arguments(name, team):
+    member = Membership.objects.filter(team=team).first()
+    return [team.slug, member.pk] if name.startswith("member-") else [team.slug]
+
+
+@pytest.mark.parametrize("name", ["team", "audit-log", "audit-log-file"])
+def test_to_strangers_a_team_is_not_there(rosa, other_team, name):
+    assert rosa.get(reverse(f"console:{name}", args=[other_team.slug])).status_code == 404
+
+
+@pytest.mark.parametrize("name", [*ACTIONS_OF_MANAGERS, "member-remove"])
+def test_strangers_change_nothing_in_a_team(rosa, other_team, name):
+    form = {"role": "analyst", "email": "x@example.org", "wage_floor_usd": "1"}
+    before = len(actions(other_team))
+    assert post(rosa, name, *arguments(name, other_team), **form).status_code == 404
+    assert len(actions(other_team)) == before
+
+
+@pytest.mark.parametrize("role", ["researcher", "adjudicator", "analyst", "auditor"])
+@pytest.mark.parametrize("name", ACTIONS_OF_MANAGERS)
+def test_only_owners_and_managers_change_a_team(member_of, team, role, name):
+    browser = member_of(team, role)
+    form = {"role": "owner", "email": "x@example.org", "wage_floor_usd": "1"}
+    assert post(browser, name, *arguments(name, team), **form).status_code == 403
+    assert not Invitation.objects.exists()
+
+
+def test_a_member_of_one_team_is_not_changed_by_way_of_another(rosa, team, other_team):
+    carl = member_id(other_team, "carl")
+    for name in ("member-role", "member-remove", "member-password"):
+        assert post(rosa, name, team.slug, carl, role="analyst").status_code == 404
+    assert role_of(other_team, "carl") == "owner"
+
+
+def test_an_owner_changes_roles(rosa, team, member_of):
+    member_of(team, "analyst")
+    post(rosa, "member-role", team.slug, member_id(team, "the-analyst"), role="manager")
+    assert role_of(team, "the-analyst") == "manager"
+    assert actions(team)[-1] == "member.role"
+
+
+@pytest.mark.parametrize(
+    ("name", "role"), [("the-analyst", "owner"), ("rosa", "analyst"), ("the-manager", "owner")]
+)
+def test_a_manager_neither_appoints_nor_changes_owners(member_of, team, name, role):
+    member_of(team, "analyst")
+    manager = member_of(team, "manager")
+    before = role_of(team, name)
+    post(manager, "member-role", team.slug, member_id(team, name), role=role)
+    assert role_of(team, name) == before
+
+
+def test_a_manager_removes_no_owner(member_of, team):
+    manager = member_of(team, "manager")
+    post(manager, "member-remove", team.slug, member_id(team, "rosa"))
+    assert role_of(team, "rosa") == "owner"
+
+
+def test_the_last_owner_stays(rosa, team):
+    own = member_id(team, "rosa")
+    post(rosa, "member-remove", team.slug, own)
+    post(rosa, "member-role", team.slug, own, role="analyst")
+    assert role_of(team, "rosa") == "owner"
+
+
+def test_removing_a_member_ends_their_access_at_once(rosa, team, member_of):
+    study = rated_study(team=team)
+    analyst = member_of(team, "analyst")
+    page = reverse("console:study", args=[study.slug])
+    assert analyst.get(page).status_code == 200
+    post(rosa, "member-remove", team.slug, member_id(team, "the-analyst"))
+    assert [analyst.get(path).status_code for path in (page, "/teams/dialogue-lab/")] == [404, 404]
+
+
+def test_members_leave_by_themselves(team, member_of):
+    analyst = member_of(team, "analyst")
+    answer = post(analyst, "member-remove", team.slug, member_id(team, "the-analyst"))
+    assert answer.url == reverse("console:teams")
+    assert role_of(team, "the-analyst") is None
+
+
+def test_the_wage_floor_is_set_and_recorded(rosa, team):
+    post(rosa, "wage-floor", team.slug, wage_floor_usd="12.50")
+    team.refresh_from_db()
+    assert str(team.wage_floor_usd) == "12.50"
+    post(rosa, "wage-floor", team.slug, wage_floor_usd="-1")
+    team.refresh_from_db()
+    assert str(team.wage_floor_usd) == "12.50"
+    assert AuditEntry.objects.of(team).first().details == {"wage_floor_usd": "12.50"}
+
+
+# Invitations.
+
+
+def test_who_is_invited_makes_an_account_and_joins(rosa, team):
+    browser, answer = join_anew(invite(rosa, team))
+    assert answer.url == "/teams/dialogue-lab/"
+    assert browser.get(answer.url).status_code == 200
+    assert role_of(team, "nina") == "researcher"
+    assert actions(team)[-3:] == ["member.invite", "member.role", "member.join"]
+
+
+def test_who_is_invited_joins_with_the_account_they_have(rosa, team, colleague, signed_in):
+    browser = signed_in(colleague)
+    browser.get(invite(rosa, team))
+    assert role_of(team, "carl") is None
+    browser.post("/invitation/join/")
+    assert role_of(team, "carl") == "researcher"
+
+
+def test_logging_in_leads_back_to_the_invitation(rosa, team, colleague):
+    browser = Client(**HOST)
+    browser.get(invite(rosa, team))
+    form = {"username": "carl", "password": PASSWORD, "next": "/invitation/"}
+    assert browser.post("/login/", form).url == "/invitation/"
+    browser.post("/invitation/join/")
+    assert role_of(team, "carl") == "researcher"
+
+
+def test_opening_the_link_accepts_nothing(rosa, team):
+    link = invite(rosa, team)
+    Client(**HOST).get(link, follow=True)
+    assert Invitation.objects.open().exists()
+
+
+def test_a_link_holds_once(rosa, team):
+    link = invite(rosa, team)
+    join_anew(link)
+    _browser, answer = join_anew(link, NEW_ACCOUNT | {"username": "second"})
+    assert answer.status_code == 410
+    assert not User.objects.filter(username="second").exists()
+
+
+@pytest.mark.parametrize("change", ["expired", "revoked", "tampered", "inviter_left"])
+def test_a_link_that_does_not_hold_makes_no_account(rosa, team, member_of, change):
+    manager = member_of(team, "manager")
+    link = invite(manager, team)
+    if change == "expired":
+        Invitation.objects.update(expires_at=timezone.now())
+    if change == "revoked":
+        post(rosa, "invitation-revoke", team.slug, Invitation.objects.get().pk)
+    if change == "tampered":
+        link = link[:-2] + ("A/" if link[-2] != "A" else "B/")
+    if change == "inviter_left":
+        post(rosa, "member-remove", team.slug, member_id(team, "the-manager"))
+    _browser, answer = join_anew(link)
+    assert answer.status_code == 410
+    assert not User.objects.filter(username="nina").exists()
+
+
+def test_a_link_is_stored_nowhere_but_in_the_answer(rosa, team):
+    token = invite(rosa, team).split("/")[2]
+    assert token not in str(list(Invitation.objects.values()))
+    assert token not in str(list(AuditEntry.objects.values()))
+    assert token not in rosa.get("/teams/dialogue-lab/").content.decode()
+    assert Invitation.objects.get().expires_at - timezone.now() <= HOLDS
+
+
+def test_a_manager_invites_no_owner(member_of, team):
+    manager = member_of(team, "manager")
+    assert invite(manager, team, role="owner") is None
+    assert not Invitation.objects.exists()
+
+
+def test_nobody_invites_to_another_team(rosa, other_team):
+    form = {"email": "x@example.org", "role": "owner"}
+    assert post(rosa, "invite", other_team.slug, **form).status_code == 404
+    assert not Invitation.objects.exists()
+
+
+def test_nobody_takes_back_an_invitation_of_another_team(
+    rosa, team, colleague, other_team, signed_in
+):
+    invite(signed_in(colleague), other_team)
+    answer = post(rosa, "invitation-revoke", team.slug, Invitation.objects.get().pk)
+    assert answer.status_code == 404
+    assert Invitation.objects.open().exists()
+
+
+def test_an_invitation_makes_no_role_smaller(rosa, team, researcher):
+    rosa.get(invite(rosa, team, role="analyst"))
+    rosa.post("/invitation/join/")
+    assert role_of(team, "rosa") == "owner"
+
+
+def test_with_a_mail_server_the_link_is_sent_and_not_displayed(rosa, team, settings):
+    settings.SENDS_MAIL = True
+    immediate = "django_tasks.backends.immediate.ImmediateBackend"
+    settings.TASKS = {"default": {"BACKEND": immediate, "QUEUES": []}}
+    assert invite(rosa, team) is None
+    (message,) = mail.outbox
+    assert message.to == ["nina@example.org"]
+    join_anew(link_in(message.body))
+    nina = User.objects.get(username="nina")
+    assert nina.emailaddress_set.get().verified
+
+
+def test_an_address_that_nobody_mailed_is_not_confirmed_by_an_invitation(rosa, team):
+    join_anew(invite(rosa, team))
+    assert not User.objects.get(username="nina").emailaddress_set.get().verified
+
+
+# Links for a new password.
+
+
+def password_link_of(browser, team, name):
+    where = reverse("console:member-password", args=[team.slug, member_id(team, name)])
+    page = browser.post(where, follow=True).content.decode()
+    match = re.search(r"http://127\.0\.0\.1:8000(/account/password/reset/\S+/)<", page)
+    return match[1] if match else None
+
+
+def test_a_manager_makes_a_link_for_an_account_that_the_team_invited(rosa, team):
+    join_anew(invite(rosa, team))
+    link = password_link_of(rosa, team, "nina")
+    browser = Client(**HOST)
+    form = browser.get(link, follow=True)
+    new = {"password1": "an-unheard-of-password", "password2": "an-unheard-of-password"}
+    browser.post(form.request["PATH_INFO"], new)
+    assert User.objects.get(username="nina").check_password("an-unheard-of-password")
+    assert "member.password_link" in actions(team)
+
+
+@pytest.mark.parametrize("why", ["came_with_an_account", "other_team", "operator"])
+def test_nobody_takes_over_an_account_that_is_not_the_teams_alone(
+    rosa, team, other_team, member_of, why
+):
+    join_anew(invite(rosa, team))
+    nina = User.objects.get(username="nina")
+    if why == "came_with_an_account":
+        Invitation.objects.update(made_account=False)
+    if why == "other_team":
+        set_role(team=other_team, user=nina, role=Role.ANALYST, actor=None)
+    if why == "operator":
+        User.objects.filter(pk=nina.pk).update(is_staff=True)
+    assert password_link_of(rosa, team, "nina") is None
+
+
+def test_a_manager_makes_no_link_for_an_owner(rosa, team, member_of):
+    join_anew(invite(rosa, team, role="owner"))
+    assert password_link_of(member_of(team, "manager"), team, "nina") is None
+
+
+# One study.
+
+
+@pytest.fixture
+def study(team, researcher):
+    return rating_study("shared", owner=researcher, team=team)
+
+
+def study_invite(browser, study, role="adjudicator"):
+    where = reverse("console:study-invite", args=[study.slug])
+    form = {"email": "nina@example.org", "role": role}
+    return link_in(browser.post(where, form, follow=True).content.decode())
+
+
+def test_one_study_is_shared_with_somebody_of_no_team(rosa, study, team):
+    rating_study("other", team=team)
+    browser, answer = join_anew(study_invite(rosa, study))
+    assert answer.url == "/studies/shared/"
+    statuses = [browser.get(f"/studies/{slug}/").status_code for slug in ("shared", "other")]
+    assert statuses == [200, 404]
+    assert browser.get("/teams/dialogue-lab/").status_code == 404
+
+
+def test_who_has_a_role_in_one_study_does_not_see_who_is_in_its_team(
+    study, colleague, researcher, signed_in
+):
+    set_study_role(study=study, user=colleague, role=Role.ANALYST, actor=researcher)
+    page = signed_in(colleague).get("/studies/shared/members/").content.decode()
+    assert "carl" in page
+    assert ">rosa<" not in page
+
+
+@pytest.mark.parametrize("role", ["owner", "manager"])
+def test_nobody_owns_or_manages_one_study_of_a_team(rosa, study, role):
+    assert study_invite(rosa, study, role) is None
+
+
+def test_a_role_in_one_study_shares_nothing_on(study, researcher, colleague, signed_in):
+    set_study_role(study=study, user=colleague, role=Role.RESEARCHER, actor=researcher)
+    carl = signed_in(colleague)
+    own = StudyMembership.objects.get().pk
+    form = {"email": "x@example.org", "role": "analyst", "team": "dialogue-lab"}
+    for name, *ids in (("study-invite",), ("give",), ("study-member-role", own)):
+        assert post(carl, name, study.slug, *ids, **form).status_code == 403
+
+
+def test_a_role_in_one_study_is_changed_and_ended(rosa, study, researcher, colleague, signed_in):
+    member = set_study_role(study=study, user=colleague, role=Role.ANALYST, actor=researcher)
+    post(rosa, "study-member-role", "shared", member.pk, role="auditor")
+    assert StudyMembership.objects.get().role == "auditor"
+    post(rosa, "study-member-remove", "shared", member.pk)
+    assert signed_in(colleague).get("/studies/shared/").status_code == 404
+
+
+def test_a_study_is_given_to_a_team_one_works_in(rosa, team, researcher, member_of):
+    study = rating_study("mine", owner=researcher)
+    analyst = member_of(team, "analyst")
+    assert analyst.get("/studies/mine/").status_code == 404
+    post(rosa, "give", "mine", team="dialogue-lab")
+    assert analyst.get("/studies/mine/").status_code == 200
+    study.refresh_from_db()
+    assert study.team == team
+
+
+def test_a_study_is_given_to_no_team_one_is_not_in(rosa, researcher, other_team):
+    study = rating_study("mine", owner=researcher)
+    assert post(rosa, "give", "mine", team="retrieval-lab").status_code == 404
+    study.refresh_from_db()
+    assert study.team is None
+
+
+# The audit log.
+
+
+@pytest.mark.parametrize(
+    ("role", "status"),
+    [("manager", 200), ("auditor", 200), ("researcher", 403), ("analyst", 403)],
+)
+def test_who_reads_the_audit_log(team, member_of, role, status):
+    browser = member_of(team, role)
+    for path in ("/teams/dialogue-lab/audit-log/", "/teams/dialogue-lab/audit-log.csv"):
+        assert browser.get(path).status_code == status
+
+
+def test_the_audit_log_is_filtered_and_downloaded(rosa, team, member_of):
+    manager = member_of(team, "manager")
+    post(manager, "wage-floor", team.slug, wage_floor_usd="9")
+    query = {"person": "the-manager"}
+    page = rosa.get("/teams/dialogue-lab/audit-log/", query).content.decode()
+    assert len(re.findall(r'<li class="row-of entry', page)) == 1
+    answer = rosa.get("/teams/dialogue-lab/audit-log.csv", query)
+    rows = list(csv.DictReader(io.StringIO(answer.getvalue().decode())))
+    assert [(row["person"], row["action"]) for row in rows] == [("the-manager", "team.wage_floor")]
+    assert actions(team)[-1] == "export"
+
+
+def test_the_log_of_a_team_is_not_another_teams(rosa, team, other_team):
+    page = rosa.get("/teams/dialogue-lab/audit-log/").content.decode()
+    assert "Retrieval Lab" not in page
