@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import ceil
 from typing import Any
 
 import pandas as pd
@@ -17,12 +18,20 @@ from stats.arguments import Column
 
 # Neighbours on a scale of five steps are a quarter of it apart, and no dispute; two steps are.
 SCALE_SHARE = 0.25
+# 0.55 - 0.3 is a quarter, and in binary a little more.
+DECIMALS = 12
 
 
 def default_threshold(question: Question) -> float:
     """The spread beyond which judgments are in dispute: any difference between categories, and
-    on a scale more than a quarter of it."""
-    return 0.0 if question.level == Question.Level.NOMINAL else SCALE_SHARE
+    on a scale more than a quarter of it, or of few ordered steps more than one step."""
+    if question.level == Question.Level.NOMINAL:
+        return 0.0
+    n_steps = question.scale_max - question.scale_min
+    if question.level == Question.Level.ORDINAL and 1 < n_steps < 1 / SCALE_SHARE:
+        # Upwards to two decimals, which is what a form holds.
+        return ceil(100 / n_steps) / 100
+    return SCALE_SHARE
 
 
 def unit_table(
@@ -53,9 +62,10 @@ def _spreads(question: Question, judged: JudgedUnits) -> pd.Series[float]:
     units = judged.units.to_numpy()
     if question.level == question.Level.NOMINAL:
         counts = judged.values.groupby([units, judged.values.to_numpy()]).size().groupby(level=0)
-        return 1 - counts.max() / counts.sum()
+        return (1 - counts.max() / counts.sum()).round(DECIMALS)
     values = judged.values.groupby(units)
-    return (values.max() - values.min()) / (question.scale_max - question.scale_min)
+    spreads = (values.max() - values.min()) / (question.scale_max - question.scale_min)
+    return spreads.round(DECIMALS)
 
 
 def unit_records(
