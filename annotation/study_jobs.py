@@ -19,6 +19,7 @@ COLLECT, SCORE, RESULT, LABEL = "collect", "score", "result", "label"
 PUBLISH, CONNECT, FUNDS, CHECK_PAGES = "publish", "connect", "funds", "check_pages"
 # Collecting by itself, beside the one that a person asks for.
 COLLECT_NEW = "collect_new"
+REVIEW = "review"
 
 
 def jobs_of(study: Study) -> JobQuerySet:

@@ -154,10 +154,12 @@ def keep_assignment(*, hit: Hit, given: AssignmentTypeDef) -> bool:
 
 
 @transaction.atomic
-def set_status(*, assignment: Assignment, status: Assignment.Status) -> None:
-    """Record the marketplace's verdict, in the study as well."""
-    Assignment.objects.filter(pk=assignment.pk).update(status=status)
+def set_status(*, assignment: Assignment, status: Assignment.Status) -> bool:
+    """Record the marketplace's verdict, in the study as well; True if it was news to us."""
+    rows = Assignment.objects.filter(pk=assignment.pk)
+    is_news = bool(rows.exclude(status=status).update(status=status, decision_problem=""))
     _set_submission_status(assignment, STATUSES[status])
+    return is_news
 
 
 def _set_submission_status(assignment: Assignment, status: str) -> None:

@@ -15,8 +15,16 @@ HitsError
 ├── AnswerUnreadable         what came back is not an answer to the item
 ├── AlreadyJudged            a worker answered one item twice in a round
 ├── FeedbackUnfit            a decision's feedback cannot be sent
+├── DecisionRefused          a decision that this assignment cannot have, or not any more
+├── PaymentRefused           an amount that cannot be paid, or is paid already
+├── BonusFileRefused         a file of bonuses holds something that cannot be paid
+├── AssignmentsUnknown       a study has no assignments of these ids
+├── WorkerUnknown            a study has no worker of that id
+├── SummaryOutdated          the decisions to send are not those of the summary any more
 └── CrowdStuck               the worker site did not show what a worker needs
 """
+
+REQUEST_ERRORS = ("RequestError", "ValidationException")
 
 
 class HitsError(Exception):
@@ -55,6 +63,11 @@ class MarketplaceRefused(HitsError):
     def says(self, name: str) -> bool:
         """Whether the code is this one, whatever its namespace."""
         return self.code.rsplit(".", 1)[-1].lower() == name.lower()
+
+    @property
+    def is_about_request(self) -> bool:
+        """Whether the marketplace refused what was requested, not the requester or the moment."""
+        return self.code.startswith("AWS.MechanicalTurk.") or self.code in REQUEST_ERRORS
 
 
 class NothingPublished(HitsError):
@@ -100,6 +113,37 @@ class AlreadyJudged(HitsError):
 
 class FeedbackUnfit(HitsError):
     """A decision's feedback cannot be sent."""
+
+
+class DecisionRefused(HitsError):
+    """A decision that this assignment cannot have, or not any more."""
+
+
+class PaymentRefused(HitsError):
+    """An amount that cannot be paid, or is paid already."""
+
+
+class BonusFileRefused(HitsError):
+    """A file of bonuses holds something that cannot be paid."""
+
+
+class AssignmentsUnknown(HitsError):
+    """A study has no assignments of these ids."""
+
+    def __init__(self, slug: str, missing: list[str]) -> None:
+        listed = ", ".join(missing[:5]) + (", ..." if len(missing) > 5 else "")
+        super().__init__(
+            f"Study '{slug}' has collected no assignment {listed}. Collect first: "
+            f"`python manage.py collect_study {slug}`."
+        )
+
+
+class WorkerUnknown(HitsError):
+    """A study has no worker of that id."""
+
+
+class SummaryOutdated(HitsError):
+    """The decisions to send are not those of the summary any more."""
 
 
 class CrowdStuck(HitsError):

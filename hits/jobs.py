@@ -6,12 +6,14 @@ from datetime import timedelta
 
 from django.utils import timezone
 
+from accounts.audit import record
 from annotation.exceptions import AnnotationError
 from annotation.models import Study
 from annotation.study_jobs import (
     COLLECT,
     COLLECT_NEW,
     PUBLISH,
+    REVIEW,
     jobs_of,
     request_study_job,
     study_of,
@@ -25,6 +27,7 @@ from hits.publications import (
     publish_in_background,
     request_publication,
 )
+from hits.sending import send_review
 from hits.statements import fetch_statement
 from work.exceptions import JobPostponed
 from work.execution import RunningJob
@@ -122,3 +125,22 @@ def _collect_batch(running: RunningJob, batch: Batch, *, only_awaited: bool = Fa
 
 def _report(n_new: int) -> str:
     return f"{n_new} new assignment{'' if n_new == 1 else 's'}."
+
+
+@register(REVIEW, label="Sending decisions", queue=INTERACTIVE, refusals=REFUSALS)
+def review(running: RunningJob) -> str:
+    """Send what was decided about a study's work, and paid, and written to workers."""
+    study = study_of(running)
+    try:
+        sent = send_review(study=study, reporter=running.progress)
+    except MarketplaceUnreachable as away:
+        # What was sent is confirmed or looked up the next time.
+        raise JobPostponed(str(away)) from away
+    record(
+        team=study.team,
+        actor=running.job.requested_by,
+        action="review.sent",
+        subject=study.slug,
+        details=sent.record(),
+    )
+    return str(sent)

@@ -36,6 +36,8 @@ REQUIRED_MEMBERS: dict[str, tuple[str, tuple[str, ...]]] = {
     "ListHITs": ("HITs", ("HITId",)),
     "ListAssignmentsForHIT": ("Assignments", ASSIGNMENT),
     "GetAssignment": ("Assignment", ("AssignmentStatus",)),
+    # An empty list that was none would have a bonus paid twice.
+    "ListBonusPayments": ("BonusPayments", ("AssignmentId", "BonusAmount", "Reason")),
     "GetAccountBalance": ("AvailableBalance", ()),
 }
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from hits.collect import set_status
 from hits.endpoints import translated_errors
@@ -14,26 +17,64 @@ from hits.models import Assignment, AssignmentRecordQuerySet, Batch
 from presentation.progress import Progress, silently
 
 if TYPE_CHECKING:
+    from django.contrib.auth.base_user import AbstractBaseUser
     from mypy_boto3_mturk.client import MTurkClient
 
-APPROVE, REJECT = Assignment.Decision.APPROVE, Assignment.Decision.REJECT
-OUTCOMES = {APPROVE: Assignment.Status.APPROVED, REJECT: Assignment.Status.REJECTED}
-DECIDED_BEFORE = "decided before"
+Decision, Status = Assignment.Decision, Assignment.Status
+APPROVE, REJECT, OVERRIDE = Decision.APPROVE, Decision.REJECT, Decision.OVERRIDE
+OUTCOMES = {APPROVE: Status.APPROVED, REJECT: Status.REJECTED, OVERRIDE: Status.APPROVED}
+DECIDED_BEFORE, REFUSED, KNOWN = "decided before", "refused", "known"
 LONGEST_FEEDBACK = 1024
 CONTROL_CHARACTERS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f]")
 
 
 def decide(
-    *, assignments: AssignmentRecordQuerySet, decision: Assignment.Decision, feedback: str = ""
+    *,
+    assignments: AssignmentRecordQuerySet,
+    decision: Assignment.Decision,
+    feedback: str = "",
+    decided_by: AbstractBaseUser | None = None,
 ) -> int:
     """Write down one decision for those that have none; return how many that was."""
-    if decision == REJECT and not feedback.strip():
-        raise FeedbackUnfit("A rejection needs feedback: say to the worker what was wrong.")
+    validate_feedback(feedback, is_required=decision == REJECT)
+    return assignments.undecided().update(
+        decision=decision,
+        feedback=feedback,
+        decided_by=decided_by.pk if decided_by else None,
+        decided_at=timezone.now(),
+    )
+
+
+def override(
+    *,
+    assignments: AssignmentRecordQuerySet,
+    feedback: str = "",
+    decided_by: AbstractBaseUser | None = None,
+) -> int:
+    """Decide that rejected assignments are approved all the same; return how many that was.
+
+    Those submitted more than 30 days ago are left out: the marketplace refuses them.
+    """
+    validate_feedback(feedback)
+    return assignments.overridable().update(
+        decision=OVERRIDE,
+        feedback=feedback,
+        decision_problem="",
+        decided_by=decided_by.pk if decided_by else None,
+        decided_at=timezone.now(),
+    )
+
+
+def validate_feedback(feedback: str, *, is_required: bool = False) -> None:
+    """FeedbackUnfit, where no marketplace takes it."""
+    if is_required and not feedback.strip():
+        raise FeedbackUnfit(_("A rejection needs feedback: say to the worker what was wrong."))
     if len(feedback) > LONGEST_FEEDBACK or CONTROL_CHARACTERS.search(feedback):
         raise FeedbackUnfit(
-            f"Feedback has at most {LONGEST_FEEDBACK} characters, and no control characters."
+            _("Feedback has at most {n} characters, and no control characters.").format(
+                n=LONGEST_FEEDBACK
+            )
         )
-    return assignments.undecided().update(decision=decision, feedback=feedback)
 
 
 @dataclass(frozen=True)
@@ -43,57 +84,100 @@ class Decided:
     n_approved: int = 0
     n_rejected: int = 0
     n_decided_before: int = 0
+    n_overridden: int = 0
+    n_refused: int = 0
+
+    def record(self) -> dict[str, Any]:
+        """As plain values for JSON."""
+        return asdict(self)
 
     def __str__(self) -> str:
         counts = f"{self.n_approved} assignments approved"
         if self.n_rejected:
             counts += f", {self.n_rejected} rejected as was decided before"
+        if self.n_overridden:
+            counts += f", {self.n_overridden} rejections overridden"
         if self.n_decided_before:
             counts += f", {self.n_decided_before} had been decided on the marketplace already"
+        if self.n_refused:
+            counts += f", {self.n_refused} refused by the marketplace (see the review page)"
         return f"{counts}."
 
 
 def send_decisions(*, batch: Batch, client: MTurkClient, progress: Progress = silently) -> Decided:
-    """Send the decisions that were written down; return how many ended how."""
+    """Send the decisions that were written down; return how many ended how.
+
+    Processes that send at once each count what they alone came to know.
+    """
     counts: Counter[str] = Counter()
-    waiting = list(Assignment.objects.of(batch).decided_but_unsent().values_list("pk", flat=True))
+    of_batch = Assignment.objects.of(batch)
+    unsent = of_batch.decided_but_unsent() | of_batch.overridden_but_unsent()
+    waiting = list(unsent.order_by("pk").values_list("pk", flat=True))
     for pk in progress(waiting, len(waiting)):
         # Another process may have sent it since.
-        assignment = Assignment.objects.decided_but_unsent().filter(pk=pk).first()
+        assignment = unsent.filter(pk=pk).first()
         if assignment is not None:
             counts[_send_decision(client, assignment)] += 1
     return Decided(
-        n_approved=counts[Assignment.Status.APPROVED],
-        n_rejected=counts[Assignment.Status.REJECTED],
+        n_approved=counts[APPROVE],
+        n_rejected=counts[REJECT],
+        n_overridden=counts[OVERRIDE],
         n_decided_before=counts[DECIDED_BEFORE],
+        n_refused=counts[REFUSED],
     )
 
 
 def _send_decision(client: MTurkClient, assignment: Assignment) -> str:
-    """The status that this run gave the assignment, or what happened to it instead."""
-    decision = Assignment.Decision(assignment.decision)
+    """The decision that this run brought through, or what happened to it instead."""
+    decision = Decision(assignment.decision)
     try:
         _send(client, assignment, decision)
     except MarketplaceRefused as refusal:
-        if not refusal.says("InvalidAssignmentState"):
+        if not refusal.is_about_request:
             raise
-        status = _status_there(client, assignment)
-        set_status(assignment=assignment, status=status)
-        # After a lost answer boto3 tried again, and was refused because of its own success.
-        is_ours = refusal.is_retried and status == OUTCOMES[decision]
-        return status if is_ours else DECIDED_BEFORE
-    set_status(assignment=assignment, status=OUTCOMES[decision])
-    return OUTCOMES[decision]
+        if not refusal.says("InvalidAssignmentState"):
+            return _note_refusal(assignment, _advice(refusal))
+        return _reconcile(client, assignment, refusal)
+    return decision if set_status(assignment=assignment, status=OUTCOMES[decision]) else KNOWN
+
+
+def _reconcile(client: MTurkClient, assignment: Assignment, refusal: MarketplaceRefused) -> str:
+    """Take over what the marketplace says of an assignment that it will not have decided now."""
+    decision, status = Decision(assignment.decision), _status_there(client, assignment)
+    if decision == OVERRIDE and status == Status.REJECTED:
+        return _note_refusal(assignment, _advice(refusal))
+    if not set_status(assignment=assignment, status=status):
+        return KNOWN
+    # After a lost answer boto3 tried again, and was refused because of its own success.
+    is_ours = refusal.is_retried and status == OUTCOMES[decision]
+    return decision if is_ours else DECIDED_BEFORE
 
 
 def _send(client: MTurkClient, assignment: Assignment, decision: Assignment.Decision) -> None:
+    named = {"AssignmentId": assignment.assignment_id, "RequesterFeedback": assignment.feedback}
     with translated_errors():
-        send = client.approve_assignment if decision == APPROVE else client.reject_assignment
-        send(AssignmentId=assignment.assignment_id, RequesterFeedback=assignment.feedback)
+        if decision == REJECT:
+            client.reject_assignment(**named)
+        else:
+            client.approve_assignment(**named, OverrideRejection=decision == OVERRIDE)
 
 
 def _status_there(client: MTurkClient, assignment: Assignment) -> Assignment.Status:
     """What the marketplace says of an assignment it decided without us, or on an earlier try."""
     with translated_errors():
         answer = client.get_assignment(AssignmentId=assignment.assignment_id)
-    return Assignment.Status(answer["Assignment"]["AssignmentStatus"])
+    return Status(answer["Assignment"]["AssignmentStatus"])
+
+
+def _note_refusal(assignment: Assignment, problem: str) -> str:
+    Assignment.objects.filter(pk=assignment.pk).update(decision_problem=problem)
+    return REFUSED
+
+
+def _advice(refusal: MarketplaceRefused) -> str:
+    """What the marketplace said, and what to do about it."""
+    if refusal.says("InsufficientFunds"):
+        return _("The account has too little money. Add funds to it, then try again.")
+    if refusal.says("InvalidAssignmentState"):
+        return _("Too late: {message}").format(message=refusal.message)
+    return refusal.message

@@ -17,23 +17,27 @@ from hits.models.batches import (
 from hits.models.connections import Connection
 from hits.models.exclusions import Exclusion, ExclusionQuerySet
 from hits.models.payments import Budget, Message, Payment, Sending, WorkerBlock, WorkerNote
+from hits.models.reviews import Appeal, DraftDecision, RejectionReason
 from hits.models.statements import Statement
 
 __all__ = [
     "SIZE",
     "YEAR_SECONDS",
+    "Appeal",
     "Assignment",
     "AssignmentRecordQuerySet",
     "Batch",
     "BatchQuerySet",
     "Budget",
     "Connection",
+    "DraftDecision",
     "Exclusion",
     "ExclusionQuerySet",
     "Hit",
     "HitRecordQuerySet",
     "Message",
     "Payment",
+    "RejectionReason",
     "Sending",
     "Statement",
     "Worker",

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
+from django.conf import settings
 from django.db import models
+from django.utils import timezone
 
 from annotation.models import Submission
 from hits.models.batches import Batch, Hit
+
+# By Amazon's rules.
+OVERRIDABLE_FOR = timedelta(days=30)
 
 
 class Worker(models.Model):
@@ -42,7 +49,27 @@ class AssignmentRecordQuerySet(models.QuerySet["Assignment"]):
         return self.filter(status=Assignment.Status.SUBMITTED, decision="")
 
     def decided_but_unsent(self) -> AssignmentRecordQuerySet:
-        return self.filter(status=Assignment.Status.SUBMITTED).exclude(decision="")
+        """Without those that the marketplace refused; each of them says why."""
+        unsent = self.filter(status=Assignment.Status.SUBMITTED, decision_problem="")
+        return unsent.exclude(decision="")
+
+    def overridden_but_unsent(self) -> AssignmentRecordQuerySet:
+        """Rejected, to be approved all the same."""
+        return self.filter(
+            status=Assignment.Status.REJECTED,
+            decision=Assignment.Decision.OVERRIDE,
+            decision_problem="",
+        )
+
+    def overridable(self) -> AssignmentRecordQuerySet:
+        """Rejected, submitted within the 30 days in which that can be taken back."""
+        late = timezone.now() - OVERRIDABLE_FOR
+        rejected = self.filter(status=Assignment.Status.REJECTED, submitted_at__gt=late)
+        return rejected.exclude(decision=Assignment.Decision.OVERRIDE, decision_problem="")
+
+    def refused(self) -> AssignmentRecordQuerySet:
+        """Those whose decision the marketplace refused; each says why."""
+        return self.exclude(decision_problem="")
 
 
 class Assignment(models.Model):
@@ -56,6 +83,7 @@ class Assignment(models.Model):
     class Decision(models.TextChoices):
         APPROVE = "approve"
         REJECT = "reject"
+        OVERRIDE = "override"
 
     hit = models.ForeignKey(Hit, on_delete=models.PROTECT, related_name="assignments")
     worker = models.ForeignKey(Worker, on_delete=models.PROTECT, related_name="assignments")
@@ -66,6 +94,13 @@ class Assignment(models.Model):
     submitted_at = models.DateTimeField()
     decision = models.CharField(max_length=8, choices=Decision, blank=True)
     feedback = models.CharField(max_length=1024, blank=True)
+    decided_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
+    )
+    decided_at = models.DateTimeField(null=True, blank=True)
+    decision_problem = models.TextField(
+        blank=True, help_text="Why the marketplace refused the decision."
+    )
     problem = models.TextField(blank=True, help_text="Why no submission could be made of it.")
     submission = models.OneToOneField(
         Submission, on_delete=models.SET_NULL, null=True, blank=True, related_name="assignment"

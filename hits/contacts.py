@@ -1,0 +1,159 @@
+"""What goes to workers, or concerns them, beside money: messages, blocks and notes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from django.db import transaction
+from django.db.models import QuerySet
+from django.utils.translation import gettext as _
+
+from accounts.audit import record
+from hits.endpoints import translated_errors
+from hits.exceptions import DecisionRefused, MarketplaceRefused
+from hits.models import Assignment, Connection, Message, Sending, Worker, WorkerBlock, WorkerNote
+from hits.review import CONTROL_CHARACTERS
+from presentation.progress import Progress, silently
+
+if TYPE_CHECKING:
+    from mypy_boto3_mturk.client import MTurkClient
+
+    from accounts.models import Team, User
+
+LONGEST_SUBJECT, LONGEST_TEXT = 200, 4096
+
+
+def validate_text(text: str, *, name: str, most: int = LONGEST_TEXT) -> None:
+    """DecisionRefused, where the text is empty, too long or nothing a marketplace takes."""
+    if not text.strip():
+        raise DecisionRefused(_("{name} is needed.").format(name=name))
+    if len(text) > most or CONTROL_CHARACTERS.search(text):
+        raise DecisionRefused(
+            _("{name} has at most {n} characters, and no control characters.").format(
+                name=name, n=most
+            )
+        )
+
+
+def request_message(
+    *, assignment: Assignment, subject: str, text: str, sent_by: User | None
+) -> Message:
+    """Write down a message to the worker of an assignment."""
+    validate_text(subject, name=_("A subject"), most=LONGEST_SUBJECT)
+    validate_text(text, name=_("A message"))
+    return Message.objects.create(
+        connection=assignment.hit.batch.connection,
+        worker=assignment.worker,
+        assignment=assignment,
+        subject=subject.strip(),
+        text=text.strip(),
+        sent_by=sent_by,
+    )
+
+
+def send_messages(
+    *, messages: QuerySet[Message], client: MTurkClient, progress: Progress = silently
+) -> int:
+    """Send what was written; return how many the marketplace passed on.
+
+    A marketplace knows no token for a message: after a lost answer it may come twice.
+    """
+    n_sent = 0
+    waiting = list(messages.filter(state=Sending.INTENDED).order_by("pk").select_related("worker"))
+    for message in progress(waiting, len(waiting)):
+        problem = _undelivered(client, message)
+        state = Sending.REFUSED if problem else Sending.CONFIRMED
+        rows = Message.objects.filter(pk=message.pk, state=Sending.INTENDED)
+        if rows.update(state=state, problem=problem) and not problem:
+            n_sent += 1
+    return n_sent
+
+
+def _undelivered(client: MTurkClient, message: Message) -> str:
+    """Why the marketplace did not pass a message on; empty where it did."""
+    try:
+        with translated_errors():
+            answer = client.notify_workers(
+                Subject=message.subject,
+                MessageText=message.text,
+                WorkerIds=[message.worker.worker_id],
+            )
+    except MarketplaceRefused as refusal:
+        if not refusal.is_about_request:
+            raise
+        return refusal.message
+    failures = answer.get("NotifyWorkersFailureStatuses", [])
+    return " ".join(one.get("NotifyWorkersFailureMessage", "") for one in failures)
+
+
+@transaction.atomic
+def request_block(
+    *, connection: Connection, worker: Worker, reason: str, blocked_by: User | None
+) -> WorkerBlock:
+    """Write down that a worker is to take no more of a team's work."""
+    validate_text(reason, name=_("A reason"))
+    block, _is_new = WorkerBlock.objects.update_or_create(
+        connection=connection,
+        worker=worker,
+        defaults={
+            "reason": reason.strip(),
+            "is_wanted": True,
+            "state": Sending.INTENDED,
+            "problem": "",
+            "blocked_by": blocked_by,
+        },
+    )
+    return block
+
+
+def request_unblock(
+    *, connection: Connection, worker: Worker, reason: str = "", unblocked_by: User | None
+) -> None:
+    """Write down that a worker may take a team's work again."""
+    rows = WorkerBlock.objects.filter(connection=connection, worker=worker)
+    rows.update(
+        is_wanted=False,
+        reason=reason.strip(),
+        state=Sending.INTENDED,
+        problem="",
+        blocked_by=unblocked_by,
+    )
+
+
+def send_blocks(*, connection: Connection, client: MTurkClient) -> int:
+    """Block and unblock as was written down; return how many workers that was."""
+    waiting = WorkerBlock.objects.filter(connection=connection, state=Sending.INTENDED)
+    n_sent = 0
+    for block in list(waiting.select_related("worker")):
+        problem = _refused_block(client, block)
+        state = Sending.REFUSED if problem else Sending.CONFIRMED
+        # One that was changed meanwhile is sent anew.
+        same = waiting.filter(pk=block.pk, is_wanted=block.is_wanted, reason=block.reason)
+        if same.update(state=state, problem=problem) and not problem:
+            n_sent += 1
+    return n_sent
+
+
+def _refused_block(client: MTurkClient, block: WorkerBlock) -> str:
+    """Why the marketplace did not block or unblock; empty where it did. Either repeats itself."""
+    worker_id = block.worker.worker_id
+    try:
+        with translated_errors():
+            if block.is_wanted:
+                client.create_worker_block(WorkerId=worker_id, Reason=block.reason)
+            else:
+                client.delete_worker_block(WorkerId=worker_id)
+    except MarketplaceRefused as refusal:
+        if not refusal.is_about_request:
+            raise
+        return refusal.message
+    return ""
+
+
+@transaction.atomic
+def note_worker(*, team: Team, worker: Worker, text: str, author: User) -> WorkerNote:
+    """Write down something about a worker, for the team alone."""
+    validate_text(text, name=_("A note"))
+    note = WorkerNote.objects.create(team=team, worker=worker, text=text.strip(), author=author)
+    record(team=team, actor=author, action="worker.note", subject=worker.worker_id)
+    return note

@@ -1,0 +1,54 @@
+from typing import Any
+
+from django.core.management.base import CommandError, CommandParser
+
+from hits.contacts import request_block, request_unblock
+from hits.exceptions import WorkerUnknown
+from hits.management.review_command import ReviewCommand, study_with_batches
+from hits.models import Connection, Worker
+
+
+class Command(ReviewCommand):
+    help = "Keep a worker from all HITs of a study's requester accounts; --unblock lifts it."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        super().add_arguments(parser)
+        parser.add_argument("worker", metavar="WORKER_ID")
+        parser.add_argument("--reason", default="", help="which the worker never reads")
+        parser.add_argument("--unblock", action="store_true")
+
+    def handle(
+        self,
+        *args: Any,
+        study: str,
+        worker: str,
+        reason: str,
+        unblock: bool,
+        dry_run: bool,
+        json: bool,
+        **options: Any,
+    ) -> None:
+        if not (reason.strip() or unblock):
+            raise CommandError("A block needs a --reason.")
+        studied = study_with_batches(study)
+        connections = Connection.objects.filter(batches__study=studied).distinct()
+        known = Worker.objects.filter(assignments__hit__batch__study=studied, worker_id=worker)
+        concerned = known.distinct().first()
+        if concerned is None:
+            raise WorkerUnknown(f"No worker '{worker}' has worked on study '{study}'.")
+        verb = "unblock" if unblock else "block"
+        names = [str(connection) for connection in connections]
+        if dry_run:
+            text = f"Would {verb} {worker} at {', '.join(names)}. Nothing was sent."
+            self.report(text, {f"would_{verb}": worker, "connections": names}, as_json=json)
+            return
+        for connection in connections.filter(marketplace=concerned.marketplace):
+            if unblock:
+                request_unblock(
+                    connection=connection, worker=concerned, reason=reason, unblocked_by=None
+                )
+            else:
+                request_block(
+                    connection=connection, worker=concerned, reason=reason, blocked_by=None
+                )
+        self.send(studied, as_json=json)

@@ -1,0 +1,81 @@
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import CommandError, CommandParser
+from django.db import transaction
+
+from hits.bonus_files import BonusLine, read_bonuses
+from hits.budgets import require_within_budgets
+from hits.management.numbers import dollars
+from hits.management.review_command import ReviewCommand, assignments_named, study_with_batches
+from hits.models import Assignment, Payment
+from hits.payments import bonus_fee_usd, bonus_purpose, request_payment, validate_bonus
+
+
+class Command(ReviewCommand):
+    help = (
+        "Pay bonuses, from a CSV file (assignment_id, amount_usd, reason) or for one assignment. "
+        "The same file again pays nothing: an assignment gets one bonus for a reason."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        super().add_arguments(parser)
+        parser.add_argument("file", nargs="?", type=Path, metavar="FILE")
+        parser.add_argument("--assignment", metavar="ID")
+        parser.add_argument("--amount", type=dollars, metavar="USD")
+        parser.add_argument("--reason", help="what the worker reads")
+
+    def handle(
+        self,
+        *args: Any,
+        study: str,
+        file: Path | None,
+        assignment: str | None,
+        amount: Decimal | None,
+        reason: str | None,
+        dry_run: bool,
+        json: bool,
+        **options: Any,
+    ) -> None:
+        studied = study_with_batches(study)
+        if file is not None and assignment is None:
+            lines = read_bonuses(file)
+        elif assignment and amount and reason:
+            lines = [BonusLine(assignment, amount, reason)]
+        else:
+            raise CommandError("Name a FILE, or --assignment with --amount and --reason.")
+        chosen = assignments_named(studied, [line.assignment_id for line in lines])
+        by_id = {one.assignment_id: one for one in chosen}
+        for line in lines:
+            validate_bonus(line.amount_usd, line.reason)
+        if dry_run:
+            total = sum(line.amount_usd for line in lines)
+            fees = sum(bonus_fee_usd(by_id[line.assignment_id], line.amount_usd) for line in lines)
+            text = f"Would pay {len(lines)} bonuses, ${total:.2f} and ${fees:.2f} in fees, less "
+            content = {
+                "n_bonuses": len(lines),
+                "total_usd": f"{total:.2f}",
+                "fees_usd": f"{fees:.2f}",
+            }
+            self.report(f"{text}what was paid before. Nothing was paid.", content, as_json=json)
+            return
+        with transaction.atomic():
+            requested = [(line, _requested(by_id[line.assignment_id], line)) for line in lines]
+            # They count as committed from the moment they are written down.
+            require_within_budgets(study=studied, extra_usd=Decimal(0))
+        problems = [
+            f"{line.assignment_id}: paid for this reason before."
+            for line, payment in requested
+            if payment is None
+        ]
+        self.send(studied, as_json=json, problems=problems)
+
+
+def _requested(assignment: Assignment, line: BonusLine) -> Payment | None:
+    return request_payment(
+        assignment=assignment,
+        purpose=bonus_purpose(line.reason),
+        amount_usd=line.amount_usd,
+        reason=line.reason,
+    )

@@ -1,0 +1,204 @@
+"""Bonuses and parts of rewards: written down first, then paid, each at most once ever."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+from django.db import transaction
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from hits.costs import CENT, SCHEDULES
+from hits.endpoints import translated_errors
+from hits.exceptions import MarketplaceRefused, PaymentRefused
+from hits.models import Assignment, Batch, Payment, Sending
+from hits.review import CONTROL_CHARACTERS
+from presentation.progress import Progress, silently
+
+if TYPE_CHECKING:
+    from django.contrib.auth.base_user import AbstractBaseUser
+    from mypy_boto3_mturk.client import MTurkClient
+
+PART = "part"
+"""The purpose of what rejected work is paid all the same."""
+LARGEST_USD = Decimal("10000.00")
+LONGEST_REASON = 4096
+CONFIRMED, REFUSED = Sending.CONFIRMED, Sending.REFUSED
+
+
+def bonus_purpose(reason: str) -> str:
+    """The same for the same reason, so that one assignment gets one bonus for it, whoever asks."""
+    return f"bonus:{hashlib.sha256(_plain(reason).encode()).hexdigest()[:24]}"
+
+
+def validate_bonus(amount_usd: Decimal, reason: str) -> None:
+    """PaymentRefused, where no marketplace pays this."""
+    if not CENT <= amount_usd <= LARGEST_USD or amount_usd != amount_usd.quantize(CENT):
+        raise PaymentRefused(
+            _("A payment is from $0.01 to ${most:,}, in whole cents.").format(most=LARGEST_USD)
+        )
+    if not reason.strip():
+        raise PaymentRefused(_("A payment needs a reason, which the worker reads."))
+    if len(reason) > LONGEST_REASON or CONTROL_CHARACTERS.search(reason):
+        raise PaymentRefused(
+            _("A reason has at most {n} characters, and no control characters.").format(
+                n=LONGEST_REASON
+            )
+        )
+
+
+def bonus_fee_usd(assignment: Assignment, amount_usd: Decimal) -> Decimal:
+    """What the marketplace charges on top of a bonus for this assignment."""
+    return SCHEDULES[assignment.hit.batch.connection.fees].bonus_fee_usd(amount_usd)
+
+
+@transaction.atomic
+def request_payment(
+    *,
+    assignment: Assignment,
+    purpose: str,
+    amount_usd: Decimal,
+    reason: str,
+    requested_by: AbstractBaseUser | None = None,
+) -> Payment | None:
+    """Write down a payment to be sent; None where the same one stands already.
+
+    One that the marketplace refused is requested anew: no money went.
+    """
+    validate_bonus(amount_usd, reason)
+    fields = {
+        "amount_usd": amount_usd,
+        "fee_usd": bonus_fee_usd(assignment, amount_usd),
+        "reason": reason.strip(),
+        "requested_by_id": requested_by.pk if requested_by else None,
+    }
+    payment, is_new = Payment.objects.get_or_create(
+        assignment=assignment, purpose=purpose, defaults=fields
+    )
+    if is_new:
+        return payment
+    refused = Payment.objects.filter(pk=payment.pk, state=REFUSED)
+    is_again = refused.update(**fields, state=Sending.INTENDED, problem="")
+    return Payment.objects.get(pk=payment.pk) if is_again else None
+
+
+@dataclass(frozen=True)
+class Paid:
+    """What one run paid, and what the marketplace would not pay."""
+
+    n_paid: int = 0
+    paid_usd: Decimal = Decimal(0)
+    n_refused: int = 0
+
+    def __str__(self) -> str:
+        report = f"{self.n_paid} payments, ${self.paid_usd:.2f}"
+        if self.n_refused:
+            report += f"; {self.n_refused} refused by the marketplace (see the review page)"
+        return f"{report}."
+
+
+def send_payments(*, batch: Batch, client: MTurkClient, progress: Progress = silently) -> Paid:
+    """Pay what was written down for a batch's assignments.
+
+    A part of a reward waits until the rejection is confirmed. Processes that send at once pay
+    once, and each reports what it alone came to know.
+    """
+    unsent = Payment.objects.unsent().filter(assignment__hit__batch=batch)
+    counts: Counter[str] = Counter()
+    paid_usd = Decimal(0)
+    waiting = list(unsent.values_list("pk", flat=True))
+    for pk in progress(waiting, len(waiting)):
+        payment = unsent.filter(pk=pk).select_related("assignment__worker").first()
+        if payment is not None:
+            outcome = _send_payment(client, payment)
+            counts[outcome] += 1
+            paid_usd += payment.amount_usd + payment.fee_usd if outcome == CONFIRMED else 0
+    return Paid(n_paid=counts[CONFIRMED], paid_usd=paid_usd, n_refused=counts[REFUSED])
+
+
+def _send_payment(client: MTurkClient, payment: Payment) -> str:
+    """Where the payment is now, if this run brought it there."""
+    if payment.purpose == PART and payment.assignment.status != Assignment.Status.REJECTED:
+        return _settle_part(payment)
+    if not _is_first_attempt(payment) and _is_paid_there(client, payment):
+        return _confirm(payment)
+    try:
+        _send(client, payment)
+    except MarketplaceRefused as refusal:
+        if not refusal.is_about_request:
+            raise
+        # Of its own success, after a lost answer or another process's, it may be refused too.
+        if refusal.says("DuplicateRequest") or _is_paid_there(client, payment):
+            return _confirm(payment)
+        return _refuse(payment, _advice(refusal))
+    return _confirm(payment)
+
+
+def _is_first_attempt(payment: Payment) -> bool:
+    """Whether nobody has tried before: whose tries may have gone through unheard."""
+    rows = Payment.objects.filter(pk=payment.pk, first_sent_at=None)
+    return bool(rows.update(first_sent_at=timezone.now()))
+
+
+def _send(client: MTurkClient, payment: Payment) -> None:
+    with translated_errors():
+        client.send_bonus(
+            WorkerId=payment.assignment.worker.worker_id,
+            AssignmentId=payment.assignment.assignment_id,
+            BonusAmount=f"{payment.amount_usd:.2f}",
+            Reason=payment.reason,
+            UniqueRequestToken=payment.unique_request_token,
+        )
+
+
+def _is_paid_there(client: MTurkClient, payment: Payment) -> bool:
+    """Whether the marketplace lists one more payment like this than we know to be others."""
+    same = Payment.objects.filter(
+        assignment=payment.assignment_id, amount_usd=payment.amount_usd, reason=payment.reason
+    )
+    n_known = same.filter(state=CONFIRMED).exclude(pk=payment.pk).count()
+    with translated_errors():
+        pages = client.get_paginator("list_bonus_payments").paginate(
+            AssignmentId=payment.assignment.assignment_id, PaginationConfig={"PageSize": 100}
+        )
+        n_there = sum(
+            Decimal(paid["BonusAmount"]) == payment.amount_usd
+            and _plain(paid["Reason"]) == _plain(payment.reason)
+            for page in pages
+            for paid in page["BonusPayments"]
+        )
+    return n_there > n_known
+
+
+def _settle_part(payment: Payment) -> str:
+    """A part is for rejected work alone: what was approved meanwhile has its whole reward."""
+    if payment.assignment.status == Assignment.Status.SUBMITTED:
+        return Sending.INTENDED
+    return _refuse(payment, _("The assignment was approved: its whole reward is paid."))
+
+
+def _confirm(payment: Payment) -> str:
+    rows = Payment.objects.unsent().filter(pk=payment.pk)
+    is_ours = rows.update(state=CONFIRMED, problem="", confirmed_at=timezone.now())
+    return CONFIRMED if is_ours else ""
+
+
+def _refuse(payment: Payment, problem: str) -> str:
+    is_ours = Payment.objects.unsent().filter(pk=payment.pk).update(state=REFUSED, problem=problem)
+    return REFUSED if is_ours else ""
+
+
+def _advice(refusal: MarketplaceRefused) -> str:
+    """What the marketplace said, and what to do about it."""
+    if refusal.says("InsufficientFunds"):
+        return _("The account has too little money. Add funds to it, then try again.")
+    return refusal.message
+
+
+def _plain(reason: str) -> str:
+    """As a marketplace may store it."""
+    return " ".join(reason.split())

@@ -1,0 +1,180 @@
+"""Bonuses and parts of rewards: paid once, whatever happens to answers and processes."""
+
+from datetime import timedelta
+from decimal import Decimal
+
+import pytest
+from django.utils import timezone
+
+from hits.collect import collect_batch
+from hits.endpoints import AccessKey, connect
+from hits.exceptions import MarketplaceRefused, MarketplaceUnreachable, PaymentRefused
+from hits.models import Assignment, Payment, Sending
+from hits.payments import PART, bonus_purpose, request_payment, send_payments
+from hits.review import APPROVE, REJECT, decide, send_decisions
+from marketplace.models import BonusPayment
+from tests.boto_clients import ENDPOINT_URL
+from tests.hits.wire import Wire, answer_lost, refusal, unreachable
+from tests.hits.work import balance_of, hand_in, hit_on, published
+
+REASON = "Thank you for the careful reasons."
+
+
+@pytest.fixture
+def batch(study, client, ann):
+    """Three HITs of $1.00 that Ann has done and we have collected."""
+    batch = published(study, client, reward_usd="1.00")
+    for place in range(3):
+        hand_in(ann, hit_on(batch, f"d{place}"), {"alpha": place, "beta": 50})
+    collect_batch(batch=batch, client=client)
+    return batch
+
+
+def bonus(assignment, amount_usd="0.50", reason=REASON) -> Payment | None:
+    purpose, amount_usd = bonus_purpose(reason), Decimal(amount_usd)
+    return request_payment(
+        assignment=assignment, purpose=purpose, amount_usd=amount_usd, reason=reason
+    )
+
+
+@pytest.fixture
+def three_bonuses(batch):
+    return [bonus(assignment) for assignment in Assignment.objects.of(batch)]
+
+
+def paid_there():
+    """The marketplace's own record."""
+    return sorted(BonusPayment.objects.values_list("amount_usd", "reason"))
+
+
+def states():
+    return list(Payment.objects.order_by("pk").values_list("state", flat=True))
+
+
+def test_a_payment_is_written_down_before_it_is_sent_and_confirmed_after(
+    three_bonuses, batch, client
+):
+    assert (states(), paid_there()) == (["intended"] * 3, [])
+    paid = send_payments(batch=batch, client=client)
+    assert (paid.n_paid, paid.paid_usd) == (3, Decimal("1.50"))
+    assert (states(), paid_there()) == (["confirmed"] * 3, [(Decimal("0.50"), REASON)] * 3)
+    assert balance_of(client) == ("5.50", "3.00")
+
+
+def test_the_same_bonus_is_not_requested_twice_and_another_is(batch, three_bonuses):
+    first = Assignment.objects.of(batch).first()
+    assert bonus(first) is None
+    assert bonus(first, "2.00", f"  {REASON.replace(' ', '  ')} ") is None
+    assert bonus(first, reason="For the second round.") is not None
+
+
+def test_sending_again_pays_nothing(three_bonuses, batch, client, wire):
+    send_payments(batch=batch, client=client)
+    wire.calls.clear()
+    assert send_payments(batch=batch, client=client).n_paid == 0
+    assert not wire.calls
+
+
+@pytest.mark.parametrize("fault", [answer_lost, unreachable])
+def test_after_a_lost_answer_the_marketplace_is_asked_before_a_payment_is_sent_again(
+    three_bonuses, batch, client, wire, fault
+):
+    wire.fail("SendBonus", fault, at=2)
+    with pytest.raises(MarketplaceUnreachable):
+        send_payments(batch=batch, client=client)
+    assert states() == ["confirmed", "intended", "intended"]
+    wire.calls.clear()
+    assert send_payments(batch=batch, client=client).n_paid == 2
+    assert wire.calls["ListBonusPayments"] >= 1
+    assert wire.calls["SendBonus"] == (1 if fault is answer_lost else 2)
+    assert len(paid_there()) == 3
+    assert states() == ["confirmed"] * 3
+
+
+def test_after_a_day_when_the_token_is_forgotten_nothing_is_paid_twice(
+    three_bonuses, batch, client, wire
+):
+    wire.fail("SendBonus", answer_lost, at=1)
+    with pytest.raises(MarketplaceUnreachable):
+        send_payments(batch=batch, client=client)
+    BonusPayment.objects.update(unique_request_token=None)
+    Payment.objects.update(first_sent_at=timezone.now() - timedelta(days=3))
+    send_payments(batch=batch, client=client)
+    assert len(paid_there()) == 3
+    assert balance_of(client) == ("5.50", "3.00")
+
+
+def test_what_boto3_sent_twice_is_paid_once(three_bonuses, batch, keys):
+    key = AccessKey(keys["access_key_id"], keys["secret_access_key"])
+    wire = Wire(connect(key=key, endpoint_url=ENDPOINT_URL))
+    wire.fail("SendBonus", answer_lost, at=2)
+    assert send_payments(batch=batch, client=wire.client).n_paid == 3
+    assert wire.calls["SendBonus"] == 4
+    assert len(paid_there()) == 3
+
+
+def test_throttling_leaves_what_is_not_sent_for_the_next_run(three_bonuses, batch, client, wire):
+    wire.fail("SendBonus", refusal("ThrottlingException"), at=2)
+    with pytest.raises(MarketplaceRefused, match="Throttling"):
+        send_payments(batch=batch, client=client)
+    assert states() == ["confirmed", "intended", "intended"]
+    send_payments(batch=batch, client=client)
+    assert (states(), len(paid_there())) == (["confirmed"] * 3, 3)
+
+
+def test_what_the_account_cannot_pay_is_refused_with_what_to_do_and_paid_later(batch, client, keys):
+    first, second, _ = Assignment.objects.of(batch)
+    bonus(first, "50.00")
+    bonus(second, "0.25")
+    paid = send_payments(batch=batch, client=client)
+    assert (paid.n_paid, paid.n_refused, states()) == (1, 1, ["refused", "confirmed"])
+    assert "Add funds" in Payment.objects.first().problem
+    assert bonus(first, "0.75") is not None
+    assert send_payments(batch=batch, client=client).n_paid == 1
+    assert [str(amount) for amount, _ in paid_there()] == ["0.25", "0.75"]
+
+
+def test_part_of_a_reward_is_paid_after_the_rejection(batch, client):
+    first = Assignment.objects.of(batch).first()
+    chosen = Assignment.objects.filter(pk=first.pk)
+    decide(assignments=chosen, decision=REJECT, feedback="Half is missing.")
+    request_payment(
+        assignment=first, purpose=PART, amount_usd=Decimal("0.40"), reason="Half is missing."
+    )
+    assert send_payments(batch=batch, client=client).n_paid == 0
+    send_decisions(batch=batch, client=client)
+    assert send_payments(batch=batch, client=client).n_paid == 1
+    assert balance_of(client) == ("7.60", "2.00")
+
+
+def test_work_that_was_approved_meanwhile_gets_no_part_beside_its_reward(batch, client):
+    first = Assignment.objects.of(batch).first()
+    chosen = Assignment.objects.filter(pk=first.pk)
+    request_payment(assignment=first, purpose=PART, amount_usd=Decimal("0.40"), reason="Half.")
+    decide(assignments=chosen, decision=APPROVE)
+    send_decisions(batch=batch, client=client)
+    assert send_payments(batch=batch, client=client).n_refused == 1
+    payment = Payment.objects.get()
+    assert payment.state == Sending.REFUSED
+    assert "approved" in payment.problem
+    assert paid_there() == []
+
+
+@pytest.mark.parametrize("amount", ["0", "0.001", "-1", "0.015", "10000.01"])
+def test_an_amount_no_marketplace_pays_is_refused(batch, amount):
+    with pytest.raises(PaymentRefused, match="cents"):
+        bonus(Assignment.objects.of(batch).first(), amount)
+    assert not Payment.objects.exists()
+
+
+@pytest.mark.parametrize("reason", ["", "  ", "x" * 4097, "bell \7"])
+def test_a_payment_needs_a_reason_the_marketplace_takes(batch, reason):
+    with pytest.raises(PaymentRefused, match="reason"):
+        bonus(Assignment.objects.of(batch).first(), reason=reason)
+
+
+def test_the_fee_on_a_bonus_is_counted(batch):
+    batch.connection.fees = "mturk"
+    batch.connection.save()
+    payment = bonus(Assignment.objects.of(batch).first(), "0.63")
+    assert payment.fee_usd == Decimal("0.13")

@@ -1,0 +1,332 @@
+"""Decisions that are prepared, taken back, and sent together."""
+
+from datetime import timedelta
+from decimal import Decimal
+
+import pytest
+
+from accounts.models import AuditEntry, User
+from accounts.teams import create_team
+from annotation.access import give_to_team
+from hits.budgets import set_budget
+from hits.collect import collect_batch
+from hits.contacts import note_worker
+from hits.drafts import (
+    Action,
+    draft_decision,
+    drafts_of,
+    record_drafts,
+    summary_of,
+    undo_draft,
+)
+from hits.exceptions import (
+    DecisionRefused,
+    FeedbackUnfit,
+    MarketplaceUnreachable,
+    OverBudget,
+    PaymentRefused,
+    SummaryOutdated,
+)
+from hits.models import Assignment, DraftDecision, Message, Payment, WorkerBlock, WorkerNote
+from hits.sending import retry_refused, send_review
+from marketplace import clock
+from marketplace.models import BonusPayment, WorkerMessage
+from marketplace.models import WorkerBlock as BlockThere
+from tests.hits.wire import answer_lost
+from tests.hits.work import balance_of, hand_in, hit_on, published
+
+
+@pytest.fixture
+def rosa(db):
+    return User.objects.create_user("rosa")
+
+
+@pytest.fixture
+def carl(db):
+    return User.objects.create_user("carl")
+
+
+@pytest.fixture
+def study(study, rosa):
+    give_to_team(study=study, team=create_team(name="Lab", owner=rosa), actor=rosa)
+    return study
+
+
+@pytest.fixture
+def work(study, client, ann, bob):
+    """Six assignments of $1.00 by Ann and Bob, collected."""
+    batch = published(study, client, reward_usd="1.00", max_assignments=2)
+    for worker in (ann, bob):
+        for place in range(3):
+            hand_in(worker, hit_on(batch, f"d{place}"), {"alpha": place, "beta": 50})
+    collect_batch(batch=batch, client=client)
+    return list(Assignment.objects.of(batch).order_by("pk"))
+
+
+@pytest.fixture
+def draft(rosa):
+    """Drafts a decision of Rosa's."""
+
+    def draft_(assignment, action, text="", amount=None, **fields):
+        fields = {"reviewer": rosa} | fields
+        amount_usd = None if amount is None else Decimal(amount)
+        return draft_decision(
+            assignment=assignment, action=action, text=text, amount_usd=amount_usd, **fields
+        )
+
+    return draft_
+
+
+@pytest.fixture
+def send(study, client, rosa):
+    """Sends what a reviewer decided, as the summary said."""
+
+    def send_(reviewer=rosa, **typed):
+        digest = summary_of(drafts_of(study, reviewer)).digest
+        recorded = record_drafts(reviewer=reviewer, study=study, digest=digest, **typed)
+        return recorded, send_review(study=study, client_for=lambda connection: client)
+
+    return send_
+
+
+def statuses():
+    return list(Assignment.objects.order_by("pk").values_list("status", flat=True))
+
+
+def test_nothing_leaves_before_it_is_sent(work, draft, wire, client):
+    wire.calls.clear()
+    draft(work[0], Action.APPROVE)
+    draft(work[1], Action.REJECT, "Everything is 50.")
+    assert not wire.calls
+    assert set(statuses()) == {"Submitted"}
+    assert balance_of(client) == ("4.00", "6.00")
+
+
+def test_the_last_decision_is_taken_back_first(work, draft, study, rosa):
+    draft(work[0], Action.APPROVE)
+    draft(work[1], Action.REJECT, "Too quick.")
+    assert undo_draft(reviewer=rosa, study=study).assignment == work[1]
+    assert undo_draft(reviewer=rosa, study=study).assignment == work[0]
+    assert undo_draft(reviewer=rosa, study=study) is None
+
+
+def test_one_reviewers_drafts_are_not_anothers(work, draft, study, rosa, carl):
+    draft(work[0], Action.APPROVE)
+    draft(work[0], Action.REJECT, "No.", reviewer=carl)
+    assert [one.action for one in drafts_of(study, rosa)] == ["approve"]
+    assert undo_draft(reviewer=carl, study=study).action == "reject"
+    assert DraftDecision.objects.count() == 1
+
+
+def test_a_second_verdict_replaces_the_first_and_a_bonus_stands_beside_it(work, draft, study, rosa):
+    draft(work[0], Action.REJECT, "No.")
+    draft(work[0], Action.BONUS, "For the comment.", "0.10")
+    draft(work[0], Action.APPROVE)
+    assert [one.action for one in drafts_of(study, rosa)] == ["bonus", "approve"]
+
+
+def test_the_summary_counts_every_kind_with_its_cost_to_the_cent(work, draft, study, rosa):
+    connection = work[0].hit.batch.connection
+    connection.fees = "mturk"
+    connection.save()
+    draft(work[0], Action.APPROVE)
+    draft(work[1], Action.APPROVE)
+    draft(work[2], Action.REJECT, "Too quick.")
+    draft(work[3], Action.PART_PAY, "Half is missing.", "0.33")
+    draft(work[0], Action.BONUS, "Thanks.", "0.12")
+    summary = summary_of(drafts_of(study, rosa))
+    assert summary.numbers == {"approve": 2, "reject": 1, "part_pay": 1, "bonus": 1}
+    assert summary.costs_usd == {
+        "approve": Decimal("2.40"),
+        "reject": Decimal(0),
+        "part_pay": Decimal("0.40"),
+        "bonus": Decimal("0.14"),
+    }
+    assert summary.total_usd == Decimal("2.94")
+
+
+def test_every_kind_of_decision_arrives(work, draft, send, client, ann, bob):
+    draft(work[0], Action.APPROVE, "Good.")
+    draft(work[1], Action.REJECT, "Everything is 50.")
+    draft(work[2], Action.PART_PAY, "Half is missing.", "0.30")
+    draft(work[0], Action.BONUS, "Thanks.", "0.20")
+    draft(work[0], Action.MESSAGE, "More will come.", subject="Thank you")
+    draft(work[1], Action.BLOCK, "Answers at random.")
+    recorded, sent = send()
+    assert (recorded.n_recorded, recorded.problems) == (6, [])
+    assert (sent.n_approved, sent.n_rejected, sent.n_paid) == (1, 2, 2)
+    assert (sent.paid_usd, sent.n_messages, sent.n_blocks) == (Decimal("0.50"), 1, 1)
+    assert statuses() == ["Approved", "Rejected", "Rejected", *["Submitted"] * 3]
+    assert balance_of(client) == ("5.50", "3.00")
+    told = client.get_assignment(AssignmentId=work[2].assignment_id)["Assignment"]
+    assert told["RequesterFeedback"] == "Half is missing."
+    assert [m.text for m in WorkerMessage.objects.all()] == ["More will come."]
+    assert [b.reason for b in BlockThere.objects.all()] == ["Answers at random."]
+    assert not DraftDecision.objects.exists()
+    assert sent.n_refused == 0
+    assert set(Message.objects.values_list("state", flat=True)) == {"confirmed"}
+    draft(work[1], Action.UNBLOCK)
+    assert send()[1].n_blocks == 1
+    assert not BlockThere.objects.exists()
+    assert WorkerBlock.objects.filter(is_wanted=False, state="confirmed").exists()
+
+
+def test_a_rejection_is_overridden_within_its_30_days_and_paid(work, draft, send, client):
+    draft(work[0], Action.REJECT, "Too quick.")
+    send()
+    draft(work[0], Action.OVERRIDE, "We looked again.")
+    _, sent = send()
+    assert (sent.n_overridden, statuses()[0]) == (1, "Approved")
+    assert Assignment.objects.get(pk=work[0].pk).submission.status == "approved"
+    assert balance_of(client) == ("4.00", "5.00")
+
+
+def test_after_30_days_a_rejection_stands(work, draft, send, client):
+    draft(work[0], Action.REJECT, "Too quick.")
+    send()
+    late = work[0].submitted_at - timedelta(days=31)
+    Assignment.objects.filter(pk=work[0].pk).update(submitted_at=late)
+    with pytest.raises(DecisionRefused, match="30 days"):
+        draft(work[0], Action.OVERRIDE)
+
+
+def test_an_override_the_marketplace_finds_too_late_is_kept_with_the_reason(
+    work, draft, send, study, client
+):
+    draft(work[0], Action.REJECT, "Too quick.")
+    send()
+    clock.advance(timedelta(days=31))
+    draft(work[0], Action.OVERRIDE)
+    _, sent = send()
+    refused = Assignment.objects.get(pk=work[0].pk)
+    assert (sent.n_refused, refused.status) == (1, "Rejected")
+    assert "Too late" in refused.decision_problem
+    assert send_review(study=study, client_for=lambda connection: client).n_refused == 0
+    assert retry_refused(study=study) == 1
+
+
+def test_who_decides_second_is_told_and_changes_nothing(work, draft, send, carl):
+    draft(work[0], Action.APPROVE)
+    draft(work[0], Action.PART_PAY, "Half.", "0.50", reviewer=carl)
+    send()
+    recorded, _ = send(carl)
+    assert recorded.n_recorded == 0
+    assert "decided already" in recorded.problems[0]
+    assert not Payment.objects.exists()
+    assert not DraftDecision.objects.exists()
+
+
+def test_what_approved_itself_meanwhile_is_taken_over_and_gets_no_part(work, draft, send):
+    draft(work[0], Action.PART_PAY, "Half is missing.", "0.30")
+    clock.advance(timedelta(days=4))
+    _, sent = send()
+    assert (sent.n_decided_before, sent.n_paid, sent.n_refused) == (1, 0, 1)
+    assert statuses()[0] == "Approved"
+    assert not BonusPayment.objects.exists()
+
+
+def test_a_summary_that_is_no_longer_true_sends_nothing(work, draft, study, rosa):
+    draft(work[0], Action.APPROVE)
+    digest = summary_of(drafts_of(study, rosa)).digest
+    draft(work[1], Action.APPROVE)
+    with pytest.raises(SummaryOutdated):
+        record_drafts(reviewer=rosa, study=study, digest=digest)
+    assert Assignment.objects.undecided().count() == 6
+
+
+def test_pressing_send_twice_sends_once(work, draft, study, rosa, client):
+    draft(work[0], Action.BONUS, "Thanks.", "0.20")
+    digest = summary_of(drafts_of(study, rosa)).digest
+    record_drafts(reviewer=rosa, study=study, digest=digest)
+    with pytest.raises(SummaryOutdated):
+        record_drafts(reviewer=rosa, study=study, digest=digest)
+    send_review(study=study, client_for=lambda connection: client)
+    assert BonusPayment.objects.count() == 1
+
+
+def test_the_same_bonus_by_two_reviewers_is_paid_once(work, draft, send, carl):
+    draft(work[0], Action.BONUS, "Thanks.", "0.20")
+    draft(work[0], Action.BONUS, "Thanks.", "0.20", reviewer=carl)
+    send()
+    recorded, _ = send(carl)
+    assert "paid already" in recorded.problems[0]
+    assert BonusPayment.objects.count() == 1
+
+
+def test_a_bonus_beyond_the_budget_is_not_sent(work, draft, send, study, rosa):
+    set_budget(cap_usd=Decimal("6.30"), actor=rosa, study=study)
+    draft(work[0], Action.APPROVE)
+    draft(work[0], Action.BONUS, "Thanks.", "0.31")
+    with pytest.raises(OverBudget, match="budget"):
+        send()
+    assert Assignment.objects.undecided().count() == 6
+    draft(work[0], Action.BONUS, "Thanks.", "0.30")
+    assert send()[1].n_paid == 1
+
+
+def test_what_is_spent_elsewhere_has_its_amount_typed(work, draft, send):
+    connection = work[0].hit.batch.connection
+    connection.marketplace = "turk.example"
+    connection.save()
+    draft(work[0], Action.APPROVE)
+    with pytest.raises(PaymentRefused, match=r"\$1\.00"):
+        send()
+    with pytest.raises(PaymentRefused):
+        send(typed_usd=Decimal("1.01"))
+    assert send(typed_usd=Decimal("1.00"))[1].n_approved == 1
+
+
+def test_sending_that_is_cut_off_goes_on_where_it_stopped(work, draft, send, study, client, wire):
+    for assignment in work[:4]:
+        draft(assignment, Action.APPROVE)
+        draft(assignment, Action.BONUS, "Thanks.", "0.10")
+    wire.fail("ApproveAssignment", answer_lost, at=2)
+    wire.fail("SendBonus", answer_lost, at=3)
+    with pytest.raises(MarketplaceUnreachable):
+        send()
+    with pytest.raises(MarketplaceUnreachable):
+        send_review(study=study, client_for=lambda connection: client)
+    send_review(study=study, client_for=lambda connection: client)
+    assert statuses().count("Approved") == 4
+    assert BonusPayment.objects.count() == 4
+    assert set(Payment.objects.values_list("state", flat=True)) == {"confirmed"}
+    assert balance_of(client) == ("3.60", "2.00")
+
+
+def test_what_was_decided_is_in_the_audit_log(work, draft, send):
+    draft(work[0], Action.APPROVE)
+    draft(work[1], Action.APPROVE)
+    draft(work[2], Action.REJECT, "Too quick.")
+    send()
+    entries = AuditEntry.objects.filter(action__startswith="review.").order_by("position")
+    content = {entry.action: entry.details for entry in entries}
+    assert content["review.approve"]["assignments"] == [one.assignment_id for one in work[:2]]
+    assert content["review.reject"]["text"] == "Too quick."
+    assert {entry.actor_name for entry in entries} == {"rosa"}
+
+
+@pytest.mark.parametrize(
+    ("action", "text", "amount", "error"),
+    [
+        (Action.REJECT, "", None, FeedbackUnfit),
+        (Action.PART_PAY, "", "0.50", FeedbackUnfit),
+        (Action.PART_PAY, "Half.", "1.00", PaymentRefused),
+        (Action.PART_PAY, "Half.", None, PaymentRefused),
+        (Action.BONUS, "", "0.50", PaymentRefused),
+        (Action.BONUS, "Thanks.", "0", PaymentRefused),
+        (Action.MESSAGE, "Hello.", None, DecisionRefused),
+        (Action.BLOCK, " ", None, DecisionRefused),
+        (Action.OVERRIDE, "", None, DecisionRefused),
+    ],
+)
+def test_a_decision_that_could_not_be_sent_is_not_drafted(work, draft, action, text, amount, error):
+    with pytest.raises(error):
+        draft(work[0], action, text, amount)
+    assert not DraftDecision.objects.exists()
+
+
+def test_a_note_stays_in_the_team(work, study, rosa, wire):
+    wire.calls.clear()
+    note_worker(team=study.team, worker=work[0].worker, text="Asked for more.", author=rosa)
+    assert [note.text for note in WorkerNote.objects.all()] == ["Asked for more."]
+    assert not wire.calls
