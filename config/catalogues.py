@@ -42,6 +42,10 @@ KEYWORDS: dict[str, tuple[int | tuple[int, str], ...] | None] = {
     "npgettext": ((1, "c"), 2, 3),
     "npgettext_lazy": ((1, "c"), 2, 3),
 }
+# Scorers know no Django, so that what a page says of them is not marked: the second and third
+# values of an entry in their registry.
+SCORERS = BASE_DIR / "metrics" / "scorers" / "registry.py"
+ENTRY_TEXTS = (2, 3)
 HEADER = """\
 # Texts of Assay. `make messages` keeps this file; docs/translation.md says how.
 msgid ""
@@ -128,12 +132,17 @@ def _messages_of(path: Path) -> Iterator[tuple[str | tuple[str, ...], list[str],
     options = {"encoding": "utf-8"}
     for found in extract("python", code, KEYWORDS, ["Translators:"], options):
         yield found[1:]
+    if path == SCORERS:
+        for position in ENTRY_TEXTS:
+            code.seek(0)
+            for found in extract("python", code, {"Entry": (position,)}, (), options):
+                yield found[1:]
 
 
 def _updated(path: Path, messages: Catalog) -> Catalog:
     """A language's catalogue with the present messages and the translations it has of them."""
     language = _language(path)
-    if path.exists():
+    if path.exists() and language != SOURCE_LANGUAGE:
         with path.open("rb") as file:
             catalogue = read_po(file, locale=language)
     else:

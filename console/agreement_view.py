@@ -10,6 +10,7 @@ from urllib.parse import urlencode
 
 import pandas as pd
 from django.db.models import F, QuerySet
+from django.utils.translation import gettext_lazy
 
 from annotation.annotator_pairs import STATISTICS
 from annotation.models import (
@@ -21,7 +22,7 @@ from annotation.models import (
 )
 from console.glossary import COEFFICIENTS, Term, title_of
 
-WITH, WITHOUT = "all submissions", "without flagged ones"
+WITH, WITHOUT = gettext_lazy("all submissions"), gettext_lazy("without flagged ones")
 # More rows would make the forest longer than a screen; then conditions are left to the table.
 MOST_IN_FOREST = 24
 
@@ -141,7 +142,7 @@ class AgreementView:
         rows = [
             {
                 "label": f"{row.question.name}, {row.by}" if row.by else row.question.name,
-                "part": WITH if row.with_flagged else WITHOUT,
+                "part": str(WITH if row.with_flagged else WITHOUT),
                 **{name: getattr(row, name) for name in ("value", "ci_low", "ci_high", "n_items")},
             }
             for row in alphas

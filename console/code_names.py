@@ -43,6 +43,12 @@ CODE_NAMES: dict[str, str | Promise] = {
     "median": _("median"),
     "trimmed_mean": _("trimmed mean"),
     "bias_precision": _("bias precision"),
+    "majority": _("majority"),
+    "dawid_skene": _("dawid skene"),
+    "one_coin": _("one coin"),
+    "mace": _("mace"),
+    "glad": _("glad"),
+    "zscore": _("zscore"),
 }
 LEVEL_TITLES: dict[str, str | Promise] = {
     "item": _("Item level"),

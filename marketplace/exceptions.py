@@ -51,6 +51,8 @@ MarketplaceError
 
 from decimal import Decimal
 
+from django.utils.translation import gettext as _
+
 
 class MarketplaceError(Exception):
     """Something a person can mend; its text says what and how."""
@@ -65,8 +67,11 @@ class DuplicateDeposit(MarketplaceError): ...
 class DepositSpent(MarketplaceError):
     def __init__(self, amount_usd: Decimal, available_usd: Decimal) -> None:
         super().__init__(
-            f"The deposit of ${amount_usd:,} can't be taken out again: only ${available_usd:,} "
-            "is available. The rest is held for published HITs or spent."
+            _(
+                "The deposit of $%(amount)s can't be taken out again: only $%(available)s is "
+                "available. The rest is held for published HITs or spent."
+            )
+            % {"amount": f"{amount_usd:,}", "available": f"{available_usd:,}"}
         )
 
 
@@ -87,7 +92,8 @@ class Missing(MarketplaceError):
     noun = "Object"
 
     def __init__(self, public_id: str) -> None:
-        super().__init__(f"{self.noun} {public_id} does not exist.")
+        text = _("%(noun)s %(id)s does not exist.")
+        super().__init__(text % {"noun": self.noun, "id": public_id})
 
 
 class HitDoesNotExist(Missing):
@@ -234,7 +240,9 @@ class SubmissionTooLarge(WorkRefused):
     status = 413
 
     def __init__(self) -> None:
-        super().__init__("The form is larger than this marketplace takes. Nothing was submitted.")
+        super().__init__(
+            _("The form is larger than this marketplace takes. Nothing was submitted.")
+        )
 
 
 class ChannelClosed(WorkRefused):

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
+from django.utils.translation import gettext as _
+
 from annotation.models import Study
 from metrics.prompts import prompt_effects, system_scores
 from validation.documents.documents import Document, Section
@@ -44,7 +46,10 @@ class ReportRequest:
     @property
     def title(self) -> str:
         name = self.study.title or self.study.slug
-        return f"Which metric agrees with people: {name}, report {self.version.number}"
+        return _("Which metric agrees with people: %(name)s, report %(number)s") % {
+            "name": name,
+            "number": self.version.number,
+        }
 
 
 def study_report_document(request: ReportRequest, layout: str = "full") -> Document:
@@ -64,8 +69,8 @@ def lmstyle(request: ReportRequest) -> Document:
     tables = [lmstyle_correlations(results), lmstyle_scores(scores), lmstyle_people(results)]
     other = sensitivity_table(results)
     sections = [
-        Section("Metrics, systems and people", tables),
-        Section("What other policies would give", [other] if other.rows else []),
+        Section(_("Metrics, systems and people"), tables),
+        Section(_("What other policies would give"), [other] if other.rows else []),
     ]
     return signed_document(results, request.title, sections)
 
@@ -74,7 +79,7 @@ def of_g_eval(request: ReportRequest) -> Document:
     """G-Eval's tables: pooled, and by item."""
     results = request.results
     levels = [level for level in ("pooled", "item") if level in results.levels]
-    sections = [Section("Metrics by question", [g_eval(results, level) for level in levels])]
+    sections = [Section(_("Metrics by question"), [g_eval(results, level) for level in levels])]
     return signed_document(results, request.title, sections)
 
 
@@ -86,11 +91,11 @@ def of_e2e(request: ReportRequest) -> Document:
     tables = [e2e(effects, prompts), lmstyle_scores(scores)]
     methods = e2e_methods(effects, prompts)
     return Document(
-        title=f"What a prompt changes: {study.title or study.slug}",
+        title=_("What a prompt changes: %(study)s") % {"study": study.title or study.slug},
         sections=[
-            Section("Prompts compared", tables),
-            Section("Methods", [methods]),
-            Section("Signatures", [appendix(tables)]),
+            Section(_("Prompts compared"), tables),
+            Section(_("Methods"), [methods]),
+            Section(_("Signatures"), [appendix(tables)]),
         ],
         records={"systems": scores, "prompts": effects},
         about={"study": study.slug, "prompts": list(prompts), "methods": methods},

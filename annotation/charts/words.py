@@ -4,43 +4,69 @@ from collections.abc import Mapping
 from typing import Any
 
 import pandas as pd
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
 
 MOST_LISTED = 6
+RANK_CORRELATIONS = {
+    "n_judgments": gettext_lazy("its rank correlation with how much they worked is %(value)s"),
+    "seconds": gettext_lazy("its rank correlation with how slowly they worked is %(value)s"),
+}
 
 
 def forest_in_words(rows: pd.DataFrame) -> str:
     """Each coefficient with its interval, or the range of them where they are many."""
     defined = rows[rows["value"].notna()]
     if defined.empty:
-        return "No coefficient is defined."
+        return _("No coefficient is defined.")
     if len(defined) > MOST_LISTED:
-        return f"{len(defined)} coefficients, {_range(defined, 'value', 'label')}."
-    told = "; ".join(_with_interval(row) for row in defined.to_dict(orient="records"))
-    return f"Alpha with its interval: {told}."
+        n = len(defined)
+        text = ngettext("%(n)d coefficient, %(range)s.", "%(n)d coefficients, %(range)s.", n)
+        return text % {"n": n, "range": _range(defined, "value", "label")}
+    values = "; ".join(_with_interval(row) for row in defined.to_dict(orient="records"))
+    return _("Alpha with its interval: %(values)s.") % {"values": values}
 
 
 def matrix_in_words(pairs: pd.DataFrame, statistic: str) -> str:
     """How many pairs there are, and the range of their agreement."""
     defined = pairs[pairs["value"].notna()]
     if defined.empty:
-        return "No two annotators share enough candidates."
-    named = defined.assign(pair=defined["annotator_a"] + " and " + defined["annotator_b"])
-    middle = f"median {defined['value'].median():.2f}"
-    return f"{statistic} of {len(defined)} pairs, {_range(named, 'value', 'pair')}, {middle}."
+        return _("No two annotators share enough candidates.")
+    pair = _("%(first)s and %(second)s")
+    names = [
+        pair % {"first": row["annotator_a"], "second": row["annotator_b"]}
+        for row in defined.to_dict(orient="records")
+    ]
+    text = ngettext(
+        "%(statistic)s of %(n)d pair, %(range)s, median %(median)s.",
+        "%(statistic)s of %(n)d pairs, %(range)s, median %(median)s.",
+        len(defined),
+    )
+    return text % {
+        "statistic": statistic,
+        "n": len(defined),
+        "range": _range(defined.assign(pair=names), "value", "pair"),
+        "median": f"{defined['value'].median():.2f}",
+    }
 
 
 def scatter_in_words(annotators: pd.DataFrame, against: str, statistic: str) -> str:
     """The range of agreement, and whether it goes along with volume or speed."""
     shown = annotators[annotators["agreement"].notna() & annotators[against].gt(0)]
     if annotators["agreement"].isna().all():
-        return "No annotator shares candidates with others."
+        return _("No annotator shares candidates with others.")
     if shown.empty:
-        return "Nobody knows how long a judgment took: the answers hold no times."
-    told = f"{statistic} of {len(shown)} annotators, {_range(shown, 'agreement', 'annotator')}"
+        return _("Nobody knows how long a judgment took: the answers hold no times.")
+    text = ngettext(
+        "%(statistic)s of %(n)d annotator, %(range)s",
+        "%(statistic)s of %(n)d annotators, %(range)s",
+        len(shown),
+    )
+    values = {"statistic": statistic, "n": len(shown)}
+    told = text % (values | {"range": _range(shown, "agreement", "annotator")})
     if len(shown) > 2 and shown[against].nunique() > 1 and shown["agreement"].nunique() > 1:
         along = shown["agreement"].rank().corr(shown[against].rank())
-        what = {"n_judgments": "how much", "seconds": "how slowly"}[against]
-        told += f"; its rank correlation with {what} they worked is {along:.2f}"
+        told += "; " + RANK_CORRELATIONS[against] % {"value": f"{along:.2f}"}
     return f"{told}."
 
 
@@ -51,4 +77,9 @@ def _with_interval(row: Mapping[Any, Any]) -> str:
 
 def _range(rows: pd.DataFrame, value: str, name: str) -> str:
     low, high = rows.iloc[rows[value].argmin()], rows.iloc[rows[value].argmax()]
-    return f"from {low[value]:.2f} ({low[name]}) to {high[value]:.2f} ({high[name]})"
+    return _("from %(low)s (%(lowest)s) to %(high)s (%(highest)s)") % {
+        "low": f"{low[value]:.2f}",
+        "lowest": low[name],
+        "high": f"{high[value]:.2f}",
+        "highest": high[name],
+    }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.db import models
 from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
 
 from annotation.models.studies import Candidate, Item, Question, Study
 
@@ -40,9 +41,9 @@ class Submission(models.Model):
     """One annotator's finished pass over one item in one round, kept as it was given."""
 
     class Status(models.TextChoices):
-        SUBMITTED = "submitted"
-        APPROVED = "approved"
-        REJECTED = "rejected"
+        SUBMITTED = "submitted", _("Submitted")
+        APPROVED = "approved", _("Approved")
+        REJECTED = "rejected", _("Rejected")
 
     item = models.ForeignKey(Item, on_delete=models.CASCADE, related_name="submissions")
     annotator = models.ForeignKey(Annotator, on_delete=models.CASCADE, related_name="submissions")

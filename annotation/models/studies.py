@@ -9,6 +9,7 @@ from django.apps import apps
 from django.conf import settings
 from django.db import models
 from django.db.models import F, Q
+from django.utils.translation import gettext_lazy as _
 
 from annotation.counts import counted
 from annotation.exceptions import QuestionUnknown, StudyUnknown
@@ -60,8 +61,8 @@ def new_salt() -> str:
 
 class Study(models.Model):
     class Kind(models.TextChoices):
-        RATING = "rating", "Rating of responses"
-        ALTERNATIVES = "alternatives", "Acceptable alternatives"
+        RATING = "rating", _("Rating of responses")
+        ALTERNATIVES = "alternatives", _("Acceptable alternatives")
 
     slug = models.SlugField(max_length=80, unique=True)
     title = models.CharField(max_length=128)

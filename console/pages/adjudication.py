@@ -109,7 +109,7 @@ def decision(request: HttpRequest, slug: str, candidate_id: int) -> HttpResponse
         except DecisionRefused as refused:
             messages.error(request, str(refused))
     else:
-        messages.error(request, f"{_('Nothing was decided.')} {problems_of(form)}")
+        messages.error(request, " ".join([_("Nothing was decided."), problems_of(form)]))
     more = {"skip": request.POST.get("skip", "0"), "question": question.name, "round": round}
     if threshold := request.POST.get("threshold"):
         more["threshold"] = threshold

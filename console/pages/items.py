@@ -62,7 +62,7 @@ def flag(request: HttpRequest, slug: str, submission_id: int) -> HttpResponse:
         messages.success(request, _("The submission is flagged; it counts until it is rejected."))
     else:
         told = problems_of(form)
-        messages.error(request, f"{_('Nothing was flagged: say why it is in doubt.')} {told}")
+        messages.error(request, " ".join([_("Nothing was flagged: say why it is in doubt."), told]))
     return redirect("console:item", slug, item_id)
 
 

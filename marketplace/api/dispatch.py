@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 from django.contrib.auth.decorators import login_not_required
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
+from django.utils.translation import override
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_POST
 
@@ -37,7 +38,8 @@ def requester_api(request: HttpRequest) -> HttpResponse:
     Access: whoever signs with an active access key; acts for its requester alone.
     """
     try:
-        return _perform(request)
+        with override("en"):  # the wire's own language, whatever the client's browser prefers
+            return _perform(request)
     except MarketplaceError as error:
         return _answer(*describe(error, now=timezone.now()))
     except Exception:

@@ -5,6 +5,7 @@ from decimal import Decimal, InvalidOperation
 from xml.etree.ElementTree import Element
 
 import regex  # type: ignore[import-untyped]
+from django.utils.translation import gettext as _
 
 from marketplace.documents.xml import Children, whole_number
 from marketplace.exceptions import InvalidQuestion
@@ -30,9 +31,15 @@ class FreeText:
     def complaint(self, text: str) -> str | None:
         """What is wrong with this answer, in a sentence for the worker; None if nothing."""
         if len(text) < self.minimum_length:
-            return f"Write at least {self.minimum_length} characters; there are {len(text)}."
+            return _("Write at least %(minimum_length)s characters; there are %(n_text)s.") % {
+                "minimum_length": self.minimum_length,
+                "n_text": len(text),
+            }
         if self.maximum_length is not None and len(text) > self.maximum_length:
-            return f"Write at most {self.maximum_length} characters; there are {len(text)}."
+            return _("Write at most %(maximum_length)s characters; there are %(n_text)s.") % {
+                "maximum_length": self.maximum_length,
+                "n_text": len(text),
+            }
         if self.is_numeric and (complaint := self._numeric_complaint(text)):
             return complaint
         failed = (pattern for pattern in self.patterns if not pattern.matches(text))
@@ -41,11 +48,11 @@ class FreeText:
     def _numeric_complaint(self, text: str) -> str | None:
         number = _decimal(text)
         if number is None:
-            return "Write a number."
+            return _("Write a number.")
         if self.least is not None and number < self.least:
-            return f"Write a number of at least {self.least}."
+            return _("Write a number of at least %(least)s.") % {"least": self.least}
         if self.greatest is not None and number > self.greatest:
-            return f"Write a number of at most {self.greatest}."
+            return _("Write a number of at most %(greatest)s.") % {"greatest": self.greatest}
         return None
 
 
@@ -117,7 +124,7 @@ def _lengths(element: Element | None) -> tuple[int, int | None]:
 
 def _pattern(element: Element) -> Pattern:
     flags = element.get("flags", "")
-    complaint = element.get("errorText") or "This is not in the form that is asked for."
+    complaint = element.get("errorText") or _("This is not in the form that is asked for.")
     pattern = Pattern(element.get("regex", ""), complaint, "i" in flags)
     if not pattern.expression:
         raise InvalidQuestion("AnswerFormatRegex must have a regex.")

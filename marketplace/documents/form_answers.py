@@ -3,6 +3,8 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from django.utils.translation import gettext as _
+
 from marketplace.documents.answers import document, escaped
 from marketplace.documents.constraints import FreeText
 from marketplace.documents.question_forms import FormQuestion, Overview, QuestionForm, Selection
@@ -81,7 +83,7 @@ def _fill(question: FormQuestion, values_of: ValuesOf) -> Filled:
 
 def _text_complaint(answer_type: FreeText, written: str, *, is_required: bool) -> str | None:
     if not written.strip():
-        return "This question needs an answer." if is_required else None
+        return _("This question needs an answer.") if is_required else None
     return answer_type.complaint(written)
 
 
@@ -99,11 +101,17 @@ def _choose(question: FormQuestion, selection: Selection, values_of: ValuesOf) -
 
 def _choice_complaint(question: FormQuestion, selection: Selection, count: int) -> str | None:
     if not count:
-        return "This question needs an answer." if question.is_required else None
+        return _("This question needs an answer.") if question.is_required else None
     if count < selection.minimum:
-        return f"Choose at least {selection.minimum}; {count} chosen."
+        return _("Choose at least %(minimum)s; %(count)s chosen.") % {
+            "minimum": selection.minimum,
+            "count": count,
+        }
     if count > selection.maximum:
-        return f"Choose at most {selection.maximum}; {count} chosen."
+        return _("Choose at most %(maximum)s; %(count)s chosen.") % {
+            "maximum": selection.maximum,
+            "count": count,
+        }
     return None
 
 

@@ -14,6 +14,8 @@ from textwrap import shorten
 from typing import Literal
 from xml.etree.ElementTree import Element
 
+from django.utils.translation import gettext as _
+
 from marketplace.documents.constraints import FreeText, read_free_text
 from marketplace.documents.contents import Content, read_content, read_contents
 from marketplace.documents.xml import SCHEMAS, Children, name_of, read_xml
@@ -62,7 +64,7 @@ class Selection:
         """How many may be chosen, as a worker reads it."""
         if self.minimum == self.maximum:
             return str(self.maximum)
-        return f"{self.minimum or 1} to {self.maximum}"
+        return _("%(low)s to %(high)s") % {"low": self.minimum or 1, "high": self.maximum}
 
     @property
     def size(self) -> int:
@@ -89,7 +91,9 @@ class FormQuestion:
     def title(self) -> str:
         """A few words to point to it with."""
         words = next((content.text for content in self.content if content.text), "")
-        return shorten(words, 60, placeholder="…") or f"Question {self.number}"
+        return shorten(words, 60, placeholder="…") or _("Question %(number)s") % {
+            "number": self.number
+        }
 
     @property
     def selection(self) -> Selection | None:

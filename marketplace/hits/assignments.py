@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 
 from django.db import transaction
 from django.db.models import Q
+from django.utils.translation import gettext as _
 
 from marketplace import clock
 from marketplace.documents.answers import render_answers
@@ -57,7 +58,7 @@ def accept_next(*, worker: WorkerAccount, hit_type: HitType) -> Assignment:
             return accept_hit(worker=worker, hit=hit)
         except WorkRefused:
             continue  # somebody was quicker: on to the next
-    raise NoAssignmentsLeft("No HITs of this group are left for you.")
+    raise NoAssignmentsLeft(_("No HITs of this group are left for you."))
 
 
 def find_next(*, worker: WorkerAccount, hit_type: HitType, after: int = 0) -> Hit | None:
@@ -88,7 +89,7 @@ def submit_assignment(*, public_id: str, fields: Sequence[tuple[str, list[str]]]
     """Hand in the answers. Doing it again changes nothing and is no error. What time has
     done to the assignment meanwhile stays written down even where the answers come too late."""
     if public_id == PREVIEW_ID:
-        raise PreviewOnly("This was a preview. Accept the HIT first, then submit your work.")
+        raise PreviewOnly(_("This was a preview. Accept the HIT first, then submit your work."))
     answers = [field for field in fields if field[0] not in RESERVED_FIELDS]
     answer = render_answers(answers) if answers else None
     return submit_answer(public_id=public_id, answer=answer, is_checked=False)
@@ -101,13 +102,13 @@ def submit_answer(*, public_id: str, answer: str | None, is_checked: bool) -> As
     with transaction.atomic():
         assignment, hit = _lock(public_id, now=now)
         if not is_checked and is_form(hit.question):
-            raise FormNotChecked("This HIT is answered on the marketplace's own page.")
+            raise FormNotChecked(_("This HIT is answered on the marketplace's own page."))
         if assignment.status == Status.ACCEPTED and answer is not None:
             _hand_in(assignment, hit, answer, now=now)
     if assignment.status in Assignment.GIVEN_UP_STATUSES:
         require_accepted(assignment)
     if assignment.status == Status.ACCEPTED:
-        raise NothingAnswered("The form came in without a single answer. Nothing was submitted.")
+        raise NothingAnswered(_("The form came in without a single answer. Nothing was submitted."))
     return assignment
 
 
@@ -222,22 +223,24 @@ def _lock(public_id: str, *, now: datetime) -> tuple[Assignment, Hit]:
 
 def _check_acceptable(hit: Hit, own_status: str | None, *, now: datetime) -> None:
     if own_status == Status.ACCEPTED:
-        raise AlreadyWorkedOn("You are working on this HIT already.")
+        raise AlreadyWorkedOn(_("You are working on this HIT already."))
     if own_status is not None:
-        raise AlreadyWorkedOn("You have done this HIT already.")
+        raise AlreadyWorkedOn(_("You have done this HIT already."))
     if hit.expiration <= now:
-        raise HitExpired("This HIT has expired.")
+        raise HitExpired(_("This HIT has expired."))
     if hit.status != Hit.Status.ASSIGNABLE:
-        raise NoAssignmentsLeft("All assignments of this HIT are taken.")
+        raise NoAssignmentsLeft(_("All assignments of this HIT are taken."))
 
 
 def require_accepted(assignment: Assignment) -> None:
     """Raise, with the reason for the worker, unless the assignment is being worked on."""
     if assignment.status == Status.RETURNED:
-        raise AssignmentClosed("You returned this assignment, so it can't be worked on any more.")
+        raise AssignmentClosed(
+            _("You returned this assignment, so it can't be worked on any more.")
+        )
     if assignment.status == Status.ABANDONED:
         raise AssignmentClosed(
-            "The time allotted for this assignment is over, and it was given back."
+            _("The time allotted for this assignment is over, and it was given back.")
         )
     if assignment.status != Status.ACCEPTED:
-        raise AssignmentNotHeld("This assignment has been submitted already.")
+        raise AssignmentNotHeld(_("This assignment has been submitted already."))

@@ -1,5 +1,6 @@
 from django.db import models
 from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
 
 from marketplace.identifiers import new_token
 from marketplace.models.hits import HitType
@@ -11,8 +12,8 @@ class Channel(models.Model):
     link that signs them in, or the link a panel such as Prolific sends them to."""
 
     class Kind(models.TextChoices):
-        INVITE = "invite", "Invite link"
-        PANEL = "panel", "Panel"
+        INVITE = "invite", _("Invite link")
+        PANEL = "panel", _("Panel")
 
     requester = models.ForeignKey(Requester, on_delete=models.CASCADE, related_name="channels")
     hit_type = models.ForeignKey(HitType, on_delete=models.CASCADE, related_name="channels")

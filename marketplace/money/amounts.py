@@ -3,6 +3,8 @@
 import re
 from decimal import Decimal
 
+from django.utils.translation import gettext as _
+
 from marketplace.exceptions import InvalidAmount
 
 # More is a slip of the finger. Twelve digits before the point would still fit the ledger.
@@ -16,10 +18,16 @@ def parse_amount(text: str) -> Decimal:
     match = PLAIN_AMOUNT.fullmatch(text.strip())
     if match is None:
         raise InvalidAmount(
-            f"{text!r} is not an amount of dollars, such as 1000 or 49.50. Digits, and at most "
-            "two after a point, are all that may be in it."
+            _(
+                "%(text)s is not an amount of dollars, such as 1000 or 49.50. Digits, and at most "
+                "two after a point, are all that may be in it."
+            )
+            % {"text": repr(text)}
         )
     amount_usd = Decimal(match[1])
     if amount_usd > LARGEST_AMOUNT_USD:
-        raise InvalidAmount(f"${amount_usd:,} is more than ${LARGEST_AMOUNT_USD:,} at once.")
+        refusal = _("$%(amount)s is more than $%(largest)s at once.")
+        raise InvalidAmount(
+            refusal % {"amount": f"{amount_usd:,}", "largest": f"{LARGEST_AMOUNT_USD:,}"}
+        )
     return amount_usd

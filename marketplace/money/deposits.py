@@ -7,6 +7,7 @@ first one back: it is the same by the token of the form it came from, or by its 
 from decimal import Decimal
 
 from django.db import transaction
+from django.utils.translation import gettext as _
 
 from marketplace import clock
 from marketplace.audit_log import note
@@ -115,11 +116,14 @@ def find_requester(public_id: str) -> Requester:
 
 def _check_amount(amount_usd: Decimal) -> None:
     if not amount_usd.is_finite() or not CENT <= amount_usd <= LARGEST_AMOUNT_USD:
+        refusal = _("A deposit is at least $%(least)s and at most $%(largest)s, not %(amount)s.")
         raise InvalidAmount(
-            f"A deposit is at least ${CENT} and at most ${LARGEST_AMOUNT_USD:,}, not {amount_usd}."
+            refusal % {"least": CENT, "largest": f"{LARGEST_AMOUNT_USD:,}", "amount": amount_usd}
         )
     if amount_usd != amount_usd.quantize(CENT):
-        raise InvalidAmount(f"A deposit is in whole cents, not {amount_usd}.")
+        raise InvalidAmount(
+            _("A deposit is in whole cents, not %(amount)s.") % {"amount": amount_usd}
+        )
 
 
 def _find_repetition(
@@ -132,14 +136,24 @@ def _find_repetition(
     if earlier is not None:
         if (earlier.amount_usd, earlier.reference) != (amount_usd, reference):
             raise DuplicateDeposit(
-                f"This form has made a deposit of ${earlier.amount_usd:,} already. Open the page "
-                "anew for another."
+                _(
+                    "This form has made a deposit of $%(amount)s already. Open the page anew for "
+                    "another."
+                )
+                % {"amount": f"{earlier.amount_usd:,}"}
             )
         return earlier
     earlier = own.standing().filter(reference=reference).first() if reference else None
     if earlier is not None and (form_token or earlier.amount_usd != amount_usd):
         raise DuplicateDeposit(
-            f"There is a deposit with the reference {reference!r} already: "
-            f"${earlier.amount_usd:,}, of {earlier.created_at:%Y-%m-%d}. Nothing was put in."
+            _(
+                "There is a deposit with the reference %(reference)s already: $%(amount)s, of "
+                "%(day)s. Nothing was put in."
+            )
+            % {
+                "reference": repr(reference),
+                "amount": f"{earlier.amount_usd:,}",
+                "day": f"{earlier.created_at:%Y-%m-%d}",
+            }
         )
     return earlier

@@ -4,6 +4,7 @@ share: a code that is in neither list could match nobody."""
 from functools import cache
 
 import pycountry
+from django.utils.translation import gettext as _
 
 # What people write for codes that ISO 3166-1 gives other letters.
 MISTAKEN = {"UK": "GB", "EL": "GR"}
@@ -22,13 +23,16 @@ def locale_error(country: str, subdivision: str = "") -> str | None:
     """What is wrong with a country's code, or with that of a part of it; None where nothing is."""
     if country not in _country_codes():
         meant = MISTAKEN.get(country.upper(), country.upper())
-        hint = f" Did you mean {meant}?" if meant in _country_codes() else ""
-        return f"Country '{country}' is not an ISO 3166-1 alpha-2 code.{hint}"
+        refusal = _("Country '%(country)s' is not an ISO 3166-1 alpha-2 code.")
+        if meant in _country_codes():
+            hint = _("Did you mean %(meant)s?")
+            refusal = f"{refusal} {hint}"
+        return refusal % {"country": country, "meant": meant}
     if subdivision and subdivision not in _subdivision_codes(country):
-        return (
-            f"Subdivision '{subdivision}' is not an ISO 3166-2 code of {country}, "
-            f"without the '{country}-' in front."
-        )
+        return _(
+            "Subdivision '%(subdivision)s' is not an ISO 3166-2 code of %(country)s, "
+            "without the '%(country)s-' in front."
+        ) % {"subdivision": subdivision, "country": country}
     return None
 
 

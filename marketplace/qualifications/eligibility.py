@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from django.db.models import QuerySet
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from marketplace.exceptions import NotQualified
 from marketplace.models import (
@@ -27,14 +29,14 @@ from marketplace.qualifications.system import DECLARED_IDS, SYSTEM_QUALIFICATION
 
 Guard = QualificationRequirement.Guard
 PHRASES = {
-    "LessThan": "less than {}",
-    "LessThanOrEqualTo": "at most {}",
-    "GreaterThan": "more than {}",
-    "GreaterThanOrEqualTo": "at least {}",
+    "LessThan": gettext_lazy("less than {}"),
+    "LessThanOrEqualTo": gettext_lazy("at most {}"),
+    "GreaterThan": gettext_lazy("more than {}"),
+    "GreaterThanOrEqualTo": gettext_lazy("at least {}"),
     "EqualTo": "{}",
-    "NotEqualTo": "not {}",
-    "In": "one of {}",
-    "NotIn": "none of {}",
+    "NotEqualTo": gettext_lazy("not {}"),
+    "In": gettext_lazy("one of {}"),
+    "NotIn": gettext_lazy("none of {}"),
 }
 
 
@@ -90,7 +92,7 @@ def unmet_by_hit_type(
     requesters = {hit_type.requester_id for hit_type in hit_types}
     blocks = WorkerBlock.objects.filter(worker=worker, requester__in=requesters)
     blocking = set(blocks.values_list("requester_id", flat=True))
-    refusal = (Unmet(Guard.ACCEPT, "This requester has chosen not to receive work from you."),)
+    refusal = (Unmet(Guard.ACCEPT, _("This requester has chosen not to receive work from you.")),)
     return {
         hit_type.pk: (refusal if hit_type.requester_id in blocking else ())
         + tuple(lacking.get(hit_type.pk, ()))
@@ -159,13 +161,21 @@ def _value(
 def _reason(row: QualificationRequirement, is_held: bool, value: int | Locale | None) -> str:
     name = _name(row)
     if row.comparator == "Exists":
-        return f"You don't have the qualification “{name}”."
+        return _("You don't have the qualification “%(name)s”.") % {"name": name}
     if row.comparator == "DoesNotExist":
-        return f"You have the qualification “{name}”, and this is for those without it."
+        return _("You have the qualification “%(name)s”, and this is for those without it.") % {
+            "name": name
+        }
     locales = [str(Locale(*locale)) for locale in row.locale_values]
-    phrase = PHRASES[row.comparator].format(", ".join(locales or map(str, row.integer_values)))
-    has = f"yours is {value}" if value is not None else "yours has no value"
-    return f"“{name}” must be {phrase}; {has if is_held else 'you do not have it'}."
+    values = ", ".join(locales or map(str, row.integer_values))
+    phrase = str(PHRASES[row.comparator]).format(values)
+    if not is_held:
+        reason = _("“%(name)s” must be %(phrase)s; you do not have it.")
+    elif value is None:
+        reason = _("“%(name)s” must be %(phrase)s; yours has no value.")
+    else:
+        reason = _("“%(name)s” must be %(phrase)s; yours is %(value)s.")
+    return reason % {"name": name, "phrase": phrase, "value": value}
 
 
 def _name(row: QualificationRequirement) -> str:

@@ -6,6 +6,7 @@ Time ends a test that isn't handed in: whoever looks at requests calls `expire_o
 from datetime import datetime, timedelta
 
 from django.db import IntegrityError, transaction
+from django.utils.translation import gettext as _
 
 from marketplace import clock
 from marketplace.documents.answer_keys import parse_answer_key
@@ -32,13 +33,13 @@ def why_not_request(worker: WorkerAccount, qualification_type: QualificationType
     """Why the worker can't ask for this qualification now; None where nothing is in the way."""
     now = clock.now()
     if qualification_type.deleted_at or qualification_type.status != "Active":
-        return "This qualification can't be requested."
+        return _("This qualification can't be requested.")
     mine = QualificationRequest.objects.filter(qualification_type=qualification_type, worker=worker)
     expire_overdue(worker, now=now)
     if mine.filter(status=Status.STARTED).exists():
-        return "You are taking the test for this qualification already."
+        return _("You are taking the test for this qualification already.")
     if mine.filter(status=Status.SUBMITTED).exists():
-        return "Your request for this qualification is waiting for a decision."
+        return _("Your request for this qualification is waiting for a decision.")
     return _why_not_again(qualification_type, mine.order_by("-pk").first(), worker, now)
 
 
@@ -68,7 +69,7 @@ def request_qualification(
         with transaction.atomic():
             request.save(force_insert=True)
     except IntegrityError as error:
-        raise RequestRefused("You have asked for this qualification already.") from error
+        raise RequestRefused(_("You have asked for this qualification already.")) from error
     if qualification_type.auto_granted:
         _grant(request, value=qualification_type.auto_granted_value, at=now)
     return request
@@ -85,7 +86,7 @@ def submit_test(*, request: QualificationRequest, answer: str) -> QualificationR
         if request.status == Status.STARTED:
             _hand_in(request, answer, now=now)
     if request.status == Status.EXPIRED:
-        raise RequestRefused("The time for this test is over.")
+        raise RequestRefused(_("The time for this test is over."))
     return request
 
 
@@ -174,10 +175,11 @@ def _why_not_again(
             qualification_type=qualification_type, worker=worker, status="Granted"
         )
         has_it = delay is None and held.exists()
-        return "You have this qualification already." if has_it else None
+        return _("You have this qualification already.") if has_it else None
     if delay is None:
-        return "This qualification can be requested only once."
+        return _("This qualification can be requested only once.")
     again_at = last.created_at + timedelta(seconds=delay)
     if again_at > now:
-        return f"You can request this qualification again from {again_at:%Y-%m-%d %H:%M} UTC on."
+        text = _("You can request this qualification again from %(time)s UTC on.")
+        return text % {"time": f"{again_at:%Y-%m-%d %H:%M}"}
     return None

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from urllib.parse import quote, urlsplit
 
 from django.db import IntegrityError, transaction
+from django.utils.translation import gettext as _
 
 from marketplace import clock
 from marketplace.exceptions import ChannelClosed, ParticipantUnknown
@@ -46,14 +47,19 @@ def recognise(token: str, parameters: Mapping[str, str]) -> Visit:
     invitation = _invitation(token)
     channel = invitation.channel if invitation else _channel(token)
     if channel is None or not channel.is_active:
-        raise ChannelClosed("This link is not open, or not any more. Ask whoever sent it to you.")
+        raise ChannelClosed(
+            _("This link is not open, or not any more. Ask whoever sent it to you.")
+        )
     if channel.kind == Channel.Kind.INVITE:
         return Visit(channel, invitation, "", "", "")
     external_id = _parameter(parameters, channel.worker_parameter)
     if not external_id:
         raise ParticipantUnknown(
-            f"The link lacks {channel.worker_parameter}, by which {channel.panel} says who you "
-            f"are. Open it from {channel.panel} again."
+            _(
+                "The link lacks %(worker_parameter)s, by which %(panel)s says who you are. "
+                "Open it from %(panel)s again."
+            )
+            % {"worker_parameter": channel.worker_parameter, "panel": channel.panel}
         )
     study = _parameter(parameters, channel.study_parameter)
     session = _parameter(parameters, channel.session_parameter)
@@ -71,7 +77,9 @@ def let_in(visit: Visit, *, known: WorkerAccount | None) -> WorkerAccount:
     else:
         worker = known or _new_participant()
     if worker.user.has_usable_password():
-        raise ParticipantUnknown("This link belongs to an account with a password: sign in to it.")
+        raise ParticipantUnknown(
+            _("This link belongs to an account with a password: sign in to it.")
+        )
     Arrival.objects.create(
         channel=visit.channel,
         worker=worker,
@@ -140,7 +148,7 @@ def _channel(token: str) -> Channel | None:
 def _parameter(parameters: Mapping[str, str], name: str) -> str:
     value = parameters.get(name, "").strip() if name else ""
     if len(value) > LONGEST_ID or not value.isprintable():
-        raise ParticipantUnknown(f"What the link says for {name} is no id.")
+        raise ParticipantUnknown(_("What the link says for %(name)s is no id.") % {"name": name})
     return value
 
 

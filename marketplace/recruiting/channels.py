@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from django.conf import settings
 from django.db import transaction
+from django.utils.translation import gettext as _
 
 from marketplace import clock
 from marketplace.audit_log import note
@@ -46,15 +47,18 @@ def open_channel(
 ) -> Channel:
     """A new door to one of the requester's HIT types."""
     if hit_type.requester_id != requester.pk:
-        raise InvalidParameter("A channel leads to a HIT type of the requester's own.")
+        raise InvalidParameter(_("A channel leads to a HIT type of the requester's own."))
     if values.kind == Channel.Kind.PANEL and not (values.panel and values.worker_parameter):
         raise InvalidParameter(
-            "A panel needs a name, and the URL parameter in which it sends a participant's id."
+            _("A panel needs a name, and the URL parameter in which it sends a participant's id.")
         )
     if values.redirect_url and not is_address(values.redirect_url, allow_http=not settings.HTTPS):
         raise InvalidParameter(
-            "The address to go back to must be a full https address; its host can't be a "
-            f"placeholder. Placeholders after it: {', '.join(PLACEHOLDERS)}."
+            _(
+                "The address to go back to must be a full https address; its host can't be a "
+                "placeholder. Placeholders after it: %(names)s."
+            )
+            % {"names": ", ".join(PLACEHOLDERS)}
         )
     channel = Channel.objects.create(
         requester=requester, hit_type=hit_type, created_at=clock.now(), **vars(values)
@@ -69,9 +73,11 @@ def invite(
 ) -> list[Invitation]:
     """A link of their own for each of these participants."""
     if channel.kind != Channel.Kind.INVITE:
-        raise InvalidParameter("Only an invite channel has links for single participants.")
+        raise InvalidParameter(_("Only an invite channel has links for single participants."))
     if not 1 <= len(labels) <= MOST_INVITATIONS:
-        raise InvalidParameter(f"At one time 1 to {MOST_INVITATIONS} can be invited.")
+        raise InvalidParameter(
+            _("At one time 1 to %(n)s can be invited.") % {"n": MOST_INVITATIONS}
+        )
     now = clock.now()
     invitations = [
         Invitation.objects.create(channel=channel, label=label[:100], created_at=now)

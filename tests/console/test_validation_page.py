@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 import zipfile
 from functools import partial
 from xml.etree import ElementTree
@@ -12,6 +13,7 @@ from django.urls import reverse
 from annotation.models import Submission
 from annotation.versions import count_judgments_change
 from console.results import VALIDATION, compute
+from console.validation_view import TABLES
 from tests.annotation.studies import rated_study, rating_study
 from tests.console.filled import add_scores, scored_study
 from tests.console.pages import rows_of, words_of
@@ -92,12 +94,13 @@ def test_a_chart_of_another_name_or_form_is_not_found(fetch, study):
     assert fetch(study, "forest", "exe").status_code == 404
 
 
-def test_the_page_tells_each_picture_in_words_and_shows_tables_and_methods(read, study):
-    page = read(study, "validation")
-    assert "Kendall's τ-b, by item of 2 metrics by 2 questions" in page
-    assert "By people, from best to worst:" in page
-    assert "Metrics tested pair by pair" in page
-    assert "Every metric was set against every question." in page
+def test_the_page_tells_each_picture_in_words_and_shows_tables_and_methods(read, rosa, study):
+    read(study, "validation")
+    page = rosa.get(reverse("console:validation", args=[study.slug])).content.decode()
+    for name in CHARTS:
+        assert re.search(rf'<figure class="chart" id="{name}">.*?<figcaption>[^<]*\w', page, re.S)
+    for name in TABLES:
+        assert reverse("console:validation-table", args=[study.slug, name]) in page
 
 
 def test_one_metric_is_tested_against_none(read, fetch, researcher):

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 import pandas as pd
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from validation.charts.sample_size import people_text
 from validation.charts.sizes import MOST_POINTS
@@ -15,15 +17,18 @@ def forest_in_words(rows: pd.DataFrame, statistic: str) -> str:
     """Each metric's correlation with its interval, or the range of them where they are many."""
     defined = rows[rows["value"].notna()]
     if defined.empty:
-        return f"{statistic} is defined for no metric."
+        return _("%(statistic)s is defined for no metric.") % {"statistic": statistic}
     if len(defined) > MOST_LISTED:
-        told = f"{len(defined)} correlations, {_range(defined)}"
+        n = len(defined)
+        text = ngettext("%(n)d correlation, %(range)s", "%(n)d correlations, %(range)s", n)
+        told = text % {"n": n, "range": _range(defined)}
     else:
         told = "; ".join(_with_interval(row) for row in defined.to_dict(orient="records"))
     ceilings = rows["ceiling"].dropna().unique()
     if len(ceilings):
         low, high = min(ceilings), max(ceilings)
-        told += f". Ceiling {low:.2f}" + (f" to {high:.2f}" if high > low else "")
+        ceiling = _("Ceiling %(low)s to %(high)s") if high > low else _("Ceiling %(low)s")
+        told += ". " + ceiling % {"low": f"{low:.2f}", "high": f"{high:.2f}"}
     n_undefined = len(rows) - len(defined)
     return f"{statistic}: {told}{_undefined(n_undefined)}."
 
@@ -32,21 +37,31 @@ def heat_map_in_words(rows: pd.DataFrame, statistic: str) -> str:
     """How many cells there are, and the least and the greatest."""
     defined = rows[rows["value"].notna()]
     if defined.empty:
-        return f"{statistic} is defined for no metric and question."
+        text = _("%(statistic)s is defined for no metric and question.")
+        return text % {"statistic": statistic}
     n_undefined = len(rows) - len(defined)
-    named = defined.assign(metric=defined["metric"] + " for " + defined["question"])
-    sizes = f"{rows['metric'].nunique()} metrics by {rows['question'].nunique()} questions"
-    return f"{statistic} of {sizes}, {_range(named)}{_undefined(n_undefined)}."
+    pair = _("%(metric)s for %(question)s")
+    named = defined.assign(metric=[pair % row for row in defined.to_dict(orient="records")])
+    values = {"statistic": statistic, "range": _range(named) + _undefined(n_undefined)}
+    sizes = {"metrics": rows["metric"].nunique(), "questions": rows["question"].nunique()}
+    text = _("%(statistic)s, metrics by questions: %(metrics)d by %(questions)d, %(range)s.")
+    return text % (values | sizes)
 
 
 def scatter_in_words(cells: pd.DataFrame, human: str, metric: str) -> str:
     """How many candidates there are, and how their two values go along."""
     whole = cells.dropna(subset=["human", "score"])
-    told = f"{metric} against {human}, {len(whole):,} candidates"
+    text = ngettext(
+        "%(metric)s against %(human)s, %(n)s candidate",
+        "%(metric)s against %(human)s, %(n)s candidates",
+        len(whole),
+    )
+    told = text % {"metric": metric, "human": human, "n": f"{len(whole):,}"}
     if len(whole) > MOST_POINTS:
-        told += ", counted by part"
+        told += _(", counted by part")
     if min(whole["human"].nunique(), whole["score"].nunique()) > 1:
-        told += f"; their correlation is r = {whole['human'].corr(whole['score']):.2f}"
+        r = f"{whole['human'].corr(whole['score']):.2f}"
+        told += _("; their correlation is r = %(r)s") % {"r": r}
     return f"{told}."
 
 
@@ -54,34 +69,43 @@ def significance_in_words(comparisons: pd.DataFrame, p: str = "p_holm", alpha: f
     """How many pairs differ, and which."""
     tested = comparisons[comparisons[p].notna()]
     if tested.empty:
-        return "No two metrics could be tested."
+        return _("No two metrics could be tested.")
     sure = tested[tested[p] < alpha]
-    told = f"{len(sure)} of {len(tested)} pairs of metrics differ at {alpha:g}, by adjusted p"
-    pairs = [
-        f"{row['metric_a']} over {row['metric_b']}"
-        if row["delta"] > 0
-        else f"{row['metric_b']} over {row['metric_a']}"
-        for row in sure.to_dict(orient="records")
-    ]
+    text = ngettext(
+        "%(n)d of %(total)d pair of metrics differs at %(alpha)s, by adjusted p",
+        "%(n)d of %(total)d pairs of metrics differ at %(alpha)s, by adjusted p",
+        len(tested),
+    )
+    told = text % {"n": len(sure), "total": len(tested), "alpha": f"{alpha:g}"}
+    pairs = [_over(row) for row in sure.to_dict(orient="records")]
     if 0 < len(pairs) <= MOST_LISTED:
         told += f": {'; '.join(pairs)}"
     return f"{told}."
 
 
+def _over(row: Mapping[Any, Any]) -> str:
+    """Which metric of a pair is the better, and than which."""
+    better, worse = row["metric_a"], row["metric_b"]
+    if not row["delta"] > 0:
+        better, worse = worse, better
+    return _("%(better)s over %(worse)s") % {"better": better, "worse": worse}
+
+
 def ranks_in_words(ranks: pd.DataFrame) -> str:
     """People's order of the systems, and the metric that departs from it most."""
     if ranks.empty:
-        return "There are no systems to rank."
+        return _("There are no systems to rank.")
     by_all = ranks.pivot(index="system", columns="by", values="rank")
     first, *metrics = list(dict.fromkeys(ranks["by"]))
     order = by_all[first].sort_values(kind="stable").index
-    told = f"By {first}, from best to worst: {', '.join(map(str, order))}"
+    systems = ", ".join(map(str, order))
+    told = _("By %(by)s, from best to worst: %(systems)s") % {"by": first, "systems": systems}
     if metrics:
         moved = by_all[metrics].sub(by_all[first], axis=0).abs().mean()
         least, most = moved.idxmin(), moved.idxmax()
-        told += f". {least} is nearest to this order"
+        told += _(". %(metric)s is nearest to this order") % {"metric": least}
         if most != least:
-            told += f", {most} farthest from it"
+            told += _(", %(metric)s farthest from it") % {"metric": most}
     return f"{told}."
 
 
@@ -89,7 +113,7 @@ def curve_in_words(curve: pd.DataFrame, power: float = 0.8) -> str:
     """The least number of items that reaches the power, for each number of ratings."""
     known = curve[curve["power"].notna()]
     if known.empty:
-        return "The power is undefined at every size."
+        return _("The power is undefined at every size.")
     told = [_reached(part, power) for _, part in known.groupby("n_annotators", dropna=False)]
     return f"{'. '.join(told)}."
 
@@ -107,7 +131,12 @@ def _reached(curve: pd.DataFrame, power: float) -> str:
 def _range(rows: pd.DataFrame) -> str:
     ordered = rows.sort_values("value", kind="stable")
     low, high = ordered.iloc[0], ordered.iloc[-1]
-    return f"from {low['value']:.2f} ({low['metric']}) to {high['value']:.2f} ({high['metric']})"
+    return _("from %(low)s (%(lowest)s) to %(high)s (%(highest)s)") % {
+        "low": f"{low['value']:.2f}",
+        "lowest": low["metric"],
+        "high": f"{high['value']:.2f}",
+        "highest": high["metric"],
+    }
 
 
 def _with_interval(row: Mapping[Any, Any]) -> str:
@@ -117,4 +146,4 @@ def _with_interval(row: Mapping[Any, Any]) -> str:
 
 
 def _undefined(n: int) -> str:
-    return f"; {n} undefined" if n else ""
+    return ngettext("; %(n)d undefined", "; %(n)d undefined", n) % {"n": n} if n else ""

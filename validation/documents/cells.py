@@ -4,13 +4,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal
 
+from django.utils.translation import gettext_noop as _
+
 from validation.analysis.records import ComparisonRecord, CorrelationRecord
 from validation.documents.documents import Cell, Number, P, Row
 from validation.documents.signatures import number_signature
 from validation.documents.wording import reason_in_words
 from validation.results import Results
 
-UNKNOWN = "not computed"
+UNKNOWN = _("not computed")
 
 
 def correlation(

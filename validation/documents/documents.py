@@ -12,6 +12,8 @@ from functools import cached_property
 from string import ascii_lowercase
 from typing import Any
 
+from django.utils.translation import gettext as _
+
 from presentation.theme import Picture
 
 MOST_PRINTED = 200
@@ -204,8 +206,8 @@ def beside(table: Table) -> str:
 
 def note_of(table: Table) -> str:
     """What stands under a table: its note, and why numbers are undefined, by letter."""
-    told = [f"{letter}: {reason}" for reason, letter in table.letters.items()]
-    undefined = f"{DASH} undefined; {'; '.join(told)}." if told else ""
+    told = [f"{letter}: " + _(reason) for reason, letter in table.letters.items()]
+    undefined = _("– undefined; %(reasons)s.") % {"reasons": "; ".join(told)} if told else ""
     return " ".join(part for part in (table.note, undefined) if part)
 
 

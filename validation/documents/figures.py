@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 import pandas as pd
+from django.utils.translation import gettext as _
 
 from validation.analysis.records import (
     ComparisonRecord,
@@ -53,7 +54,8 @@ def forest_figure(
     named = statistic(coefficient, level)
     return Figure(
         name=_name("forest", results, question),
-        caption=f"{_of(question, by)}: agreement of metrics with people",
+        caption=_("%(question)s: agreement of metrics with people")
+        % {"question": _of(question, by)},
         words=forest_in_words(rows, named),
         draw=partial(
             correlation_forest, rows, statistic=named, confidence=results.settings.confidence
@@ -75,10 +77,11 @@ def heat_map_figure(
     across = rows["part"] if over_conditions else rows["question"]
     rows = rows.assign(question=across)
     named = statistic(coefficient, level)
-    kind = "condition" if over_conditions else "question"
+    by_conditions = _("Agreement of metrics with people, by condition")
+    by_questions = _("Agreement of metrics with people, by question")
     return Figure(
         name="heat-map",
-        caption=f"Agreement of metrics with people, by {kind}",
+        caption=by_conditions if over_conditions else by_questions,
         words=heat_map_in_words(rows, named),
         draw=partial(correlation_heat_map, rows, statistic=named),
         rows=_plain(rows),
@@ -105,8 +108,8 @@ def significance_figure(
     alpha = results.settings.alpha
     return Figure(
         name=_name("significance", results, question),
-        caption=f"{_of(question, by)}: which metrics differ beyond chance, "
-        f"{statistic(coefficient, level)}",
+        caption=_("%(question)s: which metrics differ beyond chance, %(statistic)s")
+        % {"question": _of(question, by), "statistic": statistic(coefficient, level)},
         words=significance_in_words(rows, alpha=alpha),
         draw=partial(significance_matrix, rows, order=list(dict.fromkeys(ordered["metric"]))),
         rows=_plain(rows),
@@ -135,7 +138,8 @@ def ranks_figure(results: Results, question: str, *, by: str = "") -> Figure:
     rows = rows[rows["rank"].notna()]
     return Figure(
         name=_name("ranks", results, question),
-        caption=f"{_of(question, by)}: the systems' ranks by people and by metrics",
+        caption=_("%(question)s: the systems' ranks by people and by metrics")
+        % {"question": _of(question, by)},
         words=ranks_in_words(rows),
         draw=partial(system_rank_bump, rows),
         rows=_plain(rows),
@@ -164,7 +168,8 @@ def scatter_figure(results: Results, question: str, metric: str, scatter: Scatte
 
 
 def scatter_caption(question: str, metric: str) -> str:
-    return f"{question}: human value and score of {metric}, candidate by candidate"
+    text = _("%(question)s: human value and score of %(metric)s, candidate by candidate")
+    return text % {"question": question, "metric": metric}
 
 
 def _of(question: str, condition: str) -> str:
@@ -172,7 +177,10 @@ def _of(question: str, condition: str) -> str:
 
 
 def _scatter_titles(question: str, metric: str) -> dict[str, str]:
-    return {"human": f"{question}, human value", "metric": f"{metric}, score"}
+    return {
+        "human": _("%(question)s, human value") % {"question": question},
+        "metric": _("%(metric)s, score") % {"metric": metric},
+    }
 
 
 def curve_figure(results: Results, number: int, curve: Sequence[PlanRecord]) -> Figure:
@@ -184,8 +192,10 @@ def curve_figure(results: Results, number: int, curve: Sequence[PlanRecord]) -> 
     named = statistic(plan.coefficient, plan.level)
     return Figure(
         name=f"sample-size-{number}",
-        caption=f"{plan.question}: items needed to tell {pair['metric_a']} from "
-        f"{pair['metric_b']}, {named}",
+        caption=_(
+            "%(question)s: items needed to tell %(metric_a)s from %(metric_b)s, %(statistic)s"
+        )
+        % (pair | {"question": plan.question, "statistic": named}),
         words=curve_in_words(rows, plan.power_wanted),
         draw=partial(power_curve, rows, **pair, power=plan.power_wanted),
         rows=_plain(rows),

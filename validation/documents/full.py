@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
+
 from validation.analysis.records import plain
 from validation.documents.cells import signed
 from validation.documents.documents import (
@@ -59,14 +62,14 @@ def full_report(results: Results, *, title: str) -> Document:
     `cells` holds, by question, metric and signature, the columns human and score of a scatter.
     """
     sections = [
-        Section("Which metric agrees with people", _agreement(results)),
-        Section("Which metrics differ", _differences(results)),
-        Section("How far a metric could go", _tables([ceilings_table(results)])),
-        Section("The systems", _systems(results)),
-        Section("Where metrics go wrong", _tables([worst_table(results)])),
-        Section("What other policies would give", _tables([sensitivity_table(results)])),
-        Section("How large a study would have to be", _plans(results)),
-        Section("All correlations", _everything(results)),
+        Section(_("Which metric agrees with people"), _agreement(results)),
+        Section(_("Which metrics differ"), _differences(results)),
+        Section(_("How far a metric could go"), _tables([ceilings_table(results)])),
+        Section(_("The systems"), _systems(results)),
+        Section(_("Where metrics go wrong"), _tables([worst_table(results)])),
+        Section(_("What other policies would give"), _tables([sensitivity_table(results)])),
+        Section(_("How large a study would have to be"), _plans(results)),
+        Section(_("All correlations"), _everything(results)),
     ]
     return signed_document(results, title, sections)
 
@@ -81,8 +84,10 @@ def signed_document(results: Results, title: str, sections: Sequence[Section]) -
         title=title,
         sections=[
             *shown,
-            Section("Methods", [methods]),
-            Section("Signatures", [SIGNATURES_ARE, scores_table(results), appendix(tables, rules)]),
+            Section(_("Methods"), [methods]),
+            Section(
+                _("Signatures"), [_(SIGNATURES_ARE), scores_table(results), appendix(tables, rules)]
+            ),
         ],
         records=_records(results),
         about={
@@ -98,8 +103,8 @@ def signed_document(results: Results, title: str, sections: Sequence[Section]) -
 # The pairs least surely told apart have their curves drawn; the table has all.
 MOST_CURVES = 6
 REST = "…"
-SIGNATURE = Column("Signature", is_number=False, is_code=True)
-SIGNATURES_ARE = (
+SIGNATURE = Column(gettext_noop("Signature"), is_number=False, is_code=True)
+SIGNATURES_ARE = gettext_noop(
     "Each number of the tables above, with what it was computed from and by which rules. Two "
     "numbers of the same signature are the same number."
 )
@@ -114,13 +119,13 @@ def appendix(tables: Sequence[Table], rules: str = "") -> Table:
         for column, cell in zip(table.columns, row, strict=True)
         if isinstance(cell, Number | P) and cell.signature
     ]
-    titles = ("Table", "Row", "Column", "Number")
+    titles = (_("Table"), _("Row"), _("Column"), _("Number"))
     return Table(
         name="signatures",
-        caption="The signature of every number",
+        caption=_("The signature of every number"),
         columns=[*(Column(title, is_number=False) for title in titles), SIGNATURE],
         rows=rows,
-        note=f"{REST} stands for {rules}." if rules else "",
+        note=_("%(sign)s stands for %(rules)s.") % {"sign": REST, "rules": rules} if rules else "",
     )
 
 
@@ -157,13 +162,13 @@ def scores_table(results: Results) -> Table:
     ]
     return Table(
         name="score-sets",
-        caption="The sets of scores",
+        caption=_("The sets of scores"),
         columns=[
-            Column("Metric", is_number=False),
+            Column(_("Metric"), is_number=False),
             SIGNATURE,
-            Column("Scores"),
-            Column("Undefined"),
-            Column("Input", is_number=False),
+            Column(_("Scores")),
+            Column(_("Undefined")),
+            Column(_("Input"), is_number=False),
         ],
         rows=rows,
     )
@@ -226,7 +231,7 @@ def _plans(results: Results) -> list[str | Table | Figure]:
 
 def _everything(results: Results) -> list[str | Table | Figure]:
     shown = statistic(results.coefficient, results.level)
-    told = f"Pictures and short tables show one of these measures: {shown}."
+    told = _("Pictures and short tables show one of these measures: %(shown)s.") % {"shown": shown}
     tables = [correlations_table(results, level) for level in results.levels]
     return [told, *_tables([*tables, coverage_table(results)])]
 

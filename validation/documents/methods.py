@@ -3,6 +3,9 @@
 from collections.abc import Callable
 from dataclasses import fields
 
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
 from validation.analysis.records import Inputs
 from validation.analysis.settings import Settings
 from validation.documents.wording import (
@@ -24,18 +27,25 @@ def methods_paragraph(settings: Settings, inputs: Inputs) -> str:
     unnamed = [field.name for field in fields(settings) if field.name not in NAMED]
     if unnamed:
         rest = "; ".join(f"{name} = {getattr(settings, name)}" for name in unnamed)
-        sentences.append(f"Further settings: {rest}.")
+        sentences.append(_("Further settings: %(settings)s.") % {"settings": rest})
     return " ".join(sentence for sentence in sentences if sentence)
 
 
 def _material(inputs: Inputs) -> str:
     n_metrics = len(inputs.score_sets)
-    scores = "one set of scores" if n_metrics == 1 else f"{n_metrics} sets of scores"
-    return (
-        f"{inputs.n_counted:,} of {inputs.n_judgments:,} judgments by "
-        f"{inputs.n_annotators:,} annotators, of {inputs.n_candidates:,} candidates in "
-        f"{inputs.n_items:,} items, were set against {scores}."
-    )
+    scores = ngettext("one set of scores", "%(n)d sets of scores", n_metrics) % {"n": n_metrics}
+    return _(
+        "%(n_counted)s of %(n_judgments)s judgments by %(n_annotators)s annotators, "
+        "of %(n_candidates)s candidates in %(n_items)s items, were set against "
+        "%(scores)s."
+    ) % {
+        "n_counted": f"{inputs.n_counted:,}",
+        "n_judgments": f"{inputs.n_judgments:,}",
+        "n_annotators": f"{inputs.n_annotators:,}",
+        "n_candidates": f"{inputs.n_candidates:,}",
+        "n_items": f"{inputs.n_items:,}",
+        "scores": scores,
+    }
 
 
 def _labels(settings: Settings, inputs: Inputs) -> str:
@@ -43,117 +53,151 @@ def _labels(settings: Settings, inputs: Inputs) -> str:
     if not settings.labels:
         return ""
     named = [
-        f"of {one.question} labels {one.version} ({one.n_labels:,} labels, "
-        f"{one.n_adjudicated:,} of them adjudicated; {one.signature})"
+        _(
+            "of %(question)s labels %(version)s (%(n_labels)s labels, %(n_adjudicated)s "
+            "of them adjudicated; %(signature)s)"
+        )
+        % {
+            "question": one.question,
+            "version": one.version,
+            "n_labels": f"{one.n_labels:,}",
+            "n_adjudicated": f"{one.n_adjudicated:,}",
+            "signature": one.signature,
+        }
         for one in inputs.labels
     ]
     versions = listed([str(version) for version in settings.labels])
-    return f"Human values are labels, not made of judgments here: {listed(named) or versions}."
+    return _("Human values are labels, not made of judgments here: %(labels)s.") % {
+        "labels": listed(named) or versions
+    }
 
 
 def _family(settings: Settings, inputs: Inputs) -> str:
     """Of what tests and ranks are."""
     names = listed([one.metric for one in inputs.primary])
-    chosen = "chosen by name" if settings.primary else "as their scorers declare"
-    named = f" ({names or listed(list(settings.primary))}; {chosen})"
-    return f"{family(inputs).removesuffix('.')}{named}."
+    chosen = _("chosen by name") if settings.primary else _("as their scorers declare")
+    return _("%(family)s (%(metrics)s; %(chosen)s).") % {
+        "family": family(inputs).removesuffix("."),
+        "metrics": names or listed(list(settings.primary)),
+        "chosen": chosen,
+    }
 
 
 def _judgments(settings: Settings) -> str:
     """Which judgments count, and how they become a human value."""
-    rejected = {"accepted": "rejected ones left out", "all": "rejected ones counted too"}
+    rejected = {"accepted": _("rejected ones left out"), "all": _("rejected ones counted too")}
     which = rejected.get(settings.judgments, settings.judgments)
     ratings = {
-        "raw": "as given",
-        "zscore": "turned into standard deviations from the mean of each annotator's own",
+        "raw": _("as given"),
+        "zscore": _("turned into standard deviations from the mean of each annotator's own"),
     }
     how = ratings.get(settings.ratings, settings.ratings)
     rule = CHOICES.get(settings.aggregation, settings.aggregation)
-    return (
-        f"Judgments are of round {settings.round}, {which}, {how}; a candidate's human value "
-        f"is the {rule} over annotators."
-    )
+    return _(
+        "Judgments are of round %(round)s, %(which)s, %(how)s; a candidate's human "
+        "value is the %(rule)s over annotators."
+    ) % {"round": settings.round, "which": which, "how": how, "rule": rule}
 
 
 def _levels(settings: Settings) -> str:
     names = [COEFFICIENTS.get(name, name) for name in settings.coefficients]
     levels = [LEVELS_TOLD.get(level, level) for level in settings.levels]
-    return f"Agreement is {listed(names)}, computed {listed(levels)}."
+    return _("Agreement is %(coefficients)s, computed %(levels)s.") % {
+        "coefficients": listed(names),
+        "levels": listed(levels),
+    }
 
 
 def _undefined(settings: Settings) -> str:
     what = CHOICES.get(settings.undefined, settings.undefined)
-    told = {"drop": "left out, and counted", "zero": "taken for 0"}
+    told = {"drop": _("left out, and counted"), "zero": _("taken for 0")}
     unread = told.get(settings.unparsed, settings.unparsed)
-    verb = "" if settings.undefined == "nan" else "are "
-    return (
-        f"Groups in which people or the metric gave all candidates the same value {verb}{what}; "
-        f"scores whose source could not be read are {unread}."
-    )
+    if settings.undefined == "nan":
+        text = _(
+            "Groups in which people or the metric gave all candidates the same value %(what)s; "
+            "scores whose source could not be read are %(unread)s."
+        )
+    else:
+        text = _(
+            "Groups in which people or the metric gave all candidates the same value are %(what)s; "
+            "scores whose source could not be read are %(unread)s."
+        )
+    return text % {"what": what, "unread": unread}
 
 
 def _intervals(settings: Settings) -> str:
     drawn = RESAMPLES.get(settings.resample, settings.resample)
     if not settings.n_resamples:
-        return (
-            f"No bootstrap was drawn (0 resamples of {drawn}); intervals at "
-            f"{settings.confidence:.0%} stand where there is a formula."
-        )
-    return (
-        f"Intervals at {settings.confidence:.0%} are percentiles of "
-        f"{settings.n_resamples:,} bootstrap resamples of {drawn}."
-    )
+        return _(
+            "No bootstrap was drawn (0 resamples of %(drawn)s); intervals at "
+            "%(confidence)s stand where there is a formula."
+        ) % {"drawn": drawn, "confidence": f"{settings.confidence:.0%}"}
+    return _(
+        "Intervals at %(confidence)s are percentiles of %(n_resamples)s bootstrap "
+        "resamples of %(drawn)s."
+    ) % {
+        "confidence": f"{settings.confidence:.0%}",
+        "n_resamples": f"{settings.n_resamples:,}",
+        "drawn": drawn,
+    }
 
 
 def _tests(settings: Settings) -> str:
     test = TESTS.get(settings.test, settings.test)
-    return (
-        f"Every two metrics were tested by {test} ({settings.n_permutations:,} permutations), "
-        "two-sided, with p adjusted over all pairs of the family by Holm's method and by "
-        "Benjamini and Hochberg's; metrics share a rank where Holm's p is not below "
-        f"{settings.alpha:g}."
-    )
+    return _(
+        "Every two metrics were tested by %(test)s (%(n_permutations)s "
+        "permutations), two-sided, with p adjusted over all pairs of the family by "
+        "Holm's method and by Benjamini and Hochberg's; metrics share a rank where "
+        "Holm's p is not below %(alpha)s."
+    ) % {
+        "test": test,
+        "n_permutations": f"{settings.n_permutations:,}",
+        "alpha": f"{settings.alpha:g}",
+    }
 
 
 def _ceilings(settings: Settings) -> str:
     if not settings.n_splits:
-        return "No ceiling was computed (0 split halves)."
-    return (
+        return _("No ceiling was computed (0 split halves).")
+    return _(
         "The ceiling is the root of the reliability of the human values, from "
-        f"{settings.n_splits} random split halves stepped up by Spearman and Brown's formula."
-    )
+        "%(n_splits)s random split halves stepped up by Spearman and Brown's formula."
+    ) % {"n_splits": settings.n_splits}
 
 
 def _worst(settings: Settings) -> str:
-    return (
-        f"The {settings.n_worst} candidates on which a metric is most wrong are those whose "
+    return _(
+        "The %(n_worst)s candidates on which a metric is most wrong are those whose "
         "standardised score and human value lie farthest apart."
-    )
+    ) % {"n_worst": settings.n_worst}
 
 
 def _questions(settings: Settings) -> str:
     named = settings.questions_of
     if not named:
-        return "Every metric was set against every question."
-    pairs = [f"{metric} against {listed(list(asked))}" for metric, asked in named]
-    return f"Only these pairs were looked at: {'; '.join(pairs)}."
+        return _("Every metric was set against every question.")
+    pairs = [
+        _("%(metric)s against %(listed)s") % {"metric": metric, "listed": listed(list(asked))}
+        for metric, asked in named
+    ]
+    return _("Only these pairs were looked at: %(names)s.") % {"names": "; ".join(pairs)}
 
 
 def _planned(settings: Settings) -> str:
     if not settings.planned:
-        return "No sample sizes were planned."
+        return _("No sample sizes were planned.")
     measures = [
         f"{COEFFICIENTS.get(coefficient, coefficient)} {LEVELS.get(level, level)}"
         for level, coefficient in settings.planned
     ]
-    return (
-        f"Sample sizes were planned for {listed(measures)}, by resampling the items of this study "
-        "to studies of other sizes."
-    )
+    return _(
+        "Sample sizes were planned for %(listed)s, by resampling the items of this "
+        "study to studies of other sizes."
+    ) % {"listed": listed(measures)}
 
 
 def _seed(settings: Settings) -> str:
-    return f"All random draws start from seed {settings.seed}."
+    return _("All random draws start from seed %(seed)s.") % {"seed": settings.seed}
 
 
 SENTENCES: tuple[Callable[[Settings], str], ...] = (

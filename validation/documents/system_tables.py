@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
+
 from validation.analysis.records import (
     DisagreementRecord,
     SystemRecord,
@@ -13,7 +16,7 @@ from validation.documents.documents import Column, Number, Row, Table
 from validation.documents.tables import METRIC, QUESTION, SYSTEM
 from validation.results import ALL, Results
 
-NO_SCORE = "no candidate of the system has a score"
+NO_SCORE = gettext_noop("no candidate of the system has a score")
 
 
 def systems_table(results: Results, question: str) -> Table:
@@ -22,7 +25,7 @@ def systems_table(results: Results, question: str) -> Table:
     records = sorted(rows_of, key=lambda row: row.rank or 0.0)
     labels = [results.label(metric) for metric in records[0].metrics] if records else []
     metrics = [Column(title, group=label) for label in labels for title in ("mean", "rank")]
-    people = [Column("mean", group="People"), Column("rank", group="People")]
+    people = [Column(_("mean"), group=_("People")), Column(_("rank"), group=_("People"))]
     rows: list[Row] = [
         (
             record.system,
@@ -35,8 +38,8 @@ def systems_table(results: Results, question: str) -> Table:
     ]
     return Table(
         name=f"systems-q{results.questions.index(question) + 1}",
-        caption=f"{question}: the systems by people and by metrics",
-        columns=[SYSTEM, *people, Column("Candidates"), *metrics],
+        caption=_("%(question)s: the systems by people and by metrics") % {"question": question},
+        columns=[SYSTEM, *people, Column(_("Candidates")), *metrics],
         rows=rows,
     )
 
@@ -48,7 +51,7 @@ def human_mean(results: Results, record: SystemRecord, decimals: int = 2) -> Num
         decimals,
         record.ci_low,
         record.ci_high,
-        reason="nobody judged it",
+        reason=_("nobody judged it"),
         signature=signed(results, "human_mean", record),
     )
 
@@ -75,10 +78,10 @@ def disagreements_table(results: Results) -> Table:
     columns = [
         QUESTION,
         METRIC,
-        Column("People prefer", is_number=False),
+        Column(_("People prefer"), is_number=False),
         Column("to", is_number=False),
         Column("by"),
-        Column("The metric's difference"),
+        Column(_("The metric's difference")),
     ]
     rows: list[Row] = [
         (
@@ -93,7 +96,7 @@ def disagreements_table(results: Results) -> Table:
     ]
     return Table(
         name="disagreements",
-        caption="Pairs of systems that a metric orders otherwise than people do",
+        caption=_("Pairs of systems that a metric orders otherwise than people do"),
         columns=columns,
         rows=rows,
     )
@@ -109,12 +112,12 @@ def worst_table(results: Results) -> Table:
     columns = [
         QUESTION,
         METRIC,
-        Column("Item", is_number=False),
-        Column("Candidate", is_number=False),
-        Column("System", is_number=False),
-        Column("People"),
-        Column("Score"),
-        Column("Residual, SD"),
+        Column(_("Item"), is_number=False),
+        Column(_("Candidate"), is_number=False),
+        Column(_("System"), is_number=False),
+        Column(_("People")),
+        Column(_("Score")),
+        Column(_("Residual, SD")),
     ]
     rows: list[Row] = [
         (
@@ -129,11 +132,13 @@ def worst_table(results: Results) -> Table:
     ]
     return Table(
         name="worst",
-        caption="Candidates on which each metric is most wrong",
+        caption=_("Candidates on which each metric is most wrong"),
         columns=columns,
         rows=rows,
-        note="Residual: the standardised score less the standardised human value; above zero, "
-        "the metric likes the candidate better than people do.",
+        note=_(
+            "Residual: the standardised score less the standardised human value; above zero, "
+            "the metric likes the candidate better than people do."
+        ),
     )
 
 

@@ -6,6 +6,9 @@ from collections.abc import Iterator, Sequence
 from itertools import permutations
 from typing import Protocol
 
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
+
 from validation.analysis.records import (
     CeilingRecord,
     ComparisonRecord,
@@ -22,6 +25,7 @@ from validation.documents.wording import (
     POLICIES,
     TESTS,
     family,
+    listed,
     reason_in_words,
     said,
     statistic,
@@ -32,8 +36,14 @@ MEAN_OF_CONDITIONS = "mean of conditions"
 EVERY = "all"
 # Of a group that no test tells apart.
 MOST_NAMED = 3
-QUESTION, CONDITION = Column("Question", is_number=False), Column("Condition", is_number=False)
-METRIC, SYSTEM = Column("Metric", is_number=False), Column("System", is_number=False)
+QUESTION, CONDITION = (
+    Column(gettext_noop("Question"), is_number=False),
+    Column(gettext_noop("Condition"), is_number=False),
+)
+METRIC, SYSTEM = (
+    Column(gettext_noop("Metric"), is_number=False),
+    Column(gettext_noop("System"), is_number=False),
+)
 
 
 class OfPlace(Protocol):
@@ -62,9 +72,9 @@ def correlations_table(results: Results, level: str) -> Table:
         CONDITION,
         METRIC,
         *(Column(said(COEFFICIENTS, name)) for name in coefficients),
-        Column("Groups used"),
-        Column("Candidates scored"),
-        Column("Rank"),
+        Column(_("Groups used")),
+        Column(_("Candidates scored")),
+        Column(_("Rank")),
     ]
     rows: list[Row] = [
         (
@@ -72,8 +82,10 @@ def correlations_table(results: Results, level: str) -> Table:
             condition_text(first),
             results.label(first),
             *(correlation(results, of_one.get(name)) for name in coefficients),
-            f"{first.n_used:,} of {first.n_groups:,}",
-            f"{first.n_scored:,} of {first.n_candidates:,}",
+            _("%(n_used)s of %(n_groups)s")
+            % {"n_used": f"{first.n_used:,}", "n_groups": f"{first.n_groups:,}"},
+            _("%(n_scored)s of %(n_candidates)s")
+            % {"n_scored": f"{first.n_scored:,}", "n_candidates": f"{first.n_candidates:,}"},
             "" if first.cluster is None else str(first.cluster),
         )
         for of_one in _by_metric(results.rows(CorrelationRecord, level=level))
@@ -82,11 +94,15 @@ def correlations_table(results: Results, level: str) -> Table:
     counted = said(COEFFICIENTS, results.coefficient)
     return Table(
         name=f"correlations-{level}",
-        caption=f"Correlation of metrics with people, {said(LEVELS, level)}, with intervals",
+        caption=_("Correlation of metrics with people, %(said)s, with intervals")
+        % {"said": said(LEVELS, level)},
         columns=columns,
         rows=rows,
-        note=f"Groups used and rank are those of {counted}; metrics that share a rank do not "
-        "differ significantly.",
+        note=_(
+            "Groups used and rank are those of %(counted)s; metrics that share a rank do "
+            "not differ significantly."
+        )
+        % {"counted": counted},
     )
 
 
@@ -103,16 +119,16 @@ def coverage_table(results: Results) -> Table:
     """What each correlation rests on, and what was left out and why."""
     records = results.rows(CorrelationRecord, level=results.level, coefficient=results.coefficient)
     counts = {
-        "n_candidates": "Candidates",
-        "n_scored": "Scored",
-        "n_unscored": "Without a score",
-        "n_undefined_scores": "Undefined score",
-        "n_unparsed": "Unread score",
-        "n_groups": "Groups",
-        "n_used": "Used",
-        "n_constant_human": "Constant people",
-        "n_constant_metric": "Constant metric",
-        "n_too_few": "Too few",
+        "n_candidates": _("Candidates"),
+        "n_scored": _("Scored"),
+        "n_unscored": _("Without a score"),
+        "n_undefined_scores": _("Undefined score"),
+        "n_unparsed": _("Unread score"),
+        "n_groups": _("Groups"),
+        "n_used": _("Used"),
+        "n_constant_human": _("Constant people"),
+        "n_constant_metric": _("Constant metric"),
+        "n_too_few": _("Too few"),
     }
     rows: list[Row] = [
         (r.question, condition_text(r), results.label(r), *(getattr(r, name) for name in counts))
@@ -120,7 +136,8 @@ def coverage_table(results: Results) -> Table:
     ]
     return Table(
         name="coverage",
-        caption=f"Coverage of {statistic(results.coefficient, results.level)}",
+        caption=_("Coverage of %(statistic)s")
+        % {"statistic": statistic(results.coefficient, results.level)},
         columns=[QUESTION, CONDITION, METRIC, *map(Column, counts.values())],
         rows=rows,
     )
@@ -131,12 +148,12 @@ def ceilings_table(results: Results) -> Table:
     columns = [
         QUESTION,
         CONDITION,
-        Column("Level", is_number=False),
-        Column("Coefficient", is_number=False),
-        Column("Ceiling"),
-        Column("One more person"),
-        Column("Best metrics", is_number=False),
-        Column("Share of ceiling, %"),
+        Column(_("Level"), is_number=False),
+        Column(_("Coefficient"), is_number=False),
+        Column(_("Ceiling")),
+        Column(_("One more person")),
+        Column(_("Best metrics"), is_number=False),
+        Column(_("Share of ceiling, %")),
     ]
     leaders = top_groups(results)
     rows = [
@@ -145,12 +162,14 @@ def ceilings_table(results: Results) -> Table:
     ]
     return Table(
         name="ceilings",
-        caption="What a perfect metric could reach, given how well people agree",
+        caption=_("What a perfect metric could reach, given how well people agree"),
         columns=columns,
         rows=rows,
-        note="One more person: the mean correlation of one annotator with the mean of the others. "
-        "Best metrics: the greatest value first, with those that do not differ significantly; "
-        "the share is the first one's.",
+        note=_(
+            "One more person: the mean correlation of one annotator with the mean of the others. "
+            "Best metrics: the greatest value first, with those that do not differ significantly; "
+            "the share is the first one's."
+        ),
     )
 
 
@@ -193,7 +212,10 @@ def names_of(results: Results, group: Sequence[CorrelationRecord]) -> str:
     """The names of a top group, as many as a line has room for."""
     names = [results.label(row) for row in group]
     rest = len(names) - MOST_NAMED
-    return ", ".join(names) if rest < 2 else f"{', '.join(names[:MOST_NAMED])} and {rest} more"
+    if rest < 2:
+        return ", ".join(names)
+    more = {"names": ", ".join(names[:MOST_NAMED]), "rest": rest}
+    return _("%(names)s and %(rest)s more") % more
 
 
 def _ceiling_row(results: Results, record: CeilingRecord, leaders: list[CorrelationRecord]) -> Row:
@@ -247,14 +269,15 @@ def comparisons_table(results: Results, question: str) -> Table:
         )
         for record in records
     ]
-    names = ("Metric", "against"), ("Difference", "p", "p (Holm)", "p (B.–H.)")
+    names = (_("Metric"), _("against")), (_("Difference"), "p", _("p (Holm)"), _("p (B.–H.)"))
     return Table(
         name=f"comparisons-q{results.questions.index(question) + 1}",
-        caption=f"{question}: metrics tested pair by pair, "
-        f"{statistic(results.coefficient, results.level)}",
+        caption=_("%(question)s: metrics tested pair by pair, %(statistic)s")
+        % {"question": question, "statistic": statistic(results.coefficient, results.level)},
         columns=[*(Column(name, is_number=False) for name in names[0]), *map(Column, names[1])],
         rows=rows,
-        note=f"By {' and '.join(sorted(tests))}; two-sided. {family(results.all_inputs)}"
+        note=_("By %(tests)s; two-sided. %(family)s")
+        % {"tests": listed(sorted(tests)), "family": family(results.all_inputs)}
         if tests
         else "",
     )
@@ -265,19 +288,20 @@ def sensitivity_table(results: Results) -> Table:
     of = {"level": results.level, "scope": (ALL, MEAN)}
     records = results.rows(SensitivityRecord, **of)
     base = {_place(row): row for row in results.rows(CorrelationRecord, **of)}
-    titles = ("Policy", "Instead of", "Choice", "Coefficient")
+    titles = (_("Policy"), _("Instead of"), _("Choice"), _("Coefficient"))
     columns = [
         QUESTION,
         CONDITION,
         *(Column(title, is_number=False) for title in titles),
         METRIC,
-        Column("Value"),
-        Column("Would be"),
-        Column("Rank", is_number=False),
+        Column(_("Value")),
+        Column(_("Would be")),
+        Column(_("Rank"), is_number=False),
     ]
     return Table(
         name="sensitivity",
-        caption=f"What other policies would give, {said(LEVELS, results.level)}",
+        caption=_("What other policies would give, %(said)s")
+        % {"said": said(LEVELS, results.level)},
         columns=columns,
         rows=[_sensitivity_row(results, record, base[_place(record)]) for record in records],
     )

@@ -1,22 +1,48 @@
 """The field's words for levels, coefficients, tests and reasons."""
 
+from collections.abc import Iterator, Mapping
+
+from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext_noop as _
+
 from validation.analysis.records import Inputs
 
-LEVELS = {"item": "by item", "system": "by system", "pooled": "pooled"}
-LEVELS_TOLD = {
-    "item": "over the candidates of each item, averaged over items (sample level)",
-    "system": "of the systems' means",
-    "pooled": "over all candidates at once",
-}
-COEFFICIENTS = {
-    "pearson": "Pearson's r",
-    "spearman": "Spearman's ρ",
-    "kendall": "Kendall's τ-b",
-    "kendall_c": "Stuart's τ-c",
-    "acc_eq": "pairwise accuracy",
-    "acc_star": "pairwise accuracy with calibrated ties",
-    "spa": "soft pairwise accuracy",
-}
+
+class Words(Mapping[str, str]):
+    """What codes are called, in the language of whoever reads."""
+
+    def __init__(self, messages: dict[str, str]) -> None:
+        self.messages = messages
+
+    def __getitem__(self, code: str) -> str:
+        return gettext(self.messages[code])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.messages)
+
+    def __len__(self) -> int:
+        return len(self.messages)
+
+
+LEVELS = Words({"item": _("by item"), "system": _("by system"), "pooled": _("pooled")})
+LEVELS_TOLD = Words(
+    {
+        "item": _("over the candidates of each item, averaged over items (sample level)"),
+        "system": _("of the systems' means"),
+        "pooled": _("over all candidates at once"),
+    }
+)
+COEFFICIENTS = Words(
+    {
+        "pearson": _("Pearson's r"),
+        "spearman": _("Spearman's ρ"),
+        "kendall": _("Kendall's τ-b"),
+        "kendall_c": _("Stuart's τ-c"),
+        "acc_eq": _("pairwise accuracy"),
+        "acc_star": _("pairwise accuracy with calibrated ties"),
+        "spa": _("soft pairwise accuracy"),
+    }
+)
 SYMBOLS = {
     "pearson": "r",
     "spearman": "ρ",
@@ -26,57 +52,76 @@ SYMBOLS = {
     "acc_star": "acc*",
     "spa": "SPA",
 }
-TESTS = {
-    "perm_items": "a permutation test that swaps items",
-    "perm_both": "a permutation test that swaps single candidates (PERM-BOTH)",
-    "perm_systems": "a permutation test that swaps systems",
-    "williams": "Williams' test",
-    "paired_bootstrap": "a paired bootstrap",
-    "auto": (
-        "a permutation test that swaps items at the level of items, "
-        "and a paired bootstrap elsewhere"
-    ),
-}
-RESAMPLES = {"items": "items", "systems": "systems", "both": "items and systems"}
-REASONS = {
-    "too_few": "fewer than two values",
-    "constant_human": "people gave all the same value",
-    "constant_metric": "the metric gave all the same score",
-    "no_defined_item": "no item has a defined correlation",
-    "constant_items": "an item has a constant side",
-    "undefined_correlation": "a correlation is undefined",
-    "same_metric": "the two metrics score alike",
-    "too_many_cells": "too many candidates for this test",
-    "no_resamples": "no resamples were drawn",
-    "no_such_test": "there is no such test of this coefficient",
-}
-POLICIES = {
-    "undefined": "Undefined groups",
-    "unparsed": "Scores that could not be read",
-    "ratings": "Ratings",
-    "judgments": "Judgments",
-    "aggregation": "Several judgments of a candidate",
-}
-CHOICES = {
-    "drop": "left out",
-    "zero": "counted as 0",
-    "nan": "make the result undefined",
-    "raw": "as given",
-    "zscore": "in each annotator's standard deviations",
-    "accepted": "accepted only",
-    "all": "rejected ones too",
-    "trimmed_mean": "trimmed mean",
-    "bias_precision": "mean weighted by annotators' precision, less their bias",
-}
+TESTS = Words(
+    {
+        "perm_items": _("a permutation test that swaps items"),
+        "perm_both": _("a permutation test that swaps single candidates (PERM-BOTH)"),
+        "perm_systems": _("a permutation test that swaps systems"),
+        "williams": _("Williams' test"),
+        "paired_bootstrap": _("a paired bootstrap"),
+        "auto": _(
+            "a permutation test that swaps items at the level of items, "
+            "and a paired bootstrap elsewhere"
+        ),
+    }
+)
+RESAMPLES = Words({"items": _("items"), "systems": _("systems"), "both": _("items and systems")})
+REASONS = Words(
+    {
+        "too_few": _("fewer than two values"),
+        "constant_human": _("people gave all the same value"),
+        "constant_metric": _("the metric gave all the same score"),
+        "no_defined_item": _("no item has a defined correlation"),
+        "constant_items": _("an item has a constant side"),
+        "undefined_correlation": _("a correlation is undefined"),
+        "same_metric": _("the two metrics score alike"),
+        "too_many_cells": _("too many candidates for this test"),
+        "no_resamples": _("no resamples were drawn"),
+        "no_such_test": _("there is no such test of this coefficient"),
+    }
+)
+POLICIES = Words(
+    {
+        "undefined": _("Undefined groups"),
+        "unparsed": _("Scores that could not be read"),
+        "ratings": _("Ratings"),
+        "judgments": _("Judgments"),
+        "aggregation": _("Several judgments of a candidate"),
+    }
+)
+CHOICES = Words(
+    {
+        "drop": _("left out"),
+        "zero": _("counted as 0"),
+        "nan": _("make the result undefined"),
+        "raw": _("as given"),
+        "zscore": _("in each annotator's standard deviations"),
+        "accepted": _("accepted only"),
+        "all": _("rejected ones too"),
+        "trimmed_mean": _("trimmed mean"),
+        "bias_precision": _("mean weighted by annotators' precision, less their bias"),
+    }
+)
 
 
 def family(inputs: Inputs) -> str:
     """Of what tests, corrections and ranks are, and how many tests that makes."""
-    n = len(inputs.primary)
-    size = f"{n} metric{'' if n == 1 else 's'}, {(n * (n - 1)) // 2} pairs"
-    variants = len(inputs.variants)
-    rest = f"; {variants} variant{'' if variants == 1 else 's'} of them not" if variants else ""
-    return f"In the family of tests: {size} for each question{rest}."
+    n, n_variants = len(inputs.primary), len(inputs.variants)
+    metrics = ngettext("%(n)d metric", "%(n)d metrics", n) % {"n": n}
+    n_pairs = (n * (n - 1)) // 2
+    pairs = ngettext("%(n)d pair", "%(n)d pairs", n_pairs) % {"n": n_pairs}
+    sizes = {"metrics": metrics, "pairs": pairs, "n": n_variants}
+    if not n_variants:
+        text = gettext("In the family of tests: %(metrics)s, %(pairs)s for each question.")
+    else:
+        text = ngettext(
+            "In the family of tests: %(metrics)s, %(pairs)s for each question; %(n)d variant of "
+            "them not.",
+            "In the family of tests: %(metrics)s, %(pairs)s for each question; %(n)d variants of "
+            "them not.",
+            n_variants,
+        )
+    return text % sizes
 
 
 def reason_in_words(reason: str | None) -> str:
@@ -92,9 +137,11 @@ def statistic(coefficient: str, level: str) -> str:
 
 def listed(names: list[str]) -> str:
     """a, b and c."""
-    return f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else "".join(names)
+    if len(names) < 2:
+        return "".join(names)
+    return gettext("%(names)s and %(last)s") % {"names": ", ".join(names[:-1]), "last": names[-1]}
 
 
-def said(words: dict[str, str], name: str) -> str:
+def said(words: Mapping[str, str], name: str) -> str:
     """A name in the field's words, or as it is."""
     return words.get(name, name)

@@ -3,6 +3,8 @@ from decimal import Decimal
 from typing import Any
 
 from django import forms
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from marketplace.exceptions import (
     DepositSpent,
@@ -31,7 +33,7 @@ class AmountField(forms.CharField):
         except InvalidAmount as error:
             raise forms.ValidationError(str(error)) from error
         if amount_usd < CENT:
-            raise forms.ValidationError(f"At least ${CENT}.")
+            raise forms.ValidationError(_("At least $%(amount)s.") % {"amount": CENT})
         return amount_usd
 
 
@@ -43,13 +45,15 @@ def new_form_token() -> str:
 class DepositForm(forms.Form):
     """Money for a requester, whose name is typed back."""
 
-    amount_usd = AmountField(label="Amount, $")
+    amount_usd = AmountField(label=gettext_lazy("Amount, $"))
     reference = forms.CharField(
         max_length=200,
-        label="Reference",
-        help_text="For the audit log, such as an invoice. Each stands for one deposit.",
+        label=gettext_lazy("Reference"),
+        help_text=gettext_lazy(
+            "For the audit log, such as an invoice. Each stands for one deposit."
+        ),
     )
-    name = forms.CharField(label="The requester's name, once more")
+    name = forms.CharField(label=gettext_lazy("The requester's name, once more"))
     form_token = forms.CharField(
         max_length=64, required=False, widget=forms.HiddenInput, initial=new_form_token
     )
@@ -62,7 +66,9 @@ class DepositForm(forms.Form):
         """Refuse a deposit that is meant for somebody else."""
         name: str = self.cleaned_data["name"]
         if name.strip() != self.requester.name:
-            raise forms.ValidationError(f"This is the page of {self.requester.name}.")
+            raise forms.ValidationError(
+                _("This is the page of %(name)s.") % {"name": self.requester.name}
+            )
         return name
 
     def deposit(self, *, user: User) -> bool:

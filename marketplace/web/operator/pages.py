@@ -12,6 +12,8 @@ from django.core.paginator import Paginator
 from django.db.models import Count, Q, Sum
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from marketplace.models import AuditEntry, Deposit, PayoutBatch, Requester
@@ -71,7 +73,8 @@ def requester(request: HttpRequest, user: User, requester_id: str) -> HttpRespon
     form = DepositForm(request.POST if request.method == "POST" else None, requester=account)
     if form.is_valid() and form.deposit(user=user):
         amount_usd = form.cleaned_data["amount_usd"]
-        messages.success(request, f"${amount_usd:,.2f} put into the account of {account.name}.")
+        text = _("$%(amount)s put into the account of %(name)s.")
+        messages.success(request, text % {"amount": f"{amount_usd:,.2f}", "name": account.name})
         return redirect("marketplace:operator_requester", account.public_id)
     context = {
         "requester": account,
@@ -97,9 +100,10 @@ def reverse_deposit(
     deposit = get_object_or_404(Deposit, requester=account, public_id=deposit_id)
     form = ReversalForm(request.POST)
     if not form.is_valid():
-        messages.error(request, "Say why the deposit is taken out again.")
+        messages.error(request, _("Say why the deposit is taken out again."))
     elif form.reverse(deposit=deposit, user=user):
-        messages.success(request, f"${deposit.amount_usd:,.2f} taken out of the account.")
+        text = _("$%(amount)s taken out of the account.")
+        messages.success(request, text % {"amount": f"{deposit.amount_usd:,.2f}"})
     else:
         messages.error(request, form.problem)
     return redirect("marketplace:operator_requester", account.public_id)
@@ -132,7 +136,7 @@ def make_payouts(request: HttpRequest, user: User) -> HttpResponse:
     Access: operators.
     """
     if payouts.make_batch(user=user) is None:
-        messages.info(request, "Nobody has anything to be paid out.")
+        messages.info(request, _("Nobody has anything to be paid out."))
     return redirect("marketplace:operator_payouts")
 
 
@@ -160,7 +164,12 @@ def mark_payouts_paid(request: HttpRequest, user: User, batch_id: int) -> HttpRe
     """
     batch = get_object_or_404(PayoutBatch, pk=batch_id)
     count = payouts.mark_paid(batch.payouts.all(), user=user)
-    messages.success(request, f"{count} payouts of batch {batch.pk} are marked as paid.")
+    text = ngettext(
+        "%(n)d payout of batch %(batch)d is marked as paid.",
+        "%(n)d payouts of batch %(batch)d are marked as paid.",
+        count,
+    )
+    messages.success(request, text % {"n": count, "batch": batch.pk})
     return redirect("marketplace:operator_payouts")
 
 

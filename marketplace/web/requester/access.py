@@ -7,6 +7,7 @@ from typing import Any, Concatenate, ParamSpec
 from django.contrib.auth.decorators import login_required
 from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
+from django.utils.translation import gettext as _
 
 from marketplace.models import Requester
 from marketplace.users import User
@@ -36,7 +37,7 @@ def requester_required(
     def guarded(request: HttpRequest, requester_id: str, *args: Any, **kwargs: Any) -> HttpResponse:
         requester = requesters_of(user_of(request)).filter(public_id=requester_id).first()
         if requester is None:
-            raise Http404("There is no such requester.")
+            raise Http404(_("There is no such requester."))
         return view(request, requester, *args, **kwargs)
 
     return guarded

@@ -8,9 +8,11 @@ from django.db.models import Count
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from marketplace.exceptions import ChannelDoesNotExist
+from marketplace.exceptions import ChannelDoesNotExist, InvalidParameter
 from marketplace.models import Channel, Requester
 from marketplace.recruiting.channels import PROLIFIC, close_channel, find_channel, open_channel
 from marketplace.recruiting.channels import invite as invite_people
@@ -65,10 +67,13 @@ def invite(request: HttpRequest, requester: Requester, token: str) -> HttpRespon
     form = InviteForm(request.POST)
     if not form.is_valid():
         return _show(request, row, form)
-    invitations = invite_people(
-        channel=row, labels=form.cleaned_data["labels"], user=user_of(request)
-    )
-    messages.success(request, f"{len(invitations)} links made.")
+    labels = form.cleaned_data["labels"]
+    try:
+        invitations = invite_people(channel=row, labels=labels, user=user_of(request))
+    except InvalidParameter as error:  # of a panel, whose page has no such form
+        raise Http404(str(error)) from error
+    n = len(invitations)
+    messages.success(request, ngettext("%(n)d link made.", "%(n)d links made.", n) % {"n": n})
     return redirect("marketplace:channel", requester.public_id, row.token)
 
 
@@ -81,7 +86,7 @@ def close(request: HttpRequest, requester: Requester, token: str) -> HttpRespons
     """
     row = _find(requester, token)
     close_channel(channel=row, user=user_of(request))
-    messages.success(request, f"“{row.name}” is closed.")
+    messages.success(request, _("“%(name)s” is closed.") % {"name": row.name})
     return redirect("marketplace:channels", requester.public_id)
 
 

@@ -4,6 +4,9 @@ from django import forms
 from django.conf import settings
 from django.contrib.auth.forms import UserCreationForm
 from django.db import transaction
+from django.utils.text import format_lazy
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from marketplace.models import Channel, HitType, Requester
 from marketplace.people.enrolment import enrol_requester
@@ -17,21 +20,21 @@ class RequesterSignUpForm(UserCreationForm[User]):
 
     requester_name = forms.CharField(
         max_length=150,
-        label="Requester's name",
-        help_text="As workers see it, such as the name of your lab.",
+        label=gettext_lazy("Requester's name"),
+        help_text=gettext_lazy("As workers see it, such as the name of your lab."),
     )
 
     class Meta:
         model = User
         fields = ("username",)
-        labels = {"username": "Name or e-mail address to sign in with"}
+        labels = {"username": gettext_lazy("Name or e-mail address to sign in with")}
         help_texts = {"username": ""}
 
     def clean_requester_name(self) -> str:
         """Refuse a name that would be taken for another's."""
         name: str = self.cleaned_data["requester_name"].strip()
         if Requester.objects.filter(name__iexact=name).exists():
-            raise forms.ValidationError("There is a requester of this name already.")
+            raise forms.ValidationError(_("There is a requester of this name already."))
         return name
 
     @transaction.atomic
@@ -46,8 +49,8 @@ class KeyForm(forms.Form):
     label = forms.CharField(
         max_length=100,
         required=False,
-        label="What the new key is for",
-        help_text="For your own use.",
+        label=gettext_lazy("What the new key is for"),
+        help_text=gettext_lazy("For your own use."),
     )
 
 
@@ -70,24 +73,29 @@ class ChannelForm(forms.ModelForm[Channel]):
             "redirect_url",
         )
         labels = {
-            "name": "Name, for your own use",
-            "hit_type": "Leads to",
-            "panel": "Panel's name",
-            "worker_parameter": "URL parameter with the participant's id",
-            "study_parameter": "URL parameter with the study's id",
-            "session_parameter": "URL parameter with the session's id",
-            "redirect_url": "Address to go back to",
+            "name": gettext_lazy("Name, for your own use"),
+            "hit_type": gettext_lazy("Leads to"),
+            "kind": gettext_lazy("Kind"),
+            "completion_code": gettext_lazy("Completion code"),
+            "panel": gettext_lazy("Panel's name"),
+            "worker_parameter": gettext_lazy("URL parameter with the participant's id"),
+            "study_parameter": gettext_lazy("URL parameter with the study's id"),
+            "session_parameter": gettext_lazy("URL parameter with the session's id"),
+            "redirect_url": gettext_lazy("Address to go back to"),
         }
         help_texts = {
-            "panel": "Participants are known again by this name and their id.",
-            "completion_code": "Shown to a participant who has finished.",
-            "redirect_url": f"Optional. May hold {', '.join(PLACEHOLDERS)}.",
+            "panel": gettext_lazy("Participants are known again by this name and their id."),
+            "completion_code": gettext_lazy("Shown to a participant who has finished."),
+            "redirect_url": format_lazy(
+                gettext_lazy("Optional. May hold {placeholders}."),
+                placeholders=", ".join(PLACEHOLDERS),
+            ),
         }
 
     def __init__(self, *args: Any, requester: Requester, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         mine = HitType.objects.filter(requester=requester).order_by("-pk")
-        self.fields["hit_type"] = forms.ModelChoiceField(mine, label="Leads to")
+        self.fields["hit_type"] = forms.ModelChoiceField(mine, label=_("Leads to"))
         self.fields["redirect_url"].widget = forms.URLInput()
 
     def clean(self) -> dict[str, Any]:
@@ -96,10 +104,10 @@ class ChannelForm(forms.ModelForm[Channel]):
         if cleaned.get("kind") == Channel.Kind.PANEL:
             for name in ("panel", "worker_parameter"):
                 if not cleaned.get(name):
-                    self.add_error(name, "A panel needs this.")
+                    self.add_error(name, _("A panel needs this."))
         address = cleaned.get("redirect_url")
         if address and not is_address(address, allow_http=not settings.HTTPS):
-            self.add_error("redirect_url", "A full https address, whose host is no placeholder.")
+            self.add_error("redirect_url", _("A full https address, whose host is no placeholder."))
         return cleaned
 
     def values(self) -> ChannelValues:
@@ -113,8 +121,8 @@ class InviteForm(forms.Form):
 
     labels = forms.CharField(
         widget=forms.Textarea(attrs={"rows": 4}),
-        label="Participants, one to a line",
-        help_text="Numbers or aliases for your own use; workers don't see them.",
+        label=gettext_lazy("Participants, one to a line"),
+        help_text=gettext_lazy("Numbers or aliases for your own use; workers don't see them."),
     )
 
     def clean_labels(self) -> list[str]:
@@ -122,5 +130,5 @@ class InviteForm(forms.Form):
         labels = [line.strip()[:100] for line in self.cleaned_data["labels"].splitlines()]
         labels = [line for line in labels if line]
         if not 1 <= len(labels) <= MOST_INVITATIONS:
-            raise forms.ValidationError(f"From 1 to {MOST_INVITATIONS} lines.")
+            raise forms.ValidationError(_("From 1 to %(n)s lines.") % {"n": MOST_INVITATIONS})
         return labels

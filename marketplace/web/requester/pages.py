@@ -13,6 +13,7 @@ from django.core.paginator import Paginator
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse, reverse_lazy
+from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_variables
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
@@ -60,7 +61,7 @@ def sign_up(request: HttpRequest) -> HttpResponse:
     Access: anybody, where the setting MARKETPLACE_REQUESTER_SIGN_UP is on.
     """
     if not is_sign_up_open():
-        raise Http404("Requesters are enrolled by an operator here.")
+        raise Http404(_("Requesters are enrolled by an operator here."))
     form = RequesterSignUpForm(request.POST if request.method == "POST" else None)
     if form.is_valid():
         requester = form.enrol()
@@ -130,7 +131,9 @@ def revoke_key(request: HttpRequest, requester: Requester, access_key_id: str) -
         )
     except AccessKeyDoesNotExist as error:
         raise Http404(str(error)) from error
-    messages.success(request, f"Key {access_key_id} is revoked.")
+    messages.success(
+        request, _("Key %(access_key_id)s is revoked.") % {"access_key_id": access_key_id}
+    )
     return redirect("marketplace:requester", requester.public_id)
 
 

@@ -10,6 +10,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse, reverse_lazy
 from django.utils.http import url_has_allowed_host_and_scheme
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
 from marketplace.models import WorkerAccount
@@ -51,7 +52,7 @@ def profile(request: HttpRequest, worker: WorkerAccount) -> HttpResponse:
     form = ProfileForm(request.POST if request.method == "POST" else None, instance=worker)
     if form.is_valid():
         form.save()
-        messages.success(request, "Your profile was saved.")
+        messages.success(request, _("Your profile was saved."))
         return redirect("marketplace:profile")
     return render(request, "marketplace/profile.html", {"form": form, "worker": worker})
 

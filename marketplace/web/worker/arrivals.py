@@ -7,6 +7,7 @@ from django.contrib.auth import login as start_session
 from django.contrib.auth.decorators import login_not_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_safe
 
 from marketplace.exceptions import ChannelClosed, WorkRefused
@@ -48,7 +49,7 @@ def finish(request: HttpRequest, worker: WorkerAccount, hit_type_id: str) -> Htt
     channel = Channel.objects.filter(hit_type__public_id=hit_type_id, arrivals__worker=worker)
     latest = channel.select_related("hit_type").order_by("-arrivals__pk").first()
     if latest is None:
-        raise ChannelClosed("There is no completion page for you here.")
+        raise ChannelClosed(_("There is no completion page for you here."))
     context: dict[str, Any] = {"worker": worker, "channel": latest, "hit_type": latest.hit_type}
     if arrivals.has_finished(latest, worker):
         address = arrivals.way_back(latest, worker)

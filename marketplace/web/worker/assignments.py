@@ -6,6 +6,7 @@ from django.contrib.auth.decorators import login_not_required
 from django.core.exceptions import RequestDataTooBig, TooManyFieldsSent, TooManyFilesSent
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
 from django.views.decorators.clickjacking import xframe_options_exempt
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_POST, require_safe
@@ -76,7 +77,7 @@ def return_assignment(
     """
     held = writes.find_assignment_of(worker, assignment_id)
     writes.return_assignment(assignment=held)
-    messages.info(request, f"You returned “{held.hit.hit_type.title}”.")
+    messages.info(request, _("You returned “%(title)s”.") % {"title": held.hit.hit_type.title})
     return redirect("marketplace:groups")
 
 

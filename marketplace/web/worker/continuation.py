@@ -5,6 +5,7 @@ from datetime import timedelta
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST, require_safe
 
 from marketplace import clock
@@ -95,13 +96,17 @@ def _confirm(request: HttpRequest, worker: WorkerAccount, hit_type: HitType) -> 
     mine = Assignment.objects.by(worker).handed_in().filter(hit__hit_type=hit_type)
     latest = mine.order_by("-submitted_at").first()
     if latest and latest.submitted_at and clock.now() - latest.submitted_at < CONFIRMED_WITHIN:
-        messages.success(request, f"Your answers to “{hit_type.title}” were submitted.")
+        messages.success(
+            request, _("Your answers to “%(title)s” were submitted.") % {"title": hit_type.title}
+        )
 
 
 def _accept(request: HttpRequest, worker: WorkerAccount, hit_type: HitType) -> HttpResponse:
     try:
         assignment = accept_next(worker=worker, hit_type=hit_type)
     except NoAssignmentsLeft:
-        messages.info(request, f"No HITs of “{hit_type.title}” are left for you.")
+        messages.info(
+            request, _("No HITs of “%(title)s” are left for you.") % {"title": hit_type.title}
+        )
         return redirect("marketplace:groups")
     return redirect("marketplace:assignment", assignment.public_id)

@@ -3,6 +3,8 @@ from typing import Any
 from django import forms
 from django.contrib.auth.forms import UserCreationForm
 from django.db import transaction
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from marketplace import clock
 from marketplace.models import WorkerAccount
@@ -17,8 +19,10 @@ class SignupForm(UserCreationForm[User]):
     class Meta:
         model = User
         fields = ("username",)
-        labels = {"username": "Name or e-mail address"}
-        help_texts = {"username": "Letters, digits and @ . + - _ only; requesters never see it."}
+        labels = {"username": gettext_lazy("Name or e-mail address")}
+        help_texts = {
+            "username": gettext_lazy("Letters, digits and @ . + - _ only; requesters never see it.")
+        }
 
     @transaction.atomic
     def enrol(self) -> User:
@@ -32,18 +36,21 @@ class ProfileForm(forms.ModelForm[WorkerAccount]):
     """What the system qualifications go by."""
 
     country = forms.ChoiceField(
-        choices=lambda: [("", "Not stated"), *country_choices()],
+        choices=lambda: [("", _("Not stated")), *country_choices()],
         required=False,
-        help_text="HITs may ask for workers of certain countries.",
+        label=gettext_lazy("Country"),
+        help_text=gettext_lazy("HITs may ask for workers of certain countries."),
     )
     subdivision = forms.RegexField(
         "^[A-Z0-9]{1,3}$",
         required=False,
-        label="State or province",
-        help_text="Its ISO 3166-2 code without the country's, such as CA for California.",
-        error_messages={"invalid": "One to three capital letters or digits."},
+        label=gettext_lazy("State or province"),
+        help_text=gettext_lazy(
+            "Its ISO 3166-2 code without the country's, such as CA for California."
+        ),
+        error_messages={"invalid": gettext_lazy("One to three capital letters or digits.")},
     )
-    is_adult = forms.BooleanField(required=False, label="I am at least 18 years old")
+    is_adult = forms.BooleanField(required=False, label=gettext_lazy("I am at least 18 years old"))
 
     class Meta:
         model = WorkerAccount
@@ -58,7 +65,7 @@ class ProfileForm(forms.ModelForm[WorkerAccount]):
         cleaned = super().clean() or self.cleaned_data
         country, subdivision = cleaned.get("country", ""), cleaned.get("subdivision", "")
         if subdivision and not country:
-            self.add_error("subdivision", "Choose the country it is part of, too.")
+            self.add_error("subdivision", _("Choose the country it is part of, too."))
         elif subdivision and (error := locale_error(country, subdivision)):
             self.add_error("subdivision", error)
         return cleaned

@@ -14,6 +14,7 @@ from django.contrib.auth.decorators import login_not_required
 from django.http import Http404, HttpRequest, HttpResponse
 from django.templatetags.static import static
 from django.urls import reverse
+from django.utils.translation import gettext as _
 from django.views.decorators.clickjacking import xframe_options_sameorigin
 from django.views.decorators.http import require_safe
 
@@ -72,7 +73,7 @@ def frame(request: HttpRequest, assignment_id: str) -> HttpResponse:
     live = Assignment.objects.live().select_related("hit", "worker")
     assignment = live.filter(public_id=assignment_id).first()
     if assignment is None or _is_for_somebody_else(request, assignment):
-        raise Http404("There is no such assignment.")
+        raise Http404(_("There is no such assignment."))
     return _sandboxed(request, assignment.hit)
 
 
@@ -86,7 +87,7 @@ def preview_frame(request: HttpRequest, hit_id: str) -> HttpResponse:
     """
     hit = Hit.objects.listed().filter(public_id=hit_id).first()
     if hit is None:
-        raise Http404("There is no such HIT.")
+        raise Http404(_("There is no such HIT."))
     return _sandboxed(request, hit)
 
 
@@ -103,7 +104,7 @@ def _is_for_somebody_else(request: HttpRequest, assignment: Assignment) -> bool:
 def _sandboxed(request: HttpRequest, hit: Hit) -> HttpResponse:
     question = question_of(hit)
     if question.kind != "html":
-        raise Http404("This HIT's page is elsewhere.")
+        raise Http404(_("This HIT's page is elsewhere."))
     origin = _origin(request)
     html = send_here(
         question.content,

@@ -5,6 +5,7 @@ from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
 from marketplace import clock
@@ -67,7 +68,9 @@ def group(request: HttpRequest, worker: WorkerAccount, hit_type_id: str) -> Http
     require_preview(worker, hit_type)
     hit = find_next(worker=worker, hit_type=hit_type)
     if hit is None:
-        messages.info(request, f"No HITs of “{hit_type.title}” are left for you.")
+        messages.info(
+            request, _("No HITs of “%(title)s” are left for you.") % {"title": hit_type.title}
+        )
         return redirect("marketplace:groups")
     accept = reverse("marketplace:accept_next", args=[hit_type.public_id])
     return _preview(request, worker, hit, accept)

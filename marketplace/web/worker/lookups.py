@@ -5,6 +5,7 @@ from decimal import Decimal
 
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.http import QueryDict
+from django.utils.translation import gettext_lazy as _
 
 from marketplace.exceptions import InvalidAmount
 from marketplace.models import HitType, QualificationRequirement, WorkerAccount, WorkerBlock
@@ -12,11 +13,11 @@ from marketplace.money.amounts import parse_amount
 from marketplace.qualifications.eligibility import unmet_by_hit_type
 
 SORTS = {
-    "newest": ("Newest first", "-pk"),
-    "reward": ("Highest reward", "-reward_usd"),
-    "hits": ("Most HITs", "-available_count"),
-    "shortest": ("Least time allotted", "assignment_duration_seconds"),
-    "expires": ("Expires soonest", "last_expiration"),
+    "newest": (_("Newest first"), "-pk"),
+    "reward": (_("Highest reward"), "-reward_usd"),
+    "hits": (_("Most HITs"), "-available_count"),
+    "shortest": (_("Least time allotted"), "assignment_duration_seconds"),
+    "expires": (_("Expires soonest"), "last_expiration"),
 }
 
 

@@ -5,6 +5,7 @@ from django.core.paginator import Paginator
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from marketplace import clock
@@ -135,11 +136,14 @@ def _ask(
 def _news(qualification_request: QualificationRequest, worker: WorkerAccount) -> str:
     name = qualification_request.qualification_type.name
     if qualification_request.status != Status.GRANTED:
-        return f"Your request for “{name}” waits for its requester's decision."
+        return _("Your request for “%(name)s” waits for its requester's decision.") % {"name": name}
     held = Qualification.objects.get(
         worker=worker, qualification_type=qualification_request.qualification_type
     )
-    return f"You now have the qualification “{name}”, with the value {held.integer_value}."
+    return _("You now have the qualification “%(name)s”, with the value %(integer_value)s.") % {
+        "name": name,
+        "integer_value": held.integer_value,
+    }
 
 
 def _find_type(public_id: str) -> QualificationType:
@@ -156,9 +160,9 @@ def _find_test(worker: WorkerAccount, public_id: str) -> QualificationRequest:
     if test_request is None:
         raise QualificationRequestDoesNotExist(public_id)
     if test_request.status == Status.EXPIRED:
-        raise RequestRefused("The time for this test is over.")
+        raise RequestRefused(_("The time for this test is over."))
     if test_request.status != Status.STARTED:
-        raise RequestRefused("You have handed this test in already.")
+        raise RequestRefused(_("You have handed this test in already."))
     return test_request
 
 

@@ -3,6 +3,7 @@
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
 from marketplace.hits import assignments as writes
@@ -35,9 +36,10 @@ def submit_form(request: HttpRequest, worker: WorkerAccount, assignment_id: str)
         return render(request, "marketplace/assignment.html", context, status=422)
     answer = filled.to_xml()
     submitted = writes.submit_answer(public_id=held.public_id, answer=answer, is_checked=True)
-    message = f"Your work on “{held.hit.hit_type.title}” was received"
+    title = {"title": held.hit.hit_type.title}
     if submitted.answer == answer:
-        messages.success(request, f"{message}.")
+        messages.success(request, _("Your work on “%(title)s” was received.") % title)
     else:
-        messages.warning(request, f"{message} before, with other answers. Those stand.")
+        text = _("Your work on “%(title)s” was received before, with other answers. Those stand.")
+        messages.warning(request, text % title)
     return redirect("marketplace:next_hit", held.hit.hit_type.public_id)

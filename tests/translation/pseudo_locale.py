@@ -1,0 +1,164 @@
+"""A language that nobody speaks: every message in brackets, its letters accented.
+
+What a page then shows outside the brackets, and which is no data, was not marked for translation.
+"""
+
+import re
+from collections.abc import Iterator
+from html import unescape
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import allauth
+import django
+from babel.messages import Catalog
+from babel.messages.mofile import write_mo
+from babel.messages.pofile import read_po
+from django.apps import apps
+from django.db.models import CharField, JSONField, TextField
+
+from config.catalogues import LOCALE_DIR
+from config.unmarked_texts import READ_ALOUD, SILENT, VOID
+
+LANGUAGE = "zz"
+PACKAGES = [Path(module.__file__ or "").parent for module in (django, allauth)]
+# Tags, values and entities of a message stay as they are.
+KEPT = re.compile(r"(<[^>]*>|%\(\w+\)[sd]|%[sd%]|\{\w+\}|&\w+;)")
+LETTERS = str.maketrans("aceinoruyACEINORUY", "áçéíñóřúýÁÇÉÍÑÓŘÚÝ")
+# Names, formats and units, the same in all languages.
+NAMES = (
+    "Assay|UTC|USD|CSV|SVG|PNG|PDF|JSON|LaTeX|qrels|HITs?|TREC|Pearson|Spearman|Kendall|alpha|MASI"
+)
+FORBIDDEN = re.compile(rf"(?!\b(?:{NAMES})\b)\b[^\W\d_][\w'’-]+")
+ADDRESS_OR_SIGNATURE = re.compile(r"https?://\S+|\S+\|\S+")
+
+
+def pseudo(message: str) -> str:
+    """A message in the language."""
+    parts = KEPT.split(message)
+    parts[::2] = [part.translate(LETTERS) for part in parts[::2]]
+    return f"⟦{''.join(parts)}⟧"
+
+
+def write_pseudo_locale(directory: Path) -> None:
+    """Translate all messages of this project, of Django and of allauth into the language."""
+    translated = Catalog(locale="en", fuzzy=False)
+    for path in _catalogues():
+        with path.open("rb") as file:
+            for message in read_po(file, locale="en"):
+                if message.id:
+                    texts = message.id if isinstance(message.id, tuple) else [message.id]
+                    said = tuple(pseudo(text) for text in texts)
+                    is_plural = isinstance(message.id, tuple)
+                    string = said if is_plural else said[0]
+                    translated.add(message.id, string, context=message.context)
+    target = directory / LANGUAGE / "LC_MESSAGES" / "django.mo"
+    target.parent.mkdir(parents=True)
+    with target.open("wb") as file:
+        write_mo(file, translated)
+
+
+def pseudo_settings(directory: Path) -> dict[str, Any]:
+    """The settings that make it the only language of the site."""
+    return {
+        "LANGUAGE_CODE": LANGUAGE,
+        "LANGUAGES": [(LANGUAGE, "Pseudo")],
+        "LOCALE_PATHS": [directory],
+    }
+
+
+def _catalogues() -> Iterator[Path]:
+    yield LOCALE_DIR / "en" / "LC_MESSAGES" / "django.po"
+    for package in PACKAGES:
+        yield from package.rglob("locale/en/LC_MESSAGES/django.po")
+
+
+def unmarked_words(page: str, data: list[str]) -> list[str]:
+    """What people see or hear of a page that is in no brackets and is no data."""
+    reader = _Reader()
+    reader.feed(page)
+    reader.close()
+    return [text for text in reader.outside() if _has_words(text, data)]
+
+
+def _has_words(text: str, data: list[str]) -> bool:
+    text = ADDRESS_OR_SIGNATURE.sub(" ", text)
+    if not FORBIDDEN.search(text):
+        return False
+    # What was cut short on the page.
+    if text.endswith("…") and any(each.startswith(text[:-1]) for each in data):
+        return False
+    for each in data:
+        if each.casefold() in text.casefold():
+            text = re.sub(rf"(?i)(?<!\w){re.escape(each)}(?!\w)", " ", text)
+    return bool(FORBIDDEN.search(text))
+
+
+def stored_texts() -> list[str]:
+    """Every text in the database that is no choice of the code's, the longest first."""
+    texts: set[str] = set()
+    for model in apps.get_models():
+        for field in model._meta.concrete_fields:
+            if isinstance(field, (CharField, TextField, JSONField)) and not field.choices:
+                for value in model._default_manager.values_list(field.name, flat=True):
+                    texts |= set(_strings(value))
+    lines = {" ".join(line.split()) for text in texts for line in _lines(text)}
+    return sorted((text for text in lines if text), key=len, reverse=True)
+
+
+def _lines(text: str) -> list[str]:
+    """A text as pages show it: whole, by lines, a name in words, what stands between tags."""
+    between = re.split(r"<!\[CDATA\[|\]\]>|<[^>]*>", unescape(text)) if "<" in text else []
+    return [text, *text.splitlines(), text.replace("_", " "), *between]
+
+
+def _strings(value: object) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for name, inner in value.items():
+            yield str(name)
+            yield from _strings(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _strings(inner)
+
+
+class _Reader(HTMLParser):
+    """Collects texts and what is read aloud; silent are scripts, code and `translate="no"`."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.texts: list[str] = []
+        self.attributes: list[str] = []
+        self.silent: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        is_silent = tag in SILENT or ("translate", "no") in attrs
+        if (self.silent or is_silent) and tag not in VOID:
+            self.silent.append(tag)
+        self.attributes += [value or "" for name, value in attrs if name in READ_ALOUD]
+        self.texts.append("\n")
+
+    def handle_endtag(self, tag: str) -> None:
+        if self.silent and tag not in VOID:
+            self.silent.pop()
+        self.texts.append("\n")
+
+    def handle_data(self, data: str) -> None:
+        if not self.silent:
+            self.texts.append(" ".join(data.split()) + " ")
+
+    def outside(self) -> Iterator[str]:
+        """What is in no brackets; a message may hold tags, and so go on after one."""
+        for whole in ["".join(self.texts), *self.attributes]:
+            depth, text = 0, ""
+            for sign in whole + "\n":
+                depth += (sign == "⟦") - (sign == "⟧")
+                if sign in "⟦⟧\n":
+                    if text.strip():
+                        yield text.strip()
+                    text = ""
+                elif depth == 0:
+                    text += sign

@@ -1,0 +1,74 @@
+"""What the check of texts finds, and that it passes what is marked."""
+
+import pytest
+
+from config.catalogues import collected_messages, main
+from config.unmarked_texts import unmarked_in
+from tests.translation.pseudo_locale import pseudo, unmarked_words
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        "<h1>Studies</h1>",
+        "<p>{{ n }} of {{ total }}</p>",
+        '<a title="The whole of it">{{ n }}</a>',
+        '<img alt="A lamp">',
+        '<input placeholder="Reason">',
+        '<td data-label="Status"></td>',
+        '{{ name|default:"nobody" }}',
+        "{% if a %}yes{% endif %}<br>",
+        "<p>{% translate 'One' %} and two</p>",
+    ],
+)
+def test_words_outside_a_tag_are_found(template):
+    assert unmarked_in(template)
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        '<h1 title="{% translate "All" %}">{% translate "Studies" %}</h1>',
+        "<p>{% blocktranslate %}{{ n }} of {{ total }}{% endblocktranslate %}</p>",
+        '{{ name|default:_("nobody") }}',
+        "<p>{{ name }} · {{ n }} <code>manage.py migrate</code> CSV</p>",
+        '<dt translate="no">us-east-1</dt>',
+        "<script>const a = 'words here';</script>",
+    ],
+)
+def test_marked_texts_data_and_code_are_let_through(template):
+    assert unmarked_in(template) == []
+
+
+def test_the_catalogue_holds_all_texts_and_every_text_of_templates_is_marked(capsys):
+    assert main(["--check"]) == 0, capsys.readouterr().err
+
+
+def test_texts_of_templates_code_and_scorers_are_collected():
+    messages = collected_messages()
+    of_file = {location: message.id for message in messages for location, _ in message.locations}
+    assert {"templates/console/studies.html", "console/stages.py"} < set(of_file)
+    assert "metrics/scorers/registry.py" in of_file
+    assert any(isinstance(message.id, tuple) for message in messages)
+
+
+def test_a_message_is_in_brackets_with_its_tags_and_values_whole():
+    assert pseudo('To <a href="{{ url }}">%(n)s pages</a> of {total}') == (
+        '⟦Tó <a href="{{ url }}">%(n)s págés</a> óf {total}⟧'
+    )
+
+
+@pytest.mark.parametrize(
+    ("page", "unmarked"),
+    [
+        ("<p>⟦Sáý⟧ Ann</p>", []),
+        ("<p>⟦To the <a>pages</a>⟧ 12 of 3</p>", ["12 of 3"]),
+        ("<p>⟦a⟧ Assay CSV 12 s</p>", []),
+        ("<p>⟦a⟧</p><p>Annex</p>", ["Annex"]),
+        ('<p aria-label="Go on">⟦a⟧</p>', ["Go on"]),
+        ("<p>An…</p><code>make run</code>", []),
+        ("<option translate='no'>rouge1</option>", []),
+    ],
+)
+def test_what_is_neither_in_brackets_nor_data_is_unmarked(page, unmarked):
+    assert unmarked_words(page, ["Ann"]) == unmarked

@@ -1,0 +1,236 @@
+"""Every page in a language that nobody speaks: what is not in its brackets was not marked."""
+
+from collections.abc import Iterator
+from decimal import Decimal
+from itertools import product
+
+import pycountry
+import pytest
+from django.contrib.auth import get_user_model
+from django.test import Client
+from django.urls import NoReverseMatch, reverse
+from django.utils import translation
+
+from annotation.study_jobs import SCORE
+from console.glossary import COEFFICIENTS
+from hits.questions import task_page
+from marketplace.models import (
+    AccessKey,
+    Assignment,
+    Channel,
+    Deposit,
+    Hit,
+    HitType,
+    Invitation,
+    PayoutBatch,
+    QualificationRequest,
+    QualificationType,
+    Requester,
+)
+from marketplace.money.deposits import deposit
+from marketplace.money.payouts import make_batch
+from marketplace.recruiting.channels import PROLIFIC, ChannelValues, invite, open_channel
+from marketplace.urls import urlpatterns as marketplace_patterns
+from tests.annotation.studies import doubt, rating_study, ticked_study
+from tests.config.test_headers import SANDBOXED, names
+from tests.console.filled import add_assignment, add_batch
+from tests.console.test_access import ACTIONS, OF_A_STUDY, PRIVATE, PUBLIC, STORED
+from tests.console.work import request_for_later
+from tests.hits.samples import alternatives_item, rating_item
+from tests.marketplace.conftest import HIT, PASSWORD, submit
+from tests.translation.pseudo_locale import (
+    LANGUAGE,
+    pseudo_settings,
+    stored_texts,
+    unmarked_words,
+    write_pseudo_locale,
+)
+from work.models import Job
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_pseudo", "_immediate_tasks")]
+
+
+@pytest.fixture(scope="session")
+def pseudo_directory(tmp_path_factory):
+    directory = tmp_path_factory.mktemp("locale")
+    write_pseudo_locale(directory)
+    return directory
+
+
+@pytest.fixture
+def _pseudo(settings, pseudo_directory) -> Iterator[None]:
+    for name, value in pseudo_settings(pseudo_directory).items():
+        setattr(settings, name, value)
+    with translation.override(LANGUAGE):
+        yield
+
+
+def known_texts() -> list[str]:
+    """What a page may show as it is: texts of the database, names of countries, references."""
+    countries = [getattr(each, "common_name", each.name) for each in pycountry.countries]
+    references = [term.reference for term in COEFFICIENTS.values()]
+    users = get_user_model().objects.values_list("username", flat=True)
+    texts = {*references, *countries, *stored_texts(), *users}
+    return sorted(texts, key=len, reverse=True)
+
+
+def check(answer, where) -> None:
+    """Nothing but data stands outside the brackets of an HTML page."""
+    if not answer.get("Content-Type", "").startswith("text/html"):
+        return
+    page = answer.content.decode()
+    unmarked = unmarked_words(page, []) and unmarked_words(page, known_texts())
+    assert not unmarked, (where, answer.status_code, unmarked)
+    assert answer.status_code >= 400 or not page.strip() or "⟦" in page, where
+
+
+def addresses(name: str, slug: str) -> str:
+    parts = (PRIVATE | PUBLIC)[name]
+    parts |= {"slug": slug} if "slug" in parts else {}
+    for part, model in STORED.items():
+        if part in parts:
+            parts |= {part: model.objects.get_queryset().first().pk}
+    return reverse(f"console:{name}", kwargs=parts)
+
+
+@pytest.fixture
+def worked_study(study):
+    """One with a batch, an answer that cannot be read, and a flag."""
+    batch = add_batch(study)
+    add_assignment(batch.hits.first(), problem="The answer is no XML.")
+    doubt(study.items.first().submissions.first())
+    return study
+
+
+def test_the_consoles_pages(client, researcher, worked_study):
+    client.force_login(researcher)
+    for name in PRIVATE | PUBLIC:
+        # A report is a file, written beforehand in the site's own language.
+        if name not in ACTIONS | {"logout": {}, "report-file": {}}:
+            check(client.get(addresses(name, "mine")), name)
+    check(Client().get(reverse("console:login")), "login")
+    check(Client().post(reverse("console:login"), {"username": "rosa", "password": "no"}), "login")
+    check(client.get("/nowhere/"), "404")
+
+
+@pytest.mark.parametrize("make", [rating_study, ticked_study])
+def test_the_consoles_pages_of_a_study_at_its_beginning(client, researcher, make):
+    client.force_login(researcher)
+    check(client.get(reverse("console:studies")), "studies")
+    slug = make(owner=researcher).slug
+    for name, parts in OF_A_STUDY.items():
+        if set(parts) == {"slug"}:
+            check(client.get(addresses(name, slug)), (name, slug))
+
+
+def test_what_the_consoles_forms_refuse_and_confirm(client, researcher, worked_study):
+    client.force_login(researcher)
+    form = {"metric": "rouge1", "rule": "mean:appropriateness", "round": "1", "value": "5"}
+    for sent in ({}, form | {"reason": "too fast"}):
+        for name in ACTIONS:
+            where = addresses(name, "mine")
+            check(client.post(where, sent, follow=True), (name, sent))
+
+
+@pytest.mark.parametrize("state", [*Job.State.values, "retrying"])
+def test_a_job_in_each_state(client, researcher, state):
+    study = rating_study(owner=researcher)
+    request_for_later(study=study, kind=SCORE, names=["rouge1"])
+    job = Job.objects.get()
+    is_retrying = state == "retrying"
+    job.state = Job.State.QUEUED if is_retrying else state
+    job.attempts, job.n_total, job.n_done = int(is_retrying), 20, 5
+    job.message = "It came to this."
+    job.started_at = job.finished_at = job.created_at
+    job.save()
+    client.force_login(researcher)
+    check(client.get(reverse("console:work", args=[study.slug, job.pk])), state)
+
+
+def test_changing_ones_password(client, researcher):
+    client.force_login(researcher)
+    where = reverse("account_change_password")
+    check(client.get(where), where)
+    form = {"oldpassword": "no", "password1": "short", "password2": "other"}
+    check(client.post(where, form), where)
+
+
+@pytest.mark.parametrize("make", [rating_item, alternatives_item])
+def test_the_pages_that_workers_judge_on(make):
+    page = task_page(make(justification=10))
+    assert not unmarked_words(page, known_texts())
+    assert "⟦" in page
+
+
+@pytest.fixture
+def marketplace(mturk, requester, worker, busy_worker):
+    """Work in every state, channels of both kinds, money in and out."""
+    get_user_model().objects.create_user("olga", password=PASSWORD, is_staff=True)
+    requester.users.add(get_user_model().objects.create_user("rita", password=PASSWORD))
+    deposit(requester=requester, amount_usd=Decimal(10), reference="Invoice 7")
+    hit_type = HitType.objects.first()
+    values = ChannelValues(name="Lab", kind="invite", completion_code="LAB-7")
+    invite(
+        channel=open_channel(requester=requester, hit_type=hit_type, values=values), labels=["P"]
+    )
+    values = ChannelValues(name="Prolific", kind="panel", completion_code="C1", **PROLIFIC)
+    open_channel(requester=requester, hit_type=hit_type, values=values)
+    submit(worker, mturk.create_hit(**HIT)["HIT"]["HITId"])
+    make_batch()
+
+
+OBJECTS = {
+    "requester_id": (Requester, "public_id"),
+    "access_key_id": (AccessKey, "access_key_id"),
+    "deposit_id": (Deposit, "public_id"),
+    "batch_id": (PayoutBatch, "pk"),
+    "hit_type_id": (HitType, "public_id"),
+    "hit_id": (Hit, "public_id"),
+    "assignment_id": (Assignment, "public_id"),
+    "type_id": (QualificationType, "public_id"),
+    "request_id": (QualificationRequest, "public_id"),
+}
+
+
+def places() -> Iterator[tuple[str, str]]:
+    """Every address of the marketplace, with each object that it may name."""
+    values = {
+        name: list(model.objects.values_list(field, flat=True))
+        for name, (model, field) in OBJECTS.items()
+    }
+    values["token"] = [
+        *Channel.objects.values_list("token", flat=True),
+        *Invitation.objects.values_list("token", flat=True),
+    ]
+    for name, parts in names(marketplace_patterns):
+        if name.endswith("None") or name in SANDBOXED:
+            continue
+        for chosen in product(*(values[part] for part in parts)):
+            try:
+                where = reverse(f"marketplace:{name}", kwargs=dict(zip(parts, chosen, strict=True)))
+            except NoReverseMatch:
+                continue
+            yield name, where
+
+
+@pytest.mark.parametrize("who", ["nobody", "ada", "rita", "olga"])
+def test_the_marketplaces_pages(marketplace, settings, who):
+    settings.MARKETPLACE_REQUESTER_SIGN_UP = True
+    client = Client()
+    if who != "nobody":
+        client.force_login(get_user_model().objects.get(username=who))
+    for name, where in places():
+        check(client.get(where), (name, who))
+
+
+@pytest.mark.parametrize("who", ["nobody", "ada", "rita", "olga"])
+def test_what_the_marketplaces_forms_refuse_and_confirm(marketplace, settings, who):
+    settings.MARKETPLACE_REQUESTER_SIGN_UP = True
+    for name, where in places():
+        if name in ("requester_api", "external_submit"):
+            continue
+        client = Client()
+        if who != "nobody":
+            client.force_login(get_user_model().objects.get(username=who))
+        for form in ({}, {"label": "Laptop", "labels": "Q", "reason": "A slip", "country": "CA"}):
+            check(client.post(where, form, follow=True), (name, who, form))
