@@ -16,6 +16,8 @@ from annotation.exceptions import StudyUnfit
 from annotation.models import Study, StudyMembership
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from accounts.models import Team, User
 
 
@@ -34,6 +36,23 @@ def roles_in(study: Study, user: User) -> list[Role]:
 def permissions_in(study: Study, user: User) -> frozenset[Permission]:
     """What a user may do in a study; nothing where they have no role in it."""
     return permissions_of(*roles_in(study, user))
+
+
+def permissions_by_study(studies: Sequence[Study], user: User) -> dict[int, frozenset[Permission]]:
+    """What a user may do in each of several studies, by its key."""
+    if user.is_superuser:
+        return {study.pk: frozenset(Permission) for study in studies}
+    of_teams = dict(Membership.objects.filter(user=user.pk).values_list("team", "role"))
+    own = StudyMembership.objects.filter(user=user.pk, study__in=studies)
+    in_study = dict(own.values_list("study", "role"))
+    permissions = {}
+    for study in studies:
+        by_team = of_teams.get(study.team_id) if study.team_id else None
+        roles = [by_team, in_study.get(study.pk)]
+        if study.team_id is None and study.owner_id == user.pk:
+            roles.append(Role.OWNER)
+        permissions[study.pk] = permissions_of(*(role for role in roles if role))
+    return permissions
 
 
 @transaction.atomic

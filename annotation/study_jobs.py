@@ -23,7 +23,7 @@ REVIEW = "review"
 
 
 def jobs_of(study: Study) -> JobQuerySet:
-    return Job.objects.about(_subject(study))
+    return Job.objects.about(subject_of(study))
 
 
 def request_study_job(
@@ -39,7 +39,7 @@ def request_study_job(
     named = {"study": study.pk, "names": list(names)}
     return request_job(
         kind=kind,
-        subject=_subject(study),
+        subject=subject_of(study),
         arguments=dict(arguments or {}) | named,
         title=f"{job_kind(kind).label} {', '.join(names)}".strip(),
         basis=basis,
@@ -52,5 +52,6 @@ def study_of(running: RunningJob) -> Study:
     return Study.objects.get(pk=running.arguments["study"])
 
 
-def _subject(study: Study) -> str:
+def subject_of(study: Study) -> str:
+    """What a study is called where jobs name their subject."""
     return f"study:{study.pk}"

@@ -7,6 +7,7 @@ from console.api import StudyViewSet
 from console.pages import (
     adjudication,
     agreement,
+    batches,
     collection,
     downloads,
     invitations,
@@ -36,6 +37,8 @@ of_a_study: list[URLPattern | URLResolver] = [
     path("submissions/<int:submission_id>/unflag/", items.unflag, name="unflag"),
     path("publish/", collection.publish, name="publish"),
     path("answers/", collection.answers, name="answers"),
+    path("batches/<int:batch_id>/", batches.batch, name="batch"),
+    path("batches/<int:batch_id>/<slug:name>/", batches.batch_change, name="batch-change"),
     path("collect/", collection.collect, name="collect"),
     path("agreement/", agreement.agreement, name="agreement"),
     path("agreement/annotators/", agreement.annotators, name="annotators"),

@@ -21,6 +21,7 @@ HitsError
 ├── AssignmentsUnknown       a study has no assignments of these ids
 ├── WorkerUnknown            a study has no worker of that id
 ├── SummaryOutdated          the decisions to send are not those of the summary any more
+├── ChangeUnfit              a batch that is out cannot be changed so
 └── CrowdStuck               the worker site did not show what a worker needs
 """
 
@@ -148,3 +149,7 @@ class SummaryOutdated(HitsError):
 
 class CrowdStuck(HitsError):
     """The worker site did not show what a worker needs."""
+
+
+class ChangeUnfit(HitsError):
+    """A batch that is out cannot be changed so."""

@@ -18,6 +18,7 @@ from annotation.study_jobs import (
     request_study_job,
     study_of,
 )
+from hits.changes import apply_changes
 from hits.collect import Collected, awaited_hits, collect_batch
 from hits.connections import client_of
 from hits.exceptions import HitsError, MarketplaceUnreachable
@@ -35,6 +36,7 @@ from work.models import Job
 from work.registry import INTERACTIVE, MARKETPLACE, register
 
 REFUSALS = (AnnotationError, HitsError)
+APPLY_CHANGES = "apply_changes"
 # A marketplace is asked this often at most, once for each HIT that something is to come for.
 LOOK_EVERY_SECONDS = 30
 REQUESTS_PER_SECOND = 10
@@ -75,6 +77,17 @@ def collect_new(running: RunningJob) -> str:
     batches = Batch.objects.of(study_of(running)).started().select_related("connection")
     due = [batch for batch in batches if _is_due(batch)]
     return _report(sum(_collect_batch(running, batch, only_awaited=True).n_new for batch in due))
+
+
+@register(APPLY_CHANGES, label="Changing HITs", queue=INTERACTIVE, refusals=REFUSALS)
+def apply(running: RunningJob) -> str:
+    """Bring the marketplace to what was decided about a batch's HITs, then look at them."""
+    batches = Batch.objects.of(study_of(running)).select_related("study", "connection")
+    batch = batches.get(pk=running.arguments["batch"])
+    progress = running.progress(f"HITs of batch {batch.pk}")
+    applied = apply_changes(batch=batch, client=client_of(batch.connection), progress=progress)
+    fetch_statement(batch=batch)
+    return str(applied)
 
 
 @register(

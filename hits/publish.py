@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from hits.costs import Estimate, estimate, price_hits, require_funds
 from hits.endpoints import translated_errors
-from hits.exceptions import MarketplaceRefused
+from hits.exceptions import BatchUnfit, MarketplaceRefused
 from hits.exclusions import send_exclusions
 from hits.models import Batch, Hit
 from hits.pages import CHUNK
@@ -53,6 +53,8 @@ def publish_batch(
     It can be stopped anywhere and run again: a HIT has one request token for all
     attempts, so that the marketplace itself refuses a second one and names the first.
     """
+    if batch.closed_at:
+        raise BatchUnfit(f"Batch {batch.pk} is closed; launch another one.")
     n_by_size: Counter[int] = Counter()
     with sole_publisher(batch, waiting) as publisher:
         if batch.is_of_all_items:

@@ -9,10 +9,13 @@ from annotation.models import Study
 from annotation.study_jobs import RESULT, jobs_of
 from console.decisions import decisions_of
 from console.figures import figures_of
+from console.home import home_decisions, study_rows
 from console.pages.study import person, study_for, study_page
 from console.tables import page_of, sort_key
 from hits.progress import study_progress
 
+# Of which the newest are looked at for what needs a decision.
+MOST_STUDIES = 500
 COLUMNS = ["title", "kind", "n_items", "n_submissions", "n_judgments", "created_at"]
 
 
@@ -24,7 +27,15 @@ def studies(request: HttpRequest) -> HttpResponse:
     found = visible.filter(Q(title__icontains=words) | Q(slug__icontains=words))
     key = sort_key(request, COLUMNS, "-created_at")
     page = page_of(request, found.order_by(key, "-pk"))
-    context = {"page": page, "sort": key, "words": words, "has_any": page or visible.exists()}
+    user = person(request)
+    context = {
+        "page": page,
+        "rows": study_rows(user, list(page)),
+        "decisions": home_decisions(user, list(visible[:MOST_STUDIES])),
+        "sort": key,
+        "words": words,
+        "has_any": page or visible.exists(),
+    }
     return render(request, "console/studies.html", context)
 
 

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping
+from decimal import Decimal
 from typing import cast
 
 from django import template
@@ -45,6 +46,21 @@ def _field(estimate: object, name: str) -> float | None:
     if isinstance(estimate, Mapping):
         return cast("float | None", estimate.get(name))
     return cast("float | None", getattr(estimate, name, None))
+
+
+@register.filter
+def usd(amount: float | Decimal | None) -> str:
+    """`$1,204.50`, to the cent; a dash where it is not known."""
+    if amount is None:
+        return DASH
+    sign = "\N{MINUS SIGN}" if amount < 0 else ""
+    return f"{sign}${abs(amount):,.2f}"
+
+
+@register.filter
+def percent(share: float | None) -> str:
+    """`12 %` of a share; undefined is a dash."""
+    return DASH if share is None or math.isnan(share) else f"{100 * share:.0f} %"
 
 
 @register.filter

@@ -6,6 +6,7 @@ import hashlib
 import secrets
 from datetime import datetime
 from decimal import Decimal
+from typing import Self
 
 from django.apps import apps
 from django.conf import settings
@@ -51,7 +52,7 @@ class BatchQuerySet(models.QuerySet["Batch"]):
         same = self.filter(study=draft.study_id, round=draft.round, connection=draft.connection)
         return same.order_by("part")
 
-    def progressing(self) -> BatchQuerySet:
+    def progressing(self) -> Self:
         """With `n_hits`, `n_published` and `n_collected`, each counted on its own: joined, the
         HITs of a batch would be counted once for every assignment."""
         return self.annotate(
@@ -119,6 +120,9 @@ class Batch(models.Model):
     expires_at = models.DateTimeField(
         null=True, blank=True, help_text="When its HITs are to expire, once that was changed."
     )
+    n_added = models.PositiveSmallIntegerField(
+        default=0, help_text="Assignments of each HIT that were asked for after publication."
+    )
     closed_at = models.DateTimeField(
         null=True, blank=True, help_text="Since when nothing more is wanted of it."
     )
@@ -128,6 +132,11 @@ class Batch(models.Model):
     publishing_started_at = models.DateTimeField(null=True, blank=True)
     publisher = models.CharField(max_length=32, blank=True, editable=False)
     publisher_seen_at = models.DateTimeField(null=True, blank=True, editable=False)
+
+    # Present on what comes from `progressing()`.
+    n_hits: int
+    n_published: int
+    n_collected: int
 
     objects = BatchQuerySet.as_manager()
 
@@ -177,11 +186,27 @@ class HitRecordQuerySet(models.QuerySet["Hit"]):
     def awaited(self, *, decided_since: datetime) -> HitRecordQuerySet:
         """Those on which something is to come: an answer, or, for one submitted before this time,
         the marketplace's own decision. What is complete and waits for ours is not among them."""
-        n_taken = Count("assignments")
+        n_here = Count("assignments")
         due = Q(assignments__status="Submitted", assignments__submitted_at__lte=decided_since)
-        wanted = Coalesce(F("n_answers"), F("max_assignments"), F("batch__max_assignments"))
-        rows = self.published().annotate(n_taken=n_taken, n_due=Count("assignments", filter=due))
-        return rows.filter(Q(n_taken__lt=wanted) | Q(n_due__gt=0))
+        wanted = Coalesce(F("n_answers"), SIZE)
+        rows = self.published().annotate(n_here=n_here, n_due=Count("assignments", filter=due))
+        return rows.filter(Q(n_here__lt=wanted) | Q(n_due__gt=0))
+
+    def answered(self) -> Self:
+        """With `n_taken`, the assignments that came in, and `n_usable`, those of them that are
+        submissions and not rejected."""
+        usable = Q(assignments__submission__isnull=False) & ~Q(assignments__status="Rejected")
+        return self.annotate(
+            n_taken=Count("assignments"), n_usable=Count("assignments", filter=usable)
+        )
+
+    def awaiting_change(self) -> HitRecordQuerySet:
+        """Published, and intended to be other than the marketplace has confirmed."""
+        sized = ~Q(confirmed_assignments=F("max_assignments")) | Q(confirmed_assignments=None)
+        timed = ~Q(expiry_confirmed_at=F("batch__expires_at")) | Q(expiry_confirmed_at=None)
+        return self.published().filter(
+            Q(sized, max_assignments__isnull=False) | Q(timed, batch__expires_at__isnull=False)
+        )
 
     def collectable(self) -> HitRecordQuerySet:
         """Published, and not known to us with every answer they will have, all decided."""
@@ -231,6 +256,10 @@ class Hit(models.Model):
     collected_at = models.DateTimeField(
         null=True, blank=True, help_text="By a collection that has not come to its end."
     )
+
+    # Present on what comes from `answered()`.
+    n_taken: int
+    n_usable: int
 
     objects = HitRecordQuerySet.as_manager()
 

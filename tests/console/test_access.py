@@ -12,8 +12,9 @@ from annotation.models import Adjudication, Candidate, Item, Submission
 from annotation.study_jobs import SCORE
 from console.results import AGREEMENT, compute
 from console.urls import urlpatterns
+from hits.models import Batch
 from tests.annotation.studies import rating_study
-from tests.console.filled import keep_validation, scored_study
+from tests.console.filled import add_batch, keep_validation, scored_study
 from tests.console.work import request_for_later
 from work.models import Job
 
@@ -26,6 +27,7 @@ PAGES = [
 OF_A_STUDY = {
     **{page: {"slug": "mine"} for page in PAGES},
     "item": {"slug": "mine", "item_id": 1},
+    "batch": {"slug": "mine", "batch_id": 1},
     "agreement-picture": {"slug": "mine", "chart": "forest", "form": "json"},
     "validation-picture": {"slug": "mine", "chart": "forest", "form": "json"},
     "validation-table": {"slug": "mine", "name": "worst"},
@@ -64,6 +66,8 @@ OF_TEAMS = {
     "study-member-remove": {"slug": "mine", "member_id": 1},
     "give": {"slug": "mine"},
 }
+# By role, and what they do, in test_batch_pages.py.
+OF_BATCHES = {"batch-change": {"slug": "mine", "batch_id": 1, "name": "close"}}
 OF_ANYONE_SIGNED_IN = {
     "teams": {},
     "new-team": {},
@@ -74,7 +78,13 @@ OF_ANYONE_SIGNED_IN = {
     "api-study-list": {},
     "schema": {},
 }
-STORED = {"item_id": Item, "candidate_id": Candidate, "submission_id": Submission, "job_id": Job}
+STORED = {
+    "item_id": Item,
+    "candidate_id": Candidate,
+    "submission_id": Submission,
+    "job_id": Job,
+    "batch_id": Batch,
+}
 # What the forms of the actions hold, all in one.
 FORM = {"metric": "rouge1", "rule": "mean:appropriateness", "round": "1", "value": "5"} | {
     "reason": "too fast"
@@ -86,7 +96,7 @@ PUBLIC = {
     "accept": {},
     "join-anew": {},
 }
-PRIVATE = OF_A_STUDY | ACTIONS | OF_TEAMS | OF_ANYONE_SIGNED_IN
+PRIVATE = OF_A_STUDY | ACTIONS | OF_TEAMS | OF_BATCHES | OF_ANYONE_SIGNED_IN
 
 
 def names(patterns: list[URLPattern | URLResolver]) -> Iterator[str]:
@@ -118,6 +128,7 @@ def study(researcher):
     made = scored_study("mine", owner=researcher)
     compute(made, AGREEMENT)
     keep_validation(made)
+    add_batch(made)
     make_label_set(question=made.questions.get(), rule=Rule("mean"))
     request_for_later(study=made, kind=SCORE, names=["rouge1"])
     return made

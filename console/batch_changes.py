@@ -1,0 +1,240 @@
+"""What can be changed of a batch that is out, each as a form, a preview and an act."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+from django import forms
+from django.utils import timezone
+from django.utils.functional import Promise
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+
+from accounts.models import User
+from hits.changes import (
+    add_assignments,
+    close_batch,
+    expire_batch,
+    expiry_of,
+    extend_batch,
+    missing_assignments,
+    price_of_more,
+    repost_missing,
+)
+from hits.costs import Estimate
+from hits.exceptions import ChangeUnfit
+from hits.models import Assignment, Batch, Hit
+
+NOTHING = Estimate(0, 0, Decimal("0.00"), Decimal("0.00"))
+DATE_AND_TIME = "%Y-%m-%dT%H:%M"
+
+
+@dataclass(frozen=True)
+class Preview:
+    """What a change would do, in sentences, and what it may cost."""
+
+    sentences: tuple[str, ...]
+    cost: Estimate = NOTHING
+
+
+class MoreForm(forms.Form):
+    """How many more assignments of each HIT."""
+
+    n_more = forms.IntegerField(
+        label=gettext_lazy("More assignments of each HIT"),
+        min_value=1,
+        max_value=1000,
+        initial=1,
+        widget=forms.NumberInput(attrs={"class": "form-control"}),
+    )
+
+
+class ExpiryForm(forms.Form):
+    """Until when HITs can be accepted."""
+
+    expires_at = forms.DateTimeField(
+        label=gettext_lazy("Open until (UTC)"),
+        widget=forms.DateTimeInput(
+            format=DATE_AND_TIME, attrs={"type": "datetime-local", "class": "form-control"}
+        ),
+    )
+
+
+class NoForm(forms.Form):
+    """Nothing to ask."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """One kind of change: its words, the form it needs, what it would do, and doing it."""
+
+    title: Promise
+    button: Promise
+    form: type[forms.Form]
+    preview: Callable[[Batch, dict[str, Any]], Preview]
+    perform: Callable[[Batch, dict[str, Any], Estimate, User], None]
+
+
+def initial_values(batch: Batch) -> dict[str, Any]:
+    """What the forms propose: a week more than now, or than the batch has."""
+    later = max(expiry_of(batch), timezone.now()) + timedelta(days=7)
+    return {"expires_at": later.replace(second=0, microsecond=0)}
+
+
+def _preview_more(batch: Batch, values: dict[str, Any]) -> Preview:
+    cost = price_of_more(batch, values["n_more"])
+    sentences = [
+        ngettext(
+            "%(n)d more assignment, of %(hits)d HITs, can be accepted by other workers.",
+            "%(n)d more assignments, of %(hits)d HITs, can be accepted by other workers.",
+            cost.n_assignments,
+        )
+        % {"n": cost.n_assignments, "hits": cost.n_hits}
+    ]
+    if expiry_of(batch) <= timezone.now():
+        sentences.append(_("The batch has expired: extend it too, or nobody can accept them."))
+    return Preview(tuple(sentences), cost)
+
+
+def _preview_repost(batch: Batch, values: dict[str, Any]) -> Preview:
+    missing = missing_assignments(batch)
+    if not missing.hits:
+        raise ChangeUnfit(_("Nothing is missing: every item has the judgments it was meant to."))
+    sentence = ngettext(
+        "%(n)d missing assignment, of %(hits)d HITs, is offered again until %(at)s UTC.",
+        "%(n)d missing assignments, of %(hits)d HITs, are offered again until %(at)s UTC.",
+        missing.n_assignments,
+    )
+    counts = {"n": missing.n_assignments, "hits": len(missing.hits)}
+    return Preview((sentence % (counts | {"at": _written(values["expires_at"])}),), missing.cost)
+
+
+def _preview_extension(batch: Batch, values: dict[str, Any]) -> Preview:
+    return Preview(
+        (
+            _("HITs can be accepted until %(at)s UTC instead of %(present)s UTC.")
+            % {"at": _written(values["expires_at"]), "present": _written(expiry_of(batch))},
+            _("It costs nothing beyond what the open assignments were meant to cost."),
+        )
+    )
+
+
+def _preview_expiry(batch: Batch, values: dict[str, Any]) -> Preview:
+    return Preview(
+        (
+            _("Nobody can accept a HIT of this batch from now on."),
+            _("Whoever has accepted one can still submit it, and is to be paid."),
+            _("The money held for assignments that nobody took is released."),
+        )
+    )
+
+
+def _preview_closing(batch: Batch, values: dict[str, Any]) -> Preview:
+    sentences = [*_preview_expiry(batch, values).sentences]
+    if n := Hit.objects.of(batch).unpublished().count():
+        sentences.append(
+            ngettext(
+                "%(n)d HIT that is not published yet never will be.",
+                "%(n)d HITs that are not published yet never will be.",
+                n,
+            )
+            % {"n": n}
+        )
+    if n := Assignment.objects.of(batch).undecided().count():
+        sentences.append(
+            ngettext(
+                "%(n)d submission still waits for review.",
+                "%(n)d submissions still wait for review.",
+                n,
+            )
+            % {"n": n}
+        )
+    sentences.append(_("A closed batch cannot be opened again; launch another one for more."))
+    return Preview(tuple(sentences))
+
+
+def _written(at: datetime) -> str:
+    return f"{at:%Y-%m-%d %H:%M}"
+
+
+CHANGES = {
+    "more": Change(
+        gettext_lazy("Add assignments"),
+        gettext_lazy("Add them"),
+        MoreForm,
+        _preview_more,
+        lambda batch, values, expected, actor: add_assignments(
+            batch=batch,
+            n_more=values["n_more"],
+            n_added=values["n_added"],
+            expected=expected,
+            actor=actor,
+        ),
+    ),
+    "repost": Change(
+        gettext_lazy("Offer what is missing again"),
+        gettext_lazy("Offer again"),
+        ExpiryForm,
+        _preview_repost,
+        lambda batch, values, expected, actor: repost_missing(
+            batch=batch, expires_at=values["expires_at"], expected=expected, actor=actor
+        ),
+    ),
+    "extend": Change(
+        gettext_lazy("Extend"),
+        gettext_lazy("Extend"),
+        ExpiryForm,
+        _preview_extension,
+        lambda batch, values, expected, actor: extend_batch(
+            batch=batch, expires_at=values["expires_at"], actor=actor
+        ),
+    ),
+    "expire": Change(
+        gettext_lazy("Expire now"),
+        gettext_lazy("Expire now"),
+        NoForm,
+        _preview_expiry,
+        lambda batch, values, expected, actor: expire_batch(batch=batch, actor=actor),
+    ),
+    "close": Change(
+        gettext_lazy("Close the batch"),
+        gettext_lazy("Close the batch"),
+        NoForm,
+        _preview_closing,
+        lambda batch, values, expected, actor: close_batch(batch=batch, actor=actor),
+    ),
+}
+
+
+class ConfirmationForm(forms.Form):
+    """What was previewed, and the amount typed where it is spent elsewhere than on this site."""
+
+    n_added = forms.IntegerField(min_value=0, widget=forms.HiddenInput)
+    expected_assignments = forms.IntegerField(min_value=0, widget=forms.HiddenInput)
+    expected_usd = forms.DecimalField(min_value=0, decimal_places=2, widget=forms.HiddenInput)
+    typed_usd = forms.CharField(
+        label=gettext_lazy("Type the amount to confirm"),
+        widget=forms.TextInput(attrs={"class": "form-control", "inputmode": "decimal"}),
+    )
+
+    def __init__(self, *args: Any, is_typed: bool, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs | {"label_suffix": ""})
+        if not is_typed:
+            del self.fields["typed_usd"]
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean() or {}
+        typed = cleaned.get("typed_usd")
+        if typed is not None and typed.strip().lstrip("$") != f"{cleaned.get('expected_usd')}":
+            self.add_error("typed_usd", _("This is not the amount above."))
+        return cleaned
+
+    @property
+    def expected(self) -> Estimate:
+        """The cost that the person saw."""
+        total = self.cleaned_data["expected_usd"]
+        return Estimate(0, self.cleaned_data["expected_assignments"], total, Decimal(0))

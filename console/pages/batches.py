@@ -1,0 +1,160 @@
+"""A batch: how it stands, what it cost, and what can still be changed of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_http_methods, require_safe
+
+from accounts.roles import Permission
+from annotation.models import Study
+from annotation.study_jobs import jobs_of, request_study_job
+from console.batch_changes import CHANGES, Change, ConfirmationForm, initial_values
+from console.pages.study import person, study_for, study_page
+from hits.changes import expiry_of, missing_assignments
+from hits.exceptions import HitsError
+from hits.jobs import APPLY_CHANGES
+from hits.models import Batch
+from hits.statements import BatchReport, batch_report, spend_there
+
+
+@require_safe
+def batch(request: HttpRequest, slug: str, batch_id: int) -> HttpResponse:
+    """Access: whoever has a role in the study; money for those who may see it."""
+    study = study_for(request, slug)
+    shown = _batch_of(study, batch_id)
+    report = batch_report(shown)
+    context = {
+        "section": "answers",
+        "batch": shown,
+        "report": report,
+        "money": _money_rows(report),
+        "is_under_floor": _is_under_floor(study, report),
+        "now": timezone.now(),
+        "expires_at": expiry_of(shown),
+        "missing": missing_assignments(shown),
+        "changes": {} if shown.closed_at else CHANGES,
+        "job": _change_job(study, shown),
+    }
+    return study_page(request, study, "batch", context)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def batch_change(request: HttpRequest, slug: str, batch_id: int, name: str) -> HttpResponse:
+    """First what it does and costs, then doing it.
+
+    Access: those who may spend.
+    """
+    study = study_for(request, slug, Permission.SPEND)
+    changed, change = _batch_of(study, batch_id), CHANGES.get(name)
+    if change is None:
+        raise Http404
+    page = _ChangePage(request, changed, change)
+    if request.method == "POST" and page.perform():
+        request_study_job(
+            study=study,
+            kind=APPLY_CHANGES,
+            arguments={"batch": changed.pk},
+            requested_by=person(request),
+        )
+        return redirect("console:batch", slug, batch_id)
+    context = {"section": "answers", "batch": changed, "name": name} | page.context()
+    return study_page(request, study, "batch_change", context)
+
+
+class _ChangePage:
+    """A change's form, its preview once the form is filled in, and the confirmation."""
+
+    def __init__(self, request: HttpRequest, batch: Batch, change: Change) -> None:
+        self.request, self.batch, self.change = request, batch, change
+        self.problem = ""
+        sent = request.POST if request.method == "POST" else request.GET
+        names = change.form.base_fields
+        is_filled = not names or any(name in sent for name in names)
+        self.form = change.form(
+            sent if is_filled else None, initial=initial_values(batch), label_suffix=""
+        )
+        self.preview = None
+        if is_filled and self.form.is_valid():
+            self.preview = self._try(lambda: change.preview(batch, self.form.cleaned_data))
+        self.confirmation = self._confirmation()
+
+    def perform(self) -> bool:
+        """Do what was confirmed; False, with the reason on the page, where it cannot be done."""
+        confirmed = ConfirmationForm(self.request.POST, is_typed=self._is_typed)
+        if self.preview is None or not confirmed.is_valid():
+            self.confirmation = confirmed
+            return False
+        values = self.form.cleaned_data | {"n_added": confirmed.cleaned_data["n_added"]}
+        expected = confirmed.expected
+        actor = person(self.request)
+        self._try(lambda: self.change.perform(self.batch, values, expected, actor))
+        return not self.problem
+
+    def context(self) -> dict[str, Any]:
+        return {
+            "change": self.change,
+            "form": self.form,
+            "preview": self.preview,
+            "confirmation": self.confirmation,
+            "problem": self.problem,
+            "values": self.form.data if self.preview else {},
+        }
+
+    @property
+    def _is_typed(self) -> bool:
+        spends = self.preview is not None and self.preview.cost.total_usd > 0
+        return spends and not self.batch.connection.is_on_this_site
+
+    def _confirmation(self) -> ConfirmationForm | None:
+        if self.preview is None:
+            return None
+        cost = self.preview.cost
+        expected = {
+            "n_added": self.batch.n_added,
+            "expected_assignments": cost.n_assignments,
+            "expected_usd": f"{cost.total_usd:.2f}",
+        }
+        return ConfirmationForm(initial=expected, is_typed=self._is_typed)
+
+    def _try(self, act: Any) -> Any:
+        try:
+            return act()
+        except HitsError as error:
+            self.problem = str(error)
+            return None
+
+
+def _money_rows(report: BatchReport) -> list[dict[str, Any]]:
+    here = report.spend
+    there = spend_there(report.statement) if report.statement else None
+    labels = {
+        "rewards_usd": _("Rewards"),
+        "fees_usd": _("Fees on rewards"),
+        "bonuses_usd": _("Bonuses"),
+        "bonus_fees_usd": _("Fees on bonuses"),
+        "total_usd": _("In all"),
+    }
+    return [
+        {"label": label, "here": getattr(here, name), "there": getattr(there, name, None)}
+        for name, label in labels.items()
+    ]
+
+
+def _is_under_floor(study: Study, report: BatchReport) -> bool:
+    floor = study.team.wage_floor_usd if study.team else None
+    return bool(floor and report.hourly_usd and report.hourly_usd.median < float(floor))
+
+
+def _batch_of(study: Study, batch_id: int) -> Batch:
+    batches = Batch.objects.of(study).select_related("study__team", "connection", "launched_by")
+    return get_object_or_404(batches, pk=batch_id)
+
+
+def _change_job(study: Study, batch: Batch) -> Any:
+    jobs = jobs_of(study).of_kind(APPLY_CHANGES)
+    return jobs.filter(arguments__batch=batch.pk).first()

@@ -1,0 +1,188 @@
+"""Changes to a batch that is out: exact, at the cost that was displayed, and once."""
+
+from datetime import timedelta
+from decimal import Decimal
+
+import pytest
+from django.utils import timezone
+
+from accounts.models import User
+from accounts.teams import create_team
+from annotation.access import give_to_team
+from hits.budgets import set_budget
+from hits.changes import (
+    add_assignments,
+    apply_changes,
+    close_batch,
+    expire_batch,
+    expiry_of,
+    extend_batch,
+    missing_assignments,
+    price_of_more,
+    repost_missing,
+)
+from hits.collect import collect_batch
+from hits.exceptions import BatchUnfit, ChangeUnfit, MarketplaceUnreachable, OverBudget
+from hits.models import Assignment, Batch, Hit
+from hits.publish import publish_batch
+from hits.review import decide, send_decisions
+from marketplace import clock
+from marketplace.models import Hit as MarketplaceHit
+from tests.hits.wire import answer_lost, unreachable
+from tests.hits.work import hand_in, hit_on, published
+
+pytestmark = pytest.mark.django_db
+VALUES = {"alpha": 70, "beta": 20}
+
+
+@pytest.fixture
+def batch(study, client):
+    return published(study, client, max_assignments=2)
+
+
+def in_days(number):
+    return (timezone.now() + timedelta(days=number)).replace(microsecond=0)
+
+
+def more(batch, n):
+    expected = price_of_more(batch, n)
+    add_assignments(batch=batch, n_more=n, n_added=batch.n_added, expected=expected, actor=None)
+    batch.refresh_from_db()
+
+
+def there():
+    """How many assignments each HIT has at the marketplace."""
+    return list(MarketplaceHit.objects.order_by("pk").values_list("max_assignments", flat=True))
+
+
+def expiries():
+    return set(MarketplaceHit.objects.values_list("expiration", flat=True))
+
+
+def test_more_assignments_cost_their_rewards_and_fees(batch):
+    batch.connection.fees = "mturk"
+    cost = price_of_more(batch, 2)
+    # Three HITs, two more each, at 0.10 and a fee of 0.02.
+    assert (cost.n_assignments, cost.total_usd) == (6, Decimal("0.72"))
+
+
+def test_assignments_are_added_once_however_often_it_is_tried(batch, client):
+    more(batch, 2)
+    assert apply_changes(batch=batch, client=client).n_assignments_added == 6
+    assert apply_changes(batch=batch, client=client).n_assignments_added == 0
+    assert there() == [4, 4, 4]
+
+
+@pytest.mark.parametrize("fault", [answer_lost, unreachable])
+def test_an_interrupted_change_goes_on_where_it_was(batch, client, wire, fault):
+    more(batch, 1)
+    wire.fail("CreateAdditionalAssignmentsForHIT", fault, at=2)
+    with pytest.raises(MarketplaceUnreachable):
+        apply_changes(batch=batch, client=client)
+    apply_changes(batch=batch, client=client)
+    assert there() == [3, 3, 3]
+
+
+def test_the_same_request_twice_is_one(batch):
+    expected = price_of_more(batch, 1)
+    add_assignments(batch=batch, n_more=1, n_added=0, expected=expected, actor=None)
+    with pytest.raises(ChangeUnfit):
+        add_assignments(batch=batch, n_more=1, n_added=0, expected=expected, actor=None)
+    assert set(Hit.objects.values_list("max_assignments", flat=True)) == {3}
+
+
+def test_no_hit_goes_from_below_ten_assignments_to_ten(batch, study, client):
+    with pytest.raises(ChangeUnfit, match="fewer than ten"):
+        price_of_more(batch, 8)
+    assert price_of_more(batch, 7).n_assignments == 21
+
+
+def test_a_budget_holds_for_more_assignments(batch, study):
+    ada = User.objects.create_user("ada")
+    study.owner = ada
+    study.save()
+    give_to_team(study=study, team=create_team(name="Lab", owner=ada), actor=ada)
+    # Six assignments at 0.10 are committed.
+    set_budget(study=study, cap_usd=Decimal("0.89"), actor=ada)
+    with pytest.raises(OverBudget):
+        more(batch, 1)
+    set_budget(study=study, cap_usd=Decimal("0.90"), actor=ada)
+    more(batch, 1)
+
+
+def test_an_extension_moves_every_expiry(batch, client):
+    extend_batch(batch=batch, expires_at=in_days(20), actor=None)
+    batch.refresh_from_db()
+    assert apply_changes(batch=batch, client=client).n_expiries_set == 3
+    assert expiries() == {batch.expires_at}
+    assert apply_changes(batch=batch, client=client).n_expiries_set == 0
+
+
+@pytest.mark.parametrize("days", [-1, 3, 400])
+def test_a_batch_ends_neither_earlier_nor_in_a_year(batch, days):
+    with pytest.raises(ChangeUnfit):
+        extend_batch(batch=batch, expires_at=in_days(days), actor=None)
+
+
+def test_an_expired_batch_can_be_extended(batch, client):
+    expire_batch(batch=batch, actor=None)
+    batch.refresh_from_db()
+    assert apply_changes(batch=batch, client=client).n_expiries_set == 3
+    assert all(expiry <= clock.now() for expiry in expiries())
+    extend_batch(batch=batch, expires_at=in_days(2), actor=None)
+    batch.refresh_from_db()
+    apply_changes(batch=batch, client=client)
+    assert expiries() == {batch.expires_at}
+
+
+def test_a_closed_batch_is_expired_and_stays_as_it_is(batch, client):
+    close_batch(batch=batch, actor=None)
+    batch.refresh_from_db()
+    apply_changes(batch=batch, client=client)
+    assert all(expiry <= clock.now() for expiry in expiries())
+    with pytest.raises(ChangeUnfit, match="closed"):
+        extend_batch(batch=batch, expires_at=in_days(2), actor=None)
+    with pytest.raises(BatchUnfit, match="closed"):
+        publish_batch(batch=batch, client=client)
+
+
+def test_nothing_is_missing_while_assignments_are_open(batch):
+    assert missing_assignments(batch).hits == ()
+    with pytest.raises(ChangeUnfit, match="Nothing is missing"):
+        repost_missing(
+            batch=batch, expires_at=in_days(9), expected=price_of_more(batch, 1), actor=None
+        )
+
+
+def test_rejected_and_expired_work_is_offered_again_until_the_overlap_is_reached(
+    batch, client, ann, bob, make_worker
+):
+    hand_in(ann, hit_on(batch, "d0"), VALUES)
+    hand_in(bob, hit_on(batch, "d0"), VALUES)
+    hand_in(ann, hit_on(batch, "d1"), VALUES)
+    collect_batch(batch=batch, client=client)
+    of_bob = Assignment.objects.filter(worker__worker_id=bob.worker_id)
+    decide(assignments=of_bob, decision=Assignment.Decision.REJECT, feedback="Not read.")
+    send_decisions(batch=batch, client=client)
+    expire_batch(batch=batch, actor=None)
+    batch.refresh_from_db()
+    apply_changes(batch=batch, client=client)
+    missing = missing_assignments(batch)
+    # One of d0 was rejected, one of d1 and two of d2 never came.
+    assert (missing.n_assignments, missing.cost.total_usd) == (4, Decimal("0.40"))
+    repost_missing(batch=batch, expires_at=in_days(3), expected=missing.cost, actor=None)
+    batch.refresh_from_db()
+    apply_changes(batch=batch, client=client)
+    assert there() == [3, 2, 2]
+    cat, dan = make_worker("cat"), make_worker("dan")
+    for item in ("d0", "d1", "d2"):
+        hand_in(cat, hit_on(batch, item), VALUES)
+    hand_in(dan, hit_on(batch, "d2"), VALUES)
+    collect_batch(batch=batch, client=client)
+    assert missing_assignments(batch).hits == ()
+    assert Assignment.objects.of(batch).exclude(status="Rejected").count() == 6
+
+
+def test_a_batch_expires_when_its_time_on_offer_is_over(batch):
+    start = Batch.objects.get().publishing_started_at
+    assert expiry_of(batch) == start + timedelta(seconds=batch.lifetime_seconds)
