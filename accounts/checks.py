@@ -38,7 +38,7 @@ def check_client_addresses(
     return [
         Warning(
             "HTTPS ends at a proxy, and neither TRUSTED_PROXY_COUNT nor TRUSTED_CLIENT_IP_HEADER "
-            "says how to tell clients apart: one person's wrong passwords count for all.",
+            "says how to distinguish clients: one person's wrong passwords count for all.",
             hint="Set TRUSTED_PROXY_COUNT to the number of your own proxies before this site.",
             id="accounts.W002",
         )

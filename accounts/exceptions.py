@@ -1,4 +1,4 @@
-"""Errors of this app, for people to read.
+"""Errors of this app, with messages for users.
 
 AccountsError
 ├── NameTaken         another user has the name
@@ -12,7 +12,7 @@ AccountsError
 
 
 class AccountsError(Exception):
-    """Base of the app's errors; its text is meant for whoever sees it."""
+    """Base of the app's errors; its text is shown to the user."""
 
 
 class NameTaken(AccountsError):
@@ -40,4 +40,4 @@ class TeamUnknown(AccountsError):
 
 
 class RoleTooSmall(AccountsError):
-    """The role of whoever asks does not allow it."""
+    """The requesting user's role does not allow it."""

@@ -41,8 +41,8 @@ def plain_dawid_skene(frame: pd.DataFrame, n_categories: int, rounds: int) -> np
         by_item[item].append((annotator, value))
     classes = range(n_categories)
     posterior = {
-        item: [sum(value == k for _, value in given) / len(given) for k in classes]
-        for item, given in by_item.items()
+        item: [sum(value == k for _, value in judgments) / len(judgments) for k in classes]
+        for item, judgments in by_item.items()
     }
     for _ in range(rounds):
         prior = [sum(p[k] for p in posterior.values()) / len(posterior) for k in classes]
@@ -52,11 +52,12 @@ def plain_dawid_skene(frame: pd.DataFrame, n_categories: int, rounds: int) -> np
             for k in classes:
                 counts[annotator, k, value] += posterior[item][k]
                 totals[annotator, k] += posterior[item][k]
-        for item, given in by_item.items():
+        for item, judgments in by_item.items():
             joint = [
                 log(max(prior[k], 1e-300))
                 + sum(
-                    log(max(counts[a, k, v], 1e-300) / max(totals[a, k], 1e-300)) for a, v in given
+                    log(max(counts[a, k, v], 1e-300) / max(totals[a, k], 1e-300))
+                    for a, v in judgments
                 )
                 for k in classes
             ]

@@ -122,21 +122,21 @@ def compare_pairs(n_labels: int, n_annotators: int) -> None:
         name: (rows["item"].to_numpy(), rows["value"].to_numpy())
         for name, rows in frame.groupby("annotator")
     }
-    wanted = table.dropna(subset="kappa").head(PAIRS_TIMED)
+    timed = table.dropna(subset="kappa").head(PAIRS_TIMED)
 
     def loop() -> list[float]:
-        found = []
-        for first, second in zip(wanted["annotator_a"], wanted["annotator_b"], strict=True):
+        kappas = []
+        for first, second in zip(timed["annotator_a"], timed["annotator_b"], strict=True):
             items_a, values_a = by_annotator[first]
             items_b, values_b = by_annotator[second]
             _, a, b = np.intersect1d(items_a, items_b, assume_unique=True, return_indices=True)
-            found.append(cohen_kappa_score(values_a[a], values_b[b], labels=range(5)))
-        return found
+            kappas.append(cohen_kappa_score(values_a[a], values_b[b], labels=range(5)))
+        return kappas
 
     other, expected = seconds(loop, repeats=1)
-    difference = float(np.abs(wanted["kappa"].to_numpy() - expected).max())
+    difference = float(np.abs(timed["kappa"].to_numpy() - expected).max())
     name = f"kappa of {len(table):,} pairs, {n_labels:,} labels*"
-    report(name, own, other * len(table) / len(wanted), difference)
+    report(name, own, other * len(table) / len(timed), difference)
 
 
 def main() -> None:

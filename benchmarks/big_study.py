@@ -42,8 +42,8 @@ def build_study(owner: User, *, n_items: int, n_annotators: int, slug: str = "bi
     from annotation.versions import count_judgments_change
 
     study = Study.objects.create(slug=slug, title=slug.title(), kind="rating", owner=owner)
-    for place, name in enumerate(QUESTIONS):
-        Question.objects.create(study=study, name=name, wording=f"{name}?", position=place)
+    for position, name in enumerate(QUESTIONS):
+        Question.objects.create(study=study, name=name, wording=f"{name}?", position=position)
     items = Item.objects.bulk_create(
         (
             Item(
@@ -66,14 +66,14 @@ def build_study(owner: User, *, n_items: int, n_annotators: int, slug: str = "bi
         ),
         batch_size=BATCH_SIZE,
     )
-    people = Annotator.objects.bulk_create(
+    annotators = Annotator.objects.bulk_create(
         Annotator(study=study, pseudonym=f"annotator-{n:03}") for n in range(N_ANNOTATORS)
     )
     submissions = Submission.objects.bulk_create(
         (
             Submission(
                 item=item,
-                annotator=people[(n + 7 * place) % N_ANNOTATORS],
+                annotator=annotators[(n + 7 * position) % N_ANNOTATORS],
                 raw="<QuestionFormAnswers/>",
                 shown_order=list(SYSTEMS),
                 accepted_at=NOON,
@@ -81,7 +81,7 @@ def build_study(owner: User, *, n_items: int, n_annotators: int, slug: str = "bi
                 seconds=40,
             )
             for n, item in enumerate(items)
-            for place in range(n_annotators)
+            for position in range(n_annotators)
         ),
         batch_size=BATCH_SIZE,
     )

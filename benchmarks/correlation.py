@@ -52,7 +52,7 @@ def ragged(n_groups: int) -> pd.DataFrame:
 def compare_groups(coefficient: str, n_groups: int) -> tuple[float, float]:
     """A coefficient of every group beside a loop over scipy; the times of both."""
     frame = ragged(n_groups)
-    own, found = seconds(
+    own, coefficients = seconds(
         lambda: grouped_correlation(
             frame["human"], frame["metric"], frame["group"], coefficient=coefficient
         )
@@ -63,7 +63,7 @@ def compare_groups(coefficient: str, n_groups: int) -> tuple[float, float]:
     spans = list(pairwise(bounds))
     function = SCIPY[coefficient]
     other, expected = seconds(lambda: [function(x[a:b], y[a:b]).statistic for a, b in spans])
-    difference = np.nanmax(np.abs(found.to_numpy()[:GROUPS_TIMED] - expected))
+    difference = np.nanmax(np.abs(coefficients.to_numpy()[:GROUPS_TIMED] - expected))
     name = f"{coefficient} in {n_groups:,} groups"
     report(name, own, other * n_groups / GROUPS_TIMED, f"max diff {difference:.1e}")
     return own, other * n_groups / GROUPS_TIMED

@@ -75,9 +75,9 @@ def row(setting: Setting, trials: int, rng: np.random.Generator) -> str:
     """Coverage by each method in one setting."""
     hits: dict[str, list[bool]] = {}
     for _ in range(trials):
-        for method, found in intervals(setting, rng):
-            inside = found.ci_low <= setting.alpha <= found.ci_high
-            hits.setdefault(method, []).extend([inside] * (not np.isnan(found.ci_low)))
+        for method, interval in intervals(setting, rng):
+            inside = interval.ci_low <= setting.alpha <= interval.ci_high
+            hits.setdefault(method, []).extend([inside] * (not np.isnan(interval.ci_low)))
     shares = "".join(f"{np.mean(inside):12.3f}" for inside in hits.values())
     kind = "continuous" if setting.level == "interval" else "binary"
     label = (

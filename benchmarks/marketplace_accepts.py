@@ -1,7 +1,7 @@
 """Fifty workers ask for the last assignments of HITs: ``python -m benchmarks.marketplace_accepts``.
 
 Every worker asks, over HTTP, for every HIT, all fifty in the same order, so that they always
-meet; each HIT has places for half of them. It ends with how many assignments there are too
+meet; each HIT has assignments for half of them. It ends with how many assignments there are too
 many of, and how many workers were shown an error: both must be 0, else it exits with 1.
 """
 
@@ -22,28 +22,29 @@ def main() -> None:
     """Start a marketplace, let the workers ask, count."""
     options = _options()
     _say(describe_machine())
-    places = options.workers // 2
+    max_assignments = options.workers // 2
     with fresh_site(
         options.database_url, processes=options.processes, threads=options.threads
     ) as site:
-        publish(enrol_requester(), hits=options.hits, max_assignments=places)
+        publish(enrol_requester(), hits=options.hits, max_assignments=max_assignments)
         sessions = sign_in_workers(options.workers)
         start = perf_counter()
         answers, tally = _ask_for_all(site, sessions, _hit_paths())
         lasted = perf_counter() - start
         faults = site.faults()
         too_many, accepted = _too_many()
-    asked = answers.total()
+    n_requests = answers.total()
     _say(
-        f"\n{options.workers} workers, {options.hits} HITs of {places} assignments: {asked:,} "
-        f"asked and {accepted:,} accepted in {lasted:.0f} s, {asked / lasted:.1f} answers/s"
+        f"\n{options.workers} workers, {options.hits} HITs of {max_assignments} assignments: "
+        f"{n_requests:,} requests and {accepted:,} accepted in "
+        f"{lasted:.0f} s, {n_requests / lasted:.1f} answers/s"
     )
     print_percentiles(tally)
-    errors = asked - answers[GRANTED] - answers[GONE]
+    errors = n_requests - answers[GRANTED] - answers[GONE]
     _say(f"assignments too many: {too_many}\nerrors shown to a worker: {errors}")
     for line in (*tally.failures[:3], *faults[:10]):
         _say(f"  {line}")
-    missing = places * options.hits - accepted
+    missing = max_assignments * options.hits - accepted
     sys.exit(1 if too_many or errors or missing or faults else 0)
 
 
@@ -90,10 +91,10 @@ def _ask_for_all(site: Site, sessions: list[str], paths: list[str]) -> tuple[Cou
         thread.start()
     for thread in threads:
         thread.join()
-    whole = Tally()
+    total = Tally()
     for tally in tallies:
-        whole.add(tally)
-    return sum(counts, Counter()), whole
+        total.add(tally)
+    return sum(counts, Counter()), total
 
 
 def _too_many() -> tuple[int, int]:
@@ -102,8 +103,8 @@ def _too_many() -> tuple[int, int]:
     from marketplace.models import Assignment, Hit
 
     live = Counter(Assignment.objects.live().values_list("hit", flat=True))
-    asked_for = dict(Hit.objects.values_list("pk", "max_assignments"))
-    beyond = sum(max(0, count - asked_for[key]) for key, count in live.items())
+    max_assignments = dict(Hit.objects.values_list("pk", "max_assignments"))
+    beyond = sum(max(0, count - max_assignments[key]) for key, count in live.items())
     pairs = Counter(Assignment.objects.live().values_list("hit", "worker"))
     return beyond + sum(count - 1 for count in pairs.values()), live.total()
 

@@ -58,11 +58,11 @@ def _options() -> argparse.Namespace:
 
 
 def _all_at_once(clients: int, arguments: tuple[Any, ...]) -> Tally:
-    whole = Tally()
+    total = Tally()
     with multiprocessing.get_context("spawn").Pool(clients) as pool:
         for tally in pool.starmap(call, [arguments] * clients):
-            whole.add(tally)
-    return whole
+            total.add(tally)
+    return total
 
 
 def call(endpoint_url: str, keys: Keys, operation: str, hit_id: str, seconds: float) -> Tally:

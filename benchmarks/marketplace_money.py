@@ -53,11 +53,11 @@ def _options() -> argparse.Namespace:
 
 
 def _publish(url: str, keys: Sequence[Keys], seconds: float) -> Tally:
-    whole = Tally()
+    total = Tally()
     with multiprocessing.get_context("spawn").Pool(len(keys)) as pool:
         for tally in pool.starmap(call, [(url, key, "CreateHIT", "", seconds) for key in keys]):
-            whole.add(tally)
-    return whole
+            total.add(tally)
+    return total
 
 
 @contextmanager
@@ -77,7 +77,7 @@ def _audit() -> None:
     from marketplace.money.reconciliation import audit
 
     problems = audit()
-    _say("\n".join(problems[:5]) if problems else "The books balance.")
+    _say("\n".join(problems[:5]) if problems else "The ledger balances.")
 
 
 def _report(name: str, tally: Tally, seconds: float) -> None:

@@ -1,4 +1,4 @@
-"""People at their browsers, cheaply: plain sockets that speak just enough HTTP, so that
+"""Workers at their browsers, cheaply: plain sockets that speak just enough HTTP, so that
 the machine's cores go to the servers and not to who measures them."""
 
 import re
@@ -164,6 +164,6 @@ def print_percentiles(tally: Tally) -> None:
     sys.stdout.write(f"{'step (ms)':<24}{heads}{'max':>9}\n")
     for step, seconds in tally.seconds.items():
         ordered = sorted(seconds)
-        found = [ordered[min(len(ordered) * p // 100, len(ordered) - 1)] for p in PERCENTILES]
-        cells = "".join(f"{value * 1000:9.1f}" for value in (*found, ordered[-1]))
+        percentiles = [ordered[min(len(ordered) * p // 100, len(ordered) - 1)] for p in PERCENTILES]
+        cells = "".join(f"{value * 1000:9.1f}" for value in (*percentiles, ordered[-1]))
         sys.stdout.write(f"{step:<24}{cells}\n")

@@ -61,10 +61,10 @@ def _measure(
     arguments = [(site, group, share, options.seconds, thinking_seconds) for share in shares]
     with context.Pool(GENERATORS) as pool:
         tallies = pool.starmap(work, arguments)
-    whole = Tally()
+    total = Tally()
     for tally in tallies:
-        whole.add(tally)
-    _report(whole, max(tally.lasted for tally in tallies), thinking_seconds, len(sessions))
+        total.add(tally)
+    _report(total, max(tally.lasted for tally in tallies), thinking_seconds, len(sessions))
 
 
 def work(
@@ -90,10 +90,10 @@ def work(
         thread.start()
     for thread in threads:
         thread.join()
-    whole = Tally(lasted=perf_counter() - start)
+    total = Tally(lasted=perf_counter() - start)
     for tally in tallies:
-        whole.add(tally)
-    return whole
+        total.add(tally)
+    return total
 
 
 def _report(tally: Tally, lasted: float, thinking_seconds: float, workers: int) -> None:

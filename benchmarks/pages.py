@@ -36,15 +36,15 @@ STREAMED = {"download", "label-set"}
 class Statements:
     """The SQL statements of a request."""
 
-    asked: Counter[tuple[str, str]] = field(default_factory=Counter)
+    counts: Counter[tuple[str, str]] = field(default_factory=Counter)
 
     def __call__(self, execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
-        self.asked[sql, repr(params)] += 1
+        self.counts[sql, repr(params)] += 1
         return execute(sql, params, many, context)
 
     @property
     def most_often(self) -> int:
-        return max(self.asked.values(), default=0)
+        return max(self.counts.values(), default=0)
 
 
 @dataclass(frozen=True)
@@ -103,21 +103,24 @@ def addresses(study: Any) -> dict[str, tuple[str, dict[str, Any]]]:
         *("adjudication", "labels", "validation", "report", "downloads"),
         *("api-study-detail", "api-study-agreement", "api-study-validation", "api-study-disputes"),
     ]
-    found = {page: (page, dict(slug)) for page in pages}
-    found |= {name: (name, {}) for name in ("studies", "api-root", "api-study-list")}
-    found["item"] = ("item", slug | {"item_id": item.pk})
+    visits = {page: (page, dict(slug)) for page in pages}
+    visits |= {name: (name, {}) for name in ("studies", "api-root", "api-study-list")}
+    visits["item"] = ("item", slug | {"item_id": item.pk})
     for chart in ("forest", "matrix", "volume", "speed"):
-        found[f"agreement-picture {chart}"] = (
+        visits[f"agreement-picture {chart}"] = (
             "agreement-picture",
             slug | {"chart": chart, "form": "json"},
         )
-    found["validation-table"] = ("validation-table", slug | {"name": "worst"})
-    found["validation-picture"] = ("validation-picture", slug | {"chart": "forest", "form": "json"})
+    visits["validation-table"] = ("validation-table", slug | {"name": "worst"})
+    visits["validation-picture"] = (
+        "validation-picture",
+        slug | {"chart": "forest", "form": "json"},
+    )
     for form in ("csv", "json"):
-        found[f"label-set {form}"] = ("label-set", slug | {"version": 1, "form": form})
+        visits[f"label-set {form}"] = ("label-set", slug | {"version": 1, "form": form})
     for name in ("judgments.csv", "submissions.csv", "scores.csv", "agreement.json"):
-        found[f"download {name}"] = ("download", slug | {"name": name})
-    return found
+        visits[f"download {name}"] = ("download", slug | {"name": name})
+    return visits
 
 
 QUERIES = {
@@ -156,7 +159,7 @@ def visit(client: Any, name: str, url: str, query: dict[str, str], repeat: int) 
         if answer.status_code not in (200, 202, 404):
             raise SystemExit(f"{url} answered {answer.status_code}")
         label = name if answer.status_code == 200 else f"{name} ({answer.status_code})"
-        n = sum(statements.asked.values())
+        n = sum(statements.counts.values())
         growth = peak_mb() - before
         runs.append(Visit(label, ms, cpu_ms, total, n, statements.most_often, size / 1024, growth))
     middle = median(run.ms for run in runs)

@@ -30,7 +30,7 @@ VARIANTS = ("rouge1", "rouge2", "rougeL")
 N_WORDS = 5000
 
 
-def made_up_words(rng: np.random.Generator) -> list[str]:
+def random_words(rng: np.random.Generator) -> list[str]:
     """As many different words as a small vocabulary has."""
     letters = np.array(list("etaoinshrdlu"))
     return ["".join(rng.choice(letters, size=size)) for size in rng.integers(1, 10, N_WORDS)]
@@ -139,7 +139,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     def drawn(n_pairs: int, n_words: int, words: Sequence[str]) -> list[list[Example]]:
         return [draw(rng, n_pairs, n_words, words) for _ in range(options.rounds)]
 
-    words = made_up_words(rng)
+    words = random_words(rng)
     short, long = drawn(10 * options.pairs, 15, words), drawn(options.pairs, 220, words)
     spoken = drawn(options.pairs, 15, WORDS)
     lines = [

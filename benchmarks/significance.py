@@ -1,8 +1,8 @@
 """Rejection rates and speed of stats.significance: ``python -m benchmarks.significance``.
 
-The rates are of tests at .05 on simulated studies in which both metrics follow people equally
-well, so that .05 is right and less is careful. A permutation test is shown with its speed
-beside a loop over scipy, timed on a few permutations and scaled up.
+The rates are of tests at .05 on simulated studies in which both metrics follow the human
+ratings equally well, so that .05 is right and less is careful. A permutation test is shown with
+its speed beside a loop over scipy, timed on a few permutations and scaled up.
 """
 
 import argparse
@@ -29,7 +29,7 @@ Study = dict[str, np.ndarray]
 def null_study(rng: np.random.Generator, n_items: int, n_systems: int, together: float) -> Study:
     """Two metrics with independent noise of the same kind.
 
-    `together` is how much of people's and the metrics' values the cells of one item share.
+    `together` is how much of the human and the metrics' values the cells of one item share.
     """
     item, system = (axis.ravel() for axis in np.indices((n_items, n_systems)))
     shared = together * rng.normal(size=n_items)[item]
@@ -42,7 +42,7 @@ def null_study(rng: np.random.Generator, n_items: int, n_systems: int, together:
 
 def p_value(study: Study, level: str, coefficient: str, test: str, seed: int) -> float:
     """The p-value of one test of the two metrics."""
-    found = compare_metrics(
+    comparisons = compare_metrics(
         study["human"],
         {"a": study["a"], "b": study["b"]},
         level=level,
@@ -53,7 +53,7 @@ def p_value(study: Study, level: str, coefficient: str, test: str, seed: int) ->
         n_permutations=199,
         rng=seed,
     )
-    return float(found["p"].iloc[0])
+    return float(comparisons["p"].iloc[0])
 
 
 def rejection_rate(trials: int, together: float, *test: str) -> float:

@@ -3,7 +3,7 @@
 The report is of 10 metrics and 4,000 candidates with 1,000 resamples, with its ceilings, tests
 and variations. Beside it stands what a loop over scipy takes for the intervals alone, timed on a
 few resamples and scaled up. Then: how often the report's tests reject at .05 where two metrics
-follow people equally well.
+follow human ratings equally well.
 """
 
 import argparse

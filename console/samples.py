@@ -16,7 +16,7 @@ from annotation.readers.responses import APPROPRIATENESS, read_responses
 from hits.crowd.replay import Replayed, SimulatedAnswers, crowd_names, replay_group
 from hits.loop import Marketplace, run_loop
 from hits.models import Batch
-from metrics.scoring import named_scorer, score_study
+from metrics.study_scores import named_scorer, score_study
 from presentation.progress import Reporter, without_bars
 from replications.published_data import import_published
 from replications.readers.golden_answers import read_golden_answers

@@ -24,7 +24,7 @@ MarketplaceError
 +-- QualificationTypeAlreadyExists
 +-- InvalidParameter             well-formed, yet not acceptable
 +-- InvalidQuestion              the question's XML
-+-- InvalidPayoutFile            it doesn't agree with the books
++-- InvalidPayoutFile            it doesn't agree with the ledger
 +-- TooManyKeys
 +-- InvalidHitState
 +-- InvalidAssignmentState

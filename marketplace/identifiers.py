@@ -30,7 +30,7 @@ def new_access_key_id() -> str:
 
 
 def new_token() -> str:
-    """32 characters for a link that lets somebody in."""
+    """32 characters for a link that signs a user in."""
     return _draw(string.ascii_lowercase + string.digits, 32)
 
 

@@ -12,7 +12,7 @@ from marketplace.web.worker import (
     assignments,
     continuation,
     frames,
-    listing,
+    groups,
     qualifications,
     question_forms,
     records,
@@ -68,7 +68,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("testing/faults", testing_pages.faults_page, name="testing_faults"),
     path("testing/sweep", testing_pages.sweep_page, name="testing_sweep"),
     path("mturk/externalSubmit", assignments.external_submit, name="external_submit"),
-    path("worker/", listing.groups, name="groups"),
+    path("worker/", groups.groups, name="groups"),
     path("worker/signup/", accounts.signup, name="signup"),
     path("worker/login/", accounts.login, name="login"),
     path("worker/logout/", accounts.logout, name="logout"),
@@ -77,13 +77,13 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("worker/earnings/", records.earnings, name="earnings"),
     path("worker/messages/", records.inbox, name="inbox"),
     path("worker/messages/read/", records.mark_read, name="mark_read"),
-    path("worker/groups/<entity_id:hit_type_id>/", listing.group, name="group"),
+    path("worker/groups/<entity_id:hit_type_id>/", groups.group, name="group"),
     path(
         "worker/groups/<entity_id:hit_type_id>/accept/", assignments.accept_next, name="accept_next"
     ),
     path("worker/groups/<entity_id:hit_type_id>/next/", continuation.next_hit, name="next_hit"),
     path("worker/groups/<entity_id:hit_type_id>/finish/", arrivals.finish, name="finish"),
-    path("worker/hits/<entity_id:hit_id>/", listing.hit, name="hit"),
+    path("worker/hits/<entity_id:hit_id>/", groups.hit, name="hit"),
     path("worker/hits/<entity_id:hit_id>/accept/", assignments.accept_hit, name="accept_hit"),
     path(
         "worker/assignments/<entity_id:assignment_id>/", assignments.assignment, name="assignment"

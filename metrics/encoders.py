@@ -11,7 +11,7 @@ from metrics.frames import score_frame
 from metrics.scorers.embedding_controls import r_squared, random_words_control
 from metrics.scorers.errors import NoScoreError, ScorerError
 from metrics.scorers.scorer import Scorer
-from metrics.scoring import signature_of
+from metrics.study_scores import signature_of
 from presentation.records import plain_values
 
 ENCODERS = ("embedding", "use")

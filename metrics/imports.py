@@ -16,13 +16,13 @@ from annotation.exceptions import ImportRefused
 from annotation.models import Candidate, Study
 from annotation.readers.tables import Row, read_rows
 from metrics.models import LONGEST_SIGNATURE
-from metrics.scoring import write_scores
+from metrics.study_scores import write_scores
 
 LONGEST = 64
 
 
 @dataclass(frozen=True)
-class _Place:
+class _ScoreKey:
     """Which score of which candidate a row holds; numbers are rows of the file."""
 
     item: str
@@ -82,18 +82,18 @@ def _variants(runs: Iterable[tuple[str, str]]) -> set[tuple[str, str]]:
 
 def _read(
     study: Study, path: Path, metrics: Sequence[str], signature: str
-) -> tuple[dict[_Place, float], dict[_Place, str]]:
-    """The values by place, and the reasons that undefined ones have."""
+) -> tuple[dict[_ScoreKey, float], dict[_ScoreKey, str]]:
+    """The values by score, and the reasons that undefined ones have."""
     candidates = _known_candidates(study)
     rows = read_rows(path, ("item", *(metrics or ("metric", "value"))))
-    values: dict[_Place, float] = {}
-    lines: dict[_Place, int] = {}
-    reasons: dict[_Place, str] = {}
+    values: dict[_ScoreKey, float] = {}
+    lines: dict[_ScoreKey, int] = {}
+    reasons: dict[_ScoreKey, str] = {}
     for row in rows:
         item = row.required("item")
         candidate = _candidate(row, item, candidates, study)
         for metric, field in _cells(row, metrics):
-            cell = _Place(
+            cell = _ScoreKey(
                 item,
                 candidate,
                 metric,
@@ -107,9 +107,9 @@ def _read(
     return values, reasons
 
 
-def _by_run(values: Iterable[_Place]) -> dict[tuple[str, str], list[_Place]]:
-    """The places of each metric and signature."""
-    cells: dict[tuple[str, str], list[_Place]] = {}
+def _by_run(values: Iterable[_ScoreKey]) -> dict[tuple[str, str], list[_ScoreKey]]:
+    """The scores of each metric and signature."""
+    cells: dict[tuple[str, str], list[_ScoreKey]] = {}
     for cell in values:
         cells.setdefault((cell.metric, cell.signature), []).append(cell)
     return cells

@@ -3,7 +3,7 @@
 from annotation.exceptions import AnnotationError
 from annotation.study_jobs import SCORE, study_of
 from metrics.exceptions import MetricsError, RunBusy
-from metrics.scoring import Scored, named_scorer, score_study
+from metrics.study_scores import Scored, named_scorer, score_study
 from work.exceptions import JobPostponed
 from work.execution import RunningJob
 from work.registry import SCORING, register

@@ -24,7 +24,7 @@ class ScoringRunQuerySet(models.QuerySet["ScoringRun"]):
         )
 
     def leading(self) -> ScoringRunQuerySet:
-        """One of each scorer's outputs: the run that tells the state of them all."""
+        """One of each scorer's outputs: the run that holds the state of them all."""
         return self.filter(leader=None)
 
     def running(self) -> ScoringRunQuerySet:

@@ -42,7 +42,7 @@ def leased(run: ScoringRun, *, n_before: int, n_total: int) -> Iterator[RunLease
 
 
 def stop_run(*, run: ScoringRun) -> None:
-    """Take a run from whoever scores it: that process ends before it writes another batch."""
+    """Take a run from the process that scores it, which ends before it writes another batch."""
     ScoringRun.objects.running().filter(pk=run.pk).update(
         state=ScoringRun.State.FAILED,
         error="Stopped; what was done is kept.",

@@ -134,7 +134,7 @@ def _is_locked(lock: TextIO, path: Path) -> bool:
 
 
 def write_scores_file(path: Path, rows: Iterable[ScoreRow]) -> None:
-    """Replace a file of scores in one step: whoever looks sees the old one or the new one."""
+    """Replace a file of scores in one step: a reader sees the old one or the new one."""
     beside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         with beside.open("w", encoding="utf-8", newline="") as file:

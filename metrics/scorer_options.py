@@ -8,8 +8,8 @@ from metrics.exceptions import ParameterRefused
 from metrics.judge_versions import stored_settings
 from metrics.scorers.registry import defaults_of
 from metrics.scorers.scorer import Scorer
-from metrics.scoring import named_scorer
 from metrics.study_judges import Caps, is_judge, judges_client
+from metrics.study_scores import named_scorer
 
 
 def chosen_scorers(

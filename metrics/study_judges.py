@@ -1,4 +1,4 @@
-"""Judges in scoring runs: probed first, held to a common cap, and told of with the run."""
+"""Judges in scoring runs: probed first, held to a common cap, and recorded with the run."""
 
 import json
 from dataclasses import asdict

@@ -10,7 +10,7 @@ from presentation.exceptions import FileUnwritable
 
 
 def write_whole(path: Path, content: str | Iterable[str]) -> None:
-    """Replace a file by this text, in one step; what is no file, such as a pipe, is written to.
+    """Replace a file by this text, in one step; something else, such as a pipe, is written to.
 
     A text may come in parts, which are never all in memory.
     """

@@ -1,4 +1,4 @@
-"""How long work tells how far it is: silently, or with a bar on a person's terminal."""
+"""Progress of long work: not reported, or as a bar on a terminal."""
 
 import sys
 from collections.abc import Callable, Iterable
@@ -10,13 +10,13 @@ T = TypeVar("T")
 
 
 class Progress(Protocol):
-    """Passes things through, and may tell how many of the total have gone by."""
+    """Passes things through, and may report how many of the total have gone by."""
 
     def __call__(self, things: Iterable[T], total: int) -> Iterable[T]: ...
 
 
 Reporter = Callable[[str], Progress]
-"""Gives the progress to tell for the work of that name."""
+"""Gives the progress to report for the work of that name."""
 
 
 def silently(things: Iterable[T], total: int) -> Iterable[T]:

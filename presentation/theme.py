@@ -15,7 +15,7 @@ import altair as alt
 Form = Literal["svg", "png", "pdf"]
 Picture: TypeAlias = alt.Chart | alt.LayerChart | alt.FacetChart
 
-# Okabe and Ito's palette, told apart by people with any kind of colour vision.
+# Okabe and Ito's palette, distinguishable with any kind of colour vision.
 BLUE, ORANGE, GREEN, PURPLE = "#0072B2", "#E69F00", "#009E73", "#CC79A7"
 SKY, RED, YELLOW = "#56B4E9", "#D55E00", "#F0E442"
 OKABE_ITO = [BLUE, ORANGE, GREEN, PURPLE, SKY, RED, YELLOW]

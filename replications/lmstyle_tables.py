@@ -1,6 +1,6 @@
 """The LMStyle Benchmark's Tables 1 to 3, from its files alone: no study, no marketplace.
 
-Table 1 is the mean over items of the correlation, over systems, of a metric with people (x 100);
+Table 1 is the mean over items of the correlation, over systems, of a metric with ratings (x 100);
 Table 2 the systems' mean scores; Table 3 the systems' mean human ratings.
 """
 

@@ -1,4 +1,4 @@
-"""Published data sets: what people judged and what metrics scored, into one study."""
+"""Published data sets: human judgments and metrics' scores, into one study."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from django.contrib.auth.models import AbstractBaseUser
 from django.db import transaction
 
 from annotation.imports import Imported, import_study
-from metrics.scoring import write_scores
+from metrics.study_scores import write_scores
 from replications.readers.published import Published
 
 

@@ -114,8 +114,8 @@ def require_confidence(confidence: float) -> None:
         raise ValueError(f"confidence must lie between 0 and 1, not {confidence}")
 
 
-def require_one_of(**given: tuple[str, tuple[str, ...]]) -> None:
+def require_one_of(**arguments: tuple[str, tuple[str, ...]]) -> None:
     """Each argument's value is one of those it may have."""
-    for name, (value, known) in given.items():
+    for name, (value, known) in arguments.items():
         if value not in known:
             raise ValueError(f"{name} must be one of {', '.join(known)}, not {value!r}")

@@ -1,4 +1,4 @@
-"""How many more items, or annotators, would tell two metrics apart."""
+"""How many more items, or annotators, would distinguish two metrics."""
 
 from collections.abc import Sequence
 from math import nan, sqrt
@@ -36,7 +36,7 @@ def sample_size_curve(
     n_studies: int = 1000,
     rng: int | np.random.Generator = 0,
 ) -> pd.DataFrame:
-    """The power to tell metric a from metric b, by the number of items and annotators.
+    """The power to distinguish metric a from metric b, by the number of items and annotators.
 
     Parameters
     ----------
@@ -225,7 +225,7 @@ def _stretches(
     pilot = reliability.ratings_per_unit
     now = reliability.icc_mean
     planned = [(number, reliability.of_mean(number)) for number in n_annotators]
-    # without agreement in the pilot there is no telling what more ratings would show
+    # without agreement in the pilot nothing says what more ratings would show
     stretched = [
         (number, sqrt(then / now) if now > 0 and then > 0 else nan) for number, then in planned
     ]

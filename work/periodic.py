@@ -23,13 +23,13 @@ TICK_SECONDS = 1.0
 
 def tick(now: datetime | None = None) -> None:
     """Do what is due: mend what was left behind, and request the jobs that come by time."""
-    moment = now or timezone.now()
+    at = now or timezone.now()
     intervals = _intervals()
-    due = _due_names(intervals, moment)
-    if RECOVERY in due and (turn := take_turn(RECOVERY, intervals[RECOVERY], moment)):
-        recover(now=moment, last_at=turn[0])
+    due = _due_names(intervals, at)
+    if RECOVERY in due and (turn := take_turn(RECOVERY, intervals[RECOVERY], at)):
+        recover(now=at, last_at=turn[0])
     for name in sorted(due - {RECOVERY}):
-        _request_if_due(name, intervals[name], moment)
+        _request_if_due(name, intervals[name], at)
 
 
 def _intervals() -> dict[str, timedelta]:

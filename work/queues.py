@@ -1,4 +1,4 @@
-"""Queues, by either back end of the Tasks API: telling one of a job, and what it still holds."""
+"""Queues, by either back end of the Tasks API: sending one a job, and what it still holds."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ def _end(job: Job, state: Job.State, message: str, now: datetime) -> None:
 def _enqueue_strays(queue: str, now: datetime) -> None:
     """Enqueue the due jobs of a queue whose message was never sent, was lost or was wasted.
 
-    A message that came a moment ago may be in a worker's hands; one too many does no harm.
+    A message that has just come may be in a worker's hands; one too many does no harm.
     """
     grace = now - timedelta(seconds=settings.WORK_GRACE_SECONDS)
     ahead = now + CLOCK_SLACK

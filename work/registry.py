@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from work.execution import RunningJob
 
 Handler = Callable[["RunningJob"], str]
-"""Does the job and returns what came of it, in a sentence for people."""
+"""Does the job and returns what came of it, in a sentence for pages."""
 
 INTERACTIVE, SCORING, MARKETPLACE = "interactive", "scoring", "marketplace"
 QUEUES = (INTERACTIVE, SCORING, MARKETPLACE)

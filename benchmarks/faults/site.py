@@ -114,7 +114,7 @@ def _is_free(port: int) -> bool:
 
 def _processes(sessions: set[int]) -> list[tuple[int, int, str]]:
     """Key, parent and command line of the living processes of these sessions."""
-    found = []
+    rows = []
     for folder in Path("/proc").iterdir():
         if not folder.name.isdecimal():
             continue
@@ -124,5 +124,5 @@ def _processes(sessions: set[int]) -> list[tuple[int, int, str]]:
         except OSError:
             continue
         if int(session) in sessions and state != "Z":
-            found.append((int(folder.name), int(parent), command.strip()))
-    return found
+            rows.append((int(folder.name), int(parent), command.strip()))
+    return rows

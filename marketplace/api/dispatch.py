@@ -1,4 +1,4 @@
-"""The API's one door: authenticate, read, do, answer."""
+"""The API's one entry point: authenticate, read, do, answer."""
 
 import json
 import logging

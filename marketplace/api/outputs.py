@@ -21,8 +21,8 @@ from marketplace.qualifications.requirements import RequirementValues, requireme
 from marketplace.qualifications.system import SINCE, SystemQualification
 
 
-def shown(hits: HitQuerySet) -> HitQuerySet:
-    """HITs with all that `hit_output` tells of them."""
+def with_output_fields(hits: HitQuerySet) -> HitQuerySet:
+    """HITs with all that `hit_output` reads of them."""
     return (
         hits.with_counts()
         .select_related("hit_type")
@@ -31,7 +31,7 @@ def shown(hits: HitQuerySet) -> HitQuerySet:
 
 
 def hit_output(hit: Hit) -> dict[str, Any]:
-    """The HIT structure, for a HIT that comes from `shown()`."""
+    """The HIT structure, for a HIT that comes from `with_output_fields()`."""
     hit_type = hit.hit_type
     output = {
         "HITId": hit.public_id,
@@ -62,7 +62,7 @@ def hit_output(hit: Hit) -> dict[str, Any]:
 
 def assignment_output(assignment: Assignment, *, hit_id: str) -> dict[str, Any]:
     """The Assignment structure."""
-    moments = {
+    times = {
         "AutoApprovalTime": assignment.auto_approval_at,
         "AcceptTime": assignment.accepted_at,
         "SubmitTime": assignment.submitted_at,
@@ -79,7 +79,7 @@ def assignment_output(assignment: Assignment, *, hit_id: str) -> dict[str, Any]:
     }
     if assignment.requester_feedback:
         output["RequesterFeedback"] = assignment.requester_feedback
-    return output | {name: epoch(timestamp) for name, timestamp in moments.items() if timestamp}
+    return output | {name: epoch(timestamp) for name, timestamp in times.items() if timestamp}
 
 
 def requirement_output(requirement: RequirementValues) -> dict[str, Any]:

@@ -179,13 +179,13 @@ def _problems_within(
             yield _problem("null", inner, "Member must not be null")
 
 
-def _problems(kind: Kind, value: Any, given: Any, path: Path) -> Iterator[str]:
+def _problems(kind: Kind, value: Any, payload: Any, path: Path) -> Iterator[str]:
     for reason in kind.broken(value):
-        yield _problem(f"'{_echo(given)}'", path, reason)
+        yield _problem(f"'{_echo(payload)}'", path, reason)
     if isinstance(kind, Structure):
-        yield from _problems_within(kind, value, given, path)
+        yield from _problems_within(kind, value, payload, path)
     if isinstance(kind, ListOf) and isinstance(kind.member, Structure):
-        for number, (member, raw) in enumerate(zip(value, given, strict=True), 1):
+        for number, (member, raw) in enumerate(zip(value, payload, strict=True), 1):
             yield from _problems_within(kind.member, member, raw, f"{path}.{number}.member")
 
 

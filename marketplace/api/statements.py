@@ -1,4 +1,4 @@
-"""What a requester's HITs came to, which the Requester API lacks: for reconciling with its books.
+"""What a requester's HITs came to, which the Requester API lacks: for reconciling with its ledger.
 
     POST /marketplace-api/v1/statement   {"annotation_prefix": "assay:1f0c:"}
 

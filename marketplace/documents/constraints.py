@@ -65,7 +65,7 @@ class Pattern:
     ignores_case: bool
 
     def matches(self, text: str) -> bool:
-        """Whether it is found. A pattern that takes too long to tell refuses nobody."""
+        """Whether it is found. A pattern that takes too long refuses no answer."""
         try:
             match = self._compiled().search(text, timeout=PATTERN_TIMEOUT_SECONDS)
         except TimeoutError:
@@ -73,7 +73,7 @@ class Pattern:
         return match is not None
 
     def check(self) -> None:
-        """Refuse what is no regular expression, or too deeply nested a one."""
+        """Refuse what is not a regular expression, or too deeply nested a one."""
         try:
             self._compiled()
         except (regex.error, RecursionError) as error:

@@ -55,7 +55,7 @@ def parse_question(xml: str, *, allow_http: bool) -> Question:
 
 
 def is_form(xml: str) -> bool:
-    """Whether this checked XML is a QuestionForm, told without reading all of it."""
+    """Whether this checked XML is a QuestionForm, recognised without reading all of it."""
     return FORM_ROOT.match(xml) is not None
 
 

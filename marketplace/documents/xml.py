@@ -81,7 +81,7 @@ class Children:
         return whole_number(self.text(name, str(default)), f"{name} of {self.parent}")
 
     def finish(self) -> None:
-        """Refuse what nobody asked for."""
+        """Refuse children that were not read."""
         for child in self._left:
             raise InvalidQuestion(f"{self.parent} can't have a {name_of(child)} here.")
 

@@ -1,4 +1,4 @@
-"""Changing a HIT that exists: its end, its places, its type, its review status."""
+"""Changing a HIT that exists: its end, its assignments, its type, its review status."""
 
 from datetime import datetime, timedelta
 
@@ -21,7 +21,7 @@ LONGEST_LIFETIME = timedelta(days=365)
 
 @transaction.atomic
 def update_expiration(*, requester: Requester, public_id: str, expire_at: datetime) -> None:
-    """Expire a HIT now, or let it live longer; the money for places that open again is held."""
+    """Expire a HIT now, or let it live longer; money for assignments that open again is held."""
     now = clock.now()
     hit = _lock_hit(requester, public_id, now=now)
     _require_existing(hit)

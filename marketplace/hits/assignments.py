@@ -39,15 +39,15 @@ Status = Assignment.Status
 
 @transaction.atomic
 def accept_hit(*, worker: WorkerAccount, hit: Hit) -> Assignment:
-    """Take one of the HIT's places. The last one goes to exactly one of those who
-    ask at the same moment, because places are counted while the HIT's row is held."""
+    """Take one of the HIT's assignments. The last one goes to exactly one of those who
+    ask at the same moment, because they are counted while the HIT's row is held."""
     hit = Hit.objects.locked().get(pk=hit.pk)
-    return _take_place(hit, worker, is_qualified=False)
+    return _create_assignment(hit, worker, is_qualified=False)
 
 
 def accept_next(*, worker: WorkerAccount, hit_type: HitType) -> Assignment:
-    """Take a place on the group's oldest HIT that this worker can still do. HITs that others
-    are taking at this moment are waited for only where there are no more."""
+    """Take an assignment of the group's oldest HIT that this worker can still do. HITs that others
+    are taking just then are waited for only where there are no more."""
     require_acceptance(worker, hit_type)
     if (assignment := _accept_oldest_unlocked(worker, hit_type)) is not None:
         return assignment
@@ -57,13 +57,13 @@ def accept_next(*, worker: WorkerAccount, hit_type: HitType) -> Assignment:
         try:
             return accept_hit(worker=worker, hit=hit)
         except WorkRefused:
-            continue  # somebody was quicker: on to the next
+            continue  # another worker was quicker: on to the next
     raise NoAssignmentsLeft(_("No HITs of this group are left for you."))
 
 
 def find_next(*, worker: WorkerAccount, hit_type: HitType, after: int = 0) -> Hit | None:
     """The group's oldest HIT that this worker could accept. Only where there seems to be
-    none is it worth looking whether time has freed a place."""
+    none is it worth looking whether time has freed one."""
     now = clock.now()
     group = Hit.objects.in_group(hit_type).filter(pk__gt=after)
     hit = group.workable_by(worker, now).order_by("pk").first()
@@ -74,7 +74,7 @@ def find_next(*, worker: WorkerAccount, hit_type: HitType, after: int = 0) -> Hi
 
 @transaction.atomic
 def return_assignment(*, assignment: Assignment) -> None:
-    """Give the place back; somebody else may have it."""
+    """Return the assignment; another worker may take it."""
     now = clock.now()
     assignment, hit = _lock(assignment.public_id, now=now)
     require_accepted(assignment)
@@ -164,12 +164,12 @@ def _accept_oldest_unlocked(worker: WorkerAccount, hit_type: HitType) -> Assignm
         return None
     hit.hit_type = hit_type
     try:
-        return _take_place(hit, worker, is_qualified=True)
+        return _create_assignment(hit, worker, is_qualified=True)
     except WorkRefused:
         return None  # the same worker was quicker, in another window
 
 
-def _take_place(hit: Hit, worker: WorkerAccount, *, is_qualified: bool) -> Assignment:
+def _create_assignment(hit: Hit, worker: WorkerAccount, *, is_qualified: bool) -> Assignment:
     now = clock.now()
     lifecycle.apply_time(hit, now=now)
     tally = count_assignments(hit, worker=worker)
@@ -187,7 +187,7 @@ def _take_place(hit: Hit, worker: WorkerAccount, *, is_qualified: bool) -> Assig
     )
     announce("AssignmentAccepted", hit=hit, assignment=assignment, at=now)
     tally.add_accepted(assignment)
-    # What was held for the free place is now held for the assignment.
+    # What was held for a free assignment is now held for this one.
     lifecycle.refresh(hit, now=now, tally=tally, is_hold_right=True)
     return assignment
 
@@ -203,7 +203,7 @@ def _hand_in(assignment: Assignment, hit: Hit, answer: str, *, now: datetime) ->
     )
     announce("AssignmentSubmitted", hit=hit, assignment=assignment, at=now)
     review_assignment(assignment, hit, now=now)
-    # A place that became dearer meanwhile was held at its new price, in case it came back.
+    # An assignment that became dearer meanwhile was held at its new price, in case it was returned.
     is_hold_right = assignment.price_usd >= hit.price_usd and not hit.review_policies.all()
     lifecycle.refresh(hit, now=now, is_hold_right=is_hold_right)
     lifecycle.apply_time(hit, now=now)  # a delay of 0 approves at once

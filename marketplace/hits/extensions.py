@@ -1,4 +1,4 @@
-"""Giving a HIT more places or more time. The caller holds the lock on the HIT, and
+"""Giving a HIT more assignments or more time. The caller holds the lock on the HIT, and
 refreshes it afterwards."""
 
 from datetime import datetime, timedelta
@@ -30,7 +30,7 @@ def add_assignments(hit: Hit, *, additional: int, now: datetime) -> None:
 
 
 def put_off(hit: Hit, *, until: datetime, now: datetime) -> None:
-    """Let the HIT live until then; places that open again are held money for."""
+    """Let the HIT live until then; money is held for assignments that open again."""
     hit.expiration = until
     hit.expired_at = None
     hit.save(update_fields=["expiration", "expired_at"])

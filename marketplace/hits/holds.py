@@ -13,8 +13,8 @@ Status = Assignment.Status
 
 def hold_what_is_promised(hit: Hit, *, now: datetime, tally: Tally | None = None) -> None:
     """Hold what the HIT can still cost: for each open assignment what it was promised, for
-    each place that can still be taken today's price. An accepted assignment may come back
-    as a free place, so it holds the dearer of the two; giving a place back never needs money."""
+    each assignment that can still be taken today's price. An accepted assignment may come back
+    as a free one, so it holds the dearer of the two; returning one never needs money."""
     if hit.status == Hit.Status.DISPOSED:
         ledger.hold(hit=hit, amount_usd=ledger.NOTHING, at=now)
         return

@@ -1,6 +1,6 @@
 """What time does to HITs, all of it, and the HIT's status that follows.
 
-    assignment accepted  --deadline-->          abandoned, its place is free again
+    assignment accepted  --deadline-->          abandoned, another worker may take it
     assignment submitted --auto-approval-->     approved and paid
     HIT                  --expiration-->        nobody can accept it, its hold is released
     HIT becomes reviewable                      its review policy is applied, once each time
@@ -134,19 +134,19 @@ def _status(hit: Hit, tally: Tally, *, now: datetime) -> Hit.Status:
 
 
 def _disposal_date(hit: Hit, tally: Tally, *, now: datetime) -> datetime:
-    moments = [hit.created_at, tally.last_closed_at]
+    times = [hit.created_at, tally.last_closed_at]
     if hit.expiration <= now:
-        moments.append(hit.expiration)
-    return max(at for at in moments if at) + DISPOSAL_AFTER
+        times.append(hit.expiration)
+    return max(at for at in times if at) + DISPOSAL_AFTER
 
 
 def _next_transition(hit: Hit, tally: Tally, *, now: datetime) -> datetime | None:
     if hit.status == Hit.Status.DISPOSED:
         return None
-    moments = [tally.next_deadline, tally.next_auto_approval]
+    times = [tally.next_deadline, tally.next_auto_approval]
     if hit.expiration > now:
-        moments.append(hit.expiration)
+        times.append(hit.expiration)
     is_quiet = tally.accepted == tally.submitted == 0
     if is_quiet and hit.status != Hit.Status.ASSIGNABLE:
-        moments.append(_disposal_date(hit, tally, now=now))
-    return min((at for at in moments if at), default=None)
+        times.append(_disposal_date(hit, tally, now=now))
+    return min((at for at in times if at), default=None)

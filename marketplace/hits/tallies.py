@@ -32,12 +32,12 @@ class Tally:
 
     @property
     def submitted(self) -> int:
-        """Those nobody has decided about."""
+        """Those without a decision."""
         return self.counts[Status.SUBMITTED]
 
     @property
     def taken(self) -> int:
-        """Those that take up one of the HIT's places."""
+        """Those that count towards `max_assignments`."""
         n_released = sum(self.counts[status] for status in Assignment.GIVEN_UP_STATUSES)
         return self.counts.total() - n_released
 
@@ -67,8 +67,8 @@ def count_assignments(hit: Hit, *, worker: WorkerAccount | None = None) -> Tally
         if status == Status.ACCEPTED:
             tally.next_deadline = _earliest((tally.next_deadline, row["deadline"]))
         if status == Status.SUBMITTED:
-            moments = (tally.next_auto_approval, row["auto_approval"])
-            tally.next_auto_approval = _earliest(moments)
+            times = (tally.next_auto_approval, row["auto_approval"])
+            tally.next_auto_approval = _earliest(times)
         closed = [at for at in (tally.last_closed_at, row["closed"]) if at]
         tally.last_closed_at = max(closed, default=None)
         if row.get("own") and status not in Assignment.GIVEN_UP_STATUSES:
@@ -76,5 +76,5 @@ def count_assignments(hit: Hit, *, worker: WorkerAccount | None = None) -> Tally
     return tally
 
 
-def _earliest(moments: Iterable[datetime | None]) -> datetime | None:
-    return min((at for at in moments if at), default=None)
+def _earliest(times: Iterable[datetime | None]) -> datetime | None:
+    return min((at for at in times if at), default=None)

@@ -84,7 +84,7 @@ class HitQuerySet(models.QuerySet["Hit"]):
         return with_type.select_for_update(no_key=True, of=("self",))
 
     def not_locked_by_others(self) -> Self:
-        """Locked, those left out that somebody else holds at this moment."""
+        """Locked, those left out that another transaction holds."""
         return self.select_for_update(no_key=True, of=("self",), skip_locked=True)
 
     def workable_by(self, worker: WorkerAccount, now: datetime) -> Self:
@@ -170,7 +170,7 @@ class Hit(models.Model):
 
     @property
     def free_count(self) -> int:
-        """Places nobody has taken, whether or not they can still be taken."""
+        """Assignments no worker has taken, whether or not they can still be taken."""
         return (
             self.max_assignments - self.accepted_count - self.submitted_count - self.decided_count
         )
@@ -190,7 +190,7 @@ class AssignmentQuerySet(models.QuerySet["Assignment"]):
         return self.filter(worker=worker)
 
     def live(self) -> Self:
-        """Those that take up one of the HIT's places."""
+        """Those that count towards `max_assignments`."""
         return self.exclude(status__in=Assignment.GIVEN_UP_STATUSES)
 
     def handed_in(self) -> Self:
@@ -266,7 +266,7 @@ class Assignment(models.Model):
 
 
 class HitExtension(models.Model):
-    """Places that a requester added to a HIT."""
+    """Assignments that a requester added to a HIT."""
 
     requester = models.ForeignKey(
         Requester, on_delete=models.PROTECT, related_name="hit_extensions"

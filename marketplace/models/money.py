@@ -11,7 +11,7 @@ from marketplace.models.people import Requester, WorkerAccount
 
 
 class LedgerAccount(models.Model):
-    """A place where money lies. Only the world outside may go below zero."""
+    """An account of the ledger. Only the world outside may go below zero."""
 
     class Kind(models.TextChoices):
         OUTSIDE = "outside", "Outside the marketplace"

@@ -88,7 +88,7 @@ class WorkerBlock(models.Model):
 
 
 class WorkerMessage(models.Model):
-    """What a requester wrote to a worker, or what a requester's decision tells one."""
+    """What a requester wrote to a worker, or a requester's decision."""
 
     requester = models.ForeignKey(
         Requester, on_delete=models.PROTECT, related_name="messages_to_workers"

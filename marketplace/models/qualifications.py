@@ -134,7 +134,7 @@ class Qualification(models.Model):
     )
     status = models.CharField(max_length=7, choices=Status, default=Status.GRANTED)
     integer_value = models.IntegerField(null=True)
-    # A locale instead of a number: reserved for types whose values are places.
+    # A locale instead of a number: reserved for types whose values are locales.
     country = models.CharField(max_length=2, blank=True)
     subdivision = models.CharField(max_length=3, blank=True)
     granted_at = models.DateTimeField()

@@ -8,7 +8,7 @@ from marketplace.models.people import Requester, WorkerAccount
 
 
 class Channel(models.Model):
-    """A door through which a requester's own participants come to a HIT type: an invite
+    """A channel through which a requester's own participants come to a HIT type: an invite
     link that signs them in, or the link a panel such as Prolific sends them to."""
 
     class Kind(models.TextChoices):
@@ -20,7 +20,7 @@ class Channel(models.Model):
     token = models.CharField(max_length=32, unique=True, default=new_token)
     name = models.CharField(max_length=100)
     kind = models.CharField(max_length=6, choices=Kind)
-    # Of a panel: its name, by which people are known again from one channel to the next,
+    # Of a panel: its name, by which participants are known again from one channel to the next,
     # and the URL parameters it sends.
     panel = models.CharField(max_length=100, blank=True)
     worker_parameter = models.CharField(max_length=64, blank=True)

@@ -44,7 +44,7 @@ def deposit(
     if earlier is not None:
         return earlier, False
     now = clock.now()
-    made = Deposit.objects.create(
+    new = Deposit.objects.create(
         requester=requester,
         amount_usd=amount_usd,
         reference=reference,
@@ -59,7 +59,7 @@ def deposit(
         requester=requester,
         detail={"amount_usd": f"{amount_usd:.2f}", "reference": reference},
     )
-    return made, True
+    return new, True
 
 
 @transaction.atomic

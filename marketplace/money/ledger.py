@@ -38,7 +38,7 @@ NOTHING = Decimal("0.00")
 AccountKind = LedgerAccount.Kind
 Kind = LedgerTransaction.Kind
 REQUESTER_KINDS = (AccountKind.AVAILABLE, AccountKind.HELD)
-HOUSE_KINDS = (AccountKind.OUTSIDE, AccountKind.FEES, AccountKind.PAYOUTS)
+SHARED_KINDS = (AccountKind.OUTSIDE, AccountKind.FEES, AccountKind.PAYOUTS)
 
 
 @transaction.atomic
@@ -198,7 +198,7 @@ def _account(
 def _open_accounts(requester: Requester) -> None:
     """Open the marketplace's own accounts, then the requester's: always in this order, so that
     of two who open them at once neither waits for the other in turn."""
-    for kind in HOUSE_KINDS:
+    for kind in SHARED_KINDS:
         LedgerAccount.objects.get_or_create(kind=kind, requester=None, worker=None)
     for kind in REQUESTER_KINDS:
         LedgerAccount.objects.get_or_create(kind=kind, requester=requester, worker=None)

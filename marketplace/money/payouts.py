@@ -3,7 +3,7 @@
 A batch takes every worker's earnings out of the ledger's reach and is exported as CSV. Once
 the operator's bank has paid, the same file (or the bank's copy of it, with at least the
 columns payout_id and amount_usd) marks the payouts as paid. Reading a file twice changes
-nothing, and a file that doesn't agree with the books changes nothing at all.
+nothing, and a file that doesn't agree with the ledger changes nothing at all.
 """
 
 import csv
@@ -73,7 +73,7 @@ def export(batches: Iterable[PayoutBatch]) -> Iterator[tuple[str, ...]]:
 
 
 def note_export(batch: PayoutBatch, *, user: User | None = None) -> None:
-    """Write down that the batch has left the house, the first time it does."""
+    """Write down that the batch was downloaded, the first time it does."""
     now = clock.now()
     if PayoutBatch.objects.filter(pk=batch.pk, exported_at=None).update(exported_at=now):
         note("payouts.export", subject=str(batch.pk), user=user, detail=_facts(batch))
@@ -104,7 +104,7 @@ def mark_paid(payouts: Iterable[Payout], *, user: User | None = None) -> int:
 
 
 def read_paid(file: TextIO) -> list[Payout]:
-    """The payouts that a file names, each with the amount in our books."""
+    """The payouts that a file names, each with the amount in the ledger."""
     reader = csv.DictReader(file)
     missing = {"payout_id", "amount_usd"} - set(reader.fieldnames or [])
     if missing:

@@ -1,5 +1,5 @@
 """Countries and their parts, by the ISO 3166 codes that workers' profiles and HITs' requirements
-share: a code that is in neither list could match nobody."""
+share: a code that is in neither list could match no worker."""
 
 from functools import cache
 

@@ -12,7 +12,7 @@ class Locale(NamedTuple):
     subdivision: str = ""
 
     def includes(self, other: "Locale") -> bool:
-        """Whether the other place lies in this one; a country includes its parts."""
+        """Whether the other locale lies in this one; a country includes its parts."""
         return self.country == other.country and self.subdivision in ("", other.subdivision)
 
     def __str__(self) -> str:
@@ -41,7 +41,7 @@ def meets_integer(comparator: str, value: int | None, required: Sequence[int]) -
 
 
 def meets_locale(comparator: str, value: Locale | None, required: Sequence[Locale]) -> bool:
-    """Whether a place, or the lack of one, meets the comparison."""
+    """Whether a locale, or the lack of one, meets the comparison."""
     if comparator in NEGATIONS:
         return not meets_locale(NEGATIONS[comparator], value, required)
     return value is not None and any(locale.includes(value) for locale in required)

@@ -44,7 +44,7 @@ PHRASES = {
 class Unmet:
     """A requirement that a worker doesn't meet, and why. `qualification_type` is there where
     the worker may ask for it, and `is_undeclared` says that it is about something the worker
-    hasn't told in the profile."""
+    hasn't given in the profile."""
 
     guard: Guard
     reason: str
@@ -101,7 +101,7 @@ def unmet_by_hit_type(
 
 
 def visible_groups(worker: WorkerAccount, now: datetime) -> QuerySet[HitType]:
-    """The HIT types with HITs the worker could take a place on, less those whose
+    """The HIT types with HITs the worker could accept an assignment of, less those whose
     requirements hide them."""
     hiding = QualificationRequirement.objects.filter(
         actions_guarded=Guard.DISCOVER_PREVIEW_AND_ACCEPT,

@@ -112,7 +112,7 @@ def reject_request(*, requester: Requester, public_id: str, reason: str) -> None
 
 
 def refuse(request: QualificationRequest, *, reason: str, at: datetime) -> None:
-    """Write down that a request was rejected, and tell the worker."""
+    """Record that a request was rejected, and notify the worker."""
     request.status = Status.REJECTED
     request.reason = reason
     request.decided_at = at

@@ -135,7 +135,7 @@ def _check_values(
             "IntegerValues with any other."
         )
     if locales and comparator not in LOCALE_COMPARATORS:
-        raise InvalidParameter(f"{comparator} can't compare places.")
+        raise InvalidParameter(f"{comparator} can't compare locales.")
     for country, subdivision in locales:
         if error := locale_error(country, subdivision):
             raise InvalidParameter(error)

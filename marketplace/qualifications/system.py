@@ -61,7 +61,7 @@ class SystemQualification:
     name: str
     description: str
     value_of: Callable[[Record], Value]
-    is_place: bool = False
+    is_locale: bool = False
 
 
 def _is_master(record: Record) -> int | None:
@@ -72,7 +72,7 @@ MASTERS_DESCRIPTION = "Workers whom the operator of this marketplace counts amon
 MASTERS_IDS = ("2F1QJWKUDD8XADTFD2Q0G6UTO95ALH", "2ARFPLSP75KLA8M8DH1HTEQVJT3SY6")
 LOCALE_ID = "00000000000000000071"
 ADULT_ID = "00000000000000000060"
-# What a worker tells in the profile.
+# What a worker gives in the profile.
 DECLARED_IDS = (LOCALE_ID, ADULT_ID)
 ALL = (
     *(
@@ -90,7 +90,7 @@ ALL = (
         "Worker_Locale",
         "Where the worker is, as the worker says.",
         lambda record: record.locale,
-        is_place=True,
+        is_locale=True,
     ),
     SystemQualification(
         ADULT_ID,

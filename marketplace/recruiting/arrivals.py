@@ -33,7 +33,7 @@ LONGEST_ID = 200
 
 @dataclass(frozen=True)
 class Visit:
-    """Somebody at the door of a channel, with what their link says about them."""
+    """A participant who opens a channel's link, with what the link says about them."""
 
     channel: Channel
     invitation: Invitation | None
@@ -104,7 +104,7 @@ def has_finished(channel: Channel, worker: WorkerAccount) -> bool:
 
 
 def way_back(channel: Channel, worker: WorkerAccount) -> str:
-    """The address that tells the panel of the participant's return, or nothing. It is the
+    """The address that informs the panel of the participant's return, or nothing. It is the
     requester's: nothing in it comes from a visitor's address but quoted ids."""
     latest = Arrival.objects.filter(channel=channel, worker=worker).order_by("-pk").first()
     values = {
@@ -148,7 +148,7 @@ def _channel(token: str) -> Channel | None:
 def _parameter(parameters: Mapping[str, str], name: str) -> str:
     value = parameters.get(name, "").strip() if name else ""
     if len(value) > LONGEST_ID or not value.isprintable():
-        raise ParticipantUnknown(_("What the link says for %(name)s is no id.") % {"name": name})
+        raise ParticipantUnknown(_("What the link says for %(name)s is not an id.") % {"name": name})
     return value
 
 

@@ -1,4 +1,4 @@
-"""Opening and closing the doors through which a requester's own participants come."""
+"""Opening and closing the channels through which a requester's own participants come."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -45,7 +45,7 @@ PROLIFIC = {
 def open_channel(
     *, requester: Requester, hit_type: HitType, values: ChannelValues, user: User | None = None
 ) -> Channel:
-    """A new door to one of the requester's HIT types."""
+    """A new channel to one of the requester's HIT types."""
     if hit_type.requester_id != requester.pk:
         raise InvalidParameter(_("A channel leads to a HIT type of the requester's own."))
     if values.kind == Channel.Kind.PANEL and not (values.panel and values.worker_parameter):
@@ -96,7 +96,7 @@ def invite(
 
 @transaction.atomic
 def close_channel(*, channel: Channel, user: User | None = None) -> None:
-    """Let nobody in any more. Who is in stays in."""
+    """Let no more participants in. Those who came in stay."""
     if Channel.objects.filter(pk=channel.pk, is_active=True).update(is_active=False):
         note("channel.close", subject=channel.name, user=user, requester=channel.requester)
 

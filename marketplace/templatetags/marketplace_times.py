@@ -9,11 +9,11 @@ register = template.Library()
 
 
 @register.filter
-def timestamp(moment: datetime | None, layout: str = "Y-m-d H:i") -> SafeString | str:
-    """A moment as a `time` element, in UTC; empty where there is none."""
-    if moment is None:
+def timestamp(time: datetime | None, layout: str = "Y-m-d H:i") -> SafeString | str:
+    """A time as a `time` element, in UTC; empty where there is none."""
+    if time is None:
         return ""
-    minute = f"{formatted(moment, layout)} UTC"
+    minute = f"{formatted(time, layout)} UTC"
     return format_html(
-        '<time datetime="{}" title="{}">{}</time>', formatted(moment, "c"), minute, minute
+        '<time datetime="{}" title="{}">{}</time>', formatted(time, "c"), minute, minute
     )

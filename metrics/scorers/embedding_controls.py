@@ -1,7 +1,7 @@
 """What a cosine of embeddings is worth: its value for random words, and two encoders compared.
 
 An encoder may find any two texts alike. The end-to-end chatbot benchmark therefore puts texts of
-random words in the place of the responses: their mean cosine with the references is the encoder's
+random words instead of the responses: their mean cosine with the references is the encoder's
 bias, and should be near 0. Two encoders that order the same responses alike have an R² near 1.
 """
 
@@ -77,7 +77,7 @@ def random_words_control(
     seed: int = 0,
     words: Sequence[str] = WORDS,
 ) -> RandomWordsControl:
-    """Score random words in the place of responses.
+    """Score random words instead of responses.
 
     Parameters
     ----------

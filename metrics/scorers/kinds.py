@@ -16,13 +16,13 @@ NAMES = {
 }
 
 
-def check_kinds(given: Mapping[str, object], declared: Mapping[str, Any]) -> None:
+def check_kinds(values: Mapping[str, object], declared: Mapping[str, Any]) -> None:
     """Refuse a value of another kind than its annotation says, before it is computed with.
 
     Parameters
     ----------
     given : mapping of str to object
-        Values by name; those that are not declared are left to whoever takes them.
+        Values by name; those that are not declared are not checked.
     declared : mapping of str to annotation
 
     Raises
@@ -37,7 +37,7 @@ def check_kinds(given: Mapping[str, object], declared: Mapping[str, Any]) -> Non
     Traceback (most recent call last):
     ValueError: lowercase must be true or false, got 'no'
     """
-    for name, value in given.items():
+    for name, value in values.items():
         kind = declared.get(name, Parameter.empty)
         if kind is not Parameter.empty and not _is_of(kind, value):
             raise ValueError(f"{name} must be {_description(kind)}, got {value!r}")

@@ -295,7 +295,7 @@ class CausalModel:
         return sums
 
     def _hints(self, mask: Any) -> dict[str, Any]:
-        """What tells the model which tokens are padding, and where each stands."""
+        """The inputs that say to the model which tokens are padding, and where each stands."""
         hints = {"attention_mask": mask}
         if self.padding == "left" and "position_ids" in self._arguments:
             hints["position_ids"] = (mask.cumsum(-1) - 1).clamp(min=0)

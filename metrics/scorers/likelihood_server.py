@@ -2,7 +2,7 @@
 
 OpenAI's completions have ``echo`` and ``logprobs`` for this; vLLM and llama-cpp-python keep them
 (the latter started with ``--logits_all true``). Many servers ignore both in silence, which is
-told here as an `EndpointRefusedError` and never taken for a likelihood. A text that the server
+reported as an `EndpointRefusedError` and never taken for a likelihood. A text that the server
 turns away (too long, say) has no likelihood, and the others go on. The server cuts prompt and
 response into tokens together; a token that holds a character of the response counts for it.
 """

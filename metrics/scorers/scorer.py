@@ -151,7 +151,7 @@ class Scorer(ABC):
         return self.higher_is_better_for(self.outputs[0])
 
     def higher_is_better_for(self, output: str) -> bool:
-        """Tell whether a better response has the higher value of an output.
+        """Say whether a better response has the higher value of an output.
 
         Parameters
         ----------

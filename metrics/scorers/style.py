@@ -1,7 +1,7 @@
 """How strongly a response has the style it was asked for, by a classifier of styles.
 
-The wanted style is the example's condition. Two figures are in use and are not the same: the
-probability of that style, which the LMStyle Benchmark correlates with people's ratings, and
+The requested style is the example's condition. Two figures are in use and are not the same: the
+probability of that style, which the LMStyle Benchmark correlates with human ratings, and
 whether it is above one half, whose mean is the accuracy in its tables.
 """
 
@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from metrics.scorers.checkpoints import Checkpoint
+from metrics.scorers.ngram_classifier import TRAINED_SUFFIX, TrainedClassifier
 from metrics.scorers.scorer import Example, Score, Scorer, Scores, sign, undefined
 from metrics.scorers.style_classifier import SequenceClassifier
-from metrics.scorers.style_training import TRAINED_SUFFIX, TrainedClassifier
 
 VERSION = 1
 PRESETS = {
@@ -28,7 +28,7 @@ PRESETS = {
 
 
 class Classifier(Protocol):
-    """What tells styles apart: a model of transformers, or one trained here."""
+    """The classifier of styles: a model of transformers, or one trained here."""
 
     @property
     def labels(self) -> Sequence[str]:
@@ -42,7 +42,7 @@ class Classifier(Protocol):
 
 
 class Style(Scorer):
-    """Probability of the wanted style, and as ``style_accuracy`` whether it is above one half.
+    """Probability of the requested style, and as ``style_accuracy`` whether it is above one half.
 
     An empty response is classified as it is, as in the published numbers. A condition which the
     classifier does not know is NaN.
@@ -52,7 +52,7 @@ class Style(Scorer):
     model : str or Path
         ``"formality"``, ``"sentiment"``, a folder or a name on the Hugging Face hub of any
         sequence classifier of transformers, or the file of a classifier trained here
-        (`metrics.scorers.style_training`), whose name ends in ``.style.npz``.
+        (`metrics.scorers.ngram_classifier`), whose name ends in ``.style.npz``.
     labels : mapping of str to str, optional
         What the classifier calls a condition, where that is another word. Otherwise condition
         and label are compared without regard to case: ``Formal`` is ``formal``.

@@ -148,7 +148,7 @@ TOKENIZERS: Mapping[str, Callable[[str], list[str]]] = {
 
 
 def loses_most(text: str, tokens: list[str]) -> bool:
-    """Tell whether tokens hold fewer than half of the letters and digits of their text.
+    """Say whether tokens hold fewer than half of the letters and digits of their text.
 
     Parameters
     ----------

@@ -2,7 +2,7 @@
 
 The encoder is published for TensorFlow alone, as a SavedModel
 (https://www.kaggle.com/models/google/universal-sentence-encoder, formerly TensorFlow Hub), so it
-is a plug-in: TensorFlow is no requirement of Assay, and is imported when a text is scored.
+is a plug-in: TensorFlow is not a requirement of Assay, and is imported when a text is scored.
 """
 
 from collections.abc import Sequence

@@ -9,7 +9,7 @@ the dialogue. An item is a dialogue, and its one candidate is what was said in i
 `responses`, `references` ("NO REF" for none), `scores` (the raters' mean of `overall`) and
 optionally `models`. An item is a context, and its one candidate the response.
 
-A rater slot is a place and not a person: `slot-0` was another person in every dialogue.
+A rater slot is a position and not a person: `slot-0` was another person in every dialogue.
 """
 
 from collections.abc import Iterator, Sequence
@@ -94,7 +94,7 @@ def _ratings(path: Path, dialogues: dict[str, ItemDraft]) -> list[Row]:
     for name in rows[0].fields:
         if name not in names | set(NAMES) and not name.endswith("_score"):
             problem = (
-                f"column '{name}' is no question ({', '.join(sorted(names))}) and no metric's."
+                f"column '{name}' is neither a question ({', '.join(sorted(names))}) nor a metric."
             )
             raise ImportRefused(path, problem, line=1)
     slots: dict[tuple[str, str], int] = {}
@@ -164,7 +164,7 @@ def _list(data: Row, name: str) -> list[object]:
 
 
 class _Turn:
-    """A response to a context, the entries of one place in all lists."""
+    """A response to a context, the entries at one position of all lists."""
 
     def __init__(self, row: Row, position: int) -> None:
         self.row, self.key = row, str(position)

@@ -10,7 +10,7 @@ from stats.arguments import Column, require_same_length, series
 
 
 def best_worst(
-    shown: Sequence[Sequence[Hashable]],
+    sets: Sequence[Sequence[Hashable]],
     best: Column,
     worst: Column,
     *,
@@ -33,7 +33,7 @@ def best_worst(
     -------
     Aggregation
         As for `bradley_terry`, with standard errors clustered by judgment, and in addition
-        ``score``: times best minus times worst, over times shown.
+        ``score``: times best minus times worst, over times listed.
 
     Raises
     ------
@@ -61,9 +61,9 @@ def best_worst(
     1    b   0.00
     2    c  -0.33
     """
-    n = require_same_length(shown=shown, best=best, worst=worst)
+    n = require_same_length(sets=sets, best=best, worst=worst)
     rows: list[tuple[Hashable, Hashable, int]] = []
-    choices = zip(shown, series(best, "best"), series(worst, "worst"), strict=True)
+    choices = zip(sets, series(best, "best"), series(worst, "worst"), strict=True)
     for judgment, (names, top, bottom) in enumerate(choices):
         _require_choice(names, top, bottom, judgment)
         rest = [name for name in names if name not in (top, bottom)]
@@ -81,7 +81,7 @@ def best_worst(
     signature = sign(
         "best_worst", smoothing=smoothing, confidence=confidence, max_iterations=max_iterations
     )
-    labels = fit.labels.assign(score=_scores(fit.labels["item"], shown, best, worst) if n else [])
+    labels = fit.labels.assign(score=_scores(fit.labels["item"], sets, best, worst) if n else [])
     return Aggregation(
         method="best_worst",
         signature=signature,
@@ -99,7 +99,7 @@ def _require_choice(
     names: Sequence[Hashable], top: Hashable, bottom: Hashable, judgment: int
 ) -> None:
     if len(set(names)) < len(names) or len(names) < 2:
-        raise ValueError(f"shown must list two or more candidates, each once: row {judgment}")
+        raise ValueError(f"sets must list two or more candidates, each once: row {judgment}")
     if top == bottom or top not in names or bottom not in names:
         raise ValueError(
             f"best and worst must be two candidates of the set: row {judgment} has "
@@ -108,11 +108,11 @@ def _require_choice(
 
 
 def _scores(
-    candidates: "pd.Series[str]", shown: Sequence[Sequence[Hashable]], best: Column, worst: Column
+    candidates: "pd.Series[str]", sets: Sequence[Sequence[Hashable]], best: Column, worst: Column
 ) -> "pd.Series[float]":
-    times_shown = pd.Series([name for names in shown for name in names]).value_counts()
+    times_listed = pd.Series([name for names in sets for name in names]).value_counts()
     balance = (
         series(best, "best").value_counts().sub(series(worst, "worst").value_counts(), fill_value=0)
     )
-    score = (balance.reindex(times_shown.index, fill_value=0) / times_shown).reindex(candidates)
+    score = (balance.reindex(times_listed.index, fill_value=0) / times_listed).reindex(candidates)
     return score.reset_index(drop=True)

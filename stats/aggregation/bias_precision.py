@@ -66,7 +66,7 @@ def bias_precision(
     errors N(0, 1 / precision of the annotator), error variances with an inverse-gamma prior
     worth `prior_labels` ratings of the pooled error variance. Fitted by EM. Intervals take
     biases and precisions as known, so are short where annotators gave few ratings. Biases and
-    items can be told apart only among annotators connected by shared items; a warning tells
+    items can be separated only among annotators connected by shared items; a warning says
     where the crowd falls apart.
 
     References
@@ -204,5 +204,5 @@ def _island_warnings(ratings: Ratings) -> tuple[str, ...]:
         return ()
     return (
         f"annotators fall into {n_islands} groups without a shared item between them: the bias "
-        "of a group cannot be told from the quality of its items",
+        "of a group cannot be separated from the quality of its items",
     )

@@ -55,7 +55,7 @@ def zscore(
     -----
     z = (x - mean_j) / sd_j, with the n - 1 standard deviation of annotator j. It supposes that
     annotators saw items of like quality, as under random assignment; where they did not,
-    `bias_precision` tells scale and items apart. Intervals take means and deviations as known.
+    `bias_precision` separates scale and items. Intervals take means and deviations as known.
 
     References
     ----------

@@ -51,7 +51,7 @@ def jaccard(first: frozenset[Hashable], second: frozenset[Hashable]) -> float:
 
 
 def distance_table(categories: list[Hashable], distance: Distance) -> Floats:
-    """The distance of every two categories; refuses one that is no distance."""
+    """The distance of every two categories; an invalid one is refused."""
     size = len(categories)
     table = np.zeros((size, size))
     for row, first in enumerate(categories):

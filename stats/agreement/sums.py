@@ -140,5 +140,5 @@ def by_cluster(cluster: Integers, n_clusters: int, *columns: Floats) -> Floats:
 def table_of(
     row: Integers, column: Integers, data: Floats, shape: tuple[int, int]
 ) -> "sparse.csr_array[np.float64]":
-    """A sparse table with the data of equal places added up."""
+    """A sparse table with the data of equal positions added up."""
     return sparse.coo_array((data, (row, column)), shape=shape).tocsr()

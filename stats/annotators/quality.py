@@ -1,4 +1,4 @@
-"""One row an annotator: everything that tells a good one from a bad one."""
+"""Measures of annotator quality, one row per annotator."""
 
 from typing import Any, Literal, get_args
 

@@ -1,4 +1,4 @@
-"""How well a metric could agree with people at most, given how well people agree."""
+"""The agreement with annotators that a metric could reach, given theirs with each other."""
 
 from stats.ceilings.attainable import Ceiling, ceiling, ceilings
 from stats.ceilings.attenuation import disattenuated, spearman_brown

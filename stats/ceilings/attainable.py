@@ -1,4 +1,4 @@
-"""What people's agreement among themselves allows a metric to reach."""
+"""What the annotators' agreement with each other allows a metric to reach."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from stats.correlation.levels import require_level
 
 @dataclass(frozen=True)
 class Ceiling:
-    """What people's ratings allow a metric to reach at one level, with one coefficient.
+    """What human ratings allow a metric to reach at one level, with one coefficient.
 
     Attributes
     ----------
@@ -30,7 +30,7 @@ class Ceiling:
         The square root of `reliability`: what a perfect metric would reach.
     leave_one_out : float
         Mean over annotators of the correlation of one's ratings with the mean of the others':
-        how well one more person would do in the place of a metric.
+        how well one more annotator would do instead of a metric.
     by_annotator : Series of float
         That correlation for each annotator, NaN where undefined.
     n_splits, seed
@@ -63,7 +63,7 @@ def ceiling(
     n_splits: int = 100,
     rng: int | np.random.Generator = 0,
 ) -> Ceiling:
-    """How well people agree among themselves at a level, and so what a metric could attain.
+    """How well annotators agree with each other at a level, and so what a metric could attain.
 
     Parameters
     ----------

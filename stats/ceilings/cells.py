@@ -1,4 +1,4 @@
-"""The cells that several people rated, each one's ratings set against the others'."""
+"""The cells that several annotators rated, each one's ratings set against the others'."""
 
 from math import nan
 

@@ -1,4 +1,4 @@
-"""Correlation of a metric with people: by item, by system, or pooled, with intervals."""
+"""Correlation of a metric with human ratings: by item, by system, or pooled, with intervals."""
 
 from stats.correlation.coefficients import (
     Coefficient,

@@ -1,4 +1,4 @@
-"""How well a metric agrees with people, at the level of items, of systems, or pooled."""
+"""How well a metric agrees with human ratings, at the level of items, of systems, or pooled."""
 
 from collections.abc import Callable
 from typing import get_args

@@ -1,4 +1,4 @@
-"""Soft pairwise accuracy: a metric and people, and how sure each is of pairs of systems."""
+"""Soft pairwise accuracy: how sure metric and human ratings are of pairs of systems."""
 
 import numpy as np
 from scipy.special import ndtr
@@ -20,7 +20,7 @@ def soft_pairwise_accuracy(
     n_permutations: int = N_PERMUTATIONS,
     rng: int | np.random.Generator = 0,
 ) -> float:
-    """One less the mean difference between people's and a metric's p-values of system pairs.
+    """One less the mean difference between the human and the metric's p-values of system pairs.
 
     Parameters
     ----------
@@ -29,7 +29,7 @@ def soft_pairwise_accuracy(
     items, systems : array-like, shape (n_cells,)
         The item and the system of each cell.
     n_permutations : int
-        Sign flips drawn; the same ones for people and the metric.
+        Sign flips drawn; the same ones for human ratings and the metric.
     rng : int or Generator
         Seed of the sign flips, or a generator to draw from.
 

@@ -103,7 +103,7 @@ def calibrated(human: Floats, metrics: Floats, pairs: Pairs) -> tuple[Floats, Fl
 
 
 def _calibrate(sign: NDArray[np.int8], metrics: Floats, pairs: Pairs) -> tuple[Floats, Floats]:
-    """Tie pairs one after another, nearest first, and keep the best moment to stop."""
+    """Tie pairs one after another, nearest first; the greatest accuracy wins."""
     first, second = metrics[:, pairs.first], metrics[:, pairs.second]
     right = signs(first, second) == sign
     distance = np.abs(first - second)
@@ -121,7 +121,7 @@ def _calibrate(sign: NDArray[np.int8], metrics: Floats, pairs: Pairs) -> tuple[F
 def _sweep(sign: NDArray[np.int8], metrics: Floats, pairs: Pairs) -> tuple[Floats, Floats]:
     """The same for one row of pairs that all count alike, by sorting bare distances.
 
-    A wider threshold gains a pair that people tie, and loses one that both sides order alike.
+    A wider threshold gains a pair that annotators tie, and loses one that both sides order alike.
     """
     first, second = metrics[0, pairs.first], metrics[0, pairs.second]
     right = signs(first, second) == sign

@@ -1,4 +1,4 @@
-"""Whether one metric agrees with people better than another, and by how much to doubt it."""
+"""Whether one metric agrees with human ratings better than another, and how uncertain that is."""
 
 from stats.significance.adjustments import benjamini_hochberg, holm
 from stats.significance.clusters import significance_clusters

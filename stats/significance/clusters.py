@@ -1,4 +1,4 @@
-"""Metrics ranked, with those not told apart sharing a rank."""
+"""Metrics ranked, where those that do not differ significantly share a rank."""
 
 from collections.abc import Iterable, Mapping
 from math import isnan

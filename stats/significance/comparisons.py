@@ -54,14 +54,14 @@ def compare_metrics(
     n_permutations: int = 1000,
     rng: int = 0,
 ) -> pd.DataFrame:
-    """Test every two metrics for whether they agree with people equally well.
+    """Test every two metrics for whether they agree with human ratings equally well.
 
     Parameters
     ----------
     human : array-like of float, shape (n_cells,)
         One row a cell: an item under a system.
     metrics : mapping of str to array-like of float, shape (n_cells,)
-        Scores of the same cells by metric. A pair is compared on the cells that people and
+        Scores of the same cells by metric. A pair is compared on the cells that annotators and
         both metrics have a value for.
     level, coefficient, items, systems, undefined
         As in `stats.correlation.correlation_at_level`.

@@ -35,7 +35,7 @@ def permutation_test(
     n_permutations: int = 1000,
     rng: int | np.random.Generator = 0,
 ) -> Comparison:
-    """Test whether two metrics agree with people equally well, by swapping their scores.
+    """Test whether two metrics agree with human ratings equally well, by swapping their scores.
 
     Parameters
     ----------
@@ -132,7 +132,7 @@ def shared_cells(
     items: Column | None,
     systems: Column | None,
 ) -> tuple[Cells, Cells]:
-    """The cells for which people and both metrics have a value, once with each metric."""
+    """The cells for which annotators and both metrics have a value, once with each metric."""
     a, b = numbers(metric_a, "metric_a"), numbers(metric_b, "metric_b")
     if len(a) != len(b):
         raise ValueError(f"metric_a and metric_b must have the same length: {len(a)}, {len(b)}")

@@ -14,12 +14,12 @@ class Undecided(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
-    """How much better metric a agrees with people than metric b, and how sure that is.
+    """How much better metric a agrees with human ratings than metric b, and how sure that is.
 
     Attributes
     ----------
     value_a, value_b : float
-        The coefficients on the cells both metrics and people have a value for.
+        The coefficients on the cells both metrics and annotators have a value for.
     delta : float
         ``value_a - value_b``.
     p : float

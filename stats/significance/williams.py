@@ -21,7 +21,7 @@ def williams_test(r12: float, r13: float, r23: float, n: int) -> Williams:
     Parameters
     ----------
     r12, r13 : float
-        Pearson correlations of people with each of two metrics.
+        Pearson correlations of the human ratings with each of two metrics.
     r23 : float
         That of the metrics with each other.
     n : int

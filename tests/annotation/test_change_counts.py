@@ -7,7 +7,7 @@ from django.core.management import call_command
 
 from annotation.flags import flag_submissions, unflag_submissions
 from annotation.models import Study, Submission
-from metrics.scoring import score_study, write_scores
+from metrics.study_scores import score_study, write_scores
 from tests.annotation.studies import rated_study
 from tests.metrics.counting import Counting
 

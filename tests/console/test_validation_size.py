@@ -10,7 +10,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from console.results import VALIDATION, compute
-from metrics.scoring import write_scores
+from metrics.study_scores import write_scores
 from tests.annotation.studies import rate, rating_study
 
 pytestmark = pytest.mark.django_db

@@ -72,7 +72,7 @@ def keys(make_keys: Callable[..., dict[str, str]]) -> dict[str, str]:
 @pytest.fixture
 def mturk(keys: dict[str, str]) -> Iterator[Any]:
     """A boto3 client of a requester with $100. Whatever story a test tells with it,
-    the books balance at its end and hold exactly what the open work may still cost."""
+    the ledger balances at its end and hold exactly what the open work may still cost."""
     yield in_process_client(keys)
     assert_books_balance()
 

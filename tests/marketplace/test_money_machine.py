@@ -1,4 +1,4 @@
-"""Random stories of everything that moves money. After every step the books balance, nothing
+"""Random stories of everything that moves money. After every step the ledger balances, nothing
 has been paid twice, and what is held is what the open work can still cost.
 
 In the suite a fixed selection of stories is told. By hand, as many others as one likes:

@@ -240,7 +240,7 @@ def test_the_audit_log_can_be_narrowed(olga, requester):
 
 
 def test_the_books_can_be_audited(earned):
-    assert run("audit_ledger") == "The books balance."
+    assert run("audit_ledger") == "The ledger balances."
     entry = LedgerTransaction.objects.first().entries.first()
     entries = LedgerEntry.objects.filter(pk=entry.pk)
     entries.update(amount_usd=1)

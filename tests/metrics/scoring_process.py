@@ -33,7 +33,7 @@ def main(log: Path, place: str = "", batch: str = "0") -> None:
     from annotation.models import Study
     from metrics.scorers.rouge import Rouge
     from metrics.scorers.scorer import Example, Scores
-    from metrics.scoring import score_study
+    from metrics.study_scores import score_study
 
     n_batches = n_writes = 0
 

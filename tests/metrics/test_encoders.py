@@ -8,7 +8,7 @@ from metrics.encoders import encoder_bias, encoder_pairs
 from metrics.exceptions import NothingToScore
 from metrics.models import ScoringRun
 from metrics.scorers.embedding import Embedding
-from metrics.scoring import score_study, write_scores
+from metrics.study_scores import score_study, write_scores
 from tests.annotation.importing import told
 from tests.annotation.studies import rating_study
 from tests.metrics.golden import golden_study

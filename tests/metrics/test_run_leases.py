@@ -9,7 +9,7 @@ from django.utils import timezone
 from metrics.exceptions import RunBusy, RunTaken
 from metrics.models import Score, ScoringRun
 from metrics.run_leases import RunLease, leased, stop_run
-from metrics.scoring import score_study
+from metrics.study_scores import score_study
 from tests.annotation.studies import rating_study
 from tests.metrics.counting import Counting
 

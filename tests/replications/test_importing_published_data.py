@@ -309,7 +309,7 @@ class TestDstc9:
 
     def test_an_unknown_column_of_ratings_is_refused(self, dialogues, write):
         ratings = write("dialog_id,chatbot,rater_slot,beauty", "0,bot1,0,4", name="ratings.csv")
-        self.assert_ratings_refused(dialogues, ratings, "'beauty' is no question", 1, None)
+        self.assert_ratings_refused(dialogues, ratings, "'beauty' is neither a question", 1, None)
 
     def test_a_rating_that_has_changed_is_refused(self, dialogues, write):
         told("import_dstc9", dialogues, study="d", ratings=write(*RATINGS, name="ratings.csv"))

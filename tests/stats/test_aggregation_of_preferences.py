@@ -148,7 +148,7 @@ def test_best_and_worst_recover_planted_strengths():
 def test_best_and_worst_must_be_of_the_set():
     with pytest.raises(ValueError, match="best and worst must be two candidates"):
         best_worst([["a", "b"]], ["a"], ["c"])
-    with pytest.raises(ValueError, match="shown must list two or more"):
+    with pytest.raises(ValueError, match="sets must list two or more"):
         best_worst([["a", "a"]], ["a"], ["a"])
     assert best_worst([], [], []).reason is Reason.NO_LABELS
 

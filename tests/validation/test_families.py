@@ -9,7 +9,7 @@ import pytest
 from metrics.imports import import_scores
 from metrics.models import ScoringRun
 from metrics.scorers.registry import build
-from metrics.scoring import score_study
+from metrics.study_scores import score_study
 from stats.significance import holm, significance_clusters
 from tests.annotation.importing import told
 from tests.validation.hostile import SETTINGS

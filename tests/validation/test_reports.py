@@ -14,7 +14,7 @@ from django.core.management import CommandError
 from annotation.models import Submission
 from metrics.exceptions import NotPaired, ReportUnwritten, ValidationUnknown
 from metrics.scorers.registry import build
-from metrics.scoring import score_study
+from metrics.study_scores import score_study
 from tests.annotation.importing import told
 from tests.metrics.golden import golden_study
 from tests.validation.hostile import (

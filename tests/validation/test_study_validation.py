@@ -9,7 +9,7 @@ from scipy import stats
 
 from annotation.models import Candidate, Item, Submission
 from metrics.exceptions import NothingToValidate
-from metrics.scoring import write_scores
+from metrics.study_scores import write_scores
 from stats.correlation import CiMethod, Reason
 from tests.annotation.importing import told
 from tests.annotation.studies import (

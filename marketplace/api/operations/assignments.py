@@ -6,7 +6,7 @@ from django.db.models import Q
 
 from marketplace.api.operations.hits import find_hit
 from marketplace.api.outputs import assignment_output, hit_output
-from marketplace.api.paging import next_token, position_of
+from marketplace.api.pagination import next_token, position_of
 from marketplace.api.registry import Parameters, operation
 from marketplace.exceptions import InvalidAssignmentState, InvalidParameter
 from marketplace.hits import review

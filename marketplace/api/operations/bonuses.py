@@ -3,7 +3,7 @@ from typing import Any
 
 from marketplace.api.operations.hits import find_hit
 from marketplace.api.outputs import bonus_output
-from marketplace.api.paging import page_of
+from marketplace.api.pagination import page_of
 from marketplace.api.registry import Parameters, operation
 from marketplace.exceptions import InvalidParameter
 from marketplace.hits import bonuses, review

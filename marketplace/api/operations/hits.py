@@ -2,8 +2,8 @@ from typing import Any
 
 from marketplace import clock
 from marketplace.api.operations.hit_types import type_values
-from marketplace.api.outputs import hit_output, shown
-from marketplace.api.paging import next_token, position_of
+from marketplace.api.outputs import hit_output, with_output_fields
+from marketplace.api.pagination import next_token, position_of
 from marketplace.api.registry import Parameters, operation
 from marketplace.exceptions import HitDoesNotExist
 from marketplace.hits import amendments, creation, lifecycle
@@ -121,7 +121,7 @@ def find_hit(requester: Requester, public_id: str) -> Hit:
     """The requester's HIT of this id, up to date and with its counts."""
     rows = Hit.objects.of(requester).filter(public_id=public_id)
     lifecycle.settle_due(rows, now=clock.now())
-    hit = shown(rows).first()
+    hit = with_output_fields(rows).first()
     if hit is None:
         raise HitDoesNotExist(public_id)
     return hit
@@ -153,6 +153,6 @@ def _list(
     if before is not None:
         hits = hits.filter(pk__lt=before)
     page = list(hits.order_by("-pk").values_list("pk", flat=True)[: parameters["MaxResults"]])
-    rows = shown(Hit.objects.filter(pk__in=page)).order_by("-pk")
+    rows = with_output_fields(Hit.objects.filter(pk__in=page)).order_by("-pk")
     output: dict[str, Any] = {"NumResults": len(page), "HITs": [hit_output(hit) for hit in rows]}
     return output | ({"NextToken": next_token(scope, page[-1])} if page else {})

@@ -8,7 +8,7 @@ from marketplace.notifications import events
 
 @operation("UpdateNotificationSettings")
 def update_notification_settings(requester: Requester, parameters: Parameters) -> dict[str, Any]:
-    """Say which events of a HIT type to tell, and where."""
+    """Set which events of a HIT type to send, and where."""
     notification = parameters["Notification"]
     events.update_settings(
         hit_type=find_hit_type(requester, parameters["HITTypeId"]),
@@ -20,7 +20,7 @@ def update_notification_settings(requester: Requester, parameters: Parameters) -
 
 @operation("SendTestEventNotification")
 def send_test_event_notification(requester: Requester, parameters: Parameters) -> dict[str, Any]:
-    """Tell an event that never happened."""
+    """Send an event that never happened."""
     events.send_test_event(
         requester=requester,
         specification=_specification(parameters["Notification"]),

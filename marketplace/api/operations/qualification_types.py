@@ -3,7 +3,7 @@ from typing import Any
 from django.db.models import Q
 
 from marketplace.api.outputs import qualification_type_output, system_qualification_output
-from marketplace.api.paging import next_token, position_of
+from marketplace.api.pagination import next_token, position_of
 from marketplace.api.registry import Parameters, operation
 from marketplace.models import QualificationType, Requester
 from marketplace.qualifications import definitions

@@ -1,7 +1,7 @@
 from typing import Any
 
 from marketplace.api.outputs import qualification_output, request_output
-from marketplace.api.paging import page_of
+from marketplace.api.pagination import page_of
 from marketplace.api.registry import Parameters, operation
 from marketplace.models import Qualification, QualificationRequest, Requester
 from marketplace.people.enrolment import find_worker

@@ -2,7 +2,7 @@ from typing import Any
 
 from marketplace.api.operations.hits import find_hit
 from marketplace.api.outputs import review_action_output, review_result_output
-from marketplace.api.paging import next_token, position_of
+from marketplace.api.pagination import next_token, position_of
 from marketplace.api.registry import Parameters, operation
 from marketplace.models import Requester, ReviewPolicy
 

@@ -1,4 +1,4 @@
-"""What the review policies can be told, as data."""
+"""The parameters of review policies, as data."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

@@ -12,4 +12,4 @@ class Command(BaseCommand):
         problems = audit()
         if problems:
             raise CommandError("\n".join(problems))
-        self.stdout.write("The books balance.")
+        self.stdout.write("The ledger balances.")

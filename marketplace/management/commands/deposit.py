@@ -22,12 +22,12 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         requester = find_requester(options["requester"])
         amount_usd = parse_amount(options["amount"])
-        made, is_new = deposit(
+        credit, is_new = deposit(
             requester=requester, amount_usd=amount_usd, reference=options["note"]
         )
         balance = ledger.balance_of(ledger.available_account(requester))
         state = "is" if is_new else "was already"
         self.stdout.write(
             f"Requester {requester.name} now has ${balance}. "
-            f"Deposit {made.public_id} {state} in the account."
+            f"Deposit {credit.public_id} {state} in the account."
         )

@@ -63,7 +63,7 @@ class DepositForm(forms.Form):
         self.requester = requester
 
     def clean_name(self) -> str:
-        """Refuse a deposit that is meant for somebody else."""
+        """Refuse a deposit that is meant for another requester."""
         name: str = self.cleaned_data["name"]
         if name.strip() != self.requester.name:
             raise forms.ValidationError(

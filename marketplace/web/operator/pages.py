@@ -1,4 +1,4 @@
-"""What the people who run the marketplace see."""
+"""The pages of those who run the marketplace."""
 
 import csv
 from collections.abc import Callable

@@ -80,7 +80,7 @@ def invite(request: HttpRequest, requester: Requester, token: str) -> HttpRespon
 @require_POST
 @requester_required
 def close(request: HttpRequest, requester: Requester, token: str) -> HttpResponse:
-    """Let nobody in through this channel any more.
+    """Close this channel.
 
     Access: the requester's users.
     """

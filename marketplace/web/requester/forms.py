@@ -55,7 +55,7 @@ class KeyForm(forms.Form):
 
 
 class ChannelForm(forms.ModelForm[Channel]):
-    """A door to one of the requester's HIT types."""
+    """A channel to one of the requester's HIT types."""
 
     prefix = "channel"
 
@@ -107,7 +107,7 @@ class ChannelForm(forms.ModelForm[Channel]):
                     self.add_error(name, _("A panel needs this."))
         address = cleaned.get("redirect_url")
         if address and not is_address(address, allow_http=not settings.HTTPS):
-            self.add_error("redirect_url", _("A full https address, whose host is no placeholder."))
+            self.add_error("redirect_url", _("A full https address, whose host is not a placeholder."))
         return cleaned
 
     def values(self) -> ChannelValues:

@@ -25,8 +25,8 @@ def worker_of(request: HttpRequest) -> WorkerAccount | None:
 def worker_required(
     view: Callable[Concatenate[HttpRequest, WorkerAccount, P], HttpResponse],
 ) -> Callable[Concatenate[HttpRequest, P], HttpResponse]:
-    """A view of the signed-in worker's; others are asked to sign in, or told that
-    theirs is no worker account. What can't be had is explained, not raised."""
+    """A view of the signed-in worker's; others are asked to sign in, or shown that
+    theirs is no worker account. What is refused is explained, not raised."""
 
     @login_required(login_url="marketplace:login")
     @wraps(view)

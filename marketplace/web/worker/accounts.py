@@ -1,4 +1,4 @@
-"""Signing up, in and out; and what a worker tells about themself."""
+"""Signing up, in and out; and the worker's profile."""
 
 from allauth.account.utils import perform_login
 from allauth.account.views import LoginView
@@ -59,8 +59,8 @@ def profile(request: HttpRequest, worker: WorkerAccount) -> HttpResponse:
 
 def _next(request: HttpRequest) -> str:
     """Where a link led before the worker had to sign up; nowhere but on this site."""
-    wanted = request.POST.get("next") or request.GET.get("next") or ""
+    address = request.POST.get("next") or request.GET.get("next") or ""
     is_here = url_has_allowed_host_and_scheme(
-        wanted, allowed_hosts={request.get_host()}, require_https=request.is_secure()
+        address, allowed_hosts={request.get_host()}, require_https=request.is_secure()
     )
-    return wanted if is_here else reverse("marketplace:groups")
+    return address if is_here else reverse("marketplace:groups")

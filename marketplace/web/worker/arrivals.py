@@ -1,4 +1,4 @@
-"""The doors for a requester's own participants, and their way out again."""
+"""The entry of a requester's own participants, and their return to the panel."""
 
 from typing import Any
 from urllib.parse import urlsplit
@@ -20,7 +20,7 @@ from marketplace.web.worker.access import explain, worker_of, worker_required
 @login_not_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def arrive(request: HttpRequest, token: str) -> HttpResponse:
-    """A channel's door. Only the button on it lets somebody in: programs that follow links
+    """A channel's page. Only the button on it signs in: programs that follow links
     in mail make no accounts, and no page elsewhere can sign anybody in or out.
 
     Access: whoever has the link.

@@ -71,7 +71,7 @@ class ProfileForm(forms.ModelForm[WorkerAccount]):
         return cleaned
 
     def save(self, commit: bool = True) -> WorkerAccount:
-        """Keep the moment at which a worker first said to be an adult."""
+        """Store the time at which a worker first said to be an adult."""
         is_adult = self.cleaned_data["is_adult"]
         before = self.instance.adult_confirmed_at
         self.instance.adult_confirmed_at = (before or clock.now()) if is_adult else None

@@ -1,4 +1,4 @@
-"""What a worker has done, earned and been told."""
+"""A worker's assignments, earnings and messages."""
 
 from datetime import timedelta
 from decimal import Decimal
@@ -26,7 +26,7 @@ from marketplace.money import ledger
 from marketplace.web.worker.access import worker_required
 
 ROWS_PER_PAGE = 50
-DAYS_SHOWN = 30
+DAYS_LISTED = 30
 STATUSES = Assignment.HANDED_IN_STATUSES
 
 
@@ -120,7 +120,7 @@ def _pending_usd(assignments: AssignmentQuerySet) -> Decimal:
 
 
 def _by_day(handed_in: AssignmentQuerySet) -> list[Any]:
-    since = clock.now() - timedelta(days=DAYS_SHOWN)
+    since = clock.now() - timedelta(days=DAYS_LISTED)
     days = (
         handed_in.filter(submitted_at__gte=since)
         .annotate(day=TruncDate("submitted_at"))

@@ -4,11 +4,11 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
-from metrics.file_scoring import FileScored, plan_file, score_file
+from metrics.file_scores import FileScored, plan_file, score_file
 from metrics.management.caps import add_caps, caps_of
 from metrics.management.warnings_output import plain_warnings
 from metrics.scorer_options import chosen_scorers
-from metrics.scoring import Plan
+from metrics.study_scores import Plan
 from presentation.progress import bar
 
 

@@ -10,7 +10,7 @@ from metrics.management.warnings_output import plain_warnings
 from metrics.scorer_options import chosen_scorers
 from metrics.scorers.registry import SCORERS
 from metrics.scorers.scorer import Scorer
-from metrics.scoring import plan_scoring, score_study
+from metrics.study_scores import plan_scoring, score_study
 from presentation.progress import bar
 
 
@@ -45,13 +45,13 @@ class Command(BaseCommand):
                 records = _plan(scored, scorers)
             else:
                 records = _score(scored, scorers, options["retry_undefined"])
-        told = [record.pop("told") for record in records]
-        self.stdout.write(json.dumps(records, indent=1) if options["json"] else "\n".join(told))
+        messages = [record.pop("message") for record in records]
+        self.stdout.write(json.dumps(records, indent=1) if options["json"] else "\n".join(messages))
 
 
 def _plan(study: Study, scorers: Sequence[Scorer]) -> list[dict[str, Any]]:
     plans = [plan_scoring(study=study, scorer=scorer) for scorer in scorers]
-    return [plan.record() | {"told": str(plan)} for plan in plans]
+    return [plan.record() | {"message": str(plan)} for plan in plans]
 
 
 def _score(study: Study, scorers: Sequence[Scorer], again: bool) -> list[dict[str, Any]]:
@@ -59,4 +59,4 @@ def _score(study: Study, scorers: Sequence[Scorer], again: bool) -> list[dict[st
         score_study(study=study, scorer=scorer, progress=bar(scorer.name), retry_undefined=again)
         for scorer in scorers
     ]
-    return [vars(scored) | {"told": str(scored)} for scored in done]
+    return [vars(scored) | {"message": str(scored)} for scored in done]

@@ -77,7 +77,7 @@ class Capabilities:
         Capabilities
         """
         fields = json.loads(text)
-        fields["evidence"] = tuple((asked, came) for asked, came in fields["evidence"])
+        fields["evidence"] = tuple((request, reply) for request, reply in fields["evidence"])
         return cls(**fields)
 
 

@@ -39,7 +39,7 @@ class EndpointJudge(Scorer):
     ----------
     settings : JudgeSettings
     capabilities : Capabilities or None
-        What the endpoint was found to do, once `learn` was told.
+        What the endpoint was found to do, once `learn` was called.
     """
 
     batch_size = 8

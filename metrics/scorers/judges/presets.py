@@ -1,6 +1,6 @@
 """Questions to begin with: the four aspects of Topical-Chat, and whole dialogues.
 
-The scales are those people rated on (Mehri and Eskenazi, 2020); wording and steps are ours.
+The scales are those annotators rated on (Mehri and Eskenazi, 2020); wording and steps are ours.
 """
 
 from collections.abc import Mapping

@@ -12,7 +12,7 @@ from metrics.scorers.kinds import check_kinds
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeSettings:
-    """What a judge is told: a version of it, for a study to keep."""
+    """The instructions of a judge: a version of them, for a study to keep."""
 
     @property
     @abstractmethod

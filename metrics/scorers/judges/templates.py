@@ -127,7 +127,7 @@ def chat(system: str, user: str) -> Messages:
 
 
 def digest(settings: Mapping[str, object]) -> str:
-    """Hash what a judge is told, for the signature.
+    """Hash a judge's instructions, for the signature.
 
     Parameters
     ----------

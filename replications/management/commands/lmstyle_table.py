@@ -13,8 +13,8 @@ COLUMNS = {1: ["by"], 2: ["family", "metric"], 3: ["by"]}
 
 class Command(BaseCommand):
     help = (
-        "Print a table of the LMStyle Benchmark from its files: 1, metrics and people at the "
-        "sample level; 2, the systems by metrics; 3, the systems by people."
+        "Print a table of the LMStyle Benchmark from its files: 1, metrics and ratings at the "
+        "sample level; 2, the systems by metrics; 3, the systems by human ratings."
     )
     requires_system_checks = ()
 

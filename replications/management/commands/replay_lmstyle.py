@@ -18,7 +18,7 @@ TEST_FUNDS_USD = Decimal(100)
 class Command(BaseCommand):
     help = (
         "Replay the LMStyle Benchmark's Mechanical Turk batch through the marketplace and print "
-        "its Table 1: sample-level correlations x 100 of each metric with people."
+        "its Table 1: sample-level correlations x 100 of each metric with human ratings."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from metrics.scorers.errors import ModelUnavailableError, TruncatedTextWarning
+from metrics.scorers.ngram_classifier import TrainedClassifier, train
 from metrics.scorers.style import PRESETS, Style
-from metrics.scorers.style_training import TrainedClassifier, train
 from tests.metrics.scorers.conftest import HOSTILE
 from tests.metrics.scorers.examples import example
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from metrics.exceptions import FileUnfit
-from metrics.file_scoring import score_file
+from metrics.file_scores import score_file
 from metrics.score_files import append_scores, read_scores
 from metrics.scorers.scorer import Score
 from tests.metrics.counting import Counting

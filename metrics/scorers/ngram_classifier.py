@@ -157,7 +157,7 @@ class TrainedClassifier:
         Raises
         ------
         ModelUnavailableError
-            If there is no such file, or it is no such classifier.
+            If there is no such file, or it holds no classifier of styles.
         """
         try:
             with np.load(path, allow_pickle=False) as arrays:
@@ -174,7 +174,7 @@ class TrainedClassifier:
                     **words,
                 )
         except (OSError, ValueError, KeyError, TypeError, BadZipFile) as error:
-            raise ModelUnavailableError(f"{path} is no classifier of styles: {error}") from error
+            raise ModelUnavailableError(f"{path} is not a classifier of styles: {error}") from error
 
 
 def train(texts: Sequence[str], labels: Sequence[str], *, seed: int = 0) -> TrainedClassifier:

@@ -48,5 +48,5 @@ def page_of(
 
 
 def _signer(scope: str) -> Signer:
-    """A list's own, however long what tells it from others: a token has 255 characters at most."""
+    """The digest that distinguishes a list from others: a token has 255 characters at most."""
     return Signer(salt=f"{SALT}.{scope}")

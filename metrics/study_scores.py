@@ -105,12 +105,12 @@ def plan_scoring(*, study: Study, scorer: Scorer) -> Plan:
     signature = signature_of(scorer)
     known = ScoringRun.objects.of(study).filter(metric=scorer.name, signature=signature).first()
     groups = _waiting(study, known)
-    kept = {
+    stored = {
         digest
         for chunk in chunks(groups, LOOKED_UP_AT_ONCE)
         for digest in _stored_scores(scorer, chunk)
     }
-    fresh = [group for group in groups if group[0].digest not in kept]
+    fresh = [group for group in groups if group[0].digest not in stored]
     n_candidates = Candidate.objects.filter(item__study=study).count()
     n_waiting = sum(len(keys) for _, keys in groups)
     examples = tuple(
@@ -163,7 +163,7 @@ def score_study(
 
 
 def signature_of(scorer: Scorer) -> str:
-    """The scorer's signature; a model that is missing is told to the person who asked."""
+    """The scorer's signature; a missing model is reported as ModelUnfit."""
     try:
         signature = scorer.signature
     except ScorerError as error:
@@ -171,13 +171,13 @@ def signature_of(scorer: Scorer) -> str:
     except ValueError as error:
         raise ParameterRefused(f"{scorer.name} cannot be signed: {error}.") from error
     if len(signature) > LONGEST_SIGNATURE:
-        told = f"{len(signature)} characters, where {LONGEST_SIGNATURE} fit"
-        raise ParameterRefused(f"{scorer.name} cannot be signed: {signature[:80]}... has {told}.")
+        excess = f"{len(signature)} characters, where {LONGEST_SIGNATURE} fit"
+        raise ParameterRefused(f"{scorer.name} cannot be signed: {signature[:80]}... has {excess}.")
     return signature
 
 
 def measured(scorer: Scorer, examples: Sequence[Example]) -> Sequence[Scores]:
-    """The scores of a batch; a model that is missing is told to the person who asked."""
+    """The scores of a batch; a missing model is reported as ModelUnfit."""
     try:
         return scorer.score(examples)
     except ScorerError as error:
@@ -227,11 +227,11 @@ def _score(
     """Write the scores of each content, and yield for each candidate whether they were reused."""
     fresh: list[Group] = []
     for chunk in chunks(groups, LOOKED_UP_AT_ONCE):
-        kept = _stored_scores(scorer, chunk)
-        there = [group for group in chunk if group[0].digest in kept]
-        fresh += [group for group in chunk if group[0].digest not in kept]
+        stored = _stored_scores(scorer, chunk)
+        there = [group for group in chunk if group[0].digest in stored]
+        fresh += [group for group in chunk if group[0].digest not in stored]
         if there:
-            scores = [kept[content.digest] for content, _ in there]
+            scores = [stored[content.digest] for content, _ in there]
             yield from _write(lease, runs, there, scores, True)
     for batch in chunks(fresh, scorer.batch_size):
         yield from _write(lease, runs, batch, measured(scorer, _examples(batch)), False)
@@ -247,11 +247,13 @@ def _stored_scores(scorer: Scorer, groups: Sequence[Group]) -> dict[str, Scores]
         run__signature=signature_of(scorer),
         content__in=[content.digest for content, _ in groups],
     )
-    found: dict[str, Scores] = {}
+    stored: dict[str, Scores] = {}
     for digest, output, value, raw in rows.values_list("content", "run__metric", "value", "raw"):
         if value is not None:
-            found.setdefault(digest, {})[output] = scorers.Score(value, None, raw or None)
-    return {digest: found[digest] for digest in found if len(found[digest]) == len(scorer.outputs)}
+            stored.setdefault(digest, {})[output] = scorers.Score(value, None, raw or None)
+    return {
+        digest: stored[digest] for digest in stored if len(stored[digest]) == len(scorer.outputs)
+    }
 
 
 def _examples(groups: Sequence[Group]) -> list[Example]:
@@ -283,8 +285,8 @@ def _write(
 ) -> list[bool]:
     """Write a batch whole, for all outputs, so that what is there is complete."""
     rows = [
-        score_of(run, key, given[run.metric], content.digest)
-        for (content, keys), given in zip(groups, scores, strict=True)
+        score_of(run, key, outputs[run.metric], content.digest)
+        for (content, keys), outputs in zip(groups, scores, strict=True)
         for key in keys
         for run in runs
     ]
@@ -297,23 +299,23 @@ def _write(
 
 def score_of(run: ScoringRun, candidate_id: int, score: scorers.Score, content: str = "") -> Score:
     """A score to be written."""
-    kept = finite(score)
+    value = finite(score)
     return Score(
         run=run,
         candidate_id=candidate_id,
-        value=None if kept.reason else kept.value,
-        reason=(kept.reason or "")[:200],
-        raw=kept.raw or "",
+        value=None if value.reason else value.value,
+        reason=(value.reason or "")[:200],
+        raw=value.raw or "",
         content=content,
     )
 
 
 def finite(score: scorers.Score) -> scorers.Score:
-    """The score as it is kept: what is no finite number has a reason instead of a value."""
+    """The score as it is stored: what is not finite has a reason instead of a value."""
     if math.isfinite(score.value):
         return score._replace(reason=None)
-    told = "undefined" if math.isnan(score.value) else f"not finite: {score.value}"
-    return scorers.Score(math.nan, score.reason or told, score.raw)
+    default = "undefined" if math.isnan(score.value) else f"not finite: {score.value}"
+    return scorers.Score(math.nan, score.reason or default, score.raw)
 
 
 @transaction.atomic
@@ -343,12 +345,12 @@ def write_scores(
     if unknown := sorted(values.keys() - known.keys()):
         item, key = unknown[0]
         raise ValueError(f"values holds '{key}' of '{item}', which study '{study.slug}' has not")
-    for batch in chunks([known[place] for place in values], 500):
+    for batch in chunks([known[pair] for pair in values], 500):
         run.scores.filter(candidate__in=batch).delete()
     Score.objects.bulk_create(
         (
-            score_of(run, known[place].pk, scorers.Score(value, _reason(value, reasons.get(place))))
-            for place, value in values.items()
+            score_of(run, known[pair].pk, scorers.Score(value, _reason(value, reasons.get(pair))))
+            for pair, value in values.items()
         ),
         batch_size=500,
     )

@@ -16,8 +16,8 @@ from metrics.score_files import (
     write_scores_file,
 )
 from metrics.scorers.scorer import Example, Score, Scorer
-from metrics.scoring import Plan, estimated, finite, measured, signature_of
 from metrics.study_judges import prepare
+from metrics.study_scores import Plan, estimated, finite, measured, signature_of
 from presentation.progress import Reporter, without_bars
 
 

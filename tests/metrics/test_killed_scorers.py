@@ -10,7 +10,7 @@ from django.db import connection
 from annotation.models import Candidate, Item, Study
 from metrics.models import Score
 from metrics.scorers.registry import build
-from metrics.scoring import score_study
+from metrics.study_scores import score_study
 from tests.metrics.scoring_process import BATCH_SIZE, SLUG
 
 N_OUTPUTS = len(build("rouge1").outputs)
