@@ -148,7 +148,9 @@ def _channel(token: str) -> Channel | None:
 def _parameter(parameters: Mapping[str, str], name: str) -> str:
     value = parameters.get(name, "").strip() if name else ""
     if len(value) > LONGEST_ID or not value.isprintable():
-        raise ParticipantUnknown(_("What the link says for %(name)s is not an id.") % {"name": name})
+        raise ParticipantUnknown(
+            _("What the link says for %(name)s is not an id.") % {"name": name}
+        )
     return value
 
 

@@ -107,7 +107,9 @@ class ChannelForm(forms.ModelForm[Channel]):
                     self.add_error(name, _("A panel needs this."))
         address = cleaned.get("redirect_url")
         if address and not is_address(address, allow_http=not settings.HTTPS):
-            self.add_error("redirect_url", _("A full https address, whose host is not a placeholder."))
+            self.add_error(
+                "redirect_url", _("A full https address, whose host is not a placeholder.")
+            )
         return cleaned
 
     def values(self) -> ChannelValues:
