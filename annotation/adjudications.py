@@ -3,6 +3,7 @@
 from django.contrib.auth.models import AbstractBaseUser
 from django.db import transaction
 
+from annotation.audit import record_in
 from annotation.exceptions import DecisionRefused
 from annotation.models import Adjudication, Candidate, Question, Submission
 
@@ -29,4 +30,13 @@ def decide(
     standing = Adjudication.objects.filter(**place).standing().first()
     if standing is not None and all(getattr(standing, name) == made[name] for name in made):
         return standing
-    return Adjudication.objects.create(**place, **made)
+    adjudication = Adjudication.objects.create(**place, **made)
+    details = {
+        "item": candidate.item.key,
+        "candidate": candidate.key,
+        "question": question.name,
+        "round": round,
+        "value": value,
+    }
+    record_in(question.study, actor=decided_by, action="adjudication", details=details)
+    return adjudication

@@ -15,6 +15,9 @@ from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.db.models import Prefetch
 
+from accounts.models import Team
+from annotation.access import give_to_team
+from annotation.audit import record_in
 from annotation.bulk import DRAFTS_AT_ONCE, batched, insert_rows
 from annotation.exceptions import AnnotationError, ImportRefused
 from annotation.models import (
@@ -68,12 +71,15 @@ def import_study(
     slug: str,
     title: str = "",
     owner: AbstractBaseUser | None = None,
+    team: Team | None = None,
 ) -> Imported:
     """Create the study, or add to it, from what was read of the file at `path`.
 
     Drafts are written a few hundred at a time, so that a long file takes no more memory.
     """
     study = _study(draft=draft, slug=slug, title=title, owner=owner)
+    if team is not None and study.team_id != team.pk:
+        give_to_team(study=study, team=team, actor=None)
     if (n := len(draft.questions)) > MOST_POSITIONS:
         raise ImportRefused(path, f"it has {n} questions; {MOST_POSITIONS} fit.")
     _write_questions(study, draft.questions, path)
@@ -87,6 +93,9 @@ def import_study(
     counts = write_submissions(study, draft, path)
     if counts.n_changed:
         count_judgments_change(study_ids=[study.pk])
+    if n_new or counts.n_new:
+        details = {"file": path.name, "n_items": n_new, "n_submissions": counts.n_new}
+        record_in(study, actor=None, action="study.import", details=details)
     return Imported(
         study=study,
         n_items=n_new,

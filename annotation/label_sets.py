@@ -12,6 +12,7 @@ from django.contrib.auth.models import AbstractBaseUser
 from django.db import transaction
 from django.db.models import Max
 
+from annotation.audit import record_in
 from annotation.exceptions import StudyUnfit
 from annotation.frames import judgment_frame
 from annotation.models import Adjudication, Candidate, Label, LabelSet, Question, Study
@@ -184,4 +185,11 @@ def _stored(
     for label in labels:
         label.label_set = label_set
     Label.objects.bulk_create(labels, batch_size=BATCH_SIZE)
+    details = {
+        "version": label_set.version,
+        "question": question.name,
+        "method": rule.method,
+        "n_labels": len(labels),
+    }
+    record_in(study, actor=made_by, action="label_set", details=details)
     return Made(label_set, is_new=True)

@@ -23,8 +23,8 @@ def assign_owner(
 
 
 def ownership_warning(study: Study) -> str | None:
-    """What to say of a study that nobody owns; None where somebody does."""
-    if study.owner_id is not None:
+    """What to say of a study that nobody owns; None where somebody, or a team, does."""
+    if study.owner_id is not None or study.team_id is not None:
         return None
     return (
         f"Study '{study.slug}' has no owner, so the console shows it to superusers only. Give it "

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
+from accounts.roles import Permission
 from annotation.agreement_records import agreement_records
 from annotation.exports import judgments_csv
 from annotation.models import Study
@@ -22,12 +23,14 @@ from validation.rows import StoredResults
 
 @dataclass(frozen=True)
 class Download:
-    """A file: its type, what it holds, its text bit by bit, and the result it waits for, if any."""
+    """A file: its type, what it holds, its text bit by bit, the result it waits for, if any, and
+    what one must be allowed beside exporting."""
 
     content_type: str
     about: str | Promise
     write: Callable[[Study], Iterator[str]]
     result: str = ""
+    permission: Permission = Permission.EXPORT
 
 
 def agreement_json(study: Study) -> Iterator[str]:
@@ -56,8 +59,12 @@ JSON_LINES = "application/jsonl; charset=utf-8"
 SUBMISSIONS = _("every submission: who, when, how long, reason, comment, status and flag")
 DOWNLOADS = {
     "judgments.csv": Download(CSV, _("every judgment, one long table"), judgments_csv),
-    "submissions.csv": Download(CSV, SUBMISSIONS, submissions_csv),
-    "submissions.jsonl": Download(JSON_LINES, SUBMISSIONS, submissions_jsonl),
+    "submissions.csv": Download(
+        CSV, SUBMISSIONS, submissions_csv, permission=Permission.VIEW_WORKERS
+    ),
+    "submissions.jsonl": Download(
+        JSON_LINES, SUBMISSIONS, submissions_jsonl, permission=Permission.VIEW_WORKERS
+    ),
     "scores.csv": Download(CSV, _("every score with its signature"), scores_csv),
     "agreement.json": Download(
         JSON, _("coefficients with intervals and signatures"), agreement_json, AGREEMENT

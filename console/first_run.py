@@ -4,9 +4,12 @@ from decimal import Decimal
 from pathlib import Path
 
 from django.conf import settings
+from django.utils.text import slugify
 
 from accounts.enrolment import set_password
-from accounts.models import User
+from accounts.models import Team, User
+from accounts.roles import Role
+from accounts.teams import create_team, set_role
 from console.environment import PATH, add_setting
 from hits.endpoints import AccessKey, connect, translated_errors
 from hits.enrolment import enrol_requester, enrol_worker
@@ -14,6 +17,7 @@ from hits.exceptions import MarketplaceRefused
 from hits.loop import Marketplace
 
 RESEARCHER, WORKER, REQUESTER = "researcher", "worker", "Sample lab"
+TEAM, ANALYST = "Sample team", "analyst"
 TEST_FUNDS_USD = Decimal(1000)
 
 
@@ -25,6 +29,16 @@ def prepare_accounts(site_url: str, password: str) -> User:
     for user in (researcher, User.objects.get(username=WORKER)):
         set_password(user=user, password=password)
     return researcher
+
+
+def prepare_team(*, owner: User, password: str) -> Team:
+    """A team of the researcher's, in which an analyst can log in with this password."""
+    team = Team.objects.filter(slug=slugify(TEAM)).first() or create_team(name=TEAM, owner=owner)
+    analyst, _ = User.objects.get_or_create(username=ANALYST)
+    set_password(user=analyst, password=password)
+    if not team.memberships.filter(user=analyst).exists():
+        set_role(team=team, user=analyst, role=Role.ANALYST, actor=None)
+    return team
 
 
 def prepare_key(site_url: str, path: Path = PATH) -> AccessKey:

@@ -7,6 +7,7 @@ from pathlib import Path
 from django.contrib.auth.models import AbstractBaseUser
 from django.db import transaction
 
+from accounts.models import Team
 from annotation.imports import Imported, import_study
 from metrics.study_scores import write_scores
 from replications.readers.published import Published
@@ -32,9 +33,12 @@ def import_published(
     slug: str,
     title: str = "",
     owner: AbstractBaseUser | None = None,
+    team: Team | None = None,
 ) -> PublishedImported:
     """Write a data set's study and its metrics' scores, whole or not at all."""
-    imported = import_study(draft=published.study, path=path, slug=slug, title=title, owner=owner)
+    imported = import_study(
+        draft=published.study, path=path, slug=slug, title=title, owner=owner, team=team
+    )
     counts: Counter[str] = Counter()
     for scores in published.scores:
         write_scores(

@@ -8,6 +8,7 @@ from django.contrib.auth import get_user_model
 from django.contrib.auth.models import AbstractBaseUser
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from accounts.models import Team
 from annotation.imports import import_study
 from annotation.ownership import ownership_warning
 from annotation.readers.drafts import StudyDraft
@@ -30,6 +31,7 @@ class ImportCommand(BaseCommand, ABC):
             slug=options["study"],
             title=options["title"],
             owner=owner_named(options["owner"]),
+            team=team_named(options["team"]),
         )
         self.stdout.write(str(imported))
         if warning := ownership_warning(imported.study):
@@ -42,11 +44,17 @@ def add_study_arguments(parser: CommandParser) -> None:
     parser.add_argument("--study", required=True, metavar="SLUG", help="new, or to add to")
     parser.add_argument("--title", default="", help="of a new study")
     parser.add_argument("--owner", metavar="USER", help="whose study it is, if it is new")
+    parser.add_argument("--team", metavar="TEAM", help="whose members see it, by its short name")
 
 
 def owner_named(name: str | None) -> AbstractBaseUser | None:
     """The user of that name, if one is named; CommandError if there is none."""
     return None if name is None else user_named(name)
+
+
+def team_named(slug: str | None) -> Team | None:
+    """The team of that short name, if one is named; TeamUnknown if there is none."""
+    return None if slug is None else Team.objects.named(slug)
 
 
 def user_named(name: str) -> AbstractBaseUser:

@@ -7,6 +7,8 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
 from accounts.roles import Permission
+from annotation.audit import record_in
+from annotation.models import Study
 from annotation.study_jobs import COLLECT, jobs_of, request_study_job
 from console.pages.study import person, study_for, study_page
 from console.tables import page_of
@@ -30,12 +32,22 @@ def answers(request: HttpRequest, slug: str) -> HttpResponse:
     """Access: whoever has a role in the study."""
     shown = study_for(request, slug)
     unreadable = unreadable_assignments(shown).select_related("worker", "hit__item")
+    page = page_of(request, unreadable)
+    _record_view(request, shown, len(page))
     context = {
         "progress": study_progress(shown),
-        "page": page_of(request, unreadable),
+        "page": page,
         "job": jobs_of(shown).of_kind(COLLECT).first(),
     }
     return study_page(request, shown, "answers", context)
+
+
+def _record_view(request: HttpRequest, study: Study, n_workers: int) -> None:
+    """Say in the team's audit log who was shown which workers did something."""
+    may_view = Permission.VIEW_WORKERS in request.permissions  # type: ignore[attr-defined]
+    if n_workers and may_view and request.method == "GET":
+        details = {"page": "answers", "n_workers": n_workers}
+        record_in(study, actor=person(request), action="worker.view", details=details)
 
 
 @require_POST

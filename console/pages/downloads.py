@@ -10,10 +10,11 @@ from django.views.decorators.cache import cache_control
 from django.views.decorators.http import require_safe
 
 from accounts.roles import Permission
+from annotation.audit import record_in
 from annotation.exceptions import StudyUnfit
-from annotation.models import Picture
+from annotation.models import Picture, Study
 from console.downloads import DOWNLOADS, file_names
-from console.pages.study import study_for, study_page
+from console.pages.study import person, study_for, study_page
 from console.pages.waiting import job_of
 
 
@@ -21,7 +22,7 @@ from console.pages.waiting import job_of
 def downloads(request: HttpRequest, slug: str) -> HttpResponse:
     """Access: those who may export."""
     shown = study_for(request, slug, Permission.EXPORT)
-    files = [(name, DOWNLOADS[name]) for name in file_names(shown)]
+    files = [(name, DOWNLOADS[name]) for name in _names(request, shown)]
     return study_page(request, shown, "downloads", {"files": files})
 
 
@@ -29,7 +30,7 @@ def downloads(request: HttpRequest, slug: str) -> HttpResponse:
 def download(request: HttpRequest, slug: str, name: str) -> HttpResponseBase:
     """Access: those who may export."""
     shown = study_for(request, slug, Permission.EXPORT)
-    if name not in file_names(shown):
+    if name not in _names(request, shown):
         raise Http404(f"There is no download {name}.")
     made = DOWNLOADS[name]
     if made.result and job_of(request, shown, made.result):
@@ -42,7 +43,20 @@ def download(request: HttpRequest, slug: str, name: str) -> HttpResponseBase:
         messages.error(request, str(unfit))
         return redirect("console:downloads", slug)
     response["Content-Disposition"] = f'attachment; filename="{shown.slug}-{name}"'
+    record_export(request, shown, name)
     return response
+
+
+def _names(request: HttpRequest, study: Study) -> list[str]:
+    """The files that the study has and the person may read, as `study_for` found."""
+    permissions = request.permissions  # type: ignore[attr-defined]
+    return [name for name in file_names(study) if DOWNLOADS[name].permission in permissions]
+
+
+def record_export(request: HttpRequest, study: Study, name: str) -> None:
+    """Say in the team's audit log who took a file away."""
+    if request.method == "GET":
+        record_in(study, actor=person(request), action="export", details={"file": name})
 
 
 @login_not_required

@@ -14,7 +14,7 @@ from annotation.models import Item, Submission
 from annotation.models.judgments import SubmissionQuerySet
 from console.forms import FlagForm, problems_of
 from console.judgments import candidates_with_judgments
-from console.pages.study import study_for, study_page
+from console.pages.study import person, study_for, study_page
 from console.tables import sort_key, stretch_of
 
 COLUMNS = ["position", "key", "condition", "n_candidates", "n_submissions"]
@@ -58,7 +58,8 @@ def flag(request: HttpRequest, slug: str, submission_id: int) -> HttpResponse:
     item_id = get_object_or_404(doubted).item_id
     form = FlagForm(request.POST)
     if form.is_valid():
-        flag_submissions(submissions=doubted, reason=form.cleaned_data["reason"])
+        reason = form.cleaned_data["reason"]
+        flag_submissions(submissions=doubted, reason=reason, actor=person(request))
         messages.success(request, _("The submission is flagged; it counts until it is rejected."))
     else:
         told = problems_of(form)
@@ -71,7 +72,7 @@ def unflag(request: HttpRequest, slug: str, submission_id: int) -> HttpResponse:
     """Access: those who may review."""
     doubted = _submission(request, slug, submission_id)
     item_id = get_object_or_404(doubted).item_id
-    unflag_submissions(submissions=doubted)
+    unflag_submissions(submissions=doubted, actor=person(request))
     return redirect("console:item", slug, item_id)
 
 

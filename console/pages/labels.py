@@ -15,6 +15,7 @@ from annotation.models import LabelSet
 from annotation.qrels import stream_label_qrels
 from annotation.study_jobs import LABEL, jobs_of, request_study_job
 from console.forms import LabelSetForm
+from console.pages.downloads import record_export
 from console.pages.study import person, study_for, study_page
 from console.tables import page_of
 
@@ -74,4 +75,5 @@ def label_set(request: HttpRequest, slug: str, version: int, form: str) -> HttpR
     what = "qrels" if form == "txt" else "labels"
     name = f"{shown.slug}-{what}-{version}.{form}"
     response["Content-Disposition"] = f'attachment; filename="{name}"'
+    record_export(request, shown, name)
     return response

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
-from annotation.management.importer import add_study_arguments, owner_named
+from annotation.management.importer import add_study_arguments, owner_named, team_named
 from annotation.ownership import ownership_warning
 from replications.published_data import import_published
 from replications.readers.published import Published
@@ -29,6 +29,7 @@ class PublishedCommand(BaseCommand, ABC):
             slug=options["study"],
             title=options["title"],
             owner=owner_named(options["owner"]),
+            team=team_named(options["team"]),
         )
         self.stdout.write(str(imported))
         if warning := ownership_warning(imported.study.study):

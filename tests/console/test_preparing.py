@@ -9,7 +9,7 @@ from django.conf import settings as site
 from django.contrib.auth import authenticate
 
 from accounts.models import User
-from console.first_run import prepare_accounts, prepare_key
+from console.first_run import prepare_accounts, prepare_key, prepare_team
 from hits.enrolment import enrol_requester
 from hits.local_site import prepare_database
 from marketplace.models import Requester, WorkerAccount
@@ -81,3 +81,12 @@ def test_an_empty_embedded_database_gets_its_tables(tmp_path):
         tables = {name for (name,) in database.execute("SELECT name FROM sqlite_master")}
     database.close()
     assert {"annotation_study", "hits_batch", "metrics_score"} <= tables
+
+
+def test_the_samples_team_has_an_analyst(db):
+    researcher = User.objects.create_user("researcher")
+    for _ in range(2):
+        team = prepare_team(owner=researcher, password="a-sample-password")
+    roles = dict(team.memberships.values_list("user__username", "role"))
+    assert roles == {"researcher": "owner", "analyst": "analyst"}
+    assert User.objects.get(username="analyst").check_password("a-sample-password")

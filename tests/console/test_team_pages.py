@@ -443,3 +443,30 @@ def test_the_audit_log_is_filtered_and_downloaded(rosa, team, member_of):
 def test_the_log_of_a_team_is_not_another_teams(rosa, team, other_team):
     page = rosa.get("/teams/dialogue-lab/audit-log/").content.decode()
     assert "Retrieval Lab" not in page
+
+
+@pytest.fixture
+def shared(team, researcher):
+    """A study of the team's that was judged."""
+    return rated_study("judged", owner=researcher, team=team)
+
+
+def test_a_file_that_is_taken_away_is_recorded(rosa, team, shared):
+    where = reverse("console:download", args=["judged", "judgments.csv"])
+    rosa.head(where)
+    assert actions(team)[-1] != "export"
+    rosa.get(where)
+    entry = AuditEntry.objects.of(team).first()
+    assert (entry.action, entry.actor_name) == ("export", "rosa")
+    assert entry.details == {"file": "judgments.csv"}
+
+
+@pytest.mark.parametrize(("role", "status"), [("researcher", 200), ("analyst", 404)])
+def test_submissions_with_comments_are_for_those_who_see_workers(
+    team, shared, member_of, role, status
+):
+    browser = member_of(team, role)
+    where = reverse("console:download", args=["judged", "submissions.csv"])
+    assert browser.get(where).status_code == status
+    page = browser.get(reverse("console:downloads", args=["judged"])).content.decode()
+    assert ("submissions.csv" in page) == (status == 200)

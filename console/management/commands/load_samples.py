@@ -3,7 +3,8 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
-from console.first_run import prepare_accounts, prepare_key
+from annotation.access import give_to_team
+from console.first_run import prepare_accounts, prepare_key, prepare_team
 from console.samples import (
     Crowd,
     load_sample_answers,
@@ -35,6 +36,11 @@ class Command(BaseCommand):
                 reporter=bar,
             )
         answers = load_sample_answers(researcher, bar)
+        team = prepare_team(owner=researcher, password=settings.SAMPLE_PASSWORD)
+        for study in [*studies, answers]:
+            study.refresh_from_db(fields=["team"])
+            if study.team is None:
+                give_to_team(study=study, team=team, actor=None)
         names = ", ".join(study.slug for study in studies)
         self.stdout.write(
             f"Sample studies made, published and worked on: {names}; and scored: {answers.slug}."

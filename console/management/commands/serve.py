@@ -7,7 +7,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from annotation.management.numbers import positive
-from console.first_run import RESEARCHER, WORKER
+from console.first_run import ANALYST, RESEARCHER, WORKER
 from work.exceptions import AddressUnfit, PartFailed
 from work.site import require_free, serve_site
 
@@ -53,6 +53,7 @@ def _welcome(bind: str) -> str:
     return (
         f"\nAssay is at {site}\n"
         f"  Researchers:  {site}/          log in as {RESEARCHER}, password {password}\n"
+        f"                or as {ANALYST}, same password, to see what an analyst sees\n"
         f"  Workers:      {site}/worker/   log in as {WORKER}, password {password}\n"
         f"  Requester API for boto3: AWS_ENDPOINT_URL_MTURK={site}/requester\n"
         "Ctrl-C stops it.\n"
