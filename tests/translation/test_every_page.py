@@ -96,7 +96,7 @@ def addresses(name: str, slug: str) -> str:
 @pytest.fixture
 def worked_study(study):
     """One with a batch, an answer that cannot be read, and a flag."""
-    batch = add_batch(study)
+    batch = add_batch(study, round=2)
     add_assignment(batch.hits.first(), problem="The answer is no XML.")
     doubt(study.items.first().submissions.first())
     return study
