@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from work.execution import RunningJob
 
 COLLECT, SCORE, RESULT, LABEL = "collect", "score", "result", "label"
-PUBLISH, CONNECT, FUNDS, CHECK_PAGES = "publish", "connect", "funds", "check_pages"
+PUBLISH, CONNECT, CHECK_LAUNCH = "publish", "connect", "check_launch"
 # Collecting by itself, beside the one that a person asks for.
 COLLECT_NEW = "collect_new"
 REVIEW = "review"

@@ -99,7 +99,7 @@ def addresses(study: Any) -> dict[str, tuple[str, dict[str, Any]]]:
     item = study.items.order_by("position")[study.items.count() // 2]
     slug = {"slug": study.slug}
     pages = [
-        *("study", "items", "publish", "answers", "agreement", "annotators", "disagreement"),
+        *("study", "items", "launch", "answers", "agreement", "annotators", "disagreement"),
         *("adjudication", "labels", "validation", "report", "downloads"),
         *("api-study-detail", "api-study-agreement", "api-study-validation", "api-study-disputes"),
     ]

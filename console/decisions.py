@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from annotation.models import Study
-from annotation.study_jobs import COLLECT, LABEL, RESULT, SCORE, jobs_of
+from annotation.study_jobs import COLLECT, LABEL, PUBLISH, RESULT, SCORE, jobs_of
 from console.results import AGREEMENT, VALIDATION
 from hits.progress import StudyProgress, first_auto_approval
 from metrics.models import ScoringRun
@@ -88,15 +88,15 @@ def _publication(
         yield "info", _("The study has no items yet."), _("Import some"), "items"
     elif not progress.n_hits:
         if not study.n_judgments:
-            yield "info", _without_hits(study.n_items), _("Publish them"), "publish"
+            yield "info", _without_hits(study.n_items), _("Launch them"), "launch"
     else:
         if waiting:
             message = ngettext(
                 "%(n)s HIT is not published yet.", "%(n)s HITs are not published yet.", waiting
             )
-            yield "info", message % {"n": f"{waiting:,}"}, _("Publish them"), "publish"
+            yield "info", message % {"n": f"{waiting:,}"}, _("Launch them"), "launch"
         if n := progress.n_items_without_hit:
-            yield "info", _without_hits(n), _("Publish them"), "publish"
+            yield "info", _without_hits(n), _("Launch them"), "launch"
 
 
 def _without_hits(n_items: int) -> str:
@@ -112,7 +112,7 @@ def _scores(study: CountedStudy) -> Iterator[tuple[str, str, str, str]]:
 
 
 def _failures(study: Study, jobs: Sequence[Job]) -> Iterator[tuple[str, str, str, str]]:
-    pages = {COLLECT: "answers", SCORE: "validation", LABEL: "labels"}
+    pages = {COLLECT: "answers", SCORE: "validation", LABEL: "labels", PUBLISH: "launch"}
     for job in jobs:
         if job.kind in pages and job.state == Job.State.FAILED:
             message = _failed(job_kind(job.kind).label, job)

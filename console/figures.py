@@ -46,7 +46,7 @@ def _sizes(study: CountedStudy, progress: StudyProgress) -> Iterator[tuple[str, 
     yield _("Items"), f"{study.n_items:,}", study.get_kind_display(), "items"
     if progress.n_hits:
         told = _("of %(total)s") % {"total": f"{progress.n_hits:,}"}
-        yield _("HITs published"), f"{progress.n_published:,}", told, "publish"
+        yield _("HITs published"), f"{progress.n_published:,}", told, "launch"
         told = _("of %(total)s on offer") % {"total": f"{progress.n_wanted:,}"}
         yield _("Assignments collected"), f"{progress.n_collected:,}", told, "answers"
     n = study.n_submissions

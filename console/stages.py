@@ -55,7 +55,7 @@ def stages_of(study: CountedStudy, progress: StudyProgress) -> list[Stage]:
     has_both = bool(study.n_judgments) and standing["has_scores"]
     found = [
         ("items", _("Items"), *_items(study)),
-        ("publish", _("Publish"), *_publish(study, progress)),
+        ("launch", _("Launch"), *_publish(study, progress)),
         ("answers", _("Collect"), *_answers(study, progress)),
         ("agreement", _("Agreement"), *_result(bool(study.n_judgments), standing[AGREEMENT])),
         ("adjudication", _("Adjudication"), *_adjudication(standing)),

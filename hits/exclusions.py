@@ -49,7 +49,7 @@ def excludes_workers(batch: Batch) -> bool:
     return (
         bool(batch.excluded_rounds or batch.max_per_worker)
         or len(batch.hit_sizes) > 1
-        or Exclusion.objects.of(batch).exists()
+        or (batch.pk is not None and Exclusion.objects.of(batch).exists())
     )
 
 

@@ -10,8 +10,10 @@ from accounts.audit import record
 from annotation.exceptions import AnnotationError
 from annotation.models import Study
 from annotation.study_jobs import (
+    CHECK_LAUNCH,
     COLLECT,
     COLLECT_NEW,
+    CONNECT,
     PUBLISH,
     REVIEW,
     jobs_of,
@@ -20,8 +22,10 @@ from annotation.study_jobs import (
 )
 from hits.changes import apply_changes
 from hits.collect import Collected, awaited_hits, collect_batch
+from hits.connecting import connect_in_background
 from hits.connections import client_of
 from hits.exceptions import HitsError, MarketplaceUnreachable
+from hits.launch_checks import check_launch
 from hits.models import Batch
 from hits.publications import (
     batches_with_a_wave_due,
@@ -55,6 +59,18 @@ def collect(running: RunningJob) -> str:
 def publish(running: RunningJob) -> str:
     """Publish what is due of a batch."""
     return publish_in_background(running)
+
+
+@register(CHECK_LAUNCH, label="Checking pages and account", queue=INTERACTIVE, refusals=REFUSALS)
+def check_pages_and_account(running: RunningJob) -> str:
+    """Look up what must be known before a launch."""
+    return check_launch(running)
+
+
+@register(CONNECT, label="Connecting the marketplace", queue=INTERACTIVE, refusals=REFUSALS)
+def connect(running: RunningJob) -> str:
+    """Connect a team to a marketplace."""
+    return connect_in_background(running)
 
 
 @register(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from annotation.study_jobs import PUBLISH, jobs_of, request_study_job
 from hits.connections import client_of
 from hits.exceptions import MarketplaceRefused, MarketplaceUnreachable
+from hits.launch_checks import forget_funds
 from hits.models import Batch, Hit
 from hits.publish import publish_batch
 from work.exceptions import JobPostponed
@@ -50,6 +51,7 @@ def publish_in_background(running: RunningJob) -> str:
         if any(map(refusal.says, THROTTLED)):
             raise JobPostponed(str(refusal)) from refusal
         raise
+    forget_funds(batch.connection_id)
     n = published.cost.n_assignments
     assignments = "1 assignment" if n == 1 else f"{n:,} assignments"
     return f"{assignments} published, for ${published.cost.total_usd:.2f} with fees."

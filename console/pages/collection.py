@@ -1,4 +1,4 @@
-"""Publishing and collecting: the batches, what came back, and what could not be read."""
+"""Collecting: what came back, and what could not be read."""
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
@@ -12,19 +12,7 @@ from annotation.models import Study
 from annotation.study_jobs import COLLECT, jobs_of, request_study_job
 from console.pages.study import person, study_for, study_page
 from console.tables import page_of
-from hits.models import Batch
 from hits.progress import study_progress, unreadable_assignments
-
-
-@require_safe
-def publish(request: HttpRequest, slug: str) -> HttpResponse:
-    """Access: whoever has a role in the study."""
-    shown = study_for(request, slug)
-    context = {
-        "progress": study_progress(shown),
-        "batches": Batch.objects.of(shown).select_related("connection").progressing(),
-    }
-    return study_page(request, shown, "publish", context)
 
 
 @require_safe

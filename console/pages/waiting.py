@@ -8,13 +8,28 @@ from django.views.decorators.http import require_POST, require_safe
 
 from accounts.roles import Permission
 from annotation.models import Study
-from annotation.study_jobs import COLLECT, LABEL, RESULT, SCORE, jobs_of, request_study_job
+from annotation.study_jobs import (
+    CHECK_LAUNCH,
+    COLLECT,
+    LABEL,
+    PUBLISH,
+    RESULT,
+    SCORE,
+    jobs_of,
+    request_study_job,
+)
 from console.pages.study import person, study_for
 from console.results import is_stored, loaded_fingerprint
 from work.models import Job
 from work.request import resume_job, stop_job
 
-PAGES = {COLLECT: "answers", SCORE: "validation", LABEL: "labels"}
+PAGES = {
+    COLLECT: "answers",
+    SCORE: "validation",
+    LABEL: "labels",
+    PUBLISH: "launch",
+    CHECK_LAUNCH: "launch",
+}
 
 
 def job_of(request: HttpRequest, study: Study, name: str) -> Job | None:
@@ -41,7 +56,10 @@ def page_of(job: Job) -> str:
 
 
 # What somebody may do who may also stop or resume a job of this kind.
-CONTROLLED_BY = dict.fromkeys((SCORE, RESULT, LABEL), Permission.ANALYSE)
+CONTROLLED_BY = {
+    **dict.fromkeys((SCORE, RESULT, LABEL), Permission.ANALYSE),
+    **dict.fromkeys((PUBLISH, CHECK_LAUNCH), Permission.SPEND),
+}
 
 
 def _controlled_job(request: HttpRequest, slug: str, job_id: int) -> tuple[Study, Job]:

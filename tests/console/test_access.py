@@ -21,7 +21,7 @@ from work.models import Job
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_immediate_tasks")]
 
 PAGES = [
-    *("study", "items", "publish", "answers", "agreement", "annotators", "disagreement"),
+    *("study", "items", "launch", "answers", "agreement", "annotators", "disagreement"),
     *("adjudication", "labels", "validation", "report", "downloads", "members"),
 ]
 OF_A_STUDY = {
@@ -41,6 +41,10 @@ OF_A_STUDY = {
     "api-study-disputes": {"slug": "mine"},
 }
 ACTIONS = {
+    "publish": {"slug": "mine"},
+    "launch-team": {"slug": "mine"},
+    "launch-connect": {"slug": "mine"},
+    "study-budget": {"slug": "mine"},
     "collect": {"slug": "mine"},
     "score": {"slug": "mine"},
     "label": {"slug": "mine"},
@@ -56,6 +60,11 @@ OF_TEAMS = {
         name: {"slug": "lab"}
         for name in ("team", "wage-floor", "audit-log", "audit-log-file", "invite")
     },
+    **{
+        name: {"slug": "lab"}
+        for name in ("connections", "connecting", "connect-site", "connect", "team-budget")
+    },
+    "connection-close": {"slug": "lab", "connection_id": 1},
     "invitation-revoke": {"slug": "lab", "invitation_id": 1},
     "member-role": {"slug": "lab", "member_id": 1},
     "member-remove": {"slug": "lab", "member_id": 1},

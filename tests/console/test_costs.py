@@ -16,7 +16,14 @@ from console.results import AGREEMENT, compute
 from console.urls import urlpatterns
 from tests.annotation.studies import doubt, rate, rating_study
 from tests.console.filled import add_assignment, add_batch, add_scores, keep_validation
-from tests.console.test_access import ACTIONS, OF_A_STUDY, OF_ANYONE_SIGNED_IN, PUBLIC, names
+from tests.console.test_access import (
+    ACTIONS,
+    OF_A_STUDY,
+    OF_ANYONE_SIGNED_IN,
+    OF_TEAMS,
+    PUBLIC,
+    names,
+)
 from tests.console.work import request_for_later
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_immediate_tasks")]
@@ -28,7 +35,7 @@ SMALL, LARGE = 3, 30
 VISITED = OF_A_STUDY | OF_ANYONE_SIGNED_IN
 # These read a study in stretches, so their statements grow with it, slowly.
 READ_IN_STRETCHES = {"download", "label-set"}
-NOT_PAGES = {"logout", "schema", *PUBLIC, *ACTIONS}
+NOT_PAGES = {"logout", "schema", "join", "new-team", *PUBLIC, *ACTIONS, *OF_TEAMS}
 
 
 def judged_study(slug, owner, n_items):

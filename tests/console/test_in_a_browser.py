@@ -118,7 +118,7 @@ def test_a_rating_study_with_everything_in_it_is_accessible(page, everything):
     expect(page.get_by_role("heading", name="Dialogue responses")).to_be_visible()
     check_accessible(page)
     stages = page.get_by_role("navigation", name="Stages of the study")
-    for stage in ("Items", "Publish", "Collect", "Labels", "Metrics", "Downloads"):
+    for stage in ("Items", "Launch", "Collect", "Labels", "Metrics", "Downloads"):
         stages.get_by_role("link", name=stage).press("Enter")
         expect(stages.get_by_role("link", name=stage)).to_have_attribute("aria-current", "page")
         check_accessible(page)

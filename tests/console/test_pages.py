@@ -23,7 +23,7 @@ from tests.console.pages import words_of
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_immediate_tasks")]
 
 PAGES = [
-    *("study", "items", "publish", "answers", "agreement", "annotators", "disagreement"),
+    *("study", "items", "launch", "answers", "agreement", "annotators", "disagreement"),
     *("adjudication", "labels", "validation", "downloads"),
 ]
 HOSTILE = """<script>alert('1')</script>"&<b>"""
@@ -60,18 +60,17 @@ def test_an_empty_study_says_what_will_appear(read, researcher):
     study = rating_study(n_items=0, questions=(), owner=researcher)
     assert "The study has no items yet. Import some" in read(study)
     assert "import_responses FILE.csv --study ratings" in read(study, "items")
-    assert "No HITs yet." in read(study, "publish")
+    assert "nothing launched yet" in read(study, "launch")
     assert "Workers' answers will appear here once HITs are published." in read(study, "answers")
     assert "Agreement will appear once" in read(study, "agreement")
     assert "Correlations will appear once there are judgments" in read(study, "validation")
     assert "validation.json" not in read(study, "downloads")
 
 
-def test_an_imported_study_shows_how_to_publish_it(read, researcher):
+def test_an_imported_study_leads_to_its_launch(read, researcher):
     study = rating_study(owner=researcher)
-    assert "3 items have no HITs yet. Publish them" in read(study)
-    told = "publish_study ratings --reward 0.10 --assignments 3 --dry-run"
-    assert told in read(study, "publish")
+    assert "3 items have no HITs yet. Launch them" in read(study)
+    assert "Give the study to the team" in read(study, "launch")
     assert "Collect answers" not in read(study, "answers")
     assert "Score the candidates" in read(study, "validation")
 
@@ -84,9 +83,9 @@ def test_a_published_study_shows_how_far_it_is(read, researcher):
     for page in (read(study), read(study, "answers")):
         assert "HITs published 2 of 3" in page
         assert "Assignments collected 2 of 6 on offer" in page
-    assert "1 HIT is not published yet. Publish them" in read(study)
+    assert "1 HIT is not published yet. Launch them" in read(study)
     assert "Collect answers" in read(study, "answers")
-    assert "Judge rated #" in read(study, "publish")
+    assert "Judge rated #" in read(study, "launch")
 
 
 def test_items_added_after_publishing_are_counted_until_they_have_a_hit(read, researcher):
@@ -94,10 +93,10 @@ def test_items_added_after_publishing_are_counted_until_they_have_a_hit(read, re
     batch = add_batch(study, n_published=3)
     assert "have no HIT" not in read(study)
     late = Item.objects.create(study=study, key="late", position=3)
-    assert "1 item has no HIT yet. Publish them" in read(study)
-    assert "Publish , under way 3 of 3 HITs; 1 without" in read(study)
+    assert "1 item has no HIT yet. Launch them" in read(study)
+    assert "Launch , under way 3 of 3 HITs; 1 without" in read(study)
     Item.objects.create(study=study, key="later", position=4)
-    assert "2 items have no HITs yet. Publish them" in read(study)
+    assert "2 items have no HITs yet. Launch them" in read(study)
     Item.objects.get(key="later").delete()
     Hit.objects.create(batch=batch, item=late, hit_id="3LATE")
     assert "no HIT" not in read(study)
@@ -125,7 +124,7 @@ def test_the_stages_say_in_words_how_it_stands(read, researcher):
     add_assignment(batch.hits.first(), problem="The answer names no candidate.")
     page = read(study)
     assert "Items , done 3" in page
-    assert "Publish , under way 2 of 3 HITs" in page
+    assert "Launch , under way 2 of 3 HITs" in page
     assert "Collect , needs you 1 unreadable" in page
     assert "Agreement , under way to be computed" in page
     assert "Metrics , not yet" in page

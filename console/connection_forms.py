@@ -1,0 +1,71 @@
+"""Forms about teams: whose a study is, where a team publishes, what it may spend."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from django import forms
+from django.core.exceptions import ValidationError
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy as lazy
+
+from accounts.models import Membership, Team
+from accounts.roles import PERMISSIONS, Permission
+from hits.models import Connection
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from accounts.models import User
+
+MAY_EDIT = [role for role, permissions in PERMISSIONS.items() if Permission.EDIT in permissions]
+
+
+class StudyTeamForm(forms.Form):
+    """One of a person's teams, or the name of a new one."""
+
+    team = forms.ModelChoiceField(
+        Team.objects.none(), label=lazy("Team"), required=False, empty_label=lazy("a new team")
+    )
+    name = forms.CharField(label=lazy("Name of the new team"), max_length=80, required=False)
+
+    def __init__(self, user: User, data: Mapping[str, Any] | None = None) -> None:
+        name = _("%(user)s's team") % {"user": user.get_username()}
+        super().__init__(data, initial={"name": name}, label_suffix="")
+        teams = Membership.objects.filter(user=user, role__in=MAY_EDIT).values("team")
+        rows = Team.objects.filter(pk__in=teams)
+        self.fields["team"].queryset = rows  # type: ignore[attr-defined]
+        self.fields["team"].initial = rows.first()
+
+    def clean(self) -> dict[str, Any]:
+        data = self.cleaned_data
+        if not data.get("team") and not (data.get("name") or "").strip():
+            raise ValidationError(_("Choose a team, or name a new one."))
+        return data
+
+
+class BudgetForm(forms.Form):
+    """The most that something may cost; empty for no budget."""
+
+    cap_usd = forms.DecimalField(
+        label=lazy("Budget, $"), min_value=0, max_digits=10, decimal_places=2, required=False
+    )
+
+
+class ConnectionForm(forms.Form):
+    """A marketplace elsewhere, and a key to it."""
+
+    name = forms.CharField(label=lazy("Name"), max_length=40)
+    endpoint_url = forms.URLField(
+        label=lazy("Address"),
+        assume_scheme="https",
+        help_text=lazy("Such as https://mturk-requester.us-east-1.amazonaws.com"),
+    )
+    access_key_id = forms.CharField(label=lazy("Access key"), max_length=128)
+    secret_access_key = forms.CharField(
+        label=lazy("Secret key"),
+        max_length=256,
+        widget=forms.PasswordInput(attrs={"autocomplete": "off"}),
+        help_text=lazy("Stored encrypted, and never displayed again."),
+    )
+    fees = forms.ChoiceField(label=lazy("Fees"), choices=Connection.Fees.choices)

@@ -1,0 +1,230 @@
+"""What the Launch page asks for, with a marketplace's limits on each field."""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+from django import forms
+from django.core.exceptions import ValidationError
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy as lazy
+
+from hits.models import Batch, Connection
+from hits.qualifications import MOST_COUNTRIES, country_error, requirements
+from hits.selections import REST, listed, sample
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from annotation.models import Study
+
+MINUTE, DAY = 60, 24 * 3600
+MOST_DAYS = 365
+WORKER_ID = re.compile(r"[A-Z0-9]{1,64}")
+SAMPLE, THE_REST, LISTED = "sample", "rest", "listed"
+# Of the fields under More: a fault in one of them opens it.
+RARE = (
+    *("title", "description", "keywords", "minutes", "days", "approval_days", "round", "seed"),
+    *("wave_size", "needs_masters", "countries", "min_approval", "min_approved"),
+    *("max_per_worker", "excluded_rounds", "excluded_workers", "budget_usd"),
+)
+
+
+def _number(label: Any, low: int, high: int, *, help_text: Any = "", required: bool = True) -> Any:
+    return forms.IntegerField(
+        label=label, min_value=low, max_value=high, help_text=help_text, required=required
+    )
+
+
+class LaunchForm(forms.Form):
+    """How much of a study is launched, for how much, to whom."""
+
+    how = forms.ChoiceField(
+        choices=[(SAMPLE, ""), (THE_REST, ""), (LISTED, "")], widget=forms.RadioSelect
+    )
+    n_items = _number(lazy("Items in it"), 1, 1_000_000)
+    keys = forms.CharField(
+        label=lazy("Items, a key a line"), required=False, widget=forms.Textarea({"rows": 3})
+    )
+    reward_usd = forms.DecimalField(
+        label=lazy("Reward for a HIT, $"),
+        min_value=0,
+        max_value=Decimal("999999.99"),
+        max_digits=8,
+        decimal_places=2,
+    )
+    max_assignments = _number(lazy("Workers for each item"), 1, 1_000_000_000)
+    connection = forms.ModelChoiceField(
+        Connection.objects.none(), label=lazy("Marketplace"), empty_label=None
+    )
+    title = forms.CharField(label=lazy("Title"), max_length=128)
+    description = forms.CharField(
+        label=lazy("Description"), max_length=2000, widget=forms.Textarea({"rows": 2})
+    )
+    keywords = forms.CharField(label=lazy("Keywords, with commas"), max_length=1000, required=False)
+    minutes = _number(lazy("Minutes to finish a HIT"), 1, MOST_DAYS * 24 * 60)
+    days = _number(lazy("Days on offer"), 1, MOST_DAYS)
+    approval_days = _number(
+        lazy("Days until work is approved by itself"), 0, 30, help_text=lazy("0 to 30.")
+    )
+    round = _number(lazy("Round"), 1, 32_767, help_text=lazy("A second one asks again."))
+    seed = _number(lazy("Seed that items are drawn by"), 0, 2**31 - 1)
+    wave_size = forms.TypedChoiceField(
+        label=lazy("Assignments of an item"),
+        coerce=int,
+        empty_value=None,
+        required=False,
+        choices=[("", lazy("all at once")), ("9", lazy("in waves of nine"))],
+        help_text=lazy("A wave begins when the one before is in, with other workers."),
+    )
+    needs_masters = forms.BooleanField(label=lazy("Masters only"), required=False)
+    countries = forms.CharField(
+        label=lazy("Countries"), required=False, help_text=lazy("Codes such as DE, AT, CH.")
+    )
+    min_approval = _number(lazy("Least approval rate, %"), 0, 100, required=False)
+    min_approved = _number(lazy("Least number of HITs approved"), 0, 10_000_000, required=False)
+    max_per_worker = _number(lazy("Most HITs for one worker"), 1, 1_000_000, required=False)
+    excluded_rounds = forms.CharField(
+        label=lazy("Not for workers of rounds"), required=False, help_text=lazy("Such as 1, 2.")
+    )
+    excluded_workers = forms.CharField(
+        label=lazy("Not for these workers"),
+        required=False,
+        help_text=lazy("A WorkerId a line."),
+        widget=forms.Textarea({"rows": 2}),
+    )
+    budget_usd = forms.DecimalField(
+        label=lazy("Most that this launch may cost, $"),
+        required=False,
+        min_value=0,
+        max_digits=10,
+        decimal_places=2,
+    )
+    part = forms.IntegerField(min_value=1, max_value=32_767, widget=forms.HiddenInput)
+
+    def __init__(
+        self, study: Study, connections: Sequence[Connection], data: Mapping[str, Any]
+    ) -> None:
+        super().__init__(data, label_suffix="")
+        self.study = study
+        by_key = {connection.pk: connection for connection in connections}
+        self.connections = by_key
+        self.fields["connection"] = forms.TypedChoiceField(
+            label=lazy("Marketplace"),
+            coerce=lambda key: by_key[int(key)],
+            choices=[(connection.pk, str(connection)) for connection in connections],
+        )
+
+    def clean_keys(self) -> list[str]:
+        return [line.strip() for line in self.cleaned_data["keys"].splitlines() if line.strip()]
+
+    def clean_countries(self) -> list[str]:
+        codes = _words(self.cleaned_data["countries"])
+        errors = [error for code in codes if (error := country_error(code))]
+        if len(codes) > MOST_COUNTRIES:
+            errors.append(_("A marketplace takes at most 30 countries."))
+        if errors:
+            raise ValidationError(errors)
+        return codes
+
+    def clean_excluded_rounds(self) -> list[int]:
+        words = _words(self.cleaned_data["excluded_rounds"])
+        wrong = [word for word in words if not word.isdecimal() or int(word) < 1]
+        if wrong:
+            raise ValidationError(_("“%(word)s” is not a round.") % {"word": wrong[0]})
+        return [int(word) for word in words]
+
+    def clean_excluded_workers(self) -> list[str]:
+        ids = _words(self.cleaned_data["excluded_workers"])
+        wrong = [each for each in ids if not WORKER_ID.fullmatch(each)]
+        if wrong:
+            text = _("“%(id)s” is not a WorkerId: capitals and digits, at most 64.")
+            raise ValidationError([text % {"id": each} for each in wrong[:5]])
+        return ids
+
+    def clean(self) -> dict[str, Any]:
+        data = self.cleaned_data
+        if data.get("how") == LISTED and not data.get("keys"):
+            self.add_error("keys", _("Name at least one item."))
+        return data
+
+    @property
+    def selection(self) -> dict[str, Any]:
+        """Which items, as a batch stores it."""
+        data = self.cleaned_data
+        if data["how"] == THE_REST:
+            return REST
+        if data["how"] == LISTED:
+            return listed(data["keys"])
+        return sample(data["n_items"], data["seed"])
+
+    @property
+    def draft(self) -> Batch:
+        """The batch as it would be."""
+        data = self.cleaned_data
+        wanted = requirements(
+            countries=data["countries"],
+            min_approval_percent=data["min_approval"],
+            min_approved=data["min_approved"],
+        )
+        same = ("title", "description", "keywords", "reward_usd", "max_assignments", "round")
+        return Batch(
+            study=self.study,
+            connection=data["connection"],
+            selection=self.selection,
+            assignment_duration_seconds=data["minutes"] * MINUTE,
+            lifetime_seconds=data["days"] * DAY,
+            auto_approval_delay_seconds=data["approval_days"] * DAY,
+            requirements=wanted,
+            needs_masters=data["needs_masters"],
+            max_per_worker=data["max_per_worker"],
+            wave_size=data["wave_size"],
+            excluded_rounds=data["excluded_rounds"],
+            **{name: data[name] for name in same},
+        )
+
+
+def _words(text: str) -> list[str]:
+    return list(dict.fromkeys(re.split(r"[\s,;]+", text.strip()) if text.strip() else []))
+
+
+def pilot_size(n_items: int) -> int:
+    """A tenth of the items, at least three where there are so many, at most twenty."""
+    return max(1, min(20, max(3, n_items // 10), n_items // 2))
+
+
+def initial(
+    study: Study, batches: Sequence[Batch], n_left: int, reward_usd: Decimal
+) -> dict[str, Any]:
+    """What the form begins with: the last batch's terms, or a pilot of the whole."""
+    last = batches[-1] if batches else None
+    content: dict[str, Any] = {
+        "how": THE_REST if last else SAMPLE,
+        "n_items": pilot_size(n_left),
+        "reward_usd": reward_usd,
+        "max_assignments": 3,
+        "title": study.title,
+        "description": _("Read what is on the page and judge it."),
+        "minutes": 60,
+        "days": 7,
+        "approval_days": 3,
+        "round": 1,
+        "seed": 7,
+    }
+    return content | (_terms_of(last) if last else {})
+
+
+def _terms_of(batch: Batch) -> dict[str, Any]:
+    names = ("title", "description", "keywords", "reward_usd", "max_assignments", "round")
+    return {
+        **{name: getattr(batch, name) for name in names},
+        "connection": batch.connection_id,
+        "minutes": max(1, batch.assignment_duration_seconds // MINUTE),
+        "days": max(1, batch.lifetime_seconds // DAY),
+        "approval_days": batch.auto_approval_delay_seconds // DAY,
+        "wave_size": batch.wave_size or "",
+        "needs_masters": batch.needs_masters,
+        "max_per_worker": batch.max_per_worker or "",
+    }

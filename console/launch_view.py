@@ -1,0 +1,335 @@
+"""What the Launch page shows: prices, pay, checks, and what was launched before."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from functools import cached_property
+from typing import Any
+
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from accounts.models import User
+from annotation.models import Study
+from annotation.study_jobs import PUBLISH, jobs_of
+from console.launch_form import LISTED, RARE, SAMPLE, THE_REST, LaunchForm, initial
+from hits.budgets import Room, rooms_of
+from hits.costs import CENT, Estimate, price_items
+from hits.exceptions import BatchUnfit
+from hits.launch_checks import (
+    Funds,
+    PageCheck,
+    funds_of,
+    page_check,
+    request_check,
+    texts_fingerprint,
+)
+from hits.models import Batch, Connection
+from hits.preflight import (
+    Finding,
+    Level,
+    budget_findings,
+    connection_findings,
+    fault,
+    page_findings,
+    pay_findings,
+    saved_by_waves,
+    term_findings,
+)
+from hits.selections import items_without_hit, selected_items
+from hits.wages import Duration, Wage, duration_of, reward_for, wage_of
+from work.models import Job
+
+# The hourly pay that a reward is suggested for where the team has set no floor.
+SUGGESTED_HOURLY_USD = Decimal(12)
+
+
+def duration_words(seconds: float) -> str:
+    """Minutes and seconds, in words."""
+    minutes, rest = divmod(round(seconds), 60)
+    if not minutes:
+        return _("%(s)s s") % {"s": rest}
+    return _("%(m)s min %(s)s s") % {"m": minutes, "s": rest}
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A way to say how much, with its price."""
+
+    value: str
+    label: str
+    n_items: int
+    cost: Estimate | None
+
+
+@dataclass
+class LaunchView:
+    """The page of one study for one person; `data` is what its form holds, if anything yet."""
+
+    study: Study
+    person: User
+    data: Mapping[str, Any] | None = None
+    is_final: bool = False
+    extra: list[Finding] = field(default_factory=list)
+
+    @cached_property
+    def connections(self) -> list[Connection]:
+        if self.study.team is None:
+            return []
+        return list(Connection.objects.of(self.study.team).usable())
+
+    @cached_property
+    def batches(self) -> list[Batch]:
+        batches = Batch.objects.of(self.study).select_related("connection")
+        return list(batches.progressing().order_by("pk"))
+
+    @cached_property
+    def duration(self) -> Duration:
+        return duration_of(self.study)
+
+    @cached_property
+    def form(self) -> LaunchForm:
+        usable = {connection.pk for connection in self.connections}
+        own = [batch for batch in self.batches if batch.connection_id in usable]
+        if self.data is None:
+            hourly = self.floor_usd or SUGGESTED_HOURLY_USD
+            reward = max(reward_for(hourly, self.duration), CENT)
+            first = self.connections[0].pk
+            n_left = self._n_left(
+                own[-1].round if own else 1, own[-1].connection_id if own else first
+            )
+            content = {"connection": first} | initial(self.study, own, n_left, reward)
+        else:
+            content = dict(self.data)
+            if enough := content.get("enough_usd"):
+                content["reward_usd"] = enough
+        if not self.is_final:
+            content["part"] = self._next_part(content)
+        return LaunchForm(self.study, self.connections, content)
+
+    def _n_left(self, round_: int, connection_id: int) -> int:
+        stub = Batch(study=self.study, round=round_, connection_id=connection_id)
+        return items_without_hit(stub).count()
+
+    def _next_part(self, content: Mapping[str, Any]) -> int:
+        same = [
+            batch.part
+            for batch in self.batches
+            if str(batch.connection_id) == str(content["connection"])
+            and str(batch.round) == str(content.get("round"))
+        ]
+        return max(same, default=0) + 1
+
+    @cached_property
+    def draft(self) -> Batch | None:
+        return self.form.draft if self.form.is_valid() else None
+
+    @cached_property
+    def n_left(self) -> int:
+        """The items without a HIT, of the chosen round and connection."""
+        return items_without_hit(self.draft).count() if self.draft else 0
+
+    @cached_property
+    def choices(self) -> list[Choice]:
+        """How much: a pilot or sample, all that is left, a list."""
+        data = self.form.cleaned_data if self.draft else {}
+        n_sample = min(data.get("n_items", 0), self.n_left)
+        numbers = {SAMPLE: n_sample, THE_REST: self.n_left, LISTED: len(data.get("keys") or [])}
+        is_first = not self.batches
+        labels = {
+            SAMPLE: _("A pilot, drawn at random") if is_first else _("A sample, drawn at random"),
+            THE_REST: self._rest_label(),
+            LISTED: _("A choice of items"),
+        }
+        return [Choice(value, labels[value], n, self._price(n)) for value, n in numbers.items()]
+
+    def _rest_label(self) -> str:
+        n = self.n_left
+        if self.draft and n < self.study.n_items:  # type: ignore[attr-defined]
+            return ngettext("The other item", "The other %(n)s items", n) % {"n": f"{n:,}"}
+        return ngettext("The one item", "All %(n)s items", n) % {"n": f"{n:,}"}
+
+    def _price(self, n_items: int) -> Estimate | None:
+        return price_items(self.draft, n_items=n_items) if self.draft and n_items else None
+
+    @cached_property
+    def chosen(self) -> Choice | None:
+        if self.draft is None:
+            return None
+        how = self.form.cleaned_data["how"]
+        return next(choice for choice in self.choices if choice.value == how)
+
+    @property
+    def cost(self) -> Estimate | None:
+        return self.chosen.cost if self.chosen else None
+
+    @property
+    def later(self) -> Choice | None:
+        """What is left for later, where not all is launched now."""
+        if self.chosen is None or not 0 < self.n_left - self.chosen.n_items < self.n_left:
+            return None
+        n = self.n_left - self.chosen.n_items
+        label = ngettext("The other item, later", "The other %(n)s items, later", n)
+        return Choice("", label % {"n": f"{n:,}"}, n, self._price(n))
+
+    @property
+    def needs_amount(self) -> bool:
+        """Whether the amount must be typed: it leaves this site."""
+        return self.draft is not None and not self.draft.connection.is_on_this_site
+
+    @cached_property
+    def rooms(self) -> list[Room]:
+        return rooms_of(self.study)
+
+    @property
+    def floor_usd(self) -> Decimal | None:
+        return self.study.team.wage_floor_usd if self.study.team else None
+
+    @property
+    def wage(self) -> Wage | None:
+        return wage_of(self.draft.reward_usd, self.duration) if self.draft else None
+
+    @property
+    def wage_line(self) -> dict[str, int | None]:
+        """Where on a line of 600 the wages stand, from nothing to a little more than the most."""
+        wage, floor = self.wage, self.floor_usd
+        if wage is None:
+            return {}
+        most = max(wage.most_usd, floor or 0, CENT) * Decimal("1.1")
+        marks = {"least": wage.least_usd, "typical": wage.typical_usd, "most": wage.most_usd}
+        line: dict[str, int | None] = {name: int(600 * usd / most) for name, usd in marks.items()}
+        return line | {"floor": None if floor is None else int(600 * floor / most)}
+
+    @property
+    def typical_time(self) -> str:
+        return duration_words(self.duration.typical_seconds)
+
+    @property
+    def quick_time(self) -> str:
+        return duration_words(self.duration.quick_seconds)
+
+    @property
+    def slow_time(self) -> str:
+        return duration_words(self.duration.slow_seconds)
+
+    @property
+    def study_cap(self) -> Decimal | None:
+        """The study's budget, if it has one."""
+        of_study = (room.budget.cap_usd for room in self.rooms if room.scope == "study")
+        return next(of_study, None)
+
+    @property
+    def saved_usd(self) -> Decimal:
+        """What waves save, of what is launched now."""
+        if self.draft is None or self.chosen is None or len(self.draft.hit_sizes) < 2:
+            return Decimal(0)
+        size = self.draft.wave_size or self.draft.max_assignments
+        whole = Batch(
+            study=self.study,
+            connection=self.draft.connection,
+            reward_usd=self.draft.reward_usd,
+            max_assignments=self.draft.max_assignments,
+            needs_masters=self.draft.needs_masters,
+        )
+        return saved_by_waves(whole, self.chosen.n_items, size)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        return texts_fingerprint(self.study)
+
+    @cached_property
+    def pages(self) -> PageCheck | None:
+        return page_check(self.study, self.fingerprint)
+
+    @cached_property
+    def funds(self) -> Funds | None:
+        return funds_of(self.draft.connection) if self.draft else None
+
+    @cached_property
+    def check_job(self) -> Job | None:
+        """The job that looks up what is not known yet."""
+        if self.draft is None or (self.pages is not None and self.funds is not None):
+            return None
+        return request_check(
+            study=self.study,
+            connection=self.draft.connection,
+            fingerprint=self.fingerprint,
+            requested_by=self.person,
+        )
+
+    @cached_property
+    def findings(self) -> list[Finding]:
+        return [*self.extra, *self._form_findings(), *self._draft_findings()]
+
+    def _form_findings(self) -> Iterator[Finding]:
+        for name, errors in self.form.errors.items():
+            label = self.form.fields[name].label if name in self.form.fields else ""
+            for error in errors:
+                yield fault(f"{label}: {error}" if label else str(error), name)
+
+    def _draft_findings(self) -> Iterator[Finding]:
+        yield from page_findings(self.pages)
+        if self.draft is None or self.chosen is None:
+            return
+        yield from self._selection_findings(self.draft)
+        yield from connection_findings(self.draft, self.cost, self.funds)
+        yield from budget_findings(self.rooms, self.cost)
+        yield from self._own_budget_findings()
+        yield from pay_findings(self.draft, self.duration, self.floor_usd)
+        yield from term_findings(self.draft, self.chosen.n_items)
+
+    def _selection_findings(self, draft: Batch) -> Iterator[Finding]:
+        data = self.form.cleaned_data
+        if not self.n_left:
+            text = _("Every item has a HIT in round %(round)s already. Another round asks again.")
+            yield fault(text % {"round": draft.round}, "round")
+        elif data["how"] == SAMPLE and data["n_items"] > self.n_left:
+            text = _("Only %(n)s items have no HIT yet.")
+            yield fault(text % {"n": f"{self.n_left:,}"}, "n_items")
+        elif data["how"] == LISTED:
+            try:
+                selected_items(draft)
+            except BatchUnfit as error:
+                yield fault(str(error), "keys")
+
+    def _own_budget_findings(self) -> Iterator[Finding]:
+        most = self.form.cleaned_data["budget_usd"]
+        if most is not None and self.cost is not None and self.cost.total_usd > most:
+            yield fault(_("This costs more than it may."), "budget_usd")
+
+    @property
+    def faults(self) -> list[Finding]:
+        return [each for each in self.findings if each.level is Level.FAULT]
+
+    @property
+    def pending(self) -> list[Finding]:
+        return [each for each in self.findings if each.level is Level.PENDING]
+
+    @property
+    def is_held(self) -> bool:
+        """Whether pressing would launch nothing."""
+        return bool(self.faults or self.pending)
+
+    @property
+    def warnings(self) -> list[Finding]:
+        return [each for each in self.findings if each.level is Level.WARNING]
+
+    @property
+    def passes(self) -> list[Finding]:
+        return [each for each in self.findings if each.level is Level.PASS]
+
+    @property
+    def is_more_open(self) -> bool:
+        """Whether a field under More needs somebody."""
+        return any(each.field in RARE for each in (*self.faults, *self.warnings))
+
+    @cached_property
+    def jobs(self) -> list[Job]:
+        """Each batch's last publication that is not done, and the last of all."""
+        latest: dict[Any, Job] = {}
+        for job in jobs_of(self.study).of_kind(PUBLISH)[:100]:
+            latest.setdefault(job.arguments["batch"], job)
+        jobs = list(latest.values())
+        return [job for place, job in enumerate(jobs) if place == 0 or job.state != job.State.DONE]

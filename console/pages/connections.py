@@ -1,0 +1,103 @@
+"""A team's marketplaces and its budget."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_POST, require_safe
+
+from accounts.models import Team
+from accounts.roles import Permission
+from console.connection_forms import BudgetForm, ConnectionForm
+from console.forms import problems_of
+from console.pages.launch import connecting_context
+from console.pages.study import person
+from console.pages.teams import team_for
+from hits.budgets import set_budget
+from hits.connecting import connection_jobs, request_connection, request_this_site
+from hits.connections import close_connection
+from hits.endpoints import AccessKey
+from hits.models import Budget, Connection
+
+
+@require_safe
+@never_cache
+def connections(request: HttpRequest, slug: str) -> HttpResponse:
+    """Access: members of the team who may see money."""
+    return _page(request, *team_for(request, slug, Permission.VIEW_MONEY), ConnectionForm())
+
+
+def _page(
+    request: HttpRequest, team: Team, permissions: frozenset[Permission], form: ConnectionForm
+) -> HttpResponse:
+    budget = Budget.objects.filter(team=team).first()
+    context = {
+        "team": team,
+        "connections": Connection.objects.of(team),
+        "form": form,
+        "budget_form": BudgetForm(initial={"cap_usd": budget.cap_usd if budget else None}),
+        "may_manage": Permission.MANAGE in permissions,
+    }
+    return render(request, "console/connections.html", context | connecting_context(team))
+
+
+@require_safe
+@never_cache
+def connecting(request: HttpRequest, slug: str) -> HttpResponse:
+    """Access: members of the team. Polled by pages; reloads them at the end."""
+    found, _permissions = team_for(request, slug, Permission.VIEW)
+    job = connection_jobs(found).first()
+    if request.headers.get("HX-Request") and not (job and job.is_unfinished):
+        return HttpResponse(headers={"HX-Refresh": "true"})
+    return render(request, "console/_connecting.html", {"connecting": job, "team": found})
+
+
+@require_POST
+def connect_site(request: HttpRequest, slug: str) -> HttpResponse:
+    """Access: managers of the team."""
+    found, _permissions = team_for(request, slug, Permission.MANAGE)
+    request_this_site(team=found, name=_("This site"), with_test_funds=True, actor=person(request))
+    return redirect("console:connections", slug)
+
+
+@require_POST
+def connect(request: HttpRequest, slug: str) -> HttpResponse:
+    """Access: managers of the team."""
+    found, permissions = team_for(request, slug, Permission.MANAGE)
+    form = ConnectionForm(request.POST)
+    if not form.is_valid():
+        return _page(request, found, permissions, form)
+    data = form.cleaned_data
+    request_connection(
+        team=found,
+        name=data["name"],
+        endpoint_url=data["endpoint_url"],
+        key=AccessKey(data["access_key_id"], data["secret_access_key"]),
+        fees=data["fees"],
+        actor=person(request),
+    )
+    return redirect("console:connections", slug)
+
+
+@require_POST
+def close(request: HttpRequest, slug: str, connection_id: int) -> HttpResponse:
+    """Access: managers of the team."""
+    found, _permissions = team_for(request, slug, Permission.MANAGE)
+    connection = get_object_or_404(Connection.objects.of(found), pk=connection_id)
+    close_connection(connection=connection, actor=person(request))
+    return redirect("console:connections", slug)
+
+
+@require_POST
+def team_budget(request: HttpRequest, slug: str) -> HttpResponse:
+    """Access: managers of the team."""
+    found, _permissions = team_for(request, slug, Permission.MANAGE)
+    form = BudgetForm(request.POST)
+    if form.is_valid():
+        set_budget(team=found, cap_usd=form.cleaned_data["cap_usd"], actor=person(request))
+    else:
+        messages.error(request, problems_of(form))
+    return redirect("console:connections", slug)

@@ -1,0 +1,162 @@
+"""Launching: what it costs and pays, what is wrong with it, and the press that publishes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from django.conf import settings
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.utils.translation import gettext as _
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_POST, require_safe
+
+from accounts.exceptions import AccountsError
+from accounts.models import Team
+from accounts.roles import Permission
+from accounts.teams import create_team, permissions_in_team
+from annotation.access import give_to_team
+from annotation.exceptions import AnnotationError
+from console.connection_forms import BudgetForm, StudyTeamForm
+from console.forms import problems_of
+from console.launch_view import LaunchView
+from console.pages.study import person, study_for, study_page
+from hits.budgets import set_budget
+from hits.connecting import TEST_FUNDS_USD, connection_jobs, request_this_site
+from hits.exceptions import HitsError
+from hits.models import Batch
+from hits.planning import plan_batch
+from hits.preflight import fault
+from hits.progress import study_progress
+from hits.publications import request_publication
+
+if TYPE_CHECKING:
+    from console.sizes import CountedStudy
+
+
+@require_safe
+@never_cache
+def launch(request: HttpRequest, slug: str) -> HttpResponse:
+    """Access: whoever has a role in the study; the form for those who may spend."""
+    study = study_for(request, slug)
+    data = request.GET.dict() if "how" in request.GET else None
+    return _page(request, study, LaunchView(study, person(request), data))
+
+
+def _page(request: HttpRequest, study: CountedStudy, view: LaunchView) -> HttpResponse:
+    may_spend = Permission.SPEND in request.permissions  # type: ignore[attr-defined]
+    context: dict[str, Any] = {"progress": study_progress(study), "view": view}
+    if may_spend and study.team is None:
+        context["team_form"] = StudyTeamForm(person(request))
+    elif may_spend and study.team is not None and not view.connections:
+        context |= connecting_context(study.team)
+    context["has_form"] = may_spend and bool(view.connections) and study.n_items > 0
+    return study_page(request, study, "launch", context)
+
+
+def connecting_context(team: Team) -> dict[str, Any]:
+    """What a page needs to offer the connection of this site's marketplace."""
+    return {
+        "connecting": connection_jobs(team).first(),
+        "test_funds_usd": TEST_FUNDS_USD if settings.MARKETPLACE_TEST_FUNDS else None,
+    }
+
+
+@require_POST
+def publish(request: HttpRequest, slug: str) -> HttpResponse:
+    """Access: those who may spend."""
+    study = study_for(request, slug, Permission.SPEND)
+    if "enough_usd" in request.POST:  # the button that mends the pay, and launches nothing
+        return _page(request, study, LaunchView(study, person(request), request.POST.dict()))
+    view = LaunchView(study, person(request), request.POST.dict(), is_final=True)
+    if not view.connections:
+        return redirect("console:launch", slug)
+    if view.draft is None or not _is_launched(view):
+        view.extra += _confirmation_faults(request, view)
+        if view.is_held:
+            return _page(request, study, view)
+    try:
+        batch = _planned(request, view)
+    except HitsError as error:
+        view.extra.append(fault(str(error)))
+        return _page(request, study, view)
+    request_publication(batch=batch, requested_by=person(request))
+    return redirect("console:launch", slug)
+
+
+def _is_launched(view: LaunchView) -> bool:
+    """Whether this very part of the round is planned: the press before this one did it."""
+    draft, part = view.draft, view.form.cleaned_data["part"]
+    return draft is not None and Batch.objects.parts_beside(draft).filter(part=part).exists()
+
+
+def _confirmation_faults(request: HttpRequest, view: LaunchView) -> list[Any]:
+    if view.cost is None:
+        return []
+    total = f"{view.cost.total_usd:.2f}"
+    if request.POST.get("total") != total:
+        return [
+            fault(_("The price is $%(usd)s now. Look at it, and press again.") % {"usd": total})
+        ]
+    if view.needs_amount and request.POST.get("amount", "").strip().lstrip("$") != total:
+        text = _("This spends money elsewhere: type the amount, %(usd)s.")
+        return [fault(text % {"usd": total}, "amount")]
+    return []
+
+
+def _planned(request: HttpRequest, view: LaunchView) -> Batch:
+    assert view.draft is not None
+    data = view.form.cleaned_data
+    return plan_batch(
+        draft=view.draft,
+        part=data["part"],
+        excluded_workers=data["excluded_workers"],
+        budget_usd=data["budget_usd"],
+        launched_by=person(request),
+    ).batch
+
+
+@require_POST
+def team(request: HttpRequest, slug: str) -> HttpResponse:
+    """Access: those who may manage the study; it is given to a team of theirs, or a new one."""
+    study = study_for(request, slug, Permission.MANAGE)
+    form = StudyTeamForm(person(request), request.POST)
+    if not form.is_valid():
+        messages.error(request, problems_of(form))
+        return redirect("console:launch", slug)
+    try:
+        chosen = form.cleaned_data["team"] or create_team(
+            name=form.cleaned_data["name"], owner=person(request)
+        )
+        give_to_team(study=study, team=chosen, actor=person(request))
+    except (AccountsError, AnnotationError) as error:
+        messages.error(request, str(error))
+    return redirect("console:launch", slug)
+
+
+@require_POST
+def connect(request: HttpRequest, slug: str) -> HttpResponse:
+    """Access: those who may manage the study's team."""
+    study = study_for(request, slug, Permission.MANAGE)
+    if study.team is None or Permission.MANAGE not in permissions_in_team(
+        study.team, person(request)
+    ):
+        raise PermissionDenied(_("A manager of the team connects its marketplaces."))
+    request_this_site(
+        team=study.team, name=_("This site"), with_test_funds=True, actor=person(request)
+    )
+    return redirect("console:launch", slug)
+
+
+@require_POST
+def budget(request: HttpRequest, slug: str) -> HttpResponse:
+    """Access: those who may manage the study."""
+    study = study_for(request, slug, Permission.MANAGE)
+    form = BudgetForm(request.POST)
+    if form.is_valid():
+        set_budget(study=study, cap_usd=form.cleaned_data["cap_usd"], actor=person(request))
+    else:
+        messages.error(request, problems_of(form))
+    return redirect("console:launch", slug)

@@ -1,0 +1,92 @@
+"""Connecting teams to marketplaces in the background: the key is tried before it is stored."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+from django.conf import settings
+
+from accounts.models import Team, User
+from annotation.study_jobs import CONNECT
+from encryption import decrypt, encrypt
+from hits.connections import connect_marketplace, connect_this_site
+from hits.endpoints import AccessKey
+from hits.models import Connection
+from work.models import Job, JobQuerySet
+from work.request import request_job
+
+if TYPE_CHECKING:
+    from work.execution import RunningJob
+
+TEST_FUNDS_USD = Decimal(100)
+
+
+def connection_jobs(team: Team) -> JobQuerySet:
+    """Connecting of a team, the latest first."""
+    return Job.objects.about(_subject(team)).of_kind(CONNECT)
+
+
+def request_this_site(*, team: Team, name: str, with_test_funds: bool, actor: User) -> Job:
+    """Request that a team become a requester at this site's own marketplace."""
+    has_funds = with_test_funds and settings.MARKETPLACE_TEST_FUNDS
+    return _request(team, actor, {"name": name, "test_funds": has_funds})
+
+
+def request_connection(
+    *, team: Team, name: str, endpoint_url: str, key: AccessKey, fees: str, actor: User
+) -> Job:
+    """Request a connection with a key of the team's own, which is encrypted until it is tried."""
+    arguments = {
+        "name": name,
+        "endpoint_url": endpoint_url,
+        "access_key_id": key.access_key_id,
+        "encrypted_secret": encrypt(key.secret_access_key),
+        "fees": fees,
+    }
+    return _request(team, actor, arguments)
+
+
+def connect_in_background(running: RunningJob) -> str:
+    """Make the connection that was requested; the key stays with the connection alone."""
+    arguments = running.arguments
+    team, actor = Team.objects.get(pk=arguments["team"]), User.objects.get(pk=arguments["actor"])
+    name = arguments["name"]
+    # An earlier attempt of this very job may have been killed once it had stored it.
+    own = Connection.objects.of(team).filter(name=name, created_at__gte=running.job.created_at)
+    if not own.exists():
+        _connect(team, actor, arguments)
+    if "encrypted_secret" in arguments:
+        without = arguments | {"encrypted_secret": ""}
+        Job.objects.filter(pk=running.job.pk).update(arguments=without)
+    return f"“{name}” is connected."
+
+
+def _connect(team: Team, actor: User, arguments: dict[str, Any]) -> None:
+    name = arguments["name"]
+    if "access_key_id" not in arguments:
+        funds = TEST_FUNDS_USD if arguments.get("test_funds") else None
+        connect_this_site(team=team, name=name, actor=actor, test_funds_usd=funds)
+        return
+    key = AccessKey(arguments["access_key_id"], decrypt(arguments["encrypted_secret"]))
+    connect_marketplace(
+        team=team,
+        name=name,
+        key=key,
+        endpoint_url=arguments["endpoint_url"],
+        fees=arguments["fees"],
+        actor=actor,
+    )
+
+
+def _request(team: Team, actor: User, arguments: dict[str, Any]) -> Job:
+    return request_job(
+        kind=CONNECT,
+        subject=_subject(team),
+        arguments=arguments | {"team": team.pk, "actor": actor.pk},
+        requested_by=actor,
+    )
+
+
+def _subject(team: Team) -> str:
+    return f"team:{team.pk}"

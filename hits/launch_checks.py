@@ -1,0 +1,141 @@
+"""What must be looked up before a launch: every item's page, and the requester's account.
+
+Both take longer than a page may, so a job does it; what it finds is cached for the page.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any
+
+from django.core.cache import cache
+from django.db.models import Count, Max, Sum
+from django.db.models.functions import Length
+from django.utils import timezone
+
+from annotation.models import Candidate, Study
+from annotation.study_jobs import CHECK_LAUNCH, jobs_of, request_study_job, study_of
+from hits.connections import balance_usd, client_of
+from hits.exceptions import HitsError
+from hits.models import Connection
+from hits.pages import item_faults
+
+if TYPE_CHECKING:
+    from accounts.models import User
+    from work.execution import RunningJob
+    from work.models import Job
+
+PAGES_SECONDS = 24 * 3600
+FUNDS_SECONDS = 120
+MOST_FAULTS = 50
+
+
+@dataclass(frozen=True)
+class PageFault:
+    """An item whose page cannot be published, and why."""
+
+    item_id: int
+    key: str
+    message: str
+
+
+@dataclass(frozen=True)
+class PageCheck:
+    """What was found on the pages; `repeats` are items with two responses of the same text."""
+
+    n_pages: int
+    n_faults: int
+    faults: tuple[PageFault, ...]
+    repeats: tuple[tuple[int, str], ...]
+
+
+@dataclass(frozen=True)
+class Funds:
+    """What an account has available; else why that is not known."""
+
+    available_usd: Decimal | None
+    problem: str
+    is_known: bool
+    asked_at: Any
+
+
+def texts_fingerprint(study: Study) -> str:
+    """What an item's page depends on, as far as counting tells it."""
+    own = study.items.aggregate(Count("pk"), Max("pk"), Count("picture"), n=Sum(Length("context")))
+    texts = Candidate.objects.filter(item__study=study.pk)
+    of_candidates = texts.aggregate(Count("pk"), Max("pk"), Count("picture"), n=Sum(Length("text")))
+    questions = list(study.questions.order_by("pk").values_list())
+    basis = (study.pk, study.instructions, study.justification_min_length, questions)
+    return sha256(repr((basis, own, of_candidates)).encode()).hexdigest()
+
+
+def page_check(study: Study, fingerprint: str) -> PageCheck | None:
+    """What was found on the study's pages as they are; None before it was looked for."""
+    stored: PageCheck | None = cache.get(_pages_key(study, fingerprint))
+    return stored
+
+
+def funds_of(connection: Connection) -> Funds | None:
+    """What the connection's account had lately; None where nobody asked lately."""
+    stored: Funds | None = cache.get(_funds_key(connection.pk))
+    return stored
+
+
+def request_check(
+    *, study: Study, connection: Connection, fingerprint: str, requested_by: User
+) -> Job:
+    """Look at the pages and the account in the background, unless a check of this failed."""
+    last = jobs_of(study).of_kind(CHECK_LAUNCH).first()
+    if last is not None and last.state == last.State.FAILED and last.basis == fingerprint:
+        return last
+    return request_study_job(
+        study=study,
+        kind=CHECK_LAUNCH,
+        arguments={"connection": connection.pk},
+        requested_by=requested_by,
+        basis=fingerprint,
+    )
+
+
+def check_launch(running: RunningJob) -> str:
+    """Look at every page of the study, and ask the marketplace for the account's balance."""
+    study = study_of(running)
+    connection = Connection.objects.get(pk=running.arguments["connection"])
+    cache.set(_funds_key(connection.pk), _asked_funds(connection), FUNDS_SECONDS)
+    fingerprint = texts_fingerprint(study)
+    if page_check(study, fingerprint) is None:
+        cache.set(_pages_key(study, fingerprint), _checked_pages(running, study), PAGES_SECONDS)
+    return ""
+
+
+def _asked_funds(connection: Connection) -> Funds:
+    try:
+        return Funds(balance_usd(client_of(connection)), "", True, timezone.now())
+    except HitsError as error:
+        return Funds(None, str(error), False, timezone.now())
+
+
+def _checked_pages(running: RunningJob, study: Study) -> PageCheck:
+    faults = [
+        PageFault(fault.item_id, fault.key, str(fault.error))
+        for fault in item_faults(study, running.progress("item pages"))
+    ]
+    repeated = Candidate.objects.filter(item__study=study.pk).exclude(text="").order_by("item")
+    twice = repeated.values("item", "item__key", "text").annotate(n=Count("pk")).filter(n__gt=1)
+    repeats = dict.fromkeys((row["item"], row["item__key"]) for row in twice[:MOST_FAULTS])
+    return PageCheck(study.items.count(), len(faults), tuple(faults[:MOST_FAULTS]), tuple(repeats))
+
+
+def _pages_key(study: Study, fingerprint: str) -> str:
+    return f"launch-pages:{study.pk}:{fingerprint}"
+
+
+def _funds_key(connection_id: int) -> str:
+    return f"launch-funds:{connection_id}"
+
+
+def forget_funds(connection_id: int) -> None:
+    """Ask anew before the next launch, since something was spent."""
+    cache.delete(_funds_key(connection_id))

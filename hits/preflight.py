@@ -1,0 +1,151 @@
+"""Everything that is wrong with a launch, at once: each with the field that mends it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from decimal import Decimal
+from enum import StrEnum
+
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from hits.budgets import Room, over_budget_message
+from hits.costs import CENT, MANY_ASSIGNMENTS, Estimate, price_items
+from hits.exclusions import excludes_workers
+from hits.launch_checks import Funds, PageCheck
+from hits.models import Batch
+from hits.qualifications import MOST_REQUIREMENTS, requirements_of
+from hits.wages import Duration, reward_for, wage_of
+
+MOST_LISTED = 10
+
+
+class Level(StrEnum):
+    FAULT = "fault"
+    PENDING = "pending"
+    WARNING = "warning"
+    PASS = "pass"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something looked at: `field` of the form, or `item_id` of a page, is where to mend it."""
+
+    level: Level
+    message: str
+    field: str = ""
+    item_id: int | None = None
+    reward_usd: Decimal | None = None
+
+
+def fault(message: str, field: str = "", item_id: int | None = None) -> Finding:
+    """Something that holds the launch."""
+    return Finding(Level.FAULT, message, field, item_id)
+
+
+def pending(message: str) -> Finding:
+    """Something that is still being looked at, and holds the launch until then."""
+    return Finding(Level.PENDING, message)
+
+
+def passed(message: str) -> Finding:
+    return Finding(Level.PASS, message)
+
+
+def page_findings(check: PageCheck | None) -> Iterator[Finding]:
+    """Of every item's page; a launch waits until they were looked at."""
+    if check is None:
+        yield pending(_("The items' pages are being looked at."))
+        return
+    for each in check.faults[:MOST_LISTED]:
+        yield fault(each.message, item_id=each.item_id)
+    if (n_more := check.n_faults - MOST_LISTED) > 0:
+        more = ngettext("One more page has a fault.", "%(n)s more pages have faults.", n_more)
+        yield fault(more % {"n": f"{n_more:,}"})
+    if not check.faults:
+        text = ngettext("The item makes a page.", "All %(n)s items make a page.", check.n_pages)
+        yield passed(text % {"n": f"{check.n_pages:,}"})
+    for item_id, key in check.repeats[:MOST_LISTED]:
+        text = _("Item “%(key)s” has two responses of the same text. Workers will judge it twice.")
+        yield Finding(Level.WARNING, text % {"key": key}, item_id=item_id)
+    if not check.repeats:
+        yield passed(_("No item has the same response twice."))
+
+
+def connection_findings(
+    draft: Batch, cost: Estimate | None, funds: Funds | None
+) -> Iterator[Finding]:
+    """Of the connection, and of the money in its account."""
+    if draft.connection.closed_at is not None:
+        yield fault(_("This connection is closed. Choose another."), "connection")
+        return
+    yield passed(_("The connection is open."))
+    if funds is None:
+        yield pending(_("The account's balance is being asked for."))
+    elif funds.available_usd is None:
+        yield fault(funds.problem, "connection")
+    elif cost is not None and funds.available_usd < cost.total_usd:
+        text = _("The account has $%(available).2f; this needs $%(total).2f.")
+        sums = {"available": funds.available_usd, "total": cost.total_usd}
+        yield fault(text % sums, "connection")
+    else:
+        yield passed(_("The account has $%(usd).2f.") % {"usd": funds.available_usd})
+
+
+def budget_findings(rooms: Iterable[Room], cost: Estimate | None) -> Iterator[Finding]:
+    """Of each budget that holds."""
+    for room in rooms:
+        if cost is not None and cost.total_usd > room.left_usd:
+            yield fault(over_budget_message(room, cost.total_usd), "budget_usd")
+        else:
+            yield passed(_("The %(scope)s's budget reaches.") % {"scope": room.scope})
+
+
+def pay_findings(draft: Batch, duration: Duration, floor_usd: Decimal | None) -> Iterator[Finding]:
+    """Of the pay for an hour, held against the team's floor."""
+    if draft.reward_usd == 0:
+        yield Finding(Level.WARNING, _("This work is not paid."), "reward_usd")
+    if floor_usd is None:
+        return
+    wage = wage_of(draft.reward_usd, duration)
+    if wage.typical_usd >= floor_usd:
+        text = _("The pay is not under the team's floor of $%(floor).2f an hour.")
+        yield passed(text % {"floor": floor_usd})
+        return
+    text = _("$%(wage).2f an hour is under the team's floor of $%(floor).2f.")
+    message = text % {"wage": wage.typical_usd, "floor": floor_usd}
+    enough = reward_for(floor_usd, duration)
+    yield Finding(Level.WARNING, message, "reward_usd", reward_usd=enough)
+
+
+def term_findings(draft: Batch, n_items: int) -> Iterator[Finding]:
+    """Of what the HITs offer and require."""
+    n_requirements = len(requirements_of(draft)) + (
+        excludes_workers(draft) and not draft.exclusion_type_id
+    )
+    if n_requirements > MOST_REQUIREMENTS:
+        text = _("%(n)s requirements are more than the 10 that a marketplace takes.")
+        yield fault(text % {"n": n_requirements}, "countries")
+    else:
+        yield passed(_("A marketplace takes these requirements."))
+    if draft.lifetime_seconds < draft.assignment_duration_seconds:
+        text = _("The HITs are on offer for less time than one of them may take.")
+        yield Finding(Level.WARNING, text, "days")
+    if (saved := saved_by_waves(draft, n_items)) >= CENT:
+        text = _("Ten assignments or more cost a higher fee. Waves of nine save $%(usd).2f.")
+        yield Finding(Level.WARNING, text % {"usd": saved}, "wave_size")
+
+
+def saved_by_waves(draft: Batch, n_items: int, wave_size: int = MANY_ASSIGNMENTS - 1) -> Decimal:
+    """What waves would save of the price of so many items; nothing where they are chosen."""
+    whole = price_items(draft, n_items=n_items).total_usd
+    in_waves = Batch(
+        study=draft.study,
+        connection=draft.connection,
+        reward_usd=draft.reward_usd,
+        max_assignments=draft.max_assignments,
+        needs_masters=draft.needs_masters,
+        wave_size=wave_size,
+    )
+    return whole - price_items(in_waves, n_items=n_items).total_usd

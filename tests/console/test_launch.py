@@ -1,0 +1,326 @@
+"""The Launch page: team, connection, prices, checks, the press that publishes, once."""
+
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from django.urls import reverse
+
+from accounts.models import AuditEntry, Membership, Team, User
+from accounts.roles import Role
+from accounts.teams import create_team, set_role
+from annotation.access import give_to_team
+from annotation.models import Item
+from annotation.study_jobs import PUBLISH, jobs_of
+from hits.budgets import set_budget
+from hits.connections import connect_this_site
+from hits.models import Batch, Budget, Connection, Hit
+from marketplace.models import Hit as MarketplaceHit
+from tests.annotation.studies import add_candidates, rating_study
+from tests.console.pages import words_of
+from tests.console.work import work_off
+from work.models import Job
+
+pytestmark = pytest.mark.django_db(transaction=True)
+ELSEWHERE = "marketplace.example.org"
+
+
+@pytest.fixture(autouse=True)
+def site(live_server, settings):
+    settings.SITE_URL = live_server.url
+    settings.MARKETPLACE_ENDPOINT_URL = f"{live_server.url}/requester"
+    settings.MARKETPLACE_TEST_FUNDS = True
+
+
+@pytest.fixture
+def team(researcher):
+    return create_team(name="Dialogue lab", owner=researcher)
+
+
+@pytest.fixture
+def study(researcher, team):
+    study = rating_study("ratings", n_items=12, owner=researcher)
+    give_to_team(study=study, team=team, actor=researcher)
+    return study
+
+
+@pytest.fixture
+def connection(team, researcher):
+    return connect_this_site(team=team, name="Here", actor=researcher, test_funds_usd=Decimal(20))
+
+
+def page_of(browser, study, **query) -> Any:
+    answer = browser.get(reverse("console:launch", args=[study.slug]), query)
+    assert answer.status_code == 200
+    return answer
+
+
+def checked(browser, study, **query) -> Any:
+    """The page once its checks are done."""
+    page_of(browser, study, **query)
+    work_off()
+    return page_of(browser, study, **query)
+
+
+def form_of(answer, **changes) -> dict[str, Any]:
+    """What the page's form would post, with changes, and with the price that the page displays."""
+    view = answer.context["view"]
+    content = {name: view.form[name].value() for name in view.form.fields}
+    content = {name: value for name, value in content.items() if value not in (None, False)}
+    return content | {"total": f"{view.cost.total_usd:.2f}"} | changes
+
+
+def press(browser, study, form) -> Any:
+    return browser.post(reverse("console:publish", args=[study.slug]), form)
+
+
+def fault_fields(answer) -> set[str]:
+    return {each.field for each in answer.context["view"].faults}
+
+
+def faults(answer) -> str:
+    return " ".join(each.message for each in answer.context["view"].faults)
+
+
+def test_a_study_of_ones_own_is_first_given_to_a_team(rosa, researcher):
+    study = rating_study("mine", owner=researcher)
+    assert page_of(rosa, study).context["team_form"].initial["name"] == "rosa's team"
+    rosa.post(reverse("console:launch-team", args=["mine"]), {"team": "", "name": "Rosa's lab"})
+    study.refresh_from_db()
+    assert study.team.name == "Rosa's lab"
+    assert "team_form" not in page_of(rosa, study).context
+
+
+def test_this_sites_marketplace_is_connected_from_the_page(rosa, study, team):
+    rosa.post(reverse("console:launch-connect", args=["ratings"]))
+    assert not Connection.objects.of(team).exists()
+    work_off()
+    connection = Connection.objects.of(team).get()
+    assert connection.is_on_this_site
+    assert "$100.00" in words_of(checked(rosa, study).content.decode())
+
+
+def test_a_pilot_is_chosen_first_and_each_choice_has_its_price(rosa, study, connection):
+    Connection.objects.update(fees="mturk")
+    view = checked(rosa, study, **BASE | {"connection": connection.pk}).context["view"]
+    # 3 items x 2 x (0.05 + 0.01) and 12 x 2 x 0.06
+    prices = {each.value: each.cost and str(each.cost.total_usd) for each in view.choices}
+    assert prices == {"sample": "0.36", "rest": "1.44", "listed": None}
+    assert view.chosen.value == "sample"
+    assert view.later.cost.total_usd == Decimal("1.08")
+
+
+BASE = {
+    "how": "sample",
+    "n_items": 3,
+    "reward_usd": "0.05",
+    "max_assignments": 2,
+    "title": "Rate",
+    "description": "Read and rate.",
+    "minutes": 60,
+    "days": 7,
+    "approval_days": 3,
+    "round": 1,
+    "seed": 7,
+    "part": 1,
+}
+
+
+def test_pressing_publishes_the_pilot_in_the_background(rosa, study, connection, researcher):
+    answer = checked(rosa, study)
+    assert answer.context["view"].faults == []
+    assert press(rosa, study, form_of(answer)).status_code == 302
+    batch = Batch.objects.get()
+    assert (batch.selection, batch.launched_by) == ({"n": 3, "seed": 7}, researcher)
+    assert not MarketplaceHit.objects.exists()
+    work_off()
+    assert MarketplaceHit.objects.count() == Hit.objects.published().count() == 3
+    assert "3 of 3" in words_of(page_of(rosa, study).content.decode())
+
+
+def test_pressed_twice_and_from_two_browsers_it_is_published_once(rosa, study, connection):
+    form = form_of(checked(rosa, study))
+    for _press in range(3):
+        assert press(rosa, study, form).status_code == 302
+    work_off()
+    assert press(rosa, study, form).status_code == 302
+    work_off()
+    assert Batch.objects.count() == 1
+    assert MarketplaceHit.objects.count() == 3
+
+
+def test_something_else_launched_meanwhile_is_said(rosa, study, connection):
+    first = checked(rosa, study)
+    rest = page_of(rosa, study, **form_of(first, how="rest"))
+    press(rosa, study, form_of(first))
+    refused = press(rosa, study, form_of(rest))
+    assert "launched meanwhile" in faults(refused)
+    assert Hit.objects.count() == 3
+
+
+def test_the_rest_follows_the_pilot_with_the_pilots_terms(rosa, study, connection):
+    press(rosa, study, form_of(checked(rosa, study), reward_usd="0.12", total="1.08"))
+    work_off()
+    answer = checked(rosa, study)
+    view = answer.context["view"]
+    assert (view.chosen.value, view.chosen.n_items) == ("rest", 9)
+    assert str(view.draft.reward_usd) == "0.12"
+    press(rosa, study, form_of(answer))
+    work_off()
+    assert MarketplaceHit.objects.count() == 12
+
+
+def test_a_price_that_changed_since_it_was_displayed_holds_the_launch(rosa, study, connection):
+    refused = press(rosa, study, form_of(checked(rosa, study), reward_usd="0.99"))
+    assert "press again" in faults(refused)
+    assert not Batch.objects.exists()
+
+
+def test_what_leaves_this_site_wants_the_amount_typed(rosa, study, connection):
+    Connection.objects.update(marketplace=ELSEWHERE)
+    answer = checked(rosa, study)
+    form = form_of(answer)
+    for typed in ("", "1", "yes"):
+        assert fault_fields(press(rosa, study, form | {"amount": typed})) == {"amount"}
+    assert not Batch.objects.exists()
+    assert press(rosa, study, form | {"amount": form["total"]}).status_code == 302
+    assert Batch.objects.count() == 1
+
+
+def test_every_fault_of_every_field_and_page_is_listed_at_once(rosa, study, connection):
+    Item.objects.filter(key="d1").update(context="long " * 20_000)
+    Item.objects.create(study=study, key="bare", position=99)
+    wrong = {
+        "reward_usd": "0.005",
+        "max_assignments": "0",
+        "title": "x" * 129,
+        "description": "",
+        "keywords": "k" * 1001,
+        "minutes": "0",
+        "days": "366",
+        "approval_days": "31",
+        "countries": "UK, XX",
+        "min_approval": "101",
+        "max_per_worker": "0",
+        "excluded_rounds": "one",
+        "excluded_workers": "ann@example.org",
+    }
+    form = form_of(checked(rosa, study)) | wrong
+    refused = press(rosa, study, form)
+    assert fault_fields(refused) - {""} == set(wrong)
+    pages = {each.item_id for each in refused.context["view"].faults if each.item_id}
+    assert pages == set(Item.objects.filter(key__in=["d1", "bare"]).values_list("pk", flat=True))
+    assert "GB" in faults(refused)
+    assert not Batch.objects.exists()
+
+
+def test_what_the_account_lacks_holds_the_launch(rosa, study, connection):
+    answer = checked(rosa, study, **BASE | {"connection": connection.pk, "reward_usd": "4"})
+    assert "$20.00" in faults(answer)
+    assert fault_fields(press(rosa, study, form_of(answer))) == {"connection"}
+    assert not Batch.objects.exists()
+
+
+def test_a_budget_holds_the_launch_before_it_is_planned(rosa, study, connection, researcher):
+    set_budget(study=study, cap_usd=Decimal("0.10"), actor=researcher)
+    assert fault_fields(press(rosa, study, form_of(checked(rosa, study)))) == {"budget_usd"}
+    assert not Batch.objects.exists()
+
+
+def test_pay_under_the_floor_is_a_warning_with_the_reward_that_meets_it(
+    rosa, study, connection, team
+):
+    Team.objects.update(wage_floor_usd=Decimal(15))
+    query = BASE | {"connection": connection.pk, "reward_usd": "0.01"}
+    answer = checked(rosa, study, **query)
+    [warning] = [each for each in answer.context["view"].warnings if each.reward_usd]
+    assert not answer.context["view"].faults
+    mended = press(rosa, study, form_of(answer, enough_usd=str(warning.reward_usd)))
+    assert mended.context["view"].draft.reward_usd == warning.reward_usd
+    assert not [each for each in mended.context["view"].warnings if each.reward_usd]
+    assert not Batch.objects.exists()
+
+
+def test_waves_of_nine_are_priced_with_what_they_save(rosa, study, connection):
+    Connection.objects.update(fees="mturk")
+    query = BASE | {"connection": connection.pk, "max_assignments": 20, "reward_usd": "0.50"}
+    whole = checked(rosa, study, **query).context["view"]
+    assert {each.field for each in whole.warnings} == {"wave_size"}
+    waves = page_of(rosa, study, **query | {"wave_size": "9"}).context["view"]
+    # 60 assignments: a fee of 0.20 each, or 0.10 in waves.
+    assert (whole.cost.fees_usd, waves.cost.fees_usd) == (Decimal(12), Decimal(6))
+    assert waves.saved_usd == Decimal(6)
+
+
+def test_items_imported_later_are_seen_and_launched(rosa, study, connection, read):
+    press(rosa, study, form_of(checked(rosa, study), how="rest", total="x"))
+    answer = page_of(rosa, study, **form_of(checked(rosa, study), how="rest"))
+    press(rosa, study, form_of(answer))
+    work_off()
+    item = Item.objects.create(study=study, key="later", position=99)
+    add_candidates(item, ["alpha", "beta"], are_systems=True)
+    assert "1 item has no HIT yet" in read(study)
+    view = checked(rosa, study).context["view"]
+    assert (view.n_left, view.chosen.n_items) == (1, 1)
+
+
+def test_a_launch_is_in_the_audit_log_with_what_it_costs(rosa, study, connection, team):
+    press(rosa, study, form_of(checked(rosa, study)))
+    entry = AuditEntry.objects.of(team).get(action="batch.launch")
+    assert (entry.actor_name, entry.subject) == ("rosa", "ratings")
+    assert Decimal(entry.details["total_usd"]) > 0
+
+
+@pytest.mark.parametrize(
+    ("role", "status"), [(Role.RESEARCHER, 302), (Role.ANALYST, 403), (Role.AUDITOR, 403)]
+)
+def test_only_those_who_may_spend_launch(
+    rosa, study, connection, team, colleague, signed_in, role, status, researcher
+):
+    form = form_of(checked(rosa, study))
+    set_role(team=team, user=colleague, role=role, actor=researcher)
+    browser = signed_in(colleague)
+    assert page_of(browser, study).context["has_form"] == (status == 302)
+    assert press(browser, study, form).status_code == status
+    assert Batch.objects.exists() == (status == 302)
+
+
+def test_failed_publishing_is_said_and_tried_again(rosa, study, connection):
+    press(rosa, study, form_of(checked(rosa, study)))
+    Job.objects.of_kind(PUBLISH).update(state="failed", message="Not known yet.")
+    assert "Not known yet." in words_of(page_of(rosa, study).content.decode())
+    job = jobs_of(study).of_kind(PUBLISH).get()
+    rosa.post(reverse("console:again", args=["ratings", job.pk]))
+    work_off()
+    assert MarketplaceHit.objects.count() == 3
+
+
+def test_a_key_is_tried_and_never_displayed(rosa, team, connection, live_server):
+    key = {"access_key_id": "AKIAWRONG", "secret_access_key": "s3cret-key"}
+    terms = {"name": "There", "endpoint_url": f"{live_server.url}/requester", "fees": "none"}
+    rosa.post(reverse("console:connect", args=[team.slug]), key | terms)
+    assert "s3cret-key" not in str(Job.objects.values_list("arguments", flat=True))
+    work_off()
+    answer = rosa.get(reverse("console:connections", args=[team.slug])).content.decode()
+    assert "Not connected." in answer
+    assert "s3cret-key" not in answer
+    assert Connection.objects.of(team).count() == 1
+
+
+def test_a_closed_connection_offers_nothing(rosa, study, connection, team):
+    rosa.post(reverse("console:connection-close", args=[team.slug, connection.pk]))
+    assert not page_of(rosa, study).context["has_form"]
+
+
+def test_a_manager_sets_budgets_and_a_researcher_does_not(
+    rosa, study, team, colleague, signed_in, researcher
+):
+    set_role(team=team, user=colleague, role=Role.RESEARCHER, actor=researcher)
+    pages = {"team-budget": team.slug, "study-budget": study.slug}
+    for browser, status in ((signed_in(colleague), 403), (rosa, 302)):
+        for name, slug in pages.items():
+            answer = browser.post(reverse(f"console:{name}", args=[slug]), {"cap_usd": "25"})
+            assert answer.status_code == status
+    assert Budget.objects.filter(cap_usd=25).count() == 2
+    assert Membership.objects.get(user=colleague).role == Role.RESEARCHER
+    assert User.objects.count() == 2

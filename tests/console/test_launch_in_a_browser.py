@@ -1,0 +1,190 @@
+"""A newcomer launches a pilot without a shell: by mouse, by keyboard, on a telephone."""
+
+import os
+import threading
+import time
+from contextlib import contextmanager
+
+import pytest
+from django.core.management import call_command
+from django.db import connection as database
+from playwright.sync_api import Page, expect
+
+from accounts.models import User
+from annotation.imports import import_study
+from annotation.readers.responses import read_responses
+from console.samples import FOLDER
+from hits.models import Batch, Hit
+from marketplace.models import Hit as MarketplaceHit
+from tests.accessibility import accessibility_problems
+from tests.browsers import opened_page, sign_in
+from tests.console.conftest import PASSWORD
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+DESK, TELEPHONE = 1280, 390
+
+
+@pytest.fixture(autouse=True)
+def site(live_server, settings):
+    settings.SITE_URL = live_server.url
+    settings.MARKETPLACE_ENDPOINT_URL = f"{live_server.url}/requester"
+    settings.MARKETPLACE_TEST_FUNDS = True
+    return live_server.url
+
+
+@pytest.fixture
+def study(researcher: User):
+    path = FOLDER / "responses.csv"
+    draft = read_responses(path)
+    return import_study(
+        draft=draft, path=path, slug="sample", title="Four assistants rated", owner=researcher
+    ).study
+
+
+@pytest.fixture
+def worker():
+    """A background worker beside the browser."""
+    with working():
+        yield
+
+
+@contextmanager
+def working():
+    is_over = threading.Event()
+
+    def work() -> None:
+        try:
+            while not is_over.is_set():
+                call_command("run_worker", until_empty=True)
+                time.sleep(0.2)
+        finally:
+            database.close()
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    try:
+        yield
+    finally:
+        is_over.set()
+        thread.join()
+
+
+@pytest.fixture(params=[DESK, TELEPHONE])
+def page(request, chromium, live_server, study):
+    viewport = {"width": request.param, "height": 900}
+    with opened_page(chromium, base_url=live_server.url, viewport=viewport) as page:
+        sign_in(page, "/login/", "rosa", PASSWORD)
+        yield page
+
+
+def fits(page: Page) -> bool:
+    return page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+
+
+def assert_in_order(page: Page) -> None:
+    assert accessibility_problems(page) == []
+    assert fits(page)
+
+
+def pictured(page: Page, name: str) -> None:
+    """Keep a picture to look at, where LAUNCH_PICTURES names a folder."""
+    if folder := os.environ.get("LAUNCH_PICTURES"):
+        width = page.viewport_size["width"]
+        page.screenshot(path=f"{folder}/{name}-{width}.png", full_page=True)
+
+
+def test_a_newcomer_launches_a_pilot_by_mouse(page, worker):
+    began, clicks = time.monotonic(), 0
+
+    def click(role: str, name: str, **options) -> None:
+        nonlocal clicks
+        page.get_by_role(role, name=name, **options).first.click()
+        clicks += 1
+
+    click("link", "Four assistants rated")
+    click("link", "Launch them")
+    assert_in_order(page)
+    pictured(page, "team")
+    click("button", "Give the study to the team")
+    assert_in_order(page)
+    pictured(page, "connect")
+    click("button", "Connect this site's marketplace")
+    launch = page.get_by_role("button", name="Publish the pilot")
+    expect(launch).to_be_visible()
+    expect(page.locator("#checks .pending")).to_have_count(0)
+    assert_in_order(page)
+    pictured(page, "launch")
+    click("button", "Publish the pilot")
+    expect(page.get_by_text("assignments published")).to_be_visible()
+    assert_in_order(page)
+    pictured(page, "done")
+    # The README promises five minutes; most of it is reading.
+    assert clicks == 5
+    assert time.monotonic() - began < 120
+    batch = Batch.objects.get()
+    assert batch.selection["n"] == Hit.objects.of(batch).published().count()
+    assert MarketplaceHit.objects.count() == batch.selection["n"] < batch.study.items.count()
+
+
+def test_prices_follow_what_is_typed(page, worker):
+    launch_page(page)
+    page.get_by_label("Reward for a HIT, $").fill("1.00")
+    page.get_by_label("Workers for each item").fill("2")
+    page.get_by_label("Items in it").fill("2")
+    expect(page.locator("#cost .sum")).to_have_text("$4.00")
+    expect(page.locator("#price-sample")).to_have_text("$4.00")
+    assert page.get_by_label("Items in it").input_value() == "2"
+    page.get_by_role("radio", name="A choice of items").check()
+    page.get_by_label("Items, a key a line").fill("no such item")
+    expect(page.locator("#checks")).to_contain_text("no such item")
+    assert_in_order(page)
+
+
+def launch_page(page: Page) -> None:
+    """The form, for a team with a connection."""
+    page.goto("/studies/sample/launch/")
+    page.get_by_role("button", name="Give the study to the team").click()
+    page.get_by_role("button", name="Connect this site's marketplace").click()
+    expect(page.get_by_role("button", name="Publish the pilot")).to_be_visible()
+    expect(page.locator("#checks .pending")).to_have_count(0)
+
+
+def test_all_of_it_by_keyboard(page, worker):
+    page.goto("/studies/sample/launch/")
+    for name in ("Give the study to the team", "Connect this site's marketplace"):
+        tab_to(page, name)
+        page.keyboard.press("Enter")
+        expect(page.get_by_role("button", name=name)).to_have_count(0)
+    expect(page.get_by_role("button", name="Publish the pilot")).to_be_visible()
+    expect(page.locator("#checks .pending")).to_have_count(0)
+    tab_to(page, "More: title, time, who may work, rounds, waves")
+    page.keyboard.press("Enter")
+    expect(page.get_by_label("Title")).to_be_visible()
+    assert_in_order(page)
+    pictured(page, "more")
+    tab_to(page, "Publish the pilot")
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("assignments published")).to_be_visible()
+    assert MarketplaceHit.objects.exists()
+
+
+def tab_to(page: Page, name: str) -> None:
+    """Press Tab until what is called so has the focus."""
+    for _press in range(80):
+        page.keyboard.press("Tab")
+        if page.evaluate("document.activeElement.textContent.trim()").startswith(name):
+            return
+    raise AssertionError(f"Tab does not lead to {name}")
+
+
+def test_faults_are_listed_first_and_lead_to_their_fields(page, worker):
+    launch_page(page)
+    page.get_by_label("Reward for a HIT, $").fill("0.005")
+    page.get_by_role("button", name="Publish").click()
+    alert = page.get_by_role("alert")
+    expect(alert).to_contain_text("Reward for a HIT")
+    assert_in_order(page)
+    pictured(page, "faults")
+    alert.get_by_role("link", name="Go there").first.click()
+    expect(page.get_by_label("Reward for a HIT, $")).to_be_focused()
+    assert not Batch.objects.exists()
