@@ -1,0 +1,340 @@
+"""Every address of the site × everybody who may ask for it.
+
+The addresses come from the URL configuration: one without a line here fails.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.db import transaction
+from django.test import Client
+from django.urls import URLPattern, URLResolver, get_resolver, reverse
+
+from accounts.models import Membership, User
+from accounts.roles import PERMISSIONS, Permission, Role
+from accounts.teams import create_team, set_role
+from annotation.access import set_study_role
+from annotation.label_sets import Rule, make_label_set
+from annotation.models import Candidate, Item, Study, StudyMembership, Submission
+from annotation.study_jobs import SCORE
+from console.results import AGREEMENT, compute
+from hits.collect import set_status
+from hits.models import Assignment, Batch, Hit
+from marketplace.people.enrolment import create_worker, issue_access_key
+from tests.annotation.studies import rating_study
+from tests.console.filled import add_assignment, add_batch, keep_validation, scored_study
+from tests.console.work import request_for_later
+from work.models import Job
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_immediate_tasks")]
+
+P = Permission
+WORKER_ID, ASSIGNMENT_ID = "A1IDENTIFIABLE", "3IDENTIFIABLE"
+
+# What a page of the study `mine` needs, and an action that is posted to it.
+PAGES_OF_A_STUDY = {
+    **dict.fromkeys(
+        [
+            *("study", "items", "item", "publish", "answers", "batch", "agreement", "annotators"),
+            *("disagreement", "agreement-picture", "adjudication", "labels", "validation"),
+            *("validation-picture", "validation-table", "report", "report-file", "work", "members"),
+        ],
+        P.VIEW,
+    ),
+    **dict.fromkeys(["downloads", "download", "label-set"], P.EXPORT),
+    "batch-change": P.SPEND,
+}
+ACTIONS_OF_A_STUDY = {
+    "flag": P.REVIEW,
+    "unflag": P.REVIEW,
+    "collect": P.EDIT,
+    "decision": P.ADJUDICATE,
+    "label": P.ANALYSE,
+    "score": P.ANALYSE,
+    "stop": P.ANALYSE,
+    "again": P.ANALYSE,
+    "study-invite": P.MANAGE,
+    "study-invitation-revoke": P.MANAGE,
+    "study-member-role": P.MANAGE,
+    "study-member-remove": P.MANAGE,
+    "give": P.OWN,
+}
+PAGES_OF_A_TEAM = {
+    "team": P.VIEW,
+    "audit-log": P.VIEW_AUDIT_LOG,
+    "audit-log-file": P.VIEW_AUDIT_LOG,
+}
+ACTIONS_OF_A_TEAM = {
+    "wage-floor": P.MANAGE,
+    "invite": P.MANAGE,
+    "invitation-revoke": P.MANAGE,
+    "member-role": P.MANAGE,
+    # Members may leave by themselves; who may remove another, test_team_pages.py says.
+    "member-remove": P.VIEW,
+    "member-password": P.MANAGE,
+}
+API_OF_A_STUDY = dict.fromkeys(
+    ["api-study-detail", "api-study-agreement", "api-study-validation", "api-study-disputes"],
+    P.VIEW,
+)
+SIGNED_IN = {"studies", "teams", "new-team", "api-root", "api-study-list", "schema"}
+# Whose tests say what they do: sign-in, invitations by a secret link, pictures by their hash.
+OPEN = {"login", "logout", "picture", "invitation", "accept", "join", "join-anew"}
+ACCOUNT = {
+    *("account", "account_login", "account_reauthenticate", "account_change_password"),
+    *("account_reset_password", "account_reset_password_done", "account_reset_password_from_key"),
+    *("account_reset_password_from_key_done", "account_email", "account_email_verification_sent"),
+    *("account_confirm_email", "mfa_index", "mfa_authenticate", "mfa_reauthenticate"),
+    *("mfa_activate_totp", "mfa_deactivate_totp", "mfa_view_recovery_codes"),
+    *("mfa_generate_recovery_codes", "mfa_download_recovery_codes"),
+    *("usersessions_list", "usersessions_end"),
+}
+# The marketplace, by who may open it; its own tests say what each does.
+WORKERS = {
+    *("profile", "dashboard", "earnings", "inbox", "mark_read", "accept_next"),
+    *("next_hit", "accept_hit", "assignment", "return_assignment", "submit_form"),
+    *("auto_accept", "qualifications", "qualification", "qualification_test", "hand_in_test"),
+    *("mturk_preview_and_accept",),
+}
+REQUESTERS = {
+    *("requester", "issue_key", "revoke_key", "statement", "channels", "channel", "invite"),
+    *("close_channel", "channel_links"),
+}
+OPERATORS = {
+    *("operator_requesters", "operator_requester", "reverse_deposit", "operator_payouts"),
+    *("make_payouts", "export_payouts", "payouts_paid", "operator_audit"),
+}
+SIGNED_REQUESTS = {"requester_api", "enrol_requester", "enrol_worker", "statement_of_hits"}
+MARKETPLACE_OPEN = {
+    *("testing_clock", "testing_faults", "testing_sweep", "external_submit", "groups", "signup"),
+    *("login", "logout", "group", "finish", "hit", "mturk_preview", "mturk_project", "arrive"),
+    *("requester_index", "requester_login", "requester_logout", "requester_sign_up", "frame"),
+    *("preview_frame", "None"),
+}
+
+ROLES = {role.value: PERMISSIONS[role] for role in Role}
+STRANGERS = ("other_team", "worker", "operator")
+PARTS: dict[str, dict[str, Any]] = {
+    "item": {"item_id": Item},
+    "batch": {"batch_id": Batch},
+    "batch-change": {"batch_id": Batch, "name": "close"},
+    "agreement-picture": {"chart": "forest", "form": "json"},
+    "validation-picture": {"chart": "forest", "form": "json"},
+    "validation-table": {"name": "worst"},
+    "report-file": {"name": "report.html"},
+    "work": {"job_id": Job},
+    "stop": {"job_id": Job},
+    "again": {"job_id": Job},
+    "label-set": {"version": 1, "form": "csv"},
+    "download": {"name": "judgments.csv"},
+    "flag": {"submission_id": Submission},
+    "unflag": {"submission_id": Submission},
+    "decision": {"candidate_id": Candidate},
+    "study-invitation-revoke": {"invitation_id": 1},
+    "study-member-role": {"member_id": StudyMembership},
+    "study-member-remove": {"member_id": StudyMembership},
+    "invitation-revoke": {"invitation_id": 1},
+    "member-role": {"member_id": Membership},
+    "member-remove": {"member_id": Membership},
+    "member-password": {"member_id": Membership},
+}
+
+
+def all_names() -> Iterator[str]:
+    def walk(patterns: Any, namespace: str = "") -> Iterator[str]:
+        for pattern in patterns:
+            if isinstance(pattern, URLResolver):
+                inner = f"{pattern.namespace}:" if pattern.namespace else ""
+                yield from walk(pattern.url_patterns, namespace + inner)
+            elif isinstance(pattern, URLPattern):
+                yield f"{namespace}{pattern.name}"
+
+    return walk(get_resolver().url_patterns)
+
+
+def in_console(names):
+    return {f"console:{name}" for name in names}
+
+
+def in_marketplace(names):
+    return {f"marketplace:{name}" for name in names}
+
+
+def address(name: str, slug: str) -> str:
+    parts = {
+        part: value.objects.order_by("pk").last().pk if isinstance(value, type) else value
+        for part, value in PARTS.get(name, {}).items()
+    }
+    return reverse(f"console:{name}", kwargs={"slug": slug} | parts)
+
+
+@pytest.fixture
+def people(researcher: User) -> dict[str, User]:
+    """Somebody in each role of the team `lab`, and strangers to it."""
+    team = create_team(name="Lab", owner=researcher)
+    users = {"owner": researcher}
+    for role in Role:
+        if role != Role.OWNER:
+            users[role.value] = User.objects.create_user(role.value)
+            set_role(team=team, user=users[role.value], role=role, actor=researcher)
+    users["other_team"] = User.objects.create_user("stranger")
+    create_team(name="Other", owner=users["other_team"])
+    users["worker"] = create_worker(username="wanda", password="a-long-and-winding-one").user
+    users["operator"] = User.objects.create_user("olga", is_staff=True)
+    return users
+
+
+@pytest.fixture
+def study(people: dict[str, User]) -> Study:
+    owner = people["owner"]
+    study = scored_study("mine", owner=owner, team=owner.memberships.get().team)
+    compute(study, AGREEMENT)
+    keep_validation(study)
+    make_label_set(question=study.questions.get(), rule=Rule("mean"))
+    batch = add_batch(study)
+    first, second = Hit.objects.of(batch)[:2]
+    read = add_assignment(first, WORKER_ID)
+    Assignment.objects.filter(pk=read.pk).update(
+        assignment_id=ASSIGNMENT_ID, submission=Submission.objects.of(study).first()
+    )
+    read.refresh_from_db()
+    set_status(assignment=read, status=Assignment.Status.APPROVED)
+    add_assignment(second, WORKER_ID, problem="It was cut short.")
+    Membership.objects.create(
+        team=study.team, user=User.objects.create_user("last"), role=Role.ANALYST
+    )
+    guest = User.objects.create_user("guest")
+    set_study_role(study=study, user=guest, role=Role.ANALYST, actor=owner)
+    request_for_later(study=study, kind=SCORE, names=["rouge1"])
+    return study
+
+
+def browser(user: User | None) -> Client:
+    client = Client(headers={"host": "localhost"})
+    if user is not None:
+        client.force_login(user)
+    return client
+
+
+def status_of(client: Client, name: str, where: str, *, is_action: bool) -> int:
+    """The status; what an action did is taken back."""
+    with transaction.atomic():
+        answer = client.post(where, {"team": "lab"}) if is_action else client.get(where)
+        transaction.set_rollback(True)
+    return int(answer.status_code)
+
+
+def lines(slug: str = "mine") -> Iterator[tuple[str, str, Permission, bool]]:
+    """Name, address, what it needs, and whether it is posted to."""
+    for table, owner, is_action in (
+        (PAGES_OF_A_STUDY, slug, False),
+        (API_OF_A_STUDY, slug, False),
+        (ACTIONS_OF_A_STUDY, slug, True),
+        (PAGES_OF_A_TEAM, "lab", False),
+        (ACTIONS_OF_A_TEAM, "lab", True),
+    ):
+        for name, permission in table.items():
+            yield name, address(name, owner), permission, is_action
+
+
+def test_every_address_has_a_line():
+    known = in_console(
+        PAGES_OF_A_STUDY.keys()
+        | ACTIONS_OF_A_STUDY.keys()
+        | PAGES_OF_A_TEAM.keys()
+        | ACTIONS_OF_A_TEAM.keys()
+        | API_OF_A_STUDY.keys()
+        | SIGNED_IN
+        | OPEN
+    )
+    marketplace = WORKERS | REQUESTERS | OPERATORS | SIGNED_REQUESTS | MARKETPLACE_OPEN
+    assert set(all_names()) == known | ACCOUNT | in_marketplace(marketplace)
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_a_role_opens_what_it_may_and_nothing_else(study, people, role):
+    client, wrong = browser(people[role]), []
+    for name, where, permission, is_action in lines():
+        status = status_of(client, name, where, is_action=is_action)
+        may = permission in ROLES[role]
+        is_right = status not in (403, 404, 500) if may else status == 403
+        # Of what is not there by number, nobody hears whether they might.
+        is_right |= name.endswith("invitation-revoke") and status == (404 if may else 403)
+        if not is_right:
+            wrong.append((name, status))
+    assert wrong == []
+
+
+@pytest.mark.parametrize("person", STRANGERS)
+def test_to_strangers_a_teams_studies_are_not_there(study, people, person):
+    client = browser(people[person])
+    statuses = {
+        name: status_of(client, name, where, is_action=is_action)
+        for name, where, _, is_action in lines()
+    }
+    assert set(statuses.values()) == {404}, statuses
+
+
+def test_nobody_gets_in_without_signing_in(study):
+    client = browser(None)
+    for name, where, _, is_action in lines():
+        status = status_of(client, name, where, is_action=is_action)
+        assert status == (403 if name.startswith("api-") else 302), name
+    for name in SIGNED_IN:
+        assert client.get(reverse(f"console:{name}")).status_code in (302, 403)
+
+
+def test_a_guest_of_one_study_sees_that_one_alone(study, people):
+    team = study.team
+    other = rating_study("other", owner=people["owner"], team=team)
+    client = browser(User.objects.get(username="guest"))
+    assert client.get(address("study", "mine")).status_code == 200
+    assert client.get(address("study", other.slug)).status_code == 404
+    assert client.get(address("team", team.slug)).status_code == 404
+
+
+@pytest.mark.parametrize("role", ["analyst", "adjudicator", "auditor"])
+def test_no_page_export_or_answer_names_a_worker_to_who_may_not_know(study, people, role):
+    client = browser(people[role])
+    names = [*PAGES_OF_A_STUDY, *API_OF_A_STUDY]
+    wheres = [address(name, "mine") for name in names]
+    wheres += [
+        reverse("console:download", kwargs={"slug": "mine", "name": name})
+        for name in ("judgments.csv", "submissions.csv", "submissions.jsonl", "scores.csv")
+    ]
+    for where in wheres:
+        answer = client.get(where)
+        content = b"".join(answer.streaming_content) if answer.streaming else answer.content
+        assert WORKER_ID.encode() not in content, where
+        assert ASSIGNMENT_ID.encode() not in content, where
+
+
+def test_who_may_know_workers_does(study, people):
+    client = browser(people["researcher"])
+    assert WORKER_ID in client.get(address("answers", "mine")).content.decode()
+    where = reverse("console:download", kwargs={"slug": "mine", "name": "submissions.csv"})
+    assert ASSIGNMENT_ID in b"".join(client.get(where).streaming_content).decode()
+
+
+@pytest.mark.parametrize("person", [*ROLES, "other_team", "worker"])
+def test_no_researcher_or_worker_opens_an_operators_or_a_requesters_page(study, people, person):
+    requester = issue_access_key(name="Somebody", deposit_usd=None).requester
+    client = browser(people[person])
+    wheres = [
+        reverse("marketplace:operator_requesters"),
+        reverse("marketplace:operator_payouts"),
+        reverse("marketplace:operator_audit"),
+        *(
+            reverse(f"marketplace:{name}", args=[requester.public_id])
+            for name in ("operator_requester", "requester", "statement", "channels")
+        ),
+    ]
+    assert {client.get(where).status_code for where in wheres} <= {302, 403, 404}
+
+
+@pytest.mark.parametrize("person", ["owner", "operator"])
+def test_who_is_no_worker_opens_no_workers_page(study, people, person):
+    client = browser(people[person])
+    for name in ("profile", "dashboard", "earnings", "inbox", "qualifications"):
+        assert client.get(reverse(f"marketplace:{name}")).status_code in (302, 403), name
