@@ -109,7 +109,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("invitation/", invitations.accept, name="accept"),
     path("invitation/join/", invitations.join_signed_in, name="join"),
     path("invitation/join/new/", invitations.join_anew, name="join-anew"),
-    path("invitation/<str:token>/", invitations.invitation, name="invitation"),
+    path("invited/<str:token>/", invitations.invitation, name="invitation"),
     path("pictures/<str:sha256>", downloads.picture, name="picture"),
     path("api/", include(router.urls)),
     path("api/schema/", schema, name="schema"),

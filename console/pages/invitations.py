@@ -30,8 +30,12 @@ REFUSALS = (AccountsError, AnnotationError)
 def invitation(request: HttpRequest, token: str) -> HttpResponse:
     """Keep the token out of the address, where other sites and logs would read it.
 
-    Access: anybody.
+    Access: whoever has a link that holds.
     """
+    try:
+        invitation_of(token)
+    except AnnotationError as error:
+        return _refused(request, error)
     request.session[SESSION_KEY] = token
     return redirect("console:accept")
 

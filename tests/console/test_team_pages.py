@@ -68,7 +68,7 @@ def invite(browser, team, email="nina@example.org", role="researcher"):
 
 
 def link_in(text):
-    match = re.search(r"http://127\.0\.0\.1:8000(/invitation/[\w-]+/)", text)
+    match = re.search(r"http://127\.0\.0\.1:8000(/invited/[\w-]+/)", text)
     return match[1] if match else None
 
 

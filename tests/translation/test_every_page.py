@@ -11,6 +11,9 @@ from django.test import Client
 from django.urls import NoReverseMatch, reverse
 from django.utils import translation
 
+from accounts.roles import Role
+from accounts.teams import create_team, set_role
+from annotation.access import set_study_role
 from annotation.study_jobs import SCORE
 from console.glossary import COEFFICIENTS
 from hits.questions import task_page
@@ -234,3 +237,33 @@ def test_what_the_marketplaces_forms_refuse_and_confirm(marketplace, settings, w
             client.force_login(get_user_model().objects.get(username=who))
         for form in ({}, {"label": "Laptop", "labels": "Q", "reason": "A slip", "country": "CA"}):
             check(client.post(where, form, follow=True), (name, who, form))
+
+
+def test_the_pages_of_accounts_and_teams(client, researcher):
+    researcher.set_password(PASSWORD)
+    researcher.save()
+    team = create_team(name="Lab", owner=researcher)
+    study = rating_study(owner=researcher, team=team)
+    colleague = get_user_model().objects.create_user("carl")
+    set_role(team=team, user=colleague, role=Role.ANALYST, actor=researcher)
+    set_study_role(study=study, user=colleague, role=Role.ADJUDICATOR, actor=researcher)
+    client.post(reverse("console:login"), {"username": "rosa", "password": PASSWORD})
+    client.post("/account/again/?next=/account/", {"password": PASSWORD})
+    addresses = ["/teams/", "/teams/lab/", "/teams/lab/audit-log/", "/account/password/reset/"]
+    addresses += [f"/studies/{study.slug}/members/", "/account/password/reset/sent/"]
+    addresses += ["/account/password/reset/1-x/", "/account/password/reset/done/"]
+    addresses += [f"/account/{name}/" for name in ("email", "sessions", "again", "password")]
+    addresses += [f"/account/second-factor/{name}" for name in ("", "set-up/")]
+    for where in ["/account/", *addresses]:
+        check(client.get(where), where)
+    for where in ("/teams/lab/invite/", f"/studies/{study.slug}/members/invite/"):
+        for form in ({}, {"email": "nina@example.org", "role": "analyst"}):
+            check(client.post(where, form, follow=True), (where, form))
+    invitation = client.post(
+        "/teams/lab/invite/", {"email": "otto@example.org", "role": "analyst"}, follow=True
+    )
+    path = invitation.context["link"]["address"].removeprefix("http://127.0.0.1:8000")
+    for browser in (client, Client(headers={"host": "localhost"})):
+        check(browser.get(path, follow=True), "invitation")
+        check(browser.post("/invitation/join/new/", {"username": "rosa"}), "new account")
+    check(client.get("/invited/no-such/", follow=True), "void")
