@@ -37,7 +37,7 @@ from validation.documents.tables import (
     sensitivity_table,
     top_groups,
 )
-from validation.documents.wording import COEFFICIENTS, LEVELS, TESTS, family
+from validation.documents.terms import COEFFICIENTS, LEVELS, TESTS, family
 from validation.results import ALL, CONDITION
 from validation.rows import StoredResults
 
@@ -263,11 +263,11 @@ TABLES: dict[str, tuple[str | Promise, Callable[[ValidationView], Table]]] = {
         lambda view: comparisons_table(view.results, view.question),
     ),
     "systems": (
-        gettext_lazy("The systems by people and by metrics"),
+        gettext_lazy("The systems by human ratings and by metrics"),
         lambda view: systems_table(view.results, view.question),
     ),
     "disagreements": (
-        gettext_lazy("Pairs of systems that a metric orders otherwise than people do"),
+        gettext_lazy("Pairs of systems that a metric orders otherwise than human ratings do"),
         lambda view: disagreements_table(view.results),
     ),
     "worst": (

@@ -5,7 +5,7 @@ from typing import Any
 from validation.analysis.records import CorrelationRecord
 from validation.results import Results
 
-PLACE = ("question", "scope", "by", "level", "coefficient", "metric", "signature")
+KEY = ("question", "scope", "by", "level", "coefficient", "metric", "signature")
 Changes = list[dict[str, Any]]
 
 
@@ -50,12 +50,12 @@ def _score_sets(before: Results, now: Results) -> Changes:
 def _correlations(before: Results, now: Results) -> Changes:
     """Values before and now; None on one side alone where a row is new, gone or undefined."""
     was, is_now = (
-        {tuple(getattr(row, n) for n in PLACE): row for row in results.rows(CorrelationRecord)}
+        {tuple(getattr(row, n) for n in KEY): row for row in results.rows(CorrelationRecord)}
         for results in (before, now)
     )
     changes: Changes = []
-    for place in dict.fromkeys([*is_now, *was]):
-        old, new = was.get(place), is_now.get(place)
+    for key in dict.fromkeys([*is_now, *was]):
+        old, new = was.get(key), is_now.get(key)
         first, last = (None if row is None else row.value for row in (old, new))
         if first == last and (old is None) == (new is None):
             continue
@@ -66,5 +66,5 @@ def _correlations(before: Results, now: Results) -> Changes:
             "rank_before": old.rank if old else None,
             "rank_now": new.rank if new else None,
         }
-        changes.append(dict(zip(PLACE, place, strict=True)) | values)
+        changes.append(dict(zip(KEY, key, strict=True)) | values)
     return changes

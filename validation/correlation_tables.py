@@ -1,4 +1,4 @@
-"""Correlations and comparisons of metrics as text for people."""
+"""Correlations and comparisons of metrics as text."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -19,11 +19,11 @@ COMPARISONS = (
 )
 
 
-def as_text(found: Mapping[str, Sequence[Record]]) -> str:
+def as_text(records: Mapping[str, Sequence[Record]]) -> str:
     """A table of the correlations and, where there are any, one of the comparisons."""
-    text = _table(CORRELATIONS, [_correlation(row) for row in found["correlations"]])
-    if found["comparisons"]:
-        rows = [_comparison(row) for row in found["comparisons"]]
+    text = _table(CORRELATIONS, [_correlation(row) for row in records["correlations"]])
+    if records["comparisons"]:
+        rows = [_comparison(row) for row in records["comparisons"]]
         text += "\n\n" + _table(COMPARISONS, rows)
     return text
 

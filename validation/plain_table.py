@@ -1,7 +1,7 @@
-"""Correlations of metrics with people from a plain table, without a study or a database.
+"""Correlations of metrics with human ratings from a plain table, without a study or a database.
 
 A row is a judged output: an item under a system, with a human value and a score of each metric;
-an empty cell is a missing value. Several rows of one item and system are several people's
+an empty cell is a missing value. Several rows of one item and system are several annotators'
 values of it: their mean counts, and the metrics must not differ among them.
 """
 
@@ -29,7 +29,7 @@ from stats.correlation import (
 )
 from stats.significance import Test, compare_metrics
 
-WHOLE = ""
+WHOLE_TABLE = ""
 LEVELS: dict[str, Level] = {"sample": "item", "system": "system", "pooled": "pooled"}
 COEFFICIENTS: tuple[Coefficient, ...] = (
     "pearson",
@@ -114,26 +114,26 @@ def correlate_table(
     compare: bool = False,
     progress: Progress = silently,
 ) -> dict[str, list[dict[str, Any]]]:
-    """Records of every correlation of a table and, if asked, of every pair of metrics."""
+    """Records of every correlation of a table and, on request, of every pair of metrics."""
     _require_metrics(columns, settings)
     parts = _parts(read_cells(path, columns), settings)
     correlations = [step for part in parts for step in _correlations(part, columns, settings)]
     comparisons = [step for part in parts if compare for step in _comparisons(part, settings)]
-    found: dict[str, list[dict[str, Any]]] = {"correlations": [], "comparisons": []}
+    records: dict[str, list[dict[str, Any]]] = {"correlations": [], "comparisons": []}
     steps = [*correlations, *comparisons]
     for step in progress(steps, len(steps)):
         if step.test is None:
-            found["correlations"].append(_correlated(step, settings))
+            records["correlations"].append(_correlated(step, settings))
         else:
-            found["comparisons"].extend(_compared(step, step.test, columns, settings))
-    return found
+            records["comparisons"].extend(_compared(step, step.test, columns, settings))
+    return records
 
 
 def _require_metrics(columns: Columns, settings: Settings) -> None:
     for name in settings.lower_is_better:
         if name not in columns.metrics:
-            found = ", ".join(columns.metrics)
-            raise ColumnsUnfit(f"'{name}' cannot be lower: it is not one of the metrics ({found}).")
+            known = ", ".join(columns.metrics)
+            raise ColumnsUnfit(f"'{name}' cannot be lower: it is not one of the metrics ({known}).")
 
 
 def read_cells(path: Path, columns: Columns) -> pd.DataFrame:
@@ -152,12 +152,12 @@ def _cells(rows: Sequence[Row], columns: Columns) -> pd.DataFrame:
     human: dict[tuple[str, str, str], list[float]] = {}
     scores: dict[tuple[str, str, str], tuple[list[float], int]] = {}
     for row, item in zip(rows, unit_names(rows, columns.item), strict=True):
-        by = row.required(columns.by) if columns.by else WHOLE
+        by = row.required(columns.by) if columns.by else WHOLE_TABLE
         cell = (by, item, row.required(columns.system))
         human.setdefault(cell, []).append(row.number_or_nan(columns.human))
-        found = [row.number_or_nan(name) for name in columns.metrics]
-        known, line = scores.setdefault(cell, (found, row.line))
-        _require_same(row, columns.metrics, found, known, line)
+        scores_of_row = [row.number_or_nan(name) for name in columns.metrics]
+        known, line = scores.setdefault(cell, (scores_of_row, row.line))
+        _require_same(row, columns.metrics, scores_of_row, known, line)
     return pd.DataFrame(
         [(*cell, _mean(human[cell]), *known) for cell, (known, _) in scores.items()],
         columns=["by", "item", "system", "human", *(_column(name) for name in columns.metrics)],
@@ -169,10 +169,10 @@ def _column(metric: str) -> str:
 
 
 def _require_same(
-    row: Row, metrics: Sequence[str], found: list[float], known: list[float], line: int
+    row: Row, metrics: Sequence[str], values: list[float], known: list[float], line: int
 ) -> None:
-    for name, here, there in zip(metrics, found, known, strict=True):
-        if here != there and not (np.isnan(here) and np.isnan(there)):
+    for name, here, earlier in zip(metrics, values, known, strict=True):
+        if here != earlier and not (np.isnan(here) and np.isnan(earlier)):
             raise row.refuse(
                 f"line {line} has another score for the same item and system; "
                 "rows may repeat them only for more human values of one output.",
@@ -191,8 +191,8 @@ def _parts(cells: pd.DataFrame, settings: Settings) -> list[_Part]:
     items = pd.Series(list(zip(cells["by"], cells["item"], strict=True)), index=cells.index)
     cells = cells.assign(item=items, **signed)
     each = [_Part(str(by), part) for by, part in cells.groupby("by", sort=False)]
-    named = [part for part in each if part.by != WHOLE]
-    return [_Part(WHOLE, cells), *named]
+    named = [part for part in each if part.by != WHOLE_TABLE]
+    return [_Part(WHOLE_TABLE, cells), *named]
 
 
 def _correlations(part: _Part, columns: Columns, settings: Settings) -> Iterator[_Step]:
@@ -203,7 +203,7 @@ def _correlations(part: _Part, columns: Columns, settings: Settings) -> Iterator
 
 
 def _correlated(step: _Step, settings: Settings) -> dict[str, Any]:
-    found = correlation_at_level(
+    correlation = correlation_at_level(
         step.part.cells["human"],
         step.part.cells[_column(step.metric)],
         level=LEVELS[step.level],
@@ -215,12 +215,12 @@ def _correlated(step: _Step, settings: Settings) -> dict[str, Any]:
         rng=settings.seed,
         **step.part.columns(),
     )
-    return _record(step.part.by, step.metric, step.level, found)
+    return _record(step.part.by, step.metric, step.level, correlation)
 
 
-def _record(by: str, metric: str, level: str, found: Correlation) -> dict[str, Any]:
+def _record(by: str, metric: str, level: str, correlation: Correlation) -> dict[str, Any]:
     named = {"by": by, "metric": metric, "level": level}
-    rest = {name: value for name, value in asdict(found).items() if name not in named}
+    rest = {name: value for name, value in asdict(correlation).items() if name not in named}
     return plain_values(named | rest)
 
 
@@ -235,7 +235,7 @@ def _compared(
     step: _Step, test: Test, columns: Columns, settings: Settings
 ) -> Iterator[dict[str, Any]]:
     cells = step.part.cells
-    found = compare_metrics(
+    tests = compare_metrics(
         cells["human"],
         {metric: cells[_column(metric)] for metric in columns.metrics},
         level=LEVELS[step.level],
@@ -247,7 +247,7 @@ def _compared(
         **step.part.columns(),
     )
     named = {"by": step.part.by, "level": step.level, "coefficient": step.coefficient}
-    return (named | row for row in plain_records(found))
+    return (named | row for row in plain_records(tests))
 
 
 def _tests(level: str, coefficient: Coefficient, settings: Settings) -> list[Test]:

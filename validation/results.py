@@ -200,10 +200,10 @@ class TableResults(Results):
         names = tuple(sorted(of))
         index = self._indexed(kind, names)
         several = [value if isinstance(value := of[name], tuple) else (value,) for name in names]
-        found: list[R] = []
+        rows: list[R] = []
         for key in _products(several):
-            found += index.get(key, ())
-        return found
+            rows += index.get(key, ())
+        return rows
 
     def scatter(self, question: str, metric: str, signature: str) -> ScatterRows | None:
         return self._scatters.get((question, metric, signature))

@@ -96,10 +96,10 @@ def write_rows(version: ValidationVersion, report: ValidationReport, scatters: S
 
 
 def _write_sets(version: ValidationVersion, inputs: Inputs) -> Sets:
-    made = ScoreSet.objects.bulk_create(
+    sets = ScoreSet.objects.bulk_create(
         ScoreSet(version=version, **_values(one)) for one in inputs.score_sets
     )
-    return {(one.metric, one.signature): one.pk for one in made}
+    return {(one.metric, one.signature): one.pk for one in sets}
 
 
 def _write(
@@ -125,7 +125,7 @@ def _write_systems(version: ValidationVersion, records: Sequence[SystemRecord], 
 
 
 def _write_scatters(version: ValidationVersion, scatters: Scatters, sets: Sets) -> None:
-    made = Scatter.objects.bulk_create(
+    stored = Scatter.objects.bulk_create(
         Scatter(
             version=version,
             question=question,
@@ -137,7 +137,7 @@ def _write_scatters(version: ValidationVersion, scatters: Scatters, sets: Sets) 
     ScatterPoint.objects.bulk_create(
         [
             ScatterPoint(scatter=scatter, **_point(row))
-            for scatter, rows in zip(made, scatters.values(), strict=True)
+            for scatter, rows in zip(stored, scatters.values(), strict=True)
             for row in rows.rows
         ],
         batch_size=AT_ONCE,
@@ -237,16 +237,16 @@ class StoredResults(Results):
             rows = rows.filter(scores__score_set__is_primary=True)
         columns = [ELSEWHERE.get(field.name, field.name) for field in fields(SystemScoreRecord)]
         of_scores = (f"scores__{column}" for column in columns)
-        found: dict[int, tuple[list[Any], list[SystemScoreRecord]]] = {}
+        systems: dict[int, tuple[list[Any], list[SystemScoreRecord]]] = {}
         for pk, *values in rows.order_by("pk", "scores__pk").values_list("pk", *names, *of_scores):
-            _, scores = found.setdefault(pk, (values[: len(names)], []))
+            _, scores = systems.setdefault(pk, (values[: len(names)], []))
             scores.append(SystemScoreRecord(*values[len(names) :]))
-        return [SystemRecord(*[*values, tuple(scores)]) for values, scores in found.values()]
+        return [SystemRecord(*[*values, tuple(scores)]) for values, scores in systems.values()]
 
     def scatter_words(self, question: str, metric: str, signature: str) -> str | None:
         """What a scatter shows, in words; None where there is none."""
-        found = self._scatters(question, metric, signature)
-        return found.values_list("words", flat=True).first()
+        scatters = self._scatters(question, metric, signature)
+        return scatters.values_list("words", flat=True).first()
 
     def scatter(self, question: str, metric: str, signature: str) -> ScatterRows | None:
         names = ("item", "candidate", "system", "human", "score", "human_high", "score_high", "n")

@@ -12,7 +12,7 @@ from annotation.models import Study
 from metrics.prompts import prompt_effects, system_scores
 from validation.documents.documents import Document, Section
 from validation.documents.full import appendix, full_report, signed_document
-from validation.documents.layouts import g_eval, lmstyle_correlations, lmstyle_people
+from validation.documents.layouts import g_eval, lmstyle_correlations, lmstyle_ratings
 from validation.documents.score_layouts import e2e, e2e_methods, lmstyle_scores
 from validation.documents.tables import sensitivity_table
 from validation.models import ValidationVersion
@@ -46,7 +46,7 @@ class ReportRequest:
     @property
     def title(self) -> str:
         name = self.study.title or self.study.slug
-        return _("Which metric agrees with people: %(name)s, report %(number)s") % {
+        return _("Which metric agrees with human ratings: %(name)s, report %(number)s") % {
             "name": name,
             "number": self.version.number,
         }
@@ -66,10 +66,10 @@ def lmstyle(request: ReportRequest) -> Document:
     """The LMStyle Benchmark's Tables 1 to 3."""
     results = request.results
     scores = [row.record() for row in system_scores(request.study)]
-    tables = [lmstyle_correlations(results), lmstyle_scores(scores), lmstyle_people(results)]
+    tables = [lmstyle_correlations(results), lmstyle_scores(scores), lmstyle_ratings(results)]
     other = sensitivity_table(results)
     sections = [
-        Section(_("Metrics, systems and people"), tables),
+        Section(_("Metrics, systems and human ratings"), tables),
         Section(_("What other policies would give"), [other] if other.rows else []),
     ]
     return signed_document(results, request.title, sections)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from validation.analysis.records import CorrelationRecord, SensitivityRecord
-from validation.documents.wording import family
+from validation.documents.terms import family
 from validation.results import Results
 
 SCOPES = {"all": "all", "mean_of_conditions": "mean"}
@@ -31,16 +31,16 @@ def _correlation(row: CorrelationRecord) -> str:
             estimate += f" [{row.ci_low:.3f}, {row.ci_high:.3f}]"
         if row.share_of_ceiling is not None:
             estimate += f", {row.share_of_ceiling:.0%} of the ceiling"
-    return f"{_place(row)} {estimate}, {row.n_used} of {row.n_groups} groups"
+    return f"{_label(row)} {estimate}, {row.n_used} of {row.n_groups} groups"
 
 
 def _moved(row: SensitivityRecord) -> str:
     before, now = _number(row.base_value), _number(row.value)
     ranks = f"rank {_rank(row.base_rank)} -> {_rank(row.rank)}"
-    return f"{_place(row)} {row.setting}={row.choice}: {before} -> {now}, {ranks}"
+    return f"{_label(row)} {row.setting}={row.choice}: {before} -> {now}, {ranks}"
 
 
-def _place(row: CorrelationRecord | SensitivityRecord) -> str:
+def _label(row: CorrelationRecord | SensitivityRecord) -> str:
     scope = row.by or SCOPES[row.scope]
     return f"{row.question:20} {scope:12} {row.metric:20} {row.level:7} {row.coefficient:9}"
 

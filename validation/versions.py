@@ -21,7 +21,7 @@ from validation.study_validation import study_material
 
 
 @dataclass(frozen=True)
-class MadeVersion:
+class StoredVersion:
     """A stored validation, and whether it is new or was there already."""
 
     version: ValidationVersion
@@ -33,10 +33,10 @@ def make_validation(
     study: Study,
     settings: Settings | None = None,
     made_by: AbstractBaseUser | None = None,
-) -> MadeVersion:
+) -> StoredVersion:
     """The study's validation: a new version where judgments, scores or settings changed.
 
-    What changed is told against the last version by the same settings or, where there is none,
+    What changed is counted from the last version by the same settings or, where there is none,
     against the last version.
     """
     settings = settings or Settings()
@@ -44,7 +44,7 @@ def make_validation(
     material = study_material(study, settings)
     before = _last(study, settings)
     if before is not None and _is_of(before, material.fingerprint, settings):
-        return MadeVersion(before, is_new=False)
+        return StoredVersion(before, is_new=False)
     report = report_of(material, settings)
     basis["judgments_digest"] = material.judgments_digest
     scatters = dict(_scatters(material, settings))
@@ -92,8 +92,8 @@ def _judgment_changes(before: ValidationVersion, now: dict[str, Any]) -> dict[st
 def _scatters(material: Material, settings: Settings) -> Iterator[tuple[tuple[str, str, str], Any]]:
     """What the scatters of the family are drawn from."""
     labels = labels_of((one.metric, one.signature) for one in material.metrics)
-    for whole in material.panels(settings, scopes=("all",)):
-        panel = whole.of_primary()
+    for of_all in material.panels(settings, scopes=("all",)):
+        panel = of_all.of_primary()
         for number, metric in enumerate(panel.metrics):
             label = labels[metric.metric, metric.signature]
             rows = scatter_rows(panel.question, label, panel.cells(number))
@@ -107,11 +107,11 @@ def _store(
     scatters: Scatters,
     basis: dict[str, Any],
     made_by: AbstractBaseUser | None,
-) -> MadeVersion:
+) -> StoredVersion:
     study = Study.objects.select_for_update().get(pk=study.pk)
     before = _last(study, report.settings)
     if before is not None and _is_of(before, report.fingerprint, report.settings):
-        return MadeVersion(before, is_new=False)  # another process was faster
+        return StoredVersion(before, is_new=False)  # another process was faster
     changes = {} if before is None else _judgment_changes(before, basis)
     last = ValidationVersion.objects.of(study).aggregate(last=Max("number"))["last"] or 0
     inputs = report.inputs
@@ -136,7 +136,7 @@ def _store(
         **changes,
     )
     write_rows(version, report, scatters)
-    return MadeVersion(version, is_new=True)
+    return StoredVersion(version, is_new=True)
 
 
 def changes_of(version: ValidationVersion) -> dict[str, Any] | None:

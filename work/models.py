@@ -89,7 +89,7 @@ class Job(Leased):
     kind = models.CharField(max_length=40, help_text="A name in work.registry.")
     queue = models.CharField(max_length=20)
     subject = models.CharField(max_length=100, blank=True, help_text="Such as study:12.")
-    title = models.CharField(max_length=250, help_text="Its name on pages.")
+    title = models.CharField(max_length=250, help_text="What people call it.")
     arguments = models.JSONField(default=dict, blank=True)
     basis = models.CharField(
         max_length=64, blank=True, help_text="Fingerprint of what a result was requested for."

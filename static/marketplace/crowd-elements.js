@@ -373,14 +373,14 @@
     HTMLFormElement.prototype.submit.call(form);
   }
 
-  // What draws on images and texts is not offered here; a worker is told, not left guessing.
+  // What draws on images and texts is not offered here; the worker gets a message.
   const UNSUPPORTED = ["crowd-bounding-box", "crowd-keypoint", "crowd-line", "crowd-polygon", "crowd-polyline",
     "crowd-semantic-segmentation", "crowd-instance-segmentation", "crowd-entity-annotation"];
   class CrowdUnsupported extends HTMLElement {
     connectedCallback() {
-      const told = make("p", { textContent: `This task needs <${this.localName}>, which this marketplace doesn't offer. Please return the HIT.` });
-      told.setAttribute("role", "alert");
-      this.replaceChildren(told);
+      const message = make("p", { textContent: `This task needs <${this.localName}>, which this marketplace doesn't offer. Please return the HIT.` });
+      message.setAttribute("role", "alert");
+      this.replaceChildren(message);
     }
   }
 

@@ -35,10 +35,10 @@
     if (form) form.action = window.turkGetSubmitToHost() + "/mturk/externalSubmit";
     const button = document.getElementById(buttonName || "submitButton");
     if (button && assignmentId === "ASSIGNMENT_ID_NOT_AVAILABLE") {
-      const told = "You must accept the HIT before you can submit the results.";
+      const message = "You must accept the HIT before you can submit the results.";
       button.disabled = true;
-      if (button.tagName === "INPUT") button.value = told;
-      else button.textContent = told;
+      if (button.tagName === "INPUT") button.value = message;
+      else button.textContent = message;
     }
   };
 })();

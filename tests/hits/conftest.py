@@ -17,7 +17,7 @@ from tests.browsers import opened_page
 from tests.hits.frames import Frame, framed
 from tests.hits.samples import alternatives_item, rating_item
 from tests.hits.wire import Wire, wire_of
-from tests.marketplace.conftest import assert_books_balance
+from tests.marketplace.conftest import assert_ledger_balances
 
 
 @pytest.fixture(autouse=True)
@@ -44,7 +44,7 @@ def keys(db: None) -> dict[str, str]:
 def wire(keys: dict[str, str]) -> Iterator[Wire]:
     """The way to the marketplace; whatever a test does over it, the books balance at its end."""
     yield wire_of(keys)
-    assert_books_balance()
+    assert_ledger_balances()
 
 
 @pytest.fixture

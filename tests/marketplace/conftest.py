@@ -74,7 +74,7 @@ def mturk(keys: dict[str, str]) -> Iterator[Any]:
     """A boto3 client of a requester with $100. Whatever story a test tells with it,
     the ledger balances at its end and hold exactly what the open work may still cost."""
     yield in_process_client(keys)
-    assert_books_balance()
+    assert_ledger_balances()
 
 
 @pytest.fixture
@@ -116,7 +116,7 @@ def submit(worker: WorkerAccount, hit_id: str, **answers: str) -> str:
     return submit_assignment(public_id=assignment.public_id, fields=fields).public_id
 
 
-def assert_books_balance() -> None:
+def assert_ledger_balances() -> None:
     assert audit() == []
     total = LedgerEntry.objects.aggregate(total=Sum("amount_usd"))["total"]
     assert total is None or round(total, 2) == 0

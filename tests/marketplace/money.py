@@ -42,17 +42,17 @@ def check_accounts(*, deposited_usd, paid_out_usd):
     for payout in Payout.objects.all():
         earned[payout.worker_id] -= payout.amount_usd
         in_payouts += payout.amount_usd
-    found = _balances()
-    for (kind, owner), amount_usd in found.items():
+    balances = _balances()
+    for (kind, owner), amount_usd in balances.items():
         assert kind == "outside" or amount_usd >= 0
         if kind == "earnings":
             assert amount_usd == earned.pop(owner)
     assert not any(earned.values())
     for requester, amount_usd in deposited_usd.items():
-        left_usd = found["available", requester] + found["held", requester]
+        left_usd = balances["available", requester] + balances["held", requester]
         assert left_usd == amount_usd - spent[requester]
-    assert found["payouts", None] == in_payouts - paid_out_usd
-    assert -found["outside", None] == sum(deposited_usd.values()) - paid_out_usd
+    assert balances["payouts", None] == in_payouts - paid_out_usd
+    assert -balances["outside", None] == sum(deposited_usd.values()) - paid_out_usd
 
 
 def check_payments():
@@ -81,7 +81,7 @@ def check_hits():
     """No place is taken twice, and each HIT is in the state its assignments put it in."""
     for hit in Hit.objects.prefetch_related("assignments"):
         counts = Counter(each.status for each in hit.assignments.all())
-        live = [each.worker_id for each in hit.assignments.all() if _takes_a_place(each)]
+        live = [each.worker_id for each in hit.assignments.all() if _counts(each)]
         assert len(live) == len(set(live)) <= hit.max_assignments
         if _is_up_to_date(hit):
             assert hit.status in _possible_statuses(hit, counts, hit.max_assignments - len(live))
@@ -89,8 +89,8 @@ def check_hits():
 
 def statuses():
     """The status of everything, by its id."""
-    found = dict(Assignment.objects.values_list("public_id", "status"))
-    return found | dict(Hit.objects.values_list("public_id", "status"))
+    stored = dict(Assignment.objects.values_list("public_id", "status"))
+    return stored | dict(Hit.objects.values_list("public_id", "status"))
 
 
 def check_changes(before, after):
@@ -104,20 +104,20 @@ def check_changes(before, after):
 
 
 def _balances():
-    found = defaultdict(Decimal)
+    balances = defaultdict(Decimal)
     owner = ("account__requester", "account__worker")
     for kind, requester, worker, amount_usd in LedgerEntry.objects.values_list(
         "account__kind", *owner, "amount_usd"
     ):
-        found[kind, requester or worker] += amount_usd
-    return found
+        balances[kind, requester or worker] += amount_usd
+    return balances
 
 
 def _is_up_to_date(hit):
     return hit.next_transition_at is None or hit.next_transition_at > clock.now()
 
 
-def _takes_a_place(assignment):
+def _counts(assignment):
     return assignment.status not in ("Returned", "Abandoned")
 
 
@@ -128,7 +128,7 @@ def _cost_of_open_work(hit):
         return 0
     assignments = hit.assignments.all()
     price_usd = hit.price_usd if hit.expiration > clock.now() else Decimal(0)
-    free_usd = (hit.max_assignments - sum(map(_takes_a_place, assignments))) * price_usd
+    free_usd = (hit.max_assignments - sum(map(_counts, assignments))) * price_usd
     submitted = [each.price_usd for each in assignments if each.status == "Submitted"]
     accepted = [max(each.price_usd, price_usd) for each in assignments if each.status == "Accepted"]
     return free_usd + sum(submitted) + sum(accepted)
@@ -154,8 +154,8 @@ def type_values(reward, delay):
     }
 
 
-def hit_values(places, hours, token):
-    values = {"MaxAssignments": places, "LifetimeInSeconds": hours * 3600}
+def hit_values(max_assignments, hours, token):
+    values = {"MaxAssignments": max_assignments, "LifetimeInSeconds": hours * 3600}
     return values | {"Question": HTML_QUESTION} | with_token(token)
 
 

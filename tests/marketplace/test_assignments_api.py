@@ -33,20 +33,20 @@ def earned(worker):
 
 
 def test_submitted_work_is_listed_with_its_answer_and_times(mturk, worker, hit_id, assignment_id):
-    (found,) = mturk.list_assignments_for_hit(HITId=hit_id)["Assignments"]
-    assert found["AssignmentId"] == assignment_id
-    assert found["WorkerId"] == worker.worker_id
-    assert found["AssignmentStatus"] == "Submitted"
-    assert found["AutoApprovalTime"] - found["SubmitTime"] == timedelta(days=3)
-    assert found["Deadline"] - found["AcceptTime"] == timedelta(seconds=1200)
-    texts = [element.text for element in ElementTree.fromstring(found["Answer"]).iter()]
+    (listed,) = mturk.list_assignments_for_hit(HITId=hit_id)["Assignments"]
+    assert listed["AssignmentId"] == assignment_id
+    assert listed["WorkerId"] == worker.worker_id
+    assert listed["AssignmentStatus"] == "Submitted"
+    assert listed["AutoApprovalTime"] - listed["SubmitTime"] == timedelta(days=3)
+    assert listed["Deadline"] - listed["AcceptTime"] == timedelta(seconds=1200)
+    texts = [element.text for element in ElementTree.fromstring(listed["Answer"]).iter()]
     assert texts == [None, None, "rating", "4", None, "reason", "fits"]
 
 
 def test_one_assignment_comes_with_its_hit(mturk, hit_id, assignment_id):
-    found = mturk.get_assignment(AssignmentId=assignment_id)
-    assert found["Assignment"]["AssignmentId"] == assignment_id
-    assert found["HIT"] == mturk.get_hit(HITId=hit_id)["HIT"]
+    answer = mturk.get_assignment(AssignmentId=assignment_id)
+    assert answer["Assignment"]["AssignmentId"] == assignment_id
+    assert answer["HIT"] == mturk.get_hit(HITId=hit_id)["HIT"]
 
 
 def test_work_that_is_not_handed_in_is_invisible(mturk, worker, hit_id):
@@ -82,9 +82,9 @@ def test_approval_pays_the_worker_from_what_is_held(mturk, worker, hit_id, assig
     mturk.approve_assignment(AssignmentId=assignment_id, RequesterFeedback="Thank you")
     assert balances(mturk) == ("98.74", "0.63")
     assert str(earned(worker)) == "0.63"
-    found = mturk.get_assignment(AssignmentId=assignment_id)["Assignment"]
-    assert (found["AssignmentStatus"], found["RequesterFeedback"]) == ("Approved", "Thank you")
-    assert found["ApprovalTime"] >= found["SubmitTime"]
+    stored = mturk.get_assignment(AssignmentId=assignment_id)["Assignment"]
+    assert (stored["AssignmentStatus"], stored["RequesterFeedback"]) == ("Approved", "Thank you")
+    assert stored["ApprovalTime"] >= stored["SubmitTime"]
     assert mturk.get_hit(HITId=hit_id)["HIT"]["NumberOfAssignmentsCompleted"] == 1
 
 
@@ -104,8 +104,8 @@ def test_rejection_gives_the_money_back_and_not_the_place(mturk, worker, hit_id,
     assert earned(worker) == 0
     hit = mturk.get_hit(HITId=hit_id)["HIT"]
     assert (hit["NumberOfAssignmentsAvailable"], hit["NumberOfAssignmentsCompleted"]) == (1, 1)
-    found = mturk.get_assignment(AssignmentId=assignment_id)["Assignment"]
-    assert (found["AssignmentStatus"], found["RequesterFeedback"]) == ("Rejected", "Empty.")
+    stored = mturk.get_assignment(AssignmentId=assignment_id)["Assignment"]
+    assert (stored["AssignmentStatus"], stored["RequesterFeedback"]) == ("Rejected", "Empty.")
 
 
 def test_what_is_decided_is_not_rejected(mturk, make_worker, hit_id, assignment_id):
@@ -141,8 +141,8 @@ def test_overriding_a_rejection_takes_money_that_is_there(mturk, worker, assignm
     mturk.create_hit(**HIT | {"Reward": "99.37", "Title": "Dear"})
     parameters = {"AssignmentId": assignment_id, "OverrideRejection": True}
     assert turk_code(mturk.approve_assignment, **parameters) == "InsufficientFunds"
-    found = mturk.get_assignment(AssignmentId=assignment_id)["Assignment"]
-    assert found["AssignmentStatus"] == "Rejected"
+    stored = mturk.get_assignment(AssignmentId=assignment_id)["Assignment"]
+    assert stored["AssignmentStatus"] == "Rejected"
     assert earned(worker) == 0
 
 

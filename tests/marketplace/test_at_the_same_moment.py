@@ -23,7 +23,7 @@ from marketplace.models import (
 from marketplace.people.enrolment import create_worker
 from marketplace.qualifications.requests import request_qualification
 from tests.boto_clients import in_process_client
-from tests.marketplace.conftest import HIT, HIT_TYPE, assert_books_balance, submit
+from tests.marketplace.conftest import HIT, HIT_TYPE, assert_ledger_balances, submit
 
 THREADS = 8
 
@@ -58,7 +58,7 @@ def lab_keys(file_database, make_keys):
 @pytest.fixture
 def lab(lab_keys):
     yield in_process_client(lab_keys)
-    assert_books_balance()
+    assert_ledger_balances()
 
 
 @pytest.mark.django_db(transaction=True)

@@ -21,7 +21,7 @@ from marketplace.money import ledger
 from marketplace.money.amounts import parse_amount
 from marketplace.money.deposits import deposit, reverse_deposit
 from marketplace.money.reconciliation import audit
-from tests.marketplace.conftest import HIT, assert_books_balance
+from tests.marketplace.conftest import HIT, assert_ledger_balances
 from tests.marketplace.test_at_the_same_moment import all_at_once
 from tests.marketplace.test_operators import run
 from tests.marketplace.test_worker_site import text_of
@@ -134,11 +134,11 @@ def test_six_posts_of_a_form_at_once_make_one_deposit(file_database, make_keys, 
         (302, address_of(requester))
     }
     assert available(requester) == 107
-    assert_books_balance()
+    assert_ledger_balances()
 
 
 def test_the_database_holds_each_reference_and_form_once(requester):
-    made, _ = deposit(
+    created, _ = deposit(
         requester=requester, amount_usd=Decimal(7), reference="Invoice 7", form_token="token"
     )
     movement = LedgerTransaction.objects.create(kind="deposit", created_at=clock.now())
@@ -148,7 +148,7 @@ def test_the_database_holds_each_reference_and_form_once(requester):
                 requester=requester,
                 amount_usd=7,
                 transaction=movement,
-                created_at=made.created_at,
+                created_at=created.created_at,
                 **values,
             )
 
@@ -178,54 +178,56 @@ def test_every_deposit_is_in_the_audit_log(requester):
 
 
 def test_a_deposit_is_taken_out_again_once(requester):
-    made, _ = deposit(requester=requester, amount_usd=Decimal(7), reference="Invoice 7")
-    sentence = f"Deposit {made.public_id} of $7.00 {{}} taken out. "
+    created, _ = deposit(requester=requester, amount_usd=Decimal(7), reference="Invoice 7")
+    sentence = f"Deposit {created.public_id} of $7.00 {{}} taken out. "
     sentence += "Requester Dialogue lab now has $100.00."
-    assert run("reverse_deposit", made.public_id, reason="Typed 7 for 70") == sentence.format("is")
-    told = run("reverse_deposit", made.public_id, reason="Typed 7 for 70")
-    assert told == sentence.format("was already")
-    made.refresh_from_db()
-    assert made.reversal.kind == "reversal"
+    assert run("reverse_deposit", created.public_id, reason="Typed 7 for 70") == sentence.format(
+        "is"
+    )
+    output = run("reverse_deposit", created.public_id, reason="Typed 7 for 70")
+    assert output == sentence.format("was already")
+    created.refresh_from_db()
+    assert created.reversal.kind == "reversal"
     entry = AuditEntry.objects.get(action="requester.reverse_deposit")
-    assert entry.detail["deposit"] == made.public_id
+    assert entry.detail["deposit"] == created.public_id
     assert entry.detail["reason"] == "Typed 7 for 70"
     assert deposit(requester=requester, amount_usd=Decimal(70), reference="Invoice 7")[1]
     assert available(requester) == 170
-    assert_books_balance()
+    assert_ledger_balances()
 
 
 def test_only_what_is_available_is_taken_out(mturk, requester):
     mturk.create_hit(**HIT | {"Reward": "0.01"})
-    made = Deposit.objects.get()
+    stored = Deposit.objects.get()
     with pytest.raises(DepositSpent, match=r"only \$99\.99 is available"):
-        reverse_deposit(deposit=made, reason="A mistake")
-    made.refresh_from_db()
-    assert made.reversal is None
+        reverse_deposit(deposit=stored, reason="A mistake")
+    stored.refresh_from_db()
+    assert stored.reversal is None
     assert available(requester) == Decimal("99.99")
 
 
 @pytest.mark.django_db(transaction=True)
 def test_a_deposit_is_taken_out_by_one_of_those_who_try_at_once(file_database, make_keys):
     make_keys()
-    made = Deposit.objects.select_related("requester").get()
+    stored = Deposit.objects.select_related("requester").get()
     calls = [
-        lambda: reverse_deposit(deposit=Deposit.objects.get(pk=made.pk), reason="A mistake")
+        lambda: reverse_deposit(deposit=Deposit.objects.get(pk=stored.pk), reason="A mistake")
     ] * 4
     assert sorted(all_at_once(*calls)) == [False, False, False, True]
-    assert available(made.requester) == 0
-    assert_books_balance()
+    assert available(stored.requester) == 0
+    assert_ledger_balances()
 
 
 def test_a_deposit_is_taken_out_on_the_operators_page(olga, requester):
-    made = Deposit.objects.get()
-    address = f"{address_of(requester)}deposits/{made.public_id}/reverse/"
+    stored = Deposit.objects.get()
+    address = f"{address_of(requester)}deposits/{stored.public_id}/reverse/"
     assert "Say why" in text_of(olga.post(address, {"reason": ""}, follow=True))
     page = text_of(olga.post(address, {"reason": "A mistake"}, follow=True))
     assert "$100.00 taken out of the account." in page
     assert "Taken out</td>" in page
     assert available(requester) == 0
     other = Requester.objects.create(name="Other lab", created_at=clock.now())
-    strange = f"{address_of(other)}deposits/{made.public_id}/reverse/"
+    strange = f"{address_of(other)}deposits/{stored.public_id}/reverse/"
     assert olga.post(strange, {"reason": "A mistake"}).status_code == 404
     assert Client().post(address, {"reason": "A mistake"}).status_code == 302
     assert AuditEntry.objects.filter(action="requester.reverse_deposit").count() == 1

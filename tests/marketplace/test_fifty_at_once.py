@@ -17,9 +17,9 @@ from marketplace.hits.assignments import accept_hit, accept_next
 from marketplace.models import Assignment, Hit
 from marketplace.people.enrolment import open_worker_account
 from tests.boto_clients import in_process_client
-from tests.marketplace.conftest import HIT, assert_books_balance
+from tests.marketplace.conftest import HIT, assert_ledger_balances
 
-WORKERS, HITS, PLACES = 50, 40, 3
+WORKERS, HITS, MAX_ASSIGNMENTS = 50, 40, 3
 
 
 @pytest.fixture
@@ -32,9 +32,9 @@ def workers(file_database):
 def hits(file_database, make_keys):
     lab = in_process_client(make_keys(deposit="1000"))
     for _ in range(HITS):
-        lab.create_hit(**HIT, MaxAssignments=PLACES)
+        lab.create_hit(**HIT, MaxAssignments=MAX_ASSIGNMENTS)
     yield list(Hit.objects.select_related("hit_type"))
-    assert_books_balance()
+    assert_ledger_balances()
 
 
 def all_fifty(workers, work):
@@ -63,9 +63,11 @@ def test_fifty_who_ask_for_every_hit_fill_each_and_overfill_none(workers, hits):
                 mine["refused"] += 1
         return mine
 
-    told = sum(all_fifty(workers, ask_for_every_hit), Counter())
-    assert told == {hit.pk: PLACES for hit in hits} | {"refused": (WORKERS - PLACES) * HITS}
-    assert Assignment.objects.count() == PLACES * HITS
+    statuses = sum(all_fifty(workers, ask_for_every_hit), Counter())
+    assert statuses == {hit.pk: MAX_ASSIGNMENTS for hit in hits} | {
+        "refused": (WORKERS - MAX_ASSIGNMENTS) * HITS
+    }
+    assert Assignment.objects.count() == MAX_ASSIGNMENTS * HITS
     assert set(Hit.objects.values_list("status", flat=True)) == {"Unassignable"}
 
 
@@ -79,5 +81,5 @@ def test_fifty_who_take_whatever_is_next_get_all_there_is(workers, hits):
         except NoAssignmentsLeft:
             return count
 
-    assert sum(all_fifty(workers, take_what_is_next)) == PLACES * HITS
-    assert Assignment.objects.count() == PLACES * HITS
+    assert sum(all_fifty(workers, take_what_is_next)) == MAX_ASSIGNMENTS * HITS
+    assert Assignment.objects.count() == MAX_ASSIGNMENTS * HITS

@@ -116,7 +116,7 @@ def test_only_what_can_be_accepted_can_be_asked_for(mturk, ada, groups):
     assert titles(ada, qualified="on") == ["Tables", "Chairs", "Lamps"]
 
 
-def test_a_blocked_worker_is_told_so_and_never_why(mturk, ada, worker):
+def test_a_blocked_worker_is_informed_and_never_why(mturk, ada, worker):
     mturk.create_hit(**HIT)
     mturk.create_worker_block(WorkerId=worker.worker_id, Reason="Too slow by half.")
     page = text_of(ada.get("/worker/"))
@@ -149,8 +149,8 @@ def test_what_a_requirement_guards(mturk, ada, guard, is_listed, preview_status)
 
 
 def test_a_qualification_that_is_lacking_can_be_asked_for_at_once(mturk, ada):
-    made = mturk.create_qualification_type(
+    created = mturk.create_qualification_type(
         Name="Careful readers", Description="d", QualificationTypeStatus="Active"
     )["QualificationType"]["QualificationTypeId"]
-    mturk.create_hit(**HIT, QualificationRequirements=[require(made, "Exists")])
-    assert f'href="/worker/qualifications/{made}/">Ask for it' in text_of(ada.get("/worker/"))
+    mturk.create_hit(**HIT, QualificationRequirements=[require(created, "Exists")])
+    assert f'href="/worker/qualifications/{created}/">Ask for it' in text_of(ada.get("/worker/"))

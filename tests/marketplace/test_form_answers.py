@@ -27,7 +27,9 @@ GOOD = {
 def fill(xml, **answers):
     """Answers by the questions' identifiers, as a browser would send them."""
     parsed = parse_question_form(xml)
-    names = {asked.identifier: asked.name for asked in parsed.questions}
+    names = {
+        parsed_question.identifier: parsed_question.name for parsed_question in parsed.questions
+    }
     sent = {}
     for key, values in answers.items():
         identifier, _, suffix = key.partition("__")

@@ -46,15 +46,15 @@ class Tags(HTMLParser):
 
     def __init__(self, page):
         super().__init__()
-        self.found = []
+        self.tags = []
         self.feed(page)
 
     def handle_starttag(self, tag, attributes):
-        self.found.append((tag, dict(attributes)))
+        self.tags.append((tag, dict(attributes)))
 
 
 def named(page, name):
-    return [(tag, found) for tag, found in Tags(page).found if found.get("name") == name]
+    return [(tag, tags) for tag, tags in Tags(page).tags if tags.get("name") == name]
 
 
 def test_each_question_has_its_native_control(ada, assignment):
@@ -65,7 +65,7 @@ def test_each_question_has_its_native_control(ada, assignment):
     }
     assert kinds["question-3"] == kinds["question-4"] == ["select"]
     assert kinds["question-6"] == ["textarea"]
-    types = [found["type"] for _, found in named(page, "question-1") + named(page, "question-2")]
+    types = [tags["type"] for _, tags in named(page, "question-1") + named(page, "question-2")]
     assert types == ["radio"] * 2 + ["checkbox"] * 3
     assert named(page, "question-5")[0][1]["inputmode"] == "decimal"
     assert named(page, "question-7")[0][1]["value"] == "abc"
@@ -89,15 +89,15 @@ def test_a_preview_shows_the_form_but_takes_no_answers(ada, hit):
 def test_good_answers_are_submitted_and_collected(mturk, ada, hit, submit_path):
     response = ada.post(submit_path, GOOD)
     assert response.headers["Location"] == f"/worker/groups/{hit.hit_type.public_id}/next/"
-    (found,) = mturk.list_assignments_for_hit(HITId=hit.public_id)["Assignments"]
-    assert found["AssignmentStatus"] == "Submitted"
+    (tags,) = mturk.list_assignments_for_hit(HITId=hit.public_id)["Assignments"]
+    assert tags["AssignmentStatus"] == "Submitted"
     for text in (
         "<SelectionIdentifier>ornate</SelectionIdentifier>",
         "<SelectionIdentifier>red</SelectionIdentifier>",
         "<SelectionIdentifier>blue</SelectionIdentifier>",
         "<FreeText>49.50</FreeText>",
     ):
-        assert text in found["Answer"]
+        assert text in tags["Answer"]
 
 
 def test_what_is_wrong_is_said_beside_the_question_and_nothing_is_lost(
@@ -110,7 +110,7 @@ def test_what_is_wrong_is_said_beside_the_question_and_nothing_is_lost(
     assert 'id="question-5-complaint"' in page
     assert "Write a number of at most 500." in page
     assert "Because of the form" in page
-    assert [found["value"] for _, found in named(page, "question-2") if "checked" in found] == [
+    assert [tags["value"] for _, tags in named(page, "question-2") if "checked" in tags] == [
         "0",
         "2",
     ]

@@ -139,7 +139,7 @@ def test_another_requesters_hit_type_does_not_exist(mturk, make_keys):
     assert turk_code(other.create_hit_with_hit_type, **parameters) == "HITTypeDoesNotExist"
 
 
-def test_a_missing_hit_is_told_as_amazon_does(mturk):
+def test_a_missing_hit_is_reported_as_amazon_does(mturk):
     with pytest.raises(ClientError, match=r"Hit NONE does not exist\. \(\d+\)"):
         mturk.get_hit(HITId="NONE")
 

@@ -110,10 +110,10 @@ def test_there_is_one_account_of_each_kind_and_owner(requester):
     ],
 )
 def test_a_fee_follows_its_schedule(schedule, reward, assignments, for_masters, fee):
-    found = SCHEDULES[schedule].per_assignment(
+    fees = SCHEDULES[schedule].per_assignment(
         reward_usd=Decimal(reward), max_assignments=assignments, for_masters=for_masters
     )
-    assert found == Decimal(fee)
+    assert fees == Decimal(fee)
 
 
 @pytest.mark.parametrize(

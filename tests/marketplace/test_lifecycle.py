@@ -25,7 +25,7 @@ from marketplace.hits.assignments import (
 from marketplace.hits.review import approve_assignment, reject_assignment
 from marketplace.models import Assignment, Hit
 from marketplace.money import ledger
-from tests.marketplace.conftest import HIT, assert_books_balance, submit
+from tests.marketplace.conftest import HIT, assert_ledger_balances, submit
 from work.execution import run_job
 from work.request import request_job
 
@@ -128,9 +128,9 @@ def test_a_place_given_back_after_the_expiration_is_lost(mturk, hit_id, hit, wor
 def test_work_nobody_decides_on_is_approved_and_paid_in_time(mturk, hit_id, worker):
     assignment_id = submit(worker, hit_id)
     clock.advance(timedelta(days=3))
-    found = mturk.get_assignment(AssignmentId=assignment_id)["Assignment"]
-    assert found["AssignmentStatus"] == "Approved"
-    assert found["ApprovalTime"] == found["AutoApprovalTime"]
+    stored = mturk.get_assignment(AssignmentId=assignment_id)["Assignment"]
+    assert stored["AssignmentStatus"] == "Approved"
+    assert stored["ApprovalTime"] == stored["AutoApprovalTime"]
     assert str(ledger.balance_of(ledger.earnings_account(worker))) == "0.63"
 
 
@@ -218,7 +218,7 @@ def test_the_books_balance_after_any_story(mturk, requester, make_worker, seed):
             done += 1
         except MarketplaceError:
             pass  # refused, and so nothing may have moved
-        assert_books_balance()
+        assert_ledger_balances()
     assert done > 10
 
 

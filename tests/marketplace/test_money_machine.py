@@ -47,12 +47,12 @@ from tests.marketplace import money
 STORIES = int(os.environ.get("MONEY_MACHINE_STORIES", "0"))
 STEPS = 30
 MINUTE, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
-MOMENTS = st.sampled_from([MINUTE, 21 * MINUTE, HOUR, 23 * HOUR, 3 * DAY, 31 * DAY, 121 * DAY])
+INTERVALS = st.sampled_from([MINUTE, 21 * MINUTE, HOUR, 23 * HOUR, 3 * DAY, 31 * DAY, 121 * DAY])
 PICKS = st.integers(0, 2**16)
 LABS, WORKERS = st.integers(0, 1), st.integers(0, 4)
 TOKENS = st.sampled_from([None, None, "a", "b"])
 REWARDS = st.sampled_from(["0.00", "0.01", "0.05", "0.63", "2.50", "40.00"])
-PLACES = st.sampled_from([1, 2, 3, 9, 10])
+MAX_ASSIGNMENTS = st.sampled_from([1, 2, 3, 9, 10])
 EVERYTHING = {
     "deposit",
     "reversal",
@@ -125,26 +125,28 @@ class Marketplace(RuleBasedStateMachine):
     @rule(
         lab=LABS,
         reward=REWARDS,
-        places=PLACES,
+        max_assignments=MAX_ASSIGNMENTS,
         hours=st.sampled_from([1, 24, 400]),
         delay=st.sampled_from([0, 3600, 3 * 86_400]),
         token=TOKENS,
         approved_from=st.sampled_from([None, 50]),
     )
-    def create_hit(self, lab, reward, places, hours, delay, token, approved_from):
-        values = money.type_values(reward, delay) | money.hit_values(places, hours, token)
+    def create_hit(self, lab, reward, max_assignments, hours, delay, token, approved_from):
+        values = money.type_values(reward, delay) | money.hit_values(max_assignments, hours, token)
         self._call(self.labs[lab], "CreateHIT", **values | money.policies(approved_from))
 
-    @rule(pick=PICKS, places=PLACES, token=TOKENS)
-    def create_another_of_its_type(self, pick, places, token):
+    @rule(pick=PICKS, max_assignments=MAX_ASSIGNMENTS, token=TOKENS)
+    def create_another_of_its_type(self, pick, max_assignments, token):
         hit = self._hit(pick)
-        values = {"HITTypeId": hit.hit_type.public_id} | money.hit_values(places, 24, token)
+        values = {"HITTypeId": hit.hit_type.public_id} | money.hit_values(
+            max_assignments, 24, token
+        )
         self._call(hit.requester, "CreateHITWithHITType", **values)
 
     @rule(pick=PICKS, hours=st.sampled_from([-1, 0, 1, 30, 500, 9000]))
     def update_expiration(self, pick, hours):
-        hit, moment = self._hit(pick), clock.now() + hours * HOUR
-        values = {"HITId": hit.public_id, "ExpireAt": moment.timestamp()}
+        hit, at = self._hit(pick), clock.now() + hours * HOUR
+        values = {"HITId": hit.public_id, "ExpireAt": at.timestamp()}
         self._call(hit.requester, "UpdateExpirationForHIT", **values)
 
     @rule(pick=PICKS, more=st.sampled_from([1, 2, 8]), token=TOKENS)
@@ -158,8 +160,8 @@ class Marketplace(RuleBasedStateMachine):
     @rule(pick=PICKS, reward=REWARDS)
     def change_the_type(self, pick, reward):
         hit = self._hit(pick)
-        made = self._call(hit.requester, "CreateHITType", **money.type_values(reward, 3600))
-        values = {"HITId": hit.public_id, "HITTypeId": made["HITTypeId"]}
+        created = self._call(hit.requester, "CreateHITType", **money.type_values(reward, 3600))
+        values = {"HITId": hit.public_id, "HITTypeId": created["HITTypeId"]}
         self._call(hit.requester, "UpdateHITTypeOfHIT", **values)
 
     @rule(pick=PICKS, action=st.sampled_from(["review", "revert", "delete", "meddle"]))
@@ -247,8 +249,8 @@ class Marketplace(RuleBasedStateMachine):
 
     @rule(pick=PICKS)
     def take_a_deposit_out(self, pick):
-        made = list(Deposit.objects.select_related("requester").order_by("pk"))
-        deposit = made[pick % len(made)]
+        rows = list(Deposit.objects.select_related("requester").order_by("pk"))
+        deposit = rows[pick % len(rows)]
         reverse = deposits.reverse_deposit
         if self._try("reversal", lambda: reverse(deposit=deposit, reason="A mistake.")):
             self.deposited_usd[deposit.requester_id] -= deposit.amount_usd
@@ -256,7 +258,7 @@ class Marketplace(RuleBasedStateMachine):
 
     # What time does.
 
-    @rule(step=MOMENTS, is_swept=st.booleans())
+    @rule(step=INTERVALS, is_swept=st.booleans())
     def time_passes(self, step, is_swept):
         clock.advance(step)
         if is_swept:
@@ -321,15 +323,15 @@ class Marketplace(RuleBasedStateMachine):
         return _pick(Hit.objects.select_related("hit_type", "requester"), pick, status)
 
     def _assignment(self, pick, status):
-        found = Assignment.objects.select_related("hit__requester", "worker")
-        return _pick(found, pick, status)
+        assignments = Assignment.objects.select_related("hit__requester", "worker")
+        return _pick(assignments, pick, status)
 
 
-def _pick(found, pick, status):
+def _pick(rows, pick, status):
     """One of this status nine times out of ten; else any, if there is any."""
     number, whim = divmod(pick, 10)
-    pool = list(found.filter(status=status).order_by("pk")) if whim else []
-    pool = pool or list(found.order_by("pk"))
+    pool = list(rows.filter(status=status).order_by("pk")) if whim else []
+    pool = pool or list(rows.order_by("pk"))
     return pool[number % len(pool)] if pool else None
 
 

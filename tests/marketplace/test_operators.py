@@ -12,7 +12,7 @@ from accounts.models import User
 from marketplace.exceptions import InvalidAmount, InvalidPayoutFile, RequesterDoesNotExist
 from marketplace.models import AuditEntry, LedgerEntry, LedgerTransaction, Payout, PayoutBatch
 from marketplace.money import ledger
-from tests.marketplace.conftest import HIT, assert_books_balance, submit
+from tests.marketplace.conftest import HIT, assert_ledger_balances, submit
 from tests.marketplace.test_worker_site import text_of
 
 HOME = "/marketplace-operator/"
@@ -84,7 +84,7 @@ def test_a_deposit_is_made_by_an_operator_and_written_down(olga, requester):
     assert entry.detail == {"amount_usd": "250.50", "reference": "Invoice 7"}
     assert "Invoice 7" in text_of(olga.get(page))
     assert "350.50" in text_of(olga.get(HOME, {"q": "dialogue"}))
-    assert_books_balance()
+    assert_ledger_balances()
 
 
 @pytest.mark.parametrize(
@@ -99,12 +99,12 @@ def test_a_deposit_is_checked(olga, requester, wrong):
 
 
 def test_a_deposit_can_be_made_by_a_command(requester):
-    told = run("deposit", requester.public_id, "20", note="Invoice 8")
-    made = requester.deposits.get(reference="Invoice 8")
+    output = run("deposit", requester.public_id, "20", note="Invoice 8")
+    deposit = requester.deposits.get(reference="Invoice 8")
     sentence = "Requester Dialogue lab now has $120.00. Deposit {} {} in the account."
-    assert told == sentence.format(made.public_id, "is")
-    told = run("deposit", requester.public_id, "20", note="Invoice 8")
-    assert told == sentence.format(made.public_id, "was already")
+    assert output == sentence.format(deposit.public_id, "is")
+    output = run("deposit", requester.public_id, "20", note="Invoice 8")
+    assert output == sentence.format(deposit.public_id, "was already")
     assert AuditEntry.objects.get(detail__reference="Invoice 8").user is None
     with pytest.raises(RequesterDoesNotExist, match="does not exist"):
         run("deposit", "ANOBODY", "20")
@@ -128,7 +128,7 @@ def test_payouts_go_out_and_are_marked_as_paid_once(earned, tmp_path):
     assert run("mark_payouts_paid", file) == "0 payouts marked as paid, 2 were already."
     assert LedgerTransaction.objects.count() == count
     assert PayoutBatch.objects.get().paid_at is not None
-    assert_books_balance()
+    assert_ledger_balances()
 
 
 def test_exporting_twice_takes_nothing_twice(earned, tmp_path):
@@ -201,7 +201,7 @@ def test_a_part_of_a_batch_can_be_paid_first(earned, tmp_path):
     run("mark_payouts_paid", file)
     assert PayoutBatch.objects.get().paid_at is None
     assert balance(ledger.payouts_account()) == Decimal("0.63")
-    assert_books_balance()
+    assert_ledger_balances()
 
 
 def test_payouts_on_the_pages(olga, earned):
@@ -220,7 +220,7 @@ def test_payouts_on_the_pages(olga, earned):
     batch.refresh_from_db()
     assert batch.paid_at is not None
     assert "Nobody has anything" in text_of(olga.post(HOME + "payouts/make/", follow=True))
-    assert_books_balance()
+    assert_ledger_balances()
 
 
 def test_workers_see_what_was_paid_out(earned, ada, tmp_path):

@@ -66,7 +66,7 @@ def busy_worker(mturk, worker, requester):
     mturk.notify_workers(
         Subject="More tomorrow", MessageText="At nine.", WorkerIds=[worker.worker_id]
     )
-    made = mturk.create_qualification_type(
+    created = mturk.create_qualification_type(
         Name="Geography",
         Description="Knows places.",
         QualificationTypeStatus="Active",
@@ -74,7 +74,7 @@ def busy_worker(mturk, worker, requester):
         TestDurationInSeconds=600,
     )["QualificationType"]["QualificationTypeId"]
     wants = [
-        {"QualificationTypeId": made, "Comparator": "GreaterThan", "IntegerValues": [50]},
+        {"QualificationTypeId": created, "Comparator": "GreaterThan", "IntegerValues": [50]},
         {
             "QualificationTypeId": "00000000000000000071",
             "Comparator": "EqualTo",
@@ -92,7 +92,7 @@ def busy_worker(mturk, worker, requester):
         IntegerValue=9,
     )
     questions = mturk.create_hit(**HIT | {"Title": "Judge a lamp", "Question": FULL_FORM})["HIT"]
-    return {"made": made, "guarded": guarded["HITTypeId"], "form": questions["HITTypeId"]}
+    return {"made": created, "guarded": guarded["HITTypeId"], "form": questions["HITTypeId"]}
 
 
 def test_the_workers_pages(page, busy_worker):

@@ -7,7 +7,7 @@ from marketplace.documents.questions import parse_question
 from marketplace.exceptions import InvalidQuestion, NotOffered
 from tests.marketplace.forms import FULL_FORM, form, free_text, question, selection
 
-ASKED = question("q", free_text())
+QUESTION = question("q", free_text())
 MOST_TWO = "<MaxSelectionCount>2</MaxSelectionCount>"
 LEAST_TWO = "<MinSelectionCount>2</MinSelectionCount>"
 
@@ -24,16 +24,16 @@ def test_a_form_is_its_overviews_and_questions_in_order():
 
 @pytest.mark.parametrize("date", ["2005-10-01", "2017-11-06"])
 def test_both_schemas_are_read(date):
-    xml = form(ASKED).replace("2017-11-06", date)
+    xml = form(QUESTION).replace("2017-11-06", date)
     assert parse_question_form(xml).questions[0].identifier == "q"
     assert parse_question(xml, allow_http=False).kind == "form"
 
 
 def test_another_schema_is_refused():
     with pytest.raises(InvalidQuestion, match="not a QuestionForm in the namespace"):
-        validate_question_form(form(ASKED).replace("2017-11-06", "2099-01-01"))
+        validate_question_form(form(QUESTION).replace("2017-11-06", "2099-01-01"))
     with pytest.raises(InvalidQuestion, match="not in the namespace"):
-        validate_question_form(form(ASKED.replace("<Question>", '<Question xmlns="urn:x">')))
+        validate_question_form(form(QUESTION.replace("<Question>", '<Question xmlns="urn:x">')))
 
 
 def test_pictures_keep_their_words():
@@ -122,10 +122,10 @@ def test_other_may_stand_among_the_selections_or_after_them():
 WRONG = [
     ("", "at least one Question"),
     ("<Surprise/>", "can't have a Surprise"),
-    (ASKED + ASKED, "QuestionIdentifier must be different"),
-    (ASKED.replace("true", "maybe"), "IsRequired is true or false"),
-    (ASKED.replace("<FreeTextAnswer></FreeTextAnswer>", ""), "must have a FreeTextAnswer or"),
-    (ASKED.replace("<Question>", "<Question><Hint>x</Hint>"), "can't have a Hint"),
+    (QUESTION + QUESTION, "QuestionIdentifier must be different"),
+    (QUESTION.replace("true", "maybe"), "IsRequired is true or false"),
+    (QUESTION.replace("<FreeTextAnswer></FreeTextAnswer>", ""), "must have a FreeTextAnswer or"),
+    (QUESTION.replace("<Question>", "<Question><Hint>x</Hint>"), "can't have a Hint"),
     (question("q", free_text("<Length minLength='9' maxLength='3'/>")), "from 9 to 3"),
     (question("q", free_text("<Length maxLength='x'/>")), "maxLength must be a whole number"),
     (question("q", free_text("<IsNumeric minValue='low'/>")), "minValue must be a number"),
@@ -185,4 +185,4 @@ def test_entities_are_refused():
 
 def test_a_form_is_bounded():
     with pytest.raises(InvalidQuestion, match="65535 bytes"):
-        validate_question_form(form(ASKED, f"<Overview><Text>{'x' * 65_535}</Text></Overview>"))
+        validate_question_form(form(QUESTION, f"<Overview><Text>{'x' * 65_535}</Text></Overview>"))

@@ -69,7 +69,7 @@ def test_the_limit_is_65535_bytes():
 
 
 @pytest.mark.parametrize("start", ["", '<?xml version="1.0"?>\n', "<!-- a <form> -->\n "])
-def test_a_form_is_told_by_its_root(start):
+def test_a_form_is_recognised_by_its_root(start):
     assert is_form(start + FULL_FORM)
     assert not is_form(HTML_QUESTION.replace("Task", FULL_FORM.replace("]]>", "")))
     assert not is_form(EXTERNAL_QUESTION)

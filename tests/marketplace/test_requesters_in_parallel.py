@@ -17,7 +17,7 @@ from marketplace.money import ledger, payouts
 from marketplace.money.deposits import deposit
 from marketplace.people.enrolment import create_worker
 from tests.boto_clients import in_process_client
-from tests.marketplace.conftest import HIT, assert_books_balance, submit
+from tests.marketplace.conftest import HIT, assert_ledger_balances, submit
 from tests.marketplace.test_at_the_same_moment import all_at_once
 
 PATIENCE_SECONDS = 30
@@ -31,7 +31,7 @@ def labs(file_database, make_keys, settings):
     """Clients of four requesters with $100 each, at a marketplace that takes fees."""
     settings.MARKETPLACE_FEE_SCHEDULE = "mturk"
     yield [in_process_client(make_keys(f"Lab {number}")) for number in range(4)]
-    assert_books_balance()
+    assert_ledger_balances()
 
 
 @pytest.fixture

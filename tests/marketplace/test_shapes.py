@@ -63,7 +63,7 @@ def test_an_absent_member_is_null(keys):
     )
 
 
-def test_several_violations_are_told_together():
+def test_several_violations_are_reported_together():
     members = {"Title": Member(Text(max_length=2)), "Count": Member(Integer(1, 2))}
     with pytest.raises(ProtocolError) as caught:
         read_request(members, {"Title": "abc", "Count": 3})
@@ -104,10 +104,10 @@ def test_a_value_of_the_wrong_type_cannot_be_read(payload, message):
     assert caught.value.code == "SerializationException"
 
 
-@pytest.mark.parametrize("moment", ["soon", True, 1e300, 10**20])
-def test_what_is_no_time_cannot_be_read(moment):
+@pytest.mark.parametrize("at", ["soon", True, 1e300, 10**20])
+def test_what_is_no_time_cannot_be_read(at):
     with pytest.raises(ProtocolError) as caught:
-        read_request(INPUTS["UpdateExpirationForHIT"], {"HITId": "A", "ExpireAt": moment})
+        read_request(INPUTS["UpdateExpirationForHIT"], {"HITId": "A", "ExpireAt": at})
     assert caught.value.code == "SerializationException"
 
 

@@ -30,9 +30,9 @@ def signed(
     )
     SigV4Auth(Credentials(KEY_ID, secret), service, "us-east-1").add_auth(request)
     prepared = request.prepare()
-    given = {name.lower(): value for name, value in prepared.headers.items()}
+    received = {name.lower(): value for name, value in prepared.headers.items()}
     path, _, query = path.partition("?")
-    return ReceivedRequest("POST", path, query, given | {"host": "127.0.0.1:8000"}, body)
+    return ReceivedRequest("POST", path, query, received | {"host": "127.0.0.1:8000"}, body)
 
 
 def changed(request, **changes):
@@ -87,9 +87,9 @@ def test_a_header_that_matters_must_be_signed(name):
     authorization = request.headers["authorization"]
     start = authorization.index("SignedHeaders=") + len("SignedHeaders=")
     end = authorization.index(",", start)
-    kept = ";".join(part for part in authorization[start:end].split(";") if part != name)
+    names = ";".join(part for part in authorization[start:end].split(";") if part != name)
     headers = request.headers | {
-        "authorization": authorization[:start] + kept + authorization[end:]
+        "authorization": authorization[:start] + names + authorization[end:]
     }
     with pytest.raises(ProtocolError, match=f"'{name}' must be a 'SignedHeader'"):
         check(changed(request, headers=headers))

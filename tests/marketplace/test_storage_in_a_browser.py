@@ -91,9 +91,9 @@ def test_the_storage_behaves_as_browsers_do(page, mturk):
 
 def test_the_storage_is_bounded_as_browsers_bound_it(page, mturk):
     accept(page, publish(mturk))
-    told = """() => { try { localStorage.big = "x".repeat(200_001); } catch (error) {
+    script = """() => { try { localStorage.big = "x".repeat(200_001); } catch (error) {
         return [error.name, localStorage.length]; } }"""
-    assert in_frame(page, told) == ["QuotaExceededError", 0]
+    assert in_frame(page, script) == ["QuotaExceededError", 0]
     in_frame(page, 'localStorage.big = "x".repeat(199_000)')
     wait_until(page, "Object.values(sessionStorage).join().length > 199_000")
     page.reload()

@@ -37,8 +37,8 @@ def test_the_answers_are_kept_and_a_receipt_is_given(mturk, assignment, worker):
     )
     assert response.status_code == 200
     assert assignment.public_id in response.content.decode()
-    (found,) = mturk.list_assignments_for_hit(HITId=assignment.hit.public_id)["Assignments"]
-    assert found["Answer"] == (
+    (listed,) = mturk.list_assignments_for_hit(HITId=assignment.hit.public_id)["Assignments"]
+    assert listed["Answer"] == (
         '<?xml version="1.0" encoding="UTF-8"?>\n<QuestionFormAnswers xmlns='
         '"http://mechanicalturk.amazonaws.com/AWSMechanicalTurkDataSchemas/2005-10-01/'
         'QuestionFormAnswers.xsd">'
@@ -75,7 +75,7 @@ def test_a_receipt_can_be_had_after_the_decision_too(mturk, assignment):
     assert post(assignment.public_id, rating="4").content == first.content
 
 
-def test_the_receipt_can_be_framed_and_tells_the_page_around_it(assignment):
+def test_the_receipt_can_be_framed_and_informs_the_page_around_it(assignment):
     response = post(assignment.public_id, rating="4")
     assert "X-Frame-Options" not in response.headers
     assert "marketplace/receipt.js" in response.content.decode()

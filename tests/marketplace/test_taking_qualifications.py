@@ -32,8 +32,8 @@ TESTED = BASIC | {"Test": TEST, "TestDurationInSeconds": 600}
 
 
 def make(mturk, **more):
-    made = mturk.create_qualification_type(**BASIC | more)
-    return made["QualificationType"]["QualificationTypeId"]
+    created = mturk.create_qualification_type(**BASIC | more)
+    return created["QualificationType"]["QualificationTypeId"]
 
 
 def start(browser, type_id):
@@ -47,48 +47,52 @@ def test_what_can_be_asked_for_is_listed_and_searched(mturk, ada):
     page = text_of(ada.get("/worker/qualifications/"))
     assert "Geography" in page
     assert "Closed" not in page
-    found = text_of(ada.get("/worker/qualifications/", {"q": "chem"}))
-    assert "Chemistry" in found
-    assert "Geography" not in found
+    text = text_of(ada.get("/worker/qualifications/", {"q": "chem"}))
+    assert "Chemistry" in text
+    assert "Geography" not in text
 
 
 def test_asking_waits_for_the_requester(mturk, ada, worker):
-    made = make(mturk)
-    page = text_of(ada.post(f"/worker/qualifications/{made}/", follow=True))
+    type_id = make(mturk)
+    page = text_of(ada.post(f"/worker/qualifications/{type_id}/", follow=True))
     assert "waits for its requester" in page
     assert "waiting for a decision" in page
-    (asked,) = mturk.list_qualification_requests(QualificationTypeId=made)["QualificationRequests"]
-    assert asked["WorkerId"] == worker.worker_id
+    (request,) = mturk.list_qualification_requests(QualificationTypeId=type_id)[
+        "QualificationRequests"
+    ]
+    assert request["WorkerId"] == worker.worker_id
     mturk.accept_qualification_request(
-        QualificationRequestId=asked["QualificationRequestId"], IntegerValue=7
+        QualificationRequestId=request["QualificationRequestId"], IntegerValue=7
     )
-    assert "with the value 7" in text_of(ada.get(f"/worker/qualifications/{made}/"))
+    assert "with the value 7" in text_of(ada.get(f"/worker/qualifications/{type_id}/"))
 
 
-def test_a_rejection_is_told_with_its_reason(mturk, ada):
-    made = make(mturk)
-    ada.post(f"/worker/qualifications/{made}/")
-    (asked,) = mturk.list_qualification_requests(QualificationTypeId=made)["QualificationRequests"]
+def test_a_rejection_is_reported_with_its_reason(mturk, ada):
+    type_id = make(mturk)
+    ada.post(f"/worker/qualifications/{type_id}/")
+    (request,) = mturk.list_qualification_requests(QualificationTypeId=type_id)[
+        "QualificationRequests"
+    ]
     mturk.reject_qualification_request(
-        QualificationRequestId=asked["QualificationRequestId"], Reason="We have enough people."
+        QualificationRequestId=request["QualificationRequestId"], Reason="We have enough people."
     )
     assert "Rejected. We have enough people." in text_of(ada.get("/worker/qualifications/"))
     assert "We have enough people." in text_of(ada.get("/worker/messages/"))
 
 
 def test_an_auto_granted_one_is_had_at_once(mturk, ada):
-    made = make(mturk, AutoGranted=True, AutoGrantedValue=3)
-    page = text_of(ada.post(f"/worker/qualifications/{made}/", follow=True))
+    type_id = make(mturk, AutoGranted=True, AutoGrantedValue=3)
+    page = text_of(ada.post(f"/worker/qualifications/{type_id}/", follow=True))
     assert "You now have the qualification “Geography”, with the value 3." in page
 
 
 def test_a_test_is_timed_graded_and_opens_the_hits(mturk, ada):
-    made = make(mturk, **TESTED, AnswerKey=KEY)
-    needs = {"QualificationTypeId": made, "Comparator": "GreaterThan", "IntegerValues": [90]}
+    type_id = make(mturk, **TESTED, AnswerKey=KEY)
+    needs = {"QualificationTypeId": type_id, "Comparator": "GreaterThan", "IntegerValues": [90]}
     hit = mturk.create_hit(**HIT, QualificationRequirements=[needs])["HIT"]["HITId"]
     assert ada.post(f"/worker/hits/{hit}/accept/").status_code == 403
-    assert "You have 10 min" in text_of(ada.get(f"/worker/qualifications/{made}/"))
-    test = start(ada, made)
+    assert "You have 10 min" in text_of(ada.get(f"/worker/qualifications/{type_id}/"))
+    test = start(ada, type_id)
     page = text_of(ada.get(test))
     assert "data-deadline" in page
     assert "bern" not in page.replace("Choice bern", "")
@@ -110,14 +114,14 @@ def test_a_test_without_a_key_waits_for_the_requester(mturk, ada):
     test = start(ada, make(mturk, **TESTED))
     response = ada.post(test + "hand-in/", {"question-1": "0", "question-2": "0"}, follow=True)
     assert "waits for its requester" in text_of(response)
-    (asked,) = mturk.list_qualification_requests()["QualificationRequests"]
-    assert "<SelectionIdentifier>rhine</SelectionIdentifier>" in asked["Answer"]
+    (request,) = mturk.list_qualification_requests()["QualificationRequests"]
+    assert "<SelectionIdentifier>rhine</SelectionIdentifier>" in request["Answer"]
 
 
 def test_a_test_can_be_gone_on_with_until_its_time_is_over(mturk, ada):
-    made = make(mturk, **TESTED, AnswerKey=KEY)
-    test = start(ada, made)
-    assert test in text_of(ada.get(f"/worker/qualifications/{made}/"))
+    type_id = make(mturk, **TESTED, AnswerKey=KEY)
+    test = start(ada, type_id)
+    assert test in text_of(ada.get(f"/worker/qualifications/{type_id}/"))
     clock.advance(timedelta(minutes=11))
     assert ada.get(test).status_code == 409
     response = ada.post(test + "hand-in/", {"question-1": "0", "question-2": "1"})
@@ -128,21 +132,21 @@ def test_a_test_can_be_gone_on_with_until_its_time_is_over(mturk, ada):
 
 
 def test_a_test_can_be_taken_again_after_its_delay(mturk, ada):
-    made = make(mturk, **TESTED, AnswerKey=KEY, RetryDelayInSeconds=3600)
-    ada.post(start(ada, made) + "hand-in/", {"question-1": "1", "question-2": "0"})
-    page = text_of(ada.get(f"/worker/qualifications/{made}/"))
+    type_id = make(mturk, **TESTED, AnswerKey=KEY, RetryDelayInSeconds=3600)
+    ada.post(start(ada, type_id) + "hand-in/", {"question-1": "1", "question-2": "0"})
+    page = text_of(ada.get(f"/worker/qualifications/{type_id}/"))
     assert "You can request this qualification again from" in page
-    assert ada.post(f"/worker/qualifications/{made}/").status_code == 409
+    assert ada.post(f"/worker/qualifications/{type_id}/").status_code == 409
     clock.advance(timedelta(hours=1, seconds=1))
-    ada.post(start(ada, made) + "hand-in/", {"question-1": "0", "question-2": "1"})
+    ada.post(start(ada, type_id) + "hand-in/", {"question-1": "0", "question-2": "1"})
     assert Qualification.objects.get().integer_value == 100
 
 
 def test_without_a_retry_delay_there_is_one_attempt(mturk, ada):
-    made = make(mturk, **TESTED, AnswerKey=KEY)
-    test = start(ada, made)
+    type_id = make(mturk, **TESTED, AnswerKey=KEY)
+    test = start(ada, type_id)
     ada.post(test + "hand-in/", {"question-1": "1", "question-2": "0"})
-    assert "only once" in text_of(ada.get(f"/worker/qualifications/{made}/"))
+    assert "only once" in text_of(ada.get(f"/worker/qualifications/{type_id}/"))
     assert "handed this test in already" in text_of(ada.get(test))
 
 

@@ -36,13 +36,13 @@ def test_signing_up_and_in_lead_nowhere_else(worker, elsewhere):
 
 
 def test_a_profile_is_kept(ada, worker):
-    told = {"country": "CA", "subdivision": "ON", "is_adult": "on"}
-    assert ada.post("/worker/profile/", told).status_code == 302
+    fields = {"country": "CA", "subdivision": "ON", "is_adult": "on"}
+    assert ada.post("/worker/profile/", fields).status_code == 302
     worker.refresh_from_db()
     assert (worker.country, worker.subdivision) == ("CA", "ON")
     first = worker.adult_confirmed_at
     clock.advance(timedelta(days=1))
-    ada.post("/worker/profile/", told)
+    ada.post("/worker/profile/", fields)
     worker.refresh_from_db()
     assert worker.adult_confirmed_at == first
     assert 'value="CA" selected' in text_of(ada.get("/worker/profile/"))

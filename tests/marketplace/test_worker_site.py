@@ -59,7 +59,7 @@ def test_a_worker_signs_in_and_out(worker):
     assert browser.get("/worker/").status_code == 302
 
 
-def test_a_user_who_is_no_worker_is_told_so(db):
+def test_a_user_who_is_no_worker_is_informed(db):
     browser = Client()
     browser.force_login(User.objects.create_user("researcher"))
     response = browser.get("/worker/")
@@ -107,9 +107,9 @@ def test_an_expired_hit_is_not_listed(mturk, ada, hit):
 
 def test_the_list_can_be_searched(mturk, ada, hit):
     mturk.create_hit(**HIT | {"Title": "Find a similar lamp", "Keywords": "products"})
-    found = text_of(ada.get("/worker/", {"q": "LAMP"}))
-    assert "Find a similar lamp" in found
-    assert "Rate eight responses" not in found
+    text = text_of(ada.get("/worker/", {"q": "LAMP"}))
+    assert "Find a similar lamp" in text
+    assert "Rate eight responses" not in text
     assert "Rate eight responses" in text_of(ada.get("/worker/", {"q": "dialogue"}))
     assert "No HITs match" in text_of(ada.get("/worker/", {"q": "no such\0 thing"}))
 
@@ -303,7 +303,7 @@ def test_accepting_and_returning_need_a_post_from_our_own_page(worker, hit):
     assert not Assignment.objects.exists()
 
 
-def test_the_dashboard_tells_status_and_earnings(mturk, ada, worker):
+def test_the_dashboard_reports_status_and_earnings(mturk, ada, worker):
     hits = [mturk.create_hit(**HIT)["HIT"]["HITId"] for _ in range(3)]
     first, second, _ = (submit(worker, hit) for hit in hits)
     mturk.approve_assignment(AssignmentId=first)

@@ -25,7 +25,7 @@ def wait_to_be_killed() -> None:
     time.sleep(600)
 
 
-def main(log: Path, place: str = "", batch: str = "0") -> None:
+def main(log: Path, stage: str = "", batch: str = "0") -> None:
     os.environ["DJANGO_SETTINGS_MODULE"] = "config.settings"
     django.setup()
     from django.db import connection
@@ -45,7 +45,7 @@ def main(log: Path, place: str = "", batch: str = "0") -> None:
             n_batches += 1
             with log.open("a") as file:
                 file.writelines(f"{example.item} {example.system}\n" for example in examples)
-            if place == "measuring" and n_batches == int(batch):
+            if stage == "measuring" and n_batches == int(batch):
                 wait_to_be_killed()
             return super().measure(examples)
 
@@ -54,13 +54,13 @@ def main(log: Path, place: str = "", batch: str = "0") -> None:
         done = execute(sql, *rest)
         n_writes += sql.startswith("SELECT") and "lease_token" in sql.partition("WHERE")[2]
         is_insert = sql.startswith('INSERT INTO "metrics_score"')
-        if place == "writing" and n_writes == int(batch) and is_insert:
+        if stage == "writing" and n_writes == int(batch) and is_insert:
             wait_to_be_killed()
         return done
 
     with connection.execute_wrapper(watched):
-        told = score_study(study=Study.objects.get(slug=SLUG), scorer=Logged("1"))
-    sys.stdout.write(f"{told}\n")
+        result = score_study(study=Study.objects.get(slug=SLUG), scorer=Logged("1"))
+    sys.stdout.write(f"{result}\n")
 
 
 if __name__ == "__main__":

@@ -42,11 +42,11 @@ def bag_of_words(tmp_path_factory):
 
 
 def test_random_words_are_near_0_and_the_answers_are_not(scored, packaged):
-    found = encoder_bias(study=scored, scorer=packaged)
-    assert abs(found.bias) < 0.1
-    assert found.mean > 0.5
-    assert found.n_references == 20
-    assert found.signature == packaged.signature
+    bias = encoder_bias(study=scored, scorer=packaged)
+    assert abs(bias.bias) < 0.1
+    assert bias.mean > 0.5
+    assert bias.n_references == 20
+    assert bias.signature == packaged.signature
 
 
 def test_another_seed_draws_other_words(scored, packaged):
@@ -56,9 +56,9 @@ def test_another_seed_draws_other_words(scored, packaged):
 
 
 def test_a_study_that_was_not_scored_has_no_mean(packaged):
-    found = encoder_bias(study=rating_study(n_items=2), scorer=packaged)
-    assert np.isnan(found.mean)
-    assert found.record()["mean"] is None
+    bias = encoder_bias(study=rating_study(n_items=2), scorer=packaged)
+    assert np.isnan(bias.mean)
+    assert bias.record()["mean"] is None
 
 
 def test_a_study_without_references_has_no_control(packaged):
@@ -88,13 +88,13 @@ def test_what_is_no_encoder_is_not_compared():
     assert encoder_pairs(study) == []
 
 
-def test_the_command_tells_both(scored):
+def test_the_command_reports_both(scored):
     values = {("q01/standard", "terse"): 0.1, ("q01/enhanced", "terse"): 0.9}
     write_scores(study=scored, metric="use", signature="use|v:4", values=values)
     assert "embedding: random words score " in told("check_embeddings", scored.slug)
-    found = json.loads(told("check_embeddings", scored.slug, "--seed=4", "--json"))
-    assert (found["random_words"][0]["seed"], found["random_words"][0]["n_words"]) == (4, 20)
-    assert (found["pairs"][0]["second"], found["pairs"][0]["n"]) == ("use|v:4", 2)
+    report = json.loads(told("check_embeddings", scored.slug, "--seed=4", "--json"))
+    assert (report["random_words"][0]["seed"], report["random_words"][0]["n_words"]) == (4, 20)
+    assert (report["pairs"][0]["second"], report["pairs"][0]["n"]) == ("use|v:4", 2)
 
 
 @pytest.mark.parametrize("option", ["--words=0", "--seed=-1"])
@@ -110,7 +110,7 @@ def test_blank_references_are_none(packaged):
         encoder_bias(study=study, scorer=packaged)
 
 
-def test_an_encoder_that_knows_none_of_the_words_is_told(bag_of_words):
+def test_an_encoder_that_knows_none_of_the_words_is_reported(bag_of_words):
     study = rating_study(n_items=2)
     study.items.update(reference="whale")
     with pytest.raises(NothingToScore, match=r"embedding gives random words no score .* 'ratings'"):

@@ -34,14 +34,14 @@ def output(tmp_path):
 
 def test_scores_are_in_the_order_of_the_responses(items, output):
     score_file(path=items, scorers=[Counting()], output=output)
-    found = [(row.item, row.system, row.metric, row.value) for row in read_scores(output)]
-    assert found[:4] == [
+    rows = [(row.item, row.system, row.metric, row.value) for row in read_scores(output)]
+    assert rows[:4] == [
         ("q1", "a", "counting", 9),
         ("q1", "a", "counting_words", 2),
         ("q1", "b", "counting", 5),
         ("q1", "b", "counting_words", 1),
     ]
-    assert [row[:2] for row in found[::2]] == [
+    assert [row[:2] for row in rows[::2]] == [
         ("q1", "a"),
         ("q1", "b"),
         ("q,2", "a"),
@@ -60,16 +60,16 @@ def test_a_file_that_was_cut_off_anywhere_is_completed_and_what_it_holds_not_com
     items, output
 ):
     score_file(path=items, scorers=[Counting()], output=output)
-    whole = output.read_bytes()
-    for end in range(whole.index(b"\n") + 1, len(whole), 11):
-        output.write_bytes(whole[:end])
+    content = output.read_bytes()
+    for end in range(content.index(b"\n") + 1, len(content), 11):
+        output.write_bytes(content[:end])
         there = {(row.item, row.system, row.metric) for row in read_scores(output)}
         again = Counting(batch_size=1)
-        told = score_file(path=items, scorers=[again], output=output)
-        assert output.read_bytes() == whole
+        result = score_file(path=items, scorers=[again], output=output)
+        assert output.read_bytes() == content
         held = {(item, system) for item, system, metric in there if metric == "counting_words"}
         assert not held & set(again.seen)
-        assert sum(found.n_scored for found in told.outputs) == 8
+        assert sum(metric.n_scored for metric in result.outputs) == 8
 
 
 def test_a_scorer_that_broke_off_leaves_what_it_had(items, output):
@@ -107,9 +107,9 @@ def test_an_undefined_score_has_its_reason_on_one_line(items, output):
         def measure(self, examples):
             return [dict.fromkeys(self.outputs, Score(math.nan, "not\nat all")) for _ in examples]
 
-    told = score_file(path=items, scorers=[Verbose()], output=output)
+    result = score_file(path=items, scorers=[Verbose()], output=output)
     assert {row.reason for row in read_scores(output)} == {"not at all"}
-    assert told.record()["n_undefined"] == 10
+    assert result.record()["n_undefined"] == 10
 
 
 def test_an_infinite_score_is_undefined(items, output):
@@ -121,25 +121,25 @@ def test_an_infinite_score_is_undefined(items, output):
     assert {row.reason for row in read_scores(output)} == {"not finite: -inf"}
 
 
-def test_scores_that_cannot_be_added_are_told_with_their_file(output):
+def test_scores_that_cannot_be_added_are_reported_with_their_file(output):
     output.mkdir()
     with pytest.raises(FileUnfit, match="it cannot be written"):
         append_scores(output, [])
 
 
-def test_progress_is_told_by_responses(items, output):
-    told = []
+def test_progress_is_reported_by_responses(items, output):
+    steps = []
 
     def reporter(what):
         def progress(things, total):
             for thing in things:
-                told.append((what, total))
+                steps.append((what, total))
                 yield thing
 
         return progress
 
     score_file(path=items, scorers=[Counting()], output=output, reporter=reporter)
-    assert told == [("counting", 5)] * 5
+    assert steps == [("counting", 5)] * 5
 
 
 def test_what_was_undefined_is_scored_anew_if_one_asks_for_it(items, output):

@@ -18,10 +18,10 @@ def test_a_study_without_scores_has_an_empty_frame_of_the_same_columns():
 
 def test_rows_follow_the_runs_then_the_items_then_the_candidates():
     study = rating_study(n_items=2)
-    places = [("d1", "beta"), ("d0", "beta"), ("d0", "alpha"), ("d1", "alpha")]
+    candidates = [("d1", "beta"), ("d0", "beta"), ("d0", "alpha"), ("d1", "alpha")]
     for metric in ("zeta", "eta"):
-        given = {place: float(number) for number, place in enumerate(places)}
-        write_scores(study=study, metric=metric, signature=f"{metric}|v:1", values=given)
+        values = {key: float(number) for number, key in enumerate(candidates)}
+        write_scores(study=study, metric=metric, signature=f"{metric}|v:1", values=values)
     frame = score_frame(study)
     assert list(frame["metric"]) == ["zeta"] * 4 + ["eta"] * 4
     assert list(frame["item"][:4]) == ["d0", "d0", "d1", "d1"]
@@ -31,8 +31,8 @@ def test_rows_follow_the_runs_then_the_items_then_the_candidates():
 
 def test_an_undefined_score_is_nan_beside_its_reason():
     study = rating_study(n_items=1)
-    given = {("d0", "alpha"): math.nan, ("d0", "beta"): 0.0}
-    write_scores(study=study, metric="nll", signature="nll|v:1", values=given)
+    values = {("d0", "alpha"): math.nan, ("d0", "beta"): 0.0}
+    write_scores(study=study, metric="nll", signature="nll|v:1", values=values)
     undefined, zero = score_frame(study).itertuples()
     assert math.isnan(undefined.value)
     assert undefined.reason == "not computed"
@@ -41,7 +41,7 @@ def test_an_undefined_score_is_nan_beside_its_reason():
 
 def test_reading_takes_one_query_however_many_scores(django_assert_num_queries):
     study = rating_study(n_items=9)
-    given = {(f"d{place}", "alpha"): float(place) for place in range(9)}
-    write_scores(study=study, metric="nll", signature="nll|v:1", values=given)
+    values = {(f"d{number}", "alpha"): float(number) for number in range(9)}
+    write_scores(study=study, metric="nll", signature="nll|v:1", values=values)
     with django_assert_num_queries(1):
         assert len(score_frame(study)) == 9

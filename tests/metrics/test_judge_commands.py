@@ -24,7 +24,7 @@ def one_reply(number: int, body: dict) -> Says:
     return chat(f"Cat {number}" if at_random else "2")
 
 
-def as_many_as_asked_for(number: int, body: dict) -> Says:
+def as_many_as_requested(number: int, body: dict) -> Says:
     return chat(*["3"] * body["n"]) if "n" in body else one_reply(number, body)
 
 
@@ -61,12 +61,12 @@ def planned(*options: str) -> dict:
     return json.loads(score_tone("--dry-run", "--json", *options))[0]["estimate"]
 
 
-def test_the_probe_tells_what_it_found_and_what_it_was_told(endpoint):
+def test_the_probe_reports_what_it_found_and_its_answers(endpoint):
     endpoint.says(chat("2"))
-    said = told("probe_judge")
-    assert "several replies to a request (n): no" in said
-    assert "are the same: n samples would be one n times" in said
-    assert "chat, n=2: 1 reply ('2')" in said
+    output = told("probe_judge")
+    assert "several replies to a request (n): no" in output
+    assert "are the same: n samples would be one n times" in output
+    assert "chat, n=2: 1 reply ('2')" in output
     seen = json.loads(told("probe_judge", "--json"))
     assert (seen["several_replies"], seen["top_logprobs"]) == (False, 0)
     assert len(endpoint.bodies) == 2 * PROBES
@@ -105,7 +105,7 @@ def test_steps_that_could_not_be_written_are_not_asked_for(endpoint, tone, tmp_p
     assert endpoint.bodies == []
 
 
-def test_settings_that_cannot_be_read_are_told(tmp_path):
+def test_settings_that_cannot_be_read_are_reported(tmp_path):
     with pytest.raises(ParameterRefused, match="must be one of coherence"):
         told("geval_steps", tmp_path / "none.json")
     (tmp_path / "broken.json").write_text('{"aspect": "Tone"')
@@ -139,7 +139,7 @@ def test_a_study_is_scored_by_the_newest_version_or_by_the_one_named(study, tone
         assert f"settings:{fingerprint}|" in signature
 
 
-def test_a_version_that_is_not_there_is_told(study):
+def test_a_version_that_is_not_there_is_reported(study):
     with pytest.raises(ParameterRefused, match="must be one of coherence"):
         told("score_study", "ratings", "--metric=geval", "--set=geval.settings=tone@7")
 
@@ -169,9 +169,9 @@ def test_replies_are_kept_with_the_scores_and_the_endpoint_with_the_run(study, e
 
 def test_a_study_lists_its_judges(study):
     score_tone()
-    said = told("study_judges", "ratings").splitlines()
-    assert said[0] == f"geval.settings=tone@1 ({TONE.fingerprint})"
-    assert said[1].startswith("geval by foreign (probed): 4 by n calls (geval|model:foreign|")
+    output = told("study_judges", "ratings").splitlines()
+    assert output[0] == f"geval.settings=tone@1 ({TONE.fingerprint})"
+    assert output[1].startswith("geval by foreign (probed): 4 by n calls (geval|model:foreign|")
     listed = json.loads(told("study_judges", "ratings", "--json"))
     assert listed["runs"][0]["obtained"] == {"n calls": 4}
     assert listed["settings"][0]["content"]["aspect"] == "Tone"
@@ -192,7 +192,7 @@ def test_an_endpoint_is_probed_once_so_that_estimates_are_right(study, endpoint)
 
 
 def test_where_n_is_honoured_a_text_takes_one_request(study, endpoint):
-    endpoint.answer = as_many_as_asked_for
+    endpoint.answer = as_many_as_requested
     assert planned()["requests"] == 4
     score_tone()
     assert len(endpoint.bodies) == PROBES + 4
@@ -205,13 +205,13 @@ def test_the_estimate_of_an_endpoint_that_is_not_there_is_the_highest(study, set
 
 
 @pytest.mark.filterwarnings("always::metrics.scorers.errors.RepeatedSamplesWarning")
-def test_samples_that_would_be_one_reply_again_and_again_are_told(study, endpoint, capsys):
+def test_samples_that_would_be_one_reply_again_and_again_are_reported(study, endpoint, capsys):
     endpoint.says(chat("2"))
     for options in (["--dry-run"], []):
         score_tone(*options)
-        told_aside = capsys.readouterr().err
-        assert "Warning: the endpoint was found to reply the same twice" in told_aside
-        assert "4 samples may be one reply 4 times.\n" in told_aside
+        warnings = capsys.readouterr().err
+        assert "Warning: the endpoint was found to reply the same twice" in warnings
+        assert "4 samples may be one reply 4 times.\n" in warnings
 
 
 def test_a_single_reply_takes_no_probe(study, endpoint):
@@ -220,7 +220,9 @@ def test_a_single_reply_takes_no_probe(study, endpoint):
     assert len(endpoint.bodies) == 4
 
 
-def test_log_probabilities_that_an_endpoint_lacks_are_told_before_anything_is_scored(study, tone):
+def test_log_probabilities_that_an_endpoint_lacks_are_reported_before_anything_is_scored(
+    study, tone
+):
     tone.write_text(json.dumps(json.loads(TONE.to_json()) | {"distribution": "logprobs"}))
     told("keep_judge", "ratings", "tone", tone)
     for options in ([], ["--dry-run"]):
@@ -272,8 +274,8 @@ def test_a_file_is_planned_without_being_scored(endpoint, write, tmp_path):
     items = write("item,system,context,response", "1,a,Hi?,Yes.", "2,a,Hi?,No.", "3,a,,None.")
     output = tmp_path / "out.csv"
     command = ("score", items, "--metric=judge", f"--output={output}", "--dry-run")
-    assert "judge: 3 texts to compute" in (said := told(*command))
-    assert "Estimated: 2 requests, about" in said
+    assert "judge: 3 texts to compute" in (printed := told(*command))
+    assert "Estimated: 2 requests, about" in printed
     assert not output.exists()
     assert endpoint.bodies == []
     assert json.loads(told(*command, "--json"))[0]["estimate"]["requests"] == 2
@@ -291,7 +293,7 @@ def test_a_capped_file_goes_on_where_it_stopped(endpoint, write, tmp_path):
 
 
 @pytest.mark.parametrize("output", ["none/scores.csv", "tone.json", "."])
-def test_a_file_of_scores_that_cannot_be_is_told_before_the_endpoint_is_asked(
+def test_a_file_of_scores_that_cannot_be_is_reported_before_the_endpoint_is_asked(
     endpoint, tone, write, tmp_path, output
 ):
     items = write("item,system,response", "q1,a,hi", name="items.csv")

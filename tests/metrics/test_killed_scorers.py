@@ -27,18 +27,20 @@ def large_study():
     )
     Candidate.objects.bulk_create(
         (
-            Candidate(item=item, key=system, system=system, position=place, text=text(item, place))
+            Candidate(
+                item=item, key=system, system=system, position=position, text=text(item, position)
+            )
             for item in items
-            for place, system in enumerate(SYSTEMS)
+            for position, system in enumerate(SYSTEMS)
         ),
         batch_size=5000,
     )
     return study
 
 
-def text(item, place):
-    said = 0 if place == 1 and item.position % 10 == 0 else place
-    return f"the answer {item.position} " + "is " * said
+def text(item, position):
+    label = 0 if position == 1 and item.position % 10 == 0 else position
+    return f"the answer {item.position} " + "is " * label
 
 
 class Database:
@@ -63,9 +65,9 @@ class Database:
     def rows(self, sql):
         if self.file:
             with sqlite3.connect(self.file) as there:
-                found = there.execute(sql).fetchall()
+                rows = there.execute(sql).fetchall()
             there.close()
-            return found
+            return rows
         with connection.cursor() as cursor:
             cursor.execute(sql)
             return cursor.fetchall()
@@ -120,11 +122,11 @@ def test_a_run_of_20000_candidates_that_is_killed_twice_scores_nothing_twice(tmp
     ]
 
     last = start(database, logs[2])
-    said = last.communicate()[0]
+    output = last.communicate()[0]
     assert last.returncode == 0
-    assert f"{len(after_second) // N_OUTPUTS} were scored already" in said
-    whole = database.scores()
-    assert after_second.items() < whole.items()
+    assert f"{len(after_second) // N_OUTPUTS} were scored already" in output
+    scores = database.scores()
+    assert after_second.items() < scores.items()
 
     # Each content is computed once, but for the one batch that each kill took with it.
     assert [len(lines(log)) for log in logs] == [8000, 5000, 8500]
@@ -135,5 +137,5 @@ def test_a_run_of_20000_candidates_that_is_killed_twice_scores_nothing_twice(tmp
     Score.objects.all().delete()
     score_study(study=study, scorer=build("rouge1"))
     undisturbed = Score.objects.values_list("candidate_id", "run__metric", "value", "content")
-    assert sorted(whole.values()) == sorted(undisturbed)
-    assert len(whole) == N_OUTPUTS * 20_000
+    assert sorted(scores.values()) == sorted(undisturbed)
+    assert len(scores) == N_OUTPUTS * 20_000

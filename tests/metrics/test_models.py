@@ -37,7 +37,7 @@ def test_a_study_has_one_run_of_a_metric_and_signature(run):
 
 
 def test_runs_are_those_of_the_study_asked_for(run):
-    assert [str(found) for found in ScoringRun.objects.of(run.study)] == ["nll"]
+    assert [str(stored) for stored in ScoringRun.objects.of(run.study)] == ["nll"]
     assert not ScoringRun.objects.of(rating_study("other")).exists()
 
 

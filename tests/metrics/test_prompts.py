@@ -53,18 +53,18 @@ def mean(values):
     return sum(values) / len(values)
 
 
-def test_each_systems_mean_is_told_over_all_prompts_and_under_each(sample, rouge):
-    found = {
+def test_each_systems_mean_is_reported_over_all_prompts_and_under_each(sample, rouge):
+    means = {
         (row.system, row.condition): row for row in system_scores(sample) if row.metric == "rouge1"
     }
-    assert len(found) == 9
+    assert len(means) == 9
     for system in SYSTEMS:
         values = {prompt: of_prompt(rouge, system, prompt) for prompt in ("standard", "enhanced")}
         for prompt, expected in values.items():
-            row = found[system, prompt]
+            row = means[system, prompt]
             assert (row.n, row.n_undefined) == (20, 0)
             assert row.mean == pytest.approx(mean(expected), abs=1e-9)
-        assert found[system, ""].mean == pytest.approx(
+        assert means[system, ""].mean == pytest.approx(
             mean([*values["standard"], *values["enhanced"]]), abs=1e-9
         )
 
@@ -112,25 +112,25 @@ def test_the_order_of_the_prompts_turns_the_difference_round(sample):
 def two_prompts(values):
     """Answers of alpha and beta to two questions under two prompts, with these scores."""
     study = rating_study(n_items=4, conditions=("plain", "long"))
-    for place, item in enumerate(study.items.all()):
-        study.items.filter(pk=item.pk).update(context=f"Question {place // 2}")
+    for position, item in enumerate(study.items.all()):
+        study.items.filter(pk=item.pk).update(context=f"Question {position // 2}")
     write_scores(study=study, metric="nll", signature="nll|v:1", values=values)
     return study
 
 
 def test_an_answer_without_a_score_leaves_its_pair_out_and_is_counted():
-    values = {(f"d{place}", "alpha"): float(place**2) for place in range(4)}
+    values = {(f"d{number}", "alpha"): float(number**2) for number in range(4)}
     values |= {("d0", "beta"): 1.0, ("d1", "beta"): float("nan"), ("d2", "beta"): 2.0}
     study = two_prompts(values)
-    found = {
+    differences = {
         row.system: row.difference
         for row in prompt_effects(study, prompts=("plain", "long"), n_resamples=10)
     }
-    assert (found["alpha"].n_pairs, found["alpha"].n_missing) == (2, 0)
-    assert found["alpha"].mean == ((1 - 0) + (9 - 4)) / 2
-    assert (found["beta"].n_pairs, found["beta"].n_missing) == (0, 2)
-    assert found["beta"].reason == "fewer than two complete pairs"
-    assert (found[""].n_pairs, found[""].mean) == (2, found["alpha"].mean)
+    assert (differences["alpha"].n_pairs, differences["alpha"].n_missing) == (2, 0)
+    assert differences["alpha"].mean == ((1 - 0) + (9 - 4)) / 2
+    assert (differences["beta"].n_pairs, differences["beta"].n_missing) == (0, 2)
+    assert differences["beta"].reason == "fewer than two complete pairs"
+    assert (differences[""].n_pairs, differences[""].mean) == (2, differences["alpha"].mean)
 
 
 def test_conditions_that_are_not_there_are_refused_with_those_that_are(sample):
@@ -146,22 +146,22 @@ def test_a_study_without_scores_has_nothing_to_compare():
 
 
 def test_two_answers_to_one_question_under_one_prompt_are_no_pair():
-    study = two_prompts({(f"d{place}", "alpha"): float(place) for place in range(4)})
+    study = two_prompts({(f"d{number}", "alpha"): float(number) for number in range(4)})
     study.items.update(context="the same question")
     with pytest.raises(NotPaired, match="'alpha' has two answers to the same question under"):
         prompt_effects(study, prompts=("plain", "long"))
 
 
-def test_the_command_tells_means_and_differences(sample):
-    said = told("compare_prompts", "golden", "--resamples=100")
-    assert "rouge1               terse                standard" in said
-    assert "rouge1               all                  +0." in said
+def test_the_command_reports_means_and_differences(sample):
+    output = told("compare_prompts", "golden", "--resamples=100")
+    assert "rouge1               terse                standard" in output
+    assert "rouge1               all                  +0." in output
 
 
 def test_a_program_may_read_the_comparison(sample):
-    found = json.loads(told("compare_prompts", "golden", "--resamples=100", "--seed=3", "--json"))
-    assert {row["system"] for row in found["systems"]} == set(SYSTEMS)
-    first = found["prompts"][0]
+    report = json.loads(told("compare_prompts", "golden", "--resamples=100", "--seed=3", "--json"))
+    assert {row["system"] for row in report["systems"]} == set(SYSTEMS)
+    first = report["prompts"][0]
     assert (first["metric"], first["system"], first["n_pairs"]) == ("rouge1", "", 20)
     assert (first["n_resamples"], first["seed"]) == (100, 3)
     assert first["signature"].startswith("rouge|")

@@ -18,7 +18,7 @@ def twins(**fields):
     return first, second
 
 
-def by_place(study):
+def by_candidate(study):
     rows = Score.objects.filter(run__study=study)
     return sorted(
         rows.values_list(
@@ -30,18 +30,18 @@ def by_place(study):
 def test_texts_that_another_study_had_scored_are_not_computed_again():
     first, second = twins()
     scorer = Counting()
-    told = score_study(study=second, scorer=scorer)
-    assert (told.n_scored, told.n_reused, scorer.seen) == (6, 6, [])
-    assert "6 candidates scored, 6 of them reused" in str(told)
-    assert by_place(first) == by_place(second)
+    result = score_study(study=second, scorer=scorer)
+    assert (result.n_scored, result.n_reused, scorer.seen) == (6, 6, [])
+    assert "6 candidates scored, 6 of them reused" in str(result)
+    assert by_candidate(first) == by_candidate(second)
 
 
 def test_only_what_no_study_had_is_computed():
     _, second = twins()
     Candidate.objects.filter(item__study=second, item__key="d1", key="beta").update(text="new")
     scorer = Counting()
-    told = score_study(study=second, scorer=scorer)
-    assert (told.n_reused, scorer.seen) == (5, [("d1", "beta")])
+    result = score_study(study=second, scorer=scorer)
+    assert (result.n_reused, scorer.seen) == (5, [("d1", "beta")])
 
 
 @pytest.mark.parametrize("field", ["context", "reference", "condition"])
@@ -90,7 +90,7 @@ def test_what_a_judge_replied_is_kept_and_reused():
     first, second = rating_study("first", n_items=1), rating_study("second", n_items=1)
     for study in (first, second):
         score_study(study=study, scorer=Judge())
-    assert {row[-1] for row in by_place(second)} == {'["3"]'}
+    assert {row[-1] for row in by_candidate(second)} == {'["3"]'}
 
 
 def test_a_reply_that_could_not_be_read_is_kept_beside_the_reason():
@@ -101,7 +101,7 @@ def test_a_reply_that_could_not_be_read_is_kept_beside_the_reason():
             ]
 
     score_study(study=rating_study(n_items=1), scorer=Judge())
-    assert {row[-2:] for row in by_place(Candidate.objects.first().item.study)} == {
+    assert {row[-2:] for row in by_candidate(Candidate.objects.first().item.study)} == {
         ("no number", "As an AI")
     }
 
@@ -148,7 +148,7 @@ def test_what_was_undefined_is_scored_anew_if_one_asks_for_it():
     score_study(study=study, scorer=Counting())
     assert score_study(study=study, scorer=Recovered()).n_scored == 0
     scorer = Recovered()
-    told = score_study(study=study, scorer=scorer, retry_undefined=True)
-    assert (told.n_scored, told.n_known, scorer.seen) == (1, 3, [("d1", "beta")])
+    result = score_study(study=study, scorer=scorer, retry_undefined=True)
+    assert (result.n_scored, result.n_known, scorer.seen) == (1, 3, [("d1", "beta")])
     assert Score.objects.filter(value=None).count() == 0
     assert Score.objects.count() == 8

@@ -175,9 +175,9 @@ def test_a_run_keeps_the_transaction_that_writes_even_after_its_lease_lapsed():
 
 def test_work_that_is_stopped_between_batches_says_so_and_may_be_taken_up_again():
     def progress(things, total):
-        for place, thing in enumerate(things, start=1):
+        for number, thing in enumerate(things, start=1):
             yield thing
-            if place == 4:
+            if number == 4:
                 raise InterruptedError("Stopped as asked.")
 
     study, scorer = rating_study(), Counting()

@@ -29,8 +29,8 @@ def score(tmp_path):
     """Run the command and return its summary, beside what it wrote."""
 
     def scored(items, *arguments, output=tmp_path / "out.csv"):
-        said = told("score", items, *arguments, "--json", f"--output={output}")
-        return json.loads(said), read_scores(output)
+        report = told("score", items, *arguments, "--json", f"--output={output}")
+        return json.loads(report), read_scores(output)
 
     return scored
 
@@ -58,8 +58,8 @@ def test_a_file_is_scored_without_a_database(write, tmp_path):
 
 def test_every_output_of_every_metric_is_a_row_with_its_signature(write, score):
     summary, rows = score(write(*ITEMS), "--metric=rouge1", "--metric=sacrebleu")
-    found = {(row.item, row.system, row.metric): row for row in rows}
-    assert len(found) == len(rows) == 3 * (1 + len(build("rouge1").outputs))
+    values = {(row.item, row.system, row.metric): row for row in rows}
+    assert len(values) == len(rows) == 3 * (1 + len(build("rouge1").outputs))
     oracle = RougeScorer(["rouge1"]).score("the cat sat down", "the cat sat")["rouge1"]
     for metric, value in {
         "rouge1": oracle.fmeasure,
@@ -69,10 +69,10 @@ def test_every_output_of_every_metric_is_a_row_with_its_signature(write, score):
         .sentence_score("the cat sat", ["the cat sat down"])
         .score,
     }.items():
-        assert found["q1", "a", metric].value == pytest.approx(value, abs=1e-9)
-    assert found["q1", "b", "rouge1"].value == 0
-    assert found["q2", "a", "sacrebleu"].reason == "no reference"
-    assert found["q1", "a", "sacrebleu"].signature.startswith("BLEU|nrefs:1|")
+        assert values["q1", "a", metric].value == pytest.approx(value, abs=1e-9)
+    assert values["q1", "b", "rouge1"].value == 0
+    assert values["q2", "a", "sacrebleu"].reason == "no reference"
+    assert values["q1", "a", "sacrebleu"].signature.startswith("BLEU|nrefs:1|")
     assert summary["n_scored"] + summary["n_undefined"] == len(rows)
 
 
@@ -273,7 +273,7 @@ def test_any_text_can_be_scored_and_read_back(tmp_path, score, response):
 
 
 @pytest.mark.filterwarnings("default::metrics.scorers.errors.UntokenisedTextWarning")
-def test_what_may_mislead_is_told_in_plain_words(write, score, capsys):
+def test_what_may_mislead_is_reported_in_plain_words(write, score, capsys):
     score(write("item,system,response,reference", "q1,a,привет,мир"), "--metric=rouge1")
     [line] = capsys.readouterr().err.splitlines()
     assert line.startswith("Warning: 2 texts of 1 pairs are mostly outside a-z")

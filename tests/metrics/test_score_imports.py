@@ -106,8 +106,8 @@ def test_the_file_may_give_signatures_which_keep_runs_apart(write):
         "d0,beta,nll,3,",
     )
     assert import_scores(study=study, path=path) == {"nll": 3}
-    found = Score.objects.order_by("value").values_list("run__signature", "value")
-    assert list(found) == [
+    stored = Score.objects.order_by("value").values_list("run__signature", "value")
+    assert list(stored) == [
         ("nll|model:small", 1),
         ("nll|model:large", 2),
         ("imported|file:scores.csv", 3),
@@ -219,8 +219,8 @@ def test_the_command_counts_what_it_imported(write):
     rating_study(n_items=1)
     path = write("item,system,nll,style", "d0,alpha,1,2", "d0,beta,3,")
     options = {"metric": ["nll", "style"], "lower_is_better": ["nll"]}
-    said = told("import_scores", path, study="ratings", **options)
-    assert said == "Study 'ratings': 2 of nll, 2 of style scores imported.\n"
+    output = told("import_scores", path, study="ratings", **options)
+    assert output == "Study 'ratings': 2 of nll, 2 of style scores imported.\n"
 
 
 def test_the_command_knows_the_studies_there_are(write):

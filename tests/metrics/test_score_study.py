@@ -22,8 +22,8 @@ def test_the_command_scores_a_study_with_each_metric_named():
 def test_the_command_says_what_was_scored_before():
     rating_study(n_items=2)
     told("score_study", "ratings", "--metric=rouge1")
-    said = told("score_study", "ratings", "--metric=rouge1")
-    assert "rouge1: 0 candidates scored, 4 were scored already" in said
+    output = told("score_study", "ratings", "--metric=rouge1")
+    assert "rouge1: 0 candidates scored, 4 were scored already" in output
 
 
 def test_an_unknown_metric_stops_the_command_before_anything_is_scored():
@@ -33,7 +33,7 @@ def test_an_unknown_metric_stops_the_command_before_anything_is_scored():
     assert not ScoringRun.objects.exists()
 
 
-def test_an_unknown_study_is_told_with_those_there_are():
+def test_an_unknown_study_is_reported_with_those_there_are():
     with pytest.raises(StudyUnknown, match=r"no study 'ratings'. Studies: none yet"):
         told("score_study", "ratings", "--metric=rouge1")
 
@@ -46,8 +46,8 @@ def test_a_study_without_candidates_is_not_scored():
 
 def test_a_dry_run_says_what_would_be_computed_and_writes_nothing():
     rating_study(n_items=2)
-    said = told("score_study", "ratings", "--metric=rouge1", "--dry-run")
-    assert said.startswith(
+    output = told("score_study", "ratings", "--metric=rouge1", "--dry-run")
+    assert output.startswith(
         "rouge1: 4 texts to compute for 4 candidates, of which 0 are scored already and 0 have"
     )
     assert not ScoringRun.objects.exists()
@@ -85,8 +85,8 @@ def test_a_dry_run_of_a_judge_estimates_what_it_would_cost(settings):
     assert plan["estimate"]["requests"] == 4
     assert plan["estimate"]["prompt_tokens"] > 4 * 10
     assert float(plan["estimate"]["usd"]) == 0
-    said = told("score_study", "ratings", "--metric=judge", "--dry-run")
-    assert "Estimated: 4 requests, about " in said
+    output = told("score_study", "ratings", "--metric=judge", "--dry-run")
+    assert "Estimated: 4 requests, about " in output
 
 
 def test_a_metric_without_an_endpoint_has_no_estimate():

@@ -25,8 +25,8 @@ def values(study):
 
 def test_every_candidate_gets_every_output_of_a_scorer():
     study = rating_study(n_items=2)
-    told = score_study(study=study, scorer=Counting())
-    assert (told.n_scored, told.n_known) == (4, 0)
+    result = score_study(study=study, scorer=Counting())
+    assert (result.n_scored, result.n_known) == (4, 0)
     assert values(study) == {
         ("counting", "d0", "alpha"): len("alpha on d0"),
         ("counting", "d0", "beta"): len("beta on d0"),
@@ -40,7 +40,7 @@ def test_every_candidate_gets_every_output_of_a_scorer():
 
 
 def test_scoring_that_broke_off_goes_on_where_it_stopped():
-    broken, whole = rating_study("broken", n_items=5), rating_study("whole", n_items=5)
+    broken, complete = rating_study("broken", n_items=5), rating_study("whole", n_items=5)
     first = Counting(batch_size=3, fails_at_batch=3)
     with pytest.raises(OSError, match="switched off"):
         score_study(study=broken, scorer=first)
@@ -48,13 +48,13 @@ def test_scoring_that_broke_off_goes_on_where_it_stopped():
     assert Score.objects.filter(run__study=broken).count() == 12
 
     second = Counting(batch_size=3)
-    told = score_study(study=broken, scorer=second)
-    assert (told.n_scored, told.n_known) == (4, 6)
-    assert "6 were scored already" in str(told)
+    result = score_study(study=broken, scorer=second)
+    assert (result.n_scored, result.n_known) == (4, 6)
+    assert "6 were scored already" in str(result)
     assert not set(first.seen) & set(second.seen)
 
-    score_study(study=whole, scorer=Counting(batch_size=100))
-    assert values(broken) == values(whole)
+    score_study(study=complete, scorer=Counting(batch_size=100))
+    assert values(broken) == values(complete)
 
 
 def test_a_batch_that_could_not_be_written_whole_leaves_nothing():
@@ -74,8 +74,8 @@ def test_scoring_again_under_the_same_signature_computes_nothing():
     score_study(study=study, scorer=Counting())
     before = list(Score.objects.order_by("pk").values_list())
     again = Counting()
-    told = score_study(study=study, scorer=again)
-    assert (told.n_scored, told.n_known, again.seen) == (0, 4, [])
+    result = score_study(study=study, scorer=again)
+    assert (result.n_scored, result.n_known, again.seen) == (0, 4, [])
     assert list(Score.objects.order_by("pk").values_list()) == before
 
 
@@ -123,9 +123,9 @@ def test_what_a_reference_based_metric_gets_is_the_items_reference():
     study = rating_study(n_items=1)
     study.items.update(reference="alpha on d0")
     score_study(study=study, scorer=build("rouge1"))
-    found = values(study)
-    assert found["rouge1", "d0", "alpha"] == 1
-    assert 0 < found["rouge1", "d0", "beta"] < 1
+    scores = values(study)
+    assert scores["rouge1", "d0", "alpha"] == 1
+    assert 0 < scores["rouge1", "d0", "beta"] < 1
 
 
 def test_an_empty_study_cannot_be_scored():
@@ -135,7 +135,7 @@ def test_an_empty_study_cannot_be_scored():
     assert not ScoringRun.objects.exists()
 
 
-def test_a_missing_model_is_told_to_the_person_who_asked():
+def test_a_missing_model_is_reported_to_the_person_who_asked():
     class Missing(Counting):
         def measure(self, examples):
             raise ModelUnavailableError("the model is not on this machine; fetch it first")
@@ -149,30 +149,30 @@ def test_an_unknown_metric_is_refused_with_those_there_are():
         named_scorer("bleurt")
 
 
-def test_progress_is_told_by_candidates():
-    told = []
+def test_progress_is_reported_by_candidates():
+    steps = []
 
     def progress(things, total):
         for thing in things:
-            told.append((total, Score.objects.filter(run__metric="counting").count()))
+            steps.append((total, Score.objects.filter(run__metric="counting").count()))
             yield thing
 
     score_study(study=rating_study(n_items=5), scorer=Counting(batch_size=4), progress=progress)
-    assert told == [(10, 4)] * 4 + [(10, 8)] * 4 + [(10, 10)] * 2
+    assert steps == [(10, 4)] * 4 + [(10, 8)] * 4 + [(10, 10)] * 2
 
 
 def test_scores_from_elsewhere_are_kept_by_item_and_candidate():
     study = rating_study(n_items=2)
-    given = {("d0", "alpha"): 0.5, ("d1", "beta"): math.nan}
-    write_scores(study=study, metric="nll", signature="nll|v:1", values=given)
+    scores = {("d0", "alpha"): 0.5, ("d1", "beta"): math.nan}
+    write_scores(study=study, metric="nll", signature="nll|v:1", values=scores)
     assert values(study) == {("nll", "d0", "alpha"): 0.5, ("nll", "d1", "beta"): "not computed"}
 
 
 def test_scores_written_again_replace_those_they_name_and_no_others():
     study = rating_study(n_items=1)
     first = {("d0", "alpha"): 0.5, ("d0", "beta"): 0.25}
-    for given in (first, {("d0", "beta"): 1.5}):
-        write_scores(study=study, metric="nll", signature="nll|v:1", values=given)
+    for scores in (first, {("d0", "beta"): 1.5}):
+        write_scores(study=study, metric="nll", signature="nll|v:1", values=scores)
     assert values(study) == {("nll", "d0", "alpha"): 0.5, ("nll", "d0", "beta"): 1.5}
     assert ScoringRun.objects.count() == 1
 
@@ -192,17 +192,17 @@ def test_the_better_direction_is_the_one_last_given():
 
 def test_scores_of_candidates_the_study_has_not_are_refused():
     study = rating_study(n_items=1)
-    given = {("d0", "alpha"): 0.5, ("d7", "alpha"): 0.5}
+    scores = {("d0", "alpha"): 0.5, ("d7", "alpha"): 0.5}
     with pytest.raises(ValueError, match="values holds 'alpha' of 'd7', which study 'ratings'"):
-        write_scores(study=study, metric="nll", signature="nll|v:1", values=given)
+        write_scores(study=study, metric="nll", signature="nll|v:1", values=scores)
     assert not Score.objects.exists()
     assert not ScoringRun.objects.exists()
 
 
 def test_an_infinite_score_is_undefined_and_says_so():
     study = rating_study(n_items=1)
-    given = {("d0", "alpha"): 0.5, ("d0", "beta"): math.inf}
-    write_scores(study=study, metric="nll", signature="nll|v:1", values=given)
+    scores = {("d0", "alpha"): 0.5, ("d0", "beta"): math.inf}
+    write_scores(study=study, metric="nll", signature="nll|v:1", values=scores)
     assert values(study) == {("nll", "d0", "alpha"): 0.5, ("nll", "d0", "beta"): "not finite: inf"}
 
 

@@ -60,12 +60,16 @@ def scores(study):
 class TestTopicalChat:
     def test_responses_to_one_dialogue_are_the_candidates_of_an_item(self, as_json):
         path = as_json([response("a", "yes"), response("b", "no"), response("a", "so", dialogue=1)])
-        said = told("import_topical_chat", path, study="tc")
-        assert said.startswith("Study 'tc': 2 items and 2 submissions imported.")
-        found = Candidate.objects.order_by("item__key", "key").values_list(
+        output = told("import_topical_chat", path, study="tc")
+        assert output.startswith("Study 'tc': 2 items and 2 submissions imported.")
+        candidates = Candidate.objects.order_by("item__key", "key").values_list(
             "item__key", "key", "system", "text"
         )
-        assert list(found) == [("0", "a", "a", "yes"), ("0", "b", "b", "no"), ("1", "a", "a", "so")]
+        assert list(candidates) == [
+            ("0", "a", "a", "yes"),
+            ("0", "b", "b", "no"),
+            ("1", "a", "a", "so"),
+        ]
         item = Study.objects.get().items.first()
         assert item.context == "hi\nhello 0\n\nFact: cats sleep a lot"
 
@@ -88,8 +92,8 @@ class TestTopicalChat:
 
     def test_other_objects_of_numbers_are_metrics_scores(self, as_json):
         path = as_json([response("a", "yes", unieval={"naturalness": 0.75, "coherence": None})])
-        said = told("import_topical_chat", path, study="tc")
-        assert "1 of unieval_naturalness, 1 of unieval_coherence scores imported." in said
+        output = told("import_topical_chat", path, study="tc")
+        assert "1 of unieval_naturalness, 1 of unieval_coherence scores imported." in output
         assert scores("tc") == {
             ("unieval_naturalness", "0", "a"): 0.75,
             ("unieval_coherence", "0", "a"): None,
@@ -101,8 +105,8 @@ class TestTopicalChat:
         lines = [sample, sample | {"mode": "plain", "scores": []}]
         geval = write(*map(json.dumps, lines), name="geval.jsonl")
         told("import_topical_chat", path, study="tc", geval=geval)
-        found = {run.signature: run.scores.get().value for run in ScoringRun.objects.all()}
-        assert found == {
+        means = {run.signature: run.scores.get().value for run in ScoringRun.objects.all()}
+        assert means == {
             "imported|mode:geval|weights:sampled|file:geval.jsonl": 2,
             "imported|mode:plain|weights:sampled|file:geval.jsonl": None,
         }
@@ -196,17 +200,17 @@ class TestTopicalChat:
         assert sum(run.n_scores for run in geval) == 10_000
 
     @pytest.mark.shared_data
-    def test_imported_samples_agree_with_people_as_published(self, published):
+    def test_imported_samples_agree_with_annotators_as_published(self, published):
         human = judgment_frame(published).astype({"item": str, "candidate": str, "question": str})
         scored = score_frame(published)
         scored = scored[scored["signature"].str.contains("mode:geval|", regex=False)]
-        found = {}
+        correlations = {}
         for question, judged in human.groupby("question"):
             run = scored[scored["metric"] == f"geval_{question}"]
             both = judged.merge(run, on=["item", "candidate"])
             if len(both):
-                found[question] = round(both["value_x"].corr(both["value_y"]), 3)
-        assert found == {
+                correlations[question] = round(both["value_x"].corr(both["value_y"]), 3)
+        assert correlations == {
             "naturalness": 0.393,
             "coherence": 0.468,
             "engagingness": 0.549,
@@ -233,8 +237,10 @@ class TestDstc9:
 
     def test_a_dialogue_is_an_item_and_what_was_said_its_candidate(self, dialogues, write):
         told("import_dstc9", dialogues, study="d", ratings=write(*RATINGS, name="ratings.csv"))
-        found = Candidate.objects.order_by("item__key").values_list("item__key", "system", "text")
-        assert list(found) == [
+        candidates = Candidate.objects.order_by("item__key").values_list(
+            "item__key", "system", "text"
+        )
+        assert list(candidates) == [
             ("0", "bot1", "User: hi\nSystem: hello"),
             ("1", "bot2", "User: hm\nSystem: what?"),
         ]

@@ -9,7 +9,7 @@ from replications.lmstyle import QUESTION_OF, SCORES, read_batch
 from replications.lmstyle_tables import table_3
 from validation.analysis import Settings, report_from_tables
 from validation.documents.full import full_report
-from validation.documents.layouts import lmstyle_correlations, lmstyle_people
+from validation.documents.layouts import lmstyle_correlations, lmstyle_ratings
 from validation.results import TableResults
 
 pytestmark = pytest.mark.shared_data
@@ -47,10 +47,10 @@ def content():
             for judgment in submission.judgments
         ]
     )
-    places = judgments[["item", "system"]].drop_duplicates()
-    place = places["item"].str.split("-", expand=True)
-    joined = places.assign(
-        dataset=place[0], task=place[1], model=places["system"], input=places["item"].map(contexts)
+    cells = judgments[["item", "system"]].drop_duplicates()
+    parts = cells["item"].str.split("-", expand=True)
+    joined = cells.assign(
+        dataset=parts[0], task=parts[1], model=cells["system"], input=cells["item"].map(contexts)
     )
     table = pd.read_csv(folder / SCORES)
     table["input"] = table["input"].str.strip()
@@ -60,14 +60,14 @@ def content():
 
 
 def test_its_first_table_has_the_forty_published_cells(content):
-    folder, found = content
+    folder, results = content
     known = json.loads((folder / "table1.json").read_text())
-    shown = lmstyle_correlations(found)
+    layout = lmstyle_correlations(results)
     symbols = {"r": "published_pearson", "τ": "published_kendall"}
     cells = [
         (row[1], column, cell)
-        for row in shown.rows
-        for column, cell in zip(shown.columns[2:], row[2:], strict=True)
+        for row in layout.rows
+        for column, cell in zip(layout.columns[2:], row[2:], strict=True)
         if column.group != "Overall"
     ]
     assert len(cells) == 40
@@ -77,8 +77,8 @@ def test_its_first_table_has_the_forty_published_cells(content):
 
 
 def test_its_report_shows_what_counting_undefined_items_as_zero_would_give(content):
-    _, found = content
-    document = full_report(found, title="LMStyle")
+    _, results = content
+    document = full_report(results, title="LMStyle")
     [table] = [table for table in document.tables if table.name == "sensitivity"]
     moved = [
         row[-3:-1]
@@ -90,15 +90,15 @@ def test_its_report_shows_what_counting_undefined_items_as_zero_would_give(conte
     assert (round(before.value * 100, 1), round(after.value * 100, 1)) == (23.1, 18.3)
 
 
-def test_its_third_table_has_peoples_means(content):
-    folder, found = content
-    shown = lmstyle_people(found)
-    titles = [column.title for column in shown.columns]
+def test_its_third_table_has_human_means(content):
+    folder, results = content
+    layout = lmstyle_ratings(results)
+    titles = [column.title for column in layout.columns]
     known = {
         (cell["question"], cell["system"], cell["by"]): cell["value"] for cell in table_3(folder)
     }
     checked = 0
-    for row in shown.rows:
+    for row in layout.rows:
         for title, cell in zip(titles[2:], row[2:], strict=True):
             if (row[0], row[1], title) in known:
                 assert cell.value == pytest.approx(known[row[0], row[1], title])

@@ -43,7 +43,7 @@ def report(folder):
         for candidate in item.candidates
     }
     for metric in QUESTION_OF:
-        values = {place: float(row[metric]) for place, row in scores.items()}
+        values = {key: float(row[metric]) for key, row in scores.items()}
         write_scores(study=study, metric=metric, signature=f"{metric}|v:1", values=values)
     return study_report(study, SETTINGS)
 

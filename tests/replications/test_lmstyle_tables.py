@@ -52,13 +52,13 @@ def test_table_2_has_the_eleven_complete_systems_as_published(folder, published)
         for family in ("formality", "sentiment")
         for metric in ("accuracy", "ChatGPT", "NLL")
     ]
-    found: dict[str, dict[tuple[str, str], float]] = {}
+    cells: dict[str, dict[tuple[str, str], float]] = {}
     for cell in table_2(folder):
-        found.setdefault(cell["system"], {})[cell["family"], cell["metric"]] = cell["value"]
+        cells.setdefault(cell["system"], {})[cell["family"], cell["metric"]] = cell["value"]
     known = published["table2"]["values"]
-    assert found.keys() == known.keys()
+    assert cells.keys() == known.keys()
     for system, values in known.items():
-        mine = [found[system][column] for column in columns]
+        mine = [cells[system][column] for column in columns]
         assert mine == pytest.approx(values["published"], abs=0.15)
         assert mine == pytest.approx(values["ours"], abs=0.006)
 
@@ -102,10 +102,10 @@ def test_a_missing_score_leaves_table_2_a_gap_and_never_a_zero(tmp_path):
     header = "dataset,task,input,model,NLL,ChatGPT,StyleStrength"
     file = tmp_path / "all_models_scores.csv.gz"
     file.write_bytes(gzip.compress("\n".join([header, *rows]).encode()))
-    found = {(c["system"], c["family"], c["metric"]): c["value"] for c in table_2(tmp_path)}
+    values = {(c["system"], c["family"], c["metric"]): c["value"] for c in table_2(tmp_path)}
     for family in ("formality", "sentiment"):
         of_a, of_b = (
-            [found[system, family, metric] for metric in ("accuracy", "ChatGPT", "NLL")]
+            [values[system, family, metric] for metric in ("accuracy", "ChatGPT", "NLL")]
             for system in "ab"
         )
         assert of_a == pytest.approx([100, 50, 30])

@@ -34,8 +34,8 @@ def replay(site, folder):
 @pytest.mark.timeout(1200)
 def test_all_forty_cells_come_out_as_published(shared_data, site):
     folder = shared_data / "lmstyle"
-    code, printed, told = replay(site, folder)
-    assert code == 0, told
+    code, printed, errors = replay(site, folder)
+    assert code == 0, errors
     cells = json.loads(printed)
     assert len(cells) == 40
     table = json.loads((folder / "table1.json").read_text())
@@ -44,8 +44,8 @@ def test_all_forty_cells_come_out_as_published(shared_data, site):
         assert cell["value"] == pytest.approx(known[COEFFICIENTS[cell["coefficient"]]], abs=1e-9)
         assert (cell["n_groups"], cell["n_used"]) == (known["n_groups"], known["n_valid"])
         published = table[f"published_{cell['coefficient']}"][cell["metric"]]
-        place = table["columns"].index(cell["by"])
-        assert round(cell["value"], 1) == published[place]
+        column = table["columns"].index(cell["by"])
+        assert round(cell["value"], 1) == published[column]
     used = [c["n_used"] for c in cells if (c["metric"], c["coefficient"]) == ("ChatGPT", "pearson")]
     assert used == [71, 85, 75, 89]
     again = replay(site, folder)
@@ -53,7 +53,7 @@ def test_all_forty_cells_come_out_as_published(shared_data, site):
 
 
 def test_a_folder_without_the_data_is_refused_in_words(tmp_path, site):
-    code, printed, told = replay(site, tmp_path)
+    code, printed, errors = replay(site, tmp_path)
     assert (code, printed) == (2, "")
-    assert "There is no mturk_batch_results.csv in" in told
-    assert "Traceback" not in told
+    assert "There is no mturk_batch_results.csv in" in errors
+    assert "Traceback" not in errors

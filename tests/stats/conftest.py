@@ -46,8 +46,8 @@ def random_crowd(
     share: float = 0.5,
 ) -> pd.DataFrame:
     """A crowd that labels a share of the items, correctly about two times in three."""
-    asked = rng.random((n_items, n_annotators)) < share
-    item, annotator = np.nonzero(asked)
+    is_rated = rng.random((n_items, n_annotators)) < share
+    item, annotator = np.nonzero(is_rated)
     truth = rng.integers(n_categories, size=n_items)[item]
     guess = rng.integers(n_categories, size=len(item))
     value = np.where(rng.random(len(item)) < 0.6, truth, guess)

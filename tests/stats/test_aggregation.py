@@ -85,7 +85,7 @@ def test_the_likelihood_never_falls(method, smoothing):
 
 
 @pytest.mark.parametrize("method", ITERATIVE)
-def test_too_few_iterations_are_told(method):
+def test_too_few_iterations_are_reported(method):
     frame = random_crowd(np.random.default_rng(1))
     stopped = of(frame, method, max_iterations=1)
     assert stopped.converged is False
@@ -113,8 +113,8 @@ def brute_force_dawid_skene(frame: pd.DataFrame, rounds: int) -> np.ndarray:
     posterior = counts.sum(axis=1) / counts.sum(axis=(1, 2))[:, None]
     for _ in range(rounds):
         prior = posterior.mean(axis=0)
-        given = np.einsum("ik,ial->akl", posterior, counts)
-        confusion = given / given.sum(axis=2, keepdims=True)
+        weights = np.einsum("ik,ial->akl", posterior, counts)
+        confusion = weights / weights.sum(axis=2, keepdims=True)
         joint = prior * np.prod(confusion[None] ** counts[:, :, None, :], axis=(1, 3))
         posterior = joint / joint.sum(axis=1, keepdims=True)
     return posterior
@@ -204,8 +204,8 @@ def test_the_names_of_annotators_and_categories_do_not_matter(seed, method):
     frame = random_crowd(rng, n_items=15, n_annotators=5, n_categories=3)
     renamed = frame.assign(annotator=-frame["annotator"], value=-frame["value"])
     expected = of(frame, method).probabilities.to_numpy()
-    found = of(renamed, method).probabilities.to_numpy()[:, ::-1]
-    assert found == pytest.approx(expected, abs=1e-4)
+    probabilities = of(renamed, method).probabilities.to_numpy()[:, ::-1]
+    assert probabilities == pytest.approx(expected, abs=1e-4)
 
 
 @pytest.mark.parametrize("method", CATEGORICAL)

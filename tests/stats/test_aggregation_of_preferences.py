@@ -30,10 +30,10 @@ def test_strengths_maximise_the_likelihood(smoothing):
         prior = smoothing * (log_expit(value) + log_expit(-value)).sum()
         return -log_expit(value[winners] - value[losers]).sum() - prior
 
-    found = optimize.minimize(loss, np.zeros(6 if smoothing else 5), tol=1e-12)
-    expected = found.x if smoothing else np.append(found.x, 0.0)
+    optimum = optimize.minimize(loss, np.zeros(6 if smoothing else 5), tol=1e-12)
+    expected = optimum.x if smoothing else np.append(optimum.x, 0.0)
     assert result.converged
-    assert result.log_likelihood == pytest.approx(-found.fun, abs=1e-8)
+    assert result.log_likelihood == pytest.approx(-optimum.fun, abs=1e-8)
     assert result.labels["label"].to_numpy() == pytest.approx(expected - expected.mean(), abs=1e-4)
 
 
@@ -134,11 +134,11 @@ def test_neither_order_nor_names_matter(seed):
 def test_best_and_worst_recover_planted_strengths():
     rng = np.random.default_rng(3)
     strength = np.linspace(-2, 2, 8)
-    shown = [rng.choice(8, size=4, replace=False).tolist() for _ in range(400)]
-    felt = [strength[names] + rng.gumbel(size=4) for names in shown]
-    best = [names[int(np.argmax(x))] for names, x in zip(shown, felt, strict=True)]
-    worst = [names[int(np.argmin(x))] for names, x in zip(shown, felt, strict=True)]
-    result = best_worst(shown, best, worst)
+    sets = [rng.choice(8, size=4, replace=False).tolist() for _ in range(400)]
+    felt = [strength[names] + rng.gumbel(size=4) for names in sets]
+    best = [names[int(np.argmax(x))] for names, x in zip(sets, felt, strict=True)]
+    worst = [names[int(np.argmin(x))] for names, x in zip(sets, felt, strict=True)]
+    result = best_worst(sets, best, worst)
     assert np.corrcoef(result.labels["label"], strength)[0, 1] > 0.98
     assert result.labels["score"].is_monotonic_increasing
     assert result.method == "best_worst"

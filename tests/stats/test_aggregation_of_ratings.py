@@ -43,9 +43,11 @@ def test_the_trimmed_mean_is_that_of_scipy(trim):
     for item, rows in frame.groupby("item")["value"]:
         assert labels.loc[item, "label"] == pytest.approx(stats.trim_mean(rows, trim))
         winsorised = np.asarray(stats.mstats.winsorize(rows.to_numpy(), (trim, trim)))
-        kept = len(rows) - 2 * int(trim * len(rows))
+        n_trimmed = len(rows) - 2 * int(trim * len(rows))
         squares = ((winsorised - winsorised.mean()) ** 2).sum()
-        assert labels.loc[item, "se"] == pytest.approx(np.sqrt(squares / (kept * (kept - 1))))
+        assert labels.loc[item, "se"] == pytest.approx(
+            np.sqrt(squares / (n_trimmed * (n_trimmed - 1)))
+        )
 
 
 def test_the_median_has_the_limits_of_the_sign_test():

@@ -9,8 +9,8 @@ from stats.agreement import CiMethod
 
 @pytest.mark.parametrize("ci", ["jackknife", "analytic"])
 def test_the_interval_of_percent_agreement_begins_at_nought(ci):
-    found = agreement.percent_agreement([1, 1, 2, 2, 3, 3], list("ababab"), list("xxyxyx"), ci=ci)
-    assert (found.ci_low, found.ci_high) == (0.0, 1.0)
+    agreed = agreement.percent_agreement([1, 1, 2, 2, 3, 3], list("ababab"), list("xxyxyx"), ci=ci)
+    assert (agreed.ci_low, agreed.ci_high) == (0.0, 1.0)
 
 
 @pytest.mark.parametrize("ci", ["jackknife", "analytic"])
@@ -26,9 +26,9 @@ def test_an_interval_holds_its_coefficient_also_below_minus_one(ci):
         distance=lambda one, other: float(one // 2 == other // 2 and one != other),
         ci=ci,
     )
-    for found in (kappa, alpha):
-        assert found.value < -1
-        assert found.ci_low <= found.value + 1e-9 <= found.ci_high + 2e-9
+    for agreed in (kappa, alpha):
+        assert agreed.value < -1
+        assert agreed.ci_low <= agreed.value + 1e-9 <= agreed.ci_high + 2e-9
 
 
 def test_a_missing_analytic_interval_is_not_blamed_on_the_data():
@@ -46,6 +46,6 @@ def test_a_kappa_of_thousands_of_categories_has_the_analytic_interval():
     names = [f"answer {n}" for n in range(2001)]
     values = [name for name in names for _ in "ab"]
     values[1] = values[3]
-    found = agreement.conger_kappa(np.arange(2001).repeat(2), list("ab") * 2001, values)
-    assert found.ci_method is CiMethod.LINEARISED
-    assert found.ci_low < found.value < found.ci_high
+    kappa = agreement.conger_kappa(np.arange(2001).repeat(2), list("ab") * 2001, values)
+    assert kappa.ci_method is CiMethod.LINEARISED
+    assert kappa.ci_low < kappa.value < kappa.ci_high

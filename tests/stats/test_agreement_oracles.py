@@ -34,9 +34,9 @@ def columns(frame: pd.DataFrame) -> tuple[pd.Series, pd.Series, pd.Series]:
 
 
 def bundle(frame: pd.DataFrame, level: str = "nominal", **options) -> dict[str, Agreement]:
-    found = coefficients_at_level(*columns(frame), level=level, **options)
-    assert [result.name for result in found] == NAMES
-    return {result.name: result for result in found}
+    coefficients = coefficients_at_level(*columns(frame), level=level, **options)
+    assert [result.name for result in coefficients] == NAMES
+    return {result.name: result for result in coefficients}
 
 
 def complete(seed: int, n_annotators: int = 5) -> pd.DataFrame:
@@ -52,17 +52,17 @@ def tasks(frame: pd.DataFrame) -> list[tuple[str, str, object]]:
 def test_two_annotators_agree_with_scikit_learn_statsmodels_and_nltk(seed):
     frame = complete(seed, 2)
     first, second = (rows["value"].to_numpy() for _, rows in frame.groupby("annotator"))
-    found = bundle(frame, "ordinal")
+    coefficients = bundle(frame, "ordinal")
     for name, weights in (("", None), ("_linear", "linear"), ("_quadratic", "quadratic")):
         expected = cohen_kappa_score(first, second, weights=weights)
-        assert found[f"cohen_kappa{name}"].value == pytest.approx(expected, **close)
+        assert coefficients[f"cohen_kappa{name}"].value == pytest.approx(expected, **close)
     table = pd.crosstab(first, second).to_numpy()
     for weights in (None, "linear", "quadratic"):
         theirs = cohens_kappa(table, wt=weights)
         ours = agreement.cohen_kappa(first, second, weights=weights, ci="analytic")
         assert ours.value == pytest.approx(theirs.kappa, **close)
         assert ours.se == pytest.approx(theirs.std_kappa, **close)
-    assert found["scott_pi"].value == pytest.approx(
+    assert coefficients["scott_pi"].value == pytest.approx(
         nltk_agreement.AnnotationTask(data=tasks(frame)).pi(), **close
     )
 
@@ -71,10 +71,10 @@ def test_two_annotators_agree_with_scikit_learn_statsmodels_and_nltk(seed):
 def test_complete_crowds_agree_with_statsmodels(seed):
     frame = complete(seed)
     counts = pd.crosstab(frame["item"], frame["value"]).to_numpy()
-    found = bundle(frame)
-    assert found["fleiss_kappa"].value == pytest.approx(fleiss_kappa(counts), **close)
+    coefficients = bundle(frame)
+    assert coefficients["fleiss_kappa"].value == pytest.approx(fleiss_kappa(counts), **close)
     randolph = fleiss_kappa(counts, method="randolph")
-    assert found["brennan_prediger"].value == pytest.approx(randolph, **close)
+    assert coefficients["brennan_prediger"].value == pytest.approx(randolph, **close)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -85,8 +85,8 @@ def test_complete_crowds_agree_with_conger_by_definition(seed):
     observed = np.mean([(table[a] == table[b]).mean() for a, b in combinations(table, 2)])
     pairs = combinations(shares, 2)
     expected = np.mean([a.mul(b, fill_value=0).sum() for a, b in pairs])
-    found = bundle(frame)["conger_kappa"]
-    assert found.value == pytest.approx((observed - expected) / (1 - expected), **close)
+    conger = bundle(frame)["conger_kappa"]
+    assert conger.value == pytest.approx((observed - expected) / (1 - expected), **close)
 
 
 @pytest.mark.parametrize("level", LEVELS)
@@ -114,29 +114,29 @@ def test_alpha_of_sets_agrees_with_nltk(name):
     ]
     distance = getattr(nltk_distance, f"{name}_distance")
     task = nltk_agreement.AnnotationTask(data=tasks(frame), distance=distance)
-    found = agreement.krippendorff_alpha(*columns(frame), level="set", distance=name)
-    assert found.value == pytest.approx(task.alpha(), **close)
+    alpha = agreement.krippendorff_alpha(*columns(frame), level="set", distance=name)
+    assert alpha.value == pytest.approx(task.alpha(), **close)
 
 
 def test_an_empty_set_is_like_itself_and_unlike_any_other():
     empty, other = frozenset(), frozenset("a")
     for distance in (agreement.masi, agreement.jaccard):
         assert (distance(empty, empty), distance(empty, other)) == (0, 1)
-    found = agreement.krippendorff_alpha(
+    alpha = agreement.krippendorff_alpha(
         [1, 1, 2, 2, 3, 3], list("ababab"), [[], [], ["a"], [], ["a"], ["a"]], level="set"
     )
     binary = agreement.krippendorff_alpha([1, 1, 2, 2, 3, 3], list("ababab"), [0, 0, 1, 0, 1, 1])
-    assert found.value == pytest.approx(binary.value)
+    assert alpha.value == pytest.approx(binary.value)
 
 
 def test_one_way_icc_of_rotating_annotators_is_that_of_the_random_effects():
     rng = np.random.default_rng(4)
     item = np.arange(300).repeat(4)
     value = rng.normal(size=300).repeat(4) + rng.normal(size=1200)
-    found = agreement.icc(item, np.tile(range(8), 150), value)
+    icc = agreement.icc(item, np.tile(range(8), 150), value)
     model = MixedLM(value, np.ones(1200), item).fit(reml=True)
     between = float(np.asarray(model.cov_re)[0, 0])
-    assert found.value == pytest.approx(between / (between + model.scale), abs=1e-4)
+    assert icc.value == pytest.approx(between / (between + model.scale), abs=1e-4)
 
 
 @pytest.mark.parametrize("level", LEVELS)
@@ -149,10 +149,10 @@ def test_jackknife_errors_are_those_of_deleting_one_by_one(level, clustered, n_a
     frame["value"] += 1
     group = frame["item"] // (2 if clustered else 1)
     options = {"categories": [1, 2, 3, 4]}
-    found = bundle(frame, level, clusters=group if clustered else None, **options)
+    icc = bundle(frame, level, clusters=group if clustered else None, **options)
     parts = [frame[group != one] for one in group.unique()]
     left = [bundle(part, level, **options) for part in parts]
-    for name, result in found.items():
+    for name, result in icc.items():
         if result.is_defined:
             values = np.array([part[name].value for part in left])
             expected = np.sqrt((len(values) - 1) * np.var(values))
@@ -238,10 +238,14 @@ def test_weights_by_position_and_ranks_ignore_a_monotone_change(frame):
 def test_two_annotators_give_fleiss_scott_and_conger_cohen(seed, n_items):
     rng = np.random.default_rng(seed)
     frame = random_crowd(rng, n_items=n_items, n_annotators=2, share=1.0)
-    found = bundle(frame)
-    assert found["fleiss_kappa"].value == pytest.approx(found["scott_pi"].value, **close)
-    assert found["conger_kappa"].value == pytest.approx(found["cohen_kappa"].value, **close)
-    pi, alpha = found["scott_pi"].value, found["krippendorff_alpha"].value
+    coefficients = bundle(frame)
+    assert coefficients["fleiss_kappa"].value == pytest.approx(
+        coefficients["scott_pi"].value, **close
+    )
+    assert coefficients["conger_kappa"].value == pytest.approx(
+        coefficients["cohen_kappa"].value, **close
+    )
+    pi, alpha = coefficients["scott_pi"].value, coefficients["krippendorff_alpha"].value
     assert alpha == pytest.approx(1 - (1 - pi) * (1 - 1 / (2 * n_items)), **close)
 
 
@@ -279,9 +283,9 @@ def test_nothing_is_undefined_in_silence(rows, reason, level):
 @pytest.mark.parametrize("level", LEVELS)
 def test_one_category_leaves_only_what_needs_no_chance(level):
     frame = pd.DataFrame({"item": [1, 1, 2, 2], "annotator": list("abab"), "value": [1] * 4})
-    found = bundle(frame, level)
-    assert found.pop("percent_agreement").value == 1
-    reasons = {result.reason for result in found.values()}
+    coefficients = bundle(frame, level)
+    assert coefficients.pop("percent_agreement").value == 1
+    reasons = {result.reason for result in coefficients.values()}
     assert Reason.SINGLE_CATEGORY in reasons
     assert reasons <= {Reason.SINGLE_CATEGORY, Reason.NEEDS_ORDER, Reason.NEEDS_NUMBERS}
 
@@ -300,16 +304,16 @@ def test_every_coefficient_has_a_value_or_a_reason(level, ci):
 
 def test_equality_of_many_different_numbers_is_not_counted():
     frame = random_crowd(np.random.default_rng(2), n_categories=101)
-    found = bundle(frame, "interval")
+    coefficients = bundle(frame, "interval")
     for name in ("percent_agreement", "fleiss_kappa", "gwet_ac1"):
-        assert found[name].reason is Reason.TOO_MANY_CATEGORIES
-    assert found["krippendorff_alpha"].is_defined
-    assert found["icc1"].is_defined
+        assert coefficients[name].reason is Reason.TOO_MANY_CATEGORIES
+    assert coefficients["krippendorff_alpha"].is_defined
+    assert coefficients["icc1"].is_defined
 
 
 def test_items_that_do_not_differ_leave_the_average_icc_undefined():
-    found = agreement.icc([1, 1, 2, 2], list("abab"), [1, 2, 1, 2], model="icc1k")
-    assert found.reason is Reason.NO_ITEM_VARIANCE
+    icc = agreement.icc([1, 1, 2, 2], list("abab"), [1, 2, 1, 2], model="icc1k")
+    assert icc.reason is Reason.NO_ITEM_VARIANCE
 
 
 @pytest.mark.parametrize(
@@ -339,7 +343,7 @@ def test_a_table_of_disagreement_is_not_taken_for_weights_of_agreement():
         agreement.cohen_kappa([1, 2], [1, 2], weights=[[0, 1], [1, 0]])
 
 
-def test_each_item_and_each_category_tells_its_agreement():
+def test_each_item_and_each_category_reports_its_agreement():
     items, annotators = [1, 1, 1, 2, 2, 3], list("abcaba")
     table = agreement.item_agreement(items, annotators, list("xxyxxy"))
     assert table["agreement"].tolist() == pytest.approx([1 / 3, 1, np.nan], nan_ok=True)

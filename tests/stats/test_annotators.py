@@ -37,14 +37,14 @@ def skewed_crowd(seed: int) -> pd.DataFrame:
 
 
 def test_under_skew_informedness_finds_the_guessers_that_agreement_hides():
-    found = {"loo_agreement": [], "informedness": [], "loo_kappa": []}
+    qualities = {"loo_agreement": [], "informedness": [], "loo_kappa": []}
     for seed in range(10):
         table = annotator_quality(*columns(skewed_crowd(seed)), level="nominal")
-        for name, areas in found.items():
+        for name, areas in qualities.items():
             areas.append(roc_auc_score(table["annotator"] < 10, -table[name]))
-    assert np.mean(found["informedness"]) > 0.9
-    assert np.mean(found["loo_kappa"]) > 0.85
-    assert np.mean(found["loo_agreement"]) < 0.7
+    assert np.mean(qualities["informedness"]) > 0.9
+    assert np.mean(qualities["loo_kappa"]) > 0.85
+    assert np.mean(qualities["loo_agreement"]) < 0.7
 
 
 @pytest.mark.shared_data
@@ -153,7 +153,7 @@ def test_ratings_that_rise_over_time_drift_up():
     assert table["drift"][2] > 0.9
 
 
-def test_the_median_time_is_told_and_gold_numbers_are_correlated():
+def test_the_median_time_is_reported_and_gold_numbers_are_correlated():
     items, annotators = [1, 2, 3] * 2, list("aaabbb")
     table = annotator_quality(
         items,

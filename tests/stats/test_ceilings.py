@@ -30,10 +30,10 @@ def of(frame: pd.DataFrame, **options):
 @pytest.mark.shared_data
 def test_the_ceiling_of_dstc9_is_the_reference_one(shared_data: Path):
     frame = pd.read_csv(shared_data / "dstc9" / "ratings.csv").dropna(subset=["overall"])
-    found = reliability(frame["dialog_id"], frame["overall"])
-    assert round(found.icc_single, 3) == 0.046
-    assert round(found.icc_mean, 3) == 0.124
-    assert round(found.attainable, 3) == 0.352
+    pilot = reliability(frame["dialog_id"], frame["overall"])
+    assert round(pilot.icc_single, 3) == 0.046
+    assert round(pilot.icc_mean, 3) == 0.124
+    assert round(pilot.attainable, 3) == 0.352
     halves = ceiling(
         frame["dialog_id"],
         frame["chatbot"],
@@ -42,17 +42,17 @@ def test_the_ceiling_of_dstc9_is_the_reference_one(shared_data: Path):
         level="pooled",
         n_splits=20,
     )
-    assert halves.attainable == pytest.approx(found.attainable, abs=0.03)
+    assert halves.attainable == pytest.approx(pilot.attainable, abs=0.03)
     assert halves.share(0.19) == pytest.approx(0.54, abs=0.05)
 
 
 def test_reliability_is_that_of_the_simulated_ratings():
     frame, _ = crowd(k=4, noise=1.5)
-    found = reliability(frame["item"] * 4 + frame["system"], frame["value"])
-    assert found.icc_single == pytest.approx(1 / (1 + 1.5**2), abs=0.03)
-    assert found.icc_mean == pytest.approx(spearman_brown(found.icc_single, 4))
-    assert found.of_mean(4) == pytest.approx(found.icc_mean)
-    assert (found.ratings_per_unit, found.n_units) == (4, 1600)
+    pilot = reliability(frame["item"] * 4 + frame["system"], frame["value"])
+    assert pilot.icc_single == pytest.approx(1 / (1 + 1.5**2), abs=0.03)
+    assert pilot.icc_mean == pytest.approx(spearman_brown(pilot.icc_single, 4))
+    assert pilot.of_mean(4) == pytest.approx(pilot.icc_mean)
+    assert (pilot.ratings_per_unit, pilot.n_units) == (4, 1600)
 
 
 @pytest.mark.parametrize("level", ["pooled", "item"])
@@ -68,21 +68,21 @@ def test_a_perfect_metric_attains_the_attainable(level):
 
 def test_one_person_left_out_does_worse_than_the_attainable():
     frame, _ = crowd(k=5)
-    found = of(frame, level="pooled")
+    result = of(frame, level="pooled")
     expected = np.sqrt(1 / (1 + 1.5**2)) * np.sqrt(1 / (1 + 1.5**2 / 4))
-    assert found.leave_one_out == pytest.approx(expected, abs=0.03)
-    assert found.leave_one_out < found.attainable
-    assert list(found.by_annotator.index) == [0, 1, 2, 3, 4]
+    assert result.leave_one_out == pytest.approx(expected, abs=0.03)
+    assert result.leave_one_out < result.attainable
+    assert list(result.by_annotator.index) == [0, 1, 2, 3, 4]
 
 
 def test_correcting_for_noise_finds_the_noiseless_correlation():
     frame, truth = crowd()
     metric = truth.ravel() + np.random.default_rng(1).normal(size=truth.size)
     means = frame.groupby(["item", "system"])["value"].mean().to_numpy()
-    found = reliability(frame["item"] * 4 + frame["system"], frame["value"])
+    pilot = reliability(frame["item"] * 4 + frame["system"], frame["value"])
     noisy = np.corrcoef(metric, means)[0, 1]
     noiseless = np.corrcoef(metric, truth.ravel())[0, 1]
-    assert disattenuated(noisy, found.icc_mean) == pytest.approx(noiseless, abs=0.04)
+    assert disattenuated(noisy, pilot.icc_mean) == pytest.approx(noiseless, abs=0.04)
 
 
 @pytest.mark.parametrize("level", ["pooled", "item", "system"])
@@ -90,29 +90,29 @@ def test_ragged_ratings_and_order_do_not_matter(level):
     frame, _ = crowd(n_items=30, n_systems=5)
     frame["value"] += frame["system"]
     frame = frame.sample(frac=0.7, random_state=1)
-    found = of(frame, level=level, coefficient="spearman", n_splits=10)
-    assert 0 < found.attainable <= 1
+    result = of(frame, level=level, coefficient="spearman", n_splits=10)
+    assert 0 < result.attainable <= 1
     moved = of(
         frame.sample(frac=1, random_state=2), level=level, coefficient="spearman", n_splits=10
     )
-    assert moved.leave_one_out == pytest.approx(found.leave_one_out)
-    assert (found.n_splits, found.seed, moved.split_half) == (10, 0, found.split_half)
+    assert moved.leave_one_out == pytest.approx(result.leave_one_out)
+    assert (result.n_splits, result.seed, moved.split_half) == (10, 0, result.split_half)
 
 
 def test_without_a_second_annotator_nothing_is_known():
     frame, _ = crowd(n_items=5, k=1)
-    found = of(frame, level="pooled")
-    assert np.isnan([found.split_half, found.attainable, found.leave_one_out]).all()
-    assert np.isnan(found.share(0.5))
+    result = of(frame, level="pooled")
+    assert np.isnan([result.split_half, result.attainable, result.leave_one_out]).all()
+    assert np.isnan(result.share(0.5))
     alone = reliability(frame["item"] * 4 + frame["system"], frame["value"])
     assert np.isnan([alone.icc_single, alone.attainable]).all()
 
 
-def test_people_who_do_not_agree_leave_nothing_attainable():
-    found = reliability([1, 1, 2, 2], [0, 4, 1, 4])
-    assert found.icc_single < 0
-    assert np.isnan(found.attainable)
-    assert np.isnan(disattenuated(0.3, found.icc_mean))
+def test_annotators_who_do_not_agree_leave_nothing_attainable():
+    pilot = reliability([1, 1, 2, 2], [0, 4, 1, 4])
+    assert pilot.icc_single < 0
+    assert np.isnan(pilot.attainable)
+    assert np.isnan(disattenuated(0.3, pilot.icc_mean))
 
 
 def test_what_cannot_be_used_is_refused_by_name():
@@ -151,7 +151,7 @@ def test_each_annotator_is_correlated_with_the_mean_of_the_others():
     )
     for level in ("item", "system", "pooled"):
         for name in SEVERAL:
-            found = ceiling(*frame.to_numpy().T, level=level, coefficient=name, n_splits=1)
+            result = ceiling(*frame.to_numpy().T, level=level, coefficient=name, n_splits=1)
             for person, own in frame.groupby("annotator"):
                 rest = frame[frame["annotator"] != person]
                 others = rest.groupby(["item", "system"])["value"].mean().to_numpy()
@@ -164,4 +164,4 @@ def test_each_annotator_is_correlated_with_the_mean_of_the_others():
                     systems=own["system"],
                     n_resamples=0,
                 )
-                assert found.by_annotator[person] == pytest.approx(alone.value, abs=1e-12)
+                assert result.by_annotator[person] == pytest.approx(alone.value, abs=1e-12)

@@ -74,9 +74,9 @@ ragged = st.lists(st.tuples(st.integers(0, 6), numbers, numbers), min_size=1, ma
 @given(ragged, st.sampled_from(COEFFICIENTS))
 def test_every_group_gets_what_scipy_gives_it(rows, coefficient):
     group, x, y = (np.array(column) for column in zip(*rows, strict=True))
-    found = grouped_correlation(x, y, group, coefficient=coefficient)
-    assert list(found.index) == sorted(set(group))
-    for name, value in found.items():
+    coefficients = grouped_correlation(x, y, group, coefficient=coefficient)
+    assert list(coefficients.index) == sorted(set(group))
+    for name, value in coefficients.items():
         expected = by_scipy(x[group == name], y[group == name], coefficient)
         assert value == pytest.approx(expected, abs=1e-12, nan_ok=True)
 
@@ -87,9 +87,9 @@ def test_large_and_small_groups_alike_equal_scipy(coefficient):
     group = np.repeat(np.arange(12), [2, 2, 3, 5, 14, 63, 64, 65, 66, 120, 300, 300])
     x = rng.integers(0, 9, len(group)) / 7
     y = x + rng.normal(0, 1, len(group)).round(1)
-    found = grouped_correlation(x, y, group, coefficient=coefficient)
+    coefficients = grouped_correlation(x, y, group, coefficient=coefficient)
     expected = [by_scipy(x[group == name], y[group == name], coefficient) for name in range(12)]
-    assert found.to_numpy() == pytest.approx(expected, abs=1e-12, nan_ok=True)
+    assert coefficients.to_numpy() == pytest.approx(expected, abs=1e-12, nan_ok=True)
 
 
 @pytest.mark.parametrize("coefficient", COEFFICIENTS)
@@ -113,9 +113,9 @@ def test_huge_values_do_not_overflow():
 
 def test_groups_may_be_named_by_tuples():
     names = [("a", 1), ("a", 1), ("b", 2), ("b", 2)]
-    found = grouped_correlation([1, 2, 1, 2], [1, 2, 2, 1], names, coefficient="kendall")
-    assert list(found.index) == [("a", 1), ("b", 2)]
-    assert list(found) == [1, -1]
+    coefficients = grouped_correlation([1, 2, 1, 2], [1, 2, 2, 1], names, coefficient="kendall")
+    assert list(coefficients.index) == [("a", 1), ("b", 2)]
+    assert list(coefficients) == [1, -1]
 
 
 @pytest.mark.parametrize("level", LEVELS)
@@ -216,10 +216,10 @@ def test_every_replicate_is_the_coefficient_of_the_resampled_cells(coefficient):
 
 def test_replicates_do_not_depend_on_how_the_draws_are_divided(monkeypatch):
     frame = study(5)
-    whole = at_level(frame, "pooled", "spearman", n_resamples=50)
+    undivided = at_level(frame, "pooled", "spearman", n_resamples=50)
     kendall = at_level(frame, "pooled", "kendall", n_resamples=50)
     monkeypatch.setattr(replicas, "CHUNK", 300)
-    assert at_level(frame, "pooled", "spearman", n_resamples=50) == whole
+    assert at_level(frame, "pooled", "spearman", n_resamples=50) == undivided
     assert at_level(frame, "pooled", "kendall", n_resamples=50) == kendall
 
 
@@ -334,10 +334,10 @@ def test_order_of_rows_and_scale_of_values_do_not_matter(seed, level, coefficien
     ],
 )
 def test_what_cannot_be_used_is_refused_by_name(options, argument):
-    given_options = {"level": "pooled", "coefficient": "pearson"}
-    given_options |= {"items": [1, 1, 2, 2], "systems": [1, 2, 1, 2]} | options
+    options_of_call = {"level": "pooled", "coefficient": "pearson"}
+    options_of_call |= {"items": [1, 1, 2, 2], "systems": [1, 2, 1, 2]} | options
     with pytest.raises(ValueError, match=argument):
-        correlation_at_level([1, 2, 3, 4], [1, 2, 4, 3], **given_options)
+        correlation_at_level([1, 2, 3, 4], [1, 2, 4, 3], **options_of_call)
 
 
 @pytest.mark.parametrize("values", [["1", "2"], [1, np.inf], [1, 2, 3], np.ones((2, 1))])

@@ -42,8 +42,8 @@ def calibrated(groups) -> tuple[float, float]:
 @given(ragged)
 def test_tau_c_of_every_group_is_scipys(rows):
     group, x, y = (np.array(column, dtype=float) for column in zip(*rows, strict=True))
-    found = grouped_correlation(x, y, group, coefficient="kendall_c")
-    for name, value in found.items():
+    coefficients = grouped_correlation(x, y, group, coefficient="kendall_c")
+    for name, value in coefficients.items():
         a, b = x[group == name], y[group == name]
         constant = len(a) < 2 or len(set(a)) == 1 or len(set(b)) == 1
         expected = np.nan if constant else scipy.stats.kendalltau(a, b, variant="c").statistic
@@ -54,8 +54,8 @@ def test_tau_c_of_every_group_is_scipys(rows):
 @given(ragged)
 def test_accuracy_of_every_group_is_the_share_of_pairs_alike(rows):
     group, x, y = (np.array(column, dtype=float) for column in zip(*rows, strict=True))
-    found = grouped_correlation(x, y, group, coefficient="acc_eq")
-    for name, value in found.items():
+    coefficients = grouped_correlation(x, y, group, coefficient="acc_eq")
+    for name, value in coefficients.items():
         expected = accuracy(x[group == name], y[group == name])
         assert value == pytest.approx(expected, abs=1e-12, nan_ok=True)
 
@@ -90,11 +90,11 @@ def test_a_large_group_is_calibrated_as_by_the_definition():
     human = rng.integers(0, 4, 210).astype(float)
     metric = human + rng.integers(0, 8, 210) / 4
     assert calibration.SWEEP_FROM_PAIRS < 210 * 209 // 2
-    found = correlation_at_level(
+    result = correlation_at_level(
         human, metric, level="pooled", coefficient="acc_star", n_resamples=0
     )
     best, least = calibrated([(human, metric)])
-    assert (found.value, found.threshold) == (pytest.approx(best, abs=1e-12), least)
+    assert (result.value, result.threshold) == (pytest.approx(best, abs=1e-12), least)
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -109,11 +109,11 @@ def test_acc_star_takes_the_threshold_that_serves_all_items_best(seed):
     result = at_level(frame, "item", "acc_star", n_resamples=0)
     assert (result.value, result.threshold) == pytest.approx(calibrated(groups), abs=1e-12)
     pooled = at_level(frame, "pooled", "acc_star", n_resamples=0)
-    whole = [(frame["human"].to_numpy(), frame["metric"].to_numpy())]
-    assert (pooled.value, pooled.threshold) == pytest.approx(calibrated(whole), abs=1e-12)
+    cells = [(frame["human"].to_numpy(), frame["metric"].to_numpy())]
+    assert (pooled.value, pooled.threshold) == pytest.approx(calibrated(cells), abs=1e-12)
 
 
-def test_acc_star_of_systems_tells_its_threshold_in_units_of_the_metric():
+def test_acc_star_of_systems_reports_its_threshold_in_units_of_the_metric():
     human, metric = [1, 1, 2, 2, 5, 5], [10, 10, 30, 30, 90, 90]
     columns = {"items": [1, 2] * 3, "systems": list("aabbcc")}
     result = correlation_at_level(human, metric, level="system", coefficient="acc_star", **columns)
@@ -129,11 +129,11 @@ def test_acc_star_of_very_many_cells_is_that_of_a_sample_of_pairs(monkeypatch):
     human = rng.integers(0, 4, 300).astype(float)
     metric = human + rng.normal(size=300)
     options = {"level": "pooled", "coefficient": "acc_star", "n_resamples": 0}
-    whole = correlation_at_level(human, metric, **options)
+    expected = correlation_at_level(human, metric, **options)
     monkeypatch.setattr(calibration, "PAIRS_UP_TO", 20_000)
     sampled = correlation_at_level(human, metric, **options)
-    assert sampled.value != whole.value
-    assert sampled.value == pytest.approx(whole.value, abs=0.02)
+    assert sampled.value != expected.value
+    assert sampled.value == pytest.approx(expected.value, abs=0.02)
 
 
 def by_all_flips(human, metric) -> float:
@@ -153,10 +153,10 @@ def test_soft_pairwise_accuracy_is_one_less_the_difference_of_permutation_ps():
     human, metric = rng.normal(size=(2, 4, 8)).round(1)
     system, item = (axis.ravel() for axis in np.indices(human.shape))
     expected = by_all_flips(human, metric)
-    found = soft_pairwise_accuracy(
+    estimate = soft_pairwise_accuracy(
         human.ravel(), metric.ravel(), items=item, systems=system, n_permutations=20_000
     )
-    assert found == pytest.approx(expected, abs=0.01)
+    assert estimate == pytest.approx(expected, abs=0.01)
     assert soft_pairwise_accuracy(
         human.ravel(), human.ravel() * 3, items=item, systems=system
     ) == pytest.approx(1)
@@ -164,11 +164,11 @@ def test_soft_pairwise_accuracy_is_one_less_the_difference_of_permutation_ps():
 
 def test_systems_are_compared_softly_on_the_items_they_share():
     human, metric = [1, 2, 1, 3, 2, 3, 9], [5, 4, 5, 4, 6, 3, 0]
-    found = soft_pairwise_accuracy(
+    estimate = soft_pairwise_accuracy(
         human, metric, items=[1, 1, 2, 2, 3, 3, 4], systems=list("abababa"), n_permutations=20_000
     )
     # people are surest of b (p = 1 and 1/8), the metric of a (p = 1/8 and 1)
-    assert found == pytest.approx(1 - 7 / 8, abs=0.01)
+    assert estimate == pytest.approx(1 - 7 / 8, abs=0.01)
     apart = soft_pairwise_accuracy([1, 2], [1, 2], items=[1, 2], systems=["a", "b"])
     assert np.isnan(apart)
 

@@ -60,15 +60,15 @@ def by_levels(cells: pd.DataFrame, coefficient: str) -> dict[str, replicas.Repli
 def test_replicates_of_items_and_systems_are_of_the_copied_cells(level, coefficient):
     cells = complete_study(6)
     of_item, of_system = draws(cells["item"].max() + 1, 1), draws(5, 2)
-    found = by_levels(cells, coefficient)[level](of_item, of_system)
+    values = by_levels(cells, coefficient)[level](of_item, of_system)
     defined = 0
     for row in range(len(of_item)):
         again = copied(cells, of_item[row], of_system[row])
         if again["system"].nunique() < 5:
-            assert level == "item" or np.isnan(found[row])
+            assert level == "item" or np.isnan(values[row])
             continue
         expected = plainly(again, level, coefficient)
-        assert found[row] == pytest.approx(expected, abs=1e-10, nan_ok=True)
+        assert values[row] == pytest.approx(expected, abs=1e-10, nan_ok=True)
         defined += not np.isnan(expected)
     assert defined > 5
 
@@ -76,7 +76,7 @@ def test_replicates_of_items_and_systems_are_of_the_copied_cells(level, coeffici
 def test_accuracy_makes_no_pair_of_a_system_and_its_copy():
     cells = complete_study(6)
     of_item, of_system = np.ones((1, cells["item"].max() + 1)), np.array([[2.0, 1, 1, 0, 0]])
-    found = by_levels(cells, "acc_eq")["item"](of_item, of_system)[0]
+    accuracy = by_levels(cells, "acc_eq")["item"](of_item, of_system)[0]
     shares = []
     for _, part in cells.groupby("item"):
         part = part[part["system"] < 3]
@@ -92,7 +92,7 @@ def test_accuracy_makes_no_pair_of_a_system_and_its_copy():
         if pairs:
             weights, alike = zip(*pairs, strict=True)
             shares.append(np.average(alike, weights=weights))
-    assert found == pytest.approx(np.mean(shares), abs=1e-12)
+    assert accuracy == pytest.approx(np.mean(shares), abs=1e-12)
 
 
 @pytest.mark.parametrize("coefficient", ["kendall", "kendall_c"])
@@ -103,8 +103,8 @@ def test_copying_cells_gives_what_forms_give(coefficient):
     weights = draws(n_items, 3)
     forms = {"kendall": replicas.pooled_kendall, "kendall_c": replicas.pooled_kendall_c}
     expected = forms[coefficient](x, y, item, n_items)(weights)
-    found = replicas.copied_kendall(x, y, coefficient)(weights[:, item])
-    assert found == pytest.approx(expected, abs=1e-12)
+    values = replicas.copied_kendall(x, y, coefficient)(weights[:, item])
+    assert values == pytest.approx(expected, abs=1e-12)
     assert np.isnan(replicas.copied_kendall(x, y, coefficient)(np.zeros((1, len(x)))))
 
 
@@ -123,9 +123,9 @@ def test_pooled_replicates_of_other_coefficients_are_of_the_copied_cells(coeffic
     item, x, y = (cells[name].to_numpy() for name in ("item", "human", "metric"))
     weights = draws(n_items, 3)
     if coefficient == "kendall_c":
-        found = replicas.pooled_kendall_c(x, y, item, n_items)(weights)
+        values = replicas.pooled_kendall_c(x, y, item, n_items)(weights)
     else:
-        found = replicas.pooled_accuracy(x, y, item, n_items, 0.0)(weights)
+        values = replicas.pooled_accuracy(x, y, item, n_items, 0.0)(weights)
     for row, weight in enumerate(weights.astype(int)):
         again = cells.loc[np.repeat(cells.index, weight[item])]
         result = correlation_at_level(
@@ -136,7 +136,7 @@ def test_pooled_replicates_of_other_coefficients_are_of_the_copied_cells(coeffic
             n, copies = len(again), (weight[item] * (weight[item] - 1)).sum() / 2
             pairs = n * (n - 1) / 2
             expected = (expected * pairs - copies) / (pairs - copies)
-        assert found[row] == pytest.approx(expected, abs=1e-10)
+        assert values[row] == pytest.approx(expected, abs=1e-10)
 
 
 @pytest.mark.parametrize("resample", list(METHODS))

@@ -28,7 +28,7 @@ def test_pooled_correlations_are_the_published_ones(topical_chat, dimension):
     for coefficient, expected in zip(
         ("pearson", "spearman", "kendall"), published[dimension], strict=True
     ):
-        found = correlation_at_level(
+        result = correlation_at_level(
             human, metric, level="pooled", coefficient=coefficient, n_resamples=0
         )
-        assert round(found.value, 6) == expected
+        assert round(result.value, 6) == expected

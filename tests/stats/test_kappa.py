@@ -91,11 +91,11 @@ def test_an_unused_category_changes_a_weighted_kappa_only():
     scale = [1, 2, 3, 4]
     plain = cohen_kappa(first, second)
     assert cohen_kappa(first, second, categories=scale).value == pytest.approx(plain.value)
-    given_scale = cohen_kappa(first, second, weights="linear", categories=scale)
+    with_scale = cohen_kappa(first, second, weights="linear", categories=scale)
     guessed = cohen_kappa(first, second, weights="linear")
-    assert given_scale.value != pytest.approx(guessed.value, abs=0.01)
+    assert with_scale.value != pytest.approx(guessed.value, abs=0.01)
     assert any("unused" in warning for warning in guessed.warnings)
-    assert not any("unused" in warning for warning in given_scale.warnings)
+    assert not any("unused" in warning for warning in with_scale.warnings)
 
 
 @pytest.mark.parametrize(
@@ -177,27 +177,27 @@ def test_weights_make_no_difference_for_two_categories(rows):
 def test_pairs_are_what_two_annotators_alone_would_give(weights, share):
     frame = random_crowd(np.random.default_rng(8), n_annotators=9, share=share)
     table = frame.pivot(index="item", columns="annotator", values="value")
-    found = pairs(frame, weights=weights, min_overlap=0, categories=range(4))
-    assert len(found) == 9 * 8 / 2
-    for row in found.itertuples():
+    agreements = pairs(frame, weights=weights, min_overlap=0, categories=range(4))
+    assert len(agreements) == 9 * 8 / 2
+    for row in agreements.itertuples():
         both = table[[row.annotator_a, row.annotator_b]].dropna().astype(int)
         first, second = both.to_numpy().T
         alone = cohen_kappa(first, second, weights=weights, categories=range(4), ci="analytic")
         assert row.n_overlap == alone.n_items
         assert row.reason is alone.reason
-        found_numbers = [row.observed, row.expected, row.kappa, row.se, row.ci_low, row.ci_high]
+        numbers = [row.observed, row.expected, row.kappa, row.se, row.ci_low, row.ci_high]
         alone_numbers = [
             *(alone.observed, alone.expected, alone.value),
             *(alone.se, alone.ci_low, alone.ci_high),
         ]
-        assert found_numbers == pytest.approx(alone_numbers, abs=1e-9, nan_ok=True)
+        assert numbers == pytest.approx(alone_numbers, abs=1e-9, nan_ok=True)
 
 
 def test_pairs_do_not_depend_on_how_the_work_is_divided(monkeypatch):
     frame = random_crowd(np.random.default_rng(9), n_annotators=12)
-    whole = pairs(frame)
+    undivided = pairs(frame)
     monkeypatch.setattr("stats.agreement.pairwise.CHUNK", 40)
-    pd.testing.assert_frame_equal(pairs(frame), whole)
+    pd.testing.assert_frame_equal(pairs(frame), undivided)
 
 
 def test_pairs_with_little_overlap_can_be_left_out():

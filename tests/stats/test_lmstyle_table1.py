@@ -53,7 +53,7 @@ def test_every_cell_of_table_1_is_reproduced(lmstyle, metric, coefficient):
     column = "pearson" if coefficient == "pearson" else "kendall_b"
     for task, published in table["values"][metric].items():
         rows = frame[frame["task"] == task]
-        found = correlation_at_level(
+        result = correlation_at_level(
             human(rows, metric),
             rows[metric],
             level="item",
@@ -62,10 +62,10 @@ def test_every_cell_of_table_1_is_reproduced(lmstyle, metric, coefficient):
             systems=rows["model"],
             n_resamples=0,
         )
-        assert 100 * found.value == pytest.approx(published[column], abs=1e-9)
-        assert found.n_groups == published["n_groups"]
-        assert found.n_used == published["n_valid"]
-        as_zero = 100 * found.value * found.n_used / found.n_groups
+        assert 100 * result.value == pytest.approx(published[column], abs=1e-9)
+        assert result.n_groups == published["n_groups"]
+        assert result.n_used == published["n_valid"]
+        as_zero = 100 * result.value * result.n_used / result.n_groups
         assert as_zero == pytest.approx(published[f"{coefficient}_nan_as_0"], abs=1e-9)
 
 
@@ -86,8 +86,8 @@ def test_the_overall_column_is_the_mean_over_styles(lmstyle, metric, coefficient
 @pytest.mark.parametrize("metric", METRICS)
 def test_the_pooled_correlations_are_reproduced(lmstyle, metric, coefficient):
     frame, table = lmstyle
-    found = correlation_at_level(
+    result = correlation_at_level(
         human(frame, metric), frame[metric], level="pooled", coefficient=coefficient
     )
-    assert found.n_rows == table["pooled"][metric]["n"]
-    assert found.value == pytest.approx(table["pooled"][metric][coefficient], abs=1e-9)
+    assert result.n_rows == table["pooled"][metric]["n"]
+    assert result.value == pytest.approx(table["pooled"][metric][coefficient], abs=1e-9)

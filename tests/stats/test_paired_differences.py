@@ -16,17 +16,19 @@ def pairs():
 
 def test_the_tests_are_scipys(pairs):
     first, second = pairs
-    found = paired_difference(first, second, n_resamples=10)
+    difference = paired_difference(first, second, n_resamples=10)
     t = stats.ttest_rel(second, first)
-    assert (found.t, found.t_p) == pytest.approx((t.statistic, t.pvalue))
+    assert (difference.t, difference.t_p) == pytest.approx((t.statistic, t.pvalue))
     ranked = stats.wilcoxon(second, first)
-    assert (found.wilcoxon, found.wilcoxon_p) == pytest.approx((ranked.statistic, ranked.pvalue))
-    assert found.mean == pytest.approx(found.mean_second - found.mean_first)
+    assert (difference.wilcoxon, difference.wilcoxon_p) == pytest.approx(
+        (ranked.statistic, ranked.pvalue)
+    )
+    assert difference.mean == pytest.approx(difference.mean_second - difference.mean_first)
 
 
 def test_the_interval_is_that_of_scipys_bootstrap(pairs):
     first, second = pairs
-    found = paired_difference(first, second, n_resamples=40_000, confidence=0.9)
+    difference = paired_difference(first, second, n_resamples=40_000, confidence=0.9)
     oracle = stats.bootstrap(
         (second - first,),
         np.mean,
@@ -35,7 +37,9 @@ def test_the_interval_is_that_of_scipys_bootstrap(pairs):
         n_resamples=40_000,
         rng=1,
     ).confidence_interval
-    assert (found.ci_low, found.ci_high) == pytest.approx((oracle.low, oracle.high), abs=0.01)
+    assert (difference.ci_low, difference.ci_high) == pytest.approx(
+        (oracle.low, oracle.high), abs=0.01
+    )
 
 
 def test_the_same_seed_gives_the_same_interval_and_another_another(pairs):
@@ -45,8 +49,8 @@ def test_the_same_seed_gives_the_same_interval_and_another_another(pairs):
 
 
 def test_an_incomplete_pair_is_left_out_and_counted():
-    found = paired_difference([1, math.nan, 3, 4], [2, 2, math.nan, 7], n_resamples=10)
-    assert (found.mean, found.n_pairs, found.n_missing) == (2, 2, 2)
+    difference = paired_difference([1, math.nan, 3, 4], [2, 2, math.nan, 7], n_resamples=10)
+    assert (difference.mean, difference.n_pairs, difference.n_missing) == (2, 2, 2)
 
 
 def test_pairs_without_a_difference_are_counted():
@@ -63,10 +67,10 @@ def test_pairs_without_a_difference_are_counted():
     ],
 )
 def test_what_cannot_be_tested_says_why(first, second, reason):
-    found = paired_difference(first, second, n_resamples=10)
-    assert found.reason == reason
-    assert math.isnan(found.t)
-    assert math.isnan(found.t_p)
+    difference = paired_difference(first, second, n_resamples=10)
+    assert difference.reason == reason
+    assert math.isnan(difference.t)
+    assert math.isnan(difference.t_p)
 
 
 @pytest.mark.parametrize(

@@ -63,15 +63,18 @@ def printed(value: float):
 
 def coefficients(frame, level="nominal", **options) -> dict[str, Agreement]:
     columns = (frame["item"], frame["annotator"], frame["label"])
-    return {found.name: found for found in coefficients_at_level(*columns, level=level, **options)}
+    return {
+        coefficient.name: coefficient
+        for coefficient in coefficients_at_level(*columns, level=level, **options)
+    }
 
 
 @pytest.mark.parametrize("example", CONTINGENCY)
 def test_the_published_coefficients_are_met(worked_example, example):
     frame, published = worked_example(example)
-    found = coefficients(frame)
+    coefficient = coefficients(frame)
     for printed_name, name in CONTINGENCY[example].items():
-        assert found[name].value == printed(published[printed_name]), printed_name
+        assert coefficient[name].value == printed(published[printed_name]), printed_name
 
 
 def test_expected_agreement_is_the_published_one(worked_example):
@@ -83,23 +86,26 @@ def test_expected_agreement_is_the_published_one(worked_example):
 
 def test_the_published_standard_errors_of_four_raters_are_met(worked_example):
     frame, published = worked_example("krippendorff2011")
-    found = coefficients(frame, ci="analytic")
+    by_name = coefficients(frame, ci="analytic")
     for printed_name, name in STANDARD_ERRORS.items():
-        assert found[name].se == printed(published[printed_name]), printed_name
+        assert by_name[name].se == printed(published[printed_name]), printed_name
     low, high = published["alpha_ci(R irrCAC)"]
-    alpha = found["krippendorff_alpha"]
+    alpha = by_name["krippendorff_alpha"]
     assert (alpha.ci_low, alpha.ci_high) == (printed(low), high)
 
 
 def test_the_published_standard_errors_of_two_raters_are_met(worked_example):
     frame, published = worked_example("gwet_cont3x3abstractors")
-    found = coefficients(frame, ci="analytic")
+    by_name = coefficients(frame, ci="analytic")
     by_table = sqrt(99 / 100)  # the published ones divide by n, those of single labels by n - 1
-    assert found["gwet_ac1"].se * by_table == printed(published["gwet_ac1_se"])
-    assert found["krippendorff_alpha"].se * by_table == printed(published["alpha_se"])
-    assert found["cohen_kappa"].se == printed(published["cohen_kappa_se"])
+    assert by_name["gwet_ac1"].se * by_table == printed(published["gwet_ac1_se"])
+    assert by_name["krippendorff_alpha"].se * by_table == printed(published["alpha_se"])
+    assert by_name["cohen_kappa"].se == printed(published["cohen_kappa_se"])
     low, high = published["gwet_ac1_ci"]
-    assert (found["gwet_ac1"].ci_low, found["gwet_ac1"].ci_high) == (printed(low), printed(high))
+    assert (by_name["gwet_ac1"].ci_low, by_name["gwet_ac1"].ci_high) == (
+        printed(low),
+        printed(high),
+    )
 
 
 def test_the_published_kappas_of_categories_are_met(worked_example):
@@ -112,25 +118,25 @@ def test_the_published_kappas_of_categories_are_met(worked_example):
 @pytest.mark.parametrize("level", ["nominal", "ordinal", "interval", "ratio"])
 def test_krippendorffs_alphas_are_met(worked_example, level):
     frame, published = worked_example("krippendorff2011")
-    found = coefficients(frame, level)["krippendorff_alpha"]
-    assert found.value == printed(published[f"alpha_{level}"])
-    assert found.level == level
+    alpha = coefficients(frame, level)["krippendorff_alpha"]
+    assert alpha.value == printed(published[f"alpha_{level}"])
+    assert alpha.level == level
 
 
 def test_the_published_intraclass_correlations_are_met(worked_example):
     frame, published = worked_example("shrout_fleiss1979")
-    found = coefficients(frame, "interval")
+    by_name = coefficients(frame, "interval")
     for model in (1, 2, 3):
-        assert found[f"icc{model}"].value == printed(published[f"ICC({model},1)"])
-        assert found[f"icc{model}k"].value == printed(published[f"ICC({model},4)"])
+        assert by_name[f"icc{model}"].value == printed(published[f"ICC({model},1)"])
+        assert by_name[f"icc{model}k"].value == printed(published[f"ICC({model},4)"])
 
 
 def test_kappa_with_cohens_own_weights_is_met(worked_example):
     frame, published = worked_example("cohen1968_weighted")
     table = frame.pivot(index="item", columns="annotator", values="label")
     disagreement = np.array([[0, 1, 3], [1, 0, 6], [3, 6, 0]])
-    found = cohen_kappa(table["A"], table["B"], weights=1 - disagreement / 6)
-    assert found.value == printed(published["weighted_kappa"])
+    kappa = cohen_kappa(table["A"], table["B"], weights=1 - disagreement / 6)
+    assert kappa.value == printed(published["weighted_kappa"])
 
 
 def test_coefficients_with_a_distance_of_ones_own_are_met(worked_example):
@@ -140,8 +146,8 @@ def test_coefficients_with_a_distance_of_ones_own_are_met(worked_example):
         return 0.0 if first == second else 0.5 if 3 in (first, second) else 1.0
 
     columns = (frame["item"], frame["annotator"], frame["label"])
-    found = krippendorff_alpha(*columns, distance=distance)
-    assert found.value == printed(published["alpha_custom(Chck=.5)"])
+    alpha = krippendorff_alpha(*columns, distance=distance)
+    assert alpha.value == printed(published["alpha_custom(Chck=.5)"])
     table = frame.pivot(index="item", columns="annotator", values="label")
     weights = [[1 - distance(row, column) for column in (1, 2, 3)] for row in (1, 2, 3)]
     kappa = cohen_kappa(table["A"], table["B"], weights=weights)
@@ -150,7 +156,7 @@ def test_coefficients_with_a_distance_of_ones_own_are_met(worked_example):
 
 def test_the_paradox_of_prevalence_shows_beside_ac1(worked_example):
     frame, _ = worked_example("paradox_feinstein_cicchetti_2")
-    found = coefficients(frame)
-    assert found["gwet_ac1"].value == pytest.approx(0.81, abs=5e-3)
-    assert any("88%" in warning for warning in found["cohen_kappa"].warnings)
-    assert found["icc1"].reason is Reason.NEEDS_NUMBERS
+    by_name = coefficients(frame)
+    assert by_name["gwet_ac1"].value == pytest.approx(0.81, abs=5e-3)
+    assert any("88%" in warning for warning in by_name["cohen_kappa"].warnings)
+    assert by_name["icc1"].reason is Reason.NEEDS_NUMBERS

@@ -18,12 +18,12 @@ def pilot(n_items: int = 300, n_systems: int = 5, seed: int = 0) -> pd.DataFrame
 
 def curve(frame: pd.DataFrame, **options) -> pd.DataFrame:
     columns = {"items": frame["item"], "systems": frame["system"]}
-    given = {"level": "item", "coefficient": "pearson", "n_items": [20, 80]} | columns | options
-    return sample_size_curve(frame["human"], frame["a"], frame["b"], **given)
+    arguments = {"level": "item", "coefficient": "pearson", "n_items": [20, 80]} | columns | options
+    return sample_size_curve(frame["human"], frame["a"], frame["b"], **arguments)
 
 
 def test_the_spread_is_that_of_studies_of_that_size():
-    found = curve(pilot(10_000), n_items=[40], n_studies=500).iloc[0]
+    row = curve(pilot(10_000), n_items=[40], n_studies=500).iloc[0]
     deltas = []
     for seed in range(200):
         frame = pilot(40, seed=seed + 1)
@@ -33,10 +33,10 @@ def test_the_spread_is_that_of_studies_of_that_size():
             for _, part in frame.groupby("item")
         ]
         deltas.append(np.mean(by_item))
-    assert found["delta"] == pytest.approx(np.mean(deltas), abs=0.02)
-    assert found["se"] == pytest.approx(np.std(deltas, ddof=1), rel=0.2)
+    assert row["delta"] == pytest.approx(np.mean(deltas), abs=0.02)
+    assert row["se"] == pytest.approx(np.std(deltas, ddof=1), rel=0.2)
     power = np.mean(np.array(deltas) > 1.96 * np.std(deltas, ddof=1))
-    assert found["power"] == pytest.approx(power, abs=0.1)
+    assert row["power"] == pytest.approx(power, abs=0.1)
 
 
 @pytest.mark.parametrize("level", ["item", "pooled", "system"])
@@ -46,20 +46,20 @@ def test_more_items_are_more_power_at_every_level(level, coefficient):
     if level == "system":
         frame["human"] += frame["system"] / 5
         frame[["a", "b"]] += frame[["system"]].to_numpy() / 5
-    found = curve(frame, level=level, coefficient=coefficient, n_items=[10, 200], n_studies=200)
-    assert found["n_items"].tolist() == [10, 200]
-    assert found["se"].is_monotonic_decreasing
+    rows = curve(frame, level=level, coefficient=coefficient, n_items=[10, 200], n_studies=200)
+    assert rows["n_items"].tolist() == [10, 200]
+    assert rows["se"].is_monotonic_decreasing
     if level != "system":
-        assert found["power"].iloc[1] > found["power"].iloc[0]
+        assert rows["power"].iloc[1] > rows["power"].iloc[0]
 
 
 def test_more_annotators_stretch_the_difference_by_the_attenuation_formula():
     known = Reliability(0.2, 0.5, 4.0, 1500, 6000)
-    found = curve(pilot(), n_items=[40], n_annotators=[4, 16], reliability=known)
-    assert found["n_annotators"].tolist() == [4, 16]
-    now, then = found["delta"]
+    rows = curve(pilot(), n_items=[40], n_annotators=[4, 16], reliability=known)
+    assert rows["n_annotators"].tolist() == [4, 16]
+    now, then = rows["delta"]
     assert then / now == pytest.approx(np.sqrt(known.of_mean(16) / known.of_mean(4)))
-    assert found["power"].iloc[1] > found["power"].iloc[0]
+    assert rows["power"].iloc[1] > rows["power"].iloc[0]
     alone = curve(pilot(), n_items=[40], reliability=known)
     assert alone["n_annotators"].tolist() == [4.0]
     assert alone["delta"].iloc[0] == pytest.approx(now)
@@ -68,19 +68,19 @@ def test_more_annotators_stretch_the_difference_by_the_attenuation_formula():
 @pytest.mark.parametrize("icc", [0.0, -0.2])
 def test_without_agreement_in_the_pilot_other_numbers_of_annotators_have_no_power(icc):
     disagreed = Reliability(icc, icc, 2.0, 1500, 3000)
-    found = curve(pilot(20), n_items=[40], n_annotators=[2, 4], reliability=disagreed)
-    assert found["n_annotators"].tolist() == [2, 4]
-    assert found[["delta", "se", "power"]].isna().all(axis=None)
+    rows = curve(pilot(20), n_items=[40], n_annotators=[2, 4], reliability=disagreed)
+    assert rows["n_annotators"].tolist() == [2, 4]
+    assert rows[["delta", "se", "power"]].isna().all(axis=None)
 
 
 def test_the_least_number_that_suffices_is_named_or_missing():
-    found = curve(pilot(), n_items=[5, 20, 80, 300], n_studies=300)
-    least = items_needed(found, 0.8)["n_items"].iloc[0]
-    reached = found.loc[found["power"] >= 0.8, "n_items"].min()
+    rows = curve(pilot(), n_items=[5, 20, 80, 300], n_studies=300)
+    least = items_needed(rows, 0.8)["n_items"].iloc[0]
+    reached = rows.loc[rows["power"] >= 0.8, "n_items"].min()
     assert least == reached
-    assert items_needed(found.head(1), 0.99)["n_items"].isna().all()
+    assert items_needed(rows.head(1), 0.99)["n_items"].isna().all()
     with pytest.raises(ValueError, match="power"):
-        items_needed(found, 80)
+        items_needed(rows, 80)
 
 
 def test_the_same_seed_gives_the_same_curve():

@@ -35,11 +35,11 @@ COEFFICIENTS = ["pearson", "spearman", "kendall", "kendall_c", "acc_eq", "acc_st
     ],
 )
 def test_williams_is_what_other_programs_print(r12, r13, r23, n, t, p):
-    found = williams_test(r12, r13, r23, n)
+    result = williams_test(r12, r13, r23, n)
     # the correlations are rounded too
-    assert found.t == pytest.approx(t, rel=2e-3 if n == 103 else 3e-4)
-    assert found.p == pytest.approx(p, abs=0.005 if n == 103 else 5e-5)
-    assert found.df == n - 3
+    assert result.t == pytest.approx(t, rel=2e-3 if n == 103 else 3e-4)
+    assert result.p == pytest.approx(p, abs=0.005 if n == 103 else 5e-5)
+    assert result.df == n - 3
 
 
 def test_williams_is_undefined_for_the_same_metric_or_too_few_points():
@@ -90,9 +90,9 @@ def test_perm_both_comes_near_the_share_of_all_permutations(level, coefficient):
     frame = pilot(2, n_items=2)
     options = {"level": level, "coefficient": coefficient}
     delta, p = by_all_permutations(frame, np.arange(len(frame)), **options)
-    found = permuted(frame, n_permutations=4000, **options)
-    assert found.delta == pytest.approx(delta, abs=1e-10)
-    assert found.p == pytest.approx(p, abs=0.03)
+    result = permuted(frame, n_permutations=4000, **options)
+    assert result.delta == pytest.approx(delta, abs=1e-10)
+    assert result.p == pytest.approx(p, abs=0.03)
 
 
 @pytest.mark.parametrize("swap", ["items", "systems"])
@@ -102,9 +102,9 @@ def test_items_or_systems_are_swapped_whole(swap, coefficient):
     unit = frame[swap.removesuffix("s")].to_numpy()
     options = {"level": "item", "coefficient": coefficient}
     delta, p = by_all_permutations(frame, unit, **options)
-    found = permuted(frame, swap=swap, n_permutations=4000, **options)
-    assert found.delta == pytest.approx(delta, abs=1e-10)
-    assert found.p == pytest.approx(p, abs=0.03)
+    result = permuted(frame, swap=swap, n_permutations=4000, **options)
+    assert result.delta == pytest.approx(delta, abs=1e-10)
+    assert result.p == pytest.approx(p, abs=0.03)
 
 
 @pytest.mark.parametrize("undefined", ["drop", "zero"])
@@ -114,18 +114,18 @@ def test_swapping_items_swaps_undefined_coefficients_too(undefined):
     frame.loc[frame["item"] == 2, "human"] = 3.0
     options = {"level": "item", "coefficient": "kendall", "undefined": undefined}
     delta, p = by_all_permutations(frame, frame["item"].to_numpy(), **options)
-    found = permuted(frame, swap="items", n_permutations=4000, **options)
-    assert found.delta == pytest.approx(delta, abs=1e-10)
-    assert found.p == pytest.approx(p, abs=0.03)
+    result = permuted(frame, swap="items", n_permutations=4000, **options)
+    assert result.delta == pytest.approx(delta, abs=1e-10)
+    assert result.p == pytest.approx(p, abs=0.03)
 
 
 def test_cells_that_either_metric_lacks_take_no_part():
     frame = study(1, n_items=20).rename(columns={"metric": "a"})
     frame["b"] = frame["human"] + np.random.default_rng(0).normal(0, 3, len(frame))
     frame.loc[::7, "b"] = np.nan
-    found = permuted(frame, level="item", coefficient="kendall")
+    result = permuted(frame, level="item", coefficient="kendall")
     complete = frame.dropna()
-    assert found.n_cells == len(complete) < len(frame)
+    assert result.n_cells == len(complete) < len(frame)
     value = correlation_at_level(
         complete["human"],
         complete["a"],
@@ -134,22 +134,22 @@ def test_cells_that_either_metric_lacks_take_no_part():
         items=complete["item"],
         n_resamples=0,
     ).value
-    assert found.value_a == pytest.approx(value, abs=1e-12)
-    assert permuted(complete, level="item", coefficient="kendall").p == found.p
+    assert result.value_a == pytest.approx(value, abs=1e-12)
+    assert permuted(complete, level="item", coefficient="kendall").p == result.p
 
 
 @pytest.mark.parametrize("level", LEVELS)
 def test_the_same_metric_is_no_different(level):
     frame = pilot(3).assign(b=lambda rows: rows["a"])
-    found = permuted(frame, level=level, coefficient="kendall", n_permutations=50)
-    assert (found.delta, found.p) == (0.0, 1.0)
+    result = permuted(frame, level=level, coefficient="kendall", n_permutations=50)
+    assert (result.delta, result.p) == (0.0, 1.0)
 
 
 def test_soft_pairwise_accuracy_can_be_compared():
     frame = pilot(4, n_items=30, n_systems=5).assign(c=lambda rows: -rows["a"])
-    found = permuted(frame.assign(b=frame["c"]), level="system", coefficient="spa")
-    assert found.delta > 0.3
-    assert found.p < 0.05
+    result = permuted(frame.assign(b=frame["c"]), level="system", coefficient="spa")
+    assert result.delta > 0.3
+    assert result.p < 0.05
 
 
 @pytest.mark.parametrize(
@@ -160,9 +160,9 @@ def test_soft_pairwise_accuracy_can_be_compared():
     ],
 )
 def test_what_cannot_be_tested_says_why(frame, reason):
-    found = permuted(frame, level="pooled", coefficient="pearson")
-    assert np.isnan(found.p)
-    assert found.reason is reason
+    result = permuted(frame, level="pooled", coefficient="pearson")
+    assert np.isnan(result.p)
+    assert result.reason is reason
 
 
 def test_a_seed_is_recorded_and_decides_the_p():
@@ -193,7 +193,7 @@ def test_what_cannot_be_used_is_refused_by_name(options, argument):
 def test_every_pair_of_metrics_is_compared_once_and_adjusted():
     frame = pilot(6, n_items=10, n_systems=4)
     scores = {"a": frame["a"], "b": frame["b"], "c": -frame["a"]}
-    found = compare_metrics(
+    comparisons = compare_metrics(
         frame["human"],
         scores,
         level="item",
@@ -203,19 +203,19 @@ def test_every_pair_of_metrics_is_compared_once_and_adjusted():
         n_permutations=300,
         rng=9,
     )
-    pairs = list(zip(found["metric_a"], found["metric_b"], strict=True))
+    pairs = list(zip(comparisons["metric_a"], comparisons["metric_b"], strict=True))
     assert pairs == [("a", "b"), ("a", "c"), ("b", "c")]
-    assert found["p_holm"].tolist() == holm(found["p"]).tolist()
-    assert found["p_bh"].tolist() == benjamini_hochberg(found["p"]).tolist()
-    assert set(found["seed"]) == {9}
+    assert comparisons["p_holm"].tolist() == holm(comparisons["p"]).tolist()
+    assert comparisons["p_bh"].tolist() == benjamini_hochberg(comparisons["p"]).tolist()
+    assert set(comparisons["seed"]) == {9}
     alone = permuted(frame, level="item", coefficient="kendall", n_permutations=300, rng=9)
-    assert found.loc[0, "p"] == alone.p
+    assert comparisons.loc[0, "p"] == alone.p
 
 
 @pytest.mark.parametrize("level", ["pooled", "system"])
 def test_williams_of_two_metrics_rests_on_cells_or_systems(level):
     frame = pilot(7, n_items=10, n_systems=6)
-    found = compare_metrics(
+    comparisons = compare_metrics(
         frame["human"],
         {"a": frame["a"], "b": frame["b"]},
         level=level,
@@ -227,8 +227,8 @@ def test_williams_of_two_metrics_rests_on_cells_or_systems(level):
     points = frame if level == "pooled" else frame.groupby("system").mean()
     r = points[["human", "a", "b"]].corr()
     expected = williams_test(r.loc["human", "a"], r.loc["human", "b"], r.loc["a", "b"], len(points))
-    assert found["p"] == pytest.approx(expected.p, abs=1e-9)
-    assert found["delta"] == pytest.approx(r.loc["human", "a"] - r.loc["human", "b"])
+    assert comparisons["p"] == pytest.approx(expected.p, abs=1e-9)
+    assert comparisons["delta"] == pytest.approx(r.loc["human", "a"] - r.loc["human", "b"])
 
 
 def test_williams_is_not_for_averages_or_ranks():
@@ -246,9 +246,11 @@ def test_williams_is_not_for_averages_or_ranks():
 
 
 def test_one_metric_alone_has_no_comparison():
-    found = compare_metrics([1, 2, 3], {"a": [1, 3, 2]}, level="pooled", coefficient="pearson")
-    assert len(found) == 0
-    assert {"p", "p_holm", "p_bh"} <= set(found.columns)
+    comparisons = compare_metrics(
+        [1, 2, 3], {"a": [1, 3, 2]}, level="pooled", coefficient="pearson"
+    )
+    assert len(comparisons) == 0
+    assert {"p", "p_holm", "p_bh"} <= set(comparisons.columns)
 
 
 def test_discoveries_are_adjusted_as_scipy_does():
@@ -264,9 +266,9 @@ def test_holm_never_puts_a_larger_p_before_a_smaller_and_stops_at_1():
 
 @pytest.mark.parametrize("adjust", [holm, benjamini_hochberg])
 def test_tests_not_done_do_not_count(adjust):
-    found = adjust([0.01, np.nan, 0.04])
-    assert np.isnan(found[1])
-    assert found[[0, 2]].tolist() == adjust([0.01, 0.04]).tolist()
+    adjusted = adjust([0.01, np.nan, 0.04])
+    assert np.isnan(adjusted[1])
+    assert adjusted[[0, 2]].tolist() == adjust([0.01, 0.04]).tolist()
     with pytest.raises(ValueError, match="p must lie"):
         adjust([1.5])
 
@@ -274,8 +276,8 @@ def test_tests_not_done_do_not_count(adjust):
 def test_a_metric_worse_than_any_of_a_cluster_begins_the_next():
     values = {"d": 0.1, "a": 0.9, "b": 0.8, "c": 0.7, "lost": float("nan")}
     p = {("a", "b"): 0.5, ("a", "c"): 0.01, ("b", "c"): 0.4, ("c", "d"): 0.5}
-    found = significance_clusters(values, p)
-    assert found.to_dict() == {"a": 1, "b": 1, "c": 2, "d": 2}
+    clusters = significance_clusters(values, p)
+    assert clusters.to_dict() == {"a": 1, "b": 1, "c": 2, "d": 2}
     with pytest.raises(ValueError, match="'c'"):
         significance_clusters(values, {("a", "b"): 0.5})
     with pytest.raises(ValueError, match="alpha"):
@@ -291,8 +293,8 @@ def test_the_scale_of_scores_does_not_matter_however_large_or_small(coefficient,
     test = permutation_test(human, a, b, n_permutations=99, **measure)
     scaled = permutation_test(human, a * scale, b * scale, n_permutations=99, **measure)
     assert (scaled.delta, scaled.p) == (pytest.approx(test.delta), test.p)
-    found, as_scaled = (
+    clusters, as_scaled = (
         correlation_at_level(human, side, n_resamples=50, **measure) for side in (a, a * scale)
     )
     limits = (as_scaled.ci_low, as_scaled.ci_high)
-    assert limits == pytest.approx((found.ci_low, found.ci_high))
+    assert limits == pytest.approx((clusters.ci_low, clusters.ci_high))

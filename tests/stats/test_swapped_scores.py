@@ -83,9 +83,9 @@ def test_sums_over_pairs_are_whole_numbers_whatever_is_swapped():
     rng = np.random.default_rng(2)
     human, a, b = rng.integers(0, 9, (3, 700)).astype(float)
     (sums,) = pair_sums(human, a, b, lambda x, y: (x * y,))
-    found = sums(swaps(700).astype(np.float32))
-    assert np.array_equal(found, np.round(found))
-    assert found[:, 0] == pytest.approx(found[::-1, 1], abs=0)
+    totals = sums(swaps(700).astype(np.float32))
+    assert np.array_equal(totals, np.round(totals))
+    assert totals[:, 0] == pytest.approx(totals[::-1, 1], abs=0)
 
 
 @pytest.mark.parametrize("swap", ["both", "items", "systems"])
@@ -94,7 +94,7 @@ def test_more_cells_than_a_table_of_pairs_holds_are_sorted_draw_by_draw(swap):
     item, system = (axis.ravel() for axis in np.indices((n_items, 10)))
     rng = np.random.default_rng(3)
     human, a, b = rng.normal(size=(3, len(item)))
-    found = permutation_test(
+    result = permutation_test(
         human,
         human + 0.1 * a,
         human + 9 * b,
@@ -105,16 +105,16 @@ def test_more_cells_than_a_table_of_pairs_holds_are_sorted_draw_by_draw(swap):
         swap=swap,
         n_permutations=20,
     )
-    assert found.n_cells > CELLS_UP_TO
-    assert found.delta > 0.5
-    assert found.p < 0.1
+    assert result.n_cells > CELLS_UP_TO
+    assert result.delta > 0.5
+    assert result.p < 0.1
 
 
 @pytest.mark.parametrize("coefficient", POOLED)
 def test_a_constant_side_that_counts_as_zero_makes_no_difference(coefficient):
     test = partial(permutation_test, level="pooled", coefficient=coefficient, undefined="zero")
-    found = test([3, 3, 3, 3], [1, 2, 3, 4], [2, 2, 1, 1], n_permutations=50)
+    result = test([3, 3, 3, 3], [1, 2, 3, 4], [2, 2, 1, 1], n_permutations=50)
     if coefficient != "acc_eq":
-        assert (found.delta, found.p) == (0.0, 1.0)
+        assert (result.delta, result.p) == (0.0, 1.0)
     varied = test([1, 2, 3, 4], [1, 2, 3, 4], [7, 7, 7, 7], n_permutations=50)
     assert 0 < varied.p <= 1

@@ -20,8 +20,8 @@ def hostile_tables(n_items=16, seed=1):
     judgments, scores = [], []
     for number in range(n_items):
         item, condition = f"d{number}", CONDITIONS[number % 2]
-        for place, system in enumerate(SYSTEMS):
-            good = place + rng.gauss(0, 1)
+        for position, system in enumerate(SYSTEMS):
+            good = position + rng.gauss(0, 1)
             judgments += [
                 {
                     "question": question,

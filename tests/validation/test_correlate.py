@@ -67,25 +67,25 @@ def columns(rows: list[dict[str, Any]]) -> dict[str, list[Any]]:
     return {"items": [row["item"] for row in rows], "systems": [row["system"] for row in rows]}
 
 
-def test_without_a_level_every_level_and_coefficient_is_told(tmp_path):
-    found = correlated(written(tmp_path / "t.csv", table()))
-    assert set(found) == {"correlations", "comparisons"}
-    assert found["comparisons"] == []
-    told_of = [(row["level"], row["coefficient"]) for row in found["correlations"]]
-    assert told_of == [
+def test_without_a_level_every_level_and_coefficient_is_reported(tmp_path):
+    records = correlated(written(tmp_path / "t.csv", table()))
+    assert set(records) == {"correlations", "comparisons"}
+    assert records["comparisons"] == []
+    measures = [(row["level"], row["coefficient"]) for row in records["correlations"]]
+    assert measures == [
         (level, coefficient)
         for level in ("sample", "system", "pooled")
         for coefficient in COEFFICIENTS
         if coefficient != "spa" or level == "system"
     ]
-    assert all(set(row) >= FIELDS and row["by"] == "" for row in found["correlations"])
+    assert all(set(row) >= FIELDS and row["by"] == "" for row in records["correlations"])
 
 
 @pytest.mark.parametrize(("level", "own"), [("sample", "item"), ("system",) * 2, ("pooled",) * 2])
 def test_the_numbers_are_those_of_stats(tmp_path, level, own):
     rows = table()
-    found = correlated(written(tmp_path / "t.csv", rows), f"--level={level}", "--resample=both")
-    for row in found["correlations"]:
+    records = correlated(written(tmp_path / "t.csv", rows), f"--level={level}", "--resample=both")
+    for row in records["correlations"]:
         expected = correlation_at_level(
             [cell["human"] for cell in rows],
             [cell["a"] for cell in rows],
@@ -103,9 +103,9 @@ def test_the_numbers_are_those_of_stats(tmp_path, level, own):
 def test_by_gives_the_whole_and_each_part(tmp_path):
     rows = table()
     options = ("--by=style", "--level=sample", "--coefficient=kendall")
-    found = correlated(written(tmp_path / "t.csv", rows), *options)["correlations"]
-    assert [row["by"] for row in found] == ["", "informal", "formal"]
-    assert [row["n_groups"] for row in found] == [12, 6, 6]
+    correlations = correlated(written(tmp_path / "t.csv", rows), *options)["correlations"]
+    assert [row["by"] for row in correlations] == ["", "informal", "formal"]
+    assert [row["n_groups"] for row in correlations] == [12, 6, 6]
     part = [row for row in rows if row["style"] == "formal"]
     expected = correlation_at_level(
         [row["human"] for row in part],
@@ -115,26 +115,26 @@ def test_by_gives_the_whole_and_each_part(tmp_path):
         n_resamples=0,
         **columns(part),
     )
-    assert found[2]["value"] == pytest.approx(expected.value)
+    assert correlations[2]["value"] == pytest.approx(expected.value)
 
 
 def test_an_item_of_one_part_is_not_that_of_another(tmp_path):
     rows = [row | {"item": row["item"] // 2} for row in table()]
-    found = correlated(written(tmp_path / "t.csv", rows), "--by=style", "--level=sample")
-    assert found["correlations"][0]["n_groups"] == 12
+    records = correlated(written(tmp_path / "t.csv", rows), "--by=style", "--level=sample")
+    assert records["correlations"][0]["n_groups"] == 12
 
 
 def test_every_two_metrics_are_compared_where_asked(tmp_path):
     rows = table()
     named = (*NAMED, "--metric=b")
     path = written(tmp_path / "t.csv", rows)
-    found = correlated(path, "--compare", "--permutations=99", named=named)["comparisons"]
-    assert {(row["metric_a"], row["metric_b"]) for row in found} == {("a", "b")}
-    tests = {(row["level"], row["coefficient"], row["test"]) for row in found}
+    comparisons = correlated(path, "--compare", "--permutations=99", named=named)["comparisons"]
+    assert {(row["metric_a"], row["metric_b"]) for row in comparisons} == {("a", "b")}
+    tests = {(row["level"], row["coefficient"], row["test"]) for row in comparisons}
     assert {("pooled", "pearson", "williams"), ("pooled", "pearson", "perm_both")} <= tests
     assert {("system", "spa", "perm_both"), ("sample", "acc_star", "perm_both")} <= tests
     assert ("sample", "pearson", "williams") not in tests
-    row = next(r for r in found if (r["level"], r["coefficient"]) == ("sample", "kendall"))
+    row = next(r for r in comparisons if (r["level"], r["coefficient"]) == ("sample", "kendall"))
     expected = compare_metrics(
         [cell["human"] for cell in rows],
         {name: [cell[name] for cell in rows] for name in "ab"},
@@ -155,8 +155,8 @@ def test_whole_items_are_swapped_where_asked(tmp_path):
     options = ("--level=pooled", "--coefficient=pearson", "--compare", "--permutations=99")
     swaps = ("--permute=both", "--permute=items")
     path = written(tmp_path / "t.csv", rows)
-    found = correlated(path, *options, *swaps, named=(*NAMED, "--metric=b"))["comparisons"]
-    assert [row["test"] for row in found] == ["williams", "perm_both", "perm_items"]
+    comparisons = correlated(path, *options, *swaps, named=(*NAMED, "--metric=b"))["comparisons"]
+    assert [row["test"] for row in comparisons] == ["williams", "perm_both", "perm_items"]
     expected = compare_metrics(
         [cell["human"] for cell in rows],
         {name: [cell[name] for cell in rows] for name in "ab"},
@@ -166,7 +166,7 @@ def test_whole_items_are_swapped_where_asked(tmp_path):
         n_permutations=99,
         **columns(rows),
     ).iloc[0]
-    assert found[-1]["p"] == expected["p"]
+    assert comparisons[-1]["p"] == expected["p"]
 
 
 @pytest.mark.parametrize(
@@ -184,19 +184,21 @@ def test_whole_items_are_swapped_where_asked(tmp_path):
 )
 @pytest.mark.parametrize("undefined", ["drop", "zero", "nan"])
 @pytest.mark.parametrize("resample", ["items", "systems", "both"])
-def test_a_table_of_almost_nothing_is_told_with_reasons(write: Write, lines, undefined, resample):
+def test_a_table_of_almost_nothing_is_reported_with_reasons(
+    write: Write, lines, undefined, resample
+):
     path = write("item,system,human,a,b", *lines)
     rules = (f"--undefined={undefined}", f"--resample={resample}", "--compare", "--permutations=9")
     swaps = [f"--permute={swap}" for swap in ("both", "items", "systems")]
-    found = correlated(path, *rules, *swaps, named=(*NAMED, "--metric=b"))
-    assert found["comparisons"]
-    for row in found["correlations"]:
+    records = correlated(path, *rules, *swaps, named=(*NAMED, "--metric=b"))
+    assert records["comparisons"]
+    for row in records["correlations"]:
         assert (row["value"] is None) == (row["reason"] is not None)
-    for row in found["comparisons"]:
+    for row in records["comparisons"]:
         assert (row["p"] is None) == (row["reason"] is not None)
 
 
-def test_several_rows_of_a_cell_are_several_people(tmp_path):
+def test_several_rows_of_a_cell_are_several_annotators(tmp_path):
     rows = table()
     twice = [row | {"human": row["human"] + shift} for shift in (-0.5, 0.5) for row in rows]
     once = correlated(written(tmp_path / "once.csv", rows))
@@ -217,10 +219,10 @@ def test_empty_cells_are_missing_and_counted(write: Write):
 
 def test_undefined_numbers_are_null_with_a_reason(write: Write):
     path = write("item,system,human,a", "1,x,2,7", "1,y,1,7", "2,x,1,7", "2,y,3,7")
-    found = correlated(path, "--coefficient=kendall")["correlations"]
-    assert [row["value"] for row in found] == [None] * 3
-    assert [row["ci_low"] for row in found] == [None] * 3
-    reasons = [row["reason"] for row in found]
+    rows = correlated(path, "--coefficient=kendall")["correlations"]
+    assert [row["value"] for row in rows] == [None] * 3
+    assert [row["ci_low"] for row in rows] == [None] * 3
+    reasons = [row["reason"] for row in rows]
     assert reasons == ["no_defined_item", "constant_metric", "constant_metric"]
     zeroed = correlated(path, "--coefficient=kendall", "--undefined=zero")["correlations"]
     assert [(row["value"], row["undefined"]) for row in zeroed] == [(0, "zero")] * 3
@@ -256,7 +258,7 @@ def test_without_json_there_is_a_table_to_read(write: Write):
         (["item,system,human,a"], r"scores.csv: it holds no rows"),
     ],
 )
-def test_what_a_table_lacks_is_told_by_line_and_field(write: Write, lines, problem):
+def test_what_a_table_lacks_is_reported_by_line_and_field(write: Write, lines, problem):
     with pytest.raises(TableRefused, match=rf"^{problem}.*Nothing was computed\.$"):
         told("correlate", write(*lines), *NAMED)
 
@@ -266,12 +268,12 @@ def test_a_column_is_named_once(write: Write):
         told("correlate", write("item,system,human,a", "1,x,1,1"), *NAMED, "--metric=a")
 
 
-def test_a_choice_named_twice_is_told_once(tmp_path):
+def test_a_choice_named_twice_is_reported_once(tmp_path):
     path = written(tmp_path / "t.csv", table())
     twice = ["--level=sample", "--coefficient=pearson", "--permute=items"] * 2
-    found = correlated(path, "--metric=b", "--compare", "--permutations=20", *twice)
-    assert [row["metric"] for row in found["correlations"]] == ["a", "b"]
-    assert [row["test"] for row in found["comparisons"]] == ["perm_items"]
+    records = correlated(path, "--metric=b", "--compare", "--permutations=20", *twice)
+    assert [row["metric"] for row in records["correlations"]] == ["a", "b"]
+    assert [row["test"] for row in records["comparisons"]] == ["perm_items"]
 
 
 @pytest.mark.parametrize("option", ["--resamples=1000000000000", "--permutations=1000000000000"])
@@ -302,7 +304,7 @@ def test_lmstyle_table_1_comes_from_one_table(tmp_path, shared_data, metric):
     frame = cells(folder)
     frame.assign(human=human(frame, metric)).to_csv(tmp_path / "t.csv", index=False)
     published = json.loads((folder / "table1.json").read_text())["values"][metric]
-    found = json.loads(
+    records = json.loads(
         told(
             "correlate",
             tmp_path / "t.csv",
@@ -311,7 +313,7 @@ def test_lmstyle_table_1_comes_from_one_table(tmp_path, shared_data, metric):
             *("--resamples=0", "--json"),
         )
     )["correlations"]
-    by_style = {(row["by"], row["coefficient"]): row for row in found}
+    by_style = {(row["by"], row["coefficient"]): row for row in records}
     for style, expected in published.items():
         for coefficient, name in (("pearson", "pearson"), ("kendall", "kendall_b")):
             row = by_style[style, coefficient]

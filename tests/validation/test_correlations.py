@@ -14,9 +14,9 @@ from stats.significance import compare_metrics, permutation_test
 from tests.validation.validation_tables import (
     content_of,
     correlations_of,
-    found,
     judged_table,
     random_tables,
+    row_of,
     score_table,
 )
 from validation.analysis import Material, Settings, report_from_tables
@@ -36,8 +36,8 @@ def by_itself(panel, row, settings):
         panel.scores[int(row.metric[1:])],
         level=row.level,
         coefficient=row.coefficient,
-        items=panel.places["item"],
-        systems=panel.places["system"],
+        items=panel.candidates["item"],
+        systems=panel.candidates["system"],
         resample=settings.resample,
         n_resamples=settings.n_resamples,
         rng=settings.seed,
@@ -51,11 +51,13 @@ def test_values_and_intervals_are_those_of_each_metric_alone():
     panel = panel_of(human, scores, settings)
     assert len(report.correlations) == 3 * (7 + 6 + 6)
     for row in report.correlations:
-        found = row
+        correlation = row
         alone = by_itself(panel, row, settings)
-        assert found.value == alone.value
-        assert (found.ci_low, found.ci_high) == pytest.approx((alone.ci_low, alone.ci_high))
-        assert (found.ci_method, found.seed) == (alone.ci_method, alone.seed)
+        assert correlation.value == alone.value
+        assert (correlation.ci_low, correlation.ci_high) == pytest.approx(
+            (alone.ci_low, alone.ci_high)
+        )
+        assert (correlation.ci_method, correlation.seed) == (alone.ci_method, alone.seed)
 
 
 @pytest.mark.parametrize("resample", ["systems", "both"])
@@ -109,10 +111,10 @@ def test_gaps_leave_each_metric_its_own_cells():
     report = report_from_tables(human, scores, Settings(n_resamples=50))
     panel = panel_of(human, scores, Settings())
     for row in report.correlations:
-        number, found = int(row.metric[1:]), row
-        assert found.n_rows == np.count_nonzero(~np.isnan(panel.scores[number])) < 120
-        assert row.n_undefined_scores == found.n_missing > 0
-        assert found.ci_low < found.value < found.ci_high
+        number, correlation = int(row.metric[1:]), row
+        assert correlation.n_rows == np.count_nonzero(~np.isnan(panel.scores[number])) < 120
+        assert row.n_undefined_scores == correlation.n_missing > 0
+        assert correlation.ci_low < correlation.value < correlation.ci_high
 
 
 def test_swapped_items_give_the_same_p_as_one_test_at_a_time():
@@ -169,7 +171,7 @@ def test_any_test_of_stats_may_be_named(test):
     assert 0 < pair.p <= 1
 
 
-def test_a_metric_that_follows_people_is_told_from_noise_and_ranks_above_it():
+def test_a_metric_that_follows_annotators_is_distinguished_from_noise_and_ranks_above_it():
     human, scores = random_tables(n_items=60, n_metrics=2)
     noise = score_table(np.random.default_rng(9).normal(size=(60, 4)), "noise")
     report = report_from_tables(human, pd.concat([scores, noise]), Settings(n_resamples=200))
@@ -221,7 +223,7 @@ def test_a_test_that_was_not_done_says_why():
 
 
 @pytest.mark.parametrize("resample", ["items", "systems"])
-def test_a_paired_bootstrap_tells_the_seed_its_items_were_drawn_with(resample):
+def test_a_paired_bootstrap_states_the_seed_its_items_were_drawn_with(resample):
     human, scores = random_tables(n_metrics=2)
     human = human.assign(condition=human["item"].isin(["i0", "i1", "i2"]).map(str))
     scores = scores.assign(candidate=scores["system"])
@@ -254,7 +256,7 @@ def test_ceilings_are_those_of_the_same_ratings():
         )
         assert one.leave_one_out == pytest.approx(alone.leave_one_out)
         assert one.split_half == pytest.approx(alone.split_half, abs=0.1)
-        row = found(report, metric="m0", level=one.level, coefficient=one.coefficient)
+        row = row_of(report, metric="m0", level=one.level, coefficient=one.coefficient)
         assert row["share_of_ceiling"] == pytest.approx(row["value"] / one.attainable)
 
 
@@ -269,7 +271,7 @@ def test_less_is_better_turns_a_metric_round_and_shows_its_scores_as_they_are():
     human = judged_table([[1, 2, 3], [3, 2, 1]])
     loss = score_table([[9, 8, 7], [7, 8, 9]], "loss", higher_is_better=False)
     report = report_from_tables(human, loss, Settings(n_resamples=0))
-    row = found(report, level="item", coefficient="pearson")
+    row = row_of(report, level="item", coefficient="pearson")
     assert (row["value"], row["higher_is_better"]) == (pytest.approx(1), False)
     [first, *_] = report.systems
     assert first.metrics[0].mean == 8
@@ -283,16 +285,16 @@ def test_conditions_count_alike_in_their_mean_whatever_their_size():
         [score_table([[1, 2, 3]] * 3), score_table([[1, 2, 3]]).replace({"i0": "i9"})]
     )
     report = report_from_tables(pd.concat([calm, angry]), scores, Settings(n_resamples=30))
-    wanted = {"level": "item", "coefficient": "pearson"}
-    by = {row["by"]: row for row in correlations_of(report) if wanted.items() <= row.items()}
+    measure = {"level": "item", "coefficient": "pearson"}
+    by = {row["by"]: row for row in correlations_of(report) if measure.items() <= row.items()}
     calm_value, angry_value = by["calm"]["value"], by["angry"]["value"]
     assert calm_value == pytest.approx((1 - 0.5 + 0.5) / 3)
     assert angry_value == pytest.approx(-1)
-    mean = found(report, scope="mean_of_conditions", **wanted)
+    mean = row_of(report, scope="mean_of_conditions", **measure)
     assert mean["value"] == pytest.approx((calm_value + angry_value) / 2)
     assert (mean["n_groups"], mean["n_used"]) == (4, 4)
-    whole = found(report, scope="all", **wanted)
-    assert whole["value"] == pytest.approx((1 - 0.5 + 0.5 - 1) / 4)
+    of_all = row_of(report, scope="all", **measure)
+    assert of_all["value"] == pytest.approx((1 - 0.5 + 0.5 - 1) / 4)
 
 
 @pytest.mark.parametrize("level", ["item", "system", "pooled"])
@@ -305,11 +307,11 @@ def test_the_mean_of_conditions_counts_the_systems_of_them_all_once(level):
     ]
     tables = pd.concat([calm, angry]), pd.concat(scores)
     report = report_from_tables(*tables, Settings(n_resamples=0))
-    wanted = {"level": level, "coefficient": "pearson"}
+    measure = {"level": level, "coefficient": "pearson"}
     counts = {
         (row["scope"], row["by"]): (row["n_items"], row["n_systems"])
         for row in correlations_of(report)
-        if wanted.items() <= row.items()
+        if measure.items() <= row.items()
     }
     assert counts == {
         ("all", ""): (3, 4),
@@ -323,7 +325,7 @@ def test_the_interval_of_a_mean_of_conditions_is_narrower_than_those_it_is_made_
     parts = []
     for number in range(3):
         human, scores = random_tables(seed=number, n_metrics=1)
-        names = {f"i{place}": f"{number}-{place}" for place in range(30)}
+        names = {f"i{position}": f"{number}-{position}" for position in range(30)}
         parts.append((human.assign(condition=f"c{number}").replace(names), scores.replace(names)))
     human, scores = (pd.concat(side) for side in zip(*parts, strict=True))
     report = report_from_tables(human, scores, Settings(n_resamples=300))
@@ -333,10 +335,10 @@ def test_the_interval_of_a_mean_of_conditions_is_narrower_than_those_it_is_made_
         if (row["level"], row["coefficient"]) == ("item", "kendall")
     }
     mean = widths.pop(("mean_of_conditions", ""))
-    whole = widths.pop(("all", ""))
+    width_of_all = widths.pop(("all", ""))
     assert len(widths) == 3
     assert mean < min(widths.values())
-    assert mean == pytest.approx(whole, rel=0.25)
+    assert mean == pytest.approx(width_of_all, rel=0.25)
 
 
 @pytest.mark.parametrize("reply", ["no number", "7 of 5", "two"])
@@ -348,12 +350,12 @@ def test_what_a_judge_says_of_an_unreadable_reply_is_known(reply):
     assert {row.n_unparsed for row in report.correlations} == {1}
 
 
-def test_coverage_tells_missing_undefined_and_unparsed_scores_apart():
+def test_coverage_distinguishes_missing_undefined_and_unparsed_scores():
     human = judged_table([[1, 2, 3], [3, 1, 2]])
     scores = score_table([[1, math.nan, 3], [math.nan, 1, 2]])
     scores["reason"] = ["", "no reference", "", "no number in the reply", "", ""]
     report = report_from_tables(human, scores.iloc[:5], Settings(n_resamples=0))
-    row = found(report, level="pooled", coefficient="pearson")
+    row = row_of(report, level="pooled", coefficient="pearson")
     names = ("n_candidates", "n_scored", "n_unscored", "n_undefined_scores", "n_unparsed")
     assert [row[name] for name in names] == [6, 3, 1, 1, 1]
 

@@ -175,9 +175,9 @@ def test_the_command_says_variants_when_asked_for():
     family = "In the family of tests: 2 metrics, 1 pairs for each question; 1 variant of them not."
     assert family in lines
     assert "length_characters" in told("validate_study", "judged", variants=True, **options)
-    given = json.loads(told("validate_study", "judged", json=True, variants=True, **options))
-    assert {row["metric"] for row in given["correlations"]} == {"m", "length", "length_characters"}
-    assert {row["metric_b"] for row in given["comparisons"]} == {"length"}
+    report = json.loads(told("validate_study", "judged", json=True, variants=True, **options))
+    assert {row["metric"] for row in report["correlations"]} == {"m", "length", "length_characters"}
+    assert {row["metric_b"] for row in report["comparisons"]} == {"length"}
 
 
 @pytest.mark.django_db

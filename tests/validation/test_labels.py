@@ -26,11 +26,11 @@ VALUES = {"Ann": (100, 40, 70, 90), "Bob": (23, 20, 90, 70), "Cem": (81, 30, 80,
 
 @pytest.fixture
 def study():
-    made = rating_study("judged", systems=SYSTEMS, n_items=1)
+    rated = rating_study("judged", systems=SYSTEMS, n_items=1)
     for person, values in VALUES.items():
-        rate(made, person, "d0", dict(zip(SYSTEMS, values, strict=True)))
-    score(made, [[0.1, 0.3, 0.2, 0.9]])
-    return made
+        rate(rated, person, "d0", dict(zip(SYSTEMS, values, strict=True)))
+    score(rated, [[0.1, 0.3, 0.2, 0.9]])
+    return rated
 
 
 def adjudicated(study):

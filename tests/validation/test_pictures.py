@@ -5,14 +5,7 @@ import pandas as pd
 import pytest
 
 from presentation.theme import DARK, OKABE_ITO, rendered, themed
-from validation.charts.forest import correlation_forest
-from validation.charts.heat_map import correlation_heat_map
-from validation.charts.ranks import PEOPLE, system_rank_bump
-from validation.charts.sample_size import power_curve
-from validation.charts.scatter import density, human_metric_scatter
-from validation.charts.significance import significance_matrix, upper_cells
-from validation.charts.sizes import MOST_POINTS, MOST_WITH_NUMBERS
-from validation.charts.words import (
+from validation.charts.descriptions import (
     curve_in_words,
     forest_in_words,
     heat_map_in_words,
@@ -20,6 +13,13 @@ from validation.charts.words import (
     scatter_in_words,
     significance_in_words,
 )
+from validation.charts.forest import correlation_forest
+from validation.charts.heat_map import correlation_heat_map
+from validation.charts.ranks import HUMAN_RATINGS, system_rank_bump
+from validation.charts.sample_size import power_curve
+from validation.charts.scatter import density, human_metric_scatter
+from validation.charts.significance import significance_matrix, upper_cells
+from validation.charts.sizes import MOST_POINTS, MOST_WITH_NUMBERS
 
 TAU = "Kendall's tau-b, by item"
 
@@ -65,7 +65,7 @@ TESTS = pd.DataFrame(
 RANKS = pd.DataFrame(
     [
         {"system": system, "by": by, "rank": float(rank), "mean": 5.0 - rank}
-        for by, ranked in [(PEOPLE, (1, 2, 3)), ("NLL", (1, 3, 2)), ("BLEU", (3, 1.5, 1.5))]
+        for by, ranked in [(HUMAN_RATINGS, (1, 2, 3)), ("NLL", (1, 3, 2)), ("BLEU", (3, 1.5, 1.5))]
         for system, rank in zip(("alpha", "beta", "gamma"), ranked, strict=True)
     ]
 )
@@ -238,7 +238,7 @@ def test_a_sample_size_curve_is_a_line_for_each_number_of_ratings():
     assert ">Items in the study<" in svg
 
 
-def test_every_picture_is_told_in_words():
+def test_every_picture_is_described_in_words():
     assert forest_in_words(FOREST, TAU) == (
         f"{TAU}: NLL 0.30 [0.20, 0.40]; BLEU -0.10 [-0.20, 0.05]. Ceiling 0.70; 1 undefined."
     )
@@ -252,8 +252,8 @@ def test_every_picture_is_told_in_words():
         "1 of 2 pairs of metrics differ at 0.05, by adjusted p: NLL over BLEU."
     )
     assert ranks_in_words(RANKS) == (
-        "By people, from best to worst: alpha, beta, gamma. NLL is nearest to this order, BLEU "
-        "farthest from it."
+        "By human ratings, from best to worst: alpha, beta, gamma. NLL is nearest to this order, "
+        "BLEU farthest from it."
     )
     assert curve_in_words(CURVE) == (
         "With 1 rating each, 100 items reach a power of 60% only. With 3 ratings each, 100 items "

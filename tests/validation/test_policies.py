@@ -10,9 +10,9 @@ import pytest
 from tests.validation.validation_tables import (
     content_of,
     correlations_of,
-    found,
     judged_table,
     random_tables,
+    row_of,
     score_table,
 )
 from validation.analysis import Settings, report_from_tables
@@ -23,7 +23,7 @@ BASE = Settings(n_resamples=0, levels=("item",), coefficients=("pearson",))
 
 
 def value_of(human, scores, settings=BASE):
-    return found(report_from_tables(human, scores, settings))["value"]
+    return row_of(report_from_tables(human, scores, settings))["value"]
 
 
 def varied(report, setting, choice, metric="m"):
@@ -39,7 +39,7 @@ def check(human, scores, setting, choice, before, after):
     """The value by the base settings, the variation, and the value by the settings changed."""
     report = report_from_tables(human, scores, BASE)
     row = varied(report, setting, choice)
-    assert found(report)["value"] == pytest.approx(before)
+    assert row_of(report)["value"] == pytest.approx(before)
     assert (row["base_value"], row["value"]) == pytest.approx((before, after))
     assert row["delta"] == pytest.approx(after - before)
     assert value_of(human, scores, replace(BASE, **{setting: choice})) == pytest.approx(after)
@@ -65,12 +65,12 @@ def test_other_undefined_scores_never_become_zero():
     human = judged_table([[1, 2, 3]])
     scores = score_table([[2, math.nan, 4]], reason="no reference")
     report = report_from_tables(human, scores, replace(BASE, unparsed="zero"))
-    assert found(report)["n_rows"] == 2
+    assert row_of(report)["n_rows"] == 2
 
 
 def test_ratings_are_raw_or_in_each_persons_own_scale():
     # Bob uses a hundred times Ann's scale, so that raw means are nearly his alone.
-    people = [
+    tables = [
         judged_table([[1, 2, 3]], annotator="Ann"),
         judged_table([[300, 100, 200]], annotator="Bob"),
     ]
@@ -78,38 +78,38 @@ def test_ratings_are_raw_or_in_each_persons_own_scale():
     raw = [301 / 2, 102 / 2, 203 / 2]
     after = pd.Series([0, -0.5, 0.5]).corr(pd.Series([1, 2, 3]))
     before = pd.Series(raw).corr(pd.Series([1, 2, 3]))
-    check(pd.concat(people), score_table([[1, 2, 3]]), "ratings", "zscore", before, after)
+    check(pd.concat(tables), score_table([[1, 2, 3]]), "ratings", "zscore", before, after)
 
 
-def test_people_without_a_scale_have_no_z_scores():
-    people = [
+def test_annotators_without_a_scale_have_no_z_scores():
+    tables = [
         judged_table([[1, 2, 3]], annotator="Ann"),
         judged_table([[0.1, 0.1, 0.1]], annotator="Bob"),
     ]
     settings = replace(BASE, ratings="zscore", aggregation="median")
-    assert value_of(pd.concat(people), score_table([[1, 2, 3]]), settings) == pytest.approx(1)
+    assert value_of(pd.concat(tables), score_table([[1, 2, 3]]), settings) == pytest.approx(1)
 
 
 def test_rejected_judgments_count_only_if_all_do():
-    people = [
+    tables = [
         judged_table([[1, 2, 3]], annotator="Ann"),
         judged_table([[9, 2, 1]], annotator="Bob", accepted=False),
     ]
     # means of both: 5, 2, 2
     after = pd.Series([5, 2, 2]).corr(pd.Series([1, 2, 3]))
-    human = pd.concat(people).fillna({"accepted": True})
+    human = pd.concat(tables).fillna({"accepted": True})
     human["accepted"] = human["accepted"].astype(bool)
     check(human, score_table([[1, 2, 3]]), "judgments", "all", before=1, after=after)
 
 
 def test_judgments_become_one_by_mean_or_median():
-    people = [
+    tables = [
         judged_table([values], annotator=name)
         for name, values in {"a": [1, 2, 3], "b": [1, 2, 3], "c": [13, 2, 3]}.items()
     ]
     # means 5, 2, 3; medians 1, 2, 3
     before = pd.Series([5, 2, 3]).corr(pd.Series([1, 2, 3]))
-    check(pd.concat(people), score_table([[1, 2, 3]]), "aggregation", "median", before, 1)
+    check(pd.concat(tables), score_table([[1, 2, 3]]), "aggregation", "median", before, 1)
 
 
 def test_a_policy_with_nothing_to_act_upon_is_not_shown():
@@ -180,7 +180,7 @@ def test_systems_have_means_intervals_and_ranks_beside_the_metrics():
     assert (of_metric.mean, of_metric.rank, of_metric.n_scored) == (7, 1, 1)
 
 
-def test_the_interval_of_a_system_tells_its_draws_and_is_not_made_of_one_item():
+def test_the_interval_of_a_system_reports_its_draws_and_is_not_made_of_one_item():
     human = judged_table([[1, 2], [3, 2]])
     human = pd.concat([human, judged_table([[1, 2, 6]]).replace({"i0": "i9"})])
     human = human.assign(condition=(human["item"] == "i9").map(str))
@@ -196,7 +196,7 @@ def test_the_interval_of_a_system_tells_its_draws_and_is_not_made_of_one_item():
     } | {("True", system): none for system in once}
 
 
-def test_systems_in_another_order_than_peoples_are_named():
+def test_systems_in_another_order_than_the_human_one_are_named():
     human, scores = judged_table([[1, 2, 3]]), score_table([[1, 5, 2]])
     [pair] = report_from_tables(human, scores, BASE).disagreements
     assert (pair.better, pair.worse) == ("s2", "s1")

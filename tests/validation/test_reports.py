@@ -45,7 +45,7 @@ from validation.documents.files import FORMATS
 from validation.documents.full import full_report
 from validation.documents.html import as_html, table_html
 from validation.documents.latex import as_latex, table_latex
-from validation.documents.layouts import g_eval, lmstyle_correlations, lmstyle_people
+from validation.documents.layouts import g_eval, lmstyle_correlations, lmstyle_ratings
 from validation.documents.markdown import as_markdown, table_markdown
 from validation.documents.methods import methods_paragraph
 from validation.documents.plain import as_json, records_csv
@@ -74,8 +74,8 @@ def html(document):
 
 
 def table(document, name):
-    [found] = [table for table in document.tables if table.name == name]
-    return found
+    [match] = [table for table in document.tables if table.name == name]
+    return match
 
 
 def numbers(table):
@@ -94,16 +94,16 @@ def words_of(element):
 
 
 def test_every_correlation_of_a_validation_is_in_the_report(content, document):
-    shown = [
+    estimates = [
         number
         for level in content.levels
         for number in numbers(table(document, f"correlations-{level}"))
     ]
-    found = content.rows(CorrelationRecord)
-    assert sorted(n.value for n in shown if n.value is not None) == sorted(
-        row.value for row in found if row.value is not None
+    records = content.rows(CorrelationRecord)
+    assert sorted(n.value for n in estimates if n.value is not None) == sorted(
+        row.value for row in records if row.value is not None
     )
-    assert len(shown) == len(found)
+    assert len(estimates) == len(records)
 
 
 def test_a_cell_holds_the_value_and_interval_of_its_own_record(content, document):
@@ -116,9 +116,9 @@ def test_a_cell_holds_the_value_and_interval_of_its_own_record(content, document
         level="pooled",
         coefficient="spearman",
     )
-    shown = table(document, "correlations-pooled")
-    [row] = [row for row in shown.rows if row[:3] == ("style", CONDITIONS[1], "NLL_1")]
-    at = [column.title for column in shown.columns].index("Spearman's ρ")
+    correlations = table(document, "correlations-pooled")
+    [row] = [row for row in correlations.rows if row[:3] == ("style", CONDITIONS[1], "NLL_1")]
+    at = [column.title for column in correlations.columns].index("Spearman's ρ")
     low, high = record.ci_low, record.ci_high
     assert row[at].text == f"{record.value:.2f} [{low:.2f}, {high:.2f}]".replace("-0.00", "0.00")
     assert f"metric:{record.signature}|" in row[at].signature
@@ -127,7 +127,7 @@ def test_a_cell_holds_the_value_and_interval_of_its_own_record(content, document
 
 def test_pictures_are_drawn_from_the_reports_numbers(content, document):
     [figure] = [figure for figure in document.figures if figure.name == "forest-q1"]
-    found = {
+    estimates = {
         row.metric: (row.value, row.ci_low, row.ci_high, row.attainable)
         for row in content.rows(
             CorrelationRecord,
@@ -138,44 +138,44 @@ def test_pictures_are_drawn_from_the_reports_numbers(content, document):
         )
     }
     names = ("value", "ci_low", "ci_high", "ceiling")
-    shown = {row["metric"]: tuple(row[name] for name in names) for row in figure.rows}
-    assert shown == found
+    drawn_values = {row["metric"]: tuple(row[name] for name in names) for row in figure.rows}
+    assert drawn_values == estimates
     drawn = max(figure.chart.to_dict()["datasets"].values(), key=len)
     assert {row["metric"]: row["value"] for row in drawn} == {
-        metric: values[0] for metric, values in found.items()
+        metric: values[0] for metric, values in estimates.items()
     }
 
 
-def test_tests_of_pairs_are_told_with_adjusted_p(content, document):
-    shown = table(document, "comparisons-q1")
-    found = content.rows(
+def test_tests_of_pairs_are_reported_with_adjusted_p(content, document):
+    comparisons = table(document, "comparisons-q1")
+    records = content.rows(
         ComparisonRecord,
         question=QUESTION,
         scope="all",
         level=content.level,
         coefficient=content.coefficient,
     )
-    assert [tuple(cell.value for cell in row[2:]) for row in shown.rows] == [
-        (row.delta, row.p, row.p_holm, row.p_bh) for row in found
+    assert [tuple(cell.value for cell in row[2:]) for row in comparisons.rows] == [
+        (row.delta, row.p, row.p_holm, row.p_bh) for row in records
     ]
-    assert any(row.p_holm is not None for row in found)
+    assert any(row.p_holm is not None for row in records)
 
 
-def test_systems_stand_in_peoples_order_beside_what_metrics_say(content, document):
-    shown = table(document, "systems-q1")
-    assert {row[0] for row in shown.rows} == set(SYSTEMS)
-    means = [row[1].value for row in shown.rows]
+def test_systems_stand_in_the_human_order_beside_what_metrics_say(content, document):
+    systems = table(document, "systems-q1")
+    assert {row[0] for row in systems.rows} == set(SYSTEMS)
+    means = [row[1].value for row in systems.rows]
     assert means == sorted(means, reverse=True)
-    assert [row[2].value for row in shown.rows] == [1, 2, 3, 4]
-    assert [(title, size) for title, size in shown.groups if title] == [
-        ("People", 2),
+    assert [row[2].value for row in systems.rows] == [1, 2, 3, 4]
+    assert [(title, size) for title, size in systems.groups if title] == [
+        ("Human ratings", 2),
         *((metric, 2) for metric in METRICS),
     ]
 
 
 def test_a_report_shows_what_other_policies_would_give(document):
-    shown = table(document, "sensitivity")
-    policies = {row[2] for row in shown.rows}
+    sensitivity = table(document, "sensitivity")
+    policies = {row[2] for row in sensitivity.rows}
     assert {"Ratings", "Undefined groups", "Several judgments of a candidate"} <= policies
 
 
@@ -183,15 +183,15 @@ def test_a_report_shows_what_other_policies_would_give(document):
 
 
 def test_an_undefined_number_is_a_dash_with_its_reason(document, html):
-    shown = table(document, "correlations-item")
-    constant = [row for row in shown.rows if row[2] == "constant"]
+    correlations = table(document, "correlations-item")
+    constant = [row for row in correlations.rows if row[2] == "constant"]
     assert {cell.text for row in constant for cell in row if isinstance(cell, Number)} == {"–"}
     reason = "no item has a defined correlation"
-    assert note_of(shown).endswith(f"– undefined; a: {reason}.")
+    assert note_of(correlations).endswith(f"– undefined; a: {reason}.")
     assert f"a: {reason}" in html
     assert "–<sup>a</sup>" in html
-    assert r"--\textsuperscript{a}" in table_latex(shown)
-    assert "– (a)" in table_markdown(shown)
+    assert r"--\textsuperscript{a}" in table_latex(correlations)
+    assert "– (a)" in table_markdown(correlations)
 
 
 def test_a_number_that_rounds_to_zero_has_no_minus():
@@ -272,14 +272,14 @@ def test_every_number_with_a_signature_is_in_the_appendix(document):
 
 def test_numbers_of_different_places_have_different_signatures(content, document):
     for level in content.levels:
-        shown = numbers(table(document, f"correlations-{level}"))
-        assert len({number.signature for number in shown}) == len(shown)
+        signatures = numbers(table(document, f"correlations-{level}"))
+        assert len({number.signature for number in signatures}) == len(signatures)
 
 
 def test_a_number_of_another_policy_bears_that_policy(document):
-    shown = table(document, "sensitivity")
-    wanted = ("style", "all", "Ratings", "Kendall's τ-b", "NLL_1")
-    [row] = [row for row in shown.rows if (*row[:3], *row[5:7]) == wanted]
+    sensitivity = table(document, "sensitivity")
+    key = ("style", "all", "Ratings", "Kendall's τ-b", "NLL_1")
+    [row] = [row for row in sensitivity.rows if (*row[:3], *row[5:7]) == key]
     before, after = row[7:9]
     assert "|ratings:raw|" in before.signature
     assert "|ratings:zscore|" in after.signature
@@ -295,13 +295,13 @@ class Links(HTMLParser):
 
     def __init__(self):
         super().__init__()
-        self.found = []
+        self.addresses = []
         self.tags = set()
 
     def handle_starttag(self, tag, attributes):
         self.tags.add(tag)
         names = ("href", "src", "srcset", "data", "action", "style", "xlink:href")
-        self.found += [value for name, value in attributes if name in names]
+        self.addresses += [value for name, value in attributes if name in names]
 
 
 def test_the_html_is_well_formed_and_one_whole(html, document):
@@ -316,15 +316,15 @@ def test_the_html_is_well_formed_and_one_whole(html, document):
 def test_the_html_loads_nothing_from_anywhere(html):
     links = Links()
     links.feed(html)
-    assert {link[:5] for link in links.found if not link.startswith("#")} == {"data:"}
+    assert {link[:5] for link in links.addresses if not link.startswith("#")} == {"data:"}
     assert not re.search(r"""(url\(['"]?(?!#)|@import|https?://)""", html)
     assert links.tags.isdisjoint({"script", "link", "iframe", "object", "img"})
 
 
 def test_every_picture_of_the_html_has_words_and_data(html, document):
     root = parsed(html)
-    told = [e.get("aria-label") for e in root.iter("div") if e.get("role") == "img"]
-    assert told == [figure.words for figure in document.figures]
+    descriptions = [e.get("aria-label") for e in root.iter("div") if e.get("role") == "img"]
+    assert descriptions == [figure.words for figure in document.figures]
     downloads = [link.get("download") for link in root.iter("a") if link.get("download")]
     assert downloads == [f"{figure.name}.csv" for figure in document.figures]
 
@@ -352,28 +352,30 @@ def test_markdown_shows_hostile_names_as_they_are(document):
     assert r"a\_b \& \<script\> 100%" in written
     lines = [line for line in written.splitlines() if line.startswith("| ")]
     assert lines
-    shown = table(document, "systems-q1")
-    block = table_markdown(shown).splitlines()
+    systems = table(document, "systems-q1")
+    block = table_markdown(systems).splitlines()
     widths = {len(re.findall(r"(?<!\\)\|", line)) for line in block if line.startswith("| ")}
-    assert widths == {len(shown.columns) + 1}
+    assert widths == {len(systems.columns) + 1}
 
 
 def test_json_holds_every_record_signed(content, document):
-    found = json.loads(as_json(document))
-    assert found["settings"] == content.settings.content()
-    assert found["fingerprint"] == content.fingerprint
-    assert len(found["correlations"]) == len(content.rows(CorrelationRecord))
-    signatures = [row["number_signature"] for row in found["correlations"]]
+    content_of_file = json.loads(as_json(document))
+    assert content_of_file["settings"] == content.settings.content()
+    assert content_of_file["fingerprint"] == content.fingerprint
+    assert len(content_of_file["correlations"]) == len(content.rows(CorrelationRecord))
+    signatures = [row["number_signature"] for row in content_of_file["correlations"]]
     assert len(set(signatures)) == len(signatures)
-    assert {row["value"] for row in found["correlations"] if row["metric"] == "constant"} == {None}
+    assert {
+        row["value"] for row in content_of_file["correlations"] if row["metric"] == "constant"
+    } == {None}
 
 
 def test_csv_holds_records_with_full_precision(content, document):
     files = FORMATS["csv"](document)
     rows = list(csv.DictReader(StringIO(files["correlations.csv"].decode())))
-    found = content.rows(CorrelationRecord)
+    records = content.rows(CorrelationRecord)
     assert [row["value"] for row in rows] == [
-        "" if row.value is None else repr(row.value) for row in found
+        "" if row.value is None else repr(row.value) for row in records
     ]
     assert {row["question"] for row in rows} == {QUESTION, "style"}
 
@@ -451,9 +453,9 @@ def test_a_table_is_in_the_manner_of_booktabs(content):
 
 
 def test_a_character_without_a_glyph_is_written_as_its_number():
-    shown = Table("t", "模", [Column("a", is_number=False)], [("模",), ("é",)])
-    assert r"\texttt{U+6A21}" in table_latex(shown)
-    assert "é" in table_latex(shown)
+    small = Table("t", "模", [Column("a", is_number=False)], [("模",), ("é",)])
+    assert r"\texttt{U+6A21}" in table_latex(small)
+    assert "é" in table_latex(small)
 
 
 def test_a_row_that_begins_with_a_bracket_compiles(tmp_path):
@@ -467,37 +469,36 @@ def test_a_row_that_begins_with_a_bracket_compiles(tmp_path):
 
 
 def test_lmstyles_first_table_is_of_the_sample_level_times_a_hundred(content):
-    shown = lmstyle_correlations(content)
-    assert [(column.group, column.title) for column in shown.columns[2:]] == [
+    lmstyle = lmstyle_correlations(content)
+    assert [(column.group, column.title) for column in lmstyle.columns[2:]] == [
         (name, symbol) for name in (*CONDITIONS, "Overall") for symbol in ("r", "τ")
     ]
-    [row] = [row for row in shown.rows if row[:2] == ("style", "NLL_1")]
-    place = {"question": "style", "metric": "NLL_1", "level": "item"}
+    [row] = [row for row in lmstyle.rows if row[:2] == ("style", "NLL_1")]
+    key = {"question": "style", "metric": "NLL_1", "level": "item"}
     expected = [
-        100
-        * content.rows(CorrelationRecord, **place, by=by, scope=scope, coefficient=name)[0].value
+        100 * content.rows(CorrelationRecord, **key, by=by, scope=scope, coefficient=name)[0].value
         for by, scope in [*((by, "condition") for by in CONDITIONS), ("", "mean_of_conditions")]
         for name in ("pearson", "kendall")
     ]
     assert [cell.value for cell in row[2:]] == expected
 
 
-def test_lmstyles_third_table_is_of_peoples_means(content):
-    shown = lmstyle_people(content)
-    assert len(shown.rows) == 2 * len(SYSTEMS)
-    found = {(row.question, row.system, row.by): row.mean for row in content.rows(SystemRecord)}
-    for row in shown.rows:
+def test_lmstyles_third_table_is_of_human_means(content):
+    lmstyle = lmstyle_ratings(content)
+    assert len(lmstyle.rows) == 2 * len(SYSTEMS)
+    means = {(row.question, row.system, row.by): row.mean for row in content.rows(SystemRecord)}
+    for row in lmstyle.rows:
         assert [cell.value for cell in row[2:]] == [
-            found[row[0], row[1], by] for by in (*CONDITIONS, "")
+            means[row[0], row[1], by] for by in (*CONDITIONS, "")
         ]
 
 
 def test_g_evals_table_has_three_coefficients_of_each_question_and_their_mean(content):
-    shown = g_eval(content, "pooled")
-    assert [column.title for column in shown.columns[1:]] == ["r", "ρ", "τ"] * 3
-    [row] = [row for row in shown.rows if row[0] == "NLL_1"]
+    layout = g_eval(content, "pooled")
+    assert [column.title for column in layout.columns[1:]] == ["r", "ρ", "τ"] * 3
+    [row] = [row for row in layout.rows if row[0] == "NLL_1"]
     assert row[7].value == pytest.approx((row[1].value + row[4].value) / 2)
-    [constant] = [row for row in shown.rows if row[0] == "constant"]
+    [constant] = [row for row in layout.rows if row[0] == "constant"]
     assert {cell.text for cell in constant[1:]} == {"–"}
 
 
@@ -511,7 +512,7 @@ def test_the_greatest_of_a_column_is_marked_within_its_question():
     assert "**0.30**" in table_markdown(bold)
 
 
-def test_sets_of_scores_of_one_metric_are_told_apart(content):
+def test_sets_of_scores_of_one_metric_are_distinguished(content):
     first = content.inputs.score_sets[0]
     inputs = replace(content.inputs, score_sets=(first, replace(first, signature="NLL_1|v:2")))
     labels = TableResults("s", replace(content.report, inputs=inputs)).labels
@@ -541,8 +542,8 @@ def test_planned_sample_sizes_are_drawn_and_tabled():
 @pytest.mark.django_db
 def test_the_command_writes_a_page_of_a_study(tmp_path):
     score(judged_study())
-    told_of = told("report", "judged", output=tmp_path)
-    assert told_of == f"1 file in {tmp_path}: report.html first.\n"
+    output = told("report", "judged", output=tmp_path)
+    assert output == f"1 file in {tmp_path}: report.html first.\n"
     root = parsed((tmp_path / "report.html").read_text())
     assert "report 1" in words_of(next(root.iter("h1")))
     names = [element.get("id") for element in root.iter("figure")]
@@ -603,11 +604,11 @@ def test_e2es_comparison_needs_no_judgments(tmp_path):
     study = golden_study()
     score_study(study=study, scorer=build("rouge1"))
     document = study_report_document(ReportRequest(study), "e2e")
-    shown = table(document, "e2e")
-    assert [row[0] for row in shown.rows] == ["terse", "careful", "cheerful", "all systems"]
-    first = [column.title for column in shown.columns[1:5]]
+    layout = table(document, "e2e")
+    assert [row[0] for row in layout.rows] == ["terse", "careful", "cheerful", "all systems"]
+    first = [column.title for column in layout.columns[1:5]]
     assert first == ["standard", "enhanced", "difference", "p (Holm)"]
-    for row in shown.rows:
+    for row in layout.rows:
         assert row[3].value == pytest.approx(row[2].value - row[1].value)
     assert "10,000 bootstrap resamples of questions, from seed 0" in document.about["methods"]
     with pytest.raises(NotPaired, match="no condition 'polite'"):
@@ -615,7 +616,7 @@ def test_e2es_comparison_needs_no_judgments(tmp_path):
 
 
 @pytest.mark.django_db
-def test_a_folder_that_cannot_be_written_is_told(tmp_path):
+def test_a_folder_that_cannot_be_written_is_reported(tmp_path):
     score(judged_study())
     (tmp_path / "file").write_text("")
     with pytest.raises(ReportUnwritten, match="file"):

@@ -39,20 +39,20 @@ def by_system(values):
     return dict(zip(SYSTEMS, values, strict=True))
 
 
-def judged_study(slug="judged", people=(("Ann", ANN), ("Bob", BOB)), **fields):
+def judged_study(slug="judged", ratings=(("Ann", ANN), ("Bob", BOB)), **fields):
     study = rating_study(slug, systems=SYSTEMS, **fields)
-    for person, given in people:
-        for place, values in enumerate(given):
-            rate(study, person, f"d{place}", by_system(values))
+    for person, values_of_items in ratings:
+        for position, values in enumerate(values_of_items):
+            rate(study, person, f"d{position}", by_system(values))
     return study
 
 
 def score(study, table=SCORES, metric="m", leaving_out=()):
     values = {
-        (f"d{place}", system): value
-        for place, row in enumerate(table)
+        (f"d{position}", system): value
+        for position, row in enumerate(table)
         for system, value in by_system(row).items()
-        if (f"d{place}", system) not in leaving_out
+        if (f"d{position}", system) not in leaving_out
     }
     write_scores(study=study, metric=metric, signature=f"{metric}|v:1", values=values)
 
@@ -80,23 +80,25 @@ def means(*tables):
 def test_values_are_those_of_the_mean_of_annotators_by_hand(coefficient):
     study = judged_study()
     score(study)
-    found = correlations(study)
+    coefficients = correlations(study)
     correlate = OF_SCIPY[coefficient]
     human = means(ANN, BOB)
     by_item = [correlate(*rows).statistic for rows in zip(human, SCORES, strict=True)]
-    assert found["item", coefficient].value == pytest.approx(mean(by_item), abs=1e-12)
+    assert coefficients["item", coefficient].value == pytest.approx(mean(by_item), abs=1e-12)
     of_systems = [
         [mean(column) for column in zip(*table, strict=True)] for table in (human, SCORES)
     ]
-    assert found["system", coefficient].value == pytest.approx(correlate(*of_systems).statistic)
+    assert coefficients["system", coefficient].value == pytest.approx(
+        correlate(*of_systems).statistic
+    )
     cells = [[value for row in table for value in row] for table in (human, SCORES)]
-    assert found["pooled", coefficient].value == pytest.approx(correlate(*cells).statistic)
+    assert coefficients["pooled", coefficient].value == pytest.approx(correlate(*cells).statistic)
 
 
 def test_a_report_has_every_level_and_coefficient_of_every_metric_and_question():
     study = judged_study(questions=("appropriateness", "style"))
-    for place, values in enumerate(ANN):
-        rate(study, "Ann", f"d{place}", by_system(values), question="style")
+    for position, values in enumerate(ANN):
+        rate(study, "Ann", f"d{position}", by_system(values), question="style")
     score(study, metric="first")
     score(study, metric="second")
     rows = [(row.question, row.level, row.coefficient, row.metric) for row in table(study)]
@@ -121,7 +123,7 @@ def test_only_the_questions_a_metric_is_for_are_asked():
 def test_rejected_submissions_do_not_count():
     study = judged_study()
     score(study)
-    alone = judged_study("alone", people=[("Ann", ANN)])
+    alone = judged_study("alone", ratings=[("Ann", ANN)])
     score(alone)
     assert correlations(study) != correlations(alone)
     bobs = Submission.objects.of(study).filter(annotator__pseudonym="Bob")
@@ -138,12 +140,12 @@ def test_submissions_that_wait_for_a_decision_count():
 
 
 def test_each_round_is_validated_by_itself():
-    study = judged_study(people=[("Ann", ANN)])
+    study = judged_study(ratings=[("Ann", ANN)])
     score(study)
-    for place, values in enumerate(BOB):
-        rate(study, "Ann", f"d{place}", by_system(values), round=2)
+    for position, values in enumerate(BOB):
+        rate(study, "Ann", f"d{position}", by_system(values), round=2)
     first, second = (correlations(study, round=number) for number in (1, 2))
-    only_bob = judged_study("bob", people=[("Bob", BOB)])
+    only_bob = judged_study("bob", ratings=[("Bob", BOB)])
     score(only_bob)
     assert first != second
     assert second == correlations(only_bob)
@@ -154,16 +156,16 @@ def test_judged_candidates_without_a_score_are_left_out_and_counted():
     score(study, leaving_out={("d0", "alpha"), ("d1", "beta")})
     undefined = {("d2", "gamma"): math.nan}
     write_scores(study=study, metric="m", signature="m|v:1", values=undefined)
-    found = correlations(study)["pooled", "pearson"]
-    assert (found.n_rows, found.n_missing) == (9, 3)
+    correlation = correlations(study)["pooled", "pearson"]
+    assert (correlation.n_rows, correlation.n_missing) == (9, 3)
     human = [
         cell
-        for place, row in enumerate(means(ANN, BOB))
+        for position, row in enumerate(means(ANN, BOB))
         for system, cell in by_system(row).items()
-        if (place, system) not in {(0, "alpha"), (1, "beta"), (2, "gamma")}
+        if (position, system) not in {(0, "alpha"), (1, "beta"), (2, "gamma")}
     ]
     scores = [0.3, 0.2, 0.9, 0.5, 0.6, 0.7, 0.2, 0.8, 0.6]
-    assert found.value == pytest.approx(stats.pearsonr(human, scores).statistic)
+    assert correlation.value == pytest.approx(stats.pearsonr(human, scores).statistic)
 
 
 def test_candidates_nobody_judged_have_no_part():
@@ -182,8 +184,8 @@ def test_scores_are_matched_by_candidate_and_not_by_order():
     before = correlations(study)
     Candidate.objects.filter(key="delta").update(position=0)
     Candidate.objects.filter(key="alpha").update(position=3)
-    for key, found in correlations(study).items():
-        assert found.value == pytest.approx(before[key].value)
+    for key, correlation in correlations(study).items():
+        assert correlation.value == pytest.approx(before[key].value)
 
 
 def test_conditions_are_validated_together_and_each_by_itself():
@@ -193,8 +195,8 @@ def test_conditions_are_validated_together_and_each_by_itself():
     by_item = [
         stats.kendalltau(*rows).statistic for rows in zip(means(ANN, BOB), SCORES, strict=True)
     ]
-    found = {row.by: row.value for row in rows if row.scope != "mean_of_conditions"}
-    assert found == pytest.approx(
+    values_by_condition = {row.by: row.value for row in rows if row.scope != "mean_of_conditions"}
+    assert values_by_condition == pytest.approx(
         {"": mean(by_item), "calm": mean([by_item[0], by_item[2]]), "angry": by_item[1]}
     )
 
@@ -220,46 +222,46 @@ def test_the_same_seed_gives_the_same_intervals_and_another_seed_others():
 
 def test_a_single_system_leaves_reasons_where_nothing_can_be_ranked():
     study = rating_study(systems=("alpha",))
-    for place in range(3):
-        rate(study, "Ann", f"d{place}", {"alpha": 10 * place})
-    values = {(f"d{place}", "alpha"): float(place) for place in range(3)}
+    for position in range(3):
+        rate(study, "Ann", f"d{position}", {"alpha": 10 * position})
+    values = {(f"d{position}", "alpha"): float(position) for position in range(3)}
     write_scores(study=study, metric="m", signature="m|v:1", values=values)
-    found = correlations(study, n_resamples=50)
-    assert found["item", "pearson"].reason == Reason.NO_DEFINED_ITEM
-    assert found["item", "pearson"].n_too_few == 3
-    assert found["system", "pearson"].reason == Reason.TOO_FEW
-    assert found["pooled", "pearson"].value == pytest.approx(1)
+    coefficients = correlations(study, n_resamples=50)
+    assert coefficients["item", "pearson"].reason == Reason.NO_DEFINED_ITEM
+    assert coefficients["item", "pearson"].n_too_few == 3
+    assert coefficients["system", "pearson"].reason == Reason.TOO_FEW
+    assert coefficients["pooled", "pearson"].value == pytest.approx(1)
 
 
 def test_a_single_item_has_values_without_intervals():
-    study = judged_study(people=[("Ann", ANN[:1])], n_items=1)
+    study = judged_study(ratings=[("Ann", ANN[:1])], n_items=1)
     score(study, SCORES[:1])
-    for found in correlations(study, n_resamples=50).values():
-        assert found.value is not None
-        assert (found.ci_low, found.ci_method) == (None, CiMethod.NONE)
+    for correlation in correlations(study, n_resamples=50).values():
+        assert correlation.value is not None
+        assert (correlation.ci_low, correlation.ci_method) == (None, CiMethod.NONE)
 
 
-def test_constant_people_and_constant_metrics_are_told_apart():
-    study = judged_study(people=[("Ann", [[50] * 4] * 3)])
+def test_constant_annotators_and_constant_metrics_are_distinguished():
+    study = judged_study(ratings=[("Ann", [[50] * 4] * 3)])
     score(study)
-    assert {found.reason for found in correlations(study, n_resamples=50).values()} == {
+    assert {correlation.reason for correlation in correlations(study, n_resamples=50).values()} == {
         Reason.CONSTANT_HUMAN,
         Reason.NO_DEFINED_ITEM,
     }
     other = judged_study("other")
     score(other, [[0.5] * 4] * 3)
-    found = correlations(other, n_resamples=50)
-    assert found["pooled", "kendall"].reason == Reason.CONSTANT_METRIC
-    assert found["system", "kendall"].reason == Reason.CONSTANT_METRIC
-    assert found["item", "kendall"].n_constant_metric == 3
+    correlation = correlations(other, n_resamples=50)
+    assert correlation["pooled", "kendall"].reason == Reason.CONSTANT_METRIC
+    assert correlation["system", "kendall"].reason == Reason.CONSTANT_METRIC
+    assert correlation["item", "kendall"].n_constant_metric == 3
 
 
 def test_scores_that_are_all_undefined_leave_a_reason():
     study = judged_study()
     score(study, [[math.nan] * 4] * 3)
-    found = correlations(study, n_resamples=50)
-    assert found["pooled", "pearson"].reason == Reason.TOO_FEW
-    assert found["pooled", "pearson"].n_missing == 12
+    coefficients = correlations(study, n_resamples=50)
+    assert coefficients["pooled", "pearson"].reason == Reason.TOO_FEW
+    assert coefficients["pooled", "pearson"].n_missing == 12
 
 
 def test_alternatives_have_no_systems_and_are_correlated_without():
@@ -268,13 +270,13 @@ def test_alternatives_have_no_systems_and_are_correlated_without():
     products = [("boot", "clog"), ("boot", "pump"), ("boot", "flat"), ("gown", "skirt")]
     values = dict(zip([*products, ("gown", "coat")], [0.9, 0.7, 0.1, 0.2, 0.6], strict=True))
     write_scores(study=study, metric="cosine", signature="cosine|v:1", values=values)
-    found = correlations(study, n_resamples=50)
+    coefficients = correlations(study, n_resamples=50)
     acceptance = [1, 1, 0, 0, 0.5]
     expected = stats.pearsonr(acceptance, list(values.values())).statistic
-    assert found["pooled", "pearson"].value == pytest.approx(expected)
-    assert found["item", "kendall"].n_used == 2
-    assert found["system", "pearson"].reason == Reason.TOO_FEW
-    assert found["system", "pearson"].n_rows == 0
+    assert coefficients["pooled", "pearson"].value == pytest.approx(expected)
+    assert coefficients["item", "kendall"].n_used == 2
+    assert coefficients["system", "pearson"].reason == Reason.TOO_FEW
+    assert coefficients["system", "pearson"].n_rows == 0
 
 
 def test_a_pool_may_hold_several_products_of_one_system():
@@ -285,15 +287,15 @@ def test_a_pool_may_hold_several_products_of_one_system():
     tick(study, "Ann", "gown", {"d"})
     values = {("boot" if key in "abc" else "gown", key): ord(key) / 7 for key in "abcdef"}
     write_scores(study=study, metric="m", signature="m|v:1", values=values)
-    found = correlations(study, n_resamples=50)
+    coefficients = correlations(study, n_resamples=50)
     # bm25's products were ticked more often (3 of 4) than knn's, and scored lower.
-    assert found["system", "pearson"].value == pytest.approx(-1)
-    assert found["system", "pearson"].n_systems == 2
-    assert found["item", "pearson"].n_used == 2
+    assert coefficients["system", "pearson"].value == pytest.approx(-1)
+    assert coefficients["system", "pearson"].n_systems == 2
+    assert coefficients["item", "pearson"].n_used == 2
 
 
 def test_records_can_be_written_as_json_with_null_for_undefined():
-    study = judged_study(people=[("Ann", [[50] * 4] * 3)])
+    study = judged_study(ratings=[("Ann", [[50] * 4] * 3)])
     score(study)
     [record] = table(study, levels=("pooled",), coefficients=("kendall",))
     written = json.loads(json.dumps(plain(record), allow_nan=False))
@@ -358,7 +360,7 @@ def test_the_command_prints_a_line_for_each_correlation():
 
 
 def test_the_command_says_why_a_correlation_is_undefined():
-    study = judged_study(people=[("Ann", [[50] * 4] * 3)])
+    study = judged_study(ratings=[("Ann", [[50] * 4] * 3)])
     score(study)
     assert "undefined (constant_human), 0 of 1 groups" in told("validate_study", "judged")
 
@@ -366,10 +368,10 @@ def test_the_command_says_why_a_correlation_is_undefined():
 def test_the_command_answers_programs_in_json():
     study = judged_study()
     score(study)
-    given = json.loads(told("validate_study", "judged", json=True, resamples=30, seed=5))
-    assert (given["study"], given["version"], given["is_new"]) == ("judged", 1, True)
+    report = json.loads(told("validate_study", "judged", json=True, resamples=30, seed=5))
+    assert (report["study"], report["version"], report["is_new"]) == ("judged", 1, True)
     computed = content_of(study_report(study, Settings(n_resamples=30, seed=5)))
-    assert given == given | computed
+    assert report == report | computed
 
 
 @pytest.mark.parametrize("option", ["--resamples=-1", "--round=-1", "--seed=-1", "--seed=x"])
@@ -381,8 +383,8 @@ def test_the_command_refuses_numbers_that_are_none(option):
 def test_the_command_takes_a_choice_named_twice_as_named_once():
     score(judged_study())
     twice = ["--coefficient=kendall"] * 2 + ["--level=sample"] * 2 + ["--plan=sample:kendall"] * 2
-    given = json.loads(told("validate_study", "judged", *twice, json=True, resamples=0))
-    settings = given["settings"]
+    report = json.loads(told("validate_study", "judged", *twice, json=True, resamples=0))
+    settings = report["settings"]
     assert (settings["coefficients"], settings["levels"]) == (["kendall"], ["item"])
     assert settings["planned"] == [["item", "kendall"]]
 

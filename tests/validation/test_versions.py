@@ -13,7 +13,7 @@ from metrics.study_scores import write_scores
 from presentation.exceptions import PresentationError
 from tests.annotation.importing import told
 from tests.annotation.studies import rate, rating_study
-from tests.validation.validation_tables import content_of, found, judged_table, score_table
+from tests.validation.validation_tables import content_of, judged_table, row_of, score_table
 from validation.analysis import Settings, report_from_tables
 from validation.models import ValidationVersion
 from validation.rows import StoredResults
@@ -28,18 +28,18 @@ SCORES = [[1, 2, 3], [3, 1, 2]]
 QUICK = Settings(n_resamples=20, n_permutations=50, n_splits=3)
 
 
-def judged(slug="judged", people=(("Ann", ANN), ("Bob", BOB))):
+def judged(slug="judged", ratings=(("Ann", ANN), ("Bob", BOB))):
     study = rating_study(slug, systems=SYSTEMS, n_items=2)
-    for person, given in people:
-        for place, values in enumerate(given):
-            rate(study, person, f"d{place}", dict(zip(SYSTEMS, values, strict=True)))
+    for person, values_of_items in ratings:
+        for position, values in enumerate(values_of_items):
+            rate(study, person, f"d{position}", dict(zip(SYSTEMS, values, strict=True)))
     return study
 
 
 def score(study, table=SCORES, metric="m", **options):
     values = {
-        (f"d{place}", system): value
-        for place, row in enumerate(table)
+        (f"d{position}", system): value
+        for position, row in enumerate(table)
         for system, value in zip(SYSTEMS, row, strict=True)
     }
     write_scores(study=study, metric=metric, signature=f"{metric}|v:1", values=values, **options)
@@ -50,12 +50,12 @@ def reject(study, person):
     chosen.update(status=Submission.Status.REJECTED)
 
 
-def made(study, settings=QUICK):
+def validate(study, settings=QUICK):
     return make_validation(study=study, settings=settings)
 
 
-def stored(made):
-    return StoredResults(made.version, with_variants=True).content()
+def stored(version):
+    return StoredResults(version.version, with_variants=True).content()
 
 
 def test_a_study_gives_the_report_that_its_plain_tables_give():
@@ -72,7 +72,7 @@ def test_a_study_gives_the_report_that_its_plain_tables_give():
 def test_a_first_report_is_version_one_and_changes_nothing():
     study = judged()
     score(study)
-    first = made(study)
+    first = validate(study)
     assert (first.is_new, first.version.number, changes_of(first.version)) == (True, 1, None)
     assert stored(first) == content_of(study_report(study, QUICK))
     assert Settings.of(first.version.rules) == QUICK
@@ -82,7 +82,7 @@ def test_a_first_report_is_version_one_and_changes_nothing():
 def test_nothing_changed_gives_the_same_version():
     study = judged()
     score(study)
-    first, again = made(study), made(study)
+    first, again = validate(study), validate(study)
     assert (again.is_new, again.version) == (False, first.version)
     assert ValidationVersion.objects.of(study).count() == 1
 
@@ -90,9 +90,9 @@ def test_nothing_changed_gives_the_same_version():
 def test_rejected_judgments_make_a_new_version_that_says_so_and_how_values_moved():
     study = judged()
     score(study)
-    first = made(study)
+    first = validate(study)
     reject(study, "Bob")
-    second = made(study)
+    second = validate(study)
     assert (second.is_new, second.version.number) == (True, 2)
     changes = changes_of(second.version)
     assert changes["since"] == 1
@@ -125,11 +125,11 @@ def test_rejected_judgments_make_a_new_version_that_says_so_and_how_values_moved
 def test_judgments_taken_back_in_make_another_version():
     study = judged()
     score(study)
-    made(study)
+    validate(study)
     reject(study, "Bob")
-    made(study)
+    validate(study)
     Submission.objects.of(study).update(status=Submission.Status.APPROVED)
-    third = made(study)
+    third = validate(study)
     assert (third.is_new, third.version.number) == (True, 3)
     assert changes_of(third.version)["judgments"]["n_reinstated"] == 6
 
@@ -137,26 +137,26 @@ def test_judgments_taken_back_in_make_another_version():
 def test_new_and_removed_judgments_are_counted():
     study = judged()
     score(study)
-    made(study)
+    validate(study)
     rate(study, "Cem", "d0", dict(zip(SYSTEMS, (3, 2, 1), strict=True)))
-    added = changes_of(made(study).version)["judgments"]
+    added = changes_of(validate(study).version)["judgments"]
     assert (added["n_added"], added["n_removed"]) == (3, 0)
     Submission.objects.of(study).filter(annotator__pseudonym="Cem").delete()
-    removed = changes_of(made(study).version)["judgments"]
+    removed = changes_of(validate(study).version)["judgments"]
     assert (removed["n_added"], removed["n_removed"]) == (0, 3)
 
 
 def test_score_sets_that_were_added_or_changed_are_named():
     study = judged()
     score(study)
-    made(study)
+    validate(study)
     score(study, [[3, 2, 1], [1, 2, 3]], "other")
-    added = changes_of(made(study).version)
+    added = changes_of(validate(study).version)
     assert [(one["metric"], one["change"]) for one in added["score_sets"]] == [("other", "added")]
     assert added["judgments"]["are_same"]
     assert {(row["metric"], row["before"]) for row in added["correlations"]} == {("other", None)}
     score(study, [[1, 2, 3], [1, 2, 3]], "m")
-    changed = changes_of(made(study).version)
+    changed = changes_of(validate(study).version)
     assert [(one["metric"], one["change"]) for one in changed["score_sets"]] == [("m", "changed")]
     assert {row["metric"] for row in changed["correlations"]} == {"m"}
 
@@ -164,12 +164,12 @@ def test_score_sets_that_were_added_or_changed_are_named():
 def test_other_settings_make_another_version_and_each_is_found_again():
     study = judged()
     score(study)
-    first, zeroed = made(study), made(study, replace(QUICK, undefined="zero"))
+    first, zeroed = validate(study), validate(study, replace(QUICK, undefined="zero"))
     assert changes_of(zeroed.version)["settings"] == [
         {"setting": "undefined", "before": "drop", "now": "zero"}
     ]
-    assert made(study).version == first.version
-    assert made(study, replace(QUICK, undefined="zero")).version == zeroed.version
+    assert validate(study).version == first.version
+    assert validate(study, replace(QUICK, undefined="zero")).version == zeroed.version
 
 
 def test_versions_count_in_each_study_alone():
@@ -177,14 +177,14 @@ def test_versions_count_in_each_study_alone():
     for slug in ("one", "two"):
         study = judged(slug)
         score(study)
-        versions.append(made(study).version.number)
+        versions.append(validate(study).version.number)
     assert versions == [1, 1]
 
 
 def test_a_version_that_is_not_there_is_refused_with_those_that_are():
     study = judged()
     score(study)
-    made(study)
+    validate(study)
     assert ValidationVersion.objects.of(study).numbered(1).number == 1
     with pytest.raises(ValidationUnknown, match="report 7; there are: 1"):
         ValidationVersion.objects.of(study).numbered(7)
@@ -196,8 +196,8 @@ def test_a_study_whose_judgments_are_all_rejected_can_still_be_validated_with_al
     for person in ("Ann", "Bob"):
         reject(study, person)
     with pytest.raises(NothingToValidate):
-        made(study)
-    everything = stored(made(study, replace(QUICK, judgments="all")))
+        validate(study)
+    everything = stored(validate(study, replace(QUICK, judgments="all")))
     assert everything["inputs"]["n_counted"] == everything["inputs"]["n_rejected"] == 12
     assert everything["correlations"][0]["value"] is not None
 
@@ -214,14 +214,14 @@ def test_rejected_judgments_are_a_policy_of_the_report():
     ]
     assert row.base_value == pytest.approx(1)
     everyone = study_report(study, replace(QUICK, judgments="all"))
-    assert row.value == found(everyone, level="item", coefficient="pearson")["value"] < 1
+    assert row.value == row_of(everyone, level="item", coefficient="pearson")["value"] < 1
 
 
 def test_less_is_better_as_the_scores_say():
-    study = judged(people=[("Ann", ANN)])
+    study = judged(ratings=[("Ann", ANN)])
     score(study, [[3, 2, 1], [1, 3, 2]], higher_is_better=False)
     report = study_report(study, QUICK)
-    assert found(report, level="item", coefficient="kendall")["value"] == 1
+    assert row_of(report, level="item", coefficient="kendall")["value"] == 1
 
 
 def test_the_command_makes_versions_and_says_which():
@@ -247,7 +247,7 @@ def test_the_command_writes_the_whole_to_a_file(tmp_path):
         told("validate_study", "judged", resamples=20, output=tmp_path / "none" / "report.json")
 
 
-def test_a_file_that_cannot_be_written_is_told_before_anything_is_computed(tmp_path):
+def test_a_file_that_cannot_be_written_is_reported_before_anything_is_computed(tmp_path):
     score(judged())
     with pytest.raises(PresentationError, match="cannot be written"):
         told("validate_study", "judged", resamples=20, output=tmp_path / "none" / "report.json")

@@ -47,7 +47,7 @@ def random_tables(n_items=30, n_systems=4, n_metrics=3, n_annotators=3, seed=0, 
     return human, pd.concat(tables, ignore_index=True)
 
 
-def found(report, **named):
+def row_of(report, **named):
     """The one row of a report's table with these fields, as plain values."""
     [row] = [row for row in correlations_of(report) if named.items() <= row.items()]
     return row

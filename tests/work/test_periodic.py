@@ -140,7 +140,7 @@ def test_old_jobs_messages_and_sessions_are_deleted(settings):
             kind=kind, state=state, dedupe_key=str(Job.objects.count()), **times
         )
 
-    kept = [
+    recent = [
         job(Job.State.DONE, finished_at=now - days),
         job(Job.State.FAILED, kind="clean_up", finished_at=now - days),
         job(Job.State.QUEUED),
@@ -160,7 +160,7 @@ def test_old_jobs_messages_and_sessions_are_deleted(settings):
     assert run_job(cleaning.pk) == "done"
     cleaning.refresh_from_db()
     assert cleaning.message == "3 old jobs and 2 old messages deleted."
-    assert set(Job.objects.all()) == {*kept, cleaning}
+    assert set(Job.objects.all()) == {*recent, cleaning}
     assert DBTaskResult.objects.filter(task_path="a").exists()
     assert not DBTaskResult.objects.filter(task_path__in=["b", "c"]).exists()
     assert list(Session.objects.values_list("session_key", flat=True)) == ["here"]

@@ -1,4 +1,4 @@
-"""Which metric agrees with people: judgments beside scores, and what is sure of it.
+"""Which metric agrees with human ratings: judgments beside scores, and what is sure of it.
 
 `report_from_tables` makes a report of plain tables, `validation.study_validation` of a study, and
 `validation.versions` stores it as rows under a version. Its parts are tuples of the records in
@@ -30,13 +30,13 @@ that is undefined is None:
   moves_rank, n_used, n_zeroed, reason. Settings with nothing to act upon are left out.
 - ``systems``: question, scope, by, system, mean, ci_low, ci_high, ci_method, confidence,
   n_resamples, seed, n_candidates, rank, and ``metrics``: metric, signature, higher_is_better,
-  mean, n_scored, rank, rank_difference (the metric's less people's).
+  mean, n_scored, rank, rank_difference (the metric's less the human one).
 - ``disagreements``: two systems a metric puts in the other order. question, scope, by, metric,
   signature, better, worse, human_delta, metric_delta.
 - ``worst``: question, metric, signature, rank, item, candidate, system, condition, human, score,
   z_human, z_score, residual.
 - ``planning``: how many items and annotators would tell two metrics apart; empty unless
-  `Settings.planned` names levels and coefficients. See `validation.analysis.planning`.
+  `Settings.planned` names levels and coefficients. See `validation.analysis.sample_size`.
 
 ``scope`` is "all" (candidates of all conditions together; ``by`` is empty), "condition" (``by``
 names it) or "mean_of_conditions" (the mean of the conditions' values; ``by`` is empty). ``level``

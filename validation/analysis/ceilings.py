@@ -56,8 +56,8 @@ def panel_ceilings(panel: Panel, ratings: pd.DataFrame, settings: Settings) -> l
     rows = rows[rows["value"].notna()]
     if panel.is_labelled:
         return [_none(panel, level, coefficient) for level, coefficient in _measures(settings)]
-    units = reliability(rows["place"], rows["value"])
-    several = bool(rows["place"].duplicated().any())
+    units = reliability(rows["candidate_code"], rows["value"])
+    several = bool(rows["candidate_code"].duplicated().any())
     measured = _measured(rows, settings) if several else {}
     return [
         PanelCeiling(
@@ -126,12 +126,12 @@ def _measured(rows: pd.DataFrame, settings: Settings) -> dict[tuple[str, str], C
     }
 
 
-def _numbers(found: Ceiling | None) -> dict[str, float]:
+def _numbers(ceiling: Ceiling | None) -> dict[str, float]:
     names = ("split_half", "reliability", "attainable", "leave_one_out")
-    return {name: nan if found is None else getattr(found, name) for name in names}
+    return {name: nan if ceiling is None else getattr(ceiling, name) for name in names}
 
 
-def _reason(found: Ceiling | None) -> str | None:
-    if found is None:
+def _reason(ceiling: Ceiling | None) -> str | None:
+    if ceiling is None:
         return NO_SECOND_RATING
-    return NO_AGREEMENT if isnan(found.attainable) else None
+    return NO_AGREEMENT if isnan(ceiling.attainable) else None

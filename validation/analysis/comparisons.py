@@ -35,7 +35,7 @@ TOO_MANY = "too_many_cells"
 
 @dataclass(frozen=True, kw_only=True)
 class PairTest:
-    """Two metrics at one level: how much better the first agrees with people, and the doubt.
+    """Two metrics at one level: how much better the first agrees with human ratings, and the doubt.
 
     `delta` and its interval come from resampled items; `p` from the test of that name, and
     `p_holm` and `p_bh` are adjusted for all pairs of the question, condition, level and
@@ -98,7 +98,7 @@ def _tested(
     rows: Sequence[MetricAgreement], panel: Panel | None, settings: Settings
 ) -> Iterator[PairTest]:
     test = test_of(rows[0], panel, settings)
-    found = _p_values(rows, panel, settings, test)
+    p_values = _p_values(rows, panel, settings, test)
     tail = (1 - settings.confidence) / 2
     for (number, a), (other, b) in combinations(enumerate(rows), 2):
         delta = a.correlation.value - b.correlation.value
@@ -124,18 +124,20 @@ def _tested(
             ci_low=low,
             ci_high=high,
             test=test,
-            **found[number, other],
+            **p_values[number, other],
         )
 
 
 def test_of(row: MetricAgreement, panel: Panel | None, settings: Settings) -> str:
     """The test that fits a row, where the settings leave it open or name one that does not."""
-    found = row.correlation
+    correlation = row.correlation
     if panel is None or settings.test == "paired_bootstrap":
         return "paired_bootstrap"
     if settings.test == "auto":
-        return "perm_items" if found.level == "item" else "paired_bootstrap"
-    if settings.test == "williams" and (found.level == "item" or found.coefficient != "pearson"):
+        return "perm_items" if correlation.level == "item" else "paired_bootstrap"
+    if settings.test == "williams" and (
+        correlation.level == "item" or correlation.coefficient != "pearson"
+    ):
         return "perm_both"
     return settings.test
 
@@ -172,12 +174,12 @@ def _by_bootstrap(
 
 def _why_not_drawn(row: MetricAgreement, settings: Settings) -> str:
     """Why a defined correlation has no replicates to compare with another's."""
-    found = row.correlation
+    correlation = row.correlation
     if not settings.n_resamples:
         return NO_RESAMPLES
-    if found.coefficient not in JOINT:
+    if correlation.coefficient not in JOINT:
         return NO_SUCH_TEST
-    if is_of_too_many(found.level, found.coefficient, row.coverage.n_candidates):
+    if is_of_too_many(correlation.level, correlation.coefficient, row.coverage.n_candidates):
         return TOO_MANY
     return str(Undecided.TOO_FEW)
 
@@ -215,7 +217,7 @@ def _compared(
     several = part.repeats_cells
     if several and test == "perm_systems":
         return {"p": nan, "reason": str(Undecided.TOO_FEW)}
-    found: pd.DataFrame = compare_metrics(
+    tests: pd.DataFrame = compare_metrics(
         part.human,
         {"a": part.scores[a], "b": part.scores[b]},
         level=level,
@@ -227,7 +229,7 @@ def _compared(
         n_permutations=settings.n_permutations,
         rng=settings.seed + panel.number,
     )
-    [one] = found.to_dict("records")
+    [one] = tests.to_dict("records")
     return {
         "p": float(one["p"]),
         "n_draws": int(one["n_permutations"]),

@@ -100,13 +100,15 @@ def _row(
     replicates: Floats | None,
 ) -> MetricAgreement:
     joint = replicates is not None and settings.resample == "items"
-    found = panel_correlation(
+    correlation = panel_correlation(
         panel, number, level, coefficient, settings, n_resamples=0 if joint else None
     )
-    if replicates is not None and not _is_resampled(panel, number, found):
+    if replicates is not None and not _is_resampled(panel, number, correlation):
         replicates = None
     if joint and replicates is not None:
-        found = _with_interval(found, replicates, settings, settings.seed + panel.number)
+        correlation = _with_interval(
+            correlation, replicates, settings, settings.seed + panel.number
+        )
     return MetricAgreement(
         question=panel.question,
         scope=panel.scope,
@@ -115,7 +117,7 @@ def _row(
         signature=metric.signature,
         higher_is_better=metric.higher_is_better,
         is_primary=metric.is_primary,
-        correlation=found,
+        correlation=correlation,
         coverage=panel.coverages[number],
         replicates=replicates,
     )
@@ -157,21 +159,21 @@ def panel_correlation(
     return correlation_of_cells(cells, level, plan)
 
 
-def _is_resampled(panel: Panel, number: int, found: Correlation) -> bool:
+def _is_resampled(panel: Panel, number: int, correlation: Correlation) -> bool:
     """Whether there is something to resample: neither interval nor test is made of one item."""
-    if found.level == "item":
-        return found.is_defined and found.n_used + found.n_zeroed > 1
-    part = panel.of_systems() if found.level == "system" else panel
+    if correlation.level == "item":
+        return correlation.is_defined and correlation.n_used + correlation.n_zeroed > 1
+    part = panel.of_systems() if correlation.level == "system" else panel
     scored = part.item[~np.isnan(part.scores[number])]
-    return found.is_defined and bool((scored != scored[0]).any())
+    return correlation.is_defined and bool((scored != scored[0]).any())
 
 
 def _with_interval(
-    found: Correlation, replicates: Floats, settings: Settings, seed: int | None
+    correlation: Correlation, replicates: Floats, settings: Settings, seed: int | None
 ) -> Correlation:
     interval = percentile(replicates, settings.confidence, CI_METHODS["items"])
     return replace(
-        found,
+        correlation,
         ci_low=interval.low,
         ci_high=interval.high,
         ci_method=interval.method,
@@ -188,34 +190,34 @@ def means_of_conditions(
 
     Resamples draw items anew within each condition.
     """
-    whole: dict[tuple[Any, ...], MetricAgreement] = {}
+    of_all: dict[tuple[Any, ...], MetricAgreement] = {}
     groups: dict[tuple[Any, ...], list[MetricAgreement]] = {}
     for row in rows:
-        found = row.correlation
-        key = (row.question, *row.source, found.level, found.coefficient)
+        correlation = row.correlation
+        key = (row.question, *row.source, correlation.level, correlation.coefficient)
         if row.scope == "all":
-            whole[key] = row
+            of_all[key] = row
         elif row.scope == "condition":
             groups.setdefault(key, []).append(row)
     for key, group in groups.items():
-        if key in whole:  # else some condition has no such value either
-            yield _mean_row(group, whole[key], settings)
+        if key in of_all:  # else some condition has no such value either
+            yield _mean_row(group, of_all[key], settings)
 
 
 def _mean_row(
-    group: list[MetricAgreement], whole: MetricAgreement, settings: Settings
+    group: list[MetricAgreement], of_all: MetricAgreement, settings: Settings
 ) -> MetricAgreement:
     first = group[0].correlation
     values = [row.correlation.value for row in group]
     counts = {n: sum(getattr(row.correlation, n) for row in group) for n in COUNTS}
     undefined = next((r.correlation.reason for r in group if not r.correlation.is_defined), None)
-    found = replace(
+    correlation = replace(
         first,
         **counts,
         value=float(np.mean(values)),
         reason=undefined,
         n_items=_sum(group, "n_items"),
-        n_systems=whole.correlation.n_systems,  # one may be in several conditions
+        n_systems=of_all.correlation.n_systems,  # one may be in several conditions
         threshold=None,
         ci_low=nan,
         ci_high=nan,
@@ -226,14 +228,14 @@ def _mean_row(
     )
     drawn = [row.replicates for row in group if row.replicates is not None]
     replicates = np.mean(drawn, axis=0) if len(drawn) == len(group) else None
-    if replicates is not None and found.is_defined and settings.resample == "items":
-        found = _with_interval(found, replicates, settings, settings.seed)
+    if replicates is not None and correlation.is_defined and settings.resample == "items":
+        correlation = _with_interval(correlation, replicates, settings, settings.seed)
     parts = zip(*(astuple(row.coverage) for row in group), strict=True)
     return replace(
         group[0],
         scope="mean_of_conditions",
         condition="",
-        correlation=found,
+        correlation=correlation,
         coverage=Coverage(*map(sum, parts)),
         replicates=replicates,
     )

@@ -26,17 +26,17 @@ def item_swap_p_values(
     other is tested on the candidates that both scored.
     """
     gaps = np.isnan(panel.scores)
-    found: dict[tuple[int, int], float] = {}
+    p_values: dict[tuple[int, int], float] = {}
     for pattern in np.unique(gaps, axis=0):
         alike = np.flatnonzero((gaps == pattern).all(axis=1)).tolist()
         pairs = list(combinations(alike, 2))
-        found |= _swapped(panel, panel.scores, pairs, coefficient, settings)
+        p_values |= _swapped(panel, panel.scores, pairs, coefficient, settings)
     for a, b in combinations(range(len(panel.metrics)), 2):
-        if (a, b) not in found:
+        if (a, b) not in p_values:
             shared = np.where(gaps[a] | gaps[b], nan, panel.scores[[a, b]])
             [p] = _swapped(panel, shared, [(0, 1)], coefficient, settings).values()
-            found[a, b] = p
-    return found
+            p_values[a, b] = p
+    return p_values
 
 
 def _swapped(

@@ -56,7 +56,7 @@ class Material:
             self.scores = self.scores.assign(signature=self.scores["metric"])
         self._require_items_of_one_condition()
         self._require_scores_once()
-        self._code_places()
+        self._code_candidates()
         self.label_sources = label_sources
         self._labels = {} if labels is None else self._coded(labels)
         self._values: dict[tuple[str, ...], tuple[Integers, Floats]] = {}
@@ -64,7 +64,7 @@ class Material:
     @cached_property
     def judgments_digest(self) -> str:
         """SHA-256 of the judgments, whatever the order of the rows."""
-        return digest(self.judgments.drop(columns="place"))
+        return digest(self.judgments.drop(columns="candidate_code"))
 
     @cached_property
     def fingerprint(self) -> str:
@@ -83,17 +83,17 @@ class Material:
     def panels(self, settings: Settings, *, scopes: tuple[Scope, ...]) -> Iterator[Panel]:
         """Each question's candidates: of all conditions and, where there are several, of each."""
         for question in self.judgments["question"].unique():
-            whole = self._panel(str(question), settings)
-            if whole is None:
+            panel = self._panel(str(question), settings)
+            if panel is None:
                 continue
             if "all" in scopes:
-                yield whole
-            conditions = whole.places["condition"].unique()
+                yield panel
+            conditions = panel.candidates["condition"].unique()
             if "condition" in scopes and len(conditions) > 1:
                 for number, name in enumerate(conditions, start=1):
-                    chosen = (whole.places["condition"] == name).to_numpy()
+                    chosen = (panel.candidates["condition"] == name).to_numpy()
                     named = {"scope": "condition", "condition": str(name), "number": number}
-                    yield whole.part(chosen, **named)
+                    yield panel.part(chosen, **named)
 
     def chosen(self, settings: Settings) -> pd.DataFrame:
         """The judgments that count."""
@@ -117,7 +117,7 @@ class Material:
             n_counted=len(self.chosen(settings)),
             n_annotators=int(of_round["annotator"].nunique()),
             n_items=int(of_round["item"].nunique()),
-            n_candidates=int(of_round["place"].nunique()),
+            n_candidates=int(of_round["candidate_code"].nunique()),
             score_sets=tuple(self._score_sets(settings)),
             labels=self.label_sources,
         )
@@ -139,15 +139,15 @@ class Material:
             )
 
     def _panel(self, question: str, settings: Settings) -> Panel | None:
-        place, human = self._human(question, settings)
-        if not len(place):
+        codes, human = self._human(question, settings)
+        if not len(codes):
             return None
         numbers = [n for n, m in enumerate(self.metrics) if settings.is_for(m.metric, question)]
-        states = self.states[numbers][:, place]
-        scores = self._scores[numbers][:, place]
+        states = self.states[numbers][:, codes]
+        scores = self._scores[numbers][:, codes]
         if settings.unparsed == "zero":
             scores = np.where(states == UNPARSED, 0.0, scores)
-        places = self.places.iloc[place].reset_index(drop=True)
+        candidates = self.candidates.iloc[codes].reset_index(drop=True)
         return Panel(
             question=question,
             scope="all",
@@ -157,9 +157,9 @@ class Material:
                 replace(one, is_primary=settings.is_primary(one.metric, one.is_primary))
                 for one in (self.metrics[number] for number in numbers)
             ),
-            places=places,
-            item=pd.factorize(places["item"])[0],
-            system=system_codes(places["system"]),
+            candidates=candidates,
+            item=pd.factorize(candidates["item"])[0],
+            system=system_codes(candidates["system"]),
             human=human,
             scores=scores,
             states=states,
@@ -167,7 +167,7 @@ class Material:
         )
 
     def _human(self, question: str, settings: Settings) -> tuple[Integers, Floats]:
-        """The candidates with a human value, by place, and the values."""
+        """The candidates with a human value, by code, and the values."""
         if question in self._labels:
             return self._labels[question]
         policies = (settings.judgments, settings.ratings, settings.aggregation)
@@ -178,13 +178,13 @@ class Material:
 
     def _coded(self, labels: pd.DataFrame) -> dict[str, tuple[Integers, Floats]]:
         """Labels by question, of the candidates that were judged."""
-        index = pd.MultiIndex.from_frame(self.places[["item", "candidate"]])
+        index = pd.MultiIndex.from_frame(self.candidates[["item", "candidate"]])
         names = labels[["item", "candidate"]].astype(str)
-        place = index.get_indexer(pd.MultiIndex.from_frame(names))
-        rows = labels.assign(place=place).loc[place >= 0].sort_values("place")
+        codes = index.get_indexer(pd.MultiIndex.from_frame(names))
+        rows = labels.assign(candidate_code=codes).loc[codes >= 0].sort_values("candidate_code")
         return {
             str(question): (
-                part["place"].to_numpy(dtype=np.intp),
+                part["candidate_code"].to_numpy(dtype=np.intp),
                 part["value"].to_numpy(dtype=np.float64),
             )
             for question, part in rows.groupby("question", sort=False)
@@ -208,15 +208,15 @@ class Material:
                 f"metric '{first['metric']}' twice; leave one"
             )
 
-    def _code_places(self) -> None:
+    def _code_candidates(self) -> None:
         """Number the judged candidates, and put the scores beside them."""
         names = self.judgments[["item", "candidate"]].drop_duplicates(ignore_index=True)
         index = pd.MultiIndex.from_frame(names)
         at = index.get_indexer(pd.MultiIndex.from_frame(self.judgments[["item", "candidate"]]))
-        self.judgments = self.judgments.assign(place=at)
-        first = self.judgments.drop_duplicates("place")
+        self.judgments = self.judgments.assign(candidate_code=at)
+        first = self.judgments.drop_duplicates("candidate_code")
         columns = ["item", "candidate", "system", "condition"]
-        self.places = first.sort_values("place")[columns].reset_index(drop=True)
+        self.candidates = first.sort_values("candidate_code")[columns].reset_index(drop=True)
         runs = self.scores.groupby(["metric", "signature"], sort=False, observed=True)
         declared = runs[["higher_is_better", "is_primary"]].first()
         self.metrics = [
@@ -226,21 +226,21 @@ class Material:
             )
         ]
         run = runs.ngroup().to_numpy()
-        place = index.get_indexer(pd.MultiIndex.from_frame(self.scores[["item", "candidate"]]))
+        codes = index.get_indexer(pd.MultiIndex.from_frame(self.scores[["item", "candidate"]]))
         value = self.scores["value"].to_numpy(dtype=np.float64)
         sign = np.array([1.0 if metric.higher_is_better else -1.0 for metric in self.metrics])
-        known = place >= 0
-        run, place, value = run[known], place[known], value[known]
+        known = codes >= 0
+        run, codes, value = run[known], codes[known], value[known]
         unread = self.scores["reason"].astype(str).map(UNREAD.search).notna().to_numpy()[known]
         state = np.where(~np.isnan(value), SCORED, np.where(unread, UNPARSED, UNDEFINED))
-        self._scores = np.full((len(self.metrics), len(self.places)), np.nan)
+        self._scores = np.full((len(self.metrics), len(self.candidates)), np.nan)
         self.states = np.full(self._scores.shape, MISSING, dtype=np.int8)
-        self._scores[run, place] = value * sign[run] if len(run) else value
-        self.states[run, place] = state
+        self._scores[run, codes] = value * sign[run] if len(run) else value
+        self.states[run, codes] = state
 
 
 def without_scales(rows: pd.DataFrame) -> pd.DataFrame:
-    """Judgments in standard deviations of who gave them; those of people without one are out."""
+    """Judgments in standard deviations of who gave them; annotators without one are out."""
     by_person = rows.groupby("annotator", observed=True)["value"]
     varies = (by_person.transform("max") > by_person.transform("min")).to_numpy()
     rows = rows[varies]
@@ -257,18 +257,18 @@ def digest(frame: pd.DataFrame) -> str:
 
 
 def _aggregated(rows: pd.DataFrame, settings: Settings) -> tuple[Integers, Floats]:
-    """The candidates with a human value, by place, and the values."""
+    """The candidates with a human value, by code, and the values."""
     known = rows[rows["value"].notna()]
     if known.empty:
         return np.empty(0, dtype=np.intp), np.empty(0)
-    found = aggregate(
-        known["place"],
+    values = aggregate(
+        known["candidate_code"],
         known["annotator"].astype(str),
         known["value"],
         method=settings.aggregation,
         repeats="count",
     ).labels
-    defined = found[found["label"].notna()]
+    defined = values[values["label"].notna()]
     return defined["item"].to_numpy(dtype=np.intp), defined["label"].to_numpy(dtype=np.float64)
 
 
@@ -276,17 +276,17 @@ def _with_defaults(
     frame: pd.DataFrame, name: str, needed: tuple[str, ...], defaults: dict[str, Any]
 ) -> pd.DataFrame:
     """The columns that count, with those of them that may be left out."""
-    given = set(frame.columns)
-    missing = [column for column in ("item", *needed) if column not in given]
-    if missing or not given & {"candidate", "system"}:
+    columns = set(frame.columns)
+    missing = [column for column in ("item", *needed) if column not in columns]
+    if missing or not columns & {"candidate", "system"}:
         raise ValueError(f"{name} must have a column {(missing or ['candidate or system'])[0]}")
-    absent = {column: value for column, value in defaults.items() if column not in given}
+    absent = {column: value for column, value in defaults.items() if column not in columns}
     frame = frame.reset_index(drop=True).assign(**absent)
     for column, other in (("candidate", "system"), ("system", "candidate")):
-        if column not in given:
+        if column not in columns:
             frame = frame.assign(**{column: frame[other]})
     texts: dict[str, Any] = {"item": str, "candidate": str, "system": str, "value": "float64"}
     if "condition" in frame:
         texts |= {"condition": str, "question": str}
-    wanted = dict.fromkeys(["item", "candidate", "system", *needed, *defaults])
-    return frame[[*wanted, *(["signature"] if "signature" in given else [])]].astype(texts)
+    names = dict.fromkeys(["item", "candidate", "system", *needed, *defaults])
+    return frame[[*names, *(["signature"] if "signature" in columns else [])]].astype(texts)

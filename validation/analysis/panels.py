@@ -40,7 +40,7 @@ class Coverage:
     """Of the candidates judged: those scored, and why the others are not.
 
     `n_items_of_one_score` counts the items that a metric does not tell the candidates of apart,
-    whether or not people do.
+    whether or not annotators do.
     """
 
     n_candidates: int
@@ -66,7 +66,7 @@ class Panel:
     condition: str
     number: int
     metrics: tuple[Metric, ...]
-    places: pd.DataFrame
+    candidates: pd.DataFrame
     item: Integers
     system: Integers
     human: Floats
@@ -98,8 +98,8 @@ class Panel:
         """Items whose two or more scored candidates have the same score from a metric."""
         known = ~np.isnan(self.scores[number])
         by_item = pd.Series(self.scores[number][known]).groupby(self.item[known])
-        found = by_item.agg(["size", "min", "max"])
-        return int(((found["size"] > 1) & (found["min"] == found["max"])).sum())
+        spread = by_item.agg(["size", "min", "max"])
+        return int(((spread["size"] > 1) & (spread["min"] == spread["max"])).sum())
 
     def of_systems(self) -> "Panel":
         """The candidates that are of a system."""
@@ -110,7 +110,7 @@ class Panel:
         sign = 1 if self.metrics[number].higher_is_better else -1
         columns = {"human": self.human, "score": sign * self.scores[number]}
         return pd.DataFrame(columns).assign(
-            **{name: self.places[name].to_numpy() for name in ("item", "candidate", "system")}
+            **{name: self.candidates[name].to_numpy() for name in ("item", "candidate", "system")}
         )
 
     def of_primary(self) -> "Panel":
@@ -129,9 +129,9 @@ class Panel:
         """Some of the candidates, with items and systems numbered anew."""
         return replace(
             self,
-            places=self.places[chosen],
+            candidates=self.candidates[chosen],
             item=pd.factorize(self.item[chosen])[0],
-            system=system_codes(self.places["system"][chosen]),
+            system=system_codes(self.candidates["system"][chosen]),
             human=self.human[chosen],
             scores=self.scores[:, chosen],
             states=self.states[:, chosen],

@@ -1,8 +1,8 @@
 """Bootstrap replicates of pooled rank correlations, for many metrics of the same candidates.
 
-What depends on people only is computed once: their ranks in each resample, and the signs of all
-pairs of their values. Weights have shape (n_items, n_draws) here, so that sums over candidates
-add whole rows.
+What depends on human ratings only is computed once: their ranks in each resample, and the signs
+of all pairs of their values. Weights have shape (n_items, n_draws) here, so that sums over
+candidates add whole rows.
 """
 
 from collections.abc import Iterator
@@ -47,7 +47,7 @@ def spearman_replicates(human: Floats, scores: Floats, item: Integers, weights: 
     """
     x = Order.by(human, item)
     orders = [Order.by(row, item) for row in scores]
-    found = np.full((len(scores), len(weights)), np.nan)
+    values = np.full((len(scores), len(weights)), np.nan)
     for start in range(0, len(weights), DRAWS_AT_ONCE):
         block = slice(start, start + DRAWS_AT_ONCE)
         drawn = np.ascontiguousarray(weights[block].T)
@@ -58,8 +58,8 @@ def spearman_replicates(human: Floats, scores: Floats, item: Integers, weights: 
             of_cell *= rank_x[x.code[y.cells]]
             product = np.einsum("cd,cd->d", y.sums(of_cell), rank_y)
             scale = np.sqrt(square_x) * np.sqrt(square_y)
-            found[number, block] = product / np.where(scale > 0, scale, np.nan)
-    return np.asarray(np.clip(found, -1.0, 1.0))
+            values[number, block] = product / np.where(scale > 0, scale, np.nan)
+    return np.asarray(np.clip(values, -1.0, 1.0))
 
 
 def _ranks(counts: Floats) -> tuple[Floats, Floats]:
@@ -71,10 +71,10 @@ def _ranks(counts: Floats) -> tuple[Floats, Floats]:
     return ranks, np.einsum("cd,cd,cd->d", counts, ranks, ranks)
 
 
-class PairSigns:
-    """Which of every two candidates people value more, by the candidates' items and slots.
+class PairOrders:
+    """Which of every two candidates annotators value more, by the candidates' items and slots.
 
-    A slot is a candidate's place in its item; pairs of two slots are a table of items by items.
+    A slot is a candidate's position in its item; pairs of two slots are a table of items by items.
     """
 
     def __init__(self, human: Floats, item: Integers, n_items: int) -> None:
@@ -92,11 +92,11 @@ class PairSigns:
     def _of(self, values: Floats) -> Iterator[NDArray[np.int8]]:
         table = np.zeros((self.n_slots, self.n_items), dtype=np.int32)
         table[self._at] = np.unique(values, return_inverse=True)[1]
-        whole = bool(self._there.all())
+        is_complete = bool(self._there.all())
         for first in range(self.n_slots):
             for second in range(first, self.n_slots):
                 sign = signs(table[first][:, None], table[second][None, :])
-                if not whole:
+                if not is_complete:
                     sign *= self._there[first][:, None] * self._there[second][None, :]
                 yield sign
 
@@ -119,16 +119,16 @@ def kendall_replicates(human: Floats, scores: Floats, item: Integers, weights: F
     if int(np.bincount(item).max()) > SLOTS_UP_TO:
         rows = [bootstrap.pooled_kendall(human, row, item, n_items)(weights) for row in scores]
         return np.array(rows)
-    pairs = PairSigns(human, item, n_items)
+    pairs = PairOrders(human, item, n_items)
     single = weights.astype(np.float32)
     untied_x = _untied(human, item, weights)
-    found = np.empty((len(scores), len(weights)))
+    values = np.empty((len(scores), len(weights)))
     for number, row in enumerate(scores):
         product = single @ pairs.form(row)
         agreement = np.einsum("di,di->d", product.astype(np.float64), weights)
         scale = np.sqrt(untied_x) * np.sqrt(_untied(row, item, weights))
-        found[number] = agreement / np.where(scale > 0, scale, np.nan)
-    return np.asarray(np.clip(found, -1.0, 1.0))
+        values[number] = agreement / np.where(scale > 0, scale, np.nan)
+    return np.asarray(np.clip(values, -1.0, 1.0))
 
 
 def _untied(values: Floats, item: Integers, weights: Floats) -> Floats:

@@ -157,7 +157,7 @@ class SystemScoreRecord:
 
 @dataclass(frozen=True, slots=True)
 class SystemRecord:
-    """What people say of a system, and each metric beside them."""
+    """The human mean of a system, and each metric beside it."""
 
     question: str
     scope: str
@@ -177,7 +177,7 @@ class SystemRecord:
 
 @dataclass(frozen=True, slots=True)
 class DisagreementRecord:
-    """Two systems that a metric puts in the other order than people do."""
+    """Two systems that a metric puts in the other order than human ratings do."""
 
     question: str
     scope: str
@@ -192,7 +192,7 @@ class DisagreementRecord:
 
 @dataclass(frozen=True, slots=True)
 class WorstRecord:
-    """A candidate on which a metric and people differ most."""
+    """A candidate on which a metric and human ratings differ most."""
 
     question: str
     metric: str

@@ -1,7 +1,7 @@
 """Every metric's coefficient in the same resamples of items, so that differences are paired.
 
 Each replicate is exactly the coefficient of the resampled candidates, as in
-`stats.correlation`; what depends on people only is shared by the metrics.
+`stats.correlation`; what depends on human ratings only is shared by the metrics.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -33,14 +33,14 @@ def item_replicates(panel: Panel, level: Level, settings: Settings) -> dict[str,
     """
     if level == "system":
         panel = panel.of_systems()
-    wanted = [c for c in settings.coefficients if c in JOINT]
+    coefficients = [c for c in settings.coefficients if c in JOINT]
     if panel.n_items < 2 or not settings.n_resamples or not panel.metrics:
         return {}
-    wanted = [c for c in wanted if not is_of_too_many(level, c, len(panel.human))]
+    coefficients = [c for c in coefficients if not is_of_too_many(level, c, len(panel.human))]
     if level == "item":
-        of_draws = _of_items(panel, wanted, settings)
+        of_draws = _of_items(panel, coefficients, settings)
     else:
-        of_draws = partial(_of_systems if level == "system" else _of_cells, panel, wanted)
+        of_draws = partial(_of_systems if level == "system" else _of_cells, panel, coefficients)
     chunks = [of_draws(weights) for weights in _draws(panel, settings)]
     return {
         name: np.array(
@@ -49,7 +49,7 @@ def item_replicates(panel: Panel, level: Level, settings: Settings) -> dict[str,
                 for number in range(len(panel.metrics))
             ]
         )
-        for name in wanted
+        for name in coefficients
     }
 
 
@@ -68,7 +68,7 @@ def _draws(panel: Panel, settings: Settings) -> Iterator[Floats]:
         yield bootstrap.drawn_weights(panel.n_items, count, rng)
 
 
-def _of_items(panel: Panel, wanted: Sequence[str], settings: Settings) -> OfDraws:
+def _of_items(panel: Panel, coefficients: Sequence[str], settings: Settings) -> OfDraws:
     """The items' own coefficients are found once; a resample only weighs them."""
     means = [
         {
@@ -78,25 +78,29 @@ def _of_items(panel: Panel, wanted: Sequence[str], settings: Settings) -> OfDraw
                     settings.undefined,
                 )
             )
-            for name in wanted
+            for name in coefficients
         }
         for row in panel.scores
     ]
     return lambda weights: [{name: mean(weights) for name, mean in one.items()} for one in means]
 
 
-def _of_systems(panel: Panel, wanted: Sequence[str], weights: Floats) -> list[dict[str, Floats]]:
-    found = []
+def _of_systems(
+    panel: Panel, coefficients: Sequence[str], weights: Floats
+) -> list[dict[str, Floats]]:
+    values = []
     for row in panel.scores:
         known = ~np.isnan(row)
-        value = {name: np.full(len(weights), np.nan) for name in wanted}
+        value = {name: np.full(len(weights), np.nan) for name in coefficients}
         if np.unique(panel.system[known]).size > 1:
             means_x, means_y = _system_means(panel, row, known, weights)
-            whole = ~np.isnan(means_x).any(axis=1)
-            for name in wanted:
-                value[name][whole] = row_values(means_x[whole], means_y[whole], name)[0]
-        found.append(value)
-    return found
+            is_defined = ~np.isnan(means_x).any(axis=1)
+            for name in coefficients:
+                value[name][is_defined] = row_values(
+                    means_x[is_defined], means_y[is_defined], name
+                )[0]
+        values.append(value)
+    return values
 
 
 def _system_means(panel: Panel, row: Floats, known: Any, weights: Floats) -> tuple[Floats, Floats]:
@@ -116,17 +120,19 @@ def _system_means(panel: Panel, row: Floats, known: Any, weights: Floats) -> tup
     return first, second
 
 
-def _of_cells(panel: Panel, wanted: Sequence[str], weights: Floats) -> list[dict[str, Floats]]:
+def _of_cells(
+    panel: Panel, coefficients: Sequence[str], weights: Floats
+) -> list[dict[str, Floats]]:
     """Metrics with the same gaps are computed together."""
-    found: list[dict[str, Floats]] = [{} for _ in panel.metrics]
+    values_by_metric: list[dict[str, Floats]] = [{} for _ in panel.metrics]
     gaps = np.isnan(panel.scores)
     for pattern in np.unique(gaps, axis=0):
         alike = np.flatnonzero((gaps == pattern).all(axis=1))
-        for name in wanted:
+        for name in coefficients:
             rows = _pooled(panel, alike, ~pattern, name, weights)
             for number, values in zip(alike, rows, strict=True):
-                found[number][name] = values
-    return found
+                values_by_metric[number][name] = values
+    return values_by_metric
 
 
 def _pooled(panel: Panel, alike: Any, known: Any, name: str, weights: Floats) -> Floats:

@@ -16,7 +16,6 @@ from validation.analysis.correlations import (
 )
 from validation.analysis.material import Material
 from validation.analysis.panels import Panel
-from validation.analysis.planning import planning_records
 from validation.analysis.records import (
     CeilingRecord,
     ComparisonRecord,
@@ -29,6 +28,7 @@ from validation.analysis.records import (
     WorstRecord,
 )
 from validation.analysis.residuals import worst_candidates
+from validation.analysis.sample_size import sample_size_records
 from validation.analysis.sensitivity import Variation, ranks, variations
 from validation.analysis.settings import Settings
 from validation.analysis.systems import disagreements, system_records
@@ -38,7 +38,7 @@ Ceilings = dict[tuple[str, str, str, str, str], PanelCeiling]
 
 @dataclass(frozen=True, kw_only=True)
 class ValidationReport:
-    """Which metric agrees with people, how sure that is, and by which rules.
+    """Which metric agrees with human ratings, how sure that is, and by which rules.
 
     `validation.analysis` describes the records.
     """
@@ -90,7 +90,7 @@ def report_of(material: Material, settings: Settings) -> ValidationReport:
             if panel.scope == "all"
             for record in worst_candidates(panel, settings)
         ),
-        planning=tuple(planning_records(material, settings)),
+        planning=tuple(sample_size_records(material, settings)),
     )
 
 
@@ -111,14 +111,14 @@ class _Group:
 def _grouped(
     rows: Sequence[MetricAgreement], panels: Sequence[Panel], settings: Settings
 ) -> list[_Group]:
-    of_place: dict[tuple[str, str, str], Panel] = {
+    panel_by_key: dict[tuple[str, str, str], Panel] = {
         (panel.question, panel.scope, panel.condition): panel for panel in panels
     }
     groups: dict[tuple[Any, ...], list[MetricAgreement]] = {}
     for row in rows:
         measure = row.correlation.level, row.correlation.coefficient
         groups.setdefault((*row.key, *measure), []).append(row)
-    return [_tested(group, of_place.get(group[0].key), settings) for group in groups.values()]
+    return [_tested(group, panel_by_key.get(group[0].key), settings) for group in groups.values()]
 
 
 def _tested(rows: Sequence[MetricAgreement], panel: Panel | None, settings: Settings) -> _Group:

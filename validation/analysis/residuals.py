@@ -11,10 +11,10 @@ from validation.analysis.settings import Settings
 
 
 def worst_candidates(panel: Panel, settings: Settings) -> Iterator[WorstRecord]:
-    """For each metric, the candidates whose z-scores from metric and people lie farthest apart.
+    """For each metric, the candidates whose z-scores from metric and annotators lie farthest apart.
 
     Both are taken over the candidates that the metric scored. A positive residual is a
-    candidate that the metric likes better than people do.
+    candidate that the metric likes better than annotators do.
     """
     for metric, row in zip(panel.metrics, panel.scores, strict=True):
         known = np.flatnonzero(~np.isnan(row))
@@ -25,19 +25,19 @@ def worst_candidates(panel: Panel, settings: Settings) -> Iterator[WorstRecord]:
         residual = z_score - z_human
         order = np.argsort(-np.abs(residual), kind="stable")[: settings.n_worst]
         sign = 1 if metric.higher_is_better else -1
-        places = panel.places.iloc[known[order]]
-        for rank, (at, place) in enumerate(
-            zip(order, places.to_dict("records"), strict=True), start=1
+        candidates = panel.candidates.iloc[known[order]]
+        for rank, (at, candidate) in enumerate(
+            zip(order, candidates.to_dict("records"), strict=True), start=1
         ):
             yield WorstRecord(
                 question=panel.question,
                 metric=metric.metric,
                 signature=metric.signature,
                 rank=rank,
-                item=place["item"],
-                candidate=place["candidate"],
-                system=place["system"],
-                condition=place["condition"],
+                item=candidate["item"],
+                candidate=candidate["candidate"],
+                system=candidate["system"],
+                condition=candidate["condition"],
                 human=float(human[at]),
                 score=float(sign * score[at]),
                 z_human=float(z_human[at]),

@@ -84,7 +84,7 @@ def _acts(material: Material, setting: str, settings: Settings) -> bool:
     if setting == "judgments":
         return not judged.loc[judged["round"] == settings.round, "accepted"].all()
     if setting == "aggregation":
-        return bool(material.chosen(settings).duplicated(["place", "question"]).any())
+        return bool(material.chosen(settings).duplicated(["candidate_code", "question"]).any())
     return True
 
 
@@ -99,18 +99,18 @@ def _values(material: Material, settings: Settings) -> list[MetricAgreement]:
 def ranks(values: Sequence[float]) -> Floats:
     """1 for the greatest; the mean rank where values tie, NaN where there is none."""
     numbers = np.asarray(values, dtype=np.float64)
-    found = np.full(len(numbers), nan)
+    ranking = np.full(len(numbers), nan)
     known = ~np.isnan(numbers)
-    found[known] = rankdata(-numbers[known])
-    return found
+    ranking[known] = rankdata(-numbers[known])
+    return ranking
 
 
 def _by_key(rows: Sequence[MetricAgreement]) -> dict[Key, tuple[MetricAgreement, float]]:
     """The rows and their ranks among the metrics of the same question, level and coefficient."""
     groups: dict[tuple[str, ...], list[MetricAgreement]] = {}
     for row in rows:
-        found = row.correlation
-        groups.setdefault((*row.key, found.level, found.coefficient), []).append(row)
+        correlation = row.correlation
+        groups.setdefault((*row.key, correlation.level, correlation.coefficient), []).append(row)
     return {
         (*key, *row.source): (row, float(rank))  # type: ignore[misc]
         for key, group in groups.items()
@@ -130,23 +130,23 @@ def _compared(
         if key not in before:
             continue
         was, base_rank = before[key]
-        found = row.correlation
+        correlation = row.correlation
         yield Variation(
             question=row.question,
             scope=row.scope,
             by=row.condition,
-            level=found.level,
-            coefficient=found.coefficient,
+            level=correlation.level,
+            coefficient=correlation.coefficient,
             metric=row.metric,
             signature=row.signature,
             setting=setting,
             choice=choice,
-            value=found.value,
+            value=correlation.value,
             rank=rank,
             base_choice=str(getattr(settings, setting)),
             base_value=was.correlation.value,
             base_rank=base_rank,
-            n_used=found.n_used,
-            n_zeroed=found.n_zeroed,
-            reason=None if found.reason is None else str(found.reason),
+            n_used=correlation.n_used,
+            n_zeroed=correlation.n_zeroed,
+            reason=None if correlation.reason is None else str(correlation.reason),
         )

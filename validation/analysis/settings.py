@@ -27,7 +27,7 @@ POLICIES: dict[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """What a report shows, and what it does where people disagree about what is right.
+    """What a report shows, and what it does where opinions differ about what is right.
 
     `undefined` is what becomes of groups with a constant side, `unparsed` of scores whose
     source could not be read, `ratings` whether each annotator's scale is taken out first,
@@ -128,7 +128,7 @@ class Settings:
 
 def only_for(questions_of: Mapping[str, Any] | None) -> tuple[tuple[str, tuple[str, ...]], ...]:
     """`questions_of` as a setting, from a mapping of metrics to questions."""
-    return tuple((metric, tuple(asked)) for metric, asked in (questions_of or {}).items())
+    return tuple((metric, tuple(questions)) for metric, questions in (questions_of or {}).items())
 
 
 def _plain(value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""The systems as people and metrics rank them, and where the two disagree."""
+"""The systems as human ratings and metrics rank them, and where the two disagree."""
 
 from collections.abc import Iterator
 from itertools import combinations
@@ -32,7 +32,7 @@ def system_records(panel: Panel, settings: Settings) -> list[SystemRecord]:
     seed = settings.seed + part.number
     human_ranks = ranks(means.tolist())
     of_metrics = [_means(part, row, len(names)) for row in part.scores]
-    metric_ranks = [ranks(found.tolist()) for found, _ in of_metrics]
+    metric_ranks = [ranks(metric_means.tolist()) for metric_means, _ in of_metrics]
     return [
         SystemRecord(
             **plain_values(
@@ -55,14 +55,14 @@ def system_records(panel: Panel, settings: Settings) -> list[SystemRecord]:
                     **plain_values(
                         metric.record()
                         | {
-                            "mean": found[number] * (1 if metric.higher_is_better else -1),
+                            "mean": metric_means[number] * (1 if metric.higher_is_better else -1),
                             "n_scored": int(scored[number]),
                             "rank": of_metric[number],
                             "rank_difference": of_metric[number] - human_ranks[number],
                         }
                     )
                 )
-                for metric, (found, scored), of_metric in zip(
+                for metric, (metric_means, scored), of_metric in zip(
                     part.metrics, of_metrics, metric_ranks, strict=True
                 )
             ),
@@ -72,14 +72,14 @@ def system_records(panel: Panel, settings: Settings) -> list[SystemRecord]:
 
 
 def _drawn(is_undefined: bool, n_resamples: int, seed: int) -> dict[str, Any]:
-    """How an interval came about, as a correlation's record tells it."""
+    """How an interval came about, as a correlation's record has it."""
     if is_undefined:
         return {"ci_method": str(CiMethod.NONE), "n_resamples": 0, "seed": None}
     return {"ci_method": str(CI_METHODS["items"]), "n_resamples": n_resamples, "seed": seed}
 
 
 def disagreements(panel: Panel) -> Iterator[DisagreementRecord]:
-    """Pairs of systems that a metric puts in the other order than people do."""
+    """Pairs of systems that a metric puts in the other order than human ratings do."""
     part = panel.of_systems()
     if not len(part.human):
         return
@@ -105,7 +105,7 @@ def disagreements(panel: Panel) -> Iterator[DisagreementRecord]:
 
 
 def _names(part: Panel) -> list[str]:
-    return [str(name) for name in part.places["system"].drop_duplicates()]
+    return [str(name) for name in part.candidates["system"].drop_duplicates()]
 
 
 def _means(part: Panel, values: Floats, n_systems: int) -> tuple[Floats, Floats]:

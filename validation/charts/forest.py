@@ -1,4 +1,4 @@
-"""How well each metric agrees with people, with intervals and the ceiling people set."""
+"""How well each metric agrees with human ratings, with intervals and the ceiling."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def correlation_forest(rows: pd.DataFrame, *, statistic: str, confidence: float 
 
     `rows` has the columns metric, part, value, ci_low, ci_high, ceiling, reason and n_used, in
     the order to be drawn; `part` (a condition, say) tells rows of one metric apart. A metric
-    without a defined value keeps its row, with the reason in place of a point. `statistic`
+    without a defined value keeps its row, with the reason instead of a point. `statistic`
     names the correlation, `confidence` is that of the intervals.
     """
     drawn = rows.assign(told="undefined: " + rows["reason"].fillna("").astype(str))
@@ -30,10 +30,10 @@ def correlation_forest(rows: pd.DataFrame, *, statistic: str, confidence: float 
                 legend=alt.Legend(orient="top", columns=2),
             ),
         )
-    told = f", with its {100 * confidence:g}\u00a0% interval" if _has_intervals(rows) else ""
+    interval = f", with its {100 * confidence:g}\u00a0% interval" if _has_intervals(rows) else ""
     x = alt.X(
         "value:Q",
-        title=axis_title(f"{statistic}{told}"),
+        title=axis_title(f"{statistic}{interval}"),
         scale=alt.Scale(domain=_reach(rows), nice=False),
         axis=alt.Axis(tickCount=6),
     )

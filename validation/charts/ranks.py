@@ -1,4 +1,4 @@
-"""How people rank the systems, and how each metric does."""
+"""How human ratings rank the systems, and how each metric does."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pandas as pd
 from presentation.theme import BLUE, GREEN, ORANGE, PURPLE, RED, SKY, Picture
 from validation.charts.sizes import FILLING, MOST_COLOURS
 
-PEOPLE = "people"
+HUMAN_RATINGS = "human ratings"
 COLOURS = [BLUE, RED, GREEN, PURPLE, ORANGE, SKY]
 GREY = "#8a94a0"
 ROW_HEIGHT = 30
@@ -20,9 +20,9 @@ ROOM_FOR_NAMES = 30
 
 
 def system_rank_bump(ranks: pd.DataFrame) -> Picture:
-    """A line for each system through its rank by people and by each metric, best on top.
+    """A line for each system through its rank by human ratings and by each metric, best on top.
 
-    `ranks` has the columns system, by ("people" or a metric), rank (1 is best; ties share
+    `ranks` has the columns system, by ("human ratings" or a metric), rank (1 is best; ties share
     one) and mean, in the order to be drawn. Beyond six systems, colour is for those whose
     ranks differ most.
     """
@@ -84,19 +84,19 @@ def most_moved(ranks: pd.DataFrame) -> list[str]:
 def _named_axis(
     ranks: pd.DataFrame, by: list[str], side: Literal["left", "right"]
 ) -> alt.Axis | None:
-    """Each rank and the systems that have it by people or a metric, at an end of their lines."""
+    """Each rank and the systems that have it by one of the two, at an end of their lines."""
     of_one = ranks[ranks["by"].isin(by)]
     if of_one.empty:
         return None
     names = of_one.groupby("rank", sort=True)["system"].agg(_joined)
-    told = {
+    labels = {
         f"{rank:g}": f"{name} {rank:g}" if side == "left" else f"{rank:g} {name}"
         for rank, name in names.items()
     }
     return alt.Axis(
         orient=side,
         values=[float(str(rank)) for rank in names.index],
-        labelExpr=f"{json.dumps(told)}[datum.value]",
+        labelExpr=f"{json.dumps(labels)}[datum.value]",
         labelLimit=240,
         grid=False,
         domain=False,

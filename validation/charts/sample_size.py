@@ -24,12 +24,12 @@ HEIGHT = 280
 def power_curve(
     curve: pd.DataFrame, *, metric_a: str, metric_b: str, power: float = 0.8
 ) -> Picture:
-    """The power to tell two metrics apart by the number of items, a line a number of annotators.
+    """The power to distinguish two metrics by the number of items, a line a number of annotators.
 
     `curve` is a frame of `stats.sample_size.sample_size_curve`; `power` is the one wished for.
     """
-    drawn = curve[curve["power"].notna()].assign(people=curve["n_annotators"].map(people_text))
-    kinds = list(dict.fromkeys(drawn["people"]))
+    drawn = curve[curve["power"].notna()].assign(ratings=curve["n_annotators"].map(ratings_text))
+    kinds = list(dict.fromkeys(drawn["ratings"]))
     base = alt.Chart(drawn).encode(
         x=alt.X(
             "n_items:Q",
@@ -43,7 +43,7 @@ def power_curve(
             axis=alt.Axis(format=".0%", tickCount=5),
         ),
         color=alt.Color(
-            "people:N",
+            "ratings:N",
             title=None,
             # Not names at the lines' ends: these meet where the power comes near to 1.
             legend=alt.Legend(orient="top", columns=2) if any(kinds) else None,
@@ -52,7 +52,7 @@ def power_curve(
     )
     tips = [
         alt.Tooltip("n_items:Q", format=",", title="Items"),
-        alt.Tooltip("people:N", title="Ratings"),
+        alt.Tooltip("ratings:N", title="Ratings"),
         alt.Tooltip("power:Q", format=".0%", title="Power"),
         alt.Tooltip("delta:Q", format="+.3f", title="Difference"),
     ]
@@ -64,7 +64,7 @@ def power_curve(
     )
 
 
-def people_text(n_annotators: float) -> str:
+def ratings_text(n_annotators: float) -> str:
     """How many ratings each candidate has; nothing where that is unknown."""
     if pd.isna(n_annotators):
         return ""

@@ -30,15 +30,15 @@ def points_or_parts(cells: pd.DataFrame) -> pd.DataFrame:
     """The candidates with both values, or counts of them where they are too many to draw."""
     if "n" in cells:
         return cells
-    whole = cells.dropna(subset=["human", "score"])
-    return density(whole) if len(whole) > MOST_POINTS else whole
+    known = cells.dropna(subset=["human", "score"])
+    return density(known) if len(known) > MOST_POINTS else known
 
 
 def density(cells: pd.DataFrame, n_bins: int = N_BINS) -> pd.DataFrame:
     """How many candidates lie in each part: human_low, human_high, score_low, score_high, n."""
-    whole = cells.dropna(subset=["human", "score"])
-    edges = [_edges(whole[name].to_numpy(), n_bins) for name in ("human", "score")]
-    n, human, score = np.histogram2d(whole["human"], whole["score"], bins=edges)
+    known = cells.dropna(subset=["human", "score"])
+    edges = [_edges(known[name].to_numpy(), n_bins) for name in ("human", "score")]
+    n, human, score = np.histogram2d(known["human"], known["score"], bins=edges)
     rows, columns = np.nonzero(n)
     return pd.DataFrame(
         {

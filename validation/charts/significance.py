@@ -1,4 +1,4 @@
-"""Which metric agrees with people better than which other, beyond chance."""
+"""Which metric agrees with human ratings better than which other, beyond chance."""
 
 from __future__ import annotations
 
@@ -59,9 +59,9 @@ def significance_matrix(
         alt.Tooltip("reason:N", title="Not tested because"),
     ]
     filled = base.mark_rect(stroke="#9aa5b1", strokeWidth=0.5).encode(color=colour, tooltip=tips)
-    told = _kinds_of_text() if has_room else [(UNDEFINED, None)]
+    kinds_of_text = _kinds_of_text() if has_room else [(UNDEFINED, None)]
     width, height = (56, 28) if has_room else (18, 18)
-    layers = [filled, *(_texts(base, kind) for kind in told)]
+    layers = [filled, *(_texts(base, kind) for kind in kinds_of_text)]
     return alt.layer(*layers).properties(width=alt.Step(width), height=alt.Step(height))
 
 
@@ -70,10 +70,12 @@ ADJUSTED = {"p": "Unadjusted", "p_holm": "Adjusted (Holm)", "p_bh": "Adjusted (B
 
 def upper_cells(comparisons: pd.DataFrame, *, order: Sequence[str], p: str) -> pd.DataFrame:
     """A row a pair: the metric earlier in the order, the later one, their difference and p."""
-    place = {name: at for at, name in enumerate(order)}
-    known = comparisons[comparisons["metric_a"].isin(place) & comparisons["metric_b"].isin(place)]
-    turned = known["metric_a"].map(place) > known["metric_b"].map(place)
-    found = pd.DataFrame(
+    position = {name: at for at, name in enumerate(order)}
+    known = comparisons[
+        comparisons["metric_a"].isin(position) & comparisons["metric_b"].isin(position)
+    ]
+    turned = known["metric_a"].map(position) > known["metric_b"].map(position)
+    cells = pd.DataFrame(
         {
             "better": known["metric_a"].where(~turned, known["metric_b"]),
             "worse": known["metric_b"].where(~turned, known["metric_a"]),
@@ -82,7 +84,7 @@ def upper_cells(comparisons: pd.DataFrame, *, order: Sequence[str], p: str) -> p
             "reason": known["reason"],
         }
     )
-    return found.assign(degree=found["p"].map(_degree), text=found["p"].map(p_text))
+    return cells.assign(degree=cells["p"].map(_degree), text=cells["p"].map(p_text))
 
 
 def _all(names: Sequence[str]) -> alt.Scale:
@@ -111,5 +113,5 @@ def _texts(base: alt.Chart, kind: tuple[str, str | None]) -> alt.Chart:
     degree, ink = kind
     chosen = base.transform_filter(alt.datum.degree == degree)
     mark = chosen.mark_text(fontSize=12, color=alt.Undefined if ink is None else ink)
-    told: alt.Chart = mark.encode(text="text:N")
-    return told
+    texts: alt.Chart = mark.encode(text="text:N")
+    return texts

@@ -9,7 +9,7 @@ from django.utils.translation import gettext_noop as _
 from validation.analysis.records import ComparisonRecord, CorrelationRecord
 from validation.documents.documents import Cell, Number, P, Row
 from validation.documents.signatures import number_signature
-from validation.documents.wording import reason_in_words
+from validation.documents.terms import reason_in_words
 from validation.results import Results
 
 UNKNOWN = _("not computed")

@@ -43,11 +43,11 @@ class Number:
         """With its interval, or a dash."""
         if self.value is None:
             return DASH
-        shown = _rounded(self.value, self.decimals)
+        text = _rounded(self.value, self.decimals)
         if self.low is None or self.high is None:
-            return shown
+            return text
         limits = (_rounded(limit, self.decimals) for limit in (self.low, self.high))
-        return f"{shown} [{', '.join(limits)}]"
+        return f"{text} [{', '.join(limits)}]"
 
 
 @dataclass(frozen=True)
@@ -135,13 +135,13 @@ class Table:
     @property
     def groups(self) -> list[tuple[str, int]]:
         """The titles that columns share, each with how many; an empty list where none does."""
-        found: list[tuple[str, int]] = []
+        groups: list[tuple[str, int]] = []
         for column in self.columns:
-            if found and column.group and found[-1][0] == column.group:
-                found[-1] = (column.group, found[-1][1] + 1)
+            if groups and column.group and groups[-1][0] == column.group:
+                groups[-1] = (column.group, groups[-1][1] + 1)
             else:
-                found.append((column.group, 1))
-        return found if any(title for title, _ in found) else []
+                groups.append((column.group, 1))
+        return groups if any(title for title, _ in groups) else []
 
     def records(self) -> list[dict[str, Any]]:
         """The rows with full precision, by column."""
@@ -206,8 +206,8 @@ def beside(table: Table) -> str:
 
 def note_of(table: Table) -> str:
     """What stands under a table: its note, and why numbers are undefined, by letter."""
-    told = [f"{letter}: " + _(reason) for reason, letter in table.letters.items()]
-    undefined = _("– undefined; %(reasons)s.") % {"reasons": "; ".join(told)} if told else ""
+    reasons = [f"{letter}: " + _(reason) for reason, letter in table.letters.items()]
+    undefined = _("– undefined; %(reasons)s.") % {"reasons": "; ".join(reasons)} if reasons else ""
     return " ".join(part for part in (table.note, undefined) if part)
 
 
@@ -234,8 +234,8 @@ def cell_text(cell: Cell) -> str:
 
 def _rounded(value: float, decimals: int) -> str:
     """Without a minus before zero."""
-    shown = f"{value:,.{decimals}f}"
-    return shown.removeprefix("-") if not shown.strip("-0.,") else shown
+    text = f"{value:,.{decimals}f}"
+    return text.removeprefix("-") if not text.strip("-0.,") else text
 
 
 def _plain(cell: Cell) -> Any:

@@ -16,13 +16,7 @@ from validation.analysis.records import (
     SystemRecord,
     plain,
 )
-from validation.charts.forest import correlation_forest
-from validation.charts.heat_map import correlation_heat_map
-from validation.charts.ranks import PEOPLE, system_rank_bump
-from validation.charts.sample_size import power_curve
-from validation.charts.scatter import human_metric_scatter, points_or_parts
-from validation.charts.significance import significance_matrix
-from validation.charts.words import (
+from validation.charts.descriptions import (
     curve_in_words,
     forest_in_words,
     heat_map_in_words,
@@ -30,8 +24,14 @@ from validation.charts.words import (
     scatter_in_words,
     significance_in_words,
 )
+from validation.charts.forest import correlation_forest
+from validation.charts.heat_map import correlation_heat_map
+from validation.charts.ranks import HUMAN_RATINGS, system_rank_bump
+from validation.charts.sample_size import power_curve
+from validation.charts.scatter import human_metric_scatter, points_or_parts
+from validation.charts.significance import significance_matrix
 from validation.documents.documents import Figure
-from validation.documents.wording import reason_in_words, statistic
+from validation.documents.terms import reason_in_words, statistic
 from validation.results import ALL, CONDITION, Results, ScatterRows
 
 NUMBERS = ["value", "ci_low", "ci_high", "ceiling"]
@@ -54,7 +54,7 @@ def forest_figure(
     named = statistic(coefficient, level)
     return Figure(
         name=_name("forest", results, question),
-        caption=_("%(question)s: agreement of metrics with people")
+        caption=_("%(question)s: agreement of metrics with human ratings")
         % {"question": _of(question, by)},
         words=forest_in_words(rows, named),
         draw=partial(
@@ -70,15 +70,15 @@ def heat_map_figure(
     """Every metric against every question; against conditions where there is one question."""
     level, coefficient = level or results.level, coefficient or results.coefficient
     over_conditions = len(results.questions) == 1 and bool(results.conditions) and not by
-    place = (
+    selection = (
         {"scope": CONDITION} if over_conditions else {"scope": CONDITION if by else ALL, "by": by}
     )
-    rows = _correlation_rows(results, level=level, coefficient=coefficient, **place)
+    rows = _correlation_rows(results, level=level, coefficient=coefficient, **selection)
     across = rows["part"] if over_conditions else rows["question"]
     rows = rows.assign(question=across)
     named = statistic(coefficient, level)
-    by_conditions = _("Agreement of metrics with people, by condition")
-    by_questions = _("Agreement of metrics with people, by question")
+    by_conditions = _("Agreement of metrics with human ratings, by condition")
+    by_questions = _("Agreement of metrics with human ratings, by question")
     return Figure(
         name="heat-map",
         caption=by_conditions if over_conditions else by_questions,
@@ -93,17 +93,17 @@ def significance_figure(
 ) -> Figure:
     """Which metrics differ beyond chance in one question."""
     level, coefficient = level or results.level, coefficient or results.coefficient
-    place = {"question": question, "scope": CONDITION if by else ALL, "by": by}
+    selection = {"question": question, "scope": CONDITION if by else ALL, "by": by}
     measure = {"level": level, "coefficient": coefficient}
     tests = [
         plain(row)
         | dict(zip(("metric_a", "metric_b"), results.pair_labels(row), strict=True))
         | {"reason": reason_in_words(row.reason)}
-        for row in results.rows(ComparisonRecord, **place, **measure)
+        for row in results.rows(ComparisonRecord, **selection, **measure)
     ]
     names = ["metric_a", "metric_b", "delta", "ci_low", "ci_high", "test", "p", "p_holm", "p_bh"]
     rows = _frame(tests, [*names, "reason"], ["delta", "p", "p_holm", "p_bh"])
-    values = _correlation_rows(results, **place, **measure)
+    values = _correlation_rows(results, **selection, **measure)
     ordered = values.sort_values("value", ascending=False, kind="stable", na_position="last")
     alpha = results.settings.alpha
     return Figure(
@@ -117,11 +117,12 @@ def significance_figure(
 
 
 def ranks_figure(results: Results, question: str, *, by: str = "") -> Figure:
-    """The systems' ranks by people and by every metric."""
-    place = {"question": question, "scope": CONDITION if by else ALL, "by": by}
-    systems = sorted(results.rows(SystemRecord, **place), key=lambda row: row.rank or 0.0)
-    of_people = [
-        {"system": row.system, "by": PEOPLE, "rank": row.rank, "mean": row.mean} for row in systems
+    """The systems' ranks by human ratings and by every metric."""
+    selection = {"question": question, "scope": CONDITION if by else ALL, "by": by}
+    systems = sorted(results.rows(SystemRecord, **selection), key=lambda row: row.rank or 0.0)
+    human_ranks = [
+        {"system": row.system, "by": HUMAN_RATINGS, "rank": row.rank, "mean": row.mean}
+        for row in systems
     ]
     of_metrics = [
         {
@@ -134,11 +135,11 @@ def ranks_figure(results: Results, question: str, *, by: str = "") -> Figure:
         for row in systems
         for metric in [row.metrics[number]]
     ]
-    rows = _frame([*of_people, *of_metrics], ["system", "by", "rank", "mean"], ["rank", "mean"])
+    rows = _frame([*human_ranks, *of_metrics], ["system", "by", "rank", "mean"], ["rank", "mean"])
     rows = rows[rows["rank"].notna()]
     return Figure(
         name=_name("ranks", results, question),
-        caption=_("%(question)s: the systems' ranks by people and by metrics")
+        caption=_("%(question)s: the systems' ranks by human ratings and by metrics")
         % {"question": _of(question, by)},
         words=ranks_in_words(rows),
         draw=partial(system_rank_bump, rows),
@@ -184,7 +185,7 @@ def _scatter_titles(question: str, metric: str) -> dict[str, str]:
 
 
 def curve_figure(results: Results, number: int, curve: Sequence[PlanRecord]) -> Figure:
-    """How many items would tell two metrics apart; the records of one pair and measure."""
+    """How many items would distinguish two metrics; the records of one pair and measure."""
     names = ["n_items", "n_annotators", "delta", "se", "power"]
     rows = _frame([plain(row) for row in curve], names, names)
     plan = curve[0]
@@ -203,11 +204,11 @@ def curve_figure(results: Results, number: int, curve: Sequence[PlanRecord]) -> 
 
 
 def _correlation_rows(
-    results: Results, *, coefficient: str, question: str | None = None, **place: str
+    results: Results, *, coefficient: str, question: str | None = None, **selection: str
 ) -> pd.DataFrame:
     """Correlations as the pictures take them.
 
-    Asked for by level and place alone, so that the pictures of a page share a query.
+    Asked for by level and selection alone, so that the pictures of a page share a query.
     """
     rows = [
         {
@@ -221,7 +222,7 @@ def _correlation_rows(
             "reason": reason_in_words(row.reason),
             "n_used": row.n_used,
         }
-        for row in results.rows(CorrelationRecord, **place)
+        for row in results.rows(CorrelationRecord, **selection)
         if row.coefficient == coefficient and question in (None, row.question)
     ]
     return _frame(rows, ["metric", "question", "part", *NUMBERS, "reason", "n_used"], NUMBERS)

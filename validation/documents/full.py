@@ -29,7 +29,7 @@ from validation.documents.figures import (
     significance_figure,
 )
 from validation.documents.methods import methods_paragraph
-from validation.documents.planning import curves_of, planning_table
+from validation.documents.sample_size import curves_of, sample_size_table
 from validation.documents.signatures import shared_rules
 from validation.documents.system_tables import (
     disagreements_table,
@@ -44,7 +44,7 @@ from validation.documents.tables import (
     sensitivity_table,
     top_groups,
 )
-from validation.documents.wording import statistic
+from validation.documents.terms import statistic
 from validation.results import ALL, KINDS, Results
 
 # What a record of a kind is called in its number's signature.
@@ -62,7 +62,7 @@ def full_report(results: Results, *, title: str) -> Document:
     `cells` holds, by question, metric and signature, the columns human and score of a scatter.
     """
     sections = [
-        Section(_("Which metric agrees with people"), _agreement(results)),
+        Section(_("Which metric agrees with human ratings"), _agreement(results)),
         Section(_("Which metrics differ"), _differences(results)),
         Section(_("How far a metric could go"), _tables([ceilings_table(results)])),
         Section(_("The systems"), _systems(results)),
@@ -76,14 +76,14 @@ def full_report(results: Results, *, title: str) -> Document:
 
 def signed_document(results: Results, title: str, sections: Sequence[Section]) -> Document:
     """The sections that hold something, the methods, and the signatures of their numbers."""
-    shown = [section for section in sections if section.parts]
+    displayed = [section for section in sections if section.parts]
     methods = methods_paragraph(results.settings, results.all_inputs)
     rules = shared_rules(results.settings, results.fingerprint)
-    tables = [part for section in shown for part in section.parts if isinstance(part, Table)]
+    tables = [part for section in displayed for part in section.parts if isinstance(part, Table)]
     return Document(
         title=title,
         sections=[
-            *shown,
+            *displayed,
             Section(_("Methods"), [methods]),
             Section(
                 _("Signatures"), [_(SIGNATURES_ARE), scores_table(results), appendix(tables, rules)]
@@ -226,14 +226,16 @@ def _plans(results: Results) -> list[str | Table | Figure]:
         curve_figure(results, number, curve)
         for number, curve in enumerate(curves[:MOST_CURVES], start=1)
     ]
-    return [*figures, *_tables([planning_table(results, curves)])]
+    return [*figures, *_tables([sample_size_table(results, curves)])]
 
 
 def _everything(results: Results) -> list[str | Table | Figure]:
-    shown = statistic(results.coefficient, results.level)
-    told = _("Pictures and short tables show one of these measures: %(shown)s.") % {"shown": shown}
+    displayed = statistic(results.coefficient, results.level)
+    sentence = _("Pictures and short tables show one of these measures: %(shown)s.") % {
+        "shown": displayed
+    }
     tables = [correlations_table(results, level) for level in results.levels]
-    return [told, *_tables([*tables, coverage_table(results)])]
+    return [sentence, *_tables([*tables, coverage_table(results)])]
 
 
 def _tables(tables: Sequence[Table]) -> list[str | Table | Figure]:

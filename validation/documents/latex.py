@@ -140,7 +140,9 @@ def _long(table: Table) -> str:
     head = _head(table)
     width = len(table.columns)
     note = note_of(table)
-    told = [rf"\multicolumn{{{width}}}{{p{{.95\linewidth}}}}{{{escaped(note)}}}\\"] * bool(note)
+    note_lines = [rf"\multicolumn{{{width}}}{{p{{.95\linewidth}}}}{{{escaped(note)}}}\\"] * bool(
+        note
+    )
     return "\n".join(
         [
             r"\begingroup\scriptsize\setlength{\tabcolsep}{3pt}",
@@ -153,7 +155,7 @@ def _long(table: Table) -> str:
             r"\bottomrule",
             r"\endfoot",
             *(_line(table, row) for row in table.rows),
-            *told,
+            *note_lines,
             r"\end{longtable}",
             r"\endgroup",
             "",
@@ -217,7 +219,7 @@ def _guarded(text: str) -> str:
 
 
 def breakable(text: str) -> str:
-    """Escaped, with places to break the line in what has no spaces."""
+    """Escaped, with points to break the line in what has no spaces."""
     return re.sub(r"(\\textbar\{\}|\\_|:|/|,)", r"\1\\allowbreak{}", escaped(text))
 
 

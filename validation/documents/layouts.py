@@ -14,7 +14,7 @@ from validation.documents.cells import best_in_columns, correlation, signed
 from validation.documents.documents import Column, Number, Row, Table
 from validation.documents.system_tables import human_mean
 from validation.documents.tables import METRIC, QUESTION, SYSTEM
-from validation.documents.wording import LEVELS_TOLD, SYMBOLS
+from validation.documents.terms import LEVEL_DESCRIPTIONS, SYMBOLS
 from validation.results import ALL, CONDITION, MEAN, Results
 
 OVERALL = "Overall"
@@ -26,23 +26,23 @@ def lmstyle_correlations(
     results: Results, coefficients: Sequence[str] = LMSTYLE_COEFFICIENTS
 ) -> Table:
     """LMStyle's Table 1: metrics by conditions and coefficients, sample level, times 100."""
-    places = [(CONDITION, name, name) for name in results.conditions]
-    places += [(MEAN, "", OVERALL)] if results.conditions else [(ALL, "", OVERALL)]
+    parts = [(CONDITION, name, name) for name in results.conditions]
+    parts += [(MEAN, "", OVERALL)] if results.conditions else [(ALL, "", OVERALL)]
     cells = [
         (scope, by, title, coefficient)
-        for scope, by, title in places
+        for scope, by, title in parts
         for coefficient in coefficients
     ]
     columns = [QUESTION, METRIC]
     columns += [Column(SYMBOLS[of], group=title) for _, _, title, of in cells]
     sample = results.rows(CorrelationRecord, level="item")
-    found = {(*_source(row), row.scope, row.by, row.coefficient): row for row in sample}
+    records = {(*_source(row), row.scope, row.by, row.coefficient): row for row in sample}
     rows: list[Row] = [
         (
             source[0],
             results.labels[source[1:]],
             *(
-                _of_sample(results, found.get((*source, scope, by, coefficient)))
+                _of_sample(results, records.get((*source, scope, by, coefficient)))
                 for scope, by, _, coefficient in cells
             ),
         )
@@ -50,13 +50,13 @@ def lmstyle_correlations(
     ]
     return Table(
         name="lmstyle-1",
-        caption="Correlation of metrics with people, × 100",
+        caption="Correlation of metrics with human ratings, × 100",
         columns=columns,
         rows=best_in_columns(rows, keys=1),
-        note=f"Correlations are {LEVELS_TOLD['item']}. {OVERALL} is the mean of the conditions. "
-        "The greatest of a question and column is in bold."
+        note=f"Correlations are {LEVEL_DESCRIPTIONS['item']}. {OVERALL} is the mean of the "
+        "conditions. The greatest of a question and column is in bold."
         if results.conditions
-        else f"Correlations are {LEVELS_TOLD['item']}.",
+        else f"Correlations are {LEVEL_DESCRIPTIONS['item']}.",
     )
 
 
@@ -68,10 +68,10 @@ def _of_sample(results: Results, record: CorrelationRecord | None) -> Number:
     return correlation(results, record, scale=100, decimals=1, with_interval=False)
 
 
-def lmstyle_people(results: Results, with_interval: bool = False) -> Table:
+def lmstyle_ratings(results: Results, with_interval: bool = False) -> Table:
     """LMStyle's Table 3: the systems' mean human values by question and condition."""
-    places = [(CONDITION, name, name) for name in results.conditions] + [(ALL, "", OVERALL)]
-    found = {
+    parts = [(CONDITION, name, name) for name in results.conditions] + [(ALL, "", OVERALL)]
+    records = {
         (row.question, row.system, row.scope, row.by): row for row in results.rows(SystemRecord)
     }
     rows: list[Row] = [
@@ -79,16 +79,18 @@ def lmstyle_people(results: Results, with_interval: bool = False) -> Table:
             question,
             system,
             *(
-                _human(results, found.get((question, system, scope, by)), with_interval)
-                for scope, by, _ in places
+                _human(results, records.get((question, system, scope, by)), with_interval)
+                for scope, by, _ in parts
             ),
         )
-        for question, system in dict.fromkeys((question, system) for question, system, *_ in found)
+        for question, system in dict.fromkeys(
+            (question, system) for question, system, *_ in records
+        )
     ]
     return Table(
         name="lmstyle-3",
         caption="The systems' mean human values",
-        columns=[QUESTION, SYSTEM, *(Column(title) for *_, title in places)],
+        columns=[QUESTION, SYSTEM, *(Column(title) for *_, title in parts)],
         rows=best_in_columns(rows, keys=1),
         note="The greatest of a question and column is in bold.",
     )
@@ -96,9 +98,9 @@ def lmstyle_people(results: Results, with_interval: bool = False) -> Table:
 
 def _human(results: Results, record: SystemRecord | None, with_interval: bool) -> Number:
     if record is None:
-        return Number(None, reason="nobody judged the system there")
-    found = human_mean(results, record, decimals=1)
-    return found if with_interval else _without_interval(found)
+        return Number(None, reason="no judgment of the system there")
+    mean = human_mean(results, record, decimals=1)
+    return mean if with_interval else _without_interval(mean)
 
 
 def _without_interval(number: Number) -> Number:
@@ -108,22 +110,23 @@ def _without_interval(number: Number) -> Number:
 def g_eval(results: Results, level: str) -> Table:
     """G-Eval's table: metrics by questions, each with r, rho and tau, at one level."""
     of_level = results.rows(CorrelationRecord, level=level, scope=ALL)
-    found = {(*_source(row), row.coefficient): row for row in of_level}
+    records = {(*_source(row), row.coefficient): row for row in of_level}
     sets = list(dict.fromkeys(_source(row)[1:] for row in of_level))
-    asked = [(question, of) for question in results.questions for of in G_EVAL_COEFFICIENTS]
+    pairs = [(question, of) for question in results.questions for of in G_EVAL_COEFFICIENTS]
     rows: list[Row] = [
         (
             results.labels[run],
-            *(_bare(results, found.get((question, *run, of))) for question, of in asked),
-            *(_average(results, found, run, of) for of in G_EVAL_COEFFICIENTS),
+            *(_bare(results, records.get((question, *run, of))) for question, of in pairs),
+            *(_average(results, records, run, of) for of in G_EVAL_COEFFICIENTS),
         )
         for run in sets
     ]
-    columns = [Column(SYMBOLS[of], group=question) for question, of in asked]
+    columns = [Column(SYMBOLS[of], group=question) for question, of in pairs]
     columns += [Column(SYMBOLS[of], group="Average") for of in G_EVAL_COEFFICIENTS]
     return Table(
         name=f"g-eval-{level}",
-        caption=f"Correlation of metrics with people, {LEVELS_TOLD.get(level, level)}",
+        caption="Correlation of metrics with human ratings, "
+        f"{LEVEL_DESCRIPTIONS.get(level, level)}",
         columns=[METRIC, *columns],
         rows=best_in_columns(rows),
         note="The greatest of a column is in bold. Average: the mean of the questions, where all "
@@ -136,16 +139,19 @@ def _bare(results: Results, record: CorrelationRecord | None) -> Number:
 
 
 def _average(
-    results: Results, found: dict[Any, CorrelationRecord], run: tuple[str, str], coefficient: str
+    results: Results,
+    records_by_key: dict[Any, CorrelationRecord],
+    run: tuple[str, str],
+    coefficient: str,
 ) -> Number:
     """The mean over questions, undefined where one is."""
-    records = [found.get((question, *run, coefficient)) for question in results.questions]
+    records = [records_by_key.get((question, *run, coefficient)) for question in results.questions]
     values = [None if record is None else record.value for record in records]
     known = [value for value in values if value is not None]
     if len(known) < len(values) or not known:
         return Number(None, reason="undefined for a question")
     first = next(record for record in records if record is not None)
     names = ("scope", "level", "coefficient", "signature")
-    place = {name: getattr(first, name) for name in names}
-    signature = signed(results, "mean_of_questions", None, **place)
+    fields = {name: getattr(first, name) for name in names}
+    signature = signed(results, "mean_of_questions", None, **fields)
     return Number(sum(known) / len(known), 3, signature=signature)

@@ -47,8 +47,8 @@ def table_markdown(table: Table) -> str:
     rows = [[_cell(table, cell) for cell in row] for row in table.rows]
     lines = [_line([escaped(title) for title in titles]), _line(rules), *map(_line, rows)]
     note = note_of(table)
-    told = f"\n\n{escaped(note)}" if note else ""
-    return f"**{escaped(table.caption)}**\n\n" + "\n".join(lines) + told
+    footer = f"\n\n{escaped(note)}" if note else ""
+    return f"**{escaped(table.caption)}**\n\n" + "\n".join(lines) + footer
 
 
 def _line(cells: list[str]) -> str:

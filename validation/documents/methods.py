@@ -8,11 +8,11 @@ from django.utils.translation import ngettext
 
 from validation.analysis.records import Inputs
 from validation.analysis.settings import Settings
-from validation.documents.wording import (
+from validation.documents.terms import (
     CHOICES,
     COEFFICIENTS,
+    LEVEL_DESCRIPTIONS,
     LEVELS,
-    LEVELS_TOLD,
     RESAMPLES,
     TESTS,
     family,
@@ -101,7 +101,7 @@ def _judgments(settings: Settings) -> str:
 
 def _levels(settings: Settings) -> str:
     names = [COEFFICIENTS.get(name, name) for name in settings.coefficients]
-    levels = [LEVELS_TOLD.get(level, level) for level in settings.levels]
+    levels = [LEVEL_DESCRIPTIONS.get(level, level) for level in settings.levels]
     return _("Agreement is %(coefficients)s, computed %(levels)s.") % {
         "coefficients": listed(names),
         "levels": listed(levels),
@@ -110,17 +110,17 @@ def _levels(settings: Settings) -> str:
 
 def _undefined(settings: Settings) -> str:
     what = CHOICES.get(settings.undefined, settings.undefined)
-    told = {"drop": _("left out, and counted"), "zero": _("taken for 0")}
-    unread = told.get(settings.unparsed, settings.unparsed)
+    unparsed = {"drop": _("left out, and counted"), "zero": _("taken for 0")}
+    unread = unparsed.get(settings.unparsed, settings.unparsed)
     if settings.undefined == "nan":
         text = _(
-            "Groups in which people or the metric gave all candidates the same value %(what)s; "
+            "Groups in which annotators or the metric gave all candidates the same value %(what)s; "
             "scores whose source could not be read are %(unread)s."
         )
     else:
         text = _(
-            "Groups in which people or the metric gave all candidates the same value are %(what)s; "
-            "scores whose source could not be read are %(unread)s."
+            "Groups in which annotators or the metric gave all candidates the same value are "
+            "%(what)s; scores whose source could not be read are %(unread)s."
         )
     return text % {"what": what, "unread": unread}
 
@@ -177,8 +177,8 @@ def _questions(settings: Settings) -> str:
     if not named:
         return _("Every metric was set against every question.")
     pairs = [
-        _("%(metric)s against %(listed)s") % {"metric": metric, "listed": listed(list(asked))}
-        for metric, asked in named
+        _("%(metric)s against %(listed)s") % {"metric": metric, "listed": listed(list(questions))}
+        for metric, questions in named
     ]
     return _("Only these pairs were looked at: %(names)s.") % {"names": "; ".join(pairs)}
 

@@ -15,8 +15,8 @@ def as_json(document: Document) -> str:
     tables = {
         table.name: {"caption": table.caption, "rows": table.records()} for table in document.tables
     }
-    found = {"title": document.title, **document.about, **document.records, "tables": tables}
-    return json.dumps(found, indent=1, allow_nan=False, ensure_ascii=False)
+    content = {"title": document.title, **document.about, **document.records, "tables": tables}
+    return json.dumps(content, indent=1, allow_nan=False, ensure_ascii=False)
 
 
 def records_csv(records: list[Mapping[str, Any]]) -> str:

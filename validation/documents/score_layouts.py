@@ -10,7 +10,7 @@ from validation.documents.documents import Cell, Column, Number, P, Row, Table
 from validation.documents.layouts import OVERALL
 from validation.documents.signatures import plain_signature
 from validation.documents.tables import SYSTEM
-from validation.documents.wording import reason_in_words
+from validation.documents.terms import reason_in_words
 from validation.results import labels_of
 
 Record = Mapping[str, Any]
@@ -23,19 +23,19 @@ def lmstyle_scores(scores: Sequence[Record]) -> Table:
     """
     conditions = list(dict.fromkeys(row["condition"] for row in scores))
     titles = labels_of((row["metric"], row["signature"]) for row in scores)
-    shown = [(run, condition) for condition in conditions for run in titles]
-    found = {
+    pairs = [(run, condition) for condition in conditions for run in titles]
+    records = {
         (row["metric"], row["signature"], row["condition"], row["system"]): row for row in scores
     }
     systems = list(dict.fromkeys(row["system"] for row in scores))
     rows: list[Row] = [
         (
             system,
-            *(_score_mean(found.get((*run, by, system))) for run, by in shown),
+            *(_score_mean(records.get((*run, by, system))) for run, by in pairs),
         )
         for system in systems
     ]
-    columns = [Column(titles[run], group=condition or OVERALL) for run, condition in shown]
+    columns = [Column(titles[run], group=condition or OVERALL) for run, condition in pairs]
     return Table(
         name="lmstyle-2",
         caption="The systems' mean scores by metric",
@@ -65,12 +65,16 @@ def e2e(effects: Sequence[Record], prompts: tuple[str, str]) -> Table:
     stands for all of them.
     """
     titles = labels_of((row["metric"], row["signature"]) for row in effects)
-    found = {(row["metric"], row["signature"], row["system"]): row for row in effects}
+    records = {(row["metric"], row["signature"], row["system"]): row for row in effects}
     systems = sorted(dict.fromkeys(row["system"] for row in effects), key=lambda name: name == "")
     rows: list[Row] = [
         (
             system or "all systems",
-            *(cell for run in titles for cell in _effect_cells(found.get((*run, system)), prompts)),
+            *(
+                cell
+                for run in titles
+                for cell in _effect_cells(records.get((*run, system)), prompts)
+            ),
         )
         for system in systems
     ]

@@ -8,19 +8,19 @@ from validation.analysis.settings import Settings
 # As much of the input's hash as tells two inputs of a study apart.
 DIGEST_CHARACTERS = 12
 RULES = ("round", "judgments", "ratings", "aggregation", "undefined", "unparsed")
-PLACE = ("question", "scope", "system", "level", "coefficient", "setting", "choice")
+KEY = ("question", "scope", "system", "level", "coefficient", "setting", "choice")
 METRICS = {"metric": "signature", "metric_a": "signature_a", "metric_b": "signature_b"}
 
 
 def number_signature(
     kind: str, record: object, settings: Settings, fingerprint: str, **instead: object
 ) -> str:
-    """The signature of a record's value: its place, its rules, its interval and its input.
+    """The signature of a record's value: its key, its rules, its interval and its input.
 
     `instead` are fields that stand for, or beside, the record's own.
     """
     fields = _Fields(record, instead)
-    own = _pairs(_place(fields) | _drawn(fields))
+    own = _pairs(_key(fields) | _drawn(fields))
     # A number of a varied report was computed with that one setting changed.
     varied = {fields["setting"]: fields["choice"]} if fields["setting"] else {}
     return "|".join([kind, *own, shared_rules(settings, fingerprint, varied)])
@@ -56,9 +56,9 @@ def _pairs(fields: Mapping[str, object]) -> list[str]:
     return [f"{name}:{value}" for name, value in fields.items() if value not in (None, "")]
 
 
-def _place(fields: _Fields) -> dict[str, object]:
+def _key(fields: _Fields) -> dict[str, object]:
     metrics = {name: fields[signature] for name, signature in METRICS.items()}
-    return {**{name: fields[name] for name in PLACE}, "condition": fields["by"], **metrics}
+    return {**{name: fields[name] for name in KEY}, "condition": fields["by"], **metrics}
 
 
 def _drawn(fields: _Fields) -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""The tables of systems: what people and metrics say of each, and where they disagree."""
+"""The tables of systems: what human ratings and metrics say of each, and where they disagree."""
 
 from __future__ import annotations
 
@@ -20,12 +20,15 @@ NO_SCORE = gettext_noop("no candidate of the system has a score")
 
 
 def systems_table(results: Results, question: str) -> Table:
-    """The systems by people's mean with its interval and rank, and by each metric's mean."""
+    """The systems by human mean with its interval and rank, and by each metric's mean."""
     rows_of = results.rows(SystemRecord, question=question, scope=ALL)
     records = sorted(rows_of, key=lambda row: row.rank or 0.0)
     labels = [results.label(metric) for metric in records[0].metrics] if records else []
     metrics = [Column(title, group=label) for label in labels for title in ("mean", "rank")]
-    people = [Column(_("mean"), group=_("People")), Column(_("rank"), group=_("People"))]
+    human_columns = [
+        Column(_("mean"), group=_("Human ratings")),
+        Column(_("rank"), group=_("Human ratings")),
+    ]
     rows: list[Row] = [
         (
             record.system,
@@ -38,8 +41,9 @@ def systems_table(results: Results, question: str) -> Table:
     ]
     return Table(
         name=f"systems-q{results.questions.index(question) + 1}",
-        caption=_("%(question)s: the systems by people and by metrics") % {"question": question},
-        columns=[SYSTEM, *people, Column(_("Candidates")), *metrics],
+        caption=_("%(question)s: the systems by human ratings and by metrics")
+        % {"question": question},
+        columns=[SYSTEM, *human_columns, Column(_("Candidates")), *metrics],
         rows=rows,
     )
 
@@ -51,7 +55,7 @@ def human_mean(results: Results, record: SystemRecord, decimals: int = 2) -> Num
         decimals,
         record.ci_low,
         record.ci_high,
-        reason=_("nobody judged it"),
+        reason=_("it has no judgment"),
         signature=signed(results, "human_mean", record),
     )
 
@@ -59,8 +63,8 @@ def human_mean(results: Results, record: SystemRecord, decimals: int = 2) -> Num
 def _of_metric(
     results: Results, record: SystemRecord, metric: SystemScoreRecord
 ) -> tuple[Number, Number]:
-    place = {name: getattr(record, name) for name in ("question", "scope", "by", "system")}
-    signature = signed(results, "metric_mean", None, **place, signature=metric.signature)
+    fields = {name: getattr(record, name) for name in ("question", "scope", "by", "system")}
+    signature = signed(results, "metric_mean", None, **fields, signature=metric.signature)
     rank = metric.rank
     return (
         Number(metric.mean, 3, reason=NO_SCORE, signature=signature),
@@ -74,7 +78,7 @@ def _rank_decimals(rank: float | None) -> int:
 
 
 def disagreements_table(results: Results) -> Table:
-    """Pairs of systems that a metric orders otherwise than people do, over all conditions."""
+    """Pairs of systems that a metric orders otherwise than annotators do, over all conditions."""
     columns = [
         QUESTION,
         METRIC,
@@ -96,7 +100,7 @@ def disagreements_table(results: Results) -> Table:
     ]
     return Table(
         name="disagreements",
-        caption=_("Pairs of systems that a metric orders otherwise than people do"),
+        caption=_("Pairs of systems that a metric orders otherwise than human ratings do"),
         columns=columns,
         rows=rows,
     )
@@ -115,7 +119,7 @@ def worst_table(results: Results) -> Table:
         Column(_("Item"), is_number=False),
         Column(_("Candidate"), is_number=False),
         Column(_("System"), is_number=False),
-        Column(_("People")),
+        Column(_("Human ratings")),
         Column(_("Score")),
         Column(_("Residual, SD")),
     ]
@@ -137,7 +141,7 @@ def worst_table(results: Results) -> Table:
         rows=rows,
         note=_(
             "Residual: the standardised score less the standardised human value; above zero, "
-            "the metric likes the candidate better than people do."
+            "the metric likes the candidate better than annotators do."
         ),
     )
 

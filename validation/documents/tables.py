@@ -18,7 +18,7 @@ from validation.analysis.records import (
 )
 from validation.documents.cells import correlation, p_cell, signed
 from validation.documents.documents import Column, Number, Row, Table
-from validation.documents.wording import (
+from validation.documents.terms import (
     CHOICES,
     COEFFICIENTS,
     LEVELS,
@@ -26,15 +26,15 @@ from validation.documents.wording import (
     TESTS,
     family,
     listed,
+    name_of,
     reason_in_words,
-    said,
     statistic,
 )
 from validation.results import ALL, MEAN, Results, measure_of
 
 MEAN_OF_CONDITIONS = "mean of conditions"
 EVERY = "all"
-# Of a group that no test tells apart.
+# Of a group that no test distinguishes.
 MOST_NAMED = 3
 QUESTION, CONDITION = (
     Column(gettext_noop("Question"), is_number=False),
@@ -46,7 +46,7 @@ METRIC, SYSTEM = (
 )
 
 
-class OfPlace(Protocol):
+class Scoped(Protocol):
     """Anything that is of all candidates, of a condition, or of their mean."""
 
     @property
@@ -55,7 +55,7 @@ class OfPlace(Protocol):
     def by(self) -> str: ...
 
 
-def condition_text(record: OfPlace) -> str:
+def condition_text(record: Scoped) -> str:
     """What a record is of: all candidates, a condition, or the mean of the conditions."""
     return record.by or (MEAN_OF_CONDITIONS if record.scope == MEAN else EVERY)
 
@@ -71,7 +71,7 @@ def correlations_table(results: Results, level: str) -> Table:
         QUESTION,
         CONDITION,
         METRIC,
-        *(Column(said(COEFFICIENTS, name)) for name in coefficients),
+        *(Column(name_of(COEFFICIENTS, name)) for name in coefficients),
         Column(_("Groups used")),
         Column(_("Candidates scored")),
         Column(_("Rank")),
@@ -91,11 +91,11 @@ def correlations_table(results: Results, level: str) -> Table:
         for of_one in _by_metric(results.rows(CorrelationRecord, level=level))
         for first in [of_one.get(results.coefficient) or next(iter(of_one.values()))]
     ]
-    counted = said(COEFFICIENTS, results.coefficient)
+    counted = name_of(COEFFICIENTS, results.coefficient)
     return Table(
         name=f"correlations-{level}",
-        caption=_("Correlation of metrics with people, %(said)s, with intervals")
-        % {"said": said(LEVELS, level)},
+        caption=_("Correlation of metrics with human ratings, %(level)s, with intervals")
+        % {"level": name_of(LEVELS, level)},
         columns=columns,
         rows=rows,
         note=_(
@@ -126,7 +126,7 @@ def coverage_table(results: Results) -> Table:
         "n_unparsed": _("Unread score"),
         "n_groups": _("Groups"),
         "n_used": _("Used"),
-        "n_constant_human": _("Constant people"),
+        "n_constant_human": _("Constant human values"),
         "n_constant_metric": _("Constant metric"),
         "n_too_few": _("Too few"),
     }
@@ -144,7 +144,7 @@ def coverage_table(results: Results) -> Table:
 
 
 def ceilings_table(results: Results) -> Table:
-    """What people's own ratings allow, and what share of it each metric reaches."""
+    """What the agreement of annotators allows, and what share of it each metric reaches."""
     columns = [
         QUESTION,
         CONDITION,
@@ -162,7 +162,7 @@ def ceilings_table(results: Results) -> Table:
     ]
     return Table(
         name="ceilings",
-        caption=_("What a perfect metric could reach, given how well people agree"),
+        caption=_("What a perfect metric could reach, given how well annotators agree"),
         columns=columns,
         rows=rows,
         note=_(
@@ -226,8 +226,8 @@ def _ceiling_row(results: Results, record: CeilingRecord, leaders: list[Correlat
     return (
         record.question,
         condition_text(record),
-        said(LEVELS, record.level),
-        said(COEFFICIENTS, record.coefficient),
+        name_of(LEVELS, record.level),
+        name_of(COEFFICIENTS, record.coefficient),
         Number(record.attainable, reason=reason, signature=of_ceiling),
         Number(
             record.leave_one_out,
@@ -253,7 +253,7 @@ def comparisons_table(results: Results, question: str) -> Table:
         level=results.level,
         coefficient=results.coefficient,
     )
-    tests = {said(TESTS, record.test) for record in records}
+    tests = {name_of(TESTS, record.test) for record in records}
     rows: list[Row] = [
         (
             *results.pair_labels(record),
@@ -287,7 +287,7 @@ def sensitivity_table(results: Results) -> Table:
     """What each policy would have changed, over all conditions and as the mean of them."""
     of = {"level": results.level, "scope": (ALL, MEAN)}
     records = results.rows(SensitivityRecord, **of)
-    base = {_place(row): row for row in results.rows(CorrelationRecord, **of)}
+    base = {_key(row): row for row in results.rows(CorrelationRecord, **of)}
     titles = (_("Policy"), _("Instead of"), _("Choice"), _("Coefficient"))
     columns = [
         QUESTION,
@@ -300,26 +300,26 @@ def sensitivity_table(results: Results) -> Table:
     ]
     return Table(
         name="sensitivity",
-        caption=_("What other policies would give, %(said)s")
-        % {"said": said(LEVELS, results.level)},
+        caption=_("What other policies would give, %(level)s")
+        % {"level": name_of(LEVELS, results.level)},
         columns=columns,
-        rows=[_sensitivity_row(results, record, base[_place(record)]) for record in records],
+        rows=[_sensitivity_row(results, record, base[_key(record)]) for record in records],
     )
 
 
-def _place(record: CorrelationRecord | SensitivityRecord) -> tuple[str, ...]:
-    place = (record.question, record.scope, record.by, record.coefficient)
-    return (*place, record.metric, record.signature)
+def _key(record: CorrelationRecord | SensitivityRecord) -> tuple[str, ...]:
+    key = (record.question, record.scope, record.by, record.coefficient)
+    return (*key, record.metric, record.signature)
 
 
 def _sensitivity_row(results: Results, record: SensitivityRecord, base: CorrelationRecord) -> Row:
     return (
         record.question,
         condition_text(record),
-        said(POLICIES, record.setting),
-        said(CHOICES, record.base_choice),
-        said(CHOICES, record.choice),
-        said(COEFFICIENTS, record.coefficient),
+        name_of(POLICIES, record.setting),
+        name_of(CHOICES, record.base_choice),
+        name_of(CHOICES, record.choice),
+        name_of(COEFFICIENTS, record.coefficient),
         results.label(record),
         Number(
             record.base_value,

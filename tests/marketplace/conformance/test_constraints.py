@@ -64,7 +64,7 @@ class Break(NamedTuple):
         return request
 
     @property
-    def place(self) -> str:
+    def path(self) -> str:
         """The path as AWS writes it."""
         parts = [
             f"{step + 1}.member" if isinstance(step, int) else step[0].lower() + step[1:]
@@ -180,7 +180,7 @@ def test_a_broken_request_is_refused_on_the_wire(unchecked, operation):
         getattr(unchecked, xform_name(operation))(**broken.request())
     assert caught.value.response["Error"]["Code"] == "ValidationException"
     assert caught.value.response["ResponseMetadata"]["HTTPStatusCode"] == 400
-    assert broken.place in caught.value.response["Error"]["Message"]
+    assert broken.path in caught.value.response["Error"]["Message"]
 
 
 @pytest.mark.parametrize(

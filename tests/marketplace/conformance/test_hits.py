@@ -78,12 +78,12 @@ def test_a_repeated_token_names_the_hit_that_exists(mturk, operation):
 
 def test_lists_are_read_until_a_page_is_empty(mturk):
     hits = [publish(mturk) for _ in range(5)]
-    found = all_pages(mturk.list_hits, "HITs", MaxResults=2)
-    assert [hit["HITId"] for hit in found] == hits[::-1]
+    listed = all_pages(mturk.list_hits, "HITs", MaxResults=2)
+    assert [hit["HITId"] for hit in listed] == hits[::-1]
 
 
 def test_reviewable_hits_are_listed_by_status_and_type(mturk, make_worker):
-    kept, done, expired = publish(mturk), publish(mturk), publish(mturk, Title="Another type")
+    reviewable, done, expired = publish(mturk), publish(mturk), publish(mturk, Title="Another type")
     submit(make_worker("bea"), done)
     expire(mturk, expired)
     listed = all_pages(mturk.list_reviewable_hits, "HITs", MaxResults=1)
@@ -92,7 +92,7 @@ def test_reviewable_hits_are_listed_by_status_and_type(mturk, make_worker):
     of_type = mturk.list_reviewable_hits(HITTypeId=hit_type)["HITs"]
     assert [hit["HITId"] for hit in of_type] == [done]
     assert mturk.list_reviewable_hits(Status="Reviewing")["HITs"] == []
-    assert status_of(mturk, kept) == "Assignable"
+    assert status_of(mturk, reviewable) == "Assignable"
     assert turk_code(mturk.list_reviewable_hits, HITTypeId="NONE") == "HITTypeDoesNotExist"
 
 
@@ -130,9 +130,9 @@ def test_places_are_added_and_paid_for(mturk, worker):
     submit(worker, hit)
     assert status_of(mturk, hit) == "Reviewable"
     mturk.create_additional_assignments_for_hit(HITId=hit, NumberOfAdditionalAssignments=2)
-    found = mturk.get_hit(HITId=hit)["HIT"]
-    assert (found["HITStatus"], found["MaxAssignments"]) == ("Assignable", 3)
-    assert found["NumberOfAssignmentsAvailable"] == 2
+    stored = mturk.get_hit(HITId=hit)["HIT"]
+    assert (stored["HITStatus"], stored["MaxAssignments"]) == ("Assignable", 3)
+    assert stored["NumberOfAssignmentsAvailable"] == 2
     assert balances(mturk) == ("98.11", "1.89")
 
 
@@ -196,9 +196,9 @@ def test_a_hit_takes_on_another_types_values(mturk):
     hit = publish(mturk, MaxAssignments=2)
     hit_type = mturk.create_hit_type(**HIT_TYPE | {"Title": "Rate nine", "Reward": "1.00"})
     mturk.update_hit_type_of_hit(HITId=hit, HITTypeId=hit_type["HITTypeId"])
-    found = mturk.get_hit(HITId=hit)["HIT"]
-    assert (found["Title"], found["Reward"]) == ("Rate nine", "1.00")
-    assert found["HITTypeId"] == hit_type["HITTypeId"]
+    stored = mturk.get_hit(HITId=hit)["HIT"]
+    assert (stored["Title"], stored["Reward"]) == ("Rate nine", "1.00")
+    assert stored["HITTypeId"] == hit_type["HITTypeId"]
     assert balances(mturk) == ("98.00", "2.00")
 
 
@@ -300,5 +300,5 @@ def test_what_is_not_submitted_cannot_be_read_or_decided(mturk, worker):
 def test_assignments_are_listed_page_by_page(mturk, make_worker):
     hit = publish(mturk, MaxAssignments=5)
     submitted = [submit(make_worker(f"worker{number}"), hit) for number in range(5)]
-    found = all_pages(mturk.list_assignments_for_hit, "Assignments", HITId=hit, MaxResults=2)
-    assert [each["AssignmentId"] for each in found] == submitted
+    assignments = all_pages(mturk.list_assignments_for_hit, "Assignments", HITId=hit, MaxResults=2)
+    assert [each["AssignmentId"] for each in assignments] == submitted

@@ -48,10 +48,10 @@ def test_a_bonus_is_paid_at_once_and_listed(mturk, worker, bonus, assignment):
 def test_any_number_of_bonuses_can_be_paid_and_are_listed_page_by_page(mturk, bonus, assignment):
     for cents in range(1, 6):
         mturk.send_bonus(**bonus | {"BonusAmount": f"0.0{cents}"})
-    found = all_pages(
+    payments = all_pages(
         mturk.list_bonus_payments, "BonusPayments", AssignmentId=assignment, MaxResults=2
     )
-    assert [each["BonusAmount"] for each in found] == [f"0.0{cents}" for cents in range(1, 6)]
+    assert [each["BonusAmount"] for each in payments] == [f"0.0{cents}" for cents in range(1, 6)]
 
 
 def test_a_repeated_token_pays_nothing_and_names_the_payment(mturk, bonus):

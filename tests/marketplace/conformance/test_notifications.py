@@ -42,7 +42,7 @@ def hit_type(mturk):
 
 
 @pytest.fixture
-def told(mturk, hit_type):
+def events(mturk, hit_type):
     """The event types in the outbox so far, of HITs of a type whose events are all wanted."""
     mturk.update_notification_settings(HITTypeId=hit_type, Notification=specification())
     return lambda: list(
@@ -85,10 +85,10 @@ def receive(sqs, queue_url):
 # What is written down
 
 
-def test_every_event_is_told_when_it_happens(mturk, make_worker, told):
+def test_every_event_is_reported_when_it_happens(mturk, make_worker, events):
     bea, cleo, dora = (make_worker(name) for name in ("bea", "cleo", "dora"))
     hit = publish(mturk, MaxAssignments=2)
-    assert told() == ["HITCreated"]
+    assert events() == ["HITCreated"]
     return_assignment(assignment=Assignment.objects.get(public_id=accept(bea, hit)))
     first = submit(cleo, hit)
     accept(dora, hit)
@@ -118,11 +118,11 @@ def test_every_event_is_told_when_it_happens(mturk, make_worker, told):
         "HITReviewable",
         "HITDisposed",
     ]
-    assert told() == happened
+    assert events() == happened
     assert set(happened) == set(EVENTS)
 
 
-def test_time_tells_what_it_does_once(mturk, worker, told):
+def test_time_reports_what_it_does_once(mturk, worker, events):
     hit = publish(mturk)
     submit(worker, hit)
     clock.advance(timedelta(seconds=HIT_TYPE["AutoApprovalDelayInSeconds"]))
@@ -131,7 +131,7 @@ def test_time_tells_what_it_does_once(mturk, worker, told):
     clock.advance(timedelta(days=120))
     for _ in range(2):
         lifecycle.sweep(clock.now())
-    assert told() == [
+    assert events() == [
         "HITCreated",
         "AssignmentAccepted",
         "AssignmentSubmitted",
@@ -142,16 +142,16 @@ def test_time_tells_what_it_does_once(mturk, worker, told):
     ]
 
 
-def test_an_expired_hit_expires_no_more(mturk, told):
+def test_an_expired_hit_expires_no_more(mturk, events):
     hit = publish(mturk)
-    for moment in (0, clock.now() - timedelta(seconds=1), 0):
-        mturk.update_expiration_for_hit(HITId=hit, ExpireAt=moment)
-    assert told() == ["HITCreated", "HITExpired", "HITReviewable"]
+    for at in (0, clock.now() - timedelta(seconds=1), 0):
+        mturk.update_expiration_for_hit(HITId=hit, ExpireAt=at)
+    assert events() == ["HITCreated", "HITExpired", "HITReviewable"]
 
 
-def test_only_the_events_asked_for_are_told_and_only_while_active(mturk, worker, hit_type):
-    wanted = specification(EventTypes=["AssignmentSubmitted"])
-    mturk.update_notification_settings(HITTypeId=hit_type, Notification=wanted)
+def test_only_the_events_asked_for_are_reported_and_only_while_active(mturk, worker, hit_type):
+    subscription = specification(EventTypes=["AssignmentSubmitted"])
+    mturk.update_notification_settings(HITTypeId=hit_type, Notification=subscription)
     submit(worker, publish(mturk))
     assert [each.event_type for each in Notification.objects.all()] == ["AssignmentSubmitted"]
     mturk.update_notification_settings(HITTypeId=hit_type, Active=False)
@@ -162,9 +162,9 @@ def test_only_the_events_asked_for_are_told_and_only_while_active(mturk, worker,
     assert Notification.objects.count() == 2
 
 
-def test_an_event_that_is_rolled_back_is_not_told(mturk, told):
+def test_an_event_that_is_rolled_back_is_not_reported(mturk, events):
     assert turk_code(publish, mturk=mturk, MaxAssignments=200) == "InsufficientFunds"
-    assert told() == []
+    assert events() == []
 
 
 def test_the_body_has_the_shape_that_clients_parse(mturk, worker, requester, hit_type):
@@ -194,9 +194,9 @@ def test_the_body_has_the_shape_that_clients_parse(mturk, worker, requester, hit
     }
 
 
-def test_an_event_of_a_hit_names_no_assignment(mturk, told):
+def test_an_event_of_a_hit_names_no_assignment(mturk, events):
     publish(mturk)
-    assert told() == ["HITCreated"]
+    assert events() == ["HITCreated"]
     (event,) = json.loads(Notification.objects.get().body)["Events"]
     assert "AssignmentId" not in event
 
@@ -231,7 +231,7 @@ def test_there_must_be_settings_to_switch_on(mturk, make_keys, hit_type):
 
 
 @pytest.mark.parametrize("event_type", [*EVENTS, "Ping"])
-def test_a_test_event_is_told_whatever_is_asked_for(mturk, event_type):
+def test_a_test_event_is_reported_whatever_is_asked_for(mturk, event_type):
     mturk.send_test_event_notification(
         Notification=specification(EventTypes=["HITCreated"]), TestEventType=event_type
     )
@@ -347,11 +347,11 @@ def test_after_eight_attempts_a_message_is_given_up(mturk, aws_client):
     for _ in range(delivery.MOST_ATTEMPTS + 2):
         delivery.send_due(clock.now())
         clock.advance(timedelta(days=1))
-    given_up = Notification.objects.get()
-    assert (given_up.attempts, given_up.next_attempt_at) == (delivery.MOST_ATTEMPTS, None)
+    abandoned = Notification.objects.get()
+    assert (abandoned.attempts, abandoned.next_attempt_at) == (delivery.MOST_ATTEMPTS, None)
 
 
-def test_no_request_waits_for_a_queue(mturk, told):
+def test_no_request_waits_for_a_queue(mturk, events):
     """The outbox is filled; nothing is listening, and nobody notices."""
     publish(mturk)
     assert Notification.objects.get().attempts == 0

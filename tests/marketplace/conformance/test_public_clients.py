@@ -21,15 +21,15 @@ def test_a_loop_that_indexes_the_token_of_every_page_that_is_not_empty(mturk, ma
     """OTree's: `until not Assignments`, and then `response['NextToken']` without a look."""
     hit = publish(mturk, MaxAssignments=4)
     submitted = {submit(make_worker(f"worker{number}"), hit) for number in range(4)}
-    parameters, found, calls = {"HITId": hit, "MaxResults": 4}, set(), 0
+    parameters, unique, calls = {"HITId": hit, "MaxResults": 4}, set(), 0
     while True:
         response = mturk.list_assignments_for_hit(**parameters)
         calls += 1
         if not response["Assignments"]:
             break
-        found |= {each["AssignmentId"] for each in response["Assignments"]}
+        unique |= {each["AssignmentId"] for each in response["Assignments"]}
         parameters["NextToken"] = response["NextToken"]
-    assert (found, calls) == (submitted, 2)
+    assert (unique, calls) == (submitted, 2)
 
 
 def test_the_last_page_is_empty_and_has_no_token(mturk):
@@ -59,15 +59,17 @@ def test_the_last_page_is_empty_and_has_no_token(mturk):
 def test_boto3s_own_paginators_come_to_an_end(mturk, worker, operation, member, parameters):
     hit = publish(mturk)
     assignment = submit(worker, hit)
-    made = mturk.create_qualification_type(**CHESS)["QualificationType"]["QualificationTypeId"]
-    mturk.associate_qualification_with_worker(QualificationTypeId=made, WorkerId=worker.worker_id)
-    required = {"QualificationTypeId": made, "Comparator": "DoesNotExist"}
+    type_id = mturk.create_qualification_type(**CHESS)["QualificationType"]["QualificationTypeId"]
+    mturk.associate_qualification_with_worker(
+        QualificationTypeId=type_id, WorkerId=worker.worker_id
+    )
+    required = {"QualificationTypeId": type_id, "Comparator": "DoesNotExist"}
     publish(mturk, QualificationRequirements=[required])
     mturk.create_worker_block(WorkerId=worker.worker_id, Reason="Bots")
     mturk.send_bonus(
         WorkerId=worker.worker_id, AssignmentId=assignment, BonusAmount="0.10", Reason="Quick"
     )
-    values = {"HITId": hit, "QualificationTypeId": made}
+    values = {"HITId": hit, "QualificationTypeId": type_id}
     filled = {name: values[name] if value is None else value for name, value in parameters.items()}
     pages = mturk.get_paginator(operation).paginate(**filled, PaginationConfig={"PageSize": 1})
     rows = [row for page in pages for row in page[member]]
@@ -81,31 +83,31 @@ def test_hits_are_found_by_their_annotation(mturk):
     publish(mturk, RequesterAnnotation="another experiment")
     mine = publish(mturk, RequesterAnnotation="experiment-7")
     pages = mturk.get_paginator("list_hits").paginate()
-    found = [
+    hits = [
         hit["HITId"]
         for page in pages
         for hit in page["HITs"]
         if hit.get("RequesterAnnotation") == "experiment-7"
     ]
-    assert found == [mine]
+    assert hits == [mine]
 
 
 def test_a_qualification_is_made_once_and_found_by_name_afterwards(mturk):
     """Dallinger's and Mephisto's: create, and on that very text look it up."""
-    made = mturk.create_qualification_type(**CHESS)["QualificationType"]
+    created = mturk.create_qualification_type(**CHESS)["QualificationType"]
     with pytest.raises(ClientError) as caught:
         mturk.create_qualification_type(**CHESS)
     assert "already created a QualificationType with this name" in str(caught.value)
-    found = mturk.list_qualification_types(
+    types = mturk.list_qualification_types(
         Query=CHESS["Name"], MustBeRequestable=True, MustBeOwnedByCaller=True, MaxResults=2
     )["QualificationTypes"]
-    assert [each["QualificationTypeId"] for each in found] == [made["QualificationTypeId"]]
+    assert [each["QualificationTypeId"] for each in types] == [created["QualificationTypeId"]]
 
 
 def test_a_score_is_raised_by_reading_it_and_granting_it_anew(mturk, worker):
     """Dallinger's `increment_qualification_score`: no score is an error that is caught."""
-    made = mturk.create_qualification_type(**CHESS)["QualificationType"]["QualificationTypeId"]
-    ids = {"QualificationTypeId": made, "WorkerId": worker.worker_id}
+    type_id = mturk.create_qualification_type(**CHESS)["QualificationType"]["QualificationTypeId"]
+    ids = {"QualificationTypeId": type_id, "WorkerId": worker.worker_id}
     for expected in (1, 2, 3):
         try:
             score = mturk.get_qualification_score(**ids)["Qualification"]["IntegerValue"]
@@ -114,8 +116,8 @@ def test_a_score_is_raised_by_reading_it_and_granting_it_anew(mturk, worker):
         mturk.associate_qualification_with_worker(
             **ids, IntegerValue=score + 1, SendNotification=False
         )
-        found = mturk.get_qualification_score(**ids)["Qualification"]["IntegerValue"]
-        assert found == expected
+        value = mturk.get_qualification_score(**ids)["Qualification"]["IntegerValue"]
+        assert value == expected
 
 
 def test_a_hit_is_extended_in_number_and_time_at_once(mturk):
@@ -126,20 +128,20 @@ def test_a_hit_is_extended_in_number_and_time_at_once(mturk):
     )
     until = hit["Expiration"] + timedelta(hours=2)
     mturk.update_expiration_for_hit(HITId=hit["HITId"], ExpireAt=until)
-    found = mturk.get_hit(HITId=hit["HITId"])["HIT"]
-    assert found["MaxAssignments"] == 3
-    assert abs(found["Expiration"] - until) < timedelta(seconds=1)
+    stored = mturk.get_hit(HITId=hit["HITId"])["HIT"]
+    assert stored["MaxAssignments"] == 3
+    assert abs(stored["Expiration"] - until) < timedelta(seconds=1)
 
 
-@pytest.mark.parametrize("moment", [0, datetime(2015, 1, 1, tzinfo=UTC), "2015-01-01"])
-def test_a_hit_is_expired_with_whatever_moment_of_the_past(mturk, moment):
+@pytest.mark.parametrize("at", [0, datetime(2015, 1, 1, tzinfo=UTC), "2015-01-01"])
+def test_a_hit_is_expired_with_whatever_moment_of_the_past(mturk, at):
     """Scripts send 0, datetime(2015, 1, 1) or a string."""
     hit = publish(mturk)
-    mturk.update_expiration_for_hit(HITId=hit, ExpireAt=moment)
+    mturk.update_expiration_for_hit(HITId=hit, ExpireAt=at)
     assert mturk.get_hit(HITId=hit)["HIT"]["HITStatus"] == "Reviewable"
 
 
-def test_a_second_approval_is_told_from_other_errors_by_its_text(mturk, worker):
+def test_a_second_approval_is_distinguished_from_other_errors_by_its_text(mturk, worker):
     """Mephisto reads the state out of the message to make approving idempotent."""
     assignment = submit(worker, publish(mturk))
     mturk.approve_assignment(AssignmentId=assignment)
@@ -215,10 +217,10 @@ def test_a_whole_study_over_the_network(live_server, keys, make_worker):
         BonusAmount="1.00",
         Reason="Thorough",
     )
-    told = client.notify_workers(
+    answer = client.notify_workers(
         Subject="Thanks", MessageText="Done.", WorkerIds=[first["WorkerId"]]
     )
-    assert told["NotifyWorkersFailureStatuses"] == []
+    assert answer["NotifyWorkersFailureStatuses"] == []
     client.create_worker_block(WorkerId=second["WorkerId"], Reason="Empty")
     client.delete_hit(HITId=hit)
     balance = client.get_account_balance()

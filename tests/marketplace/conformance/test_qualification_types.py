@@ -38,16 +38,16 @@ def required(type_id, **changes):
 
 
 def test_a_new_type_is_described_in_full(mturk):
-    made = mturk.create_qualification_type(
+    created = mturk.create_qualification_type(
         **CHESS, **TEST, AnswerKey=ANSWER_KEY, RetryDelayInSeconds=60
     )["QualificationType"]
-    assert {name: made[name] for name in CHESS} == CHESS
-    assert (made["Test"], made["AnswerKey"]) == (QUESTION_FORM, ANSWER_KEY)
-    assert (made["TestDurationInSeconds"], made["RetryDelayInSeconds"]) == (600, 60)
-    assert (made["IsRequestable"], made["AutoGranted"]) == (True, False)
-    type_id = made["QualificationTypeId"]
-    found = mturk.get_qualification_type(QualificationTypeId=type_id)["QualificationType"]
-    assert found == made
+    assert {name: created[name] for name in CHESS} == CHESS
+    assert (created["Test"], created["AnswerKey"]) == (QUESTION_FORM, ANSWER_KEY)
+    assert (created["TestDurationInSeconds"], created["RetryDelayInSeconds"]) == (600, 60)
+    assert (created["IsRequestable"], created["AutoGranted"]) == (True, False)
+    type_id = created["QualificationTypeId"]
+    stored = mturk.get_qualification_type(QualificationTypeId=type_id)["QualificationType"]
+    assert stored == created
 
 
 def test_a_name_is_used_once_by_a_requester(mturk, other, chess):
@@ -77,8 +77,8 @@ def test_a_test_comes_whole_or_not_at_all(mturk, values, code):
 
 
 def test_an_auto_granted_type_says_its_value(mturk):
-    made = mturk.create_qualification_type(**CHESS, AutoGranted=True, AutoGrantedValue=7)
-    assert made["QualificationType"]["AutoGrantedValue"] == 7
+    created = mturk.create_qualification_type(**CHESS, AutoGranted=True, AutoGrantedValue=7)
+    assert created["QualificationType"]["AutoGrantedValue"] == 7
 
 
 def test_a_type_is_changed(mturk, chess):
@@ -104,7 +104,7 @@ def test_types_are_searched(mturk, other, chess):
         **CHESS | {"Name": "Go", "QualificationTypeStatus": "Inactive"}
     )
 
-    def found(client, **parameters):
+    def names(client, **parameters):
         rows = all_pages(
             client.list_qualification_types, "QualificationTypes", MaxResults=2, **parameters
         )
@@ -112,12 +112,12 @@ def test_types_are_searched(mturk, other, chess):
 
     system = ["Masters", "Masters", "Worker_NumberHITsApproved", "Worker_Locale"]
     system += ["Worker_Adult", "Worker_PercentAssignmentsApproved"]
-    assert found(mturk, MustBeRequestable=False) == [*system, "Chess", "Checkers"]
-    assert found(other, MustBeRequestable=False) == [*system, "Chess", "Checkers", "Go"]
-    assert found(mturk, MustBeRequestable=True) == ["Chess", "Checkers"]
-    assert found(mturk, MustBeRequestable=True, MustBeOwnedByCaller=True) == ["Chess"]
-    assert found(mturk, MustBeRequestable=False, Query="locale") == ["Worker_Locale"]
-    assert found(mturk, MustBeRequestable=False, Query="CHECK") == ["Checkers"]
+    assert names(mturk, MustBeRequestable=False) == [*system, "Chess", "Checkers"]
+    assert names(other, MustBeRequestable=False) == [*system, "Chess", "Checkers", "Go"]
+    assert names(mturk, MustBeRequestable=True) == ["Chess", "Checkers"]
+    assert names(mturk, MustBeRequestable=True, MustBeOwnedByCaller=True) == ["Chess"]
+    assert names(mturk, MustBeRequestable=False, Query="locale") == ["Worker_Locale"]
+    assert names(mturk, MustBeRequestable=False, Query="CHECK") == ["Checkers"]
     assert checkers["QualificationType"]["QualificationTypeId"] != inactive
 
 
@@ -127,16 +127,16 @@ def test_a_long_text_is_searched_page_by_page_or_not_found(mturk):
     for name in names:
         mturk.create_qualification_type(**CHESS | {"Name": name, "Description": text})
     values = {"MustBeRequestable": True, "MaxResults": 2}
-    found = all_pages(
+    names = all_pages(
         mturk.list_qualification_types, "QualificationTypes", Query=text.strip(), **values
     )
-    assert [row["Name"] for row in found] == names
+    assert [row["Name"] for row in names] == names
     assert mturk.list_qualification_types(Query="x" * 70_000, **values)["NumResults"] == 0
 
 
 def test_the_marketplaces_own_types_can_be_read_and_not_changed(mturk):
-    found = mturk.get_qualification_type(QualificationTypeId=MASTERS)["QualificationType"]
-    assert (found["Name"], found["IsRequestable"]) == ("Masters", False)
+    names = mturk.get_qualification_type(QualificationTypeId=MASTERS)["QualificationType"]
+    assert (names["Name"], names["IsRequestable"]) == ("Masters", False)
     for call in (mturk.update_qualification_type, mturk.delete_qualification_type):
         assert turk_code(call, QualificationTypeId=MASTERS) == "QualificationTypeDoesNotExist"
 
@@ -167,10 +167,10 @@ def test_hits_that_require_a_type_are_listed(mturk, other, chess):
     hits = [publish(mturk, QualificationRequirements=required(chess)) for _ in range(3)]
     publish(mturk)
     publish(other, QualificationRequirements=required(chess))
-    found = all_pages(
+    names = all_pages(
         mturk.list_hits_for_qualification_type, "HITs", QualificationTypeId=chess, MaxResults=2
     )
-    assert [hit["HITId"] for hit in found] == hits[::-1]
+    assert [hit["HITId"] for hit in names] == hits[::-1]
     adults = publish(
         mturk,
         QualificationRequirements=required(

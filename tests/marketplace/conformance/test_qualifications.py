@@ -43,8 +43,8 @@ MASTERS = ("2F1QJWKUDD8XADTFD2Q0G6UTO95ALH", "2ARFPLSP75KLA8M8DH1HTEQVJT3SY6")
 @pytest.fixture
 def make_type(mturk):
     def make(**changes):
-        made = mturk.create_qualification_type(**CHESS | changes)["QualificationType"]
-        return QualificationType.objects.get(public_id=made["QualificationTypeId"])
+        created = mturk.create_qualification_type(**CHESS | changes)["QualificationType"]
+        return QualificationType.objects.get(public_id=created["QualificationTypeId"])
 
     return make
 
@@ -69,19 +69,19 @@ def answers(selection):
 
 
 def requirement(type_id, comparator, *integers, locales=(), guard="Accept"):
-    given = {
+    fields = {
         "QualificationTypeId": type_id,
         "Comparator": comparator,
         "ActionsGuarded": guard,
     }
-    places = [
+    codes = [
         {"Country": country} | ({"Subdivision": part} if part else {})
-        for country, _, part in (place.partition("-") for place in locales)
+        for country, _, part in (locale.partition("-") for locale in locales)
     ]
     return (
-        given
+        fields
         | ({"IntegerValues": list(integers)} if integers else {})
-        | ({"LocaleValues": places} if places else {})
+        | ({"LocaleValues": codes} if codes else {})
     )
 
 
@@ -93,7 +93,7 @@ def type_of(mturk, *requirements):
 # Grants
 
 
-def test_a_grant_is_scored_listed_and_told(mturk, ids, worker):
+def test_a_grant_is_scored_listed_and_announced(mturk, ids, worker):
     mturk.associate_qualification_with_worker(**ids, IntegerValue=80)
     score = mturk.get_qualification_score(**ids)["Qualification"]
     assert {name: score[name] for name in ids} == ids
@@ -171,13 +171,13 @@ def test_many_workers_are_listed_page_by_page(mturk, chess, make_worker):
             WorkerId=make_worker(f"worker{number}").worker_id,
             IntegerValue=number,
         )
-    found = all_pages(
+    qualifications = all_pages(
         mturk.list_workers_with_qualification_type,
         "Qualifications",
         QualificationTypeId=chess.public_id,
         MaxResults=2,
     )
-    assert [row["IntegerValue"] for row in found] == [0, 1, 2, 3, 4]
+    assert [row["IntegerValue"] for row in qualifications] == [0, 1, 2, 3, 4]
 
 
 # Requests and tests
@@ -367,19 +367,19 @@ def test_requirements_come_back_as_they_were_sent(mturk, chess):
         requirement(MASTERS[1], "Exists"),
     ]
     hit = publish(mturk, QualificationRequirements=sent)
-    shown = mturk.get_hit(HITId=hit)["HIT"]["QualificationRequirements"]
-    assert [each | {"RequiredToPreview": None} for each in shown] == [
+    requirements = mturk.get_hit(HITId=hit)["HIT"]["QualificationRequirements"]
+    assert [each | {"RequiredToPreview": None} for each in requirements] == [
         each | {"RequiredToPreview": None} for each in sent
     ]
     (listed,) = mturk.list_hits()["HITs"]
-    assert listed["QualificationRequirements"] == shown
+    assert listed["QualificationRequirements"] == requirements
 
 
 def test_required_to_preview_means_preview_and_accept(mturk):
     old = {"QualificationTypeId": MASTERS[0], "Comparator": "Exists", "RequiredToPreview": True}
     hit = publish(mturk, QualificationRequirements=[old])
-    (shown,) = mturk.get_hit(HITId=hit)["HIT"]["QualificationRequirements"]
-    assert shown["ActionsGuarded"] == "PreviewAndAccept"
+    (stored,) = mturk.get_hit(HITId=hit)["HIT"]["QualificationRequirements"]
+    assert stored["ActionsGuarded"] == "PreviewAndAccept"
 
 
 @pytest.mark.parametrize(
@@ -489,17 +489,17 @@ def _hand_in_more(template, **counts):
 
 
 @pytest.mark.parametrize(
-    ("guard", "is_shown", "can_preview"),
+    ("guard", "is_listed", "can_preview"),
     [
         ("Accept", True, True),
         ("PreviewAndAccept", True, False),
         ("DiscoverPreviewAndAccept", False, False),
     ],
 )
-def test_actions_are_guarded(mturk, worker, guard, is_shown, can_preview):
+def test_actions_are_guarded(mturk, worker, guard, is_listed, can_preview):
     hit_type = type_of(mturk, requirement(MASTERS[0], "Exists", guard=guard))
     hit = hit_type.hits.get()
-    assert list(eligibility.visible_groups(worker, clock.now())) == [hit_type] * is_shown
+    assert list(eligibility.visible_groups(worker, clock.now())) == [hit_type] * is_listed
     if can_preview:
         assert find_hit_for(worker, hit.public_id) == (hit, None)
     else:
@@ -512,7 +512,7 @@ def test_actions_are_guarded(mturk, worker, guard, is_shown, can_preview):
     assert accept(worker, hit.public_id)
 
 
-def test_every_requirement_must_be_met_and_each_that_is_not_is_told(mturk, worker):
+def test_every_requirement_must_be_met_and_each_that_is_not_is_reported(mturk, worker):
     hit_type = type_of(
         mturk,
         requirement(ADULT, "EqualTo", 1),

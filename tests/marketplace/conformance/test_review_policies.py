@@ -68,7 +68,8 @@ def actions_of(report):
 def test_the_worked_example_of_amazons_documentation_comes_out_as_there(mturk, workers):
     hit = publish(mturk, MaxAssignments=3, HITReviewPolicy=plurality(list("ABCD")))
     assignments = [
-        submit(worker, hit, **given) for worker, given in zip(workers, CHART.values(), strict=True)
+        submit(worker, hit, **answers)
+        for worker, answers in zip(workers, CHART.values(), strict=True)
     ]
     report = mturk.list_review_policy_results_for_hit(HITId=hit)["HITReviewReport"]
     assert results_of(report) == [
@@ -110,9 +111,13 @@ def test_those_who_agree_are_approved_and_the_others_rejected(mturk, workers):
     hit = publish(mturk, MaxAssignments=3, HITReviewPolicy=policy)
     for worker, answer in zip(workers, ("coat", "sweater", "coat"), strict=True):
         submit(worker, hit, A=answer)
-    found = mturk.list_assignments_for_hit(HITId=hit)["Assignments"]
-    assert [each["AssignmentStatus"] for each in found] == ["Approved", "Rejected", "Approved"]
-    assert found[1]["RequesterFeedback"] == "The others say otherwise."
+    assignments = mturk.list_assignments_for_hit(HITId=hit)["Assignments"]
+    assert [each["AssignmentStatus"] for each in assignments] == [
+        "Approved",
+        "Rejected",
+        "Approved",
+    ]
+    assert assignments[1]["RequesterFeedback"] == "The others say otherwise."
     assert balances(mturk) == ("98.74", "0.00")
 
 
@@ -151,8 +156,8 @@ def test_an_expired_hit_without_agreement_lives_again(mturk, workers):
     submit(workers[0], hit, A="1")
     submit(workers[1], hit, A="2")
     clock.advance(timedelta(seconds=61))
-    found = mturk.get_hit(HITId=hit)["HIT"]
-    assert (found["HITStatus"], found["MaxAssignments"]) == ("Assignable", 4)
+    stored = mturk.get_hit(HITId=hit)["HIT"]
+    assert (stored["HITStatus"], stored["MaxAssignments"]) == ("Assignable", 4)
 
 
 def test_an_extension_that_cannot_be_paid_fails_alone(mturk, workers):
@@ -231,12 +236,12 @@ def test_assignments_below_a_known_answer_score_are_disregarded(mturk, workers):
     ],
 )
 def test_answers_agree_where_more_workers_than_the_threshold_gave_them(answers, threshold, agreed):
-    given = {
+    answers_of = {
         str(number): normalized({"q": tuple(answer.split("|"))})
         for number, answer in enumerate(answers)
     }
-    found = find_plurality(given, ["q"], threshold).questions["q"].agreed
-    assert found == (frozenset(agreed.split("|")) if agreed else None)
+    by_question = find_plurality(answers_of, ["q"], threshold).questions["q"].agreed
+    assert by_question == (frozenset(agreed.split("|")) if agreed else None)
 
 
 def test_without_an_agreed_answer_a_workers_agreement_is_undefined():
@@ -261,9 +266,9 @@ def test_an_assignment_is_decided_by_its_known_answers(mturk, worker, answer, st
     )
     hit = publish(mturk, AssignmentReviewPolicy=policy)
     assignment = submit(worker, hit, rating=answer)
-    found = mturk.get_assignment(AssignmentId=assignment)["Assignment"]
-    assert found["AssignmentStatus"] == status
-    assert found["RequesterFeedback"] == {"Approved": "Right", "Rejected": "Wrong"}[status]
+    stored = mturk.get_assignment(AssignmentId=assignment)["Assignment"]
+    assert stored["AssignmentStatus"] == status
+    assert stored["RequesterFeedback"] == {"Approved": "Right", "Rejected": "Wrong"}[status]
     answer = mturk.list_review_policy_results_for_hit(HITId=hit)
     assert answer["AssignmentReviewPolicy"] == policy
     report = answer["AssignmentReviewReport"]
@@ -284,8 +289,8 @@ def test_between_the_thresholds_nothing_is_decided(mturk, worker):
         RejectIfKnownAnswerScoreIsLessThan="50",
     )
     assignment = submit(worker, publish(mturk, AssignmentReviewPolicy=policy), a="1", b="1")
-    found = mturk.get_assignment(AssignmentId=assignment)["Assignment"]
-    assert found["AssignmentStatus"] == "Submitted"
+    stored = mturk.get_assignment(AssignmentId=assignment)["Assignment"]
+    assert stored["AssignmentStatus"] == "Submitted"
 
 
 def test_a_wrong_known_answer_lets_somebody_else_try(mturk, make_worker):
@@ -305,7 +310,7 @@ def test_a_wrong_known_answer_lets_somebody_else_try(mturk, make_worker):
 
 
 @pytest.mark.parametrize(
-    ("given", "key", "is_correct"),
+    ("answer", "key", "is_correct"),
     [
         (("A", "B"), ("A", "B"), True),
         (("B", "A"), ("A", "B"), True),
@@ -318,15 +323,15 @@ def test_a_wrong_known_answer_lets_somebody_else_try(mturk, make_worker):
         (("",), (), True),
     ],
 )
-def test_a_known_answer_is_matched_as_a_set(given, key, is_correct):
-    score = score_known_answers(normalized({"q": given}), normalized({"q": key}))
+def test_a_known_answer_is_matched_as_a_set(answer, key, is_correct):
+    score = score_known_answers(normalized({"q": answer}), normalized({"q": key}))
     assert score.is_correct == {"q": is_correct}
 
 
 def test_four_of_ten_known_answers_are_forty_percent():
     key = {str(number): frozenset("x") for number in range(10)}
-    given = {str(number): frozenset("x") for number in range(4)}
-    assert score_known_answers(given, key).percent == 40
+    answers = {str(number): frozenset("x") for number in range(4)}
+    assert score_known_answers(answers, key).percent == 40
 
 
 # Refusals, paging, choices
@@ -376,10 +381,10 @@ def test_results_and_actions_are_chosen_and_read_page_by_page(mturk, workers):
         AssignmentReviewPolicy=known_answers({"A": ["coat"]}),
         HITReviewPolicy=plurality(["A"]),
     )
-    for worker, given in zip(workers, CHART.values(), strict=True):
-        submit(worker, hit, A=given["A"])
+    for worker, answers in zip(workers, CHART.values(), strict=True):
+        submit(worker, hit, A=answers["A"])
     ask = mturk.list_review_policy_results_for_hit
-    whole = ask(HITId=hit)
+    results = ask(HITId=hit)
     assert "HITReviewReport" not in ask(HITId=hit, PolicyLevels=["Assignment"])
     assert "AssignmentReviewReport" not in ask(HITId=hit, PolicyLevels=["HIT"])
     assert "ReviewActions" not in ask(HITId=hit, RetrieveActions=False)["HITReviewReport"]
@@ -394,7 +399,7 @@ def test_results_and_actions_are_chosen_and_read_page_by_page(mturk, workers):
     for level in ("Assignment", "HIT"):
         for kind in ("ReviewResults", "ReviewActions"):
             gathered = [row for page in pages for row in page[f"{level}ReviewReport"][kind]]
-            assert gathered == whole[f"{level}ReviewReport"][kind]
+            assert gathered == results[f"{level}ReviewReport"][kind]
 
 
 def test_a_hit_without_policies_has_nothing_to_report(mturk, worker):

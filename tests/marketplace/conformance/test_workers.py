@@ -75,8 +75,8 @@ def test_blocks_are_listed_page_by_page(mturk, make_worker):
     workers = [make_worker(f"worker{number}").worker_id for number in range(5)]
     for worker_id in workers:
         mturk.create_worker_block(WorkerId=worker_id, Reason="Bots")
-    found = all_pages(mturk.list_worker_blocks, "WorkerBlocks", MaxResults=2)
-    assert [each["WorkerId"] for each in found] == workers
+    blocks = all_pages(mturk.list_worker_blocks, "WorkerBlocks", MaxResults=2)
+    assert [each["WorkerId"] for each in blocks] == workers
 
 
 def test_only_workers_one_knows_are_written_to(mturk, make_worker):

@@ -20,7 +20,7 @@ PAIRS = [
 ]
 
 
-def found(scorer: BertScore, pairs: Sequence[tuple[str, str]]) -> list[list[float]]:
+def scores_of(scorer: BertScore, pairs: Sequence[tuple[str, str]]) -> list[list[float]]:
     """Precision, recall and F of each pair."""
     parts = ("bertscore_precision", "bertscore_recall", "bertscore")
     return [[one[part].value for part in parts] for one in scorer.score(examples(pairs))]
@@ -66,7 +66,7 @@ def bert(tiny_bert: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("layer", [1, 2])
 def test_it_equals_the_authors_package(bert, layer):
     expected = oracle(bert, layer, PAIRS)
-    ours = found(BertScore(model=bert, layer=layer), PAIRS)
+    ours = scores_of(BertScore(model=bert, layer=layer), PAIRS)
     assert ours == [pytest.approx(row, abs=1e-5) for row in expected]
 
 
@@ -75,7 +75,7 @@ def test_with_document_frequencies_it_equals_the_authors_package(bert, tmp_path)
     (tmp_path / "corpus.txt").write_text("\n".join(corpus) + "\n")
     expected = oracle(bert, 2, PAIRS[:4], corpus)
     scorer = BertScore(model=bert, layer=2, idf=tmp_path / "corpus.txt")
-    assert found(scorer, PAIRS[:4]) == [pytest.approx(row, abs=1e-5) for row in expected]
+    assert scores_of(scorer, PAIRS[:4]) == [pytest.approx(row, abs=1e-5) for row in expected]
 
 
 def test_a_response_of_words_without_weight_has_no_precision(bert, tmp_path):
@@ -89,9 +89,9 @@ def test_a_response_of_words_without_weight_has_no_precision(bert, tmp_path):
 
 def test_equal_texts_score_1_and_the_company_changes_nothing(bert):
     scorer = BertScore(model=bert, layer=2)
-    together = found(scorer, PAIRS)
+    together = scores_of(scorer, PAIRS)
     assert together[0] == pytest.approx([1.0, 1.0, 1.0], abs=1e-5)
-    alone = [found(scorer, [pair])[0] for pair in PAIRS]
+    alone = [scores_of(scorer, [pair])[0] for pair in PAIRS]
     assert together == [pytest.approx(row, abs=1e-5) for row in alone]
 
 
@@ -103,8 +103,8 @@ def test_an_empty_response_scores_0_and_a_blank_reference_is_undefined(bert):
 
 
 def test_rescaling_moves_each_figure_by_its_own_baseline(bert):
-    raw = found(BertScore(model=bert, layer=2), PAIRS)
-    rescaled = found(BertScore(model=bert, layer=2, baseline=[0.1, 0.2, 0.5]), PAIRS)
+    raw = scores_of(BertScore(model=bert, layer=2), PAIRS)
+    rescaled = scores_of(BertScore(model=bert, layer=2, baseline=[0.1, 0.2, 0.5]), PAIRS)
     for before, after in zip(raw, rescaled, strict=True):
         expected = [(v - b) / (1 - b) for v, b in zip(before, (0.1, 0.2, 0.5), strict=True)]
         assert after == pytest.approx(expected)
@@ -120,7 +120,7 @@ def test_roberta_cuts_the_first_word_as_any_other(tiny_roberta):
 def test_a_text_longer_than_the_model_reads_is_cut_with_a_warning(tiny_roberta):
     scorer = BertScore(model=tiny_roberta, layer=1)
     with pytest.warns(TruncatedTextWarning, match="1 of 2 texts are longer than the 60 tokens"):
-        (row,) = found(scorer, [("Good day " * 90, "Good day")])
+        (row,) = scores_of(scorer, [("Good day " * 90, "Good day")])
     assert all(map(math.isfinite, row))
 
 

@@ -31,14 +31,14 @@ THREE = pytest.mark.parametrize(
 @THREE
 def test_the_scores_are_sacrebleus_on_lmstyle(scorer, oracle, lmstyle_pairs):
     scores = scorer.score(examples(lmstyle_pairs))
-    found = [one[scorer.name].value for one in scores]
-    assert found == pytest.approx([oracle(*pair) for pair in lmstyle_pairs], abs=1e-9)
+    values = [one[scorer.name].value for one in scores]
+    assert values == pytest.approx([oracle(*pair) for pair in lmstyle_pairs], abs=1e-9)
 
 
 @THREE
 def test_the_scores_are_sacrebleus_on_hostile_texts(scorer, oracle):
-    found = [one[scorer.name].value for one in scorer.score(examples(SCORED_HOSTILE))]
-    assert found == pytest.approx([oracle(*pair) for pair in SCORED_HOSTILE], abs=1e-9)
+    values = [one[scorer.name].value for one in scorer.score(examples(SCORED_HOSTILE))]
+    assert values == pytest.approx([oracle(*pair) for pair in SCORED_HOSTILE], abs=1e-9)
 
 
 def test_most_stored_lmstyle_scores_of_2023_are_the_same_and_the_rest_share_no_ngram(
@@ -47,8 +47,8 @@ def test_most_stored_lmstyle_scores_of_2023_are_the_same_and_the_rest_share_no_n
     import pandas as pd
 
     stored = pd.read_csv(shared_data / "lmstyle" / "metric_scores.csv")["BLEU"]
-    found = [one["sacrebleu"].value for one in Bleu().score(examples(lmstyle_pairs))]
-    differ = [value for value, old in zip(found, stored, strict=True) if abs(value - old) > 1e-6]
+    values = [one["sacrebleu"].value for one in Bleu().score(examples(lmstyle_pairs))]
+    differ = [value for value, old in zip(values, stored, strict=True) if abs(value - old) > 1e-6]
     assert len(differ) == 194
     assert set(differ) == {0.0}
 

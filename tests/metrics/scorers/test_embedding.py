@@ -135,10 +135,10 @@ def test_an_embedding_without_direction_gives_nan_with_the_reason(bag_of_words):
 
 
 def test_a_model_named_on_the_hub_is_found_in_the_cache(tiny_bert, tmp_path):
-    kept = tmp_path / "models--org--tiny"
-    (kept / "refs").mkdir(parents=True)
-    (kept / "refs" / "main").write_text("0" * 40)
-    shutil.copytree(tiny_bert, kept / "snapshots" / ("0" * 40))
+    folder = tmp_path / "models--org--tiny"
+    (folder / "refs").mkdir(parents=True)
+    (folder / "refs" / "main").write_text("0" * 40)
+    shutil.copytree(tiny_bert, folder / "snapshots" / ("0" * 40))
     scorer = Embedding(model="org/tiny", cache_folder=str(tmp_path))
     assert values(scorer, [("the cat", "the cat")]) == pytest.approx([1.0])
     assert "|model:org/tiny|" in scorer.signature

@@ -44,16 +44,16 @@ def test_through_a_server_it_equals_the_model_itself(completions, tiny_llama):
     here = Nll(model=tiny_llama, boundary="joint").score(EXAMPLES)
     with serving(completions) as url:
         there = served(url).score(EXAMPLES)
-    found = [scores["nll"].value for scores in there]
-    assert found == pytest.approx([scores["nll"].value for scores in here], abs=1e-5)
+    values = [scores["nll"].value for scores in there]
+    assert values == pytest.approx([scores["nll"].value for scores in here], abs=1e-5)
     assert there[3]["nll_score"].value == 0
 
 
 def test_a_busy_server_is_asked_again(completions):
     waits: list[float] = []
     with serving(completions, busy=2) as url:
-        (found,) = server(url, sleep=waits.append).likelihoods([("Hi.", " Good day.")])
-    assert found.nats > 0
+        (likelihood,) = server(url, sleep=waits.append).likelihoods([("Hi.", " Good day.")])
+    assert likelihood.nats > 0
     assert waits == [1, 2]
 
 
@@ -73,13 +73,13 @@ def test_a_text_the_server_turns_away_is_undefined_and_the_others_are_scored(com
     assert short["nll"].value > 0
 
 
-def test_a_wrong_key_is_told(completions, monkeypatch):
+def test_a_wrong_key_is_reported(completions, monkeypatch):
     monkeypatch.setenv("REFEREE_KEY", "other")
     with serving(completions) as url, pytest.raises(EndpointRefusedError, match="no key"):
         served(url).score(EXAMPLES[:1])
 
 
-def test_a_server_that_is_not_there_is_told(completions):
+def test_a_server_that_is_not_there_is_reported(completions):
     with serving(completions) as url:
         pass
     absent = server(url, limits=Limits(attempts=1))
@@ -93,7 +93,7 @@ def test_a_server_that_does_not_say_where_its_tokens_begin_is_refused(foreign):
         CompletionsServer(foreign.client()).likelihoods([("Hi.", " Yes.")])
 
 
-def test_an_address_that_is_none_is_told():
+def test_an_address_that_is_none_is_reported():
     with pytest.raises(ValueError, match="endpoint must begin with http"):
         Nll(model="tiny", endpoint="localhost:8000")
 

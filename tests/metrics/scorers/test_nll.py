@@ -54,8 +54,8 @@ def plain_nats(folder: Path, prompt: str, response: str, boundary: str, bos: boo
         ids = before + tokenizer(response, add_special_tokens=False)["input_ids"]
     else:
         ids = tokenizer(prompt + response, add_special_tokens=False)["input_ids"]
-        kept = [k for k in range(len(ids)) if prompt.startswith(tokenizer.decode(ids[:k]))]
-        before = ids[: max(kept)]
+        lengths = [k for k in range(len(ids)) if prompt.startswith(tokenizer.decode(ids[:k]))]
+        before = ids[: max(lengths)]
     begin = [tokenizer.bos_token_id] if bos else []
     labels = [-100] * len(begin + before) + ids[len(before) :]
     with torch.no_grad():
@@ -158,8 +158,8 @@ def test_a_text_longer_than_the_window_is_read_in_overlapping_windows(folder):
     ids = before + tokenizer(long.response)["input_ids"]
     assert len(ids) - len(before) > 32
     with pytest.warns(TruncatedTextWarning, match="1 of 2 texts are longer than the 32 tokens"):
-        found = nats(scorer, [long, example(" So.", None, context="Hi.")])
-    assert found[0] == pytest.approx(windowed_nats(folder, ids, len(before), 32), abs=1e-5)
+        values = nats(scorer, [long, example(" So.", None, context="Hi.")])
+    assert values[0] == pytest.approx(windowed_nats(folder, ids, len(before), 32), abs=1e-5)
 
 
 def test_the_window_is_that_of_the_models_settings(tiny_llama):

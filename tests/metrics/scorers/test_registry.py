@@ -25,7 +25,7 @@ def signature(name: str) -> str | None:
 
 
 def test_no_two_scorers_have_one_signature():
-    signatures = [found for found in map(signature, SCORERS) if found]
+    signatures = [text for text in map(signature, SCORERS) if text]
     assert len(signatures) == len(set(signatures)) >= 10
 
 

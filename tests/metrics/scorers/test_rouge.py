@@ -45,8 +45,8 @@ def test_rouge_equals_rouge_score_bit_for_bit_on_hostile_texts(response, referen
 
 def test_stemmed_rouge_equals_rouge_score_with_its_stemmer_on_lmstyle(lmstyle_pairs):
     for response, reference in lmstyle_pairs:
-        found = ours(response, reference, "google-stemmed")
-        assert found == STEMMING.score(reference, response)
+        score = ours(response, reference, "google-stemmed")
+        assert score == STEMMING.score(reference, response)
 
 
 @pytest.mark.parametrize(("response", "reference"), LONG_PAIRS)
@@ -78,11 +78,11 @@ def test_rouge_lsum_equals_rouge_score_on_any_lines(response, reference):
 
 @given(tokens, tokens)
 def test_the_indices_are_a_common_subsequence_of_the_longest_length(left, right):
-    found = lcs_indices(left, right)
-    assert found == sorted(set(found))
+    indices = lcs_indices(left, right)
+    assert indices == sorted(set(indices))
     remaining = iter(right)
-    assert all(left[index] in remaining for index in found)
-    assert len(found) == lcs_length(positions(left), len(left), right)
+    assert all(left[index] in remaining for index in indices)
+    assert len(indices) == lcs_length(positions(left), len(left), right)
 
 
 def test_a_scorer_gives_f_under_the_plain_name_precision_recall_and_hallucination():
@@ -124,10 +124,10 @@ def test_every_variant_scores_as_its_function_does(variant, function):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UntokenisedTextWarning)
         scores = Rouge(variant).score(examples(pairs))
-    for pair, given_scores in zip(pairs, scores, strict=True):
+    for pair, row in zip(pairs, scores, strict=True):
         name = f"rouge{variant}"
-        found = [given_scores[name + part].value for part in ("_precision", "_recall", "")]
-        assert tuple(found) == function(*pair)
+        values = [row[name + part].value for part in ("_precision", "_recall", "")]
+        assert tuple(values) == function(*pair)
 
 
 def test_an_empty_response_has_rouge_zero_and_a_blank_reference_is_undefined():

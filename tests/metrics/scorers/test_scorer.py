@@ -123,7 +123,7 @@ def test_nan_with_a_reason_is_a_score():
     assert scores["careless"].reason == "unparsed"
 
 
-def test_the_direction_is_told_for_each_output():
+def test_the_direction_is_reported_for_each_output():
     class Errors(Careless):
         outputs = ("careless", "careless_errors")
         lower_is_better = frozenset({"careless_errors"})

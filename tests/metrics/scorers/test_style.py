@@ -76,13 +76,13 @@ def test_a_condition_the_classifier_does_not_know_is_undefined(tiny_classifier):
 
 
 def test_a_text_longer_than_the_classifier_reads_is_cut_with_a_warning(tiny_classifier):
-    kept = "the cat sat off the dog ran off the cat"
+    prefix = "the cat sat off the dog ran off the cat"
     scorer = Style(model=tiny_classifier)
     with pytest.warns(TruncatedTextWarning, match="1 of 2 texts are longer than the 12 tokens"):
-        cut, whole = scorer.score(
-            [example(text, None, condition="Formal") for text in (f"{kept} dog dog", kept)]
+        cut, complete = scorer.score(
+            [example(text, None, condition="Formal") for text in (f"{prefix} dog dog", prefix)]
         )
-    assert cut["style"].value == pytest.approx(whole["style"].value, abs=1e-6)
+    assert cut["style"].value == pytest.approx(complete["style"].value, abs=1e-6)
 
 
 def test_the_papers_classifiers_are_presets_that_are_not_fetched_unasked(tmp_path):
@@ -102,7 +102,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> TrainedClassifier:
     return train([*FORMAL, *INFORMAL], LABELS, seed=7).save(path)
 
 
-def test_a_classifier_trained_here_tells_the_styles_apart(trained):
+def test_a_classifier_trained_here_distinguishes_the_styles(trained):
     scores = Style(model=trained.path).score(
         [
             example("I would be pleased to meet you, Sir.", None, condition="formal"),
@@ -153,7 +153,7 @@ def test_a_file_that_would_run_code_is_refused(tmp_path):
         TrainedClassifier.load(path)
 
 
-def test_a_file_that_is_not_there_is_told(tmp_path):
+def test_a_file_that_is_not_there_is_reported(tmp_path):
     with pytest.raises(ModelUnavailableError, match=r"absent\.style\.npz"):
         Style(model=tmp_path / "absent.style.npz").score([example("a", None, condition="Formal")])
 

@@ -40,8 +40,8 @@ def letters(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_it_is_the_cosine_of_what_the_saved_model_says(letters):
     pairs = [("abba", "ab"), ("abc", "xyz"), ("aab", "abb"), *[("ab" * n, "b") for n in range(99)]]
     scores = UniversalSentenceEncoder(model=letters).score(examples(pairs))
-    found = [one["use"].value for one in scores[:3]]
-    assert found == pytest.approx([1.0, 0.0, 4 / 5])
+    values = [one["use"].value for one in scores[:3]]
+    assert values == pytest.approx([1.0, 0.0, 4 / 5])
     assert len(scores) == 102
 
 

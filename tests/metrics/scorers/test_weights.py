@@ -43,8 +43,8 @@ def test_the_fingerprint_of_several_is_that_of_their_listing(folder):
     (folder / "2_Dense").mkdir()
     (folder / "2_Dense" / "pytorch_model.bin").write_bytes(b"dense")
     dense = hashlib.sha256(b"dense").hexdigest()
-    whole = hashlib.sha256(WEIGHTS).hexdigest()
-    listing = f"{dense}  2_Dense/pytorch_model.bin\n{whole}  model.safetensors\n"
+    digest = hashlib.sha256(WEIGHTS).hexdigest()
+    listing = f"{dense}  2_Dense/pytorch_model.bin\n{digest}  model.safetensors\n"
     assert fingerprint(folder).weights == hashlib.sha256(listing.encode()).hexdigest()
 
 

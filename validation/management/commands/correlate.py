@@ -68,14 +68,14 @@ class Command(BaseCommand):
         parser.add_argument("--json", action="store_true")
 
     def handle(self, *args: Any, table: Path, **options: Any) -> None:
-        found = correlate_table(
+        records = correlate_table(
             table,
             _columns(options),
             _settings(options),
             compare=options["compare"],
             progress=bar("correlate"),
         )
-        self.stdout.write(json.dumps(found, indent=1) if options["json"] else as_text(found))
+        self.stdout.write(json.dumps(records, indent=1) if options["json"] else as_text(records))
 
 
 def _columns(options: dict[str, Any]) -> Columns:

@@ -15,7 +15,7 @@ from validation.analysis.settings import Aggregation, Judgments, Ratings, Unpars
 from validation.plain_table import COEFFICIENTS, LEVELS
 from validation.rows import StoredResults
 from validation.summary import lines_of
-from validation.versions import MadeVersion, changes_of, make_validation
+from validation.versions import StoredVersion, changes_of, make_validation
 
 
 class Command(BaseCommand):
@@ -76,23 +76,23 @@ class Command(BaseCommand):
     def handle(self, *args: Any, study: str, **options: Any) -> None:
         if options["output"]:
             require_writable(options["output"])
-        made = make_validation(study=Study.objects.named(study), settings=_settings(options))
-        results = StoredResults(made.version, with_variants=options["variants"])
+        stored = make_validation(study=Study.objects.named(study), settings=_settings(options))
+        results = StoredResults(stored.version, with_variants=options["variants"])
         if options["output"] or options["json"]:
-            whole = json.dumps(_content(made, results), indent=1)
+            content = json.dumps(_content(stored, results), indent=1)
             if options["output"]:
-                write_whole(options["output"], f"{whole}\n")
+                write_whole(options["output"], f"{content}\n")
             if options["json"]:
-                self.stdout.write(whole)
+                self.stdout.write(content)
                 return
         self.stdout.write("\n".join(lines_of(results)))
-        state = "new" if made.is_new else "as it was"
-        self.stdout.write(f"Report {made.version.number} of '{study}' ({state}).")
+        state = "new" if stored.is_new else "as it was"
+        self.stdout.write(f"Report {stored.version.number} of '{study}' ({state}).")
 
 
-def _content(made: MadeVersion, results: StoredResults) -> dict[str, Any]:
-    version = made.version
-    head = {"study": results.study, "version": version.number, "is_new": made.is_new}
+def _content(stored: StoredVersion, results: StoredResults) -> dict[str, Any]:
+    version = stored.version
+    head = {"study": results.study, "version": version.number, "is_new": stored.is_new}
     head |= {"made_at": version.made_at.isoformat(), "changes": changes_of(version)}
     return head | results.content()
 

@@ -61,7 +61,7 @@ def test_an_endpoint_that_asks_for_an_hour_is_unavailable_at_once(foreign):
     assert foreign.waits == []
 
 
-def said(text, token):
+def log_probability_of(text, token):
     """A reply with the log-probability of its one token."""
     return {"choices": [{"message": {"content": text}, "logprobs": {"content": [token]}}]}
 
@@ -77,8 +77,8 @@ def said(text, token):
         b"[" * 100_000,
         {"choices": [{"text": "3"}], "usage": {"prompt_tokens": float("inf")}},
         {"choices": [{"text": "3"}], "usage": {"prompt_tokens": -(10**9)}},
-        said("3", {"token": "3", "logprob": float("nan")}),
-        said("3", {"token": "3", "logprob": 900.0}),
+        log_probability_of("3", {"token": "3", "logprob": float("nan")}),
+        log_probability_of("3", {"token": "3", "logprob": 900.0}),
         Says(b"{}", headers={"Content_Encoding": "gzip"}),
     ],
 )
@@ -282,7 +282,7 @@ def test_the_environment_says_where_the_judge_is_and_what_it_may_cost():
 
 
 @pytest.mark.parametrize("value", ["-1", "many", "NaN"])
-def test_a_number_that_is_none_is_told_with_its_variable(value):
+def test_a_number_that_is_none_is_reported_with_its_variable(value):
     with pytest.raises(ValueError, match="JUDGE_MAX_USD must be a number from 0"):
         budget_from({"JUDGE_MAX_USD": value})
 

@@ -171,14 +171,14 @@ def test_steps_are_written_once_and_used_from_the_settings(foreign, tmp_path):
     client = foreign.client()
     settings = with_steps(TONE, client)
     assert (settings.steps, settings.steps_model) == ("1. Read.\n2. Rate. $", "foreign-1")
-    kept = tmp_path / "tone.json"
-    kept.write_text(settings.to_json())
-    again = GEval(str(kept), client=client)
+    path = tmp_path / "tone.json"
+    path.write_text(settings.to_json())
+    again = GEval(str(path), client=client)
     assert again.signature == GEval(settings, client=client).signature
     assert again.signature != GEval(TONE, client=client).signature
     again.score([TURN, TURN])
-    asked, *forms = [body["messages"][0]["content"] for body in foreign.bodies]
-    assert "Tone (1-3): Is it kind?" in asked
+    instructions, *forms = [body["messages"][0]["content"] for body in foreign.bodies]
+    assert "Tone (1-3): Is it kind?" in instructions
     assert len(forms) == 2
     assert all("1. Read.\n2. Rate. $\n" in form for form in forms)
 
@@ -192,8 +192,8 @@ def test_steps_that_are_blank_are_none(foreign):
 def test_a_whole_dialogue_needs_no_context_and_shows_both(foreign):
     foreign.says(chat(*["4"] * 20))
     judge = GEval("dialogue", client=foreign.client())
-    whole = Example(item="1", system="a", response="A: Hi.\nB: Hello.")
-    assert [score["geval"].value for score in judge.score([whole, TURN])] == [4, 4]
+    dialogue = Example(item="1", system="a", response="A: Hi.\nB: Hello.")
+    assert [score["geval"].value for score in judge.score([dialogue, TURN])] == [4, 4]
     forms = " ".join(body["messages"][0]["content"] for body in foreign.bodies)
     assert "How are you?\nFine, $5 {x}." in forms
     assert "A: Hi.\nB: Hello." in forms
@@ -316,14 +316,14 @@ def test_a_mark_before_the_settings_is_no_part_of_them(tmp_path):
 
 def test_the_registry_takes_a_preset_or_a_file_of_settings(tmp_path):
     assert "aspect:Groundedness" in build("geval", settings="groundedness").signature
-    kept = tmp_path / "grade.json"
-    kept.write_text(GradeSettings(temperature=0.0).to_json())
-    assert "temperature:0|" in build("judge", settings=str(kept)).signature
+    path = tmp_path / "grade.json"
+    path.write_text(GradeSettings(temperature=0.0).to_json())
+    assert "temperature:0|" in build("judge", settings=str(path)).signature
     with pytest.raises(ValueError, match="must be one of coherence"):
         build("geval", settings="no such thing")
-    kept.write_text('{"colour": 1}')
+    path.write_text('{"colour": 1}')
     with pytest.raises(ValueError, match="do not fit"):
-        build("judge", settings=str(kept))
+        build("judge", settings=str(path))
 
 
 def test_without_an_endpoint_scoring_says_what_to_set():

@@ -72,8 +72,8 @@ def correlations(folder: Path, aspect: str, *, released: bool) -> tuple[float, f
 
 @pytest.mark.parametrize("aspect", PUBLISHED)
 def test_the_published_correlations_come_out_of_the_stored_replies(topical_chat, aspect):
-    found = correlations(topical_chat, aspect, released=True)
-    assert found == pytest.approx(PUBLISHED[aspect], abs=0.0006)
+    result = correlations(topical_chat, aspect, released=True)
+    assert result == pytest.approx(PUBLISHED[aspect], abs=0.0006)
 
 
 def test_reading_what_was_said_lifts_groundedness_and_little_else(topical_chat):

@@ -9,7 +9,7 @@ from validation.analysis.records import Inputs
 
 
 class Words(Mapping[str, str]):
-    """What codes are called, in the language of whoever reads."""
+    """What codes are called, in the reader's language."""
 
     def __init__(self, messages: dict[str, str]) -> None:
         self.messages = messages
@@ -25,7 +25,7 @@ class Words(Mapping[str, str]):
 
 
 LEVELS = Words({"item": _("by item"), "system": _("by system"), "pooled": _("pooled")})
-LEVELS_TOLD = Words(
+LEVEL_DESCRIPTIONS = Words(
     {
         "item": _("over the candidates of each item, averaged over items (sample level)"),
         "system": _("of the systems' means"),
@@ -69,7 +69,7 @@ RESAMPLES = Words({"items": _("items"), "systems": _("systems"), "both": _("item
 REASONS = Words(
     {
         "too_few": _("fewer than two values"),
-        "constant_human": _("people gave all the same value"),
+        "constant_human": _("annotators gave all the same value"),
         "constant_metric": _("the metric gave all the same score"),
         "no_defined_item": _("no item has a defined correlation"),
         "constant_items": _("an item has a constant side"),
@@ -142,6 +142,6 @@ def listed(names: list[str]) -> str:
     return gettext("%(names)s and %(last)s") % {"names": ", ".join(names[:-1]), "last": names[-1]}
 
 
-def said(words: Mapping[str, str], name: str) -> str:
+def name_of(words: Mapping[str, str], name: str) -> str:
     """A name in the field's words, or as it is."""
     return words.get(name, name)

@@ -40,7 +40,7 @@ def ask(url, method="GET", **body):
 
 
 @pytest.fixture
-def rehearsal(settings, live_server, keys):
+def fault_injection(settings, live_server, keys):
     """A live server on which MARKETPLACE_TESTING is on, with a client of it."""
     settings.MARKETPLACE_TESTING = True
     client = retrying_client(f"{live_server.url}/requester", keys)
@@ -141,8 +141,8 @@ def test_a_wish_that_cannot_be_granted_is_refused(client, db, settings, page, bo
 # The clock
 
 
-def test_the_clock_is_set_and_time_does_its_work(rehearsal):
-    client, url = rehearsal
+def test_the_clock_is_set_and_time_does_its_work(fault_injection):
+    client, url = fault_injection
     hit = client.create_hit(**HIT)["HIT"]
     ask(f"{url}/clock", "POST", advance_seconds=HIT["LifetimeInSeconds"] + 1)
     assert client.get_hit(HITId=hit["HITId"])["HIT"]["HITStatus"] == "Reviewable"
@@ -159,8 +159,8 @@ def test_the_clock_is_set_and_time_does_its_work(rehearsal):
 # Faults
 
 
-def test_the_next_calls_of_an_operation_are_throttled_and_boto3_tries_again(rehearsal):
-    client, url = rehearsal
+def test_the_next_calls_of_an_operation_are_throttled_and_boto3_tries_again(fault_injection):
+    client, url = fault_injection
     ask(f"{url}/faults", "POST", operation="CreateHIT", kind="throttle", times=2)
     assert client.get_account_balance()["ResponseMetadata"]["RetryAttempts"] == 0
     assert client.create_hit(**HIT)["ResponseMetadata"]["RetryAttempts"] == 2
@@ -170,8 +170,8 @@ def test_the_next_calls_of_an_operation_are_throttled_and_boto3_tries_again(rehe
     assert ask(f"{url}/faults") == {"faults": []}
 
 
-def test_faults_are_taken_back(rehearsal):
-    client, url = rehearsal
+def test_faults_are_taken_back(fault_injection):
+    client, url = fault_injection
     left = ask(f"{url}/faults", "POST", operation="ListHITs", kind="throttle", times=7)
     assert left["faults"] == [
         {"operation": "ListHITs", "kind": "throttle", "remaining": 7, "delay_seconds": 0}
@@ -180,17 +180,17 @@ def test_faults_are_taken_back(rehearsal):
     assert client.list_hits()["ResponseMetadata"]["RetryAttempts"] == 0
 
 
-def test_an_answer_is_delayed(rehearsal):
-    client, url = rehearsal
+def test_an_answer_is_delayed(fault_injection):
+    client, url = fault_injection
     ask(f"{url}/faults", "POST", operation="ListHITs", kind="delay", delay_seconds=0.3)
     start = time.monotonic()
     client.list_hits()
     assert time.monotonic() - start >= 0.3
 
 
-def test_a_dropped_answer_with_a_token_leaves_one_hit(rehearsal):
+def test_a_dropped_answer_with_a_token_leaves_one_hit(fault_injection):
     """The documented way out: boto3's own retry is told which HIT there is."""
-    client, url = rehearsal
+    client, url = fault_injection
     ask(f"{url}/faults", "POST", operation="CreateHIT", kind="drop")
     with pytest.raises(client.exceptions.RequestError) as caught:
         client.create_hit(**HIT, UniqueRequestToken="item 7")
@@ -202,9 +202,9 @@ def test_a_dropped_answer_with_a_token_leaves_one_hit(rehearsal):
     assert client.get_account_balance()["OnHoldBalance"] == "0.63"
 
 
-def test_a_dropped_answer_without_a_token_leaves_two_hits(rehearsal):
+def test_a_dropped_answer_without_a_token_leaves_two_hits(fault_injection):
     """What Amazon does, and warns of: the client sees one success, and pays for two."""
-    client, url = rehearsal
+    client, url = fault_injection
     ask(f"{url}/faults", "POST", operation="CreateHIT", kind="drop")
     answer = client.create_hit(**HIT)
     assert answer["ResponseMetadata"]["RetryAttempts"] == 1
@@ -212,8 +212,8 @@ def test_a_dropped_answer_without_a_token_leaves_two_hits(rehearsal):
     assert client.get_account_balance()["OnHoldBalance"] == "1.26"
 
 
-def test_a_client_that_does_not_try_again_sees_a_broken_connection(rehearsal, keys):
-    _, url = rehearsal
+def test_a_client_that_does_not_try_again_sees_a_broken_connection(fault_injection, keys):
+    _, url = fault_injection
     ask(f"{url}/faults", "POST", operation="CreateHIT", kind="drop")
     once = boto3.client(
         "mturk",

@@ -1,4 +1,4 @@
-"""How large a study would have to be to tell two metrics apart: curves and their table."""
+"""How large a study would have to be to distinguish two metrics: curves and their table."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from validation.analysis.records import PlanRecord
 from validation.documents.cells import signed
 from validation.documents.documents import Column, Number, Row, Table
 from validation.documents.tables import QUESTION
-from validation.documents.wording import statistic
+from validation.documents.terms import statistic
 from validation.results import Results
 
 PAIR = ("metric_a", "signature_a", "metric_b", "signature_b")
@@ -16,11 +16,11 @@ PAIR = ("metric_a", "signature_a", "metric_b", "signature_b")
 
 def curves_of(results: Results) -> list[list[PlanRecord]]:
     """The records of each question, measure and pair; those of least power here first."""
-    found: dict[tuple[str, ...], list[PlanRecord]] = {}
+    curves: dict[tuple[str, ...], list[PlanRecord]] = {}
     for record in results.rows(PlanRecord):
         key = tuple(getattr(record, name) for name in ("question", "level", "coefficient", *PAIR))
-        found.setdefault(key, []).append(record)
-    return sorted(found.values(), key=_power_here)
+        curves.setdefault(key, []).append(record)
+    return sorted(curves.values(), key=_power_here)
 
 
 def _power_here(curve: Sequence[PlanRecord]) -> float:
@@ -28,7 +28,7 @@ def _power_here(curve: Sequence[PlanRecord]) -> float:
     return next((row.power or 0.0 for row in curve if row.is_pilot), 0.0)
 
 
-def planning_table(results: Results, curves: Sequence[Sequence[PlanRecord]]) -> Table:
+def sample_size_table(results: Results, curves: Sequence[Sequence[PlanRecord]]) -> Table:
     """The items that each pair needs, by the number of ratings of a candidate."""
     rows: list[Row] = [
         (
@@ -45,10 +45,10 @@ def planning_table(results: Results, curves: Sequence[Sequence[PlanRecord]]) -> 
         if row.is_pilot
     ]
     titles = ("Measure", "Metric", "against")
-    wanted = next((row.power_wanted for curve in curves for row in curve), 0.8)
+    power = next((row.power_wanted for curve in curves for row in curve), 0.8)
     return Table(
         name="planning",
-        caption=f"Items needed to tell two metrics apart with a power of {wanted:.0%}",
+        caption=f"Items needed to tell two metrics apart with a power of {power:.0%}",
         columns=[
             QUESTION,
             *(Column(title, is_number=False) for title in titles),

@@ -1,6 +1,6 @@
-"""How many more items, or annotators, would tell two metrics apart.
+"""How many more items, or annotators, would distinguish two metrics.
 
-`planning_records` takes seconds to minutes; a report holds it where its settings name pairs.
+`sample_size_records` takes seconds to minutes; a report holds it where its settings name pairs.
 Its records: question, scope, by, level, coefficient, metric_a, signature_a, metric_b,
 signature_b, n_items, n_annotators, delta, se, power, is_pilot (whether the number of items is
 the study's own), alpha, n_studies, seed; and items_needed, the least number of items of the
@@ -30,10 +30,10 @@ TIMES_AS_MANY = (0.25, 0.5, 1, 1.5, 2, 3, 5, 10)
 ANNOTATORS_MORE = (0, 1, 2)
 
 
-def planning_records(material: Material, settings: Settings) -> Iterator[PlanRecord]:
+def sample_size_records(material: Material, settings: Settings) -> Iterator[PlanRecord]:
     """The sample-size curves of the pairs and measures that the settings ask for."""
-    for whole in material.panels(settings, scopes=("all",)):
-        panel = whole.of_primary()
+    for of_all in material.panels(settings, scopes=("all",)):
+        panel = of_all.of_primary()
         ratings = material.ratings(panel.question, settings)
         for level, coefficient in settings.planned:
             part = panel.of_systems() if level == "system" else panel
@@ -58,7 +58,7 @@ def _curve(
 ) -> Iterator[PlanRecord]:
     level, coefficient = measure
     rows = ratings[ratings["value"].notna()]
-    pilot = reliability(rows["place"], rows["value"])
+    pilot = reliability(rows["candidate_code"], rows["value"])
     reliable = pilot.icc_mean > 0
     metrics = part.metrics[a], part.metrics[b]
     curve = sample_size_curve(
@@ -94,7 +94,7 @@ def _curve(
                     **{str(name): value for name, value in row.items()},
                     "n_items": int(row["n_items"]),
                     "is_pilot": int(row["n_items"]) == part.n_items,
-                    "items_needed": _whole(least[_key(row["n_annotators"])]),
+                    "items_needed": _integer(least[_key(row["n_annotators"])]),
                     "power_wanted": POWER,
                     "alpha": settings.alpha,
                     "n_studies": max(2, settings.n_resamples),
@@ -116,5 +116,5 @@ def _key(n_annotators: float) -> float | None:
     return None if isnan(n_annotators) else float(n_annotators)
 
 
-def _whole(number: Any) -> int | None:
+def _integer(number: Any) -> int | None:
     return None if number is None or number is pd.NA or np.isnan(number) else int(number)

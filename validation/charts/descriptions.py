@@ -1,4 +1,4 @@
-"""What a picture shows, in words: for those who do not see it, and for a caption."""
+"""Descriptions of charts in words: their text alternatives and captions."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,7 +7,7 @@ import pandas as pd
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from validation.charts.sample_size import people_text
+from validation.charts.sample_size import ratings_text
 from validation.charts.sizes import MOST_POINTS
 
 MOST_LISTED = 6
@@ -21,16 +21,16 @@ def forest_in_words(rows: pd.DataFrame, statistic: str) -> str:
     if len(defined) > MOST_LISTED:
         n = len(defined)
         text = ngettext("%(n)d correlation, %(range)s", "%(n)d correlations, %(range)s", n)
-        told = text % {"n": n, "range": _range(defined)}
+        sentence = text % {"n": n, "range": _range(defined)}
     else:
-        told = "; ".join(_with_interval(row) for row in defined.to_dict(orient="records"))
+        sentence = "; ".join(_with_interval(row) for row in defined.to_dict(orient="records"))
     ceilings = rows["ceiling"].dropna().unique()
     if len(ceilings):
         low, high = min(ceilings), max(ceilings)
         ceiling = _("Ceiling %(low)s to %(high)s") if high > low else _("Ceiling %(low)s")
-        told += ". " + ceiling % {"low": f"{low:.2f}", "high": f"{high:.2f}"}
+        sentence += ". " + ceiling % {"low": f"{low:.2f}", "high": f"{high:.2f}"}
     n_undefined = len(rows) - len(defined)
-    return f"{statistic}: {told}{_undefined(n_undefined)}."
+    return f"{statistic}: {sentence}{_undefined(n_undefined)}."
 
 
 def heat_map_in_words(rows: pd.DataFrame, statistic: str) -> str:
@@ -50,19 +50,19 @@ def heat_map_in_words(rows: pd.DataFrame, statistic: str) -> str:
 
 def scatter_in_words(cells: pd.DataFrame, human: str, metric: str) -> str:
     """How many candidates there are, and how their two values go along."""
-    whole = cells.dropna(subset=["human", "score"])
+    known = cells.dropna(subset=["human", "score"])
     text = ngettext(
         "%(metric)s against %(human)s, %(n)s candidate",
         "%(metric)s against %(human)s, %(n)s candidates",
-        len(whole),
+        len(known),
     )
-    told = text % {"metric": metric, "human": human, "n": f"{len(whole):,}"}
-    if len(whole) > MOST_POINTS:
-        told += _(", counted by part")
-    if min(whole["human"].nunique(), whole["score"].nunique()) > 1:
-        r = f"{whole['human'].corr(whole['score']):.2f}"
-        told += _("; their correlation is r = %(r)s") % {"r": r}
-    return f"{told}."
+    sentence = text % {"metric": metric, "human": human, "n": f"{len(known):,}"}
+    if len(known) > MOST_POINTS:
+        sentence += _(", counted by part")
+    if min(known["human"].nunique(), known["score"].nunique()) > 1:
+        r = f"{known['human'].corr(known['score']):.2f}"
+        sentence += _("; their correlation is r = %(r)s") % {"r": r}
+    return f"{sentence}."
 
 
 def significance_in_words(comparisons: pd.DataFrame, p: str = "p_holm", alpha: float = 0.05) -> str:
@@ -76,11 +76,11 @@ def significance_in_words(comparisons: pd.DataFrame, p: str = "p_holm", alpha: f
         "%(n)d of %(total)d pairs of metrics differ at %(alpha)s, by adjusted p",
         len(tested),
     )
-    told = text % {"n": len(sure), "total": len(tested), "alpha": f"{alpha:g}"}
+    sentence = text % {"n": len(sure), "total": len(tested), "alpha": f"{alpha:g}"}
     pairs = [_over(row) for row in sure.to_dict(orient="records")]
     if 0 < len(pairs) <= MOST_LISTED:
-        told += f": {'; '.join(pairs)}"
-    return f"{told}."
+        sentence += f": {'; '.join(pairs)}"
+    return f"{sentence}."
 
 
 def _over(row: Mapping[Any, Any]) -> str:
@@ -92,21 +92,21 @@ def _over(row: Mapping[Any, Any]) -> str:
 
 
 def ranks_in_words(ranks: pd.DataFrame) -> str:
-    """People's order of the systems, and the metric that departs from it most."""
+    """The order of the systems by human ratings, and the metric that departs from it most."""
     if ranks.empty:
         return _("There are no systems to rank.")
     by_all = ranks.pivot(index="system", columns="by", values="rank")
     first, *metrics = list(dict.fromkeys(ranks["by"]))
     order = by_all[first].sort_values(kind="stable").index
     systems = ", ".join(map(str, order))
-    told = _("By %(by)s, from best to worst: %(systems)s") % {"by": first, "systems": systems}
+    sentence = _("By %(by)s, from best to worst: %(systems)s") % {"by": first, "systems": systems}
     if metrics:
         moved = by_all[metrics].sub(by_all[first], axis=0).abs().mean()
         least, most = moved.idxmin(), moved.idxmax()
-        told += _(". %(metric)s is nearest to this order") % {"metric": least}
+        sentence += _(". %(metric)s is nearest to this order") % {"metric": least}
         if most != least:
-            told += _(", %(metric)s farthest from it") % {"metric": most}
-    return f"{told}."
+            sentence += _(", %(metric)s farthest from it") % {"metric": most}
+    return f"{sentence}."
 
 
 def curve_in_words(curve: pd.DataFrame, power: float = 0.8) -> str:
@@ -114,13 +114,13 @@ def curve_in_words(curve: pd.DataFrame, power: float = 0.8) -> str:
     known = curve[curve["power"].notna()]
     if known.empty:
         return _("The power is undefined at every size.")
-    told = [_reached(part, power) for _, part in known.groupby("n_annotators", dropna=False)]
-    return f"{'. '.join(told)}."
+    sentences = [_reached(part, power) for _, part in known.groupby("n_annotators", dropna=False)]
+    return f"{'. '.join(sentences)}."
 
 
 def _reached(curve: pd.DataFrame, power: float) -> str:
-    people = people_text(curve["n_annotators"].iloc[0])
-    ratings = f"With {people}, " if people else ""
+    ratings_each = ratings_text(curve["n_annotators"].iloc[0])
+    ratings = f"With {ratings_each}, " if ratings_each else ""
     enough = curve.loc[curve["power"] >= power, "n_items"]
     if enough.empty:
         most = curve.sort_values("n_items").iloc[-1]
