@@ -55,7 +55,7 @@ class Break(NamedTuple):
         return f"{self.operation} {'.'.join(map(str, self.path))} {self.message[-40:]}"
 
     def request(self) -> dict[str, Any]:
-        """The operation's valid request, broken in this place."""
+        """The operation's valid request, broken there."""
         request = copy.deepcopy(REQUESTS[self.operation])
         inner: Any = request
         for step in self.path[:-1]:
@@ -64,7 +64,7 @@ class Break(NamedTuple):
         return request
 
     @property
-    def path(self) -> str:
+    def wire_path(self) -> str:
         """The path as AWS writes it."""
         parts = [
             f"{step + 1}.member" if isinstance(step, int) else step[0].lower() + step[1:]
@@ -168,7 +168,7 @@ def test_a_request_that_breaks_a_constraint_says_which_and_where(broken):
         read_request(INPUTS[broken.operation], broken.request())
     assert caught.value.code == "ValidationException"
     message = str(caught.value)
-    assert f"at '{broken.place}' failed to satisfy constraint: " in message
+    assert f"at '{broken.wire_path}' failed to satisfy constraint: " in message
     assert broken.message in message
 
 
@@ -180,7 +180,7 @@ def test_a_broken_request_is_refused_on_the_wire(unchecked, operation):
         getattr(unchecked, xform_name(operation))(**broken.request())
     assert caught.value.response["Error"]["Code"] == "ValidationException"
     assert caught.value.response["ResponseMetadata"]["HTTPStatusCode"] == 400
-    assert broken.path in caught.value.response["Error"]["Message"]
+    assert broken.wire_path in caught.value.response["Error"]["Message"]
 
 
 @pytest.mark.parametrize(
