@@ -127,10 +127,10 @@ def test_a_long_text_is_searched_page_by_page_or_not_found(mturk):
     for name in names:
         mturk.create_qualification_type(**CHESS | {"Name": name, "Description": text})
     values = {"MustBeRequestable": True, "MaxResults": 2}
-    names = all_pages(
+    matches = all_pages(
         mturk.list_qualification_types, "QualificationTypes", Query=text.strip(), **values
     )
-    assert [row["Name"] for row in names] == names
+    assert [row["Name"] for row in matches] == names
     assert mturk.list_qualification_types(Query="x" * 70_000, **values)["NumResults"] == 0
 
 

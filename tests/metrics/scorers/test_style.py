@@ -146,10 +146,10 @@ def test_three_styles_are_learned_too(tmp_path):
 def test_a_file_that_would_run_code_is_refused(tmp_path):
     path = tmp_path / "bad.style.npz"
     np.savez(path, words=np.array([{"a": 1}], dtype=object))
-    with pytest.raises(ModelUnavailableError, match="no classifier of styles"):
+    with pytest.raises(ModelUnavailableError, match="not a classifier of styles"):
         Style(model=path).score([example("a", None, condition="Formal")])
     path.write_bytes(pickle.dumps({"labels": ["formal"]}))
-    with pytest.raises(ModelUnavailableError, match="no classifier of styles"):
+    with pytest.raises(ModelUnavailableError, match="not a classifier of styles"):
         TrainedClassifier.load(path)
 
 
