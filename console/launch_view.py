@@ -147,7 +147,9 @@ class LaunchView:
 
     def _rest_label(self) -> str:
         n = self.n_left
-        if self.draft and n < self.study.n_items:  # type: ignore[attr-defined]
+        if self.draft is None:
+            return _("All items without a HIT")
+        if n < self.study.n_items:  # type: ignore[attr-defined]
             return ngettext("The other item", "The other %(n)s items", n) % {"n": f"{n:,}"}
         return ngettext("The one item", "All %(n)s items", n) % {"n": f"{n:,}"}
 

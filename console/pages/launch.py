@@ -120,8 +120,8 @@ def _planned(request: HttpRequest, view: LaunchView) -> Batch:
 
 @require_POST
 def team(request: HttpRequest, slug: str) -> HttpResponse:
-    """Access: those who may manage the study; it is given to a team of theirs, or a new one."""
-    study = study_for(request, slug, Permission.MANAGE)
+    """Access: the owner of the study; it is given to a team of theirs, or a new one."""
+    study = study_for(request, slug, Permission.OWN)
     form = StudyTeamForm(person(request), request.POST)
     if not form.is_valid():
         messages.error(request, problems_of(form))

@@ -20,6 +20,7 @@ from tests.console.test_access import (
     ACTIONS,
     OF_A_STUDY,
     OF_ANYONE_SIGNED_IN,
+    OF_BATCHES,
     OF_TEAMS,
     PUBLIC,
     names,
@@ -35,7 +36,7 @@ SMALL, LARGE = 3, 30
 VISITED = OF_A_STUDY | OF_ANYONE_SIGNED_IN
 # These read a study in stretches, so their statements grow with it, slowly.
 READ_IN_STRETCHES = {"download", "label-set"}
-NOT_PAGES = {"logout", "schema", "join", "new-team", *PUBLIC, *ACTIONS, *OF_TEAMS}
+NOT_PAGES = {"logout", "schema", "join", "new-team", *PUBLIC, *ACTIONS, *OF_TEAMS, *OF_BATCHES}
 
 
 def judged_study(slug, owner, n_items):

@@ -4,6 +4,8 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
+from django.db import connection as database
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from accounts.models import AuditEntry, Membership, Team, User
@@ -22,6 +24,8 @@ from tests.console.work import work_off
 from work.models import Job
 
 pytestmark = pytest.mark.django_db(transaction=True)
+# The form's prices, pay, budgets and checks, beside what every page of a study asks.
+MOST_STATEMENTS = 25
 ELSEWHERE = "marketplace.example.org"
 
 
@@ -324,3 +328,18 @@ def test_a_manager_sets_budgets_and_a_researcher_does_not(
     assert Budget.objects.filter(cap_usd=25).count() == 2
     assert Membership.objects.get(user=colleague).role == Role.RESEARCHER
     assert User.objects.count() == 2
+
+
+def test_the_page_asks_as_little_of_a_large_study_as_of_a_small_one(
+    rosa, study, connection, researcher, team
+):
+    large = rating_study("large", n_items=60, owner=researcher)
+    give_to_team(study=large, team=team, actor=researcher)
+    set_budget(team=team, cap_usd=Decimal(50), actor=researcher)
+    asked = []
+    for each in (study, large):
+        checked(rosa, each)
+        with CaptureQueriesContext(database) as captured:
+            page_of(rosa, each)
+        asked.append(len(captured))
+    assert asked[0] == asked[1] <= MOST_STATEMENTS

@@ -153,7 +153,7 @@ def test_a_teams_studies_share_its_budget(study):
     team = create_team(name="Lab", owner=owner)
     other = rating_study("other", n_items=2, systems=["alpha"])
     for each in (study, other):
-        give_to_team(study=each, team=team, actor=owner)
+        give_to_team(study=each, team=team, actor=None)
     set_budget(team=team, cap_usd=Decimal("0.50"), actor=owner)
     plan_batch(draft=draft(other, REST), part=1, launched_by=owner)
     with pytest.raises(OverBudget, match="team's budget"):
@@ -178,7 +178,7 @@ def test_two_launches_at_once_do_not_share_the_last_of_a_budget():
     owner = User.objects.create_user("ada")
     team = create_team(name="Lab", owner=owner)
     for each in (study, other):
-        give_to_team(study=each, team=team, actor=owner)
+        give_to_team(study=each, team=team, actor=None)
     set_budget(team=team, cap_usd=Decimal("1.50"), actor=owner)
     drafts = [draft(study, REST), draft(other, REST)]
     together, outcomes = Barrier(2), []
