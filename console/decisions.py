@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from annotation.models import Study
-from annotation.study_jobs import COLLECT, LABEL, PUBLISH, RESULT, SCORE, jobs_of
+from annotation.study_jobs import COLLECT, LABEL, PUBLISH, RESULT, REVIEW, SCORE, jobs_of
 from console.results import AGREEMENT, VALIDATION
 from hits.progress import StudyProgress, first_auto_approval
 from metrics.models import ScoringRun
@@ -61,7 +61,7 @@ def _collection(study: Study, progress: StudyProgress) -> Iterator[tuple[str, st
         message = _waiting(n)
         if due := first_auto_approval(study):
             message += f" {_automatic(n, due)}"
-        yield "info", message, _("See them"), "answers"
+        yield "warning", message, _("Review them"), "review"
 
 
 def _waiting(n: int) -> str:
@@ -112,7 +112,9 @@ def _scores(study: CountedStudy) -> Iterator[tuple[str, str, str, str]]:
 
 
 def _failures(study: Study, jobs: Sequence[Job]) -> Iterator[tuple[str, str, str, str]]:
-    pages = {COLLECT: "answers", SCORE: "validation", LABEL: "labels", PUBLISH: "launch"}
+    pages = {COLLECT: "answers", SCORE: "validation", LABEL: "labels", PUBLISH: "launch"} | {
+        REVIEW: "review"
+    }
     for job in jobs:
         if job.kind in pages and job.state == Job.State.FAILED:
             message = _failed(job_kind(job.kind).label, job)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from django.conf import settings
 from django.db import models
 
 from annotation.models import Study
@@ -30,3 +31,20 @@ class ValidationOutcome(models.Model):
 
     def __str__(self) -> str:
         return f"{self.name} of study {self.study_id}"
+
+
+class PagePreferences(models.Model):
+    """How a person wants the pages to behave."""
+
+    user = models.OneToOneField(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="page_preferences"
+    )
+    has_letter_keys = models.BooleanField(
+        default=True, help_text="Whether single letters decide on the review page."
+    )
+
+    class Meta:
+        verbose_name_plural = "page preferences"
+
+    def __str__(self) -> str:
+        return f"preferences of {self.user}"

@@ -57,6 +57,7 @@ def stages_of(study: CountedStudy, progress: StudyProgress) -> list[Stage]:
         ("items", _("Items"), *_items(study)),
         ("launch", _("Launch"), *_publish(study, progress)),
         ("answers", _("Collect"), *_answers(study, progress)),
+        ("review", _("Review"), *_review(progress)),
         ("agreement", _("Agreement"), *_result(bool(study.n_judgments), standing[AGREEMENT])),
         ("adjudication", _("Adjudication"), *_adjudication(standing)),
         ("labels", _("Labels"), *_labels(standing)),
@@ -101,6 +102,13 @@ def _answers(study: CountedStudy, progress: StudyProgress) -> tuple[str, str]:
 
 def _of(n: int, total: int) -> str:
     return _("%(n)s of %(total)s") % {"n": f"{n:,}", "total": f"{total:,}"}
+
+
+def _review(progress: StudyProgress) -> tuple[str, str]:
+    """What waits for a decision is paid by itself if nobody decides."""
+    if n := progress.n_undecided:
+        return NEEDS_YOU, ngettext("%(n)s waiting", "%(n)s waiting", n) % {"n": f"{n:,}"}
+    return (DONE if progress.n_collected else LATER), ""
 
 
 def _result(is_possible: bool, is_computed: bool) -> tuple[str, str]:

@@ -7,6 +7,9 @@ from dataclasses import asdict, dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
+from django.db import transaction
+
+from hits.budgets import require_within_budgets
 from hits.connections import client_of
 from hits.contacts import send_blocks, send_messages
 from hits.models import Assignment, Batch, Connection, Message, Payment, Sending
@@ -117,10 +120,14 @@ def _connections(study: Study) -> list[Connection]:
     return list(Connection.objects.filter(batches__study=study).distinct())
 
 
+@transaction.atomic
 def retry_refused(*, study: Study) -> int:
     """Let what the marketplace refused be sent once more; return how many that is."""
     assignments = Assignment.objects.filter(hit__batch__study=study).refused()
     n = assignments.update(decision_problem="")
     n += Payment.objects.of(study).filter(state=Sending.REFUSED).update(state=Sending.INTENDED)
     messages = Message.objects.filter(assignment__hit__batch__study=study, state=Sending.REFUSED)
-    return n + messages.update(state=Sending.INTENDED)
+    n += messages.update(state=Sending.INTENDED)
+    # What was refused counted for nothing until now.
+    require_within_budgets(study=study, extra_usd=Decimal(0))
+    return n

@@ -14,6 +14,7 @@ from annotation.study_jobs import (
     LABEL,
     PUBLISH,
     RESULT,
+    REVIEW,
     SCORE,
     jobs_of,
     request_study_job,
@@ -29,6 +30,7 @@ PAGES = {
     LABEL: "labels",
     PUBLISH: "launch",
     CHECK_LAUNCH: "launch",
+    REVIEW: "review",
 }
 
 
@@ -59,6 +61,7 @@ def page_of(job: Job) -> str:
 CONTROLLED_BY = {
     **dict.fromkeys((SCORE, RESULT, LABEL), Permission.ANALYSE),
     **dict.fromkeys((PUBLISH, CHECK_LAUNCH), Permission.SPEND),
+    REVIEW: Permission.REVIEW,
 }
 
 

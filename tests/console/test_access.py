@@ -12,9 +12,9 @@ from annotation.models import Adjudication, Candidate, Item, Submission
 from annotation.study_jobs import SCORE
 from console.results import AGREEMENT, compute
 from console.urls import urlpatterns
-from hits.models import Batch
+from hits.models import Assignment, Batch, DraftDecision
 from tests.annotation.studies import rating_study
-from tests.console.filled import add_batch, keep_validation, scored_study
+from tests.console.filled import add_assignment, add_batch, keep_validation, scored_study
 from tests.console.work import request_for_later
 from work.models import Job
 
@@ -23,6 +23,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_immediate_tasks")
 PAGES = [
     *("study", "items", "launch", "answers", "agreement", "annotators", "disagreement"),
     *("adjudication", "labels", "validation", "report", "downloads", "members"),
+    *("review", "review-send", "review-rules", "review-reasons"),
 ]
 OF_A_STUDY = {
     **{page: {"slug": "mine"} for page in PAGES},
@@ -50,6 +51,16 @@ ACTIONS = {
     "label": {"slug": "mine"},
     "decision": {"slug": "mine", "candidate_id": 1},
     "flag": {"slug": "mine", "submission_id": 1},
+    "review-draft": {"slug": "mine", "assignment_id": 1},
+    "review-note": {"slug": "mine", "assignment_id": 1},
+    "review-reason-delete": {"slug": "mine", "reason_id": 1},
+    **{
+        name: {"slug": "mine"}
+        for name in (
+            *("review-undo", "review-sending", "review-retry", "review-rules-draft"),
+            "review-reason-add",
+        )
+    },
     "unflag": {"slug": "mine", "submission_id": 1},
     "stop": {"slug": "mine", "job_id": 1},
     "again": {"slug": "mine", "job_id": 1},
@@ -80,6 +91,7 @@ OF_BATCHES = {"batch-change": {"slug": "mine", "batch_id": 1, "name": "close"}}
 OF_ANYONE_SIGNED_IN = {
     "teams": {},
     "new-team": {},
+    "letter-keys": {},
     "join": {},
     "studies": {},
     "logout": {},
@@ -93,11 +105,14 @@ STORED = {
     "submission_id": Submission,
     "job_id": Job,
     "batch_id": Batch,
+    "assignment_id": Assignment,
 }
 # What the forms of the actions hold, all in one.
-FORM = {"metric": "rouge1", "rule": "mean:appropriateness", "round": "1", "value": "5"} | {
-    "reason": "too fast"
-}
+FORM = (
+    {"action": "approve", "text": ""}
+    | {"metric": "rouge1", "rule": "mean:appropriateness", "round": "1", "value": "5"}
+    | {"reason": "too fast"}
+)
 PUBLIC = {
     "login": {},
     "picture": {"sha256": "0" * 64},
@@ -128,7 +143,11 @@ def nothing_was_done():
     """The study's one piece of work still waits, no other was asked for, nothing was decided or
     flagged."""
     waiting = list(Job.objects.values_list("state", "stop_requested")) == [("queued", False)]
-    decided = Adjudication.objects.exists() or Submission.objects.flagged().exists()
+    decided = (
+        Adjudication.objects.exists()
+        or Submission.objects.flagged().exists()
+        or DraftDecision.objects.exists()
+    )
     return waiting and not decided
 
 
@@ -137,7 +156,7 @@ def study(researcher):
     made = scored_study("mine", owner=researcher)
     compute(made, AGREEMENT)
     keep_validation(made)
-    add_batch(made)
+    add_assignment(add_batch(made).hits.first())
     make_label_set(question=made.questions.get(), rule=Rule("mean"))
     request_for_later(study=made, kind=SCORE, names=["rouge1"])
     return made

@@ -1,0 +1,207 @@
+"""What speaks against a submission, in numbers: its time, its repetition, its distance from others.
+
+Each flag says what was measured, what others did, and how many submissions by careful workers it
+would hit as well. There is no score of quality.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from statistics import fmean, median
+from typing import NamedTuple
+
+from django.core.cache import cache
+
+from annotation.models import Judgment, Question, Study, Submission
+
+FAST, SAME, FAR, PASTED = "fast", "same", "far", "pasted"
+FAST_SHARE = 1 / 3
+"""Of the median time, below which a submission is flagged."""
+SAME_SHARE = 0.9
+FAR_SHARE = 0.3
+LEAST_VALUES = 4
+"""Fewer ratings on a page are the same too easily."""
+
+
+@dataclass(frozen=True)
+class Measures:
+    """One submission in numbers; None where it has nothing to measure."""
+
+    annotator: int
+    seconds: float | None
+    same_share: float | None
+    distance: float | None
+    is_pasted: bool
+
+
+@dataclass(frozen=True)
+class Flag:
+    """What was measured, the same of the middle submission, and who else it would hit."""
+
+    name: str
+    value: float
+    typical: float
+    n_careful_hit: int
+    n_careful: int
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """The measures of all of a study's submissions that were not rejected."""
+
+    measures: Mapping[int, Measures]
+    typical: Mapping[str, float]
+    careful: frozenset[int]
+    """Annotators who agree with others at least as well as the middle one, and are no faster than
+    half the median."""
+
+    def flags_of(self, submission: int) -> list[Flag]:
+        """The flags of a submission, the strongest kind first."""
+        measured = self.measures.get(submission)
+        if measured is None:
+            return []
+        return [self._flag(name, measured) for name in self._names(measured)]
+
+    def _names(self, measured: Measures) -> list[str]:
+        limit_seconds = self.typical.get(FAST, 0) * FAST_SHARE
+        checks = {
+            FAST: measured.seconds is not None and measured.seconds < limit_seconds,
+            SAME: (measured.same_share or 0) >= SAME_SHARE,
+            FAR: (measured.distance or 0) >= FAR_SHARE,
+            PASTED: measured.is_pasted,
+        }
+        return [name for name, is_hit in checks.items() if is_hit]
+
+    def _flag(self, name: str, measured: Measures) -> Flag:
+        return Flag(
+            name,
+            value=_value(name, measured) or 0.0,
+            typical=self.typical.get(name, 0.0),
+            n_careful_hit=self._careful_hits[name],
+            n_careful=self._careful_hits["all"],
+        )
+
+    @cached_property
+    def _careful_hits(self) -> Counter[str]:
+        """How many submissions by careful workers each flag hits, and of how many."""
+        hits: Counter[str] = Counter()
+        for one in self.measures.values():
+            if one.annotator in self.careful:
+                hits.update(["all", *self._names(one)])
+        return hits
+
+
+def _value(name: str, measured: Measures) -> float | None:
+    if name == PASTED:
+        return 1.0 if measured.is_pasted else 0.0
+    values = {FAST: measured.seconds, SAME: measured.same_share, FAR: measured.distance}
+    return values[name]
+
+
+def evidence_of(study: Study) -> Evidence:
+    """Measured once for each version of the judgments."""
+    key = f"evidence:{study.pk}:{study.judgments_version}"
+    evidence: Evidence | None = cache.get(key)
+    if evidence is None:
+        evidence = measured_evidence(study)
+        cache.set(key, evidence)
+    return evidence
+
+
+def measured_evidence(study: Study) -> Evidence:
+    """Read every judgment of a study once, and measure its submissions."""
+    questions = {question.pk: question for question in study.questions.all()}
+    values = _values_by_submission(study)
+    distances = _distances(values, questions)
+    rows = Submission.objects.of(study).accepted()
+    measures = {
+        pk: Measures(
+            annotator=annotator,
+            seconds=seconds if active is None else active,
+            same_share=_same_share(values.get(pk, []), questions),
+            distance=distances.get(pk),
+            is_pasted=bool(pasted),
+        )
+        for pk, annotator, seconds, active, pasted in rows.values_list(
+            "pk", "annotator", "seconds", "active_seconds", "pasted"
+        )
+    }
+    typical = _typical(measures.values())
+    return Evidence(measures, typical, _careful(measures.values(), typical))
+
+
+class _Value(NamedTuple):
+    unit: tuple[int, int, int]
+    """Candidate, question and round."""
+    value: float
+
+
+def _values_by_submission(study: Study) -> dict[int, list[_Value]]:
+    rows = Judgment.objects.of(study).accepted().order_by()
+    values: dict[int, list[_Value]] = defaultdict(list)
+    fields = ("submission", "candidate", "question", "submission__round", "value")
+    for submission, candidate, question, round, value in rows.values_list(*fields).iterator():
+        values[submission].append(_Value((candidate, question, round), value))
+    return values
+
+
+def _same_share(values: list[_Value], questions: Mapping[int, Question]) -> float | None:
+    """How many of the ratings are the most frequent one; categories may well be all the same."""
+    ratings = [one.value for one in values if not questions[one.unit[1]].categories]
+    if len(ratings) < LEAST_VALUES:
+        return None
+    return Counter(ratings).most_common(1)[0][1] / len(ratings)
+
+
+def _distances(
+    values: Mapping[int, list[_Value]], questions: Mapping[int, Question]
+) -> dict[int, float]:
+    """The mean distance of a submission from the mean of the others, as a share of the scale."""
+    sums: dict[tuple[int, int, int], float] = defaultdict(float)
+    numbers: Counter[tuple[int, int, int]] = Counter()
+    for one in (value for given in values.values() for value in given):
+        sums[one.unit] += one.value
+        numbers[one.unit] += 1
+    distances = {}
+    for submission, given in values.items():
+        apart = []
+        for one in given:
+            if (n_others := numbers[one.unit] - 1) > 0:
+                question = questions[one.unit[1]]
+                others = (sums[one.unit] - one.value) / n_others
+                apart.append(abs(one.value - others) / (question.scale_max - question.scale_min))
+        if apart:
+            distances[submission] = fmean(apart)
+    return distances
+
+
+def _typical(measures: Iterable[Measures]) -> dict[str, float]:
+    """What the submission in the middle has, of each measure."""
+    typical = {}
+    for name in (FAST, SAME, FAR):
+        values = [value for one in measures if (value := _value(name, one)) is not None]
+        if values:
+            typical[name] = median(values)
+    return typical
+
+
+def _careful(measures: Iterable[Measures], typical: Mapping[str, float]) -> frozenset[int]:
+    distances: dict[int, list[float]] = defaultdict(list)
+    seconds: dict[int, list[float]] = defaultdict(list)
+    for one in measures:
+        if one.distance is not None:
+            distances[one.annotator].append(one.distance)
+        if one.seconds is not None:
+            seconds[one.annotator].append(one.seconds)
+    means = {annotator: fmean(values) for annotator, values in distances.items()}
+    if not means:
+        return frozenset()
+    limit, least = median(means.values()), typical.get(FAST, 0) / 2
+    return frozenset(
+        annotator
+        for annotator, mean in means.items()
+        if mean <= limit and median(seconds.get(annotator, [least])) >= least
+    )

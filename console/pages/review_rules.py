@@ -1,0 +1,238 @@
+"""Deciding by rule, templates of reasons, and letter keys."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+from django import forms
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.db import IntegrityError, transaction
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.functional import Promise
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from accounts.audit import record
+from accounts.roles import Permission
+from annotation.evidence import evidence_of
+from annotation.models import Study
+from console.forms import problems_of
+from console.models import PagePreferences
+from console.pages.review import has_letter_keys
+from console.pages.study import person, study_for, study_page
+from console.review_desk import name_of, notes_on
+from console.review_forms import (
+    ApproveRuleForm,
+    BonusRuleForm,
+    ReasonForm,
+    RejectRuleForm,
+    reasons_of,
+)
+from hits.drafts import Action, summary_of
+from hits.exceptions import HitsError
+from hits.models import Assignment, DraftDecision, RejectionReason
+from hits.review_rules import draft_all, fast, frequent_workers, unflagged
+
+if TYPE_CHECKING:
+    from console.sizes import CountedStudy
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A rule with the form of its numbers, and what it decides."""
+
+    title: str | Promise
+    form: type[forms.Form]
+    action: Action
+
+
+RULES = {
+    "approve-unflagged": Rule(
+        gettext_lazy("Approve what has no flag"), ApproveRuleForm, Action.APPROVE
+    ),
+    "reject-fast": Rule(gettext_lazy("Reject what was too fast"), RejectRuleForm, Action.REJECT),
+    "bonus-workers": Rule(
+        gettext_lazy("A bonus for workers with many approved assignments"),
+        BonusRuleForm,
+        Action.BONUS,
+    ),
+}
+
+
+@require_safe
+def rules(request: HttpRequest, slug: str) -> HttpResponse:
+    """Access: those who may review. With a rule's numbers, the assignments that it takes."""
+    study = study_for(request, slug, Permission.REVIEW)
+    name = request.GET.get("rule", "")
+    rule = RULES.get(name)
+    context: dict[str, Any] = {"section": "review", "rules": RULES, "name": name, "rule": rule}
+    if rule is not None:
+        is_asked = len(request.GET) > 1
+        initial = {"text": reasons_of(study)[0][1]} if rule.action == Action.REJECT else {}
+        form = rule.form(request.GET if is_asked else None, initial=initial, label_suffix="")
+        context["form"] = form
+        if is_asked and form.is_valid():
+            context |= _preview(request, study, name, form.cleaned_data)
+            # The same fields again, which must not bear the same ids.
+            context["hidden_form"] = rule.form(request.GET, auto_id=False)
+    return study_page(request, study, "review_rules", context)
+
+
+def _preview(
+    request: HttpRequest, study: Study, name: str, values: dict[str, Any]
+) -> dict[str, Any]:
+    """The assignments that a rule takes, and what that costs."""
+    chosen, action = _chosen(study, name, values), RULES[name].action
+    drafts = [
+        DraftDecision(
+            pk=number, assignment=assignment, action=action, amount_usd=values.get("amount_usd")
+        )
+        for number, assignment in enumerate(chosen)
+    ]
+    evidence = evidence_of(study)
+    may_view = Permission.VIEW_WORKERS in request.permissions  # type: ignore[attr-defined]
+    rows = [
+        {
+            "assignment": one,
+            "name": name_of(one, may_view_workers=may_view),
+            "flags": notes_on(one, evidence),
+            "measures": evidence.measures.get(one.submission_id or 0),
+        }
+        for one in chosen
+    ]
+    keys = ",".join(str(one.pk) for one in chosen)
+    return {"rows": rows, "summary": summary_of(drafts), "keys": keys, "is_previewed": True}
+
+
+def _chosen(study: Study, name: str, values: dict[str, Any]) -> list[Assignment]:
+    if name == "approve-unflagged":
+        return unflagged(study, hours=values["hours"])
+    if name == "reject-fast":
+        return fast(study, divisor=values["divisor"])
+    return frequent_workers(study, least_approved=values["least_approved"], reason=values["text"])
+
+
+@require_POST
+def draft_by_rule(request: HttpRequest, slug: str) -> HttpResponse:
+    """Access: those who may review; what costs money, those who may spend."""
+    study = study_for(request, slug, Permission.REVIEW)
+    rule = RULES.get(request.POST.get("rule", ""))
+    if rule is None:
+        messages.error(request, _("Nothing was decided: choose a rule."))
+        return redirect("console:review-rules", slug)
+    if rule.action == Action.BONUS:
+        _require_spending(request)
+    form = rule.form(request.POST)
+    if not form.is_valid():
+        messages.error(request, problems_of(form))
+        return redirect("console:review-rules", slug)
+    try:
+        with transaction.atomic():
+            n = _draft(request, study, rule, form.cleaned_data)
+    except HitsError as refused:
+        messages.error(request, _("Nothing was decided. {why}").format(why=refused))
+        return redirect("console:review-rules", slug)
+    messages.success(request, _("{n} decided, not sent yet.").format(n=n))
+    return redirect("console:review-send", slug)
+
+
+def _require_spending(request: HttpRequest) -> None:
+    if Permission.SPEND not in request.permissions:  # type: ignore[attr-defined]
+        raise PermissionDenied(_("Your role does not allow spending; a manager can change it."))
+
+
+def _draft(request: HttpRequest, study: Study, rule: Rule, values: dict[str, Any]) -> int:
+    """Draft for what the preview listed, less what was decided since; return how many."""
+    chosen = _listed(request, study)
+    if rule.action != Action.BONUS:
+        chosen = [one for one in chosen if one.status == "Submitted" and not one.decision]
+    amount: Decimal | None = values.get("amount_usd")
+    drafts = draft_all(
+        reviewer=person(request),
+        assignments=chosen,
+        action=rule.action,
+        text=values.get("text", ""),
+        amount_usd=amount,
+    )
+    return len(drafts)
+
+
+def _listed(request: HttpRequest, study: Study) -> Sequence[Assignment]:
+    keys = [int(key) for key in request.POST.get("keys", "").split(",") if key.isdecimal()]
+    rows = Assignment.objects.filter(hit__batch__study=study, pk__in=keys[:100_000])
+    return list(rows.select_related("hit__batch__connection", "worker"))
+
+
+@require_safe
+def reasons(request: HttpRequest, slug: str) -> HttpResponse:
+    """Access: those who may review."""
+    study = study_for(request, slug, Permission.REVIEW)
+    return _reasons_page(request, study, ReasonForm(label_suffix=""))
+
+
+def _reasons_page(request: HttpRequest, study: CountedStudy, form: ReasonForm) -> HttpResponse:
+    own = RejectionReason.objects.filter(team=study.team_id) if study.team_id else []
+    context = {"section": "review", "form": form, "own": own, "reasons": reasons_of(study)}
+    return study_page(request, study, "review_reasons", context)
+
+
+@require_POST
+def add_reason(request: HttpRequest, slug: str) -> HttpResponse:
+    """Access: those who may review, in a study of a team."""
+    study = study_for(request, slug, Permission.REVIEW)
+    form = ReasonForm(request.POST, label_suffix="")
+    if _is_stored(request, study, form):
+        return redirect("console:review-reasons", slug)
+    return _reasons_page(request, study, form)
+
+
+def _is_stored(request: HttpRequest, study: Study, form: ReasonForm) -> bool:
+    if study.team is None:
+        messages.error(request, _("Templates are a team's; this study has none."))
+        return True
+    if not form.is_valid():
+        return False
+    try:
+        with transaction.atomic():
+            form.instance.team = study.team
+            reason = form.save()
+            record(
+                team=study.team, actor=person(request), action="reason.set", subject=reason.title
+            )
+    except IntegrityError:
+        form.add_error("title", _("There is a template of this name already; delete it first."))
+        return False
+    messages.success(request, _("The template is stored."))
+    return True
+
+
+@require_POST
+def delete_reason(request: HttpRequest, slug: str, reason_id: int) -> HttpResponse:
+    """Access: those who may review, in a study of the template's team."""
+    study = study_for(request, slug, Permission.REVIEW)
+    rows = RejectionReason.objects.filter(team=study.team_id) if study.team_id else None
+    reason = get_object_or_404(rows or RejectionReason.objects.none(), pk=reason_id)
+    title = reason.title
+    reason.delete()
+    record(team=study.team, actor=person(request), action="reason.delete", subject=title)
+    messages.success(request, _("The template is deleted."))
+    return redirect("console:review-reasons", slug)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def letter_keys(request: HttpRequest) -> HttpResponse:
+    """Access: everyone signed in, for themselves."""
+    if request.method == "POST":
+        is_on = request.POST.get("letter_keys") == "on"
+        PagePreferences.objects.update_or_create(
+            user=person(request), defaults={"has_letter_keys": is_on}
+        )
+        messages.success(request, _("Letter keys are on.") if is_on else _("Letter keys are off."))
+        return redirect("console:letter-keys")
+    return render(request, "console/letter_keys.html", {"is_on": has_letter_keys(request)})

@@ -1,0 +1,179 @@
+"""The forms of the review desk: decisions, rules, reasons, and sending."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from django import forms
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from hits.contacts import LONGEST_SUBJECT, LONGEST_TEXT
+from hits.drafts import Action
+from hits.models import RejectionReason
+from hits.review import LONGEST_FEEDBACK
+
+if TYPE_CHECKING:
+    from annotation.models import Study
+
+CONTROL = {"class": "form-control"}
+DEFAULT_REASONS = (
+    (
+        gettext_lazy("Too fast"),
+        gettext_lazy(
+            "The work was handed in much faster than it can be read, and the answers do not fit "
+            "what is on the page. If we are mistaken, please appeal: we will look again."
+        ),
+    ),
+    (
+        gettext_lazy("One answer throughout"),
+        gettext_lazy(
+            "The same answer was given to everything on the page, also where others' answers "
+            "differ widely. If we are mistaken, please appeal: we will look again."
+        ),
+    ),
+    (
+        gettext_lazy("Reason missing"),
+        gettext_lazy(
+            "The reason that the instructions ask for is missing, or is about something else. "
+            "If we are mistaken, please appeal: we will look again."
+        ),
+    ),
+)
+
+
+def reasons_of(study: Study) -> list[tuple[str, str]]:
+    """The team's templates of reasons; the ones to begin with where it has none."""
+    own = RejectionReason.objects.filter(team=study.team_id) if study.team_id else []
+    rows = [(reason.title, reason.text) for reason in own]
+    return rows or [(str(title), str(text)) for title, text in DEFAULT_REASONS]
+
+
+class DecisionTextForm(forms.Form):
+    """What goes with a decision: a text, and an amount or a subject where it has one."""
+
+    def __init__(self, action: str, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **{"label_suffix": ""} | kwargs)
+        self.action = action
+        if action == Action.MESSAGE:
+            self.fields["subject"] = forms.CharField(
+                label=_("Subject"), max_length=LONGEST_SUBJECT, widget=forms.TextInput(CONTROL)
+            )
+        if action in (Action.PART_PAY, Action.BONUS):
+            self.fields["amount_usd"] = _amount_field()
+        self.fields["text"] = _text_field(action)
+        next(iter(self.fields.values())).widget.attrs["autofocus"] = True
+
+
+def _amount_field() -> forms.DecimalField:
+    return forms.DecimalField(
+        label=_("Amount, US dollars"),
+        min_value=0,
+        max_digits=8,
+        decimal_places=2,
+        widget=forms.NumberInput(CONTROL | {"step": "0.01", "min": "0.01"}),
+    )
+
+
+def _text_field(action: str) -> forms.CharField:
+    labels = {
+        Action.REJECT: _("Reason, which the worker reads"),
+        Action.PART_PAY: _("Reason, which the worker reads"),
+        Action.BONUS: _("Reason, which the worker reads"),
+        Action.MESSAGE: _("Message"),
+        Action.BLOCK: _("Reason, for the team and the marketplace"),
+        Action.OVERRIDE: _("Feedback for the worker (optional)"),
+    }
+    is_feedback = action in (Action.REJECT, Action.PART_PAY, Action.OVERRIDE)
+    return forms.CharField(
+        label=labels.get(Action(action), _("Why (optional)")),
+        required=action not in (Action.OVERRIDE, Action.UNBLOCK, Action.APPROVE),
+        max_length=LONGEST_FEEDBACK if is_feedback else LONGEST_TEXT,
+        widget=forms.Textarea(CONTROL | {"rows": 3}),
+    )
+
+
+class ApproveRuleForm(forms.Form):
+    """Approve what has no flag and waits longer than so many hours."""
+
+    hours = forms.FloatField(
+        label=gettext_lazy("Waiting for at least, hours"),
+        min_value=0,
+        initial=24,
+        widget=forms.NumberInput(CONTROL | {"min": "0", "step": "any"}),
+    )
+
+
+class RejectRuleForm(forms.Form):
+    """Reject what took less than a part of the median time."""
+
+    divisor = forms.FloatField(
+        label=gettext_lazy("Faster than the median time divided by"),
+        min_value=2,
+        initial=6,
+        widget=forms.NumberInput(CONTROL | {"min": "2", "step": "any"}),
+    )
+    text = forms.CharField(
+        label=gettext_lazy("Reason, which the worker reads"),
+        max_length=LONGEST_FEEDBACK,
+        widget=forms.Textarea(CONTROL | {"rows": 3}),
+    )
+
+
+class BonusRuleForm(forms.Form):
+    """A bonus for everyone with so many approved assignments."""
+
+    least_approved = forms.IntegerField(
+        label=gettext_lazy("Approved assignments, at least"),
+        min_value=1,
+        initial=10,
+        widget=forms.NumberInput(CONTROL | {"min": "1"}),
+    )
+    amount_usd = forms.DecimalField(
+        label=gettext_lazy("Amount for each worker, US dollars"),
+        min_value=0,
+        max_digits=8,
+        decimal_places=2,
+        widget=forms.NumberInput(CONTROL | {"step": "0.01", "min": "0.01"}),
+    )
+    text = forms.CharField(
+        label=gettext_lazy("Reason, which the worker reads"),
+        max_length=LONGEST_TEXT,
+        widget=forms.Textarea(CONTROL | {"rows": 3}),
+    )
+
+
+class ReasonForm(forms.ModelForm[RejectionReason]):
+    """A template of reasons of a team."""
+
+    class Meta:
+        model = RejectionReason
+        fields = ("title", "text")
+        widgets = {
+            "title": forms.TextInput(CONTROL),
+            "text": forms.Textarea(CONTROL | {"rows": 3}),
+        }
+
+
+class NoteForm(forms.Form):
+    """What the team wants to remember of a worker."""
+
+    note = forms.CharField(
+        label=gettext_lazy("Note, for the team alone"),
+        max_length=LONGEST_TEXT,
+        widget=forms.Textarea(CONTROL | {"rows": 2}),
+    )
+
+
+class SendForm(forms.Form):
+    """The summary that was read, and the amount where it is spent elsewhere."""
+
+    digest = forms.CharField(widget=forms.HiddenInput)
+    typed_usd = forms.DecimalField(
+        label=gettext_lazy("Type the amount that is spent elsewhere, in US dollars"),
+        required=False,
+        max_digits=10,
+        decimal_places=2,
+        localize=False,
+        widget=forms.TextInput(CONTROL | {"inputmode": "decimal", "autocomplete": "off"}),
+    )

@@ -1,0 +1,53 @@
+// The review desk's keys. Every key presses a button or follows a link that is on the page, so
+// that without this script the page does the same.
+
+const desk = document.querySelector("[data-letter-keys]");
+const FIELDS = "input, textarea, select, [contenteditable]";
+
+function pressed(event) {
+  if (event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;
+  if (event.key === "Escape") return press("[data-cancel]", event);
+  if (desk?.dataset.letterKeys !== "on" || document.activeElement?.closest(FIELDS)) return;
+  const key = event.key.toLowerCase();
+  if (/^[a-z?]$/.test(key)) press(`[data-key="${key}"]`, event);
+}
+
+function press(selector, event) {
+  const target = document.querySelector(selector);
+  if (!target || target.disabled) return;
+  event.preventDefault();
+  target.click();
+}
+
+function begin(link) {
+  link.addEventListener("click", (event) => {
+    const text = document.querySelector(".act textarea");
+    if (!text) return;
+    event.preventDefault();
+    text.value = link.dataset.reason;
+    text.focus();
+  });
+}
+
+function focusResult() {
+  const result = document.querySelector("main [role=status]");
+  if (!result || document.querySelector(".act")) return;
+  result.tabIndex = -1;
+  result.focus();
+}
+
+// A second press while the first is under way would decide on what is not on the page yet.
+function once(form) {
+  form.addEventListener("submit", (event) => {
+    if (form.dataset.sent) event.preventDefault();
+    form.dataset.sent = "yes";
+  });
+}
+
+document.addEventListener("keydown", pressed);
+window.addEventListener("pageshow", () => {
+  for (const form of document.forms) delete form.dataset.sent;
+});
+document.querySelectorAll("[data-reason]").forEach(begin);
+document.querySelectorAll(".dock form").forEach(once);
+focusResult();

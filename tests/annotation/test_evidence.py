@@ -1,0 +1,74 @@
+"""What speaks against a submission, in numbers."""
+
+import pytest
+
+from annotation.evidence import FAR, FAST, PASTED, SAME, evidence_of
+from annotation.models import Submission
+from tests.annotation.studies import rate, rating_study
+
+SYSTEMS = ("a", "b", "c", "d")
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def study():
+    """Ann and Bob agree on two items and take their time."""
+    study = rating_study(n_items=2, systems=SYSTEMS)
+    for person in ("Ann", "Bob"):
+        for item in ("d0", "d1"):
+            add(study, person, item, (10, 30, 60, 90), seconds=120)
+    return study
+
+
+def add(study, person, item, values, *, seconds, **fields):
+    submission = rate(study, person, item, dict(zip(SYSTEMS, values, strict=True)))
+    Submission.objects.filter(pk=submission.pk).update(seconds=seconds, **fields)
+    study.refresh_from_db()
+    return submission.pk
+
+
+def names(study, submission):
+    return [flag.name for flag in evidence_of(study).flags_of(submission)]
+
+
+def test_careful_work_has_no_flag(study):
+    for submission in Submission.objects.all():
+        assert names(study, submission.pk) == []
+
+
+def test_a_submission_far_faster_than_the_median_is_flagged_with_both_times(study):
+    quick = add(study, "Eve", "d0", (10, 30, 60, 90), seconds=31)
+    [flag] = evidence_of(study).flags_of(quick)
+    assert (flag.name, flag.value, flag.typical) == (FAST, 31, 120)
+    assert flag.n_careful_hit == 0
+    assert flag.n_careful >= 4
+
+
+def test_the_same_rating_everywhere_is_flagged(study):
+    flat = add(study, "Eve", "d0", (50, 50, 50, 50), seconds=120)
+    [flag] = [one for one in evidence_of(study).flags_of(flat) if one.name == SAME]
+    assert (flag.value, flag.typical) == (1, 0.25)
+
+
+def test_ratings_far_from_everyones_are_flagged_with_the_distance(study):
+    reverse = add(study, "Eve", "d0", (90, 60, 30, 10), seconds=120)
+    [flag] = evidence_of(study).flags_of(reverse)
+    assert flag.name == FAR
+    assert flag.value == pytest.approx((80 + 30 + 30 + 80) / 400)
+
+
+def test_a_pasted_reason_is_flagged(study):
+    pasted = add(study, "Eve", "d0", (10, 30, 60, 90), seconds=120, pasted=True)
+    assert names(study, pasted) == [PASTED]
+
+
+def test_the_time_in_sight_counts_where_it_was_measured(study):
+    idle = add(study, "Eve", "d0", (10, 30, 60, 90), seconds=900, active_seconds=20)
+    assert names(study, idle) == [FAST]
+
+
+def test_a_lone_submission_is_compared_with_nobody():
+    study = rating_study(systems=SYSTEMS)
+    lone = add(study, "Ann", "d0", (10, 30, 60, 90), seconds=5)
+    assert names(study, lone) == []
