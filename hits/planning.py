@@ -12,12 +12,12 @@ from django.db import transaction
 
 from accounts.audit import record
 from annotation.models import Study
-from hits.budgets import require_within_budgets, set_budget
+from hits.budgets import require_within_budgets
 from hits.connections import site_connection
 from hits.costs import Estimate, price_items
 from hits.exceptions import BatchUnfit, LaunchedMeanwhile
 from hits.exclusions import exclude_workers
-from hits.models import Batch, Connection, Hit
+from hits.models import Batch, Budget, Connection, Hit
 from hits.pages import item_faults
 from hits.selections import items_without_hit, selected_items
 
@@ -112,22 +112,30 @@ def plan_batch(
     draft.launched_by = launched_by
     draft.save(force_insert=True)
     if budget_usd is not None:
-        set_budget(batch=draft, cap_usd=budget_usd, actor=launched_by)
+        # Not by set_budget, whose entry in the audit log would be locked before the budgets are.
+        Budget.objects.create(batch=draft, cap_usd=budget_usd)
     # Its HITs are not there yet, so they are not among what is committed.
     require_within_budgets(study=study, batch=draft, extra_usd=cost.total_usd)
     _store_hits(draft, items)
     exclude_workers(batch=draft, worker_ids=excluded_workers)
-    _record_launch(study, draft, cost, launched_by)
+    _record_launch(study, draft, cost, budget_usd, launched_by)
     return Plan(draft, is_new=True)
 
 
-def _record_launch(study: Study, batch: Batch, cost: Estimate, launched_by: User | None) -> None:
+def _record_launch(
+    study: Study,
+    batch: Batch,
+    cost: Estimate,
+    budget_usd: Decimal | None,
+    launched_by: User | None,
+) -> None:
     details = {
         "batch": batch.pk,
         "connection": batch.connection.name,
         "reward_usd": f"{batch.reward_usd:.2f}",
         "assignments": cost.n_assignments,
         "total_usd": f"{cost.total_usd:.2f}",
+        "budget_usd": None if budget_usd is None else f"{budget_usd:.2f}",
     }
     record(
         team=study.team,

@@ -15,7 +15,7 @@ from hits.costs import Estimate, estimate, price_hits, require_funds
 from hits.endpoints import translated_errors
 from hits.exceptions import BatchUnfit, MarketplaceRefused
 from hits.exclusions import send_exclusions
-from hits.models import Batch, Hit
+from hits.models import Batch, Connection, Hit
 from hits.pages import CHUNK
 from hits.planning import add_hits
 from hits.publishers import Waiting, sole_publisher, without_a_word
@@ -55,9 +55,10 @@ def publish_batch(
     """
     if batch.closed_at:
         raise BatchUnfit(f"Batch {batch.pk} is closed; launch another one.")
+    _require_open(batch.connection)
     n_by_size: Counter[int] = Counter()
     with sole_publisher(batch, waiting) as publisher:
-        if batch.is_of_all_items:
+        if batch.is_of_all_items and batch.closed_at is None:
             add_hits(batch=batch)
         if is_checking_funds:
             require_funds(cost=estimate(batch), client=client)
@@ -71,6 +72,14 @@ def publish_batch(
             n_by_size[hit.n_assignments] += is_ours
             publisher.renew()
     return Publication(n_by_size.total(), price_hits(batch, n_by_size))
+
+
+def _require_open(connection: Connection) -> None:
+    if connection.closed_at is not None:
+        raise BatchUnfit(
+            f"Connection '{connection}' is closed, so nothing more is published over it. What is "
+            "out is collected and paid all the same."
+        )
 
 
 def _in_chunks(keys: list[int]) -> Iterator[Hit]:

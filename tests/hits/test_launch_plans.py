@@ -172,6 +172,31 @@ def test_a_batchs_own_budget_holds_too(study):
 
 
 @pytest.mark.django_db(transaction=True)
+def test_launches_with_budgets_of_their_own_do_not_lock_each_other_out():
+    """Each waits for the team's budget and for its log, in the same order."""
+    owner = User.objects.create_user("ada")
+    team = create_team(name="Lab", owner=owner)
+    studies = [rating_study(f"s{n}", n_items=2, systems=["alpha"]) for n in range(4)]
+    for each in studies:
+        give_to_team(study=each, team=team, actor=None)
+    set_budget(team=team, cap_usd=Decimal(9), actor=owner)
+    drafts = [draft(each, REST) for each in studies]
+    together, plans = Barrier(4), []
+
+    def press(number, mine):
+        together.wait()
+        plans.append(plan_batch(draft=mine, part=1, budget_usd=Decimal(number) if number else None))
+        connection.close()
+
+    threads = [Thread(target=press, args=[n % 2, mine]) for n, mine in enumerate(drafts)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(plans) == 4
+
+
+@pytest.mark.django_db(transaction=True)
 def test_two_launches_at_once_do_not_share_the_last_of_a_budget():
     study = rating_study(n_items=12, systems=["alpha"])
     other = rating_study("other", n_items=12, systems=["alpha"])

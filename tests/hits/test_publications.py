@@ -10,7 +10,7 @@ from accounts.models import User
 from accounts.teams import create_team
 from annotation.study_jobs import PUBLISH, jobs_of
 from hits.collect import collect_batch
-from hits.connections import connect_marketplace
+from hits.connections import close_connection, connect_marketplace
 from hits.endpoints import AccessKey
 from hits.models import Batch, Connection, Hit
 from hits.planning import draft_batch, plan_batch
@@ -135,3 +135,13 @@ def test_a_wave_is_published_by_itself_once_the_one_before_is_in(connection, cli
     work_off()
     assert n_published(batch) == 2
     assert jobs_of(study).of_kind(PUBLISH).count() == 2
+
+
+def test_over_a_connection_that_was_closed_meanwhile_nothing_is_published(
+    batch, connection, client
+):
+    request_publication(batch=batch)
+    close_connection(connection=connection, actor=User.objects.get())
+    failed = work_off()
+    assert (failed.state, n_published(batch)) == ("failed", 0)
+    assert "'Here' is closed" in failed.message
