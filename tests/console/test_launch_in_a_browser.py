@@ -10,7 +10,7 @@ from django.core.management import call_command
 from django.db import connection as database
 from playwright.sync_api import Page, expect
 
-from accounts.models import User
+from accounts.models import Team, User
 from annotation.imports import import_study
 from annotation.readers.responses import read_responses
 from console.samples import FOLDER
@@ -188,3 +188,15 @@ def test_faults_are_listed_first_and_lead_to_their_fields(page, worker):
     alert.get_by_role("link", name="Go there").first.click()
     expect(page.get_by_label("Reward for a HIT, $")).to_be_focused()
     assert not Batch.objects.exists()
+
+
+def test_a_teams_marketplaces_are_in_order(page, worker):
+    launch_page(page)
+    team = Team.objects.get()
+    page.goto(f"/teams/{team.slug}/marketplaces/")
+    expect(page.get_by_role("button", name="Close This site")).to_be_visible()
+    assert_in_order(page)
+    pictured(page, "marketplaces")
+    page.get_by_label("Budget, $").fill("25")
+    page.get_by_label("Budget, $").press("Enter")
+    expect(page.get_by_label("Budget, $")).to_have_value("25.00")
