@@ -6,12 +6,14 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
+from django.utils.translation import gettext as _
 
 from accounts.models import Team, User
 from annotation.study_jobs import CONNECT
 from encryption import decrypt, encrypt
-from hits.connections import connect_marketplace, connect_this_site
+from hits.connections import THIS_SITE, connect_marketplace, connect_this_site
 from hits.endpoints import AccessKey
+from hits.exceptions import ConnectionUnfit
 from hits.models import Connection
 from work.models import Job, JobQuerySet
 from work.request import request_job
@@ -28,9 +30,15 @@ def connection_jobs(team: Team) -> JobQuerySet:
 
 
 def request_this_site(*, team: Team, name: str, with_test_funds: bool, actor: User) -> Job:
-    """Request that a team become a requester at this site's own marketplace."""
-    has_funds = with_test_funds and settings.MARKETPLACE_TEST_FUNDS
-    return _request(team, actor, {"name": name, "test_funds": has_funds})
+    """Request that a team become a requester at this site's own marketplace.
+
+    After one that was closed it has another name, and no test funds a second time.
+    """
+    earlier = Connection.objects.of(team).filter(marketplace=THIS_SITE)
+    n_earlier = earlier.filter(closed_at__isnull=False).count()
+    has_funds = with_test_funds and settings.MARKETPLACE_TEST_FUNDS and not earlier.exists()
+    numbered = f"{name} {n_earlier + 1}" if n_earlier else name
+    return _request(team, actor, {"name": numbered, "test_funds": has_funds})
 
 
 def request_connection(
@@ -65,6 +73,8 @@ def connect_in_background(running: RunningJob) -> str:
 def _connect(team: Team, actor: User, arguments: dict[str, Any]) -> None:
     name = arguments["name"]
     if "access_key_id" not in arguments:
+        if Connection.objects.of(team).usable().filter(marketplace=THIS_SITE).exists():
+            raise ConnectionUnfit(_("This site's marketplace is connected already."))
         funds = TEST_FUNDS_USD if arguments.get("test_funds") else None
         connect_this_site(team=team, name=name, actor=actor, test_funds_usd=funds)
         return

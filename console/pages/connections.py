@@ -34,9 +34,11 @@ def _page(
     request: HttpRequest, team: Team, permissions: frozenset[Permission], form: ConnectionForm
 ) -> HttpResponse:
     budget = Budget.objects.filter(team=team).first()
+    rows = list(Connection.objects.of(team))
     context = {
         "team": team,
-        "connections": Connection.objects.of(team),
+        "connections": rows,
+        "has_this_site": any(each.is_on_this_site and not each.closed_at for each in rows),
         "form": form,
         "budget_form": BudgetForm(initial={"cap_usd": budget.cap_usd if budget else None}),
         "may_manage": Permission.MANAGE in permissions,

@@ -15,7 +15,7 @@ from annotation.access import give_to_team
 from annotation.models import Item
 from annotation.study_jobs import PUBLISH, jobs_of
 from hits.budgets import set_budget
-from hits.connections import connect_this_site
+from hits.connections import balance_usd, client_of, connect_this_site
 from hits.models import Batch, Budget, Connection, Hit
 from marketplace.models import Hit as MarketplaceHit
 from tests.annotation.studies import add_candidates, rating_study
@@ -343,3 +343,16 @@ def test_the_page_asks_as_little_of_a_large_study_as_of_a_small_one(
             page_of(rosa, each)
         asked.append(len(captured))
     assert asked[0] == asked[1] <= MOST_STATEMENTS
+
+
+def test_test_funds_are_given_once_however_often_this_site_is_connected(rosa, team):
+    for _press in range(2):
+        rosa.post(reverse("console:connect-site", args=[team.slug]))
+        work_off()
+    first = Connection.objects.of(team).get()
+    rosa.post(reverse("console:connection-close", args=[team.slug, first.pk]))
+    rosa.post(reverse("console:connect-site", args=[team.slug]))
+    work_off()
+    second = Connection.objects.of(team).usable().get()
+    assert second.name != first.name
+    assert balance_usd(client_of(second)) == 100
