@@ -25,12 +25,12 @@ def decide(
         raise DecisionRefused(f"{problem[0].upper()}{problem[1:]}")
     if not Submission.objects.of(question.study).accepted().filter(round=round).exists():
         raise DecisionRefused(f"Study '{question.study}' was not judged in round {round}.")
-    place = {"candidate": candidate, "question": question, "round": round}
-    made = {"value": value, "note": note.strip(), "decided_by_id": decided_by.pk}
-    standing = Adjudication.objects.filter(**place).standing().first()
-    if standing is not None and all(getattr(standing, name) == made[name] for name in made):
+    subject = {"candidate": candidate, "question": question, "round": round}
+    decision = {"value": value, "note": note.strip(), "decided_by_id": decided_by.pk}
+    standing = Adjudication.objects.filter(**subject).standing().first()
+    if standing is not None and all(getattr(standing, name) == decision[name] for name in decision):
         return standing
-    adjudication = Adjudication.objects.create(**place, **made)
+    adjudication = Adjudication.objects.create(**subject, **decision)
     details = {
         "item": candidate.item.key,
         "candidate": candidate.key,

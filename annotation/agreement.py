@@ -118,11 +118,11 @@ def _of_round(frame: pd.DataFrame, round: int) -> pd.DataFrame:
 def _by_condition(questions: list[Question], frame: pd.DataFrame) -> Iterator[QuestionAgreement]:
     """Each question in all conditions together and, where there are several, in each."""
     for question in questions:
-        asked = frame[frame["question"] == question.name]
-        conditions = list(asked["condition"].unique())
-        parts = [(EVERY_CONDITION, asked)]
+        rows = frame[frame["question"] == question.name]
+        conditions = list(rows["condition"].unique())
+        parts = [(EVERY_CONDITION, rows)]
         if len(conditions) > 1:
-            parts += [(name, asked[asked["condition"] == name]) for name in conditions]
+            parts += [(name, rows[rows["condition"] == name]) for name in conditions]
         for condition, part in parts:
             yield QuestionAgreement(
                 question.name, question.level, condition, _coefficients(question, part)

@@ -55,7 +55,7 @@ class QuestionTables:
 
     @property
     def statistic(self) -> str:
-        """The column of an annotator's agreement with the others; empty where nobody judged."""
+        """The column of an annotator's agreement with the others; empty without judgments."""
         return next((name for name in STATISTICS if name in self.annotators.columns), "")
 
 
@@ -76,17 +76,17 @@ def write_rows(version: AgreementVersion, computed: ComputedAgreement) -> None:
     _write(RoundCoefficient, _round_coefficients(version, computed.across, questions))
     _write(JudgedQuestion, (_judged_question(version, table) for table in computed.tables))
     for table in computed.tables:
-        place = {"version": version, "question": table.question, "round": table.round}
+        key = {"version": version, "question": table.question, "round": table.round}
         pairs, units = table.pairs, table.units[UNIT_COLUMNS]
         is_kappa = {"is_kappa": pairs.is_kappa}
-        _write(UnitAgreement, (UnitAgreement(**place, **row) for row in plain_records(units)))
+        _write(UnitAgreement, (UnitAgreement(**key, **row) for row in plain_records(units)))
         _write(
             PairAgreement,
-            (PairAgreement(**place, **is_kappa, **row) for row in plain_records(pairs.rows)),
+            (PairAgreement(**key, **is_kappa, **row) for row in plain_records(pairs.rows)),
         )
         _write(
             AnnotatorAgreement,
-            (AnnotatorAgreement(**place, **row) for row in plain_records(_annotators(table))),
+            (AnnotatorAgreement(**key, **row) for row in plain_records(_annotators(table))),
         )
 
 

@@ -52,26 +52,26 @@ def compute_agreement(study: Study, progress: Progress = silently) -> AgreementV
 
 
 def _tables_of(question: Question, report: AgreementReport, frame: pd.DataFrame) -> QuestionTables:
-    asked = frame[(frame["question"] == question.name) & (frame["round"] == report.round)]
+    rows = frame[(frame["question"] == question.name) & (frame["round"] == report.round)]
     return QuestionTables(
         question=question,
         round=report.round,
         n_flagged=report.n_flagged,
         units=unit_table(question, round=report.round, frame=frame),
-        pairs=pair_table(question, asked, report.pairs),
-        annotators=_annotators(question, report.round, asked),
+        pairs=pair_table(question, rows, report.pairs),
+        annotators=_annotators(question, report.round, rows),
     )
 
 
-def _annotators(question: Question, round: int, asked: pd.DataFrame) -> pd.DataFrame:
-    if asked.empty:
+def _annotators(question: Question, round: int, rows: pd.DataFrame) -> pd.DataFrame:
+    if rows.empty:
         return pd.DataFrame(columns=ANNOTATOR_COLUMNS)
-    return annotator_table(question, round=round, frame=asked)
+    return annotator_table(question, round=round, frame=rows)
 
 
 @transaction.atomic
 def _store(study: Study, computed: ComputedAgreement) -> AgreementVersion:
-    """Keep the rows as the study's next version, in place of those before."""
+    """Store the rows as the study's next version, instead of those before."""
     Study.objects.select_for_update().get(pk=study.pk)
     versions = AgreementVersion.objects.of(study)
     last = versions.aggregate(last=Max("version"))["last"] or 0

@@ -11,7 +11,7 @@ import pandas as pd
 from annotation.models import Question
 from annotation.units import KAPPA_WEIGHTS, judged_units
 
-# More would be cells too small to tell apart, on a page as in a paper.
+# More would be cells too small to distinguish, on a page as in a paper.
 MOST_ANNOTATORS = 40
 LEAST_SHARED = 3
 STATISTICS = {"nominal": "Cohen's kappa", "ordinal": "Cohen's kappa, linear weights"}
@@ -38,13 +38,13 @@ def pair_table(question: Question, frame: pd.DataFrame, kappas: pd.DataFrame) ->
 
     `kappas` is the table of `AgreementReport.pairs`, of which the question's rows are taken.
     """
-    asked = frame[frame["question"] == question.name]
-    if asked.empty:
+    judgments = frame[frame["question"] == question.name]
+    if judgments.empty:
         return PairTable("", False, 0, 0, pd.DataFrame(columns=COLUMNS))
-    counts = asked["annotator"].astype(str).value_counts()
+    counts = judgments["annotator"].astype(str).value_counts()
     most = set(counts.index[:MOST_ANNOTATORS])
     is_kappa = question.level in KAPPA_WEIGHTS
-    rows = _kappas(question, kappas) if is_kappa else _correlations(question, asked, most)
+    rows = _kappas(question, kappas) if is_kappa else _correlations(question, judgments, most)
     in_matrix = rows["annotator_a"].isin(most) & rows["annotator_b"].isin(most)
     statistic = STATISTICS.get(question.level, CORRELATION)
     rows = rows.assign(in_matrix=in_matrix).reindex(columns=COLUMNS)
@@ -56,9 +56,9 @@ def _kappas(question: Question, kappas: pd.DataFrame) -> pd.DataFrame:
     return rows.rename(columns={"kappa": "value", "n_overlap": "n_shared"})
 
 
-def _correlations(question: Question, asked: pd.DataFrame, most: set[str]) -> pd.DataFrame:
+def _correlations(question: Question, judgments: pd.DataFrame, most: set[str]) -> pd.DataFrame:
     """Pearson's r of every two annotators over the candidates both rated."""
-    judged = judged_units(question, asked[asked["annotator"].astype(str).isin(most)])
+    judged = judged_units(question, judgments[judgments["annotator"].astype(str).isin(most)])
     wide = pd.DataFrame(
         {"unit": judged.units, "annotator": judged.annotators, "value": judged.values}
     ).pivot(index="unit", columns="annotator", values="value")

@@ -137,10 +137,10 @@ def _order(question: Question, round: int, judged: JudgedUnits) -> list[float] |
     submissions = Submission.objects.of(question.study).accepted().filter(round=round)
     rows = submissions.values_list("item__key", "annotator__pseudonym", "submitted_at")
     when = {(item, name): time for item, name, time in rows if time is not None}
-    places = list(zip(judged.clusters, judged.annotators, strict=True))
-    if not places or any(place not in when for place in places):
+    keys = list(zip(judged.clusters, judged.annotators, strict=True))
+    if not keys or any(key not in when for key in keys):
         return None
-    return [when[place].timestamp() for place in places]
+    return [when[key].timestamp() for key in keys]
 
 
 def _alpha_without_each(judged: JudgedUnits, annotators: Sequence[str]) -> list[float]:

@@ -114,9 +114,12 @@ def adjudication_queue(
 def _disputes(question: Question, round: int, rows: Sequence[UnitAgreement]) -> Iterator[Dispute]:
     candidates = [row.candidate_id for row in rows]
     opinions = _opinions(question, round, candidates)
-    made = Adjudication.objects.filter(question=question, round=round, candidate__in=candidates)
+    adjudications = Adjudication.objects.filter(
+        question=question, round=round, candidate__in=candidates
+    )
     decisions = {
-        decision.candidate_id: decision for decision in made.standing().select_related("decided_by")
+        decision.candidate_id: decision
+        for decision in adjudications.standing().select_related("decided_by")
     }
     for row in rows:
         item = row.candidate.item

@@ -7,7 +7,7 @@ AnnotationError
 ├── StudyUnfit             the study is not of the kind that was asked for
 ├── QuestionUnknown        the study asks no such question
 ├── LabelSetUnknown        the study has no label set of that version
-├── DecisionRefused        a value off the question's scale, a round nobody judged, another study
+├── DecisionRefused        a value off the scale, a round without judgments, another study
 └── InvitationVoid         a link that was used, revoked or made too long ago, or never was one
 """
 
@@ -28,8 +28,8 @@ class FileRefused(AnnotationError):
     ) -> None:
         self.path, self.problem, self.line, self.field = path, problem, line, field
         name = path.name or str(path)
-        place = f"Line {line} of {name}" if line else name
-        where = f"{place}, field {field}" if field else place
+        position = f"Line {line} of {name}" if line else name
+        where = f"{position}, field {field}" if field else position
         super().__init__(f"{where}: {problem}{self.advice}")
 
 
@@ -55,8 +55,10 @@ class QuestionUnknown(AnnotationError):
     """The study asks no such question."""
 
     def __init__(self, study: str, name: str, known: list[str]) -> None:
-        asked = f"no question '{name}'. Questions: {', '.join(known)}" if known else "no question"
-        super().__init__(f"Study '{study}' asks {asked}.")
+        questions = (
+            f"no question '{name}'. Questions: {', '.join(known)}" if known else "no question"
+        )
+        super().__init__(f"Study '{study}' asks {questions}.")
 
 
 class LabelSetUnknown(AnnotationError):
@@ -68,7 +70,7 @@ class LabelSetUnknown(AnnotationError):
 
 
 class DecisionRefused(AnnotationError):
-    """A value off the question's scale, a round nobody judged, or another study's candidate."""
+    """A value off the question's scale, a round without judgments, or another study's candidate."""
 
 
 class InvitationVoid(AnnotationError):

@@ -65,11 +65,11 @@ def _judgments(study: Study) -> Iterator[list[tuple[Any, ...]]]:
             yield [_with_float(row[:n], position) for row in ordered]
 
 
-def _with_float(row: tuple[Any, ...], place: int) -> tuple[Any, ...]:
-    """The row with the number at that place as frames have it, which know no missing integer."""
-    if row[place] is None:
+def _with_float(row: tuple[Any, ...], index: int) -> tuple[Any, ...]:
+    """The row with the number at that index as frames have it, which know no missing integer."""
+    if row[index] is None:
         return row
-    return (*row[:place], float(row[place]), *row[place + 1 :])
+    return (*row[:index], float(row[index]), *row[index + 1 :])
 
 
 def labels_csv(label_set: LabelSet) -> Iterator[str]:

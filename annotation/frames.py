@@ -1,4 +1,4 @@
-"""The door from the database to pandas: one long frame, a row per judgment."""
+"""The way from the database to pandas: one long frame, a row per judgment."""
 
 from typing import Any
 
@@ -52,7 +52,7 @@ def judgment_frame(
     with_flagged: bool = True,
 ) -> pd.DataFrame:
     """Every judgment of a study, in a fixed order: under one question where one is named, and
-    those not rejected, unless told otherwise."""
+    those not rejected, unless requested otherwise."""
     rows = Judgment.objects.of(study)
     rows = rows if question is None else rows.filter(question=question)
     rows = rows.accepted() if accepted else rows
@@ -64,10 +64,10 @@ def _columns_of(rows: QuerySet[Judgment]) -> dict[str, np.ndarray[Any, Any]]:
     """The numbers of all judgments, a column each: a few megabytes a chunk, never all as rows."""
     read = rows.order_by().values_list(*CODES).iterator(chunk_size=READ_AT_ONCE)
     parts = [np.array(chunk, dtype="float64") for chunk in batched(read, READ_AT_ONCE)]
-    whole = np.concatenate(parts) if parts else np.empty((0, len(CODES)))
+    matrix = np.concatenate(parts) if parts else np.empty((0, len(CODES)))
     return {
-        name: column.astype("int64") if place < CODES.index("value") else column
-        for place, (name, column) in enumerate(zip(CODES, whole.T, strict=True))
+        name: column.astype("int64") if index < CODES.index("value") else column
+        for index, (name, column) in enumerate(zip(CODES, matrix.T, strict=True))
     }
 
 
@@ -76,11 +76,11 @@ def _judgment_frame(study: Study, columns: dict[str, np.ndarray[Any, Any]]) -> p
     candidates = Candidate.objects.filter(item__study=study)
     ordered = candidates.order_by("item__position", "item_id", "position", "pk")
     texts = list(ordered.values_list("pk", "item__key", "item__condition", "key", "system"))
-    candidate = _places(columns["candidate_id"], [pk for pk, *_ in texts])
+    candidate = _positions(columns["candidate_id"], [pk for pk, *_ in texts])
     names = list(study.questions.order_by("position", "pk").values_list("pk", "name"))
-    question = _places(columns["question_id"], [pk for pk, _ in names])
-    people = sorted(study.annotators.values_list("pseudonym", "pk"))
-    annotator = _places(columns["submission__annotator_id"], [pk for _, pk in people])
+    question = _positions(columns["question_id"], [pk for pk, _ in names])
+    annotators = sorted(study.annotators.values_list("pseudonym", "pk"))
+    annotator = _positions(columns["submission__annotator_id"], [pk for _, pk in annotators])
     round = columns["submission__round"]
     order = np.lexsort((columns["pk"], annotator, round, candidate, question))
     of_candidate = candidate[order]
@@ -93,26 +93,26 @@ def _judgment_frame(study: Study, columns: dict[str, np.ndarray[Any, Any]]) -> p
             "candidate": _category(of_candidate, [text[3] for text in texts]),
             "system": _category(of_candidate, [text[4] for text in texts]),
             "question": _category(question[order], [name for _, name in names]),
-            "annotator": _category(annotator[order], [name for name, _ in people]),
+            "annotator": _category(annotator[order], [name for name, _ in annotators]),
             **{name: columns[name][order] for name in ("value", "position", "seconds")},
         }
     )
     return frame[list(COLUMNS)]
 
 
-def _places(keys: np.ndarray[Any, Any], known: list[int]) -> np.ndarray[Any, Any]:
+def _positions(keys: np.ndarray[Any, Any], known: list[int]) -> np.ndarray[Any, Any]:
     """Where each key stands among the known ones."""
     return pd.Index(known, dtype="int64").get_indexer(pd.Index(keys))
 
 
-def _category(places: np.ndarray[Any, Any], texts: list[str]) -> pd.Categorical:
-    """The texts at these places, as the sorted categories of those that are there."""
+def _category(positions: np.ndarray[Any, Any], texts: list[str]) -> pd.Categorical:
+    """The texts at these positions, as the sorted categories of those that are there."""
     present = np.zeros(len(texts), dtype=bool)
-    present[places] = True
+    present[positions] = True
     there = [text for text, is_there in zip(texts, present, strict=True) if is_there]
     categories = pd.Index(sorted(set(there)), dtype=object)
     codes = categories.get_indexer(pd.Index(texts, dtype=object))
-    return pd.Categorical.from_codes(codes[places], categories=categories)
+    return pd.Categorical.from_codes(codes[positions], categories=categories)
 
 
 def candidate_frame(study: Study) -> pd.DataFrame:

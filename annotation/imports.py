@@ -53,14 +53,14 @@ class Imported:
     repairs: tuple[str, ...]
 
     def __str__(self) -> str:
-        told = f"Study '{self.study.slug}': {self.n_items} items"
-        told += f" ({self.n_items_known} more were there already)" if self.n_items_known else ""
+        sentence = f"Study '{self.study.slug}': {self.n_items} items"
+        sentence += f" ({self.n_items_known} more were there already)" if self.n_items_known else ""
         if self.n_submissions or self.n_submissions_known:
-            told += f" and {self.n_submissions} submissions"
+            sentence += f" and {self.n_submissions} submissions"
         if self.n_submissions_known:
-            told += f" ({self.n_submissions_known} more were there already)"
-        told += " imported."
-        return told + "".join(f"\nRepaired: {repair}." for repair in self.repairs)
+            sentence += f" ({self.n_submissions_known} more were there already)"
+        sentence += " imported."
+        return sentence + "".join(f"\nRepaired: {repair}." for repair in self.repairs)
 
 
 @transaction.atomic
@@ -111,7 +111,7 @@ def _study(*, draft: StudyDraft, slug: str, title: str, owner: AbstractBaseUser 
         Study._meta.get_field("slug").clean(slug, None)
     except ValidationError:
         raise AnnotationError(
-            f"'{slug}' is no name for a study: use letters, digits, hyphens and underscores, "
+            f"'{slug}' is not a valid study name: use letters, digits, hyphens and underscores, "
             "80 at most."
         ) from None
     defaults = {"title": (title or slug)[:128], "kind": draft.kind, "owner": owner}
@@ -134,8 +134,8 @@ def _write_questions(study: Study, drafts: Sequence[QuestionDraft], path: Path) 
     fresh = [draft for draft in drafts if draft.name not in known]
     Question.objects.bulk_create(
         (
-            Question(study=study, position=place, **vars(draft))
-            for place, draft in enumerate(fresh, start=len(known))
+            Question(study=study, position=position, **vars(draft))
+            for position, draft in enumerate(fresh, start=len(known))
         ),
         batch_size=BATCH_SIZE,
     )
@@ -208,7 +208,7 @@ def _known_items(study: Study, keys: Sequence[str]) -> dict[str, Item]:
 
 
 def _require_same(item: Item, draft: ItemDraft, path: Path) -> None:
-    """What a file leaves empty or out is no difference: judgments made elsewhere name items
+    """What a file leaves empty or out makes no difference: judgments made elsewhere name items
     without their texts, and may name fewer candidates."""
     there = {candidate.key: candidate for candidate in item.candidates.all()}
     for candidate in draft.candidates:
@@ -244,9 +244,9 @@ def _is_picture(known: Picture | None, draft: PictureDraft | None) -> bool:
 
 
 def _pictures(drafts: Iterable[ItemDraft]) -> dict[str, PictureDraft]:
-    found = [draft.picture for draft in drafts]
-    found += [candidate.picture for draft in drafts for candidate in draft.candidates]
-    return {_digest(picture): picture for picture in found if picture is not None}
+    pictures = [draft.picture for draft in drafts]
+    pictures += [candidate.picture for draft in drafts for candidate in draft.candidates]
+    return {_digest(picture): picture for picture in pictures if picture is not None}
 
 
 def _digest(picture: PictureDraft) -> str:

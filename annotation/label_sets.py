@@ -52,7 +52,7 @@ class Rule:
 
 
 @dataclass(frozen=True)
-class Made:
+class LabelSetResult:
     """A label set, and whether it is new or was there already."""
 
     label_set: LabelSet
@@ -61,7 +61,7 @@ class Made:
 
 def make_label_set(
     *, question: Question, rule: Rule, made_by: AbstractBaseUser | None = None
-) -> Made:
+) -> LabelSetResult:
     """The question's labels by a rule: a new version, or the one made of the same before."""
     _require_fit(question, rule.method)
     study = question.study
@@ -74,19 +74,19 @@ def make_label_set(
             f"round {rule.round}."
         )
     judged = judged_units(question, frame)
-    found = aggregate(
+    aggregation = aggregate(
         judged.units, judged.annotators, judged.values, method=rule.method, **rule.parameters or {}
     )
-    labels = _labels(question, judged, found, decided)
+    labels = _labels(question, judged, aggregation, decided)
     fingerprint = _fingerprint(frame, decided)
-    return _stored(question, rule, found, labels, fingerprint, made_by)
+    return _stored(question, rule, aggregation, labels, fingerprint, made_by)
 
 
 def _require_fit(question: Question, method: str) -> None:
     fit = METHODS_AT_LEVEL[Question.Level(question.level)]
     if method not in fit:
         raise StudyUnfit(
-            f"Question '{question.name}' is {question.level}; {method} is no way to label it. "
+            f"Question '{question.name}' is {question.level}; {method} cannot label it. "
             f"Use one of {', '.join(fit)}."
         )
 
@@ -95,8 +95,8 @@ def _decisions(question: Question, rule: Rule) -> dict[tuple[str, str], float]:
     """The standing decisions of the round by item and candidate; none where they do not count."""
     if not rule.with_adjudications:
         return {}
-    made = Adjudication.objects.filter(question=question, round=rule.round).standing()
-    rows = made.values_list("candidate__item__key", "candidate__key", "value")
+    adjudications = Adjudication.objects.filter(question=question, round=rule.round).standing()
+    rows = adjudications.values_list("candidate__item__key", "candidate__key", "value")
     return {(item, candidate): value for item, candidate, value in rows}
 
 
@@ -111,14 +111,14 @@ def _fingerprint(frame: pd.DataFrame, decided: dict[tuple[str, str], float]) -> 
 def _labels(
     question: Question,
     judged: JudgedUnits,
-    found: Aggregation,
+    aggregation: Aggregation,
     decided: dict[tuple[str, str], float],
 ) -> list[Label]:
     """A label for each candidate that was judged or decided upon, where one can be given."""
-    rows = _label_rows(judged, found)
-    for place, value in decided.items():
-        there = rows.get(place, {"n_judgments": 0})
-        rows[place] = {"n_judgments": there["n_judgments"], "value": value, "is_adjudicated": True}
+    rows = _label_rows(judged, aggregation)
+    for pair, value in decided.items():
+        there = rows.get(pair, {"n_judgments": 0})
+        rows[pair] = {"n_judgments": there["n_judgments"], "value": value, "is_adjudicated": True}
     candidates = Candidate.objects.filter(item__study=question.study_id)
     ordered = candidates.order_by("item__position", "position", "pk")
     keys = ordered.values_list("pk", "item__key", "key")
@@ -127,15 +127,19 @@ def _labels(
     ]
 
 
-def _label_rows(judged: JudgedUnits, found: Aggregation) -> dict[tuple[str, str], dict[str, Any]]:
+def _label_rows(
+    judged: JudgedUnits, aggregation: Aggregation
+) -> dict[tuple[str, str], dict[str, Any]]:
     """The fields of each aggregated label by item and candidate."""
     keys = judged.keys
-    places = dict(zip(keys.index, zip(keys["item"], keys["candidate"], strict=True), strict=True))
+    key_of_unit = dict(
+        zip(keys.index, zip(keys["item"], keys["candidate"], strict=True), strict=True)
+    )
     rows: dict[tuple[str, str], dict[str, Any]] = {}
-    for row in found.labels.to_dict(orient="records"):
+    for row in aggregation.labels.to_dict(orient="records"):
         if isnan(row["label"]):
             continue
-        rows[places[row["item"]]] = {
+        rows[key_of_unit[row["item"]]] = {
             "value": row["label"],
             "probability": _defined(row.get("probability")),
             "se": _defined(row.get("se")),
@@ -153,16 +157,16 @@ def _defined(number: float | None) -> float | None:
 def _stored(
     question: Question,
     rule: Rule,
-    found: Aggregation,
+    aggregation: Aggregation,
     labels: list[Label],
     fingerprint: str,
     made_by: AbstractBaseUser | None,
-) -> Made:
+) -> LabelSetResult:
     study = Study.objects.select_for_update().get(pk=question.study_id)
-    signature = rule.signature(found.signature, fingerprint)
+    signature = rule.signature(aggregation.signature, fingerprint)
     known = LabelSet.objects.filter(question=question, signature=signature).first()
     if known is not None:
-        return Made(known, is_new=False)
+        return LabelSetResult(known, is_new=False)
     last = LabelSet.objects.of(study).aggregate(last=Max("version"))["last"] or 0
     label_set = LabelSet.objects.create(
         study=study,
@@ -175,9 +179,9 @@ def _stored(
         with_adjudications=rule.with_adjudications,
         fingerprint=fingerprint,
         signature=signature,
-        converged=found.converged,
-        iterations=found.iterations,
-        warnings=list(found.warnings),
+        converged=aggregation.converged,
+        iterations=aggregation.iterations,
+        warnings=list(aggregation.warnings),
         n_labels=len(labels),
         n_adjudicated=sum(label.is_adjudicated for label in labels),
         made_by_id=made_by.pk if made_by else None,
@@ -192,4 +196,4 @@ def _stored(
         "n_labels": len(labels),
     }
     record_in(study, actor=made_by, action="label_set", details=details)
-    return Made(label_set, is_new=True)
+    return LabelSetResult(label_set, is_new=True)

@@ -34,9 +34,9 @@ def link_for_member(*, member: Membership, actor: User) -> str:
 
 def _require_of_this_team(member: Membership) -> None:
     user = member.user
-    made = Invitation.objects.filter(team=member.team, accepted_by=user, made_account=True)
+    invitations = Invitation.objects.filter(team=member.team, accepted_by=user, made_account=True)
     others = Membership.objects.filter(user=user).exclude(pk=member.pk)
-    if user.is_staff or user.is_superuser or others.exists() or not made.exists():
+    if user.is_staff or user.is_superuser or others.exists() or not invitations.exists():
         raise RoleTooSmall(
             _(
                 "The account of %(name)s is not this team's alone. Whoever runs this site can make "

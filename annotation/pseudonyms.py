@@ -1,4 +1,4 @@
-"""Names for people that a study may show and export."""
+"""Names for annotators that a study may show and export."""
 
 import hashlib
 import hmac

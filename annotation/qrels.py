@@ -56,7 +56,7 @@ class Qrels:
 
 
 def study_qrels(study: Study, *, rule: str = "majority", round: int = 1) -> Qrels:
-    """The judged pairs of one round under the study's first question; a pair that nobody
+    """The judged pairs of one round under the study's first question; a pair that no annotator
     judged is absent.
 
     A candidate is relevant if more than half of its annotators ticked it (`majority`),
@@ -67,8 +67,8 @@ def study_qrels(study: Study, *, rule: str = "majority", round: int = 1) -> Qrel
     _require_alternatives(study)
     frame = judgment_frame(study)
     question = study.questions.first()
-    asked = frame["question"] == (question.name if question else "")
-    frame = frame[asked & (frame["round"] == round)]
+    is_first_question = frame["question"] == (question.name if question else "")
+    frame = frame[is_first_question & (frame["round"] == round)]
     if frame.empty:
         raise StudyUnfit(f"Study '{study.slug}' has no judgments in round {round}.")
     shares = frame.groupby(["item", "candidate"], observed=True, sort=False)["value"].mean()

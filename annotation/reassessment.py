@@ -41,13 +41,13 @@ class RoundAgreement:
             "by": self.by,
             "n_pairs": self.n_pairs,
         }
-        return [named | plain_values(asdict(found)) for found in self.coefficients]
+        return [named | plain_values(asdict(coefficient)) for coefficient in self.coefficients]
 
 
 def round_agreement(study: Study, *, frame: pd.DataFrame | None = None) -> list[RoundAgreement]:
     """Every two rounds of a study set against each other, where they judged the same.
 
-    A candidate that the same annotator judged again is told apart from one that another did.
+    A candidate that the same annotator judged again is distinguished from one that another did.
     """
     rounds = list(combinations(rounds_of(study), 2))
     if not rounds:
@@ -62,9 +62,9 @@ def round_agreement(study: Study, *, frame: pd.DataFrame | None = None) -> list[
 
 
 def _across(
-    question: Question, asked: pd.DataFrame, earlier: int, later: int
+    question: Question, judgments: pd.DataFrame, earlier: int, later: int
 ) -> Iterator[RoundAgreement]:
-    pairs = _crossed(asked, earlier, later)
+    pairs = _crossed(judgments, earlier, later)
     same = pairs["annotator_earlier"] == pairs["annotator_later"]
     parts: list[tuple[By, pd.DataFrame]] = [
         ("same annotator", pairs[same]),
@@ -78,12 +78,13 @@ def _across(
             )
 
 
-def _crossed(asked: pd.DataFrame, earlier: int, later: int) -> pd.DataFrame:
+def _crossed(judgments: pd.DataFrame, earlier: int, later: int) -> pd.DataFrame:
     """Each judgment of the earlier round beside each of the same candidate in the later one."""
     columns = ["item", "candidate", "annotator", "value"]
     texts = dict.fromkeys(columns[:3], str)
     first, second = (
-        asked.loc[asked["round"] == round, columns].astype(texts) for round in (earlier, later)
+        judgments.loc[judgments["round"] == round, columns].astype(texts)
+        for round in (earlier, later)
     )
     return first.merge(second, on=["item", "candidate"], suffixes=("_earlier", "_later"))
 

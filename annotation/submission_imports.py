@@ -154,11 +154,11 @@ def _answer(target: _Target, draft: SubmissionDraft, judgment: JudgmentDraft) ->
 
 
 def _codes(
-    questions: dict[str, Question], asked: Sequence[QuestionDraft]
+    questions: dict[str, Question], drafts: Sequence[QuestionDraft]
 ) -> dict[str, list[float]]:
     """What each category of the file counts as in the study, which may have more of them."""
     return {
         draft.name: [float(questions[draft.name].categories.index(c)) for c in draft.categories]
-        for draft in asked
+        for draft in drafts
         if draft.categories
     }

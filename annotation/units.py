@@ -76,8 +76,8 @@ class JudgedUnits:
             if value > 0:
                 ticked.add(str(candidate))
         items, annotators = [item for item, _ in chosen], [annotator for _, annotator in chosen]
-        found = krippendorff_alpha(items, annotators, list(chosen.values()), level="set")
-        return replace(found, name="krippendorff_alpha_masi")
+        alpha = krippendorff_alpha(items, annotators, list(chosen.values()), level="set")
+        return replace(alpha, name="krippendorff_alpha_masi")
 
     def agreements(self) -> pd.Series[float]:
         """How far the judgments of each unit agree, by unit."""
@@ -108,16 +108,16 @@ class JudgedUnits:
 
 def judged_units(question: Question, frame: pd.DataFrame) -> JudgedUnits:
     """The rows of a judgment frame that are of a question."""
-    asked = frame[frame["question"] == question.name]
-    units = asked.groupby(["item", "candidate"], observed=True, sort=False).ngroup()
+    rows = frame[frame["question"] == question.name]
+    units = rows.groupby(["item", "candidate"], observed=True, sort=False).ngroup()
     level = cast(Level, question.level)
-    return JudgedUnits(asked, units, level, categories_of(question, asked["value"]))
+    return JudgedUnits(rows, units, level, categories_of(question, rows["value"]))
 
 
 def categories_of(question: Question, values: pd.Series[float]) -> list[float] | None:
-    """All values a scale has, also those nobody chose; None where they cannot be counted."""
+    """All values a scale has, also those without a judgment; None where they cannot be counted."""
     if question.level == "nominal" and question.categories:
-        return [float(place) for place in range(len(question.categories))]
+        return [float(index) for index in range(len(question.categories))]
     if question.level != "ordinal":
         return None
     steps = np.arange(question.scale_min, question.scale_max + 1)

@@ -130,13 +130,13 @@ def _messages_of(path: Path) -> Iterator[tuple[str | tuple[str, ...], list[str],
         source = f"({templatize(source)}\n)"
     code = BytesIO(source.encode())
     options = {"encoding": "utf-8"}
-    for found in extract("python", code, KEYWORDS, ["Translators:"], options):
-        yield found[1:]
+    for match in extract("python", code, KEYWORDS, ["Translators:"], options):
+        yield match[1:]
     if path == SCORERS:
         for position in ENTRY_TEXTS:
             code.seek(0)
-            for found in extract("python", code, {"Entry": (position,)}, (), options):
-                yield found[1:]
+            for match in extract("python", code, {"Entry": (position,)}, (), options):
+                yield match[1:]
 
 
 def _updated(path: Path, messages: Catalog) -> Catalog:

@@ -1,4 +1,4 @@
-"""Logs, as lines for people or as JSON for programs, each with the request it belongs to."""
+"""Logs, as plain lines or as JSON, each with the request it belongs to."""
 
 import logging
 import re

@@ -17,7 +17,7 @@ FORMER_DEVELOPMENT_KEY = "development-only-key-never-use-it-where-others-can-rea
 DEVELOPMENT_ENCRYPTION_KEY = base64.urlsafe_b64encode(b"development-only-encryption-key!").decode()
 PUBLISHED_KEYS = (DEVELOPMENT_KEY, FORMER_DEVELOPMENT_KEY, DEVELOPMENT_ENCRYPTION_KEY)
 INSECURE_PREFIX = "django-insecure-"
-# Whoever has a signed cookie can try out shorter keys.
+# Anyone with a signed cookie can try out shorter keys.
 LEAST_CHARACTERS = 32
 
 MAKE_KEY = "python -c 'import secrets; print(secrets.token_urlsafe(50))'"

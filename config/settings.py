@@ -39,7 +39,7 @@ def _number(name: str, default: float, *, least: float = 0) -> float:
     return number
 
 
-def _whole_number(name: str, default: int) -> int:
+def _natural_number(name: str, default: int) -> int:
     number = _number(name, default)
     if number != int(number):
         raise ImproperlyConfigured(f"{name} is '{os.environ[name]}'; it must be a whole number.")
@@ -59,7 +59,7 @@ environ.Env.read_env(BASE_DIR / ".env")
 DEBUG = env.bool("DEBUG", default=False)
 ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["127.0.0.1", "localhost", "[::1]"])
 CSRF_TRUSTED_ORIGINS = env.list("CSRF_TRUSTED_ORIGINS", default=[])
-# Where people and marketplaces reach this site.
+# Where users and marketplaces reach this site.
 SITE_URL = env.str("SITE_URL", default="http://127.0.0.1:8000").rstrip("/")
 if not _is_address(SITE_URL):
     raise ImproperlyConfigured(
@@ -151,7 +151,7 @@ DATABASES: dict[str, dict[str, Any]] = {
 if "ENGINE" not in DATABASES["default"]:
     # Without the value, which may hold a password.
     raise ImproperlyConfigured(
-        "DATABASE_URL is no address of a database, such as postgres://NAME:PASSWORD@HOST/DATABASE."
+        "DATABASE_URL is not the address of a database, such as postgres://NAME:PASSWORD@HOST/DATABASE."
     )
 if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
     # Readers never wait for the writer, and a writer waits its turn instead of failing.
@@ -179,7 +179,7 @@ REDIS_URL = env.str("REDIS_URL", default="redis://127.0.0.1:6379/0")
 if not REDIS_URL.startswith(("redis://", "rediss://", "unix://")):
     # Without the value, which may hold a password.
     raise ImproperlyConfigured(
-        "REDIS_URL is no address of a Redis, such as redis://127.0.0.1:6379/0."
+        "REDIS_URL is not the address of a Redis, such as redis://127.0.0.1:6379/0."
     )
 RQ_PREFIX = env.str("RQ_PREFIX", default="assay-")
 TASK_BACKENDS = {"database": "django_tasks_db.DatabaseBackend", "rq": "work.rq_backend.RQBackend"}
@@ -198,7 +198,7 @@ WORK_LEASE_SECONDS = _number("WORK_LEASE_SECONDS", 30, least=1)
 WORK_RETRY_SECONDS = _number("WORK_RETRY_SECONDS", 5)
 # How long a worker may take from the queue's message to the job's claim.
 WORK_GRACE_SECONDS = _number("WORK_GRACE_SECONDS", 5)
-WORK_KEEP_DAYS = _whole_number("WORK_KEEP_DAYS", 30)
+WORK_KEEP_DAYS = _natural_number("WORK_KEEP_DAYS", 30)
 
 AUTH_USER_MODEL = "accounts.User"
 AUTHENTICATION_BACKENDS = ["allauth.account.auth_backends.AuthenticationBackend"]
@@ -251,9 +251,9 @@ MFA_ALLOW_UNVERIFIED_EMAIL = True
 # Operators, who may read every study and move money, sign in with a second factor. Whoever looks
 # around on a machine of their own need not.
 OPERATORS_WITHOUT_SECOND_FACTOR = env.bool("OPERATORS_WITHOUT_SECOND_FACTOR", default=OWN_MACHINE)
-# How to tell clients apart behind proxies. Nothing in X-Forwarded-For is believed but what one's
+# How to distinguish clients behind proxies. Nothing in X-Forwarded-For is believed but what one's
 # own proxies wrote there.
-ALLAUTH_TRUSTED_PROXY_COUNT = _whole_number("TRUSTED_PROXY_COUNT", 0)
+ALLAUTH_TRUSTED_PROXY_COUNT = _natural_number("TRUSTED_PROXY_COUNT", 0)
 ALLAUTH_TRUSTED_CLIENT_IP_HEADER = env.str("TRUSTED_CLIENT_IP_HEADER", default="") or None
 
 # Texts are marked in templates and code and collected in locale/ (docs/translation.md). A language
@@ -343,7 +343,7 @@ if MARKETPLACE_FEE_SCHEDULE not in ("none", "mturk"):
     )
 MARKETPLACE_REQUESTER_SIGN_UP = env.bool("MARKETPLACE_REQUESTER_SIGN_UP", default=False)
 MARKETPLACE_REQUESTS_PER_SECOND = _number("MARKETPLACE_REQUESTS_PER_SECOND", 0)
-MARKETPLACE_REQUEST_BURST = _whole_number("MARKETPLACE_REQUEST_BURST", 0)
+MARKETPLACE_REQUEST_BURST = _natural_number("MARKETPLACE_REQUEST_BURST", 0)
 MARKETPLACE_TESTING = env.bool("MARKETPLACE_TESTING", default=False)
 
 # Of the accounts that `make run` makes for looking around; empty means one made up each time.

@@ -55,15 +55,15 @@ def unmarked_in(source: str) -> list[tuple[int, str]]:
     parser = _Words()
     parser.feed(TAGS.sub(lambda tag: "\n" * tag[0].count("\n") + "\N{MIDDLE DOT}", source))
     parser.close()
-    return sorted(arguments + parser.found)
+    return sorted(arguments + parser.texts)
 
 
 class _Words(HTMLParser):
-    """Reads what of a page people see or hear."""
+    """Reads the texts of a page that are seen or heard."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.found: list[tuple[int, str]] = []
+        self.texts: list[tuple[int, str]] = []
         self.silent: list[str] = []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
@@ -90,4 +90,4 @@ class _Words(HTMLParser):
     def _read(self, text: str) -> None:
         words = " ".join(text.split()).strip("\N{MIDDLE DOT} ")
         if re.search("[A-Za-z]{2}|[A-Za-z] ", NAMES.sub("", words)):
-            self.found.append((self.getpos()[0], words[:80]))
+            self.texts.append((self.getpos()[0], words[:80]))

@@ -1,4 +1,4 @@
-"""The rooms of the site and their doors."""
+"""The apps of the site and their addresses."""
 
 from django.urls import URLPattern, URLResolver, include, path
 

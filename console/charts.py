@@ -14,7 +14,7 @@ from annotation.charts.agreement import (
     annotator_scatter,
     pairwise_matrix,
 )
-from annotation.charts.words import forest_in_words, matrix_in_words, scatter_in_words
+from annotation.charts.descriptions import forest_in_words, matrix_in_words, scatter_in_words
 from console.agreement_view import AgreementView
 from presentation.theme import Picture
 

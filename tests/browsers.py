@@ -17,11 +17,11 @@ PATIENCE_MS = 60_000
 
 def chromium_path() -> str:
     """Where Chromium is; without one the test skips, but in continuous integration it fails."""
-    found = next(filter(None, map(shutil.which, NAMES)), None)
-    if found is None:
-        told = f"this test drives a real browser; none of {', '.join(NAMES)} is installed"
-        (pytest.fail if os.environ.get("CI") else pytest.skip)(told)
-    return found
+    path = next(filter(None, map(shutil.which, NAMES)), None)
+    if path is None:
+        message = f"this test drives a real browser; none of {', '.join(NAMES)} is installed"
+        (pytest.fail if os.environ.get("CI") else pytest.skip)(message)
+    return path
 
 
 @pytest.fixture(scope="module")

@@ -33,7 +33,7 @@ def agreement_forest(rows: pd.DataFrame) -> Picture:
     """Alpha with its interval for each row, and a line at chance.
 
     `rows` has the columns label, part, value, ci_low, ci_high and n_items; `part` (with or
-    without flagged submissions) tells rows of one label apart.
+    without flagged submissions) distinguishes rows of one label.
     """
     defined = rows[rows["value"].notna()]
     parts = list(defined["part"].unique())
@@ -112,25 +112,25 @@ def annotator_scatter(
     `annotators` has the columns annotator, agreement, n_judgments, seconds and n_flagged;
     who agrees least and who agrees most are named. `statistic` names the agreement.
     """
-    shown = annotators[annotators["agreement"].notna() & annotators[against].gt(0)]
-    doubts = shown["n_flagged"].gt(0).map({True: "flagged", False: "not flagged"})
-    shown = shown.assign(doubt=doubts)
-    base = alt.Chart(shown).encode(
+    compared = annotators[annotators["agreement"].notna() & annotators[against].gt(0)]
+    doubts = compared["n_flagged"].gt(0).map({True: "flagged", False: "not flagged"})
+    compared = compared.assign(doubt=doubts)
+    base = alt.Chart(compared).encode(
         x=alt.X(
             f"{against}:Q",
             title=X_TITLES[against],
-            scale=alt.Scale(type="log", nice=False, domain=_span(shown[against])),
+            scale=alt.Scale(type="log", nice=False, domain=_span(compared[against])),
             axis=alt.Axis(tickCount=6, grid=False),
         ),
         y=alt.Y(
             "agreement:Q",
             title=axis_title(statistic),
-            scale=alt.Scale(nice=False, domain=_around(shown["agreement"])),
+            scale=alt.Scale(nice=False, domain=_around(compared["agreement"])),
             axis=alt.Axis(tickCount=6),
         ),
     )
     kinds = ["not flagged", "flagged"]
-    has_flags = bool(shown["n_flagged"].gt(0).any())
+    has_flags = bool(compared["n_flagged"].gt(0).any())
     legend = alt.Legend(orient="top", title="Submissions") if has_flags else None
     points = base.mark_point(opacity=1).encode(
         color=alt.Color("doubt:N", scale=alt.Scale(domain=kinds, range=[BLUE, RED]), legend=legend),
@@ -146,7 +146,7 @@ def annotator_scatter(
         ],
     )
     # Below the least and above the most no point lies that a name could cover.
-    ordered = shown.sort_values("agreement", kind="stable")
+    ordered = compared.sort_values("agreement", kind="stable")
     least, most = ordered[:1], ordered[1:][-1:]
     names = [_name(base, least, against, dy=14), _name(base, most, against, dy=-12)]
     chance = alt.Chart().mark_rule(strokeDash=[4, 3]).encode(y=alt.datum(0))

@@ -12,7 +12,7 @@ def add_item(parser: CommandParser) -> None:
         required=True,
         action="append",
         metavar="COLUMN",
-        help="what is judged; several columns together where one does not tell units apart",
+        help="what is judged; several columns together where one does not distinguish units",
     )
 
 
@@ -28,7 +28,7 @@ def add_where(parser: CommandParser) -> None:
 
 
 def column_and_value(text: str) -> tuple[str, str]:
-    """A column and its value; the value may hold further signs of equality."""
+    """A column and its value; the value may hold further equals signs."""
     column, equals, value = text.partition("=")
     if not (equals and column.strip()):
         raise ArgumentTypeError(f"'{text}' is not of the form COLUMN=VALUE")

@@ -1,4 +1,4 @@
-"""Studies and what people said in them.
+"""Studies and the judgments in them.
 
 A study asks questions about candidates. Candidates are grouped in items: an item is
 what one annotator sees on one page. One annotator's finished pass over one item in one

@@ -1,4 +1,4 @@
-"""What people said: submissions and the judgments in them."""
+"""Submissions and the judgments in them."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ class JudgmentQuerySet(models.QuerySet["Judgment"]):
         return self.exclude(submission__status=Submission.Status.REJECTED)
 
     def unflagged(self) -> JudgmentQuerySet:
-        """Of submissions that nobody doubts."""
+        """Of submissions without a flag."""
         return self.filter(submission__flag_reason="")
 
 

@@ -53,10 +53,10 @@ class LabelSetQuerySet(models.QuerySet["LabelSet"]):
 
     def numbered(self, version: int) -> LabelSet:
         """The set of that version, or LabelSetUnknown with the versions there are."""
-        found = self.filter(version=version).first()
-        if found is None:
+        label_set = self.filter(version=version).first()
+        if label_set is None:
             raise LabelSetUnknown(version, list(self.values_list("version", flat=True)))
-        return found
+        return label_set
 
 
 class LabelSet(models.Model):

@@ -97,11 +97,11 @@ class Study(models.Model):
 
     def question(self, name: str = "") -> Question:
         """The question of that name, or the first where none is named; else QuestionUnknown."""
-        asked = {question.name: question for question in self.questions.all()}
-        found = asked.get(name) if name else next(iter(asked.values()), None)
-        if found is None:
-            raise QuestionUnknown(self.slug, name, list(asked))
-        return found
+        questions = {question.name: question for question in self.questions.all()}
+        chosen = questions.get(name) if name else next(iter(questions.values()), None)
+        if chosen is None:
+            raise QuestionUnknown(self.slug, name, list(questions))
+        return chosen
 
 
 class Question(models.Model):
@@ -209,7 +209,7 @@ class Item(models.Model):
 
 
 def new_blind_key() -> str:
-    """A name for the worker's page that tells nothing about the system behind it."""
+    """A name for the worker's page that says nothing about the system behind it."""
     return secrets.token_hex(6)
 
 

@@ -19,7 +19,7 @@ from annotation.readers.drafts import (
     StudyDraft,
     SubmissionDraft,
 )
-from annotation.readers.staging import Cell, Staged, StagedCells
+from annotation.readers.staged_cells import Cell, Staged, StagedCells
 from annotation.readers.tables import Row, each_row
 
 COLUMNS = ("item", "annotator", "value")

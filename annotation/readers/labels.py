@@ -86,7 +86,7 @@ def _refuse_repeats(rows: list[Row], items: list[str], columns: Columns) -> None
         if first != row.line:
             raise row.refuse(
                 f"annotator '{annotator}' labelled item '{item}' on line {first} already. "
-                "If more columns tell the items apart, name each with --item; "
+                "If more columns distinguish the items, name each with --item; "
                 "--where COLUMN=VALUE chooses rows."
             )
 

@@ -67,7 +67,7 @@ def read_mturk_batch(
         if earlier.candidates != draft.candidates or earlier.context != draft.context:
             raise row.refuse(
                 f"item '{draft.key}' differs from line {earlier.line}; "
-                "name the columns that tell items apart with --item."
+                "name the columns that distinguish items with --item."
             )
         _keep(_submission(row, layout, draft.key), submissions, repairs)
     questions = tuple(

@@ -27,9 +27,9 @@ def _no_match(rows: Sequence[Row], column: str, values: Sequence[str]) -> Import
     present = sorted({row.optional(column, longest=LONGEST) for row in rows})
     listed = ", ".join(f"'{value}'" for value in present[:MOST_VALUES])
     more = f" and {len(present) - MOST_VALUES} more" if len(present) > MOST_VALUES else ""
-    wanted = " or ".join(f"'{value}'" for value in values)
+    alternatives = " or ".join(f"'{value}'" for value in values)
     return ImportRefused(
-        rows[0].path, f"no row has {wanted} here; there are {listed}{more}.", field=column
+        rows[0].path, f"no row has {alternatives} here; there are {listed}{more}.", field=column
     )
 
 

@@ -24,7 +24,7 @@ from presentation.spreadsheets import from_cell
 MOST = 1e15
 DEEPEST = 20
 READ_AT_ONCE = 1 << 20
-# A dialogue of 100,000 words is no mistake; Python's own limit is 131,072 characters.
+# A dialogue of 100,000 words is not a mistake; Python's own limit is 131,072 characters.
 csv.field_size_limit(10_000_000)
 SURROGATE = re.compile("[\ud800-\udfff]")
 SPACE = re.compile("[ \\t\\r\\n]*")
@@ -178,7 +178,7 @@ def _opened(path: Path) -> Iterator[TextIO]:
 
 
 def _undecodable_line(path: Path) -> int:
-    """The line of the first byte that is no UTF-8."""
+    """The line of the first byte that is not UTF-8."""
     decoder = codecs.getincrementaldecoder("utf-8")()
     n_lines, ends_in_return = 0, False
     with _binary(path) as content:
@@ -305,7 +305,7 @@ def _json_array(path: Path, content: str) -> Iterator[Row]:
 
 
 def _next_character(content: str, position: int) -> int:
-    """Where the next sign is that is no space."""
+    """Where the next character is that is not a space."""
     space = SPACE.match(content, position)
     return space.end() if space else position
 
@@ -323,7 +323,7 @@ def _json_object(path: Path, line: int, text: str) -> dict[str, Any]:
 def _not_json(
     path: Path, error: RecursionError | ValueError, line: int, *, begins: int
 ) -> ImportRefused:
-    """Where a text that begins on a line of the file is no JSON, or else in which record."""
+    """Where a text that begins on a line of the file is not JSON, or else in which record."""
     if isinstance(error, json.JSONDecodeError):
         problem = f"this is not JSON: {error.msg}, column {error.colno}."
         return ImportRefused(path, problem, line=begins + error.lineno - 1)
@@ -332,7 +332,7 @@ def _not_json(
 
 
 def _refuse_constant(name: str) -> None:
-    raise ValueError(f"{name} is no JSON value")
+    raise ValueError(f"{name} is not a JSON value")
 
 
 def _unfit(value: Any, depth: int = 0) -> str | None:

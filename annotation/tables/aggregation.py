@@ -15,15 +15,15 @@ Repeats = Literal["refuse", "count"]
 OF_NUMBERS = ("mean", "trimmed_mean", "median", "zscore", "bias_precision")
 # One annotator may compare the same two candidates again, for another prompt.
 OF_COMPARISONS = ("bradley_terry",)
-# Dawid and Skene's model has a place for what an annotator says of an item the second time.
+# Dawid and Skene's model models what an annotator says of an item the second time.
 WITH_REPEATS = ("dawid_skene",)
 
 
 @dataclass(frozen=True)
 class FileAggregation:
-    """The labels of a file's items, and how they were found."""
+    """The labels of a file's items, and how they were computed."""
 
-    found: Aggregation
+    aggregation: Aggregation
     n_annotators: int
     n_judgments: int
 
@@ -33,45 +33,45 @@ class FileAggregation:
 
     def items(self) -> list[dict[str, Any]]:
         """Each item with its label, how sure that is, and why it has none if it has not."""
-        return plain_records(self.found.labels)
+        return plain_records(self.aggregation.labels)
 
     def record(self) -> dict[str, Any]:
         """As plain values for JSON; a label that cannot be given is None."""
         items = self.items()
         rest = {
-            "method": self.found.method,
-            "signature": self.found.signature,
+            "method": self.aggregation.method,
+            "signature": self.aggregation.signature,
             "n_items": len(items),
             "n_annotators": self.n_annotators,
             "n_judgments": self.n_judgments,
-            "converged": self.found.converged,
-            "iterations": self.found.iterations,
-            "log_likelihood": self.found.log_likelihood,
-            "n_ties": self.found.n_ties,
-            "warnings": list(self.found.warnings),
-            "reason": self.found.reason,
+            "converged": self.aggregation.converged,
+            "iterations": self.aggregation.iterations,
+            "log_likelihood": self.aggregation.log_likelihood,
+            "n_ties": self.aggregation.n_ties,
+            "warnings": list(self.aggregation.warnings),
+            "reason": self.aggregation.reason,
         }
         labels = {str(record["item"]): record["label"] for record in items}
-        annotators = plain_records(self.found.annotators)
+        annotators = plain_records(self.aggregation.annotators)
         return {"labels": labels} | plain_values(rest) | {"items": items, "annotators": annotators}
 
     def content(self, path: Path) -> str:
         """What to write to a file of this name: JSON, or a row an item."""
         if path.suffix.lower() == ".json":
             return json.dumps(self.record(), indent=1)
-        return _csv(list(self.found.labels.columns), self.items())
+        return _csv(list(self.aggregation.labels.columns), self.items())
 
     def sentence(self) -> str:
-        """What was found, for a person."""
-        told = f"{len(self.found.labels)} items labelled by {self.found.method} from "
-        told += f"{self.n_judgments} labels of {self.n_annotators} annotators"
-        if self.found.converged is not None:
-            state = "converged" if self.found.converged else "not converged"
-            told += f"; {state} after {self.found.iterations} iterations"
-        told += f"; {self.found.n_ties} ties" if self.found.n_ties else ""
-        told += f"; {self.n_unlabelled} without a label" if self.n_unlabelled else ""
-        told += f"; {self.found.reason.replace('_', ' ')}" if self.found.reason else ""
-        return told + "".join(f".\nNote: {warning}" for warning in self.found.warnings) + "."
+        """The result in a sentence."""
+        text = f"{len(self.aggregation.labels)} items labelled by {self.aggregation.method} from "
+        text += f"{self.n_judgments} labels of {self.n_annotators} annotators"
+        if self.aggregation.converged is not None:
+            state = "converged" if self.aggregation.converged else "not converged"
+            text += f"; {state} after {self.aggregation.iterations} iterations"
+        text += f"; {self.aggregation.n_ties} ties" if self.aggregation.n_ties else ""
+        text += f"; {self.n_unlabelled} without a label" if self.n_unlabelled else ""
+        text += f"; {self.aggregation.reason.replace('_', ' ')}" if self.aggregation.reason else ""
+        return text + "".join(f".\nNote: {warning}" for warning in self.aggregation.warnings) + "."
 
 
 def aggregate_file(
@@ -80,7 +80,7 @@ def aggregate_file(
     """The labels of the items in a file by a method of `stats.aggregation`.
 
     `repeats` says whether a label an annotator gives an item again counts or refuses the file;
-    without it, it counts where the method has a place for it.
+    without it, it counts where the method models it.
     """
     if method not in METHODS:
         raise ValueError(f"method must be one of {', '.join(METHODS)}, not {method!r}")
@@ -96,10 +96,12 @@ def aggregate_file(
     table = read_labels(path, columns, kind=kind, repeats=again)
     options = {} if method in OF_COMPARISONS else {"repeats": repeats}
     try:
-        found = aggregate(table.items, table.annotators, table.values, method=method, **options)
+        aggregation = aggregate(
+            table.items, table.annotators, table.values, method=method, **options
+        )
     except ValueError as error:
         raise FileRefused(path, f"{error}.") from None
-    return FileAggregation(found, len(set(table.annotators)), len(table.items))
+    return FileAggregation(aggregation, len(set(table.annotators)), len(table.items))
 
 
 def _csv(columns: list[str], records: list[dict[str, Any]]) -> str:

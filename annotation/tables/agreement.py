@@ -41,7 +41,9 @@ class FileAgreement:
             "n_annotators": self.n_annotators,
             "n_judgments": self.n_judgments,
             "level": self.level,
-            "coefficients": [plain_values(asdict(found)) for found in self.coefficients],
+            "coefficients": [
+                plain_values(asdict(coefficient)) for coefficient in self.coefficients
+            ],
             "pairs": plain_records(self.pairs),
         }
 
@@ -52,13 +54,13 @@ class FileAgreement:
             f"annotators, {self.level}"
         )
         yield f"{'':24}{'value':>8}{'se':>8}   interval           items"
-        for found in self.coefficients:
-            if found.is_defined:
-                yield _line(found)
-        for found in self.coefficients:
-            if not found.is_defined:
-                yield f"{found.name:24} undefined: {str(found.reason).replace('_', ' ')}"
-        warnings = dict.fromkeys(text for found in self.coefficients for text in found.warnings)
+        for row in self.coefficients:
+            if row.is_defined:
+                yield _line(row)
+        for row in self.coefficients:
+            if not row.is_defined:
+                yield f"{row.name:24} undefined: {str(row.reason).replace('_', ' ')}"
+        warnings = dict.fromkeys(text for row in self.coefficients for text in row.warnings)
         yield from (f"Note: {warning}." for warning in warnings)
         if len(self.pairs):
             yield f"{len(self.pairs)} pairs of annotators share items; --json lists their kappas."
@@ -99,8 +101,8 @@ def _pairs(table: LabelTable, level: Level) -> pd.DataFrame:
     return pairwise_kappa(table.items, table.annotators, table.values, weights=weights)
 
 
-def _line(found: Agreement) -> str:
-    if isnan(found.se):
-        return f"{found.name:24}{found.value:8.4f}{'':8}   {'no interval':18}{found.n_items:8d}"
-    interval = f"[{found.ci_low:7.4f}, {found.ci_high:7.4f}]"
-    return f"{found.name:24}{found.value:8.4f}{found.se:8.4f}   {interval:18}{found.n_items:8d}"
+def _line(row: Agreement) -> str:
+    if isnan(row.se):
+        return f"{row.name:24}{row.value:8.4f}{'':8}   {'no interval':18}{row.n_items:8d}"
+    interval = f"[{row.ci_low:7.4f}, {row.ci_high:7.4f}]"
+    return f"{row.name:24}{row.value:8.4f}{row.se:8.4f}   {interval:18}{row.n_items:8d}"

@@ -14,11 +14,14 @@ from annotation.exceptions import ImportRefused
 Snapshot = dict[str, list[tuple[object, ...]]]
 
 
-def told(command: str, *arguments: object, **options: Any) -> str:
+def command_output(command: str, *arguments: object, **options: Any) -> str:
     """Run a management command and return what it says."""
-    said = StringIO()
-    call_command(command, *map(str, arguments), stdout=said, **options)
-    return said.getvalue()
+    output = StringIO()
+    call_command(command, *map(str, arguments), stdout=output, **options)
+    return output.getvalue()
+
+
+told = command_output  # its name in tests of HITs, until these are renamed
 
 
 def everything() -> Snapshot:
@@ -42,12 +45,12 @@ def assert_refused(
     """The import is refused at that line and field, says so, and leaves every row as it was."""
     before = everything()
     with pytest.raises(ImportRefused, match=problem) as caught:
-        told(command, path, study=study, **options)
+        command_output(command, path, study=study, **options)
     assert everything() == before
     error = caught.value
     assert (error.line, error.field) == (line, field)
-    place = f"Line {line} of {path.name}" if line else path.name
-    where = f"{place}, field {field}: " if field else f"{place}: "
+    position = f"Line {line} of {path.name}" if line else path.name
+    where = f"{position}, field {field}: " if field else f"{position}: "
     assert str(error).startswith(where)
     assert str(error).endswith("Fix the file and import again; nothing was imported.")
     assert not re.search(r"[Tt]raceback|Error\(|<class", str(error))

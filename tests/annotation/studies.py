@@ -34,18 +34,18 @@ def rating_study(
     Conditions go round the items in turn; `fields` are the study's own (owner, title, ...).
     """
     study = Study.objects.create(**_with_title(slug, fields), kind=Study.Kind.RATING)
-    for place, name in enumerate(questions):
+    for position, name in enumerate(questions):
         Question.objects.create(
-            study=study, name=name, wording=f"{name}?", level=level, position=place
+            study=study, name=name, wording=f"{name}?", level=level, position=position
         )
-    for place in range(n_items):
+    for position in range(n_items):
         item = Item.objects.create(
             study=study,
-            key=f"d{place}",
-            condition=conditions[place % len(conditions)],
-            context=f"Context {place}",
-            reference=f"Reference {place}",
-            position=place,
+            key=f"d{position}",
+            condition=conditions[position % len(conditions)],
+            context=f"Context {position}",
+            reference=f"Reference {position}",
+            position=position,
         )
         add_candidates(item, systems, are_systems=True)
     return study
@@ -67,8 +67,8 @@ def alternatives_study(
         scale_max=1,
         categories=["no", "yes"],
     )
-    for place, (target, pool) in enumerate(pools.items()):
-        item = Item.objects.create(study=study, key=target, context=target, position=place)
+    for position, (target, pool) in enumerate(pools.items()):
+        item = Item.objects.create(study=study, key=target, context=target, position=position)
         add_candidates(item, pool)
     return study
 
@@ -83,8 +83,8 @@ def rated_study(slug: str = "rated", **fields: Any) -> Study:
     systems = systems_of(study)
     for question in study.questions.all():
         for person, more in (("Ann", 0), ("Bob", 5)):
-            for place, item in enumerate(study.items.all()):
-                values = {name: 20 + 30 * rank + place + more for rank, name in enumerate(systems)}
+            for index, item in enumerate(study.items.all()):
+                values = {name: 20 + 30 * rank + index + more for rank, name in enumerate(systems)}
                 rate(study, person, item.key, values, question=question.name)
     return study
 
@@ -99,13 +99,13 @@ def ticked_study(slug: str = "ticked", **fields: Any) -> Study:
 
 def add_candidates(item: Item, keys: Iterable[str], *, are_systems: bool = False) -> None:
     """Candidates of these keys, in this order; a system's response, or a product."""
-    for place, key in enumerate(keys):
+    for position, key in enumerate(keys):
         Candidate.objects.create(
             item=item,
             key=key,
             system=key if are_systems else "",
             text=f"{key} on {item.key}",
-            position=place,
+            position=position,
         )
 
 
@@ -124,7 +124,9 @@ def rate(
     The question is the study's first where none is named; a second question of the same
     pass joins the submission that is there.
     """
-    asked = study.questions.get(name=question) if question else study.questions.get(position=0)
+    judged_question = (
+        study.questions.get(name=question) if question else study.questions.get(position=0)
+    )
     annotator, _ = Annotator.objects.get_or_create(study=study, pseudonym=person)
     submission, _ = Submission.objects.get_or_create(
         item=study.items.get(key=item),
@@ -132,13 +134,13 @@ def rate(
         round=round,
         defaults={"status": status, "raw": "{}", "shown_order": list(values)},
     )
-    for place, (key, value) in enumerate(values.items()):
+    for position, (key, value) in enumerate(values.items()):
         Judgment.objects.create(
             submission=submission,
             candidate=submission.item.candidates.get(key=key),
-            question=asked,
+            question=judged_question,
             value=value,
-            position=place,
+            position=position,
             seconds=1.5,
         )
     count_judgments_change(study_ids=[study.pk])
@@ -172,5 +174,5 @@ def _with_title(slug: str, fields: Mapping[str, Any]) -> dict[str, Any]:
 
 def doubt(*submissions: Submission) -> None:
     """Flag them as too fast."""
-    found = Submission.objects.filter(pk__in=[submission.pk for submission in submissions])
-    flag_submissions(submissions=found, reason="too fast")
+    rows = Submission.objects.filter(pk__in=[submission.pk for submission in submissions])
+    flag_submissions(submissions=rows, reason="too fast")

@@ -23,20 +23,20 @@ from tests.annotation.studies import (
 pytestmark = pytest.mark.django_db
 
 # What each person gave alpha and beta of items d0, d1 and d2.
-GIVEN = {"Ann": [1, 2, 5, 4, 1, 3], "Bob": [2, 2, 4, 5, 1, 5], "Cyd": [1, 1, 5, 5, 2, 3]}
+RATINGS = {"Ann": [1, 2, 5, 4, 1, 3], "Bob": [2, 2, 4, 5, 1, 5], "Cyd": [1, 1, 5, 5, 2, 3]}
 
 
-def judged_study(slug="judged", people=GIVEN, *, scale_max=5, **fields):
+def judged_study(slug="judged", annotators=tuple(RATINGS), *, scale_max=5, **fields):
     study = rating_study(slug, **fields)
     study.questions.update(scale_min=1, scale_max=scale_max)
-    for person in people:
+    for person in annotators:
         judge(study, person)
     return study
 
 
 def judge(study, person, **options):
-    for place, item in enumerate(study.items.all()):
-        alpha, beta = GIVEN[person][2 * place : 2 * place + 2]
+    for index, item in enumerate(study.items.all()):
+        alpha, beta = RATINGS[person][2 * index : 2 * index + 2]
         rate(study, person, item.key, {"alpha": alpha, "beta": beta}, **options)
 
 
@@ -48,7 +48,7 @@ def only(report):
 @pytest.mark.parametrize("level", ["nominal", "ordinal", "interval"])
 def test_alpha_takes_each_candidate_for_a_unit_at_the_questions_level(level):
     row = only(study_agreement(judged_study(level=level)))
-    expected = krippendorff.alpha(list(GIVEN.values()), level_of_measurement=level)
+    expected = krippendorff.alpha(list(RATINGS.values()), level_of_measurement=level)
     assert row.alpha.value == pytest.approx(expected)
     assert (row.question, row.level, row.condition) == ("appropriateness", level, "")
     assert (row.alpha.n_items, row.alpha.n_annotators, row.alpha.n_labels) == (6, 3, 18)
@@ -72,13 +72,13 @@ def test_conditions_are_reported_after_all_of_them_together():
     study = judged_study(conditions=("calm", "angry", "calm"))
     together, calm, angry = study_agreement(study).questions
     assert [row.condition for row in (together, calm, angry)] == ["", "calm", "angry"]
-    rows = list(GIVEN.values())
-    in_calm = [[*given[:2], *given[4:]] for given in rows]
+    rows = list(RATINGS.values())
+    in_calm = [[*values[:2], *values[4:]] for values in rows]
     assert calm.alpha.value == pytest.approx(
         krippendorff.alpha(in_calm, level_of_measurement="interval")
     )
     assert angry.alpha.value == pytest.approx(
-        krippendorff.alpha([given[2:4] for given in rows], level_of_measurement="interval")
+        krippendorff.alpha([values[2:4] for values in rows], level_of_measurement="interval")
     )
     assert together.alpha.n_items == calm.alpha.n_items + angry.alpha.n_items
 
@@ -95,17 +95,17 @@ def test_rejected_submissions_do_not_count():
 
 
 def test_rounds_are_reported_apart():
-    study = judged_study(people=("Ann", "Bob"))
+    study = judged_study(annotators=("Ann", "Bob"))
     for person in ("Ann", "Cyd"):
         judge(study, person, round=2)
     second = study_agreement(study, round=2)
     assert second.round == 2
-    expected = krippendorff.alpha([GIVEN["Ann"], GIVEN["Cyd"]], level_of_measurement="interval")
+    expected = krippendorff.alpha([RATINGS["Ann"], RATINGS["Cyd"]], level_of_measurement="interval")
     assert only(second).alpha.value == pytest.approx(expected)
 
 
 def test_a_person_twice_in_different_rounds_is_no_pair():
-    study = judged_study(people=("Ann",))
+    study = judged_study(annotators=("Ann",))
     judge(study, "Ann", round=2)
     assert only(study_agreement(study)).alpha.reason == Reason.ONE_ANNOTATOR
 
@@ -113,21 +113,22 @@ def test_a_person_twice_in_different_rounds_is_no_pair():
 def test_kappa_is_that_of_every_pair_at_the_nominal_level():
     pairs = study_agreement(judged_study(level="nominal")).pairs
     expected = {
-        (a, b): cohen_kappa_score(GIVEN[a], GIVEN[b]) for a, b in [*pairwise(GIVEN), ("Ann", "Cyd")]
+        (a, b): cohen_kappa_score(RATINGS[a], RATINGS[b])
+        for a, b in [*pairwise(RATINGS), ("Ann", "Cyd")]
     }
-    found = {(row.annotator_a, row.annotator_b): row.kappa for row in pairs.itertuples()}
-    assert found == pytest.approx(expected)
+    kappas = {(row.annotator_a, row.annotator_b): row.kappa for row in pairs.itertuples()}
+    assert kappas == pytest.approx(expected)
     assert set(pairs["question"]) == {"appropriateness"}
     assert set(pairs["n_overlap"]) == {6}
 
 
 def test_kappa_of_an_ordinal_scale_counts_the_steps_that_nobody_chose():
-    study = judged_study(people=(), level="ordinal")
+    study = judged_study(annotators=(), level="ordinal")
     ann, bob = [1, 2, 5, 4, 1, 2], [1, 1, 5, 2, 2, 4]
-    for person, given in (("Ann", ann), ("Bob", bob)):
-        for place in range(3):
-            alpha, beta = given[2 * place : 2 * place + 2]
-            rate(study, person, f"d{place}", {"alpha": alpha, "beta": beta})
+    for person, values in (("Ann", ann), ("Bob", bob)):
+        for index in range(3):
+            alpha, beta = values[2 * index : 2 * index + 2]
+            rate(study, person, f"d{index}", {"alpha": alpha, "beta": beta})
     by_step = cohen_kappa_score(ann, bob, labels=range(1, 6), weights="linear")
     by_rank = cohen_kappa_score(ann, bob, weights="linear")
     assert by_step != pytest.approx(by_rank)
@@ -140,7 +141,7 @@ def test_kappa_of_an_ordinal_scale_counts_the_steps_that_nobody_chose():
 
 
 def test_a_rating_between_the_steps_of_an_ordinal_scale_is_still_a_rank():
-    study = judged_study(people=("Ann", "Bob"), level="ordinal")
+    study = judged_study(annotators=("Ann", "Bob"), level="ordinal")
     rate(study, "Cyd", "d0", {"alpha": 1.5, "beta": 2})
     pairs = study_agreement(study).pairs
     assert list(pairs["n_overlap"]) == [6, 2, 2]
@@ -216,7 +217,7 @@ def test_a_study_without_questions_or_items_has_an_empty_report():
 
 @pytest.mark.parametrize("level", ["nominal", "ordinal", "interval"])
 def test_a_lone_annotator_agrees_with_nobody(level):
-    report = study_agreement(judged_study(people=("Ann",), level=level))
+    report = study_agreement(judged_study(annotators=("Ann",), level=level))
     assert only(report).alpha.reason == Reason.ONE_ANNOTATOR
     assert isnan(only(report).alpha.value)
     assert report.pair_records() == []
@@ -238,7 +239,7 @@ def test_a_single_candidate_leaves_a_reason():
 
 
 def test_records_can_be_written_as_json_with_null_for_undefined():
-    study = judged_study(people=("Ann",))
+    study = judged_study(annotators=("Ann",))
     [record] = json.loads(json.dumps(study_agreement(study).records(), allow_nan=False))
     assert record == record | {
         "question": "appropriateness",
@@ -261,7 +262,7 @@ def test_every_coefficient_of_a_question_is_recorded_with_its_value_or_reason():
     records = study_agreement(judged_study(level="nominal")).coefficient_records()
     values = {record["name"]: record["value"] for record in records}
     assert values["krippendorff_alpha"] == pytest.approx(
-        krippendorff.alpha(list(GIVEN.values()), level_of_measurement="nominal")
+        krippendorff.alpha(list(RATINGS.values()), level_of_measurement="nominal")
     )
     assert values["icc1"] is None
     assert all((record["value"] is None) == bool(record["reason"]) for record in records)
@@ -270,7 +271,7 @@ def test_every_coefficient_of_a_question_is_recorded_with_its_value_or_reason():
 
 def test_ratios_are_measured_as_ratios():
     row = only(study_agreement(judged_study(level="ratio")))
-    expected = krippendorff.alpha(list(GIVEN.values()), level_of_measurement="ratio")
+    expected = krippendorff.alpha(list(RATINGS.values()), level_of_measurement="ratio")
     assert row.alpha.value == pytest.approx(expected)
 
 
@@ -281,8 +282,8 @@ def test_a_scale_counts_its_unused_categories():
         tick(study, person, "boot", clogs)
         tick(study, person, "gown", set())
     records = study_agreement(study).coefficient_records()
-    [found] = [row["value"] for row in records if row["name"] == "brennan_prediger"]
-    assert found == pytest.approx((2 / 3 - 1 / 3) / (1 - 1 / 3))
+    [value] = [row["value"] for row in records if row["name"] == "brennan_prediger"]
+    assert value == pytest.approx((2 / 3 - 1 / 3) / (1 - 1 / 3))
 
 
 def test_flagged_submissions_are_counted_and_shown_both_ways():
@@ -297,7 +298,7 @@ def test_flagged_submissions_are_counted_and_shown_both_ways():
 
 
 def test_a_flag_in_another_round_or_on_what_was_rejected_is_not_shown():
-    study = judged_study(people=("Ann", "Bob"))
+    study = judged_study(annotators=("Ann", "Bob"))
     doubt(rate(study, "Ann", "d0", {"alpha": 1}, round=2))
     rejected = rate(study, "Cyd", "d0", {"alpha": 1}, status=Submission.Status.REJECTED)
     doubt(rejected)
@@ -306,7 +307,7 @@ def test_a_flag_in_another_round_or_on_what_was_rejected_is_not_shown():
 
 
 def test_the_rounds_of_a_study_are_those_that_count():
-    study = judged_study(people=("Ann",))
+    study = judged_study(annotators=("Ann",))
     judge(study, "Bob", round=3)
     judge(study, "Cyd", round=2, status=Submission.Status.REJECTED)
     assert rounds_of(study) == [1, 3]
@@ -314,21 +315,21 @@ def test_the_rounds_of_a_study_are_those_that_count():
 
 def test_what_is_ticked_of_an_item_is_also_compared_as_a_set():
     study = alternatives_study()
-    given = {
+    ticks = {
         "Ann": ({"clog", "pump"}, set()),
         "Bob": ({"clog"}, set()),
         "Cyd": ({"flat"}, {"skirt"}),
     }
-    for person, pools in given.items():
+    for person, pools in ticks.items():
         for item, ticked in zip(("boot", "gown"), pools, strict=True):
             tick(study, person, item, ticked)
-    found = {c.name: c for c in only(study_agreement(study)).coefficients}
-    sets = found["krippendorff_alpha_masi"]
+    coefficients = {c.name: c for c in only(study_agreement(study)).coefficients}
+    sets = coefficients["krippendorff_alpha_masi"]
     assert (sets.n_items, sets.n_labels, sets.level) == (2, 6, "set")
     # Two of a set share one of two (MASI 1 - 1/2 * 2/3); any other two that differ share none.
     between = [2 / 3, 1, 1, 0, 1, 1]
-    everyone = [*given.values()]
-    labels = [frozenset(pools[place]) for place in (0, 1) for pools in everyone]
+    everyone = [*ticks.values()]
+    labels = [frozenset(pools[index]) for index in (0, 1) for pools in everyone]
     expected = [
         0.0 if a == b else 2 / 3 if a & b else 1.0 for a, b in itertools.combinations(labels, 2)
     ]

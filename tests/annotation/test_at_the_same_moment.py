@@ -33,6 +33,6 @@ def test_a_file_is_imported_once_however_many_import_it(tmp_path: Path, is_new: 
             return import_study(draft=draft, path=path, slug="shared")
 
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        found = list(pool.map(run, range(AT_ONCE)))
-    assert sorted(imported.n_items for imported in found) == [0, 0, 500]
+        results = list(pool.map(run, range(AT_ONCE)))
+    assert sorted(imported.n_items for imported in results) == [0, 0, 500]
     assert Item.objects.count() == Candidate.objects.count() == 500

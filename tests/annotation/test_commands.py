@@ -93,14 +93,14 @@ class TestInProcess:
         path = tmp_path / name
         path.write_bytes(content)
         assert exit_code(command, path, "--study", "s") == 2
-        told = capsys.readouterr().err
-        assert told.startswith(f"Line 1 of {name}")
-        assert told.count("\n") == 1
+        message = capsys.readouterr().err
+        assert message.startswith(f"Line 1 of {name}")
+        assert message.count("\n") == 1
 
     @pytest.mark.parametrize(
-        ("options", "told"),
+        ("options", "message"),
         [
-            (("--study", "two words"), "'two words' is no name for a study"),
+            (("--study", "two words"), "'two words' is not a valid study name"),
             (("--study", "s", "--owner", "nobody"), "There is no user 'nobody'."),
             (("--study", "s", "--question", "wit"), "'wit' is not of the form NAME=WORDING."),
             (("--study", "s", "--question", "=wit"), "'=wit' is not of the form NAME=WORDING."),
@@ -117,11 +117,11 @@ class TestInProcess:
         responses: Path,
         capsys: pytest.CaptureFixture[str],
         options: tuple[str, ...],
-        told: str,
+        message: str,
     ) -> None:
         assert exit_code("import_responses", responses, *options) == 2
         errors = capsys.readouterr().err
-        assert told in errors
+        assert message in errors
         assert "Traceback" not in errors
 
     def test_qrels_are_exported_and_counted(
@@ -130,12 +130,12 @@ class TestInProcess:
         ticked_study("ticked")
         path = tmp_path / "qrels.txt"
         assert exit_code("export_qrels", "ticked", "--output", path, "--rule", "any") == 0
-        told = capsys.readouterr().out
-        assert told == f"{path}: 2 topics, 5 lines, 2 relevant (any, round 1).\n"
+        output = capsys.readouterr().out
+        assert output == f"{path}: 2 topics, 5 lines, 2 relevant (any, round 1).\n"
         assert path.read_text().splitlines()[0] == "boot 0 clog 1"
 
     @pytest.mark.parametrize(
-        ("arguments", "told"),
+        ("arguments", "message"),
         [
             (("none", "--output", "q"), "There is no study 'none'. Studies: rated, ticked."),
             (("rated", "--output", "q"), "Study 'rated' is a study of rating"),
@@ -151,11 +151,11 @@ class TestInProcess:
         monkeypatch: pytest.MonkeyPatch,
         capsys: pytest.CaptureFixture[str],
         arguments: tuple[str, ...],
-        told: str,
+        message: str,
     ) -> None:
         ticked_study("ticked")
         rated_study("rated")
         monkeypatch.chdir(tmp_path)
         assert exit_code("export_qrels", *arguments) == 2
-        assert told in capsys.readouterr().err
+        assert message in capsys.readouterr().err
         assert list(tmp_path.iterdir()) == []

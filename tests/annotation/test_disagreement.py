@@ -43,8 +43,8 @@ def ticked() -> Study:
 def rated() -> Study:
     study = rating_study(n_items=4, systems=("alpha",))
     for person, values in RATINGS.items():
-        for place, value in enumerate(values):
-            rate(study, person, f"d{place}", {"alpha": value})
+        for index, value in enumerate(values):
+            rate(study, person, f"d{index}", {"alpha": value})
     return study
 
 
@@ -71,8 +71,8 @@ class TestUnits:
     def test_ratings_far_apart_agree_less_than_ratings_nearby(self, rated: Study) -> None:
         rated_by_two = rating_study("two", n_items=2, systems=("alpha",))
         for person, values in (("Ann", (10, 20)), ("Bob", (90, 25))):
-            for place, value in enumerate(values):
-                rate(rated_by_two, person, f"d{place}", {"alpha": value})
+            for index, value in enumerate(values):
+                rate(rated_by_two, person, f"d{index}", {"alpha": value})
         table = unit_table(rated_by_two.question())
         assert list(table["item"]) == ["d0", "d1"]
         assert table["agreement"].is_monotonic_increasing
@@ -149,10 +149,10 @@ class TestQueue:
         assert adjudication_queue(ticked.question(), most=2).n_disputed == 4
 
     def test_each_dispute_shows_who_gave_what_and_why(self, ticked: Study) -> None:
-        given = ticked.annotators.get(pseudonym="Odd").submissions.get(item__key="boot")
-        given.justification = "flat is flat"
-        given.save()
-        doubt(given)
+        submission = ticked.annotators.get(pseudonym="Odd").submissions.get(item__key="boot")
+        submission.justification = "flat is flat"
+        submission.save()
+        doubt(submission)
         compute_agreement(ticked)
         first = adjudication_queue(ticked.question()).disputes[0]
         assert [(o.annotator, o.value, o.category) for o in first.opinions] == [
@@ -258,9 +258,9 @@ class TestQueue:
     ) -> None:
         for n_items in (5, 50):
             study = rating_study(f"of-{n_items}", n_items=n_items)
-            for place in range(n_items):
-                rate(study, "Ann", f"d{place}", {"alpha": 0, "beta": 100})
-                rate(study, "Bob", f"d{place}", {"alpha": 90, "beta": 10})
+            for index in range(n_items):
+                rate(study, "Ann", f"d{index}", {"alpha": 0, "beta": 100})
+                rate(study, "Bob", f"d{index}", {"alpha": 90, "beta": 10})
             compute_agreement(study)
             question = study.question()
             with django_assert_max_num_queries(7):

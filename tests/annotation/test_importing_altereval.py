@@ -5,7 +5,7 @@ import pytest
 
 from annotation.exceptions import AnnotationError
 from annotation.models import Judgment, Study, Submission
-from tests.annotation.importing import assert_refused, everything, told
+from tests.annotation.importing import assert_refused, command_output, everything
 from tests.annotation.studies import rated_study
 
 pytestmark = pytest.mark.django_db
@@ -30,8 +30,8 @@ def release(tmp_path: Path) -> Path:
 
 
 def test_released_judgments_become_a_study_and_repairs_are_said(release: Path) -> None:
-    said = told("import_altereval", release, study="shoes")
-    assert said.splitlines() == [
+    output = command_output("import_altereval", release, study="shoes")
+    assert output.splitlines() == [
         "Study 'shoes': 5 items and 5 submissions imported.",
         "Repaired: 3 rows showed a picture more than once: 3 surplus slots merged, "
         "relevant if ticked in either.",
@@ -57,13 +57,13 @@ def test_released_judgments_become_a_study_and_repairs_are_said(release: Path) -
 def test_a_release_without_defects_is_not_repaired(tmp_path: Path) -> None:
     path = tmp_path / "clean.csv"
     path.write_text("".join(FILE.splitlines(keepends=True)[:2]))
-    assert told("import_altereval", path, study="s") == (
+    assert command_output("import_altereval", path, study="s") == (
         "Study 's': 1 items and 1 submissions imported.\n"
     )
 
 
 def test_each_hit_has_an_assessor_of_its_own(release: Path) -> None:
-    told("import_altereval", release, study="shoes")
+    command_output("import_altereval", release, study="shoes")
     names = Submission.objects.order_by("item__position").values_list(
         "annotator__pseudonym", "status", "round"
     )
@@ -71,7 +71,7 @@ def test_each_hit_has_an_assessor_of_its_own(release: Path) -> None:
 
 
 def test_a_row_is_kept_as_it_was_before_repair(release: Path) -> None:
-    told("import_altereval", release, study="shoes")
+    command_output("import_altereval", release, study="shoes")
     raw = json.loads(Submission.objects.get(item__key="gown.jpg").raw)
     assert (raw["Input.top1"], raw["Input.top2"], raw["top1"]) == ("coat.jpg", "coat.jpg", "False")
 
@@ -126,10 +126,10 @@ def test_a_release_without_its_columns_is_refused(
 
 
 def test_the_same_release_again_changes_nothing(release: Path) -> None:
-    told("import_altereval", release, study="shoes")
+    command_output("import_altereval", release, study="shoes")
     before = everything()
-    said = told("import_altereval", release, study="shoes")
-    assert said.startswith(
+    output = command_output("import_altereval", release, study="shoes")
+    assert output.startswith(
         "Study 'shoes': 0 items (5 more were there already) and 0 submissions "
         "(5 more were there already) imported.\nRepaired: 3 rows"
     )
@@ -137,7 +137,7 @@ def test_the_same_release_again_changes_nothing(release: Path) -> None:
 
 
 def test_another_tick_of_the_same_assessor_is_refused(release: Path) -> None:
-    told("import_altereval", release, study="shoes")
+    command_output("import_altereval", release, study="shoes")
     release.write_text(FILE.replace("H1,True,False", "H1,True,True"))
     problem = "annotator 'assessor-H1' has another submission for item 'boot.jpg'"
     assert_refused("import_altereval", release, problem, line=2, study="shoes")
@@ -147,5 +147,5 @@ def test_released_judgments_do_not_join_a_study_of_ratings(release: Path) -> Non
     rated_study("rated")
     before = everything()
     with pytest.raises(AnnotationError, match="'rated' is a study of rating; this file holds alte"):
-        told("import_altereval", release, study="rated")
+        command_output("import_altereval", release, study="rated")
     assert everything() == before

@@ -9,7 +9,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from annotation.models import Candidate, Item, Picture, Question, Study
-from tests.annotation.importing import assert_refused, everything, told
+from tests.annotation.importing import assert_refused, command_output, everything
 from tests.annotation.studies import rated_study
 
 pytestmark = pytest.mark.django_db
@@ -58,8 +58,8 @@ def write(tmp_path: Path) -> Writer:
 
 
 def test_targets_and_pools_become_an_alternatives_study(write: Writer) -> None:
-    said = told("import_alternatives", write(BOOT, GOWN), study="shoes")
-    assert said == "Study 'shoes': 2 items imported.\n"
+    output = command_output("import_alternatives", write(BOOT, GOWN), study="shoes")
+    assert output == "Study 'shoes': 2 items imported.\n"
     study = Study.objects.named("shoes")
     question = study.questions.get()
     assert (study.kind, question.name, question.level) == ("alternatives", "acceptable", "nominal")
@@ -75,8 +75,8 @@ def test_targets_and_pools_become_an_alternatives_study(write: Writer) -> None:
 
 
 def test_a_picture_is_kept_once_by_its_content(write: Writer) -> None:
-    told("import_alternatives", write(BOOT, GOWN), study="one")
-    told("import_alternatives", write(BOOT, GOWN), study="two")
+    command_output("import_alternatives", write(BOOT, GOWN), study="one")
+    command_output("import_alternatives", write(BOOT, GOWN), study="two")
     assert Picture.objects.count() == 2
     target = Item.objects.get(study__slug="one", key="boot").picture
     assert target is not None
@@ -86,7 +86,9 @@ def test_a_picture_is_kept_once_by_its_content(write: Writer) -> None:
 
 @pytest.mark.parametrize("name", PICTURES)
 def test_a_picture_is_known_by_its_first_bytes(write: Writer, name: str) -> None:
-    told("import_alternatives", write({**BOOT, "target": {"title": "t", "image": name}}), study="s")
+    command_output(
+        "import_alternatives", write({**BOOT, "target": {"title": "t", "image": name}}), study="s"
+    )
     picture = Item.objects.get().picture
     assert picture is not None
     assert (bytes(picture.content), picture.media_type) == PICTURES[name]
@@ -179,21 +181,21 @@ def test_what_is_no_picture_is_refused(
 
 def test_the_largest_picture_fits(write: Writer, tmp_path: Path) -> None:
     (tmp_path / "a.png").write_bytes(PNG.ljust(2 * 1024 * 1024, b"\x00"))
-    told("import_alternatives", write(BOOT), study="s")
+    command_output("import_alternatives", write(BOOT), study="s")
     assert Picture.objects.count() == 2
 
 
 def test_the_same_pools_again_change_nothing(write: Writer) -> None:
-    told("import_alternatives", write(BOOT, GOWN), study="s")
+    command_output("import_alternatives", write(BOOT, GOWN), study="s")
     before = everything()
-    said = told("import_alternatives", write(BOOT, GOWN), study="s")
-    assert said == "Study 's': 0 items (2 more were there already) imported.\n"
+    output = command_output("import_alternatives", write(BOOT, GOWN), study="s")
+    assert output == "Study 's': 0 items (2 more were there already) imported.\n"
     assert everything() == before
 
 
 def test_another_picture_of_the_same_target_is_refused(write: Writer, tmp_path: Path) -> None:
     path = write(GOWN, BOOT)
-    told("import_alternatives", path, study="s")
+    command_output("import_alternatives", path, study="s")
     (tmp_path / "a.png").write_bytes(PNG + b"another")
     assert_refused("import_alternatives", path, "candidate 'skirt' .* is another there", line=1)
     write(BOOT)
@@ -204,7 +206,7 @@ def test_pools_do_not_join_a_study_of_ratings(write: Writer) -> None:
     rated_study("rated")
     before = everything()
     with pytest.raises(Exception, match="'rated' is a study of rating; this file holds alternativ"):
-        told("import_alternatives", write(BOOT), study="rated")
+        command_output("import_alternatives", write(BOOT), study="rated")
     assert everything() == before
 
 
@@ -213,7 +215,7 @@ def test_the_number_of_queries_does_not_grow_with_the_pools(write: Writer) -> No
     for slug, n_items in (("few", 2), ("many", 50)):
         path = write(*({**BOOT, "item": f"{slug}-{n}"} for n in range(n_items)))
         with CaptureQueriesContext(connection) as queries:
-            told("import_alternatives", path, study=slug)
+            command_output("import_alternatives", path, study=slug)
         counts.append(len(queries))
     assert counts[0] == counts[1] <= 14
     assert Question.objects.count() == 2

@@ -11,7 +11,7 @@ from annotation.exceptions import AnnotationError
 from annotation.frames import judgment_frame
 from annotation.models import Candidate, Item, Judgment, Question, Study, Submission
 from annotation.qrels import study_qrels
-from tests.annotation.importing import assert_refused, everything, told
+from tests.annotation.importing import assert_refused, command_output, everything
 from tests.annotation.studies import alternatives_study, rated_study, rating_study, ticked_study
 
 pytestmark = pytest.mark.django_db
@@ -35,8 +35,8 @@ def judgments(tmp_path: Path) -> Path:
 
 
 def test_a_long_file_becomes_a_study_of_its_own(judgments: Path) -> None:
-    said = told("import_judgments", judgments, study="wits")
-    assert said == "Study 'wits': 2 items and 3 submissions imported.\n"
+    output = command_output("import_judgments", judgments, study="wits")
+    assert output == "Study 'wits': 2 items and 3 submissions imported.\n"
     study = Study.objects.named("wits")
     assert study.kind == "rating"
     frame = judgment_frame(study)
@@ -51,7 +51,7 @@ def test_a_long_file_becomes_a_study_of_its_own(judgments: Path) -> None:
 
 
 def test_a_scale_is_what_the_values_span(judgments: Path) -> None:
-    told("import_judgments", judgments, study="wits")
+    command_output("import_judgments", judgments, study="wits")
     scales = Question.objects.values_list("name", "scale_min", "scale_max", "level")
     assert set(scales) == {("wit", 1.5, 5, "interval"), ("tone", -2, -1, "interval")}
 
@@ -60,14 +60,14 @@ def test_a_scale_is_what_the_values_span(judgments: Path) -> None:
 def test_one_value_alone_spans_a_scale(tmp_path: Path, value: str) -> None:
     path = tmp_path / "one.csv"
     path.write_text(f"item,annotator,value\nd0,Ann,{value}\n")
-    told("import_judgments", path, study="s")
+    command_output("import_judgments", path, study="s")
     assert Judgment.objects.get().value == float(value)
 
 
 def test_three_columns_are_enough(tmp_path: Path) -> None:
     path = tmp_path / "short.csv"
     path.write_text("item,annotator,value\nd0,Ann,1\nd0,Bob,2\n")
-    told("import_judgments", path, study="s")
+    command_output("import_judgments", path, study="s")
     assert list(Candidate.objects.values_list("key", "system")) == [("item", "")]
     assert list(Question.objects.values_list("name", flat=True)) == ["value"]
     assert set(Submission.objects.values_list("annotator__pseudonym", "round", "status")) == {
@@ -79,7 +79,7 @@ def test_three_columns_are_enough(tmp_path: Path) -> None:
 def test_a_candidate_may_be_called_a_system(tmp_path: Path) -> None:
     path = tmp_path / "systems.jsonl"
     path.write_text('{"item": "d0", "system": "alpha", "annotator": 7, "value": 1}')
-    told("import_judgments", path, study="s")
+    command_output("import_judgments", path, study="s")
     assert list(Candidate.objects.values_list("key", "system")) == [("alpha", "alpha")]
     assert Submission.objects.get().annotator.pseudonym == "7"
 
@@ -87,7 +87,7 @@ def test_a_candidate_may_be_called_a_system(tmp_path: Path) -> None:
 def test_nominal_values_are_categories(tmp_path: Path) -> None:
     path = tmp_path / "labels.csv"
     path.write_text("item,annotator,value\nd0,Ann,yes\nd1,Ann,no\nd2,Ann,maybe\n")
-    told("import_judgments", path, study="s", level="nominal")
+    command_output("import_judgments", path, study="s", level="nominal")
     question = Question.objects.get()
     assert (question.level, question.categories) == ("nominal", ["maybe", "no", "yes"])
     assert (question.scale_min, question.scale_max) == (0, 2)
@@ -98,7 +98,7 @@ def test_nominal_values_are_categories(tmp_path: Path) -> None:
 def test_each_question_has_its_own_categories(tmp_path: Path) -> None:
     path = tmp_path / "labels.csv"
     path.write_text("item,annotator,question,value\nd0,Ann,q1,b\nd0,Ann,q2,a\n")
-    told("import_judgments", path, study="s", level="nominal")
+    command_output("import_judgments", path, study="s", level="nominal")
     assert dict(Question.objects.values_list("name", "categories")) == {"q1": ["b"], "q2": ["a"]}
     assert set(Judgment.objects.values_list("value", flat=True)) == {0}
 
@@ -106,7 +106,7 @@ def test_each_question_has_its_own_categories(tmp_path: Path) -> None:
 def test_other_categories_than_the_study_has_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "labels.csv"
     path.write_text("item,annotator,value\nd0,Ann,yes\nd1,Ann,no\n")
-    told("import_judgments", path, study="s", level="nominal")
+    command_output("import_judgments", path, study="s", level="nominal")
     path.write_text("item,annotator,value\nd0,Bob,yes\nd1,Bob,perhaps\n")
     problem = "question 'value' of study 's' has the categories no, yes, and not 'perhaps'"
     assert_refused("import_judgments", path, problem, level="nominal")
@@ -115,9 +115,9 @@ def test_other_categories_than_the_study_has_are_refused(tmp_path: Path) -> None
 def test_categories_that_a_file_leaves_out_keep_their_place(tmp_path: Path) -> None:
     path = tmp_path / "labels.csv"
     path.write_text("item,annotator,value\nd0,Ann,yes\nd1,Ann,no\n")
-    told("import_judgments", path, study="s", level="nominal")
+    command_output("import_judgments", path, study="s", level="nominal")
     path.write_text("item,annotator,value\nd0,Bob,yes\nd1,Bob,yes\n")
-    told("import_judgments", path, study="s", level="nominal")
+    command_output("import_judgments", path, study="s", level="nominal")
     bob = Judgment.objects.filter(submission__annotator__pseudonym="Bob")
     assert Question.objects.get().categories == ["no", "yes"]
     assert list(bob.values_list("value", flat=True)) == [1, 1]
@@ -127,7 +127,7 @@ def test_a_study_of_alternatives_takes_its_categories_by_name(tmp_path: Path) ->
     study = alternatives_study("pools")
     path = tmp_path / "ticks.csv"
     path.write_text("item,candidate,question,annotator,value\nboot,clog,acceptable,Ann,yes\n")
-    told("import_judgments", path, study="pools", level="nominal")
+    command_output("import_judgments", path, study="pools", level="nominal")
     assert list(study_qrels(study).lines()) == ["boot 0 clog 1\n"]
 
 
@@ -202,9 +202,9 @@ def test_judgments_join_the_study_they_name(tmp_path: Path) -> None:
         "d0,alpha,appropriateness,Cyd,100\n"
         "d0,beta,appropriateness,Cyd,0\n"
     )
-    said = told("import_judgments", path, study="rated")
+    output = command_output("import_judgments", path, study="rated")
     assert (
-        said == "Study 'rated': 0 items (1 more were there already) and 1 submissions imported.\n"
+        output == "Study 'rated': 0 items (1 more were there already) and 1 submissions imported.\n"
     )
     cyd = Judgment.objects.of(study).filter(submission__annotator__pseudonym="Cyd")
     assert sorted(cyd.values_list("candidate__key", "value")) == [("alpha", 100), ("beta", 0)]
@@ -220,7 +220,7 @@ def test_a_second_round_joins_a_study_of_alternatives(tmp_path: Path) -> None:
         "boot,clog,acceptable,Bob,2,0\n"
         "boot,pump,acceptable,Bob,2,1\n"
     )
-    told("import_judgments", path, study="ticked")
+    command_output("import_judgments", path, study="ticked")
     assert list(study_qrels(study, round=2).lines()) == ["boot 0 clog 0\n", "boot 0 pump 1\n"]
     assert study_qrels(study).n_relevant == 2
 
@@ -264,10 +264,10 @@ def test_a_value_between_two_categories_is_refused(tmp_path: Path) -> None:
 
 
 def test_the_same_judgments_again_change_nothing(judgments: Path) -> None:
-    told("import_judgments", judgments, study="wits")
+    command_output("import_judgments", judgments, study="wits")
     before = everything()
-    said = told("import_judgments", judgments, study="wits")
-    assert said == (
+    output = command_output("import_judgments", judgments, study="wits")
+    assert output == (
         "Study 'wits': 0 items (2 more were there already) and 0 submissions "
         "(3 more were there already) imported.\n"
     )
@@ -275,22 +275,22 @@ def test_the_same_judgments_again_change_nothing(judgments: Path) -> None:
 
 
 def test_another_judgment_in_the_same_place_is_refused(judgments: Path) -> None:
-    told("import_judgments", judgments, study="wits")
+    command_output("import_judgments", judgments, study="wits")
     judgments.write_text(FILE.replace("beta,wit,Ann,,5", "beta,wit,Ann,,4"))
     problem = "annotator 'Ann' has another submission for item 'd0' in the study"
     assert_refused("import_judgments", judgments, problem, line=2, study="wits")
 
 
 def test_more_rounds_and_annotators_are_added(judgments: Path) -> None:
-    told("import_judgments", judgments, study="wits")
+    command_output("import_judgments", judgments, study="wits")
     judgments.write_text(FILE + "d1,alpha,wit,Cyd,1,2,casual\nd1,alpha,wit,Ann,2,2,casual\n")
-    said = told("import_judgments", judgments, study="wits")
-    assert said.endswith("and 2 submissions (3 more were there already) imported.\n")
+    output = command_output("import_judgments", judgments, study="wits")
+    assert output.endswith("and 2 submissions (3 more were there already) imported.\n")
     assert Submission.objects.count() == 5
 
 
 def test_an_answer_is_kept_verbatim(judgments: Path) -> None:
-    told("import_judgments", judgments, study="wits")
+    command_output("import_judgments", judgments, study="wits")
     bob = Submission.objects.get(annotator__pseudonym="Bob")
     assert json.loads(bob.raw) == [
         {
@@ -308,7 +308,7 @@ def test_the_number_of_queries_does_not_grow_with_the_judgments(tmp_path: Path) 
         path.write_text("item,annotator,value\n" + "".join(rows))
         for time in ("first", "again"):
             with CaptureQueriesContext(connection) as queries:
-                told("import_judgments", path, study=slug)
+                command_output("import_judgments", path, study=slug)
             counts[time].append(len(queries))
     assert Item.objects.count() == 62
     for few, many in counts.values():
@@ -317,8 +317,8 @@ def test_the_number_of_queries_does_not_grow_with_the_judgments(tmp_path: Path) 
 
 
 def test_an_annotator_of_one_study_is_another_in_the_next(judgments: Path, tmp_path: Path) -> None:
-    told("import_judgments", judgments, study="one")
-    told("import_judgments", judgments, study="two")
+    command_output("import_judgments", judgments, study="one")
+    command_output("import_judgments", judgments, study="two")
     names: Any = Submission.objects.values_list("annotator__study__slug", "annotator__pseudonym")
     assert set(names) == {("one", "Ann"), ("one", "Bob"), ("two", "Ann"), ("two", "Bob")}
     assert len(set(Submission.objects.values_list("annotator", flat=True))) == 4
@@ -326,7 +326,7 @@ def test_an_annotator_of_one_study_is_another_in_the_next(judgments: Path, tmp_p
 
 def test_a_study_without_items_takes_them_from_the_judgments(judgments: Path) -> None:
     rating_study("wits", n_items=0, questions=())
-    told("import_judgments", judgments, study="wits")
+    command_output("import_judgments", judgments, study="wits")
     assert Item.objects.count() == 2
 
 
@@ -334,7 +334,7 @@ def test_ratings_joining_alternatives_need_its_items(judgments: Path) -> None:
     alternatives_study("pools")
     before = everything()
     with pytest.raises(AnnotationError, match="study 'pools' has no item 'd0'"):
-        told("import_judgments", judgments, study="pools")
+        command_output("import_judgments", judgments, study="pools")
     assert everything() == before
 
 
@@ -355,7 +355,7 @@ def test_the_number_of_queries_does_not_grow_with_the_questions(tmp_path: Path) 
         lines = "".join(f"d0,Ann,1,q{n}\n" for n in range(n_questions))
         path.write_text(f"item,annotator,value,question\n{lines}")
         with CaptureQueriesContext(connection) as queries:
-            told("import_judgments", path, study=slug)
+            command_output("import_judgments", path, study=slug)
         counts.append(len(queries))
     assert counts[0] == counts[1]
 
@@ -363,7 +363,7 @@ def test_the_number_of_queries_does_not_grow_with_the_questions(tmp_path: Path) 
 @pytest.mark.parametrize("scale", [(1, 1), (7, 1), (float("nan"), 1), (0, float("inf")), (0, 2e15)])
 def test_a_scale_that_is_none_is_refused(judgments: Path, scale: tuple[float, float]) -> None:
     with pytest.raises(CommandError, match="--scale: LOW must be below HIGH"):
-        told("import_judgments", judgments, study="wits", scale=scale)
+        command_output("import_judgments", judgments, study="wits", scale=scale)
     assert not Study.objects.exists()
 
 
@@ -371,5 +371,5 @@ def test_a_scale_given_leaves_room_for_later_rounds(tmp_path: Path) -> None:
     path = tmp_path / "votes.csv"
     for row in ("a,Ann,3,1", "a,Ann,7,2"):
         path.write_text(f"item,annotator,value,round\n{row}\n")
-        told("import_judgments", path, study="votes", scale=(1, 7))
+        command_output("import_judgments", path, study="votes", scale=(1, 7))
     assert list(Judgment.objects.order_by("pk").values_list("value", flat=True)) == [3, 7]

@@ -13,7 +13,7 @@ from annotation.exceptions import AnnotationError, ImportRefused
 from annotation.frames import candidate_frame, judgment_frame
 from annotation.models import Annotator, Item, Judgment, Study, Submission
 from annotation.readers.mturk_batch import read_mturk_batch
-from tests.annotation.importing import assert_refused, everything, told
+from tests.annotation.importing import assert_refused, command_output, everything
 from tests.annotation.studies import alternatives_study
 
 pytestmark = pytest.mark.django_db
@@ -69,8 +69,8 @@ def write(tmp_path: Path) -> Writer:
 
 
 def test_a_batch_becomes_a_rating_study(write: Writer) -> None:
-    said = told("import_mturk_batch", write(*BATCH), study="styles")
-    assert said == "Study 'styles': 2 items and 3 submissions imported.\n"
+    output = command_output("import_mturk_batch", write(*BATCH), study="styles")
+    assert output == "Study 'styles': 2 items and 3 submissions imported.\n"
     study = Study.objects.get()
     assert study.kind == "rating"
     assert list(study.items.values_list("key", "context")) == [
@@ -92,7 +92,7 @@ def test_a_batch_becomes_a_rating_study(write: Writer) -> None:
 
 
 def test_what_amazon_decided_is_kept(write: Writer) -> None:
-    told("import_mturk_batch", write(*BATCH), study="styles")
+    command_output("import_mturk_batch", write(*BATCH), study="styles")
     submissions = Submission.objects.order_by("pk")
     assert [s.status for s in submissions] == ["approved", "rejected", "submitted"]
     assert Judgment.objects.count() == 12
@@ -106,7 +106,7 @@ def test_amazons_local_times_become_utc(write: Writer) -> None:
         assignment("H3", WORKERS[0], "Approved", AcceptTime="2023-06-13 14:13:34"),
         assignment("H4", WORKERS[0], "Approved", AcceptTime="", WorkTimeInSeconds=""),
     ]
-    told("import_mturk_batch", write(*rows), study="styles")
+    command_output("import_mturk_batch", write(*rows), study="styles")
     h1, h2, h3, h4 = Submission.objects.order_by("pk")
     assert h1.accepted_at == datetime(2023, 6, 13, 21, 13, 34, tzinfo=UTC)
     assert h1.submitted_at == datetime(2023, 6, 14, 7, 59, 59, tzinfo=UTC)
@@ -149,7 +149,7 @@ def test_answers_are_found_in_each_layout(write: Writer, layout: str) -> None:
         **{f"Answer.{column}": value for value, column in enumerate(columns)},
         "Answer.comment": "fine",
     }
-    told("import_mturk_batch", write(row), study="s")
+    command_output("import_mturk_batch", write(row), study="s")
     frame = judgment_frame(Study.objects.get())
     assert frame[["question", "system", "value"]].to_numpy().tolist() == [
         *(["Fit", "gpt_2", 0.0], ["Fit", "2", 1.0], ["Fit", "gpt", 2.0]),
@@ -158,11 +158,11 @@ def test_answers_are_found_in_each_layout(write: Writer, layout: str) -> None:
 
 
 def test_a_worker_is_known_by_a_pseudonym_alone(write: Writer, tmp_path: Path) -> None:
-    said = told("import_mturk_batch", write(*BATCH), study="styles")
+    output = command_output("import_mturk_batch", write(*BATCH), study="styles")
     study = Study.objects.get()
     csv_text = judgment_frame(study, accepted=False).to_csv() + candidate_frame(study).to_csv()
     stored = repr(everything())
-    for text in (said, csv_text, stored):
+    for text in (output, csv_text, stored):
         assert not [word for word in (*WORKERS, "ASSIGNMENT-", "201/227") if word in text]
     names = judgment_frame(study, accepted=False)["annotator"].unique()
     assert len(names) == 2
@@ -170,15 +170,15 @@ def test_a_worker_is_known_by_a_pseudonym_alone(write: Writer, tmp_path: Path) -
 
 
 def test_a_worker_has_other_pseudonyms_in_other_studies(write: Writer) -> None:
-    told("import_mturk_batch", write(*BATCH), study="one")
-    told("import_mturk_batch", write(*BATCH), study="two")
+    command_output("import_mturk_batch", write(*BATCH), study="one")
+    command_output("import_mturk_batch", write(*BATCH), study="two")
     names = Annotator.objects.values_list("pseudonym", flat=True)
     assert len(set(names)) == len(names) == 4
 
 
 def test_no_refusal_tells_a_worker(write: Writer) -> None:
     path = write(*BATCH)
-    told("import_mturk_batch", path, study="styles")
+    command_output("import_mturk_batch", path, study="styles")
     write(assignment("H1", WORKERS[0], "Approved", 11, 20, 30, 40))
     problem = "annotator 'A[0-9a-f]{10}' has another submission for item 'H1'"
     error = assert_refused("import_mturk_batch", path, problem, line=2, study="styles")
@@ -187,7 +187,7 @@ def test_no_refusal_tells_a_worker(write: Writer) -> None:
 
 def test_only_the_answers_are_kept_verbatim(write: Writer) -> None:
     rows = [{**row, "Answer.comment": "☃ naïve", "Input.note": "n"} for row in BATCH]
-    told("import_mturk_batch", write(*rows), study="s", context="Speaker")
+    command_output("import_mturk_batch", write(*rows), study="s", context="Speaker")
     raw = json.loads(Submission.objects.order_by("pk")[0].raw)
     assert raw == {
         **{"Answer.Fit_big": "10", "Answer.Fit_small": "20"},
@@ -197,8 +197,8 @@ def test_only_the_answers_are_kept_verbatim(write: Writer) -> None:
 
 
 def test_items_may_be_left_without_their_answers(write: Writer) -> None:
-    said = told("import_mturk_batch", write(*BATCH), study="styles", items_only=True)
-    assert said == "Study 'styles': 2 items imported.\n"
+    output = command_output("import_mturk_batch", write(*BATCH), study="styles", items_only=True)
+    assert output == "Study 'styles': 2 items imported.\n"
     assert (Item.objects.count(), Submission.objects.count()) == (2, 0)
     assert not Annotator.objects.exists()
     assert Study.objects.get().questions.count() == 2
@@ -207,7 +207,7 @@ def test_items_may_be_left_without_their_answers(write: Writer) -> None:
 def test_columns_may_name_items_and_conditions(write: Writer) -> None:
     extra = {"Input.dataset": "BST", "Input.number": "7"}
     rows = [{**BATCH[0], **extra}, {**BATCH[2], **extra, "Input.number": "8"}]
-    told(
+    command_output(
         "import_mturk_batch",
         write(*rows),
         study="s",
@@ -224,15 +224,15 @@ def test_a_context_that_cannot_be_told_has_to_be_named(write: Writer) -> None:
     path = write(*({**row, "Input.dataset": "BST"} for row in BATCH))
     before = everything()
     with pytest.raises(AnnotationError, match=r"name it with --context \(one of: Speaker, data"):
-        told("import_mturk_batch", path, study="s")
+        command_output("import_mturk_batch", path, study="s")
     assert everything() == before
-    told("import_mturk_batch", path, study="s", context="Speaker")
+    command_output("import_mturk_batch", path, study="s", context="Speaker")
     assert Item.objects.get(key="H1").context == "context of H1"
 
 
 def test_a_context_may_be_named_where_no_column_is_left(write: Writer) -> None:
     with pytest.raises(AnnotationError, match=r"--context \(one of: Speaker, big, small\)"):
-        told("import_mturk_batch", write(*BATCH), study="s", item=["Speaker"])
+        command_output("import_mturk_batch", write(*BATCH), study="s", item=["Speaker"])
 
 
 def test_a_rejected_submission_gives_way_to_the_workers_next(write: Writer) -> None:
@@ -242,11 +242,11 @@ def test_a_rejected_submission_gives_way_to_the_workers_next(write: Writer) -> N
         assignment("H1", WORKERS[0], "Rejected", 2, 2, 2, 2),
         assignment("H1", WORKERS[0], "Approved", 3, 3, 3, 3),
     ]
-    said = told("import_mturk_batch", write(*rows), study="s")
+    output = command_output("import_mturk_batch", write(*rows), study="s")
     assert set(Judgment.objects.values_list("value", "submission__status")) == {(1, "approved")}
-    kept = "the same worker's submission for item 'H1' on line 3 was kept"
-    assert said.splitlines()[1:] == [
-        f"Repaired: line {line} left out: {kept}." for line in (2, 4, 5)
+    repair = "the same worker's submission for item 'H1' on line 3 was kept"
+    assert output.splitlines()[1:] == [
+        f"Repaired: line {line} left out: {repair}." for line in (2, 4, 5)
     ]
 
 
@@ -256,7 +256,7 @@ def test_a_republished_hit_is_one_item_where_columns_name_it(write: Writer) -> N
         {**assignment("H2", WORKERS[1], "Approved"), "Input.Speaker": "hi", "Input.n": "1"},
     ]
     rows[1] |= {"Input.big": rows[0]["Input.big"], "Input.small": rows[0]["Input.small"]}
-    told("import_mturk_batch", write(*rows), study="s", item=["n"])
+    command_output("import_mturk_batch", write(*rows), study="s", item=["n"])
     assert (Item.objects.get().key, Submission.objects.count()) == ("1", 2)
 
 
@@ -328,10 +328,10 @@ def test_an_item_name_that_does_not_fit_is_refused(write: Writer) -> None:
 
 def test_the_same_batch_again_changes_nothing(write: Writer) -> None:
     path = write(*BATCH)
-    told("import_mturk_batch", path, study="styles")
+    command_output("import_mturk_batch", path, study="styles")
     before = everything()
-    said = told("import_mturk_batch", path, study="styles")
-    assert said == (
+    output = command_output("import_mturk_batch", path, study="styles")
+    assert output == (
         "Study 'styles': 0 items (2 more were there already) and 0 submissions "
         "(3 more were there already) imported.\n"
     )
@@ -340,17 +340,17 @@ def test_the_same_batch_again_changes_nothing(write: Writer) -> None:
 
 def test_answers_may_follow_the_items(write: Writer) -> None:
     path = write(*BATCH)
-    told("import_mturk_batch", path, study="styles", items_only=True)
-    said = told("import_mturk_batch", path, study="styles")
-    assert "0 items (2 more were there already) and 3 submissions imported" in said
+    command_output("import_mturk_batch", path, study="styles", items_only=True)
+    output = command_output("import_mturk_batch", path, study="styles")
+    assert "0 items (2 more were there already) and 3 submissions imported" in output
 
 
 def test_a_batch_reviewed_since_brings_its_decisions(write: Writer) -> None:
-    told("import_mturk_batch", write(*BATCH), study="styles")
+    command_output("import_mturk_batch", write(*BATCH), study="styles")
     judged = list(Judgment.objects.order_by("pk").values_list("pk", "value"))
     path = write(*BATCH[:2], {**BATCH[2], "AssignmentStatus": "Rejected"})
-    said = told("import_mturk_batch", path, study="styles")
-    assert "0 submissions (3 more were there already)" in said
+    output = command_output("import_mturk_batch", path, study="styles")
+    assert "0 submissions (3 more were there already)" in output
     statuses = Submission.objects.order_by("pk").values_list("status", flat=True)
     assert list(statuses) == ["approved", "rejected", "rejected"]
     assert list(Judgment.objects.order_by("pk").values_list("pk", "value")) == judged
@@ -361,7 +361,7 @@ def test_ratings_do_not_join_a_study_of_alternatives(write: Writer, items_only: 
     alternatives_study("pools")
     before = everything()
     with pytest.raises(AnnotationError, match="'pools' is a study of alternatives; this file hol"):
-        told("import_mturk_batch", write(*BATCH), study="pools", items_only=items_only)
+        command_output("import_mturk_batch", write(*BATCH), study="pools", items_only=items_only)
     assert everything() == before
 
 
@@ -370,20 +370,20 @@ def test_the_number_of_queries_does_not_grow_with_the_batch(write: Writer) -> No
     for slug, n_hits in (("few", 2), ("many", 24)):
         path = write(*(assignment(f"H{n}", WORKERS[n % 3], "Approved") for n in range(n_hits)))
         with CaptureQueriesContext(connection) as queries:
-            told("import_mturk_batch", path, study=slug)
+            command_output("import_mturk_batch", path, study=slug)
         counts.append(len(queries))
     assert counts[0] == counts[1] <= 24
 
 
 def test_the_number_of_queries_does_not_grow_with_the_decisions(write: Writer) -> None:
     batch = [assignment(f"H{n}", WORKERS[n % 3], "Submitted") for n in range(24)]
-    told("import_mturk_batch", write(*batch), study="s")
+    command_output("import_mturk_batch", write(*batch), study="s")
     counts = []
     for first, last in ((0, 1), (1, 24)):
         for row in batch[first:last]:
             row["AssignmentStatus"] = "Approved"
         with CaptureQueriesContext(connection) as queries:
-            told("import_mturk_batch", write(*batch), study="s")
+            command_output("import_mturk_batch", write(*batch), study="s")
         counts.append(len(queries))
         assert Submission.objects.filter(status="approved").count() == last
     assert counts[0] == counts[1]

@@ -12,7 +12,7 @@ from accounts.models import User
 from annotation.bulk import insert_rows
 from annotation.exceptions import AnnotationError
 from annotation.models import Candidate, Item, Question, Study
-from tests.annotation.importing import assert_refused, everything, told
+from tests.annotation.importing import assert_refused, command_output, everything
 from tests.annotation.studies import rated_study, ticked_study
 
 pytestmark = pytest.mark.django_db
@@ -35,8 +35,10 @@ def responses(tmp_path: Path) -> Path:
 
 def test_a_file_of_responses_becomes_a_rating_study(responses: Path) -> None:
     owner = User.objects.create_user("owner")
-    said = told("import_responses", responses, study="styles", title="Styles", owner="owner")
-    assert said == "Study 'styles': 2 items imported.\n"
+    output = command_output(
+        "import_responses", responses, study="styles", title="Styles", owner="owner"
+    )
+    assert output == "Study 'styles': 2 items imported.\n"
     study = Study.objects.named("styles")
     assert (study.kind, study.title, study.owner) == ("rating", "Styles", owner)
     items = list(study.items.values_list("key", "condition", "context", "reference", "position"))
@@ -50,7 +52,7 @@ def test_a_file_of_responses_becomes_a_rating_study(responses: Path) -> None:
 
 
 def test_without_a_title_a_study_is_called_by_its_slug(responses: Path) -> None:
-    told("import_responses", responses, study="styles")
+    command_output("import_responses", responses, study="styles")
     study = Study.objects.get()
     assert (study.title, study.owner) == ("styles", None)
 
@@ -65,8 +67,8 @@ def test_json_lines_say_the_same_as_csv(responses: Path, tmp_path: Path) -> None
     extra = [{**row, "reference": "Hey", "condition": "formal"} for row in rows]
     extra[1] = {**rows[1], "condition": "casual"}
     lines.write_text("\n".join(json.dumps(row) for row in extra))
-    told("import_responses", responses, study="one")
-    told("import_responses", lines, study="two")
+    command_output("import_responses", responses, study="one")
+    command_output("import_responses", lines, study="two")
     columns = ("item__key", "item__context", "item__reference", "item__condition", "key", "text")
     one, two = (
         list(Candidate.objects.filter(item__study__slug=slug).order_by("pk").values_list(*columns))
@@ -76,20 +78,22 @@ def test_json_lines_say_the_same_as_csv(responses: Path, tmp_path: Path) -> None
 
 
 def test_responses_are_rated_for_appropriateness_unless_told_otherwise(responses: Path) -> None:
-    told("import_responses", responses, study="one")
-    told(
+    command_output("import_responses", responses, study="one")
+    command_output(
         "import_responses",
         responses,
         study="two",
         question=["style=Is it formal?", " wit = Is it = funny? "],
     )
-    asked = Question.objects.order_by("study__slug", "position")
-    assert list(asked.values_list("study__slug", "name", "scale_min", "scale_max", "level")) == [
+    questions = Question.objects.order_by("study__slug", "position")
+    assert list(
+        questions.values_list("study__slug", "name", "scale_min", "scale_max", "level")
+    ) == [
         ("one", "appropriateness", 0, 100, "interval"),
         ("two", "style", 0, 100, "interval"),
         ("two", "wit", 0, 100, "interval"),
     ]
-    assert asked.get(name="wit").wording == "Is it = funny?"
+    assert questions.get(name="wit").wording == "Is it = funny?"
 
 
 REFUSALS = [
@@ -116,18 +120,18 @@ def test_responses_that_contradict_are_refused(
 
 
 def test_the_same_file_again_changes_nothing(responses: Path) -> None:
-    told("import_responses", responses, study="styles")
+    command_output("import_responses", responses, study="styles")
     before = everything()
-    said = told("import_responses", responses, study="styles", title="Another title")
-    assert said == "Study 'styles': 0 items (2 more were there already) imported.\n"
+    output = command_output("import_responses", responses, study="styles", title="Another title")
+    assert output == "Study 'styles': 0 items (2 more were there already) imported.\n"
     assert everything() == before
 
 
 def test_a_longer_file_adds_what_is_new(responses: Path) -> None:
-    told("import_responses", responses, study="styles")
+    command_output("import_responses", responses, study="styles")
     responses.write_text(FILE + "d2,alpha,Later,See you,,\n", encoding="utf-8")
-    said = told("import_responses", responses, study="styles")
-    assert said == "Study 'styles': 1 items (2 more were there already) imported.\n"
+    output = command_output("import_responses", responses, study="styles")
+    assert output == "Study 'styles': 1 items (2 more were there already) imported.\n"
     assert list(Item.objects.values_list("key", "position")) == [("d1", 0), ("d0", 1), ("d2", 2)]
 
 
@@ -144,7 +148,7 @@ def test_a_longer_file_adds_what_is_new(responses: Path) -> None:
 def test_what_differs_from_the_study_is_refused(
     responses: Path, old: str, new: str, line: int, field: str | None, problem: str
 ) -> None:
-    told("import_responses", responses, study="styles")
+    command_output("import_responses", responses, study="styles")
     assert old in FILE
     fresh = "d9,alpha,Fresh,new,,\n"
     responses.write_text(FILE.replace(old, new) + fresh, encoding="utf-8")
@@ -162,7 +166,7 @@ def test_an_import_that_fails_at_its_last_write_leaves_nothing(
     monkeypatch.setattr("annotation.imports.insert_rows", insert)
     before = everything()
     with pytest.raises(RuntimeError, match="the disk is full"):
-        told("import_responses", responses, study="styles")
+        command_output("import_responses", responses, study="styles")
     assert everything() == before
 
 
@@ -170,25 +174,25 @@ def test_responses_do_not_join_a_study_of_alternatives(responses: Path) -> None:
     ticked_study("ticked")
     before = everything()
     with pytest.raises(AnnotationError, match="'ticked' is a study of alternatives; this file hol"):
-        told("import_responses", responses, study="ticked")
+        command_output("import_responses", responses, study="ticked")
     assert everything() == before
 
 
 @pytest.mark.parametrize("slug", ["", "two words", "é", "a/b", "x" * 81])
 def test_a_name_that_is_no_slug_is_refused(responses: Path, slug: str) -> None:
-    with pytest.raises(AnnotationError, match="is no name for a study"):
-        told("import_responses", responses, study=slug)
+    with pytest.raises(AnnotationError, match="is not a valid study name"):
+        command_output("import_responses", responses, study=slug)
     assert not Study.objects.exists()
 
 
 def test_the_longest_slug_and_title_fit(responses: Path) -> None:
-    told("import_responses", responses, study="x" * 80, title="t" * 300)
+    command_output("import_responses", responses, study="x" * 80, title="t" * 300)
     assert Study.objects.get().title == "t" * 128
 
 
 def test_studies_do_not_share_items(responses: Path) -> None:
     rated_study("rated")
-    told("import_responses", responses, study="styles")
+    command_output("import_responses", responses, study="styles")
     assert Study.objects.named("styles").items.count() == 2
     assert Study.objects.named("rated").items.count() == 3
 
@@ -197,7 +201,7 @@ def _queries_of_import(path: Path, slug: str, n_items: int) -> int:
     rows = (f"d{n},{s},hi {n},ok {s},,\n" for n in range(n_items) for s in ("alpha", "beta"))
     path.write_text(HEADER + "".join(rows))
     with CaptureQueriesContext(connection) as queries:
-        told("import_responses", path, study=slug)
+        command_output("import_responses", path, study=slug)
     return len(queries)
 
 

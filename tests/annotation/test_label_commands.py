@@ -19,21 +19,21 @@ def test_labels_are_made_and_counted(capsys: Captured) -> None:
     ticked_study("ticked")
     command = ("label_study", "ticked", "--method", "majority")
     assert exit_code(*command) == 0
-    told = "Labels 1 of 'ticked', question 'acceptable', by majority, {}: 5 labels, 0 adjudicated."
-    assert capsys.readouterr().out.strip() == told.format("made")
+    line = "Labels 1 of 'ticked', question 'acceptable', by majority, {}: 5 labels, 0 adjudicated."
+    assert capsys.readouterr().out.strip() == line.format("made")
     assert exit_code(*command) == 0
-    again = told.format("was there already: nothing has changed since")
+    again = line.format("was there already: nothing has changed since")
     assert capsys.readouterr().out.strip() == again
 
 
 def test_labels_are_told_as_json(capsys: Captured) -> None:
     rated_study("rated")
     assert exit_code("label_study", "rated", "--method", "mean", "--json") == 0
-    told = json.loads(capsys.readouterr().out)
+    record = json.loads(capsys.readouterr().out)
     label_set = LabelSet.objects.get()
-    assert told == told | {"version": 1, "n_labels": 6, "n_adjudicated": 0, "is_new": True}
-    assert told["signature"] == label_set.signature
-    assert label_set.fingerprint[:16] in told["signature"]
+    assert record == record | {"version": 1, "n_labels": 6, "n_adjudicated": 0, "is_new": True}
+    assert record["signature"] == label_set.signature
+    assert label_set.fingerprint[:16] in record["signature"]
 
 
 def test_labels_are_exported(tmp_path: Path, capsys: Captured) -> None:
@@ -41,8 +41,8 @@ def test_labels_are_exported(tmp_path: Path, capsys: Captured) -> None:
     exit_code("label_study", "ticked", "--method", "majority")
     path = tmp_path / "labels.csv"
     assert exit_code("export_labels", "ticked", "--labels", 1, "--output", path) == 0
-    told = f"{path}: 5 labels of 'acceptable', version 1, by majority."
-    assert told in capsys.readouterr().out
+    line = f"{path}: 5 labels of 'acceptable', version 1, by majority."
+    assert line in capsys.readouterr().out
     assert len(path.read_text().splitlines()) == 6
 
 
@@ -56,10 +56,10 @@ def test_qrels_are_made_of_a_label_set(tmp_path: Path, capsys: Captured) -> None
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         (("label_study", "none", "--method", "majority"), "There is no study 'none'."),
-        (("label_study", "ticked", "--method", "mean"), "mean is no way to label it"),
+        (("label_study", "ticked", "--method", "mean"), "mean cannot label it"),
         (("label_study", "ticked", "--method", "most"), "invalid choice: 'most'"),
         (
             ("label_study", "ticked", "--method", "majority", "--question", "wit"),
@@ -79,11 +79,11 @@ def test_what_cannot_be_labelled_ends_with_2(
     monkeypatch: pytest.MonkeyPatch,
     capsys: Captured,
     arguments: tuple[str, ...],
-    told: str,
+    message: str,
 ) -> None:
     ticked_study("ticked")
     monkeypatch.chdir(tmp_path)
     assert exit_code(*arguments) == 2
-    assert told in capsys.readouterr().err
+    assert message in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
     assert not LabelSet.objects.exists()

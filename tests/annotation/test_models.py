@@ -219,5 +219,5 @@ def test_items_and_questions_come_in_their_positions() -> None:
 def test_a_question_tells_why_a_value_is_none_of_its_own(value: float, problem: str | None) -> None:
     study = rating_study(level="ratio")
     study.questions.update(scale_min=-5)
-    told = study.question().validation_error(value)
-    assert told is None if problem is None else problem in str(told)
+    reason = study.question().validation_error(value)
+    assert reason is None if problem is None else problem in str(reason)

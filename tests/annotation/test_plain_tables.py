@@ -50,24 +50,24 @@ def table(
 def run(capsys: Captured) -> Run:
     """A command's JSON; a test that asked for the database would be refused it."""
 
-    def told(command: str, path: Path, *options: str) -> dict[str, Any]:
+    def record_of(command: str, path: Path, *options: str) -> dict[str, Any]:
         assert exit_code(command, path, *NAMED, *options, "--json") == 0
         answer: dict[str, Any] = json.loads(capsys.readouterr().out)
         return answer
 
-    return told
+    return record_of
 
 
 def value_of(answer: dict[str, Any], name: str) -> Any:
-    [found] = [row for row in answer["coefficients"] if row["name"] == name]
-    return found
+    [match] = [row for row in answer["coefficients"] if row["name"] == name]
+    return match
 
 
 def refusal(capsys: Captured, command: str, path: Path, *options: str) -> str:
     assert exit_code(command, path, *NAMED, *options) == 2
-    told = capsys.readouterr().err
-    assert told.count("\n") == 1
-    return told
+    message = capsys.readouterr().err
+    assert message.count("\n") == 1
+    return message
 
 
 class TestAggregate:
@@ -94,15 +94,15 @@ class TestAggregate:
     def test_ties_are_told(self, tmp_path: Path, capsys: Captured) -> None:
         path = table(tmp_path / "l.csv", [("a", "ann", "x"), ("a", "bob", "y"), ("b", "ann", "x")])
         assert exit_code("aggregate", path, *NAMED, "--method", "majority") == 0
-        told = "2 items labelled by majority from 3 labels of 2 annotators; 1 ties."
-        assert capsys.readouterr().out.strip() == told
+        line = "2 items labelled by majority from 3 labels of 2 annotators; 1 ties."
+        assert capsys.readouterr().out.strip() == line
 
     def test_what_is_said_again_counts_where_it_is_asked_to(
         self, tmp_path: Path, run: Run, capsys: Captured
     ) -> None:
         path = table(tmp_path / "l.csv", [*SMALL, ("a", "ann", "no"), ("a", "bob", "no")])
-        told = refusal(capsys, "aggregate", path, "--method", "majority")
-        assert "annotator 'ann' labelled item 'a' on line 2 already" in told
+        message = refusal(capsys, "aggregate", path, "--method", "majority")
+        assert "annotator 'ann' labelled item 'a' on line 2 already" in message
         answer = run("aggregate", path, "--method", "majority", "--repeats", "count")
         assert answer["labels"]["a"] == "no"
         assert "repeats:count" in answer["signature"]
@@ -139,8 +139,8 @@ class TestAggregate:
     ) -> None:
         path = table(tmp_path / "l.csv", SMALL)
         output = str(tmp_path / "none" / "l.csv")
-        told = refusal(capsys, "aggregate", path, "--method", "majority", "--output", output)
-        assert told == f"{output} cannot be written: No such file or directory.\n"
+        message = refusal(capsys, "aggregate", path, "--method", "majority", "--output", output)
+        assert message == f"{output} cannot be written: No such file or directory.\n"
 
     @pytest.mark.parametrize("suffix", [".tsv", ".jsonl"])
     def test_other_kinds_of_file_are_read_the_same(
@@ -173,8 +173,10 @@ class TestAggregate:
         self, tmp_path: Path, capsys: Captured
     ) -> None:
         path = table(tmp_path / "l.csv", [("a|b", "ann", "a"), ("a|b", "bob", "c")])
-        told = refusal(capsys, "aggregate", path, "--method", "bradley_terry")
-        assert told == "l.csv: values must name a candidate of their item: 'c' is not in 'a|b'.\n"
+        message = refusal(capsys, "aggregate", path, "--method", "bradley_terry")
+        assert (
+            message == "l.csv: values must name a candidate of their item: 'c' is not in 'a|b'.\n"
+        )
 
     def test_an_unknown_method_ends_with_2(self, tmp_path: Path, capsys: Captured) -> None:
         path = table(tmp_path / "l.csv", SMALL)
@@ -206,15 +208,15 @@ class TestBadInput:
     ) -> None:
         path = tmp_path / "l.csv"
         path.write_text(content)
-        told = refusal(capsys, command[0], path, *command[1:])
-        assert told.startswith(BAD_FILES[content])
-        assert "imported" not in told
+        message = refusal(capsys, command[0], path, *command[1:])
+        assert message.startswith(BAD_FILES[content])
+        assert "imported" not in message
 
     def test_a_file_that_is_not_there_ends_with_2(
         self, tmp_path: Path, capsys: Captured, command: tuple[str, ...]
     ) -> None:
-        told = refusal(capsys, command[0], tmp_path / "none.csv", *command[1:])
-        assert "there is no such file" in told
+        message = refusal(capsys, command[0], tmp_path / "none.csv", *command[1:])
+        assert "there is no such file" in message
 
     def test_no_database_is_asked(self, tmp_path: Path, command: tuple[str, ...]) -> None:
         path = table(tmp_path / "l.csv", RATED)
@@ -300,13 +302,13 @@ class TestAgreement:
     def test_an_item_in_two_clusters_is_refused(self, tmp_path: Path, capsys: Captured) -> None:
         rows = [("a", "ann", "1", "p"), ("a", "bob", "1", "q")]
         path = table(tmp_path / "l.csv", rows, "item,annotator,label,page")
-        told = refusal(capsys, "agreement", path, "--level", "nominal", "--cluster", "page")
-        assert told == "Line 3 of l.csv, field page: differs from line 2 of the same item.\n"
+        message = refusal(capsys, "agreement", path, "--level", "nominal", "--cluster", "page")
+        assert message == "Line 3 of l.csv, field page: differs from line 2 of the same item.\n"
 
     def test_an_amount_below_zero_is_refused(self, tmp_path: Path, capsys: Captured) -> None:
         path = table(tmp_path / "l.csv", [("a", "ann", "1"), ("a", "bob", "-2")])
-        told = refusal(capsys, "agreement", path, "--level", "ratio")
-        assert told.startswith("Line 3 of l.csv, field label: '-2' is below zero")
+        message = refusal(capsys, "agreement", path, "--level", "ratio")
+        assert message.startswith("Line 3 of l.csv, field label: '-2' is below zero")
 
     def test_a_person_reads_a_table_with_reasons(self, tmp_path: Path, capsys: Captured) -> None:
         path = table(tmp_path / "l.csv", SMALL)

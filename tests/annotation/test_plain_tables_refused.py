@@ -16,8 +16,8 @@ def test_the_labels_are_not_written_over(tmp_path: Path, capsys: Captured, name:
     path = table(tmp_path / "l.csv", SMALL)
     (tmp_path / "link.csv").symlink_to(path)
     before, output = path.read_text(), tmp_path / name
-    told = refusal(capsys, "aggregate", path, "--method", "majority", "--output", str(output))
-    assert told == f"{output} holds the labels themselves; name another --output.\n"
+    message = refusal(capsys, "aggregate", path, "--method", "majority", "--output", str(output))
+    assert message == f"{output} holds the labels themselves; name another --output.\n"
     assert path.read_text() == before
 
 
@@ -35,9 +35,9 @@ def test_a_candidate_rated_again_is_refused_with_advice_that_helps(
     tmp_path: Path, capsys: Captured
 ) -> None:
     path = table(tmp_path / "l.csv", RATED_AGAIN)
-    told = refusal(capsys, "aggregate", path, "--method", "bradley_terry")
-    assert told.startswith("l.csv: annotators rate a candidate more than once in 1 rows")
-    assert "repeats" not in told
+    message = refusal(capsys, "aggregate", path, "--method", "bradley_terry")
+    assert message.startswith("l.csv: annotators rate a candidate more than once in 1 rows")
+    assert "repeats" not in message
 
 
 @pytest.mark.parametrize("repeats", ["count", "refuse"])
@@ -45,8 +45,8 @@ def test_an_option_that_comparisons_do_not_have_is_refused(
     tmp_path: Path, capsys: Captured, repeats: str
 ) -> None:
     path = table(tmp_path / "l.csv", SMALL)
-    told = refusal(capsys, "aggregate", path, "--method", "bradley_terry", "--repeats", repeats)
-    assert told.startswith("bradley_terry compares candidates and takes no --repeats")
+    message = refusal(capsys, "aggregate", path, "--method", "bradley_terry", "--repeats", repeats)
+    assert message.startswith("bradley_terry compares candidates and takes no --repeats")
 
 
 @pytest.mark.parametrize("method", ["majority", "dawid_skene"])
@@ -55,9 +55,9 @@ def test_free_text_is_not_taken_for_categories(
 ) -> None:
     rows = [(f"i{n}", "ann", f"what they said of {n}") for n in range(10_001)]
     path = table(tmp_path / "l.csv", rows)
-    told = refusal(capsys, "aggregate", path, "--method", method)
-    assert told.startswith("l.csv: values would take a table of ")
-    assert "10,001" in told
+    message = refusal(capsys, "aggregate", path, "--method", method)
+    assert message.startswith("l.csv: values would take a table of ")
+    assert "10,001" in message
 
 
 @pytest.mark.parametrize("seed", ["-1", "1.5", "x"])

@@ -8,7 +8,7 @@ from django.db.models import Count
 
 from annotation.frames import judgment_frame
 from annotation.models import Candidate, Judgment, Study, Submission
-from tests.annotation.importing import everything, told
+from tests.annotation.importing import command_output, everything
 
 pytestmark = [pytest.mark.django_db, pytest.mark.shared_data]
 
@@ -48,14 +48,14 @@ def test_fashion_altereval_becomes_qrels(
     exported: str,
 ) -> None:
     source = shared_data / "altereval" / f"judged_targets_{release}.csv"
-    said = told("import_altereval", source, study=release).splitlines()
-    assert said == [
+    output = command_output("import_altereval", source, study=release).splitlines()
+    assert output == [
         f"Study '{release}': {imported} imported.",
         *(f"Repaired: {repair}." for repair in repairs),
     ]
     path = tmp_path / "qrels.txt"
-    said_of_export = told("export_qrels", release, output=path)
-    assert said_of_export == f"{path}: {exported} (majority, round 1).\n"
+    sentence = command_output("export_qrels", release, output=path)
+    assert sentence == f"{path}: {exported} (majority, round 1).\n"
     lines = path.read_text(encoding="utf-8").splitlines()
     assert all(re.fullmatch(r"\S+ 0 \S+ [01]", line) for line in lines)
     pairs = [tuple(line.split()[::2]) for line in lines]
@@ -65,17 +65,17 @@ def test_fashion_altereval_becomes_qrels(
 
 def test_fashion_altereval_twice_changes_nothing(shared_data: Path) -> None:
     source = shared_data / "altereval" / "judged_targets_dresses.csv"
-    told("import_altereval", source, study="dresses")
+    command_output("import_altereval", source, study="dresses")
     before = everything()
-    said = told("import_altereval", source, study="dresses")
-    assert said.startswith("Study 'dresses': 0 items (197 more were there already) and 0 subm")
+    output = command_output("import_altereval", source, study="dresses")
+    assert output.startswith("Study 'dresses': 0 items (197 more were there already) and 0 subm")
     assert everything() == before
 
 
 @pytest.fixture
 def lmstyle(shared_data: Path) -> Study:
     source = shared_data / "lmstyle" / "mturk_batch_results.csv"
-    said = told(
+    output = command_output(
         "import_mturk_batch",
         source,
         study="lmstyle",
@@ -83,7 +83,7 @@ def lmstyle(shared_data: Path) -> Study:
         condition="task",
         item=["dataset", "task", "HIT"],
     )
-    assert said.startswith("Study 'lmstyle': 397 items and 426 submissions imported.")
+    assert output.startswith("Study 'lmstyle': 397 items and 426 submissions imported.")
     return Study.objects.named("lmstyle")
 
 

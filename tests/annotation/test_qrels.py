@@ -131,12 +131,12 @@ def test_a_place_that_cannot_be_written_is_told(tmp_path: Path) -> None:
     folder = tmp_path / "folder"
     (folder / "inside").mkdir(parents=True)
     (tmp_path / "file").write_text("")
-    places = {
+    reasons = {
         tmp_path / "nowhere" / "qrels.txt": "No such file or directory",
         folder: "Is a directory",
         tmp_path / "file" / "qrels.txt": "Not a directory",
     }
-    for path, reason in places.items():
+    for path, reason in reasons.items():
         with pytest.raises(PresentationError, match=f"{path} cannot be written: {reason}"):
             qrels.write(path)
     assert sorted(file.name for file in tmp_path.iterdir()) == ["file", "folder"]

@@ -10,8 +10,8 @@ pytestmark = pytest.mark.django_db
 
 
 def of(row, name):
-    [found] = [c for c in row.coefficients if c.name == name]
-    return found
+    [coefficient] = [c for c in row.coefficients if c.name == name]
+    return coefficient
 
 
 def test_one_round_has_nothing_to_be_set_against():
@@ -93,7 +93,7 @@ def test_records_can_be_written_as_json():
 
 def test_the_number_of_queries_does_not_grow_with_the_questions(django_assert_num_queries):
     for n in (1, 3):
-        study = rated_study(f"asked-{n}", questions=[f"q{place}" for place in range(n)])
+        study = rated_study(f"asked-{n}", questions=[f"q{index}" for index in range(n)])
         rate(study, "Ann", "d0", {"alpha": 20}, round=2)
         with django_assert_num_queries(6):
             round_agreement(study)

@@ -17,7 +17,7 @@ from annotation.readers.mturk_batch import read_mturk_batch
 from annotation.readers.responses import read_responses
 from annotation.readers.tables import read_array, read_object, read_rows
 from replications.readers.altereval import read_altereval
-from tests.annotation.importing import assert_refused, everything, told
+from tests.annotation.importing import assert_refused, command_output, everything
 from tests.annotation.studies import rated_study
 
 COMMANDS = (
@@ -177,7 +177,7 @@ def test_every_reader_refuses_what_is_not_its_file(
     path.write_bytes(content)
     before = everything()
     with pytest.raises(AnnotationError, match=f"file{suffix}.*nothing was imported"):
-        told(command, path, study="s")
+        command_output(command, path, study="s")
     assert everything() == before
 
 
@@ -266,7 +266,7 @@ JSON_VALUES = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner),
     max_leaves=6,
 )
-WHOLE = {
+COMPLETE = {
     **{"item": "a", "system": "b", "context": "c", "response": "d", "reference": "e"},
     **{"annotator": "Ann", "value": 1, "round": 1, "condition": "f", "question": "g"},
     "target": {"title": "a", "image": ""},
@@ -296,12 +296,12 @@ def test_any_bytes_are_read_or_refused(
 @settings(
     deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
-@given(changes=st.dictionaries(st.sampled_from(sorted(WHOLE)), JSON_VALUES, max_size=2))
+@given(changes=st.dictionaries(st.sampled_from(sorted(COMPLETE)), JSON_VALUES, max_size=2))
 def test_any_json_objects_are_read_or_refused(
     tmp_path: Path, read: Any, changes: dict[str, Any]
 ) -> None:
     path = tmp_path / "any.jsonl"
-    rows = [{**WHOLE, **changes}, {**WHOLE, **changes, "item": "b", "HITId": "H2"}]
+    rows = [{**COMPLETE, **changes}, {**COMPLETE, **changes, "item": "b", "HITId": "H2"}]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     _is_read_or_refused(read, path)
 
@@ -309,7 +309,7 @@ def test_any_json_objects_are_read_or_refused(
 @pytest.mark.parametrize("read", READERS)
 def test_the_object_that_is_changed_at_random_is_whole(tmp_path: Path, read: Any) -> None:
     path = tmp_path / "whole.jsonl"
-    path.write_text(json.dumps(WHOLE))
+    path.write_text(json.dumps(COMPLETE))
     assert len(read(path).items) == 1
 
 

@@ -64,13 +64,13 @@ def test_of_one_column_any_value_fits_and_of_several_columns_all_must(path):
 
 def test_agreement_is_that_of_the_chosen_rows(path, tmp_path):
     level = ("--level", "interval")
-    found = run("agreement", path, *BOTH, *NAMED, *level, "--where", "question=style")
+    record = run("agreement", path, *BOTH, *NAMED, *level, "--where", "question=style")
     alone = tmp_path / "alone.csv"
     with alone.open("w", newline="") as file:
         rows = [[f"{row[0]}/{row[1]}", row[3], row[4]] for row in ROWS if row[2] == "style"]
         csv.writer(file).writerows([["item", "annotator", "value"], *rows])
-    assert found == run("agreement", str(alone), "--item", "item", *NAMED, *level)
-    assert (found["n_items"], found["n_judgments"]) == (4, 8)
+    assert record == run("agreement", str(alone), "--item", "item", *NAMED, *level)
+    assert (record["n_items"], record["n_judgments"]) == (4, 8)
 
 
 def test_one_column_too_few_is_refused_with_the_way_out(path):
@@ -113,8 +113,8 @@ def test_a_table_with_metrics_is_chosen_from_as_well(tmp_path):
     options = ("--item", "study", "--item", "item", "--system", "system", "--human", "human")
     options += ("--metric", "bleu", "--level", "sample", "--coefficient", "spearman")
     for question, value in (("style", 1), ("sense", -1)):
-        found = run("correlate", str(path), *options, "--where", f"question={question}")
-        (record,) = found["correlations"]
+        answer = run("correlate", str(path), *options, "--where", f"question={question}")
+        (record,) = answer["correlations"]
         assert record["value"] == pytest.approx(value)
         assert record["n_groups"] == 4
     with pytest.raises(TableRefused, match="no row has 'wit' here"):

@@ -7,9 +7,9 @@ import pytest
 from django.contrib.auth import get_user_model
 from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
+from marketplace.visitors.enrolment import create_worker, issue_access_key
 
 from marketplace.models import Requester
-from marketplace.people.enrolment import create_worker, issue_access_key
 from tests.annotation.studies import rated_study
 from tests.marketplace.conftest import PASSWORD
 
@@ -64,7 +64,7 @@ ADDRESSES = [
 
 
 @pytest.fixture
-def people():
+def visitors():
     """A browser of each kind of person, with a study and a requester there are."""
     users = get_user_model().objects
     researcher = users.create_user("rosa", password=PASSWORD)
@@ -86,12 +86,12 @@ def test_these_tests_know_every_kind_of_address():
 
 
 @pytest.mark.parametrize("method", ["get", "post"])
-def test_every_address_has_a_strict_policy_and_private_ones_are_not_stored(people, method):
+def test_every_address_has_a_strict_policy_and_private_ones_are_not_stored(visitors, method):
     statuses = set()
     for name, address in ADDRESSES:
         if name in ("console:logout", "marketplace:logout", "marketplace:requester_logout"):
             continue
-        for person, browser in people.items():
+        for person, browser in visitors.items():
             answer = getattr(browser, method)(address)
             statuses.add(answer.status_code)
             assert answer.status_code != 500, (name, person)
@@ -101,15 +101,15 @@ def test_every_address_has_a_strict_policy_and_private_ones_are_not_stored(peopl
     assert statuses >= ({200, 302, 404} if method == "get" else {302, 403, 405})
 
 
-def test_signing_out_is_not_stored_either(people):
+def test_signing_out_is_not_stored_either(visitors):
     for name in ("console:logout", "marketplace:logout", "marketplace:requester_logout"):
-        answer = people["ada"].post(reverse(name))
+        answer = visitors["ada"].post(reverse(name))
         check_policy(answer)
         assert "no-store" in answer.headers["Cache-Control"]
-        people["ada"].force_login(get_user_model().objects.get(username="ada"))
+        visitors["ada"].force_login(get_user_model().objects.get(username="ada"))
 
 
-def test_the_page_one_is_signed_in_with_is_not_stored(people):
+def test_the_page_one_is_signed_in_with_is_not_stored(visitors):
     form = {"username": "rosa", "password": PASSWORD}
     answer = Client().post("/worker/login/", form)
     assert answer.status_code == 302
@@ -120,33 +120,33 @@ def test_the_page_one_is_signed_in_with_is_not_stored(people):
     ("path", "host", "status"),
     [("/nothing/", "testserver", 404), ("/broken/", "testserver", 500), ("/", "evil", 400)],
 )
-def test_errors_bear_the_policy_too(people, settings, path, host, status):
+def test_errors_bear_the_policy_too(visitors, settings, path, host, status):
     settings.ROOT_URLCONF = "tests.config.failing_urls"
-    for browser in people.values():
+    for browser in visitors.values():
         answer = browser.get(path, headers={"host": host})
         assert answer.status_code == status
         check_policy(answer)
 
 
-def test_a_form_from_another_site_is_refused_with_the_policy(people):
+def test_a_form_from_another_site_is_refused_with_the_policy(visitors):
     browser = Client(enforce_csrf_checks=True)
     answer = browser.post("/worker/login/", {"username": "ada", "password": PASSWORD})
     assert answer.status_code == 403
     check_policy(answer)
 
 
-def test_static_files_may_be_stored(people):
-    answer = people["rosa"].get("/static/assay.css")
+def test_static_files_may_be_stored(visitors):
+    answer = visitors["rosa"].get("/static/assay.css")
     assert answer.status_code == 200
     assert "no-store" not in answer.headers["Cache-Control"]
     answer.close()
 
 
-def test_a_page_that_any_site_may_frame_is_the_receipt_alone(people):
+def test_a_page_that_any_site_may_frame_is_the_receipt_alone(visitors):
     ways = {
         name
         for name, address in ADDRESSES
-        for answer in [people["nobody"].post(address)]
+        for answer in [visitors["nobody"].post(address)]
         if "sandbox" not in policy_of(answer) and "frame-ancestors" not in policy_of(answer)
     }
     assert ways == {"marketplace:external_submit"}

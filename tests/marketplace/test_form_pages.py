@@ -127,13 +127,15 @@ def test_what_a_worker_writes_is_shown_as_text(ada, submit_path):
 def test_submitting_again_changes_nothing(ada, assignment, submit_path):
     for _ in range(2):
         response = ada.post(submit_path, GOOD)
-        assert "was received." in [str(told) for told in get_messages(response.wsgi_request)][-1]
+        assert (
+            "was received." in [str(message) for message in get_messages(response.wsgi_request)][-1]
+        )
     before = Assignment.objects.values().get()
     response = ada.post(submit_path, GOOD | {"question-5": "1"})
     assert response.status_code == 302
     assert Assignment.objects.values().get() == before
-    told = [str(told) for told in get_messages(response.wsgi_request)][-1]
-    assert told.endswith("was received before, with other answers. Those stand.")
+    *_, last = map(str, get_messages(response.wsgi_request))
+    assert last.endswith("was received before, with other answers. Those stand.")
 
 
 def test_a_form_that_comes_too_late_is_refused(ada, submit_path):

@@ -1,4 +1,4 @@
-"""Constraints of requests, and how they are told."""
+"""Constraints of requests, and their messages."""
 
 import json
 

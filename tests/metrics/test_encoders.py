@@ -9,7 +9,7 @@ from metrics.exceptions import NothingToScore
 from metrics.models import ScoringRun
 from metrics.scorers.embedding import Embedding
 from metrics.study_scores import score_study, write_scores
-from tests.annotation.importing import told
+from tests.annotation.importing import command_output
 from tests.annotation.studies import rating_study
 from tests.metrics.golden import golden_study
 
@@ -69,7 +69,9 @@ def test_a_study_without_references_has_no_control(packaged):
 
 
 def test_two_encoders_are_compared_over_the_responses_both_have_scored(scored, bag_of_words):
-    told("score_study", scored.slug, "--metric=embedding", f"--set=embedding.model={bag_of_words}")
+    command_output(
+        "score_study", scored.slug, "--metric=embedding", f"--set=embedding.model={bag_of_words}"
+    )
     [pair] = encoder_pairs(scored)
     runs = ScoringRun.objects.of(scored).filter(metric="embedding")
     first, second = (dict(run.scores.values_list("candidate_id", "value")) for run in runs)
@@ -91,8 +93,8 @@ def test_what_is_no_encoder_is_not_compared():
 def test_the_command_reports_both(scored):
     values = {("q01/standard", "terse"): 0.1, ("q01/enhanced", "terse"): 0.9}
     write_scores(study=scored, metric="use", signature="use|v:4", values=values)
-    assert "embedding: random words score " in told("check_embeddings", scored.slug)
-    report = json.loads(told("check_embeddings", scored.slug, "--seed=4", "--json"))
+    assert "embedding: random words score " in command_output("check_embeddings", scored.slug)
+    report = json.loads(command_output("check_embeddings", scored.slug, "--seed=4", "--json"))
     assert (report["random_words"][0]["seed"], report["random_words"][0]["n_words"]) == (4, 20)
     assert (report["pairs"][0]["second"], report["pairs"][0]["n"]) == ("use|v:4", 2)
 
@@ -100,7 +102,7 @@ def test_the_command_reports_both(scored):
 @pytest.mark.parametrize("option", ["--words=0", "--seed=-1"])
 def test_a_number_that_makes_no_random_words_is_refused_before_anything_is_read(option):
     with pytest.raises(CommandError, match=f"argument {option.partition('=')[0]}"):
-        told("check_embeddings", "golden", option)
+        command_output("check_embeddings", "golden", option)
 
 
 def test_blank_references_are_none(packaged):
@@ -114,4 +116,4 @@ def test_an_encoder_that_knows_none_of_the_words_is_reported(bag_of_words):
     study = rating_study(n_items=2)
     study.items.update(reference="whale")
     with pytest.raises(NothingToScore, match=r"embedding gives random words no score .* 'ratings'"):
-        told("check_embeddings", study.slug, f"--set=embedding.model={bag_of_words}")
+        command_output("check_embeddings", study.slug, f"--set=embedding.model={bag_of_words}")

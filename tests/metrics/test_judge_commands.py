@@ -7,7 +7,7 @@ from metrics.models import JudgeVersion, Score, ScoringRun
 from metrics.scorers.judges.geval_settings import GEvalSettings
 from metrics.scorers.judges.grade import GradeSettings
 from presentation.exceptions import PresentationError
-from tests.annotation.importing import told
+from tests.annotation.importing import command_output
 from tests.annotation.studies import rating_study
 from tests.metrics.scorers.judges.foreign import Says, chat, error
 
@@ -49,12 +49,12 @@ def tone(tmp_path):
 def study(db, tone):
     """Four responses, and a question of the study's own."""
     study = rating_study(n_items=2)
-    told("keep_judge", "ratings", "tone", tone)
+    command_output("keep_judge", "ratings", "tone", tone)
     return study
 
 
 def score_tone(*options: object) -> str:
-    return told("score_study", "ratings", "--metric=geval", TONED, *options)
+    return command_output("score_study", "ratings", "--metric=geval", TONED, *options)
 
 
 def planned(*options: str) -> dict:
@@ -63,11 +63,11 @@ def planned(*options: str) -> dict:
 
 def test_the_probe_reports_what_it_found_and_its_answers(endpoint):
     endpoint.says(chat("2"))
-    output = told("probe_judge")
+    output = command_output("probe_judge")
     assert "several replies to a request (n): no" in output
     assert "are the same: n samples would be one n times" in output
     assert "chat, n=2: 1 reply ('2')" in output
-    seen = json.loads(told("probe_judge", "--json"))
+    seen = json.loads(command_output("probe_judge", "--json"))
     assert (seen["several_replies"], seen["top_logprobs"]) == (False, 0)
     assert len(endpoint.bodies) == 2 * PROBES
 
@@ -75,48 +75,50 @@ def test_the_probe_reports_what_it_found_and_its_answers(endpoint):
 def test_without_an_endpoint_there_is_nothing_to_probe(settings):
     settings.JUDGE = {}
     with pytest.raises(ModelUnfit, match="set JUDGE_BASE_URL and JUDGE_MODEL"):
-        told("probe_judge")
+        command_output("probe_judge")
 
 
 def test_steps_are_written_into_the_settings_once(endpoint, tone):
     endpoint.says(chat("1. Read.\n2. Rate."))
-    assert f"geval.settings={tone}" in told("geval_steps", tone)
+    assert f"geval.settings={tone}" in command_output("geval_steps", tone)
     written = GEvalSettings.from_json(tone.read_text())
     assert (written.steps, written.steps_model) == ("1. Read.\n2. Rate.", "foreign-1")
     with pytest.raises(ParameterRefused, match=r"tone\.json has evaluation steps"):
-        told("geval_steps", tone)
+        command_output("geval_steps", tone)
     endpoint.says(chat("1. Look."))
-    told("geval_steps", tone, "--anew")
+    command_output("geval_steps", tone, "--anew")
     assert GEvalSettings.from_json(tone.read_text()).steps == "1. Look."
 
 
 def test_steps_of_a_preset_go_into_a_file(endpoint, tmp_path):
     endpoint.says(chat("1. Read."))
     with pytest.raises(ParameterRefused, match="Say with --output in which file coherence"):
-        told("geval_steps", "coherence")
-    told("geval_steps", "coherence", "--output", tmp_path / "coherence.json")
+        command_output("geval_steps", "coherence")
+    command_output("geval_steps", "coherence", "--output", tmp_path / "coherence.json")
     written = GEvalSettings.from_json((tmp_path / "coherence.json").read_text())
     assert (written.aspect, written.steps) == ("Coherence", "1. Read.")
 
 
 def test_steps_that_could_not_be_written_are_not_asked_for(endpoint, tone, tmp_path):
     with pytest.raises(PresentationError, match="cannot be written"):
-        told("geval_steps", tone, "--output", tmp_path / "none" / "steps.json")
+        command_output("geval_steps", tone, "--output", tmp_path / "none" / "steps.json")
     assert endpoint.bodies == []
 
 
 def test_settings_that_cannot_be_read_are_reported(tmp_path):
     with pytest.raises(ParameterRefused, match="must be one of coherence"):
-        told("geval_steps", tmp_path / "none.json")
+        command_output("geval_steps", tmp_path / "none.json")
     (tmp_path / "broken.json").write_text('{"aspect": "Tone"')
     with pytest.raises(ParameterRefused, match=r"broken.json: Expecting"):
-        told("geval_steps", tmp_path / "broken.json")
+        command_output("geval_steps", tmp_path / "broken.json")
 
 
 def test_a_study_keeps_each_version_of_its_settings(study, tone):
-    assert "settings=tone@1 in study 'ratings'" in told("keep_judge", "ratings", "tone", tone)
+    assert "settings=tone@1 in study 'ratings'" in command_output(
+        "keep_judge", "ratings", "tone", tone
+    )
     tone.write_text(json.dumps(json.loads(TONE.to_json()) | {"criteria": "Is it warm?"}))
-    assert "settings=tone@2" in told("keep_judge", "ratings", "tone", tone)
+    assert "settings=tone@2" in command_output("keep_judge", "ratings", "tone", tone)
     first, second = JudgeVersion.objects.of(study)
     assert (first.content["criteria"], second.content["criteria"]) == ("Is it kind?", "Is it warm?")
     assert first.fingerprint == TONE.fingerprint != second.fingerprint
@@ -124,14 +126,14 @@ def test_a_study_keeps_each_version_of_its_settings(study, tone):
 
 def test_a_name_that_could_not_be_asked_for_is_refused(study, tone):
     with pytest.raises(ParameterRefused, match="'tone@2' cannot be a name"):
-        told("keep_judge", "ratings", "tone@2", tone)
+        command_output("keep_judge", "ratings", "tone@2", tone)
 
 
 def test_a_study_is_scored_by_the_newest_version_or_by_the_one_named(study, tone):
     tone.write_text(json.dumps(json.loads(TONE.to_json()) | {"criteria": "Is it warm?"}))
-    told("keep_judge", "ratings", "tone", tone)
+    command_output("keep_judge", "ratings", "tone", tone)
     score_tone()
-    told("score_study", "ratings", "--metric=geval", "--set=geval.settings=tone@1")
+    command_output("score_study", "ratings", "--metric=geval", "--set=geval.settings=tone@1")
     signatures = ScoringRun.objects.order_by("pk").values_list("signature", flat=True)
     prints = JudgeVersion.objects.order_by("-version").values_list("fingerprint", flat=True)
     assert len(signatures) == 2
@@ -141,14 +143,14 @@ def test_a_study_is_scored_by_the_newest_version_or_by_the_one_named(study, tone
 
 def test_a_version_that_is_not_there_is_reported(study):
     with pytest.raises(ParameterRefused, match="must be one of coherence"):
-        told("score_study", "ratings", "--metric=geval", "--set=geval.settings=tone@7")
+        command_output("score_study", "ratings", "--metric=geval", "--set=geval.settings=tone@7")
 
 
 def test_a_grade_has_settings_in_a_study_too(study, tmp_path):
     path = tmp_path / "grade.json"
     path.write_text(GradeSettings(temperature=0.0).to_json())
-    told("keep_judge", "ratings", "cold", path, "--metric=judge")
-    told("score_study", "ratings", "--metric=judge", "--set=judge.settings=cold")
+    command_output("keep_judge", "ratings", "cold", path, "--metric=judge")
+    command_output("score_study", "ratings", "--metric=judge", "--set=judge.settings=cold")
     run = ScoringRun.objects.get(metric="judge")
     assert "temperature:0|" in run.signature
     assert GradeSettings(temperature=0.0).fingerprint in run.signature
@@ -169,17 +171,17 @@ def test_replies_are_kept_with_the_scores_and_the_endpoint_with_the_run(study, e
 
 def test_a_study_lists_its_judges(study):
     score_tone()
-    output = told("study_judges", "ratings").splitlines()
+    output = command_output("study_judges", "ratings").splitlines()
     assert output[0] == f"geval.settings=tone@1 ({TONE.fingerprint})"
     assert output[1].startswith("geval by foreign (probed): 4 by n calls (geval|model:foreign|")
-    listed = json.loads(told("study_judges", "ratings", "--json"))
+    listed = json.loads(command_output("study_judges", "ratings", "--json"))
     assert listed["runs"][0]["obtained"] == {"n calls": 4}
     assert listed["settings"][0]["content"]["aspect"] == "Tone"
 
 
 def test_other_metrics_are_no_judges(study):
-    told("score_study", "ratings", "--metric=rouge1")
-    assert json.loads(told("study_judges", "ratings", "--json"))["runs"] == []
+    command_output("score_study", "ratings", "--metric=rouge1")
+    assert json.loads(command_output("study_judges", "ratings", "--json"))["runs"] == []
 
 
 def test_an_endpoint_is_probed_once_so_that_estimates_are_right(study, endpoint):
@@ -216,7 +218,7 @@ def test_samples_that_would_be_one_reply_again_and_again_are_reported(study, end
 
 def test_a_single_reply_takes_no_probe(study, endpoint):
     endpoint.says(chat("80"))
-    told("score_study", "ratings", "--metric=judge")
+    command_output("score_study", "ratings", "--metric=judge")
     assert len(endpoint.bodies) == 4
 
 
@@ -224,7 +226,7 @@ def test_log_probabilities_that_an_endpoint_lacks_are_reported_before_anything_i
     study, tone
 ):
     tone.write_text(json.dumps(json.loads(TONE.to_json()) | {"distribution": "logprobs"}))
-    told("keep_judge", "ratings", "tone", tone)
+    command_output("keep_judge", "ratings", "tone", tone)
     for options in ([], ["--dry-run"]):
         with pytest.raises(ModelUnfit, match="found to give no log-probabilities"):
             score_tone(*options)
@@ -232,7 +234,7 @@ def test_log_probabilities_that_an_endpoint_lacks_are_reported_before_anything_i
 
 
 def test_a_cap_stops_a_run_and_the_next_goes_on(study, endpoint):
-    told("probe_judge")
+    command_output("probe_judge")
     with pytest.raises(ModelUnfit, match="the cap of 10 requests is reached"):
         score_tone("--max-requests=10")
     assert Score.objects.count() == 2
@@ -253,7 +255,7 @@ def test_the_probe_counts_against_the_cap(study, endpoint):
 def test_money_is_capped_where_prices_are_known(study, endpoint, settings):
     with pytest.raises(ParameterRefused, match="needs prices"):
         score_tone("--max-usd=1")
-    told("probe_judge")
+    command_output("probe_judge")
     settings.JUDGE = settings.JUDGE | {"JUDGE_USD_PER_MILLION_INPUT": "1"}
     assert float(planned()["usd"]) > 0.0001
     with pytest.raises(ModelUnfit, match=r"the cap of 0\.0001 USD is reached"):
@@ -264,7 +266,7 @@ def test_money_is_capped_where_prices_are_known(study, endpoint, settings):
 
 
 def test_the_judges_of_a_command_share_the_cap(study, endpoint):
-    told("probe_judge")
+    command_output("probe_judge")
     with pytest.raises(ModelUnfit, match="cap of 7 requests is reached"):
         score_tone("--metric=judge", "--max-requests=7")
     assert len(endpoint.bodies) <= PROBES + 7
@@ -274,11 +276,11 @@ def test_a_file_is_planned_without_being_scored(endpoint, write, tmp_path):
     items = write("item,system,context,response", "1,a,Hi?,Yes.", "2,a,Hi?,No.", "3,a,,None.")
     output = tmp_path / "out.csv"
     command = ("score", items, "--metric=judge", f"--output={output}", "--dry-run")
-    assert "judge: 3 texts to compute" in (printed := told(*command))
+    assert "judge: 3 texts to compute" in (printed := command_output(*command))
     assert "Estimated: 2 requests, about" in printed
     assert not output.exists()
     assert endpoint.bodies == []
-    assert json.loads(told(*command, "--json"))[0]["estimate"]["requests"] == 2
+    assert json.loads(command_output(*command, "--json"))[0]["estimate"]["requests"] == 2
 
 
 def test_a_capped_file_goes_on_where_it_stopped(endpoint, write, tmp_path):
@@ -287,8 +289,8 @@ def test_a_capped_file_goes_on_where_it_stopped(endpoint, write, tmp_path):
     items = write("item,system,context,response", *lines)
     command = ("score", items, "--metric=judge", f"--output={tmp_path / 'out.csv'}")
     with pytest.raises(ModelUnfit, match="cap of 4 requests"):
-        told(*command, "--max-requests=4")
-    assert "2 computed now" in told(*command, "--max-requests=4")
+        command_output(*command, "--max-requests=4")
+    assert "2 computed now" in command_output(*command, "--max-requests=4")
     assert len(endpoint.bodies) == 6
 
 
@@ -299,5 +301,5 @@ def test_a_file_of_scores_that_cannot_be_is_reported_before_the_endpoint_is_aske
     items = write("item,system,response", "q1,a,hi", name="items.csv")
     options = ("--metric=geval", f"--set=geval.settings={tone}", "--output", tmp_path / output)
     with pytest.raises(FileUnfit, match="Nothing was scored"):
-        told("score", items, *options)
+        command_output("score", items, *options)
     assert endpoint.bodies == []

@@ -12,7 +12,7 @@ from metrics.models import ScoringRun
 from metrics.prompts import prompt_effects, system_scores
 from metrics.scorers.registry import build
 from metrics.study_scores import score_study, write_scores
-from tests.annotation.importing import told
+from tests.annotation.importing import command_output
 from tests.annotation.studies import rating_study
 from tests.metrics.golden import SAMPLE, golden_study
 
@@ -153,13 +153,15 @@ def test_two_answers_to_one_question_under_one_prompt_are_no_pair():
 
 
 def test_the_command_reports_means_and_differences(sample):
-    output = told("compare_prompts", "golden", "--resamples=100")
+    output = command_output("compare_prompts", "golden", "--resamples=100")
     assert "rouge1               terse                standard" in output
     assert "rouge1               all                  +0." in output
 
 
 def test_a_program_may_read_the_comparison(sample):
-    report = json.loads(told("compare_prompts", "golden", "--resamples=100", "--seed=3", "--json"))
+    report = json.loads(
+        command_output("compare_prompts", "golden", "--resamples=100", "--seed=3", "--json")
+    )
     assert {row["system"] for row in report["systems"]} == set(SYSTEMS)
     first = report["prompts"][0]
     assert (first["metric"], first["system"], first["n_pairs"]) == ("rouge1", "", 20)
@@ -170,7 +172,7 @@ def test_a_program_may_read_the_comparison(sample):
 @pytest.mark.parametrize("option", ["--resamples=0", "--resamples=many", "--seed=-1"])
 def test_a_number_that_makes_no_comparison_is_refused_before_anything_is_read(option):
     with pytest.raises(CommandError, match=f"argument {option.partition('=')[0]}"):
-        told("compare_prompts", "golden", option)
+        command_output("compare_prompts", "golden", option)
 
 
 def test_variants_enter_no_correction():

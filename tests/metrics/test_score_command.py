@@ -13,7 +13,7 @@ from annotation.exceptions import FileRefused
 from metrics.exceptions import MetricUnknown, ModelUnfit, ParameterRefused
 from metrics.score_files import read_scores
 from metrics.scorers.registry import build
-from tests.annotation.importing import told
+from tests.annotation.importing import command_output
 
 PROJECT = Path(__file__).resolve().parents[2]
 ITEMS = (
@@ -29,7 +29,7 @@ def score(tmp_path):
     """Run the command and return its summary, beside what it wrote."""
 
     def scored(items, *arguments, output=tmp_path / "out.csv"):
-        report = told("score", items, *arguments, "--json", f"--output={output}")
+        report = command_output("score", items, *arguments, "--json", f"--output={output}")
         return json.loads(report), read_scores(output)
 
     return scored
@@ -132,7 +132,7 @@ def test_parameters_are_set_by_metric(write, score):
 )
 def test_a_setting_that_does_not_fit_is_refused(write, tmp_path, setting, problem):
     with pytest.raises(ParameterRefused, match=problem):
-        told(
+        command_output(
             "score",
             write(*ITEMS),
             "--metric=rouge1",
@@ -164,21 +164,23 @@ def test_a_value_of_another_kind_is_refused_before_it_is_computed_with(
     metric = setting.partition(".")[0]
     output = tmp_path / "out.csv"
     with pytest.raises(ParameterRefused, match=problem):
-        told("score", write(*ITEMS), f"--metric={metric}", f"--set={setting}", f"--output={output}")
+        command_output(
+            "score", write(*ITEMS), f"--metric={metric}", f"--set={setting}", f"--output={output}"
+        )
     assert not output.exists()
 
 
 def test_a_device_that_is_none_is_refused(write, tmp_path):
     arguments = ["--metric=embedding", "--set=embedding.device=abacus"]
     with pytest.raises(ModelUnfit, match="device must be one of cuda, mps, cpu, got 'abacus'"):
-        told("score", write(*ITEMS), *arguments, f"--output={tmp_path / 'out.csv'}")
+        command_output("score", write(*ITEMS), *arguments, f"--output={tmp_path / 'out.csv'}")
 
 
 def test_a_folder_without_a_model_is_refused(write, tmp_path):
     (tmp_path / "empty").mkdir()
     arguments = ["--metric=embedding", f"--set=embedding.model={tmp_path / 'empty'}"]
     with pytest.raises(ModelUnfit, match="no model in"):
-        told("score", write(*ITEMS), *arguments, f"--output={tmp_path / 'out.csv'}")
+        command_output("score", write(*ITEMS), *arguments, f"--output={tmp_path / 'out.csv'}")
 
 
 @pytest.mark.parametrize(
@@ -187,12 +189,14 @@ def test_a_folder_without_a_model_is_refused(write, tmp_path):
 def test_a_name_that_no_signature_can_hold_is_refused(write, tmp_path, settings, model, problem):
     settings.JUDGE = {"JUDGE_MODEL": model}
     with pytest.raises(ParameterRefused, match=f"judge cannot be signed: .*{problem}"):
-        told("score", write(*ITEMS), "--metric=judge", f"--output={tmp_path / 'out.csv'}")
+        command_output("score", write(*ITEMS), "--metric=judge", f"--output={tmp_path / 'out.csv'}")
 
 
 def test_an_unknown_metric_is_refused_with_those_there_are(write, tmp_path):
     with pytest.raises(MetricUnknown, match=r"rouge1.*got 'bleurt'"):
-        told("score", write(*ITEMS), "--metric=bleurt", f"--output={tmp_path / 'out.csv'}")
+        command_output(
+            "score", write(*ITEMS), "--metric=bleurt", f"--output={tmp_path / 'out.csv'}"
+        )
 
 
 @pytest.mark.parametrize(
@@ -212,7 +216,9 @@ def test_a_file_that_cannot_be_scored_is_refused_by_line_and_field(
     write, tmp_path, lines, problem, line, field
 ):
     with pytest.raises(FileRefused, match=problem) as caught:
-        told("score", write(*lines), "--metric=rouge1", f"--output={tmp_path / 'out.csv'}")
+        command_output(
+            "score", write(*lines), "--metric=rouge1", f"--output={tmp_path / 'out.csv'}"
+        )
     assert (caught.value.line, caught.value.field) == (line, field)
     assert str(caught.value).endswith("Nothing was scored.")
     assert not (tmp_path / "out.csv").exists()
@@ -222,25 +228,27 @@ def test_a_file_that_is_none_of_scores_is_not_written_over(write):
     path = write(*ITEMS)
     before = path.read_bytes()
     with pytest.raises(FileRefused, match="no file of scores; name another --output"):
-        told("score", path, "--metric=rouge1", f"--output={path}")
+        command_output("score", path, "--metric=rouge1", f"--output={path}")
     assert path.read_bytes() == before
 
 
 def test_an_output_in_no_folder_is_refused(write, tmp_path):
     with pytest.raises(FileRefused, match="cannot be written: No such file or directory"):
-        told("score", write(*ITEMS), "--metric=rouge1", f"--output={tmp_path / 'no' / 'out.csv'}")
+        command_output(
+            "score", write(*ITEMS), "--metric=rouge1", f"--output={tmp_path / 'no' / 'out.csv'}"
+        )
 
 
 def test_the_metrics_are_listed_whatever_the_settings_say_of_judges(settings):
     settings.JUDGE = {"JUDGE_CONCURRENCY": "many"}
-    assert "an OpenAI-compatible endpoint" in told("metrics")
+    assert "an OpenAI-compatible endpoint" in command_output("metrics")
 
 
 def test_the_metrics_are_listed_with_what_each_needs():
-    listed = told("metrics")
+    listed = command_output("metrics")
     assert "rouge1       ROUGE-1" in listed
     assert "\n             needs reference\n             gives rouge1, rouge1_precision" in listed
-    known = {each["name"]: each for each in json.loads(told("metrics", "--json"))}
+    known = {each["name"]: each for each in json.loads(command_output("metrics", "--json"))}
     assert {"rouge1", "sacrebleu", "chrf", "embedding"} <= known.keys()
     assert known["rouge1"]["needs"] == ["reference"]
     assert known["rouge1"]["parameters"] == {"tokenizer": "google"}

@@ -9,7 +9,7 @@ from annotation.models import Candidate
 from metrics.frames import score_frame
 from metrics.imports import import_scores
 from metrics.models import Score, ScoringRun
-from tests.annotation.importing import told
+from tests.annotation.importing import command_output
 from tests.annotation.studies import alternatives_study, rating_study
 
 pytestmark = pytest.mark.django_db
@@ -219,7 +219,7 @@ def test_the_command_counts_what_it_imported(write):
     rating_study(n_items=1)
     path = write("item,system,nll,style", "d0,alpha,1,2", "d0,beta,3,")
     options = {"metric": ["nll", "style"], "lower_is_better": ["nll"]}
-    output = told("import_scores", path, study="ratings", **options)
+    output = command_output("import_scores", path, study="ratings", **options)
     assert output == "Study 'ratings': 2 of nll, 2 of style scores imported.\n"
 
 
@@ -227,13 +227,13 @@ def test_the_command_knows_the_studies_there_are(write):
     rating_study()
     path = write("item,system,metric,value", "d0,alpha,nll,1")
     with pytest.raises(StudyUnknown, match=r"no study 'rating'. Studies: ratings"):
-        told("import_scores", path, study="rating")
+        command_output("import_scores", path, study="rating")
 
 
 def test_a_signature_given_by_hand_is_that_of_rows_that_name_none(write):
     study = rating_study(n_items=1)
     path = write("item,system,metric,value,signature", "d0,alpha,nll,1,", "d0,beta,nll,2,nll|v:2")
-    told("import_scores", path, study=study.slug, signature="nll|model:bloom-7b1|v:1")
+    command_output("import_scores", path, study=study.slug, signature="nll|model:bloom-7b1|v:1")
     assert set(ScoringRun.objects.values_list("signature", flat=True)) == {
         "nll|model:bloom-7b1|v:1",
         "nll|v:2",
@@ -243,7 +243,7 @@ def test_a_signature_given_by_hand_is_that_of_rows_that_name_none(write):
 def test_a_signature_too_long_to_keep_is_refused(write):
     rating_study(n_items=1)
     with pytest.raises(CommandError, match="--signature: 501 characters, where 500 fit"):
-        told("import_scores", write("x"), study="ratings", signature="x" * 501)
+        command_output("import_scores", write("x"), study="ratings", signature="x" * 501)
 
 
 def test_the_reason_of_an_undefined_score_is_kept(write):
@@ -257,6 +257,6 @@ def test_the_reason_of_an_undefined_score_is_kept(write):
 def test_what_the_command_score_writes_can_be_imported(write, tmp_path):
     study = rating_study(n_items=1)
     items = write("item,system,response", "d0,alpha,x", "d0,beta,", name="items.csv")
-    told("score", items, "--metric=length", f"--output={tmp_path / 'scores.csv'}")
+    command_output("score", items, "--metric=length", f"--output={tmp_path / 'scores.csv'}")
     assert import_scores(study=study, path=tmp_path / "scores.csv")["length"] == 2
     assert ScoringRun.objects.get(metric="length").signature.startswith("length|")

@@ -9,7 +9,7 @@ from annotation.frames import judgment_frame
 from annotation.models import Candidate, Judgment, Study, Submission
 from metrics.frames import score_frame
 from metrics.models import ScoringRun
-from tests.annotation.importing import assert_refused, told
+from tests.annotation.importing import assert_refused, command_output
 
 pytestmark = pytest.mark.django_db
 
@@ -60,7 +60,7 @@ def scores(study):
 class TestTopicalChat:
     def test_responses_to_one_dialogue_are_the_candidates_of_an_item(self, as_json):
         path = as_json([response("a", "yes"), response("b", "no"), response("a", "so", dialogue=1)])
-        output = told("import_topical_chat", path, study="tc")
+        output = command_output("import_topical_chat", path, study="tc")
         assert output.startswith("Study 'tc': 2 items and 2 submissions imported.")
         candidates = Candidate.objects.order_by("item__key", "key").values_list(
             "item__key", "key", "system", "text"
@@ -74,7 +74,7 @@ class TestTopicalChat:
         assert item.context == "hi\nhello 0\n\nFact: cats sleep a lot"
 
     def test_the_raters_means_are_one_annotators_judgments(self, as_json):
-        told("import_topical_chat", as_json([response("a", "yes")]), study="tc")
+        command_output("import_topical_chat", as_json([response("a", "yes")]), study="tc")
         assert judgments() == [
             ("mean-of-raters", "0", "a", "naturalness", 2.5),
             ("mean-of-raters", "0", "a", "overall", 4),
@@ -83,16 +83,20 @@ class TestTopicalChat:
         assert ("groundedness", 0, 1) in list(scales)
 
     def test_a_response_without_a_fact_has_the_dialogue_for_its_context(self, as_json):
-        told("import_topical_chat", as_json([response("a", "x", context="_nofact\n")]), study="tc")
+        command_output(
+            "import_topical_chat", as_json([response("a", "x", context="_nofact\n")]), study="tc"
+        )
         assert Study.objects.get().items.get().context == "hi\nhello 0"
 
     def test_dialogues_may_be_named(self, as_json):
-        told("import_topical_chat", as_json([response("a", "yes", dialog_id=17)]), study="tc")
+        command_output(
+            "import_topical_chat", as_json([response("a", "yes", dialog_id=17)]), study="tc"
+        )
         assert Study.objects.get().items.get().key == "17"
 
     def test_other_objects_of_numbers_are_metrics_scores(self, as_json):
         path = as_json([response("a", "yes", unieval={"naturalness": 0.75, "coherence": None})])
-        output = told("import_topical_chat", path, study="tc")
+        output = command_output("import_topical_chat", path, study="tc")
         assert "1 of unieval_naturalness, 1 of unieval_coherence scores imported." in output
         assert scores("tc") == {
             ("unieval_naturalness", "0", "a"): 0.75,
@@ -104,7 +108,7 @@ class TestTopicalChat:
         sample = {"item_id": 3, "mode": "geval", "dim": "naturalness", "scores": [1, 2, 2, 3]}
         lines = [sample, sample | {"mode": "plain", "scores": []}]
         geval = write(*map(json.dumps, lines), name="geval.jsonl")
-        told("import_topical_chat", path, study="tc", geval=geval)
+        command_output("import_topical_chat", path, study="tc", geval=geval)
         means = {run.signature: run.scores.get().value for run in ScoringRun.objects.all()}
         assert means == {
             "imported|mode:geval|weights:sampled|file:geval.jsonl": 2,
@@ -113,9 +117,11 @@ class TestTopicalChat:
 
     def test_importing_again_changes_nothing(self, as_json):
         path = as_json([response("a", "yes", unieval={"naturalness": 0.75})])
-        told("import_topical_chat", path, study="tc")
+        command_output("import_topical_chat", path, study="tc")
         before = (judgments(), scores("tc"))
-        assert "1 more were there already" in told("import_topical_chat", path, study="tc")
+        assert "1 more were there already" in command_output(
+            "import_topical_chat", path, study="tc"
+        )
         assert (judgments(), scores("tc")) == before
 
     @pytest.mark.parametrize(
@@ -175,7 +181,7 @@ class TestTopicalChat:
         [
             ('[{"a": 1} {"b": 2}]', "expected a comma or a bracket", 1),
             ('[{"a": 1},', "this is not JSON", 2),
-            ('[{"a": NaN}]', "NaN is no JSON value", 1),
+            ('[{"a": NaN}]', "NaN is not a JSON value", 1),
             ('[{"a": 1}', "expected a comma or a bracket", 1),
         ],
     )
@@ -188,7 +194,9 @@ class TestTopicalChat:
         """The 360 responses, with UniEval's scores and G-Eval's samples."""
         folder = shared_data / "topical_chat_usr"
         samples = folder / "geval_gpt35_n20.jsonl"
-        told("import_topical_chat", folder / "topical_chat_usr.json", study="tc", geval=samples)
+        command_output(
+            "import_topical_chat", folder / "topical_chat_usr.json", study="tc", geval=samples
+        )
         return Study.objects.get()
 
     @pytest.mark.shared_data
@@ -236,7 +244,9 @@ class TestDstc9:
         return write(*DIALOGUES, name="dialogs.jsonl")
 
     def test_a_dialogue_is_an_item_and_what_was_said_its_candidate(self, dialogues, write):
-        told("import_dstc9", dialogues, study="d", ratings=write(*RATINGS, name="ratings.csv"))
+        command_output(
+            "import_dstc9", dialogues, study="d", ratings=write(*RATINGS, name="ratings.csv")
+        )
         candidates = Candidate.objects.order_by("item__key").values_list(
             "item__key", "system", "text"
         )
@@ -248,7 +258,9 @@ class TestDstc9:
     def test_each_rater_slot_is_an_annotator_and_a_missing_rating_no_judgment(
         self, dialogues, write
     ):
-        told("import_dstc9", dialogues, study="d", ratings=write(*RATINGS, name="ratings.csv"))
+        command_output(
+            "import_dstc9", dialogues, study="d", ratings=write(*RATINGS, name="ratings.csv")
+        )
         assert sorted(judgments()) == [
             ("slot-0", "0", "bot1", "consistent", 1),
             ("slot-0", "0", "bot1", "overall", 4),
@@ -261,14 +273,16 @@ class TestDstc9:
         ]
 
     def test_scores_beside_the_ratings_are_a_metrics(self, dialogues, write):
-        told("import_dstc9", dialogues, study="d", ratings=write(*RATINGS, name="ratings.csv"))
+        command_output(
+            "import_dstc9", dialogues, study="d", ratings=write(*RATINGS, name="ratings.csv")
+        )
         assert scores("d") == {("flow_score", "0", "bot1"): 1.5, ("flow_score", "1", "bot2"): 1.25}
         assert not ScoringRun.objects.get().higher_is_better
 
     def test_dialogues_may_come_without_ratings_and_compressed(self, tmp_path):
         path = tmp_path / "dialogs.jsonl.gz"
         path.write_bytes(gzip.compress("\n".join(DIALOGUES).encode()))
-        assert "2 items imported" in told("import_dstc9", path, study="d")
+        assert "2 items imported" in command_output("import_dstc9", path, study="d")
         assert not Submission.objects.exists()
 
     def test_last_turns_have_the_mean_rating_and_the_turns_before(self, as_json):
@@ -279,19 +293,19 @@ class TestDstc9:
             "scores": [4.5, None],
             "models": ["bot1", "bot2"],
         }
-        told("import_dstc9", as_json(data), study="d")
+        command_output("import_dstc9", as_json(data), study="d")
         items = Study.objects.get().items.values_list("context", "reference")
         assert list(items) == [("hi\nhello", ""), ("so?", "yes")]
         assert judgments() == [("mean-of-raters", "0", "bot1", "overall", 4.5)]
 
     def test_last_turns_may_name_no_system(self, as_json):
         data = {"contexts": [["hi"]], "responses": ["bye"], "scores": [3]}
-        told("import_dstc9", as_json(data), study="d")
+        command_output("import_dstc9", as_json(data), study="d")
         assert Candidate.objects.values_list("key", "system").get() == ("response", "")
 
     def assert_ratings_refused(self, dialogues, ratings, problem, line, field):
         with pytest.raises(ImportRefused, match=problem) as caught:
-            told("import_dstc9", dialogues, study="d", ratings=ratings)
+            command_output("import_dstc9", dialogues, study="d", ratings=ratings)
         assert (caught.value.line, caught.value.field) == (line, field)
         assert "ratings.csv" in str(caught.value)
         assert not Study.objects.exists()
@@ -318,10 +332,12 @@ class TestDstc9:
         self.assert_ratings_refused(dialogues, ratings, "'beauty' is neither a question", 1, None)
 
     def test_a_rating_that_has_changed_is_refused(self, dialogues, write):
-        told("import_dstc9", dialogues, study="d", ratings=write(*RATINGS, name="ratings.csv"))
+        command_output(
+            "import_dstc9", dialogues, study="d", ratings=write(*RATINGS, name="ratings.csv")
+        )
         changed = write(RATINGS[0], "0,bot1,0,1,1,1.5", name="ratings.csv")
         with pytest.raises(ImportRefused, match=r"Line 2 of ratings.csv: .* another submission"):
-            told("import_dstc9", dialogues, study="d", ratings=changed)
+            command_output("import_dstc9", dialogues, study="d", ratings=changed)
 
     def test_a_metrics_name_is_not_cut(self, dialogues, write):
         name = f"{'m' * 59}_score"
@@ -344,7 +360,7 @@ class TestDstc9:
     @pytest.mark.shared_data
     def test_the_published_data_has_2200_dialogues_and_their_raters(self, shared_data):
         folder = shared_data / "dstc9"
-        told(
+        command_output(
             "import_dstc9",
             folder / "dialogs.jsonl.gz",
             study="d",
@@ -355,7 +371,7 @@ class TestDstc9:
         assert Judgment.objects.filter(question__name="overall").count() == 6473
         assert Judgment.objects.filter(question__name="consistent").count() == 6473 - 26
         assert ScoringRun.objects.counted().get().n_scores == 2200
-        told("import_dstc9", folder / "dstc9_seed004_structure.json.gz", study="turns")
+        command_output("import_dstc9", folder / "dstc9_seed004_structure.json.gz", study="turns")
         assert Candidate.objects.filter(item__study__slug="turns").count() == 2200
 
 
@@ -377,7 +393,7 @@ class TestGoldenAnswers:
         )
 
     def test_a_question_under_one_prompt_is_an_item(self, write):
-        told("import_golden_answers", write(*WIDE), study="e2e")
+        command_output("import_golden_answers", write(*WIDE), study="e2e")
         assert self.answers() == [
             ("q1/standard", "standard", "Open on Sunday?", "No.", "alpha", "Yes!"),
             ("q1/standard", "standard", "Open on Sunday?", "No.", "beta", "No."),
@@ -388,7 +404,7 @@ class TestGoldenAnswers:
         ]
 
     def test_the_long_form_says_the_same(self, write):
-        told("import_golden_answers", write(*WIDE), study="wide")
+        command_output("import_golden_answers", write(*WIDE), study="wide")
         wide = self.answers()
         Study.objects.all().delete()
         header, *rows = [line.split(",") for line in WIDE]
@@ -398,17 +414,17 @@ class TestGoldenAnswers:
             for system, text in zip(header[4:], row[4:], strict=True)
         ]
         path = write("id,question,golden_answer,prompt,system,answer", *long, name="long.csv")
-        told("import_golden_answers", path, study="long")
+        command_output("import_golden_answers", path, study="long")
         assert self.answers() == wide
 
     def test_questions_without_names_are_numbered_and_prompts_may_be_left_out(self, write):
         path = write("question,golden_answer,alpha", "A?,a,b", "B?,b,c")
-        told("import_golden_answers", path, study="e2e")
+        command_output("import_golden_answers", path, study="e2e")
         assert [(item, prompt) for item, prompt, *_ in self.answers()] == [("1", ""), ("2", "")]
 
     def test_the_same_question_under_two_prompts_has_one_number(self, write):
         path = write("question,golden_answer,prompt,alpha", "A?,a,x,b", "B?,b,x,c", "A?,a,y,d")
-        told("import_golden_answers", path, study="e2e")
+        command_output("import_golden_answers", path, study="e2e")
         assert [item for item, *_ in self.answers()] == ["1/x", "2/x", "1/y"]
 
     @pytest.mark.parametrize(

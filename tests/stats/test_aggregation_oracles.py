@@ -62,7 +62,7 @@ def test_one_coin_equals_crowd_kits(crowd, theirs):
 
 
 def test_mace_is_as_likely_as_crowd_kits_best_restart(crowd, theirs):
-    smoothing = 0.01 / 3  # crowd-kit's own, whatever it is told
+    smoothing = 0.01 / 3  # crowd-kit's own, whatever is requested
     ours = mace(*columns(crowd), smoothing=smoothing)
     oracle = MACE(n_restarts=2, n_iter=50, method="em", random_state=0).fit(theirs)
     model = MaceModel(code_votes(*columns(crowd), "refuse"), smoothing)

@@ -15,7 +15,7 @@ from django.core.management import CommandError
 from metrics.exceptions import ColumnsUnfit, TableRefused
 from stats.correlation import correlation_at_level
 from stats.significance import compare_metrics
-from tests.annotation.importing import told
+from tests.annotation.importing import command_output
 from tests.stats.test_lmstyle_table1 import METRICS, cells, human
 from validation.plain_table import COEFFICIENTS
 
@@ -60,7 +60,9 @@ def written(path: Path, rows: list[dict[str, Any]]) -> Path:
 
 
 def correlated(path: Path, *options: str, named: tuple[str, ...] = NAMED) -> dict[str, Any]:
-    return json.loads(told("correlate", path, *named, "--json", "--resamples=50", *options))
+    return json.loads(
+        command_output("correlate", path, *named, "--json", "--resamples=50", *options)
+    )
 
 
 def columns(rows: list[dict[str, Any]]) -> dict[str, list[Any]]:
@@ -208,7 +210,7 @@ def test_several_rows_of_a_cell_are_several_annotators(tmp_path):
 def test_a_cell_has_one_score_of_a_metric(write: Write):
     path = write("item,system,human,a", "1,x,2,0.5", "1,y,2,0.1", "1,x,3,0.7")
     with pytest.raises(TableRefused, match=r"^Line 4 of scores.csv, field a: line 2 has another"):
-        told("correlate", path, *NAMED)
+        command_output("correlate", path, *NAMED)
 
 
 def test_empty_cells_are_missing_and_counted(write: Write):
@@ -241,7 +243,7 @@ def test_a_metric_that_is_better_lower_is_turned_round(tmp_path):
 def test_without_json_there_is_a_table_to_read(write: Write):
     path = write("item,system,human,a,b", "1,x,2,7,1", "1,y,1,7,0", "2,x,1,7,2", "2,y,3,7,4")
     options = ("--metric=b", "--level=sample", "--coefficient=kendall", "--compare")
-    lines = told("correlate", path, *NAMED, *options).splitlines()
+    lines = command_output("correlate", path, *NAMED, *options).splitlines()
     assert lines[0].split()[:5] == ["by", "metric", "level", "coefficient", "value"]
     assert "undefined: no_defined_item, 2 constant metric" in lines[1]
     assert "1.000" in lines[2]
@@ -260,12 +262,12 @@ def test_without_json_there_is_a_table_to_read(write: Write):
 )
 def test_what_a_table_lacks_is_reported_by_line_and_field(write: Write, lines, problem):
     with pytest.raises(TableRefused, match=rf"^{problem}.*Nothing was computed\.$"):
-        told("correlate", write(*lines), *NAMED)
+        command_output("correlate", write(*lines), *NAMED)
 
 
 def test_a_column_is_named_once(write: Write):
     with pytest.raises(ColumnsUnfit, match="'a' was named twice"):
-        told("correlate", write("item,system,human,a", "1,x,1,1"), *NAMED, "--metric=a")
+        command_output("correlate", write("item,system,human,a", "1,x,1,1"), *NAMED, "--metric=a")
 
 
 def test_a_choice_named_twice_is_reported_once(tmp_path):
@@ -279,7 +281,7 @@ def test_a_choice_named_twice_is_reported_once(tmp_path):
 @pytest.mark.parametrize("option", ["--resamples=1000000000000", "--permutations=1000000000000"])
 def test_more_draws_than_fit_are_refused(write: Write, option):
     with pytest.raises(CommandError, match="more than 100,000"):
-        told("correlate", write("item,system,human,a", "1,x,1,1"), *NAMED, option)
+        command_output("correlate", write("item,system,human,a", "1,x,1,1"), *NAMED, option)
 
 
 def test_a_wrong_table_is_exit_code_2_without_a_traceback_or_a_database(write: Write):
@@ -305,7 +307,7 @@ def test_lmstyle_table_1_comes_from_one_table(tmp_path, shared_data, metric):
     frame.assign(human=human(frame, metric)).to_csv(tmp_path / "t.csv", index=False)
     published = json.loads((folder / "table1.json").read_text())["values"][metric]
     records = json.loads(
-        told(
+        command_output(
             "correlate",
             tmp_path / "t.csv",
             *("--human=human", f"--metric={metric}", "--item=hit", "--system=model", "--by=task"),

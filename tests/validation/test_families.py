@@ -11,7 +11,7 @@ from metrics.models import ScoringRun
 from metrics.scorers.registry import build
 from metrics.study_scores import score_study
 from stats.significance import holm, significance_clusters
-from tests.annotation.importing import told
+from tests.annotation.importing import command_output
 from tests.validation.hostile import SETTINGS
 from tests.validation.test_study_validation import SYSTEMS, judged_study, score
 from tests.validation.validation_tables import random_tables
@@ -161,7 +161,7 @@ def test_a_family_of_metrics_without_scores_is_refused():
     with pytest.raises(PrimaryUnknown, match=r"no scores of chrf; .* with scores: m"):
         study_report(study, replace(QUICK, primary=("m", "chrf")))
     with pytest.raises(PrimaryUnknown, match="no scores of chrf"):
-        told("validate_study", "judged", primary=["chrf"])
+        command_output("validate_study", "judged", primary=["chrf"])
 
 
 @pytest.mark.django_db
@@ -170,12 +170,16 @@ def test_the_command_says_variants_when_asked_for():
     score(study)
     score_study(study=study, scorer=build("length"))
     options = {"resamples": 20, "permutations": 20}
-    lines = told("validate_study", "judged", **options)
+    lines = command_output("validate_study", "judged", **options)
     assert "length_characters" not in lines
     family = "In the family of tests: 2 metrics, 1 pair for each question; 1 variant of them not."
     assert family in lines
-    assert "length_characters" in told("validate_study", "judged", variants=True, **options)
-    report = json.loads(told("validate_study", "judged", json=True, variants=True, **options))
+    assert "length_characters" in command_output(
+        "validate_study", "judged", variants=True, **options
+    )
+    report = json.loads(
+        command_output("validate_study", "judged", json=True, variants=True, **options)
+    )
     assert {row["metric"] for row in report["correlations"]} == {"m", "length", "length_characters"}
     assert {row["metric_b"] for row in report["comparisons"]} == {"length"}
 

@@ -7,7 +7,7 @@ from annotation.adjudications import decide
 from annotation.exceptions import LabelSetUnknown
 from annotation.label_sets import Rule, make_label_set
 from annotation.models import Candidate
-from tests.annotation.importing import told
+from tests.annotation.importing import command_output
 from tests.annotation.studies import rate, rating_study
 from tests.validation.test_study_validation import score
 from validation.analysis import Settings
@@ -77,8 +77,8 @@ def test_the_human_values_are_the_labels(study):
 def test_a_report_names_the_labels_it_is_of(study):
     labels = adjudicated(study)
     options = {"resamples": 20, "permutations": 20}
-    assert "(new)" in told("validate_study", "judged", **options)
-    lines = told("validate_study", "judged", labels=[labels.version], **options)
+    assert "(new)" in command_output("validate_study", "judged", **options)
+    lines = command_output("validate_study", "judged", labels=[labels.version], **options)
     assert f"Human values: appropriateness: labels {labels.version}." in lines
     assert "Report 2 of 'judged' (new)." in lines
     document = study_report_document(ReportRequest(study, number=2))

@@ -128,7 +128,7 @@ def test_a_forest_shows_zero_and_says_why_a_metric_has_no_point():
     rules = [layer for layer in spec["layer"] if layer["mark"]["type"] == "rule"]
     assert rules[0]["encoding"]["x"] == {"datum": 0}
     [undefined] = [row for row in drawn(CHARTS["forest"]) if row["value"] is None]
-    assert undefined["told"] == "undefined: the metric gave all the same score"
+    assert undefined["explanation"] == "undefined: the metric gave all the same score"
 
 
 def test_the_word_beside_a_ceiling_is_above_all_rows():

@@ -15,7 +15,7 @@ from annotation.models import Submission
 from metrics.exceptions import NotPaired, ReportUnwritten, ValidationUnknown
 from metrics.scorers.registry import build
 from metrics.study_scores import score_study
-from tests.annotation.importing import told
+from tests.annotation.importing import command_output
 from tests.metrics.golden import golden_study
 from tests.validation.hostile import (
     CONDITIONS,
@@ -542,7 +542,7 @@ def test_planned_sample_sizes_are_drawn_and_tabled():
 @pytest.mark.django_db
 def test_the_command_writes_a_page_of_a_study(tmp_path):
     score(judged_study())
-    output = told("report", "judged", output=tmp_path)
+    output = command_output("report", "judged", output=tmp_path)
     assert output == f"1 file in {tmp_path}: report.html first.\n"
     root = parsed((tmp_path / "report.html").read_text())
     assert "report 1" in words_of(next(root.iter("h1")))
@@ -553,7 +553,7 @@ def test_the_command_writes_a_page_of_a_study(tmp_path):
 @pytest.mark.django_db
 def test_the_command_writes_every_form_and_names_the_files(tmp_path):
     score(judged_study(conditions=("calm", "angry")))
-    answer = told(
+    answer = command_output(
         "report", "judged", output=tmp_path, format=list(FORMATS), layout="lmstyle", json=True
     )
     files = {name.removeprefix(f"{tmp_path}/") for name in json.loads(answer)["files"]}
@@ -620,10 +620,10 @@ def test_a_folder_that_cannot_be_written_is_reported(tmp_path):
     score(judged_study())
     (tmp_path / "file").write_text("")
     with pytest.raises(ReportUnwritten, match="file"):
-        told("report", "judged", output=tmp_path / "file")
+        command_output("report", "judged", output=tmp_path / "file")
     assert not ValidationVersion.objects.exists()  # it was not made for nothing
 
 
 def test_the_command_refuses_a_form_it_does_not_know():
     with pytest.raises(CommandError, match="invalid choice"):
-        told("report", "judged", "--format=docx", output=".")
+        command_output("report", "judged", "--format=docx", output=".")

@@ -11,7 +11,7 @@ from annotation.models import Candidate, Item, Submission
 from metrics.exceptions import NothingToValidate
 from metrics.study_scores import write_scores
 from stats.correlation import CiMethod, Reason
-from tests.annotation.importing import told
+from tests.annotation.importing import command_output
 from tests.annotation.studies import (
     alternatives_study,
     rate,
@@ -352,7 +352,7 @@ def test_when_every_submission_was_rejected_there_is_nothing_to_validate():
 def test_the_command_prints_a_line_for_each_correlation():
     study = judged_study()
     score(study)
-    lines = told("validate_study", "judged", resamples=50).splitlines()
+    lines = command_output("validate_study", "judged", resamples=50).splitlines()
     assert len(lines) == len(list(Settings().measures())) + 1
     value = correlations(study)["pooled", "pearson"].value
     assert f"{value:.3f} [" in lines[0]
@@ -362,13 +362,13 @@ def test_the_command_prints_a_line_for_each_correlation():
 def test_the_command_says_why_a_correlation_is_undefined():
     study = judged_study(ratings=[("Ann", [[50] * 4] * 3)])
     score(study)
-    assert "undefined (constant_human), 0 of 1 groups" in told("validate_study", "judged")
+    assert "undefined (constant_human), 0 of 1 groups" in command_output("validate_study", "judged")
 
 
 def test_the_command_answers_programs_in_json():
     study = judged_study()
     score(study)
-    report = json.loads(told("validate_study", "judged", json=True, resamples=30, seed=5))
+    report = json.loads(command_output("validate_study", "judged", json=True, resamples=30, seed=5))
     assert (report["study"], report["version"], report["is_new"]) == ("judged", 1, True)
     computed = content_of(study_report(study, Settings(n_resamples=30, seed=5)))
     assert report == report | computed
@@ -377,13 +377,13 @@ def test_the_command_answers_programs_in_json():
 @pytest.mark.parametrize("option", ["--resamples=-1", "--round=-1", "--seed=-1", "--seed=x"])
 def test_the_command_refuses_numbers_that_are_none(option):
     with pytest.raises(CommandError, match="is not a whole number from 0 up"):
-        told("validate_study", "judged", option)
+        command_output("validate_study", "judged", option)
 
 
 def test_the_command_takes_a_choice_named_twice_as_named_once():
     score(judged_study())
     twice = ["--coefficient=kendall"] * 2 + ["--level=sample"] * 2 + ["--plan=sample:kendall"] * 2
-    report = json.loads(told("validate_study", "judged", *twice, json=True, resamples=0))
+    report = json.loads(command_output("validate_study", "judged", *twice, json=True, resamples=0))
     settings = report["settings"]
     assert (settings["coefficients"], settings["levels"]) == (["kendall"], ["item"])
     assert settings["planned"] == [["item", "kendall"]]
@@ -399,4 +399,4 @@ def test_the_command_takes_a_choice_named_twice_as_named_once():
 )
 def test_the_command_draws_no_more_than_fits_and_permutes_at_least_once(option, problem):
     with pytest.raises(CommandError, match=problem):
-        told("validate_study", "judged", option)
+        command_output("validate_study", "judged", option)

@@ -11,7 +11,7 @@ from annotation.models import Submission
 from metrics.exceptions import NothingToValidate, ValidationUnknown
 from metrics.study_scores import write_scores
 from presentation.exceptions import PresentationError
-from tests.annotation.importing import told
+from tests.annotation.importing import command_output
 from tests.annotation.studies import rate, rating_study
 from tests.validation.validation_tables import content_of, judged_table, row_of, score_table
 from validation.analysis import Settings, report_from_tables
@@ -228,9 +228,15 @@ def test_the_command_makes_versions_and_says_which():
     study = judged()
     score(study)
     options = {"resamples": 20, "permutations": 50}
-    assert told("validate_study", "judged", **options).endswith("Report 1 of 'judged' (new).\n")
-    assert "Report 1 of 'judged' (as it was)." in told("validate_study", "judged", **options)
-    zeroed = told("validate_study", "judged", undefined="zero", level=["sample"], **options)
+    assert command_output("validate_study", "judged", **options).endswith(
+        "Report 1 of 'judged' (new).\n"
+    )
+    assert "Report 1 of 'judged' (as it was)." in command_output(
+        "validate_study", "judged", **options
+    )
+    zeroed = command_output(
+        "validate_study", "judged", undefined="zero", level=["sample"], **options
+    )
     assert "Report 2 of 'judged' (new)." in zeroed
     assert {line.split()[3] for line in zeroed.splitlines()[:3]} == {"item"}
 
@@ -239,22 +245,26 @@ def test_the_command_writes_the_whole_to_a_file(tmp_path):
     study = judged()
     score(study)
     path = tmp_path / "report.json"
-    told("validate_study", "judged", resamples=20, output=path, plan=["sample:pearson"])
+    command_output("validate_study", "judged", resamples=20, output=path, plan=["sample:pearson"])
     written = json.loads(path.read_text())
     assert (written["version"], written["settings"]["planned"]) == (1, [["item", "pearson"]])
     assert written["planning"] == []  # there is one metric only
     with pytest.raises(PresentationError, match="cannot be written"):
-        told("validate_study", "judged", resamples=20, output=tmp_path / "none" / "report.json")
+        command_output(
+            "validate_study", "judged", resamples=20, output=tmp_path / "none" / "report.json"
+        )
 
 
 def test_a_file_that_cannot_be_written_is_reported_before_anything_is_computed(tmp_path):
     score(judged())
     with pytest.raises(PresentationError, match="cannot be written"):
-        told("validate_study", "judged", resamples=20, output=tmp_path / "none" / "report.json")
+        command_output(
+            "validate_study", "judged", resamples=20, output=tmp_path / "none" / "report.json"
+        )
     assert not ValidationVersion.objects.exists()
 
 
 @pytest.mark.parametrize("option", ["--undefined=ignore", "--level=segment", "--plan=item:tau"])
 def test_the_command_refuses_choices_there_are_not(option):
     with pytest.raises(CommandError, match="invalid choice"):
-        told("validate_study", "judged", option)
+        command_output("validate_study", "judged", option)

@@ -17,7 +17,7 @@ def correlation_forest(rows: pd.DataFrame, *, statistic: str, confidence: float 
     without a defined value keeps its row, with the reason instead of a point. `statistic`
     names the correlation, `confidence` is that of the intervals.
     """
-    drawn = rows.assign(told="undefined: " + rows["reason"].fillna("").astype(str))
+    drawn = rows.assign(explanation="undefined: " + rows["reason"].fillna("").astype(str))
     parts = list(dict.fromkeys(drawn["part"]))
     base = alt.Chart(drawn).encode(y=_metric_axis(drawn))
     if len(parts) > 1:
@@ -80,7 +80,7 @@ def _marks(base: alt.Chart, x: alt.X) -> list[alt.Chart]:
     return [
         spans.encode(x=alt.X("ci_low:Q"), x2="ci_high:Q"),
         with_value.mark_point(opacity=1).encode(x=x, tooltip=tips),
-        words.encode(x=alt.datum(0), text="told:N", tooltip="told:N"),
+        words.encode(x=alt.datum(0), text="explanation:N", tooltip="explanation:N"),
     ]
 
 

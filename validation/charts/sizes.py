@@ -9,7 +9,7 @@ MOST_WITH_NUMBERS = 14
 # Beyond so many points a cloud says less than the counts of its parts, and weighs more.
 MOST_POINTS = 2000
 N_BINS = 40
-# So many lines can be told apart by colour.
+# So many lines can be distinguished by colour.
 MOST_COLOURS = 6
 
 

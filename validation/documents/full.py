@@ -100,7 +100,7 @@ def signed_document(results: Results, title: str, sections: Sequence[Section]) -
     )
 
 
-# The pairs least surely told apart have their curves drawn; the table has all.
+# The pairs whose difference is least sure have their curves drawn; the table has all.
 MOST_CURVES = 6
 REST = "…"
 SIGNATURE = Column(gettext_noop("Signature"), is_number=False, is_code=True)

@@ -29,14 +29,14 @@ class Command(PlainTableCommand):
     def handle(self, *args: Any, file: Path, output: Path | None, **options: Any) -> None:
         if output is not None and output.resolve() == file.resolve():
             raise AnnotationError(f"{output} holds the labels themselves; name another --output.")
-        found = aggregate_file(
+        aggregation = aggregate_file(
             file, self.columns(options), method=options["method"], repeats=options["repeats"]
         )
         if output is not None:
-            write_whole(output, found.content(output))
+            write_whole(output, aggregation.content(output))
         if options["json"]:
-            self.stdout.write(json.dumps(found.record(), indent=1))
+            self.stdout.write(json.dumps(aggregation.record(), indent=1))
         else:
             self.stdout.write(
-                found.sentence() if output is None else f"{output}: {found.sentence()}"
+                aggregation.sentence() if output is None else f"{output}: {aggregation.sentence()}"
             )

@@ -25,12 +25,16 @@ class Command(PlainTableCommand):
         parser.add_argument("--seed", type=natural, default=0, help="of the bootstrap")
 
     def handle(self, *args: Any, file: Path, **options: Any) -> None:
-        found = agree_on_file(
+        agreement = agree_on_file(
             file,
             self.columns(options),
             level=options["level"],
             ci=options["ci"],
             seed=options["seed"],
         )
-        told = json.dumps(found.record(), indent=1) if options["json"] else "\n".join(found.lines())
-        self.stdout.write(told)
+        text = (
+            json.dumps(agreement.record(), indent=1)
+            if options["json"]
+            else "\n".join(agreement.lines())
+        )
+        self.stdout.write(text)

@@ -4,7 +4,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser
 
 from annotation.exports import label_set_record
-from annotation.label_sets import METHODS, Made, Rule, make_label_set
+from annotation.label_sets import METHODS, LabelSetResult, Rule, make_label_set
 from annotation.models import Study
 
 
@@ -36,14 +36,14 @@ class Command(BaseCommand):
         self.stdout.write(_record(labelling) if options["json"] else _sentence(labelling))
 
 
-def _record(labelling: Made) -> str:
+def _record(labelling: LabelSetResult) -> str:
     label_set = labelling.label_set
     counts = {"n_labels": label_set.n_labels, "n_adjudicated": label_set.n_adjudicated}
     record = label_set_record(label_set) | counts | {"is_new": labelling.is_new}
     return json.dumps(record, indent=1)
 
 
-def _sentence(labelling: Made) -> str:
+def _sentence(labelling: LabelSetResult) -> str:
     label_set = labelling.label_set
     state = "made" if labelling.is_new else "was there already: nothing has changed since"
     return (

@@ -9,7 +9,7 @@ from annotation.charts.agreement import (
     annotator_scatter,
     pairwise_matrix,
 )
-from annotation.charts.words import forest_in_words, matrix_in_words, scatter_in_words
+from annotation.charts.descriptions import forest_in_words, matrix_in_words, scatter_in_words
 from presentation.theme import rendered, themed
 
 NOTHING = float("nan")
@@ -107,8 +107,8 @@ def test_a_scatter_shows_those_who_share_candidates_and_names_least_and_most(aga
     assert points["encoding"]["x"]["field"] == against
     assert points["encoding"]["x"]["scale"]["type"] == "log"
     assert points["encoding"]["color"]["legend"] is not None
-    shown = spec["datasets"][points["data"]["name"]]
-    assert [row["annotator"] for row in shown] == ["Ann", "Bob", "Cyd"]
+    drawn = spec["datasets"][points["data"]["name"]]
+    assert [row["annotator"] for row in drawn] == ["Ann", "Bob", "Cyd"]
     named = [spec["datasets"][name["data"]["name"]] for name in names]
     assert [[row["annotator"] for row in rows] for rows in named] == [["Cyd"], ["Ann"]]
 
@@ -150,8 +150,8 @@ def test_words_say_what_the_pictures_show():
 
 
 def test_words_leave_out_an_interval_that_is_undefined():
-    told = forest_in_words(FOREST[:1].assign(ci_low=NOTHING, ci_high=NOTHING))
-    assert told == "Alpha with its interval: empathy (all) 0.40."
+    text = forest_in_words(FOREST[:1].assign(ci_low=NOTHING, ci_high=NOTHING))
+    assert text == "Alpha with its interval: empathy (all) 0.40."
 
 
 def test_pictures_of_nothing_are_drawn_and_said():
@@ -160,5 +160,5 @@ def test_pictures_of_nothing_are_drawn_and_said():
     assert annotator_scatter(ANNOTATORS[3:], against="seconds", statistic="Kappa").to_dict()
     assert forest_in_words(FOREST[2:]) == "No coefficient is defined."
     assert matrix_in_words(PAIRS[2:], "r") == "No two annotators share enough candidates."
-    told = scatter_in_words(ANNOTATORS[3:], "seconds", "Kappa")
-    assert told == "No annotator shares candidates with others."
+    text = scatter_in_words(ANNOTATORS[3:], "seconds", "Kappa")
+    assert text == "No annotator shares candidates with others."

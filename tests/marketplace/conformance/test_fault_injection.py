@@ -189,7 +189,7 @@ def test_an_answer_is_delayed(fault_injection):
 
 
 def test_a_dropped_answer_with_a_token_leaves_one_hit(fault_injection):
-    """The documented way out: boto3's own retry is told which HIT there is."""
+    """The documented way out: boto3's own retry learns which HIT there is."""
     client, url = fault_injection
     ask(f"{url}/faults", "POST", operation="CreateHIT", kind="drop")
     with pytest.raises(client.exceptions.RequestError) as caught:

@@ -1,5 +1,5 @@
 """Ways in which programs written for Amazon use the API: loops until a page is empty, boto3's
-paginators, errors told apart by code and text. Each test names whose way it is; none of their
+paginators, errors distinguished by code and text. Each test names whose way it is; none of their
 code is here."""
 
 import re

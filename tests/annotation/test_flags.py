@@ -11,7 +11,7 @@ from tests.annotation.studies import rate, rated_study
 pytestmark = pytest.mark.django_db
 
 
-def told(*arguments: str) -> str:
+def output_of(*arguments: str) -> str:
     answer = io.StringIO()
     call_command("flag_submissions", *arguments, stdout=answer)
     return answer.getvalue()
@@ -42,19 +42,19 @@ def test_a_flag_needs_a_reason_that_fits(reason: str) -> None:
 def test_all_of_an_annotator_is_flagged_in_that_study_alone() -> None:
     rated_study()
     rated_study("other")
-    assert told("rated", "--annotator", "Ann", "--reason", "too fast") == (
+    assert output_of("rated", "--annotator", "Ann", "--reason", "too fast") == (
         "Submissions flagged: 3.\n"
     )
-    assert flagged() == {("Ann", f"d{place}", 1, "too fast") for place in range(3)}
+    assert flagged() == {("Ann", f"d{index}", 1, "too fast") for index in range(3)}
     assert Submission.objects.flagged().filter(item__study__slug="rated").count() == 3
 
 
 def test_an_item_and_a_round_bound_what_is_flagged() -> None:
     study = rated_study()
     rate(study, "Ann", "d0", {"alpha": 1}, round=2)
-    told("rated", "--item", "d0", "--round", "1", "--reason", "broken picture")
+    output_of("rated", "--item", "d0", "--round", "1", "--reason", "broken picture")
     assert {row[:3] for row in flagged()} == {("Ann", "d0", 1), ("Bob", "d0", 1)}
-    assert told("rated", "--annotator", "Bob", "--unflag") == "Flags taken away: 1.\n"
+    assert output_of("rated", "--annotator", "Bob", "--unflag") == "Flags taken away: 1.\n"
     assert {row[:3] for row in flagged()} == {("Ann", "d0", 1)}
 
 
@@ -69,5 +69,5 @@ def test_an_item_and_a_round_bound_what_is_flagged() -> None:
 def test_a_flag_on_nothing_or_on_everything_is_refused(bounds: list[str], problem: str) -> None:
     rated_study()
     with pytest.raises(StudyUnfit, match=problem):
-        told("rated", *bounds, "--reason", "too fast")
+        output_of("rated", *bounds, "--reason", "too fast")
     assert not flagged()

@@ -1,4 +1,4 @@
-"""What a picture shows, in words: for those who do not see it, and for a caption."""
+"""Descriptions of charts in words: their text alternatives and captions."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -52,22 +52,26 @@ def matrix_in_words(pairs: pd.DataFrame, statistic: str) -> str:
 
 def scatter_in_words(annotators: pd.DataFrame, against: str, statistic: str) -> str:
     """The range of agreement, and whether it goes along with volume or speed."""
-    shown = annotators[annotators["agreement"].notna() & annotators[against].gt(0)]
+    compared = annotators[annotators["agreement"].notna() & annotators[against].gt(0)]
     if annotators["agreement"].isna().all():
         return _("No annotator shares candidates with others.")
-    if shown.empty:
-        return _("Nobody knows how long a judgment took: the answers hold no times.")
+    if compared.empty:
+        return _("The times of judgments are unknown: the answers hold none.")
     text = ngettext(
         "%(statistic)s of %(n)d annotator, %(range)s",
         "%(statistic)s of %(n)d annotators, %(range)s",
-        len(shown),
+        len(compared),
     )
-    values = {"statistic": statistic, "n": len(shown)}
-    told = text % (values | {"range": _range(shown, "agreement", "annotator")})
-    if len(shown) > 2 and shown[against].nunique() > 1 and shown["agreement"].nunique() > 1:
-        along = shown["agreement"].rank().corr(shown[against].rank())
-        told += "; " + RANK_CORRELATIONS[against] % {"value": f"{along:.2f}"}
-    return f"{told}."
+    values = {"statistic": statistic, "n": len(compared)}
+    sentence = text % (values | {"range": _range(compared, "agreement", "annotator")})
+    if (
+        len(compared) > 2
+        and compared[against].nunique() > 1
+        and compared["agreement"].nunique() > 1
+    ):
+        along = compared["agreement"].rank().corr(compared[against].rank())
+        sentence += "; " + RANK_CORRELATIONS[against] % {"value": f"{along:.2f}"}
+    return f"{sentence}."
 
 
 def _with_interval(row: Mapping[Any, Any]) -> str:

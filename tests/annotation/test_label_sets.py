@@ -171,14 +171,14 @@ def test_every_rule_of_a_level_labels_every_candidate(level: str) -> None:
     study = rating_study(level=level, n_items=4)
     study.questions.update(scale_min=1, scale_max=5)
     for person, more in (("Ann", 0), ("Bob", 1), ("Cyd", 0)):
-        for place in range(4):
-            rate(study, person, f"d{place}", {"alpha": 1 + (place + more) % 4, "beta": 5 - more})
+        for index in range(4):
+            rate(study, person, f"d{index}", {"alpha": 1 + (index + more) % 4, "beta": 5 - more})
     for method in METHODS_AT_LEVEL[level]:
         assert make(study, Rule(method=method)).labels.count() == 8
 
 
 def test_a_rule_that_does_not_fit_the_level_is_refused() -> None:
-    with pytest.raises(StudyUnfit, match="is nominal; mean is no way to label it"):
+    with pytest.raises(StudyUnfit, match="is nominal; mean cannot label it"):
         make(ticked_study(), Rule(method="mean"))
 
 

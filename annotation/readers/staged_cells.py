@@ -119,8 +119,8 @@ class StagedCells:
 
     def _cell(self, row: tuple[Any, ...]) -> Cell:
         _, line, item, annotator, round, candidate, question, condition, value, fields = row
-        whole = Row(self.path, line, json.loads(fields))
-        return Cell(whole, item, candidate, question, annotator, round, condition, value)
+        original = Row(self.path, line, json.loads(fields))
+        return Cell(original, item, candidate, question, annotator, round, condition, value)
 
 
 def _record(cell: Cell) -> tuple[Any, ...]:

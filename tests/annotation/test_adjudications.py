@@ -20,16 +20,21 @@ def clog_of(study) -> Candidate:
 
 def test_a_decision_keeps_who_made_it_and_why(senior: User) -> None:
     study = ticked_study()
-    made = decide(
+    decision = decide(
         candidate=clog_of(study),
         question=study.question(),
         value=0,
         decided_by=senior,
         note=" a shoe ",
     )
-    made.refresh_from_db()
-    assert (made.value, made.note, made.decided_by, made.round) == (0, "a shoe", senior, 1)
-    assert made.decided_at is not None
+    decision.refresh_from_db()
+    assert (decision.value, decision.note, decision.decided_by, decision.round) == (
+        0,
+        "a shoe",
+        senior,
+        1,
+    )
+    assert decision.decided_at is not None
 
 
 def test_the_last_decision_stands_and_earlier_ones_are_kept(senior: User) -> None:
