@@ -186,8 +186,8 @@ def _write_items(
         ),
     )
     # In no order: to give the study's, SQLite would go through all of its items for each batch.
-    written = study.items.filter(key__in=[draft.key for draft in fresh]).order_by()
-    ids = dict(written.values_list("key", "pk"))
+    items = study.items.filter(key__in=[draft.key for draft in fresh]).order_by()
+    ids = dict(items.values_list("key", "pk"))
     insert_rows(
         Candidate,
         ("item_id", "key", "system", "text", "picture_id", "position"),

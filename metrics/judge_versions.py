@@ -87,10 +87,10 @@ def write_steps(*, source: str, output: Path | None, client: Client, anew: bool)
         )
     require_writable(path)
     try:
-        written = with_steps(settings, client).to_json()
+        text = with_steps(settings, client).to_json()
     except ScorerError as error:
         raise ModelUnfit(f"{error}.") from error
-    write_whole(path, f"{written}\n")
+    write_whole(path, f"{text}\n")
     return path
 
 

@@ -161,6 +161,6 @@ def _write(file: TextIO, lines: str) -> None:
 
 
 def _lines(records: Iterable[list[str]]) -> str:
-    written = io.StringIO(newline="")
-    csv.writer(written, lineterminator="\n").writerows(records)
-    return written.getvalue()
+    line = io.StringIO(newline="")
+    csv.writer(line, lineterminator="\n").writerows(records)
+    return line.getvalue()

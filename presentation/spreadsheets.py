@@ -56,8 +56,8 @@ def frame_csv(frame: pd.DataFrame) -> str:
     """A table as CSV, with its texts made safe and its numbers in full."""
     texts = {str(name): _safe(column) for name, column in frame.items() if _holds_texts(column)}
     named = {name: to_cell(str(name)) for name in frame.columns}
-    written = frame.assign(**texts).rename(columns=named).to_csv(index=False, lineterminator="\n")
-    return str(written)
+    text = frame.assign(**texts).rename(columns=named).to_csv(index=False, lineterminator="\n")
+    return str(text)
 
 
 def _holds_texts(column: "pd.Series[Any]") -> bool:

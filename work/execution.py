@@ -120,7 +120,7 @@ def run_job(job_id: int) -> str:
 def claim(job_id: int) -> RunningJob | None:
     """Take a job that waits; None where it was stopped, is done, or someone else has it."""
     now, token = timezone.now(), new_token()
-    taken = (
+    n_claimed = (
         Job.objects.queued()
         .filter(pk=job_id)
         .update(
@@ -135,7 +135,7 @@ def claim(job_id: int) -> RunningJob | None:
             n_total=None,
         )
     )
-    return RunningJob(Job.objects.get(pk=job_id), token) if taken else None
+    return RunningJob(Job.objects.get(pk=job_id), token) if n_claimed else None
 
 
 def _run(running: RunningJob) -> None:

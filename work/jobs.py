@@ -24,11 +24,11 @@ def clean_up(running: RunningJob) -> str:
     n_jobs = finished.filter(
         finished_at__lt=now - timedelta(days=settings.WORK_KEEP_DAYS)
     ).delete()[0]
-    done = finished.of_kind(*periodic).filter(state=Job.State.DONE, finished_at__lt=now - DAY)
-    n_jobs += done.delete()[0]
+    succeeded = finished.of_kind(*periodic).filter(state=Job.State.DONE, finished_at__lt=now - DAY)
+    n_jobs += succeeded.delete()[0]
     # A message that is "running" for a day was taken by a worker that is gone, or its job has
     # a lease that says more.
-    taken = DBTaskResult.objects.exclude(status=TaskResultStatus.READY)
-    n_messages = taken.filter(enqueued_at__lt=now - DAY).delete()[0]
+    messages = DBTaskResult.objects.exclude(status=TaskResultStatus.READY)
+    n_messages = messages.filter(enqueued_at__lt=now - DAY).delete()[0]
     import_module(settings.SESSION_ENGINE).SessionStore.clear_expired()
     return f"{n_jobs} old jobs and {n_messages} old messages deleted."

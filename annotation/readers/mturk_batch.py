@@ -105,14 +105,14 @@ def _layout(
         )
     _require_short_names(path, pairs)
     systems = {system for _, system in pairs}
-    left = [name for name in inputs if name not in systems and name not in (*item, condition)]
-    if context is None and len(left) != 1:
-        choice = ", ".join(left or inputs)
+    contexts = [name for name in inputs if name not in systems and name not in (*item, condition)]
+    if context is None and len(contexts) != 1:
+        choice = ", ".join(contexts or inputs)
         raise AnnotationError(
             f"{path.name} does not say which column is the context: name it with --context "
             f"(one of: {choice}). Nothing was imported."
         )
-    return BatchLayout(context or left[0], item, condition, pairs)
+    return BatchLayout(context or contexts[0], item, condition, pairs)
 
 
 def _question_and_system(answer: str, inputs: list[str]) -> tuple[str, str] | None:

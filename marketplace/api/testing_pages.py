@@ -69,9 +69,9 @@ def faults_page(request: HttpRequest) -> JsonResponse:
         fault_injection.clear_faults()
     elif request.method == "POST":
         fault_injection.add_fault(_fault(_body(request)))
-    left = Fault.objects.filter(remaining__gt=0).order_by("pk")
+    faults = Fault.objects.filter(remaining__gt=0).order_by("pk")
     fields = ("operation", "kind", "remaining", "delay_seconds")
-    return JsonResponse({"faults": list(left.values(*fields))})
+    return JsonResponse({"faults": list(faults.values(*fields))})
 
 
 @testing_only("POST")

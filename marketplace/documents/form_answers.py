@@ -76,15 +76,15 @@ def _fill(question: FormQuestion, values_of: ValuesOf) -> Filled:
     if isinstance(answer_type, Selection):
         return _choose(question, answer_type, values_of)
     # Browsers send line breaks as CR LF, whatever the worker typed.
-    written = "".join(values_of(question.name)[:1]).replace("\r\n", "\n")
-    complaint = _text_complaint(answer_type, written, is_required=question.is_required)
-    return Filled(question, text=written, complaint=complaint)
+    text = "".join(values_of(question.name)[:1]).replace("\r\n", "\n")
+    complaint = _text_complaint(answer_type, text, is_required=question.is_required)
+    return Filled(question, text=text, complaint=complaint)
 
 
-def _text_complaint(answer_type: FreeText, written: str, *, is_required: bool) -> str | None:
-    if not written.strip():
+def _text_complaint(answer_type: FreeText, text: str, *, is_required: bool) -> str | None:
+    if not text.strip():
         return _("This question needs an answer.") if is_required else None
-    return answer_type.complaint(written)
+    return answer_type.complaint(text)
 
 
 def _choose(question: FormQuestion, selection: Selection, values_of: ValuesOf) -> Filled:

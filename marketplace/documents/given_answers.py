@@ -20,10 +20,10 @@ def read_answers(xml: str) -> dict[str, tuple[str, ...]]:
             for child in answer
             if child.tag == f"{{{NAMESPACE}}}SelectionIdentifier"
         ]
-        written = [
+        texts = [
             child.text or ""
             for child in answer
             if child.tag in {f"{{{NAMESPACE}}}{name}" for name in TEXTS}
         ]
-        answers[identifier] = (*chosen, *(part for text in written for part in text.split("|")))
+        answers[identifier] = (*chosen, *(part for text in texts for part in text.split("|")))
     return answers

@@ -137,12 +137,12 @@ def find_hit_for(worker: WorkerAccount, public_id: str) -> tuple[Hit, Assignment
     hit = rows.listed().select_related("hit_type__requester").first()
     if hit is None:
         raise HitDoesNotExist(public_id)
-    held = Assignment.objects.on(hit).by(worker).filter(status=Status.ACCEPTED).first()
-    if held is None:
+    assignment = Assignment.objects.on(hit).by(worker).filter(status=Status.ACCEPTED).first()
+    if assignment is None:
         own_statuses = Assignment.objects.on(hit).live().by(worker).values_list("status", flat=True)
         _check_acceptable(hit, own_statuses.first(), now=now)
         require_preview(worker, hit.hit_type)
-    return hit, held
+    return hit, assignment
 
 
 def find_group(public_id: str) -> HitType:

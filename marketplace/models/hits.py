@@ -89,8 +89,8 @@ class HitQuerySet(models.QuerySet["Hit"]):
 
     def workable_by(self, worker: WorkerAccount, now: datetime) -> Self:
         """Those with a free assignment that this worker could accept."""
-        held = Assignment.objects.live().filter(hit=OuterRef("pk"), worker=worker)
-        return self.filter(status=Hit.Status.ASSIGNABLE, expiration__gt=now).exclude(Exists(held))
+        live = Assignment.objects.live().filter(hit=OuterRef("pk"), worker=worker)
+        return self.filter(status=Hit.Status.ASSIGNABLE, expiration__gt=now).exclude(Exists(live))
 
     def with_counts(self) -> Self:
         """With what is known of their assignments, counted from the assignments themselves."""

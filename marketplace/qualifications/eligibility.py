@@ -119,18 +119,18 @@ def _lacking(
         return unmet_by_type
     record = Record(worker)
     granted = Qualification.objects.filter(worker=worker, status=Qualification.Status.GRANTED)
-    held = {each.qualification_type_id: each for each in granted}
+    qualifications = {each.qualification_type_id: each for each in granted}
     for row in rows:
-        unmet = _compare(row, record, held)
+        unmet = _compare(row, record, qualifications)
         if unmet is not None:
             unmet_by_type[row.hit_type_id].append(unmet)
     return unmet_by_type
 
 
 def _compare(
-    row: QualificationRequirement, record: Record, held: Mapping[int, Qualification]
+    row: QualificationRequirement, record: Record, qualifications: Mapping[int, Qualification]
 ) -> Unmet | None:
-    is_held, value = _value(row, record, held)
+    is_held, value = _value(row, record, qualifications)
     locales = [Locale(*locale) for locale in row.locale_values]
     required = locales or row.integer_values
     if meets(row.comparator, is_held=is_held, value=value, required=required):
@@ -145,12 +145,12 @@ def _compare(
 
 
 def _value(
-    row: QualificationRequirement, record: Record, held: Mapping[int, Qualification]
+    row: QualificationRequirement, record: Record, qualifications: Mapping[int, Qualification]
 ) -> tuple[bool, int | Locale | None]:
     if row.system_id:
         value = SYSTEM_QUALIFICATIONS[row.system_id].value_of(record)
         return value is not None, value
-    qualification = held.get(row.qualification_type_id or 0)
+    qualification = qualifications.get(row.qualification_type_id or 0)
     if qualification is None:
         return False, None
     if qualification.country:

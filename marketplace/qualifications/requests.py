@@ -40,7 +40,7 @@ def why_not_request(worker: WorkerAccount, qualification_type: QualificationType
         return _("You are taking the test for this qualification already.")
     if mine.filter(status=Status.SUBMITTED).exists():
         return _("Your request for this qualification is waiting for a decision.")
-    return _why_not_again(qualification_type, mine.order_by("-pk").first(), worker, now)
+    return _refusal_of_repetition(qualification_type, mine.order_by("-pk").first(), worker, now)
 
 
 @transaction.atomic
@@ -163,7 +163,7 @@ def _locked(request: QualificationRequest) -> QualificationRequest:
     return rows.select_related("qualification_type__requester", "worker").get(pk=request.pk)
 
 
-def _why_not_again(
+def _refusal_of_repetition(
     qualification_type: QualificationType,
     last: QualificationRequest | None,
     worker: WorkerAccount,
@@ -171,10 +171,10 @@ def _why_not_again(
 ) -> str | None:
     delay = qualification_type.retry_delay_seconds
     if last is None:
-        held = Qualification.objects.filter(
+        qualification = Qualification.objects.filter(
             qualification_type=qualification_type, worker=worker, status="Granted"
         )
-        has_it = delay is None and held.exists()
+        has_it = delay is None and qualification.exists()
         return _("You have this qualification already.") if has_it else None
     if delay is None:
         return _("This qualification can be requested only once.")

@@ -155,11 +155,11 @@ def _parameter(parameters: Mapping[str, str], name: str) -> str:
 
 
 def _invited(invitation: Invitation) -> WorkerAccount:
-    held = Invitation.objects.select_for_update(of=("self",)).get(pk=invitation.pk)
-    if held.worker is None:
-        held.worker = _new_participant()
-        held.save(update_fields=["worker"])
-    return held.worker
+    locked_invitation = Invitation.objects.select_for_update(of=("self",)).get(pk=invitation.pk)
+    if locked_invitation.worker is None:
+        locked_invitation.worker = _new_participant()
+        locked_invitation.save(update_fields=["worker"])
+    return locked_invitation.worker
 
 
 def _from_panel(visit: Visit) -> WorkerAccount:

@@ -185,7 +185,7 @@ def build(name: str, **parameters: object) -> Scorer:
     known = inspect.signature(factory).parameters
     for parameter in parameters:
         if parameter not in known:
-            raise ValueError(f"{parameter} is no parameter of {name}; it has {', '.join(known)}")
+            raise ValueError(f"{parameter} is not a parameter of {name}; it has {', '.join(known)}")
     check_kinds(parameters, {each: known[each].annotation for each in known})
     return factory(**parameters)
 

@@ -292,10 +292,10 @@ def _positions(text: str, tokenizer: str) -> Mapping[str, int]:
 
 def _warn_of_untokenised(pairs: Sequence[tuple[str, str]]) -> None:
     texts = {text for pair in pairs for text in pair if not text.isascii()}
-    lost = sum(loses_most(text, _tokens(text, "google")) for text in texts)
-    if lost:
+    n_lost = sum(loses_most(text, _tokens(text, "google")) for text in texts)
+    if n_lost:
         warnings.warn(
-            f"{lost} texts of {len(pairs)} pairs are mostly outside a-z and 0-9, where ROUGE"
+            f"{n_lost} texts of {len(pairs)} pairs are mostly outside a-z and 0-9, where ROUGE"
             " with the google tokenizer is 0; tokenizer='unicode' or 'characters' reads them",
             UntokenisedTextWarning,
             stacklevel=2,

@@ -33,7 +33,7 @@ def run(*arguments, **environment):
         ("SITE_URL", "nonsense", "SITE_URL is 'nonsense'; it must be an address such as"),
         ("SITE_URL", "http://localhost:port", "SITE_URL is 'http://localhost:port'; it must be"),
         ("DATABASE_URL", "secret", "DATABASE_URL is not the address of a database, such as"),
-        ("DATABASE_URL", "postgres://ann:secret@host:port/site", "DATABASE_URL is no address"),
+        ("DATABASE_URL", "postgres://ann:secret@host:port/site", "DATABASE_URL is not the address"),
         ("DATABASE_URL", "sqlite:////no/such/folder/x", "DATABASE_URL names cannot be opened"),
         ("DATABASE_URL", "postgres://127.0.0.1:1/x", "DATABASE_URL names cannot be opened"),
         ("DATABASE_URL", f"sqlite:///{sys.executable}", "DATABASE_URL names cannot be opened"),

@@ -162,7 +162,7 @@ def _by_bootstrap(
     if not (a.correlation.is_defined and b.correlation.is_defined):
         return {"p": nan, "reason": str(Undecided.UNDEFINED)}
     if a.replicates is None or b.replicates is None:
-        return {"p": nan, "reason": _why_not_drawn(a, settings)}
+        return {"p": nan, "reason": _reason_without_replicates(a, settings)}
     drawn = a.replicates - b.replicates
     known = drawn[~np.isnan(drawn)]
     if len(known) < 2:
@@ -172,7 +172,7 @@ def _by_bootstrap(
     return {"p": p, "n_draws": len(drawn), "seed": seed}
 
 
-def _why_not_drawn(row: MetricAgreement, settings: Settings) -> str:
+def _reason_without_replicates(row: MetricAgreement, settings: Settings) -> str:
     """Why a defined correlation has no replicates to compare with another's."""
     correlation = row.correlation
     if not settings.n_resamples:
@@ -192,11 +192,11 @@ def bootstrap_p(delta: float, drawn: Floats) -> float:
     below the least share that can be seen, which an adjustment for many pairs needs.
     """
     shares = (drawn <= ROUNDING).mean(), (drawn >= -ROUNDING).mean()
-    seen = min(1.0, 2 * float(min(shares)))
+    share = min(1.0, 2 * float(min(shares)))
     spread = float(drawn.std(ddof=1))
     if spread <= ROUNDING:
-        return max(seen, 2 / (len(drawn) + 1))
-    return max(seen, float(2 * ndtr(-abs(delta) / spread)))
+        return max(share, 2 / (len(drawn) + 1))
+    return max(share, float(2 * ndtr(-abs(delta) / spread)))
 
 
 def _decided(p: float, settings: Settings, panel: Panel) -> dict[str, Any]:

@@ -28,8 +28,8 @@ def accept_hit(request: HttpRequest, worker: WorkerAccount, hit_id: str) -> Http
     Access: workers.
     """
     remember_choice(request)
-    hit, held = writes.find_hit_for(worker, hit_id)
-    assignment = held or writes.accept_hit(worker=worker, hit=hit)
+    hit, worker_assignment = writes.find_hit_for(worker, hit_id)
+    assignment = worker_assignment or writes.accept_hit(worker=worker, hit=hit)
     return redirect("marketplace:assignment", assignment.public_id)
 
 
@@ -54,13 +54,13 @@ def assignment(request: HttpRequest, worker: WorkerAccount, assignment_id: str) 
 
     Access: the worker whose assignment it is.
     """
-    held = writes.find_assignment_of(worker, assignment_id)
-    writes.require_accepted(held)
+    worker_assignment = writes.find_assignment_of(worker, assignment_id)
+    writes.require_accepted(worker_assignment)
     context = {
         "worker": worker,
-        "assignment": held,
-        "hit": held.hit,
-        "task": task_for(request, held.hit, held, worker),
+        "assignment": worker_assignment,
+        "hit": worker_assignment.hit,
+        "task": task_for(request, worker_assignment.hit, worker_assignment, worker),
         "auto_accept": accepts_next_by_itself(request),
     }
     return render(request, "marketplace/assignment.html", context)
@@ -75,9 +75,10 @@ def return_assignment(
 
     Access: the worker whose assignment it is.
     """
-    held = writes.find_assignment_of(worker, assignment_id)
-    writes.return_assignment(assignment=held)
-    messages.info(request, _("You returned “%(title)s”.") % {"title": held.hit.hit_type.title})
+    worker_assignment = writes.find_assignment_of(worker, assignment_id)
+    writes.return_assignment(assignment=worker_assignment)
+    title = worker_assignment.hit.hit_type.title
+    messages.info(request, _("You returned “%(title)s”.") % {"title": title})
     return redirect("marketplace:groups")
 
 

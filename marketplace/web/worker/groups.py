@@ -44,14 +44,14 @@ def groups(request: HttpRequest, worker: WorkerAccount) -> HttpResponse:
     page = Paginator(hit_types, GROUPS_PER_PAGE).get_page(request.GET.get("page"))
     unmet = unmet_by_hit_type(worker, page.object_list)
     mine = Assignment.objects.by(worker).filter(status=Assignment.Status.ACCEPTED, deadline__gt=now)
-    held = mine.select_related("hit__hit_type").order_by("deadline")
+    assignments = mine.select_related("hit__hit_type").order_by("deadline")
     context = {
         "worker": worker,
         "page": page,
         "rows": [(group, unmet[group.pk]) for group in page],
         "wish": wish,
         "sorts": [(name, label) for name, (label, _) in SORTS.items()],
-        "held": held,
+        "held": assignments,
     }
     return render(request, "marketplace/groups.html", context)
 
@@ -84,9 +84,9 @@ def hit(request: HttpRequest, worker: WorkerAccount, hit_id: str) -> HttpRespons
 
     Access: workers.
     """
-    row, held = find_hit_for(worker, hit_id)
-    if held is not None:
-        return redirect("marketplace:assignment", held.public_id)
+    row, assignment = find_hit_for(worker, hit_id)
+    if assignment is not None:
+        return redirect("marketplace:assignment", assignment.public_id)
     accept = reverse("marketplace:accept_hit", args=[row.public_id])
     return _preview(request, worker, row, accept)
 

@@ -54,11 +54,11 @@ def qualifications(request: HttpRequest, worker: WorkerAccount) -> HttpResponse:
     )
     offered = offered.select_related("requester").order_by("-pk")
     record = Record(worker)
-    held = Qualification.objects.filter(worker=worker, status=Qualification.Status.GRANTED)
+    owned = Qualification.objects.filter(worker=worker, status=Qualification.Status.GRANTED)
     requests = QualificationRequest.objects.filter(worker=worker).exclude(status=Status.GRANTED)
     context = {
         "worker": worker,
-        "held": held.select_related("qualification_type__requester").order_by("-granted_at"),
+        "held": owned.select_related("qualification_type__requester").order_by("-granted_at"),
         "asked": requests.select_related("qualification_type__requester").order_by("-pk")[:50],
         "computed": {each.name: each.value_of(record) for each in ALL}.items(),
         "page": Paginator(offered, TYPES_PER_PAGE).get_page(request.GET.get("page")),
@@ -78,13 +78,13 @@ def qualification(request: HttpRequest, worker: WorkerAccount, type_id: str) -> 
     if request.method == "POST":
         return _ask(request, worker, qualification_type)
     requests = _mine(worker).filter(qualification_type=qualification_type)
-    held = Qualification.objects.filter(worker=worker, qualification_type=qualification_type)
+    owned = Qualification.objects.filter(worker=worker, qualification_type=qualification_type)
     context = {
         "worker": worker,
         "type": qualification_type,
         "obstacle": why_not_request(worker, qualification_type),
         "started": requests.filter(status=Status.STARTED).first(),
-        "held": held.first(),
+        "held": owned.first(),
     }
     return render(request, "marketplace/qualification.html", context)
 
@@ -137,12 +137,12 @@ def _news(qualification_request: QualificationRequest, worker: WorkerAccount) ->
     name = qualification_request.qualification_type.name
     if qualification_request.status != Status.GRANTED:
         return _("Your request for “%(name)s” waits for its requester's decision.") % {"name": name}
-    held = Qualification.objects.get(
+    owned = Qualification.objects.get(
         worker=worker, qualification_type=qualification_request.qualification_type
     )
     return _("You now have the qualification “%(name)s”, with the value %(integer_value)s.") % {
         "name": name,
-        "integer_value": held.integer_value,
+        "integer_value": owned.integer_value,
     }
 
 

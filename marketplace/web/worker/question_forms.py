@@ -22,24 +22,24 @@ def submit_form(request: HttpRequest, worker: WorkerAccount, assignment_id: str)
 
     Access: the worker whose assignment it is.
     """
-    held = writes.find_assignment_of(worker, assignment_id)
-    filled = filled_in(request, form_of(held.hit))
+    assignment = writes.find_assignment_of(worker, assignment_id)
+    filled = filled_in(request, form_of(assignment.hit))
     if not filled.is_valid:
-        writes.require_accepted(held)
+        writes.require_accepted(assignment)
         context = {
             "worker": worker,
-            "assignment": held,
-            "hit": held.hit,
+            "assignment": assignment,
+            "hit": assignment.hit,
             "task": Task(None, filled),
             "auto_accept": accepts_next_by_itself(request),
         }
         return render(request, "marketplace/assignment.html", context, status=422)
     answer = filled.to_xml()
-    submitted = writes.submit_answer(public_id=held.public_id, answer=answer, is_checked=True)
-    title = {"title": held.hit.hit_type.title}
+    submitted = writes.submit_answer(public_id=assignment.public_id, answer=answer, is_checked=True)
+    title = {"title": assignment.hit.hit_type.title}
     if submitted.answer == answer:
         messages.success(request, _("Your work on “%(title)s” was received.") % title)
     else:
         text = _("Your work on “%(title)s” was received before, with other answers. Those stand.")
         messages.warning(request, text % title)
-    return redirect("marketplace:next_hit", held.hit.hit_type.public_id)
+    return redirect("marketplace:next_hit", assignment.hit.hit_type.public_id)

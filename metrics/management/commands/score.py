@@ -41,25 +41,27 @@ class Command(BaseCommand):
     def handle(self, *args: Any, items: Path, output: Path, **options: Any) -> None:
         scorers = chosen_scorers(options["metric"], options["settings_"], caps=caps_of(options))
         again = options["retry_undefined"]
-        done: FileScored | list[Plan]
+        result: FileScored | list[Plan]
         with plain_warnings():
             if options["dry_run"]:
-                done = plan_file(path=items, scorers=scorers, output=output, retry_undefined=again)
+                result = plan_file(
+                    path=items, scorers=scorers, output=output, retry_undefined=again
+                )
             else:
-                done = score_file(
+                result = score_file(
                     path=items,
                     scorers=scorers,
                     output=output,
                     reporter=bar,
                     retry_undefined=again,
                 )
-        self.stdout.write(_as_json(done) if options["json"] else _as_text(done))
+        self.stdout.write(_as_json(result) if options["json"] else _as_text(result))
 
 
-def _as_json(done: FileScored | list[Plan]) -> str:
-    record = [plan.record() for plan in done] if isinstance(done, list) else done.record()
+def _as_json(result: FileScored | list[Plan]) -> str:
+    record = [plan.record() for plan in result] if isinstance(result, list) else result.record()
     return json.dumps(record, indent=1)
 
 
-def _as_text(done: FileScored | list[Plan]) -> str:
-    return "\n".join(map(str, done)) if isinstance(done, list) else str(done)
+def _as_text(result: FileScored | list[Plan]) -> str:
+    return "\n".join(map(str, result)) if isinstance(result, list) else str(result)

@@ -55,8 +55,8 @@ def _plan(study: Study, scorers: Sequence[Scorer]) -> list[dict[str, Any]]:
 
 
 def _score(study: Study, scorers: Sequence[Scorer], again: bool) -> list[dict[str, Any]]:
-    done = [
+    results = [
         score_study(study=study, scorer=scorer, progress=bar(scorer.name), retry_undefined=again)
         for scorer in scorers
     ]
-    return [vars(scored) | {"message": str(scored)} for scored in done]
+    return [vars(scored) | {"message": str(scored)} for scored in results]

@@ -127,7 +127,7 @@ def probe(client: Client) -> Capabilities:
         evidence=(
             ("chat", _summary((plain.replies[0],))),
             ("chat, n=2", seen_n),
-            *(("chat, temperature=1", seen) for _, seen in draws),
+            *(("chat, temperature=1", draw) for _, draw in draws),
             (f"chat, logprobs, top_logprobs={REQUESTED_LOGPROBS}", seen_tops),
             (f"completions, echo, logprobs=1 of {ECHOED!r}", seen_echo),
         ),

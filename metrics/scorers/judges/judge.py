@@ -114,8 +114,8 @@ class EndpointJudge(Scorer):
         """Make batches small enough for the cap on requests: one is begun only as a whole."""
         budget = self.client.budget
         if budget.max_requests is not None:
-            left = budget.max_requests - budget.requests
-            self.batch_size = max(1, min(self.batch_size, left // self._calls))
+            n_requests = budget.max_requests - budget.requests
+            self.batch_size = max(1, min(self.batch_size, n_requests // self._calls))
 
     def measure(self, examples: Sequence[Example]) -> Sequence[Scores]:
         """Ask about each example; see `Scorer.measure`."""

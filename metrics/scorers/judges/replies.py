@@ -97,7 +97,7 @@ def storable(text: str) -> str:
 def _reply(choice: Mapping[str, Any]) -> Reply:
     text = choice["message"].get("content") if "message" in choice else choice["text"]
     if text is not None and not isinstance(text, str):
-        raise ValueError("content is no text")
+        raise ValueError("content is not text")
     finish = choice.get("finish_reason")
     finish = None if finish is None else storable(str(finish))
     return Reply(storable(text or ""), finish, _tokens(choice.get("logprobs")))

@@ -109,7 +109,7 @@ def test_nothing_of_this_is_there_unless_it_is_switched_on(client, db, settings,
     assert response.status_code == 404
 
 
-def test_a_fault_left_over_from_a_rehearsal_does_nothing_afterwards(client, mturk, settings):
+def test_a_fault_left_over_from_a_session_does_nothing_afterwards(client, mturk, settings):
     settings.MARKETPLACE_TESTING = True
     client.post("/testing/faults", {"kind": "throttle", "times": 9}, "application/json")
     client.post("/testing/clock", {"advance_seconds": 86_400}, "application/json")
@@ -228,7 +228,7 @@ def test_a_client_that_does_not_try_again_sees_a_broken_connection(fault_injecti
     assert Hit.objects.count() == 1
 
 
-def test_pages_of_a_rehearsal_need_no_session(live_server, settings):
+def test_testing_pages_need_no_session(live_server, settings):
     settings.MARKETPLACE_TESTING = True
     assert "now" in ask(f"{live_server.url}/testing/clock")
     settings.MARKETPLACE_TESTING = False
@@ -236,6 +236,6 @@ def test_pages_of_a_rehearsal_need_no_session(live_server, settings):
         ask(f"{live_server.url}/testing/clock")
 
 
-def test_publishing_in_process_is_not_disturbed_by_the_rehearsal(mturk, settings):
+def test_publishing_in_process_is_not_disturbed_by_fault_injection(mturk, settings):
     settings.MARKETPLACE_TESTING = True
     assert publish(mturk)

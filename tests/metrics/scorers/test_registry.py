@@ -58,7 +58,7 @@ def test_an_unknown_name_lists_the_names_there_are():
 
 
 def test_an_unknown_parameter_is_named():
-    with pytest.raises(ValueError, match="stemmer is no parameter of rouge1; it has tokenizer"):
+    with pytest.raises(ValueError, match="stemmer is not a parameter of rouge1; it has tokenizer"):
         build("rouge1", stemmer=True)
     with pytest.raises(ValueError, match="variant is no parameter"):
         build("rouge1", variant="2")
