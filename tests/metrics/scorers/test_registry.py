@@ -60,5 +60,5 @@ def test_an_unknown_name_lists_the_names_there_are():
 def test_an_unknown_parameter_is_named():
     with pytest.raises(ValueError, match="stemmer is not a parameter of rouge1; it has tokenizer"):
         build("rouge1", stemmer=True)
-    with pytest.raises(ValueError, match="variant is no parameter"):
+    with pytest.raises(ValueError, match="variant is not a parameter"):
         build("rouge1", variant="2")
