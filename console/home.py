@@ -115,15 +115,35 @@ def _standing(batch: Batch, row: Mapping[str, object]) -> BatchStanding:
     )
 
 
-def home_decisions(user: User, studies: Sequence[Study]) -> list[HomeDecision]:
-    """What waits for this person's decision, most pressing first."""
-    permissions = permissions_by_study(studies, user)
-    known = {study.pk: study for study in studies}
-    waiting = [
-        *_of_batches(known, permissions, batch_standings(studies)),
-        *_failed_jobs(known, permissions),
-    ]
-    return sorted(waiting, key=lambda one: (one.urgency, one.due))[:MOST_DECISIONS]
+class Home:
+    """A person's studies: what waits for a decision in any, and how each on the page stands."""
+
+    def __init__(self, user: User, studies: Sequence[Study]) -> None:
+        self.studies = {study.pk: study for study in studies}
+        self.permissions = permissions_by_study(studies, user)
+        self.standings = batch_standings(studies)
+
+    def decisions(self) -> list[HomeDecision]:
+        """What waits for this person's decision, most pressing first."""
+        waiting = [
+            *_of_batches(self.studies, self.permissions, self.standings),
+            *_failed_jobs(self.studies, self.permissions),
+        ]
+        return sorted(waiting, key=lambda one: (one.urgency, one.due))[:MOST_DECISIONS]
+
+    def rows(self, listed: Sequence[Study]) -> list[StudyRow]:
+        """Those of the studies, which must come from `counted()`, as rows of the list."""
+        of_study: dict[int, list[BatchStanding]] = {}
+        for standing in self.standings:
+            of_study.setdefault(standing.batch.study_id, []).append(standing)
+        spent = spent_by_study([study for study in listed if study.pk in of_study])
+        return [
+            _row(study, of_study.get(study.pk, []), self._spent(study, spent)) for study in listed
+        ]
+
+    def _spent(self, study: Study, spent: Mapping[int, Decimal]) -> Decimal | None:
+        may = Permission.VIEW_MONEY in self.permissions[study.pk]
+        return spent.get(study.pk) if may else None
 
 
 def _of_batches(
@@ -227,23 +247,6 @@ def _failed_jobs(
             button=_("Look at it"),
             url=reverse("console:study", args=[study.slug]),
         )
-
-
-def study_rows(user: User, studies: Sequence[Study]) -> list[StudyRow]:
-    """The studies, which must come from `counted()`, as rows of the list."""
-    permissions = permissions_by_study(studies, user)
-    spent = spent_by_study(studies)
-    of_study: dict[int, list[BatchStanding]] = {}
-    for standing in batch_standings(studies):
-        of_study.setdefault(standing.batch.study_id, []).append(standing)
-    return [
-        _row(
-            study,
-            of_study.get(study.pk, []),
-            spent.get(study.pk) if Permission.VIEW_MONEY in permissions[study.pk] else None,
-        )
-        for study in studies
-    ]
 
 
 def _row(study: Study, standings: list[BatchStanding], spent_usd: Decimal | None) -> StudyRow:

@@ -39,6 +39,7 @@ class Stage:
     url: str
     state: str
     told: str
+    group: str
 
     @property
     def words(self) -> str:
@@ -65,9 +66,16 @@ def stages_of(study: CountedStudy, progress: StudyProgress) -> list[Stage]:
         ("downloads", _("Downloads"), DONE if study.n_judgments else LATER, ""),
     ]
     return [
-        Stage(name, title, reverse(f"console:{name}", args=[study.slug]), state, told)
+        Stage(name, title, reverse(f"console:{name}", args=[study.slug]), state, told, _group(name))
         for name, title, state, told in found
     ]
+
+
+def _group(name: str) -> str:
+    """The part of a study's life that a stage belongs to."""
+    if name in ("items", "launch"):
+        return _("Prepare")
+    return _("Collect") if name in ("answers", "review") else _("Answer")
 
 
 def _items(study: CountedStudy) -> tuple[str, str]:

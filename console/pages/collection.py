@@ -12,6 +12,7 @@ from annotation.models import Study
 from annotation.study_jobs import COLLECT, jobs_of, request_study_job
 from console.pages.study import person, study_for, study_page
 from console.tables import page_of
+from hits.models import Batch
 from hits.progress import study_progress, unreadable_assignments
 
 
@@ -25,6 +26,7 @@ def answers(request: HttpRequest, slug: str) -> HttpResponse:
     context = {
         "progress": study_progress(shown),
         "page": page,
+        "batches": Batch.objects.of(shown).select_related("connection").progressing(),
         "job": jobs_of(shown).of_kind(COLLECT).first(),
     }
     return study_page(request, shown, "answers", context)

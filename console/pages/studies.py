@@ -9,7 +9,7 @@ from annotation.models import Study
 from annotation.study_jobs import RESULT, jobs_of
 from console.decisions import decisions_of
 from console.figures import figures_of
-from console.home import home_decisions, study_rows
+from console.home import Home
 from console.pages.study import person, study_for, study_page
 from console.tables import page_of, sort_key
 from hits.progress import study_progress
@@ -27,11 +27,13 @@ def studies(request: HttpRequest) -> HttpResponse:
     found = visible.filter(Q(title__icontains=words) | Q(slug__icontains=words))
     key = sort_key(request, COLUMNS, "-created_at")
     page = page_of(request, found.order_by(key, "-pk"))
-    user = person(request)
+    listed = list(page)
+    newest = Study.objects.visible_to(person(request))[:MOST_STUDIES]
+    home = Home(person(request), list({study.pk: study for study in (*newest, *listed)}.values()))
     context = {
         "page": page,
-        "rows": study_rows(user, list(page)),
-        "decisions": home_decisions(user, list(visible[:MOST_STUDIES])),
+        "rows": home.rows(listed),
+        "decisions": home.decisions(),
         "sort": key,
         "words": words,
         "has_any": page or visible.exists(),
