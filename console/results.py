@@ -57,7 +57,7 @@ def outcome_of(study: Study, name: str) -> ValidationOutcome | None:
     not computed yet."""
     outcomes = ValidationOutcome.objects.filter(study=study, name=name)
     current = outcomes.filter(fingerprint=loaded_fingerprint(study, name))
-    return current.select_related("version").first()
+    return current.select_related("version__study").first()
 
 
 def current_version(study: Study) -> ValidationVersion | None:

@@ -83,6 +83,7 @@ def where(name, study):
     stored = {
         "item_id": study.items.order_by("position")[1],
         "job_id": jobs_of(study).first(),
+        "batch_id": study.batches.first(),
     }
     parts = VISITED[name] | {"slug": study.slug}
     parts |= {part: row.pk for part, row in stored.items() if part in parts}

@@ -56,7 +56,7 @@ def sign_in(page):
     page.get_by_label("Username").fill("rosa")
     page.get_by_label("Password").fill(PASSWORD)
     page.keyboard.press("Enter")
-    expect(page.get_by_role("heading", name="Studies")).to_be_visible()
+    expect(page.get_by_role("heading", name="Studies", exact=True)).to_be_visible()
 
 
 def test_signing_in_and_out_is_accessible(page, researcher):

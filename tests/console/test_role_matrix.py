@@ -20,7 +20,7 @@ from annotation.models import Candidate, Item, Study, StudyMembership, Submissio
 from annotation.study_jobs import SCORE
 from console.results import AGREEMENT, compute
 from hits.collect import set_status
-from hits.models import Assignment, Batch, Hit
+from hits.models import Assignment, Batch, Connection, Hit
 from marketplace.people.enrolment import create_worker, issue_access_key
 from tests.annotation.studies import rating_study
 from tests.console.filled import add_assignment, add_batch, keep_validation, scored_study
@@ -36,7 +36,7 @@ WORKER_ID, ASSIGNMENT_ID = "A1IDENTIFIABLE", "3IDENTIFIABLE"
 PAGES_OF_A_STUDY = {
     **dict.fromkeys(
         [
-            *("study", "items", "item", "publish", "answers", "batch", "agreement", "annotators"),
+            *("study", "items", "item", "launch", "answers", "batch", "agreement", "annotators"),
             *("disagreement", "agreement-picture", "adjudication", "labels", "validation"),
             *("validation-picture", "validation-table", "report", "report-file", "work", "members"),
         ],
@@ -59,14 +59,24 @@ ACTIONS_OF_A_STUDY = {
     "study-member-role": P.MANAGE,
     "study-member-remove": P.MANAGE,
     "give": P.OWN,
+    "publish": P.SPEND,
+    "launch-team": P.OWN,
+    "study-budget": P.MANAGE,
+    "launch-connect": P.MANAGE,
 }
 PAGES_OF_A_TEAM = {
     "team": P.VIEW,
     "audit-log": P.VIEW_AUDIT_LOG,
     "audit-log-file": P.VIEW_AUDIT_LOG,
+    "connections": P.VIEW_MONEY,
+    "connecting": P.VIEW,
 }
 ACTIONS_OF_A_TEAM = {
     "wage-floor": P.MANAGE,
+    "team-budget": P.MANAGE,
+    "connect": P.MANAGE,
+    "connect-site": P.MANAGE,
+    "connection-close": P.MANAGE,
     "invite": P.MANAGE,
     "invitation-revoke": P.MANAGE,
     "member-role": P.MANAGE,
@@ -131,6 +141,7 @@ PARTS: dict[str, dict[str, Any]] = {
     "flag": {"submission_id": Submission},
     "unflag": {"submission_id": Submission},
     "decision": {"candidate_id": Candidate},
+    "connection-close": {"connection_id": Connection},
     "study-invitation-revoke": {"invitation_id": 1},
     "study-member-role": {"member_id": StudyMembership},
     "study-member-remove": {"member_id": StudyMembership},
@@ -206,6 +217,7 @@ def study(people: dict[str, User]) -> Study:
     )
     guest = User.objects.create_user("guest")
     set_study_role(study=study, user=guest, role=Role.ANALYST, actor=owner)
+    Connection.objects.create(team=study.team, name="There", marketplace="elsewhere.example.org")
     request_for_later(study=study, kind=SCORE, names=["rouge1"])
     return study
 

@@ -96,7 +96,7 @@ def test_a_second_factor_is_set_up_and_used_by_the_keyboard(page, researcher):
     check_accessible(page)
     page.get_by_label("Code").fill(recovery_code)
     page.keyboard.press("Enter")
-    expect(page.get_by_role("heading", name="Studies")).to_be_visible()
+    expect(page.get_by_role("heading", name="Studies", exact=True)).to_be_visible()
 
 
 @pytest.mark.parametrize("part", ["", "email/", "sessions/", "password/"])
