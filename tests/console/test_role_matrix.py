@@ -44,8 +44,16 @@ PAGES_OF_A_STUDY = {
     ),
     **dict.fromkeys(["downloads", "download", "label-set"], P.EXPORT),
     "batch-change": P.SPEND,
+    **dict.fromkeys(["review", "review-send", "review-rules", "review-reasons"], P.REVIEW),
 }
 ACTIONS_OF_A_STUDY = {
+    **dict.fromkeys(
+        [
+            *("review-draft", "review-note", "review-undo", "review-retry"),
+            *("review-rules-draft", "review-reason-add", "review-reason-delete", "review-sending"),
+        ],
+        P.REVIEW,
+    ),
     "flag": P.REVIEW,
     "unflag": P.REVIEW,
     "collect": P.EDIT,
@@ -90,7 +98,7 @@ API_OF_A_STUDY = dict.fromkeys(
 )
 SIGNED_IN = {"studies", "teams", "new-team", "api-root", "api-study-list", "schema"}
 # Whose tests say what they do: sign-in, invitations by a secret link, pictures by their hash.
-OPEN = {"login", "logout", "picture", "invitation", "accept", "join", "join-anew"}
+OPEN = {"letter-keys", "login", "logout", "picture", "invitation", "accept", "join", "join-anew"}
 ACCOUNT = {
     *("account", "account_login", "account_reauthenticate", "account_change_password"),
     *("account_reset_password", "account_reset_password_done", "account_reset_password_from_key"),
@@ -138,6 +146,9 @@ PARTS: dict[str, dict[str, Any]] = {
     "again": {"job_id": Job},
     "label-set": {"version": 1, "form": "csv"},
     "download": {"name": "judgments.csv"},
+    "review-draft": {"assignment_id": Assignment},
+    "review-note": {"assignment_id": Assignment},
+    "review-reason-delete": {"reason_id": 1},
     "flag": {"submission_id": Submission},
     "unflag": {"submission_id": Submission},
     "decision": {"candidate_id": Candidate},
@@ -272,7 +283,8 @@ def test_a_role_opens_what_it_may_and_nothing_else(study, people, role):
         may = permission in ROLES[role]
         is_right = status not in (403, 404, 500) if may else status == 403
         # Of what is not there by number, nobody hears whether they might.
-        is_right |= name.endswith("invitation-revoke") and status == (404 if may else 403)
+        by_number = name.endswith("invitation-revoke") or name == "review-reason-delete"
+        is_right |= by_number and status == (404 if may else 403)
         if not is_right:
             wrong.append((name, status))
     assert wrong == []
