@@ -116,7 +116,7 @@ def test_who_came_by_fewer_proxies_counts_by_the_connection(rosa, settings, forw
     assert sign_in(browser=Client(REMOTE_ADDR="203.0.113.7"), x_forwarded_for=forwarded)
 
 
-def test_ipv4_clients_of_an_ipv6_socket_are_told_apart(rosa):
+def test_ipv4_clients_of_an_ipv6_socket_are_distinguished(rosa):
     guess(BY_ADDRESS + 5, browser=Client(REMOTE_ADDR="::ffff:198.51.100.1"))
     assert not sign_in(browser=Client(REMOTE_ADDR="::ffff:198.51.100.1"))
     assert sign_in(browser=Client(REMOTE_ADDR="::ffff:203.0.113.7"))
@@ -172,7 +172,7 @@ def test_a_name_in_other_letters_is_the_same_name(rosa):
     assert not sign_in("Rosa")
 
 
-def test_whoever_must_wait_is_told_so(rosa):
+def test_whoever_must_wait_is_reported_so(rosa):
     guess(BY_NAME_AND_ADDRESS)
     answer = Client().post("/login/", {"username": "rosa", "password": PASSWORD})
     assert "Too many failed login attempts" in answer.content.decode()

@@ -114,7 +114,7 @@ class TestAnnotators:
         )
         assert table.loc["Odd", "bias"] == pytest.approx(np.mean(RATINGS["Odd"] - others))
 
-    def test_volume_speed_and_flags_are_told(self, ticked: Study) -> None:
+    def test_volume_speed_and_flags_are_reported(self, ticked: Study) -> None:
         doubt(tick(ticked, "Odd", "boot", {"pump"}, round=2))
         odd = ticked.annotators.get(pseudonym="Odd")
         doubt(odd.submissions.get(item__key="gown"))

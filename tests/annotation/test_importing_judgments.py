@@ -112,7 +112,7 @@ def test_other_categories_than_the_study_has_are_refused(tmp_path: Path) -> None
     assert_refused("import_judgments", path, problem, level="nominal")
 
 
-def test_categories_that_a_file_leaves_out_keep_their_place(tmp_path: Path) -> None:
+def test_categories_that_a_file_leaves_out_keep_their_position(tmp_path: Path) -> None:
     path = tmp_path / "labels.csv"
     path.write_text("item,annotator,value\nd0,Ann,yes\nd1,Ann,no\n")
     command_output("import_judgments", path, study="s", level="nominal")
@@ -274,7 +274,7 @@ def test_the_same_judgments_again_change_nothing(judgments: Path) -> None:
     assert everything() == before
 
 
-def test_another_judgment_in_the_same_place_is_refused(judgments: Path) -> None:
+def test_another_judgment_of_the_same_candidate_is_refused(judgments: Path) -> None:
     command_output("import_judgments", judgments, study="wits")
     judgments.write_text(FILE.replace("beta,wit,Ann,,5", "beta,wit,Ann,,4"))
     problem = "annotator 'Ann' has another submission for item 'd0' in the study"
@@ -339,7 +339,7 @@ def test_ratings_joining_alternatives_need_its_items(judgments: Path) -> None:
 
 
 @pytest.mark.parametrize(("column", "line"), [("question", None), ("candidate", 2)])
-def test_more_than_a_place_can_count_is_refused(
+def test_more_than_a_position_can_count_is_refused(
     tmp_path: Path, column: str, line: int | None
 ) -> None:
     path = tmp_path / "judgments.csv"

@@ -176,7 +176,7 @@ def test_a_worker_has_other_pseudonyms_in_other_studies(write: Writer) -> None:
     assert len(set(names)) == len(names) == 4
 
 
-def test_no_refusal_tells_a_worker(write: Writer) -> None:
+def test_no_refusal_names_a_worker(write: Writer) -> None:
     path = write(*BATCH)
     command_output("import_mturk_batch", path, study="styles")
     write(assignment("H1", WORKERS[0], "Approved", 11, 20, 30, 40))
@@ -220,7 +220,7 @@ def test_columns_may_name_items_and_conditions(write: Writer) -> None:
     ]
 
 
-def test_a_context_that_cannot_be_told_has_to_be_named(write: Writer) -> None:
+def test_a_context_that_cannot_be_derived_has_to_be_named(write: Writer) -> None:
     path = write(*({**row, "Input.dataset": "BST"} for row in BATCH))
     before = everything()
     with pytest.raises(AnnotationError, match=r"name it with --context \(one of: Speaker, data"):

@@ -77,7 +77,9 @@ def test_json_lines_say_the_same_as_csv(responses: Path, tmp_path: Path) -> None
     assert one == two
 
 
-def test_responses_are_rated_for_appropriateness_unless_told_otherwise(responses: Path) -> None:
+def test_responses_are_rated_for_appropriateness_unless_questions_are_named(
+    responses: Path,
+) -> None:
     command_output("import_responses", responses, study="one")
     command_output(
         "import_responses",

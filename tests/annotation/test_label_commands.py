@@ -26,7 +26,7 @@ def test_labels_are_made_and_counted(capsys: Captured) -> None:
     assert capsys.readouterr().out.strip() == again
 
 
-def test_labels_are_told_as_json(capsys: Captured) -> None:
+def test_labels_are_reported_as_json(capsys: Captured) -> None:
     rated_study("rated")
     assert exit_code("label_study", "rated", "--method", "mean", "--json") == 0
     record = json.loads(capsys.readouterr().out)

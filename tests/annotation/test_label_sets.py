@@ -187,7 +187,7 @@ def test_a_round_without_judgments_is_refused() -> None:
         make(ticked_study(), Rule(method="majority", round=2))
 
 
-def test_an_unknown_question_or_version_is_told_with_those_there_are() -> None:
+def test_an_unknown_question_or_version_is_reported_with_those_there_are() -> None:
     study = ticked_study()
     make(study)
     with pytest.raises(QuestionUnknown, match=r"asks no question 'wit'\. Questions: acceptable\."):

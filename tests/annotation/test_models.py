@@ -98,7 +98,7 @@ def test_two_studies_may_use_the_same_names() -> None:
     assert rated_study("one").items.count() == rated_study("two").items.count() == 3
 
 
-def test_a_blind_key_tells_nothing_about_the_system() -> None:
+def test_a_blind_key_says_nothing_about_the_system() -> None:
     rating_study(n_items=20, systems=("alpha", "beta"))
     keys = Candidate.objects.values_list("blind_key", flat=True)
     assert len(set(keys)) == 40
@@ -120,7 +120,7 @@ def test_a_study_is_found_by_its_slug() -> None:
     assert Study.objects.named("styles") == study
 
 
-def test_an_unknown_slug_is_told_with_the_slugs_there_are() -> None:
+def test_an_unknown_slug_is_reported_with_the_slugs_there_are() -> None:
     with pytest.raises(StudyUnknown, match=r"no study 'x'\. Studies: none yet\."):
         Study.objects.named("x")
     rating_study("styles")
@@ -129,7 +129,7 @@ def test_an_unknown_slug_is_told_with_the_slugs_there_are() -> None:
         Study.objects.named("x")
 
 
-def test_an_unknown_slug_never_tells_studies_the_user_may_not_see() -> None:
+def test_an_unknown_slug_never_names_studies_the_user_may_not_see() -> None:
     owner, other = User.objects.create_user("owner"), User.objects.create_user("other")
     rating_study("secret", owner=owner)
     with pytest.raises(StudyUnknown, match=r"none yet"):
@@ -216,7 +216,7 @@ def test_items_and_questions_come_in_their_positions() -> None:
         (float("nan"), "outside the scale"),
     ],
 )
-def test_a_question_tells_why_a_value_is_none_of_its_own(value: float, problem: str | None) -> None:
+def test_a_question_says_why_a_value_is_none_of_its_own(value: float, problem: str | None) -> None:
     study = rating_study(level="ratio")
     study.questions.update(scale_min=-5)
     reason = study.question().validation_error(value)

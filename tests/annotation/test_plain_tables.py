@@ -91,7 +91,7 @@ class TestAggregate:
         answer = run("aggregate", path, "--method", "mean")
         assert (answer["items"][0]["se"], answer["items"][0]["reason"]) == (None, "one_label")
 
-    def test_ties_are_told(self, tmp_path: Path, capsys: Captured) -> None:
+    def test_ties_are_reported(self, tmp_path: Path, capsys: Captured) -> None:
         path = table(tmp_path / "l.csv", [("a", "ann", "x"), ("a", "bob", "y"), ("b", "ann", "x")])
         assert exit_code("aggregate", path, *NAMED, "--method", "majority") == 0
         line = "2 items labelled by majority from 3 labels of 2 annotators; 1 ties."
@@ -203,7 +203,7 @@ COMMANDS = [("aggregate", "--method", "mean"), ("agreement", "--level", "interva
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command[0])
 class TestBadInput:
     @pytest.mark.parametrize("content", BAD_FILES)
-    def test_a_bad_file_ends_with_2_and_names_the_place(
+    def test_a_bad_file_ends_with_2_and_names_the_position(
         self, tmp_path: Path, capsys: Captured, command: tuple[str, ...], content: str
     ) -> None:
         path = tmp_path / "l.csv"
@@ -241,7 +241,7 @@ LEVELS = ("nominal", "ordinal", "interval", "ratio")
 
 
 class TestAgreement:
-    def test_counts_coefficients_and_pairs_are_told(self, tmp_path: Path, run: Run) -> None:
+    def test_counts_coefficients_and_pairs_are_reported(self, tmp_path: Path, run: Run) -> None:
         answer = run("agreement", table(tmp_path / "l.csv", SMALL), "--level", "nominal")
         assert (answer["n_items"], answer["n_annotators"], answer["n_judgments"]) == (3, 3, 7)
         columns = [["yes", "no", None], ["yes", "no", "yes"], ["no", None, "yes"]]

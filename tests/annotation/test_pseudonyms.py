@@ -14,7 +14,7 @@ def test_a_person_has_one_pseudonym_in_a_study() -> None:
     assert re.fullmatch("A[0-9a-f]{10}", pseudonym(study, "A1WORKER"))
 
 
-def test_people_and_studies_are_told_apart() -> None:
+def test_annotators_and_studies_are_distinguished() -> None:
     one, two = rating_study("one"), rating_study("two")
     names = {pseudonym(study, person) for study in (one, two) for person in ("A1", "A2")}
     assert len(names) == 4

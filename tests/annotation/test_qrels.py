@@ -126,7 +126,7 @@ def test_a_file_is_replaced_whole(tmp_path: Path) -> None:
     assert [file.name for file in tmp_path.iterdir()] == ["qrels.txt"]
 
 
-def test_a_place_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+def test_a_path_that_cannot_be_written_is_reported(tmp_path: Path) -> None:
     qrels = study_qrels(ticked_study())
     folder = tmp_path / "folder"
     (folder / "inside").mkdir(parents=True)

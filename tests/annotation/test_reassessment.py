@@ -35,7 +35,7 @@ def test_the_same_annotator_judging_again_is_set_against_themselves():
     assert of(row, "percent_agreement").value == pytest.approx(3 / 5)
 
 
-def test_another_annotator_is_told_apart_from_the_same():
+def test_another_annotator_is_distinguished_from_the_same():
     study = ticked_study()
     tick(study, "Ann", "boot", {"clog", "pump"}, round=2)
     tick(study, "Bob", "gown", {"coat", "skirt"}, round=2)

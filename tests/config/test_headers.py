@@ -7,7 +7,7 @@ import pytest
 from django.contrib.auth import get_user_model
 from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
-from marketplace.visitors.enrolment import create_worker, issue_access_key
+from marketplace.people.enrolment import create_worker, issue_access_key
 
 from marketplace.models import Requester
 from tests.annotation.studies import rated_study

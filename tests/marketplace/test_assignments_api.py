@@ -98,7 +98,9 @@ def test_nothing_is_paid_twice(mturk, worker, assignment_id):
     assert str(earned(worker)) == "0.63"
 
 
-def test_rejection_gives_the_money_back_and_not_the_place(mturk, worker, hit_id, assignment_id):
+def test_rejection_gives_the_money_back_and_not_the_assignment(
+    mturk, worker, hit_id, assignment_id
+):
     mturk.reject_assignment(AssignmentId=assignment_id, RequesterFeedback="Empty.")
     assert balances(mturk) == ("99.37", "0.63")
     assert earned(worker) == 0

@@ -72,7 +72,7 @@ def test_the_last_free_assignment_goes_to_exactly_one(workers, lab):
 
 
 @pytest.mark.django_db(transaction=True)
-def test_as_many_as_there_are_places_get_one(workers, lab):
+def test_as_many_as_there_are_assignments_get_one(workers, lab):
     lab.create_hit(**HIT, MaxAssignments=3)
     hit = Hit.objects.get()
     results = all_at_once(*[lambda w=w: accept_hit(worker=w, hit=hit) for w in workers])

@@ -56,13 +56,13 @@ def test_a_hit_goes_from_assignable_to_reviewable(mturk, hit_id, hit, worker):
     assert status_of(mturk, hit_id) == "Reviewable"
 
 
-def test_a_hit_with_places_left_stays_assignable(mturk, worker):
+def test_a_hit_with_assignments_left_stays_assignable(mturk, worker):
     hit = mturk.create_hit(**HIT, MaxAssignments=2)["HIT"]["HITId"]
     submit(worker, hit)
     assert status_of(mturk, hit) == "Assignable"
 
 
-def test_a_returned_place_is_free_again(mturk, hit_id, hit, worker, make_worker):
+def test_a_returned_assignment_is_free_again(mturk, hit_id, hit, worker, make_worker):
     return_assignment(assignment=accept_hit(worker=worker, hit=hit))
     assert status_of(mturk, hit_id) == "Assignable"
     assert accept_hit(worker=make_worker("ben"), hit=hit)
@@ -82,7 +82,9 @@ def test_an_assignment_is_abandoned_at_its_deadline(mturk, hit_id, hit, worker):
     assert assignment.closed_at == assignment.deadline
 
 
-def test_the_next_worker_can_take_an_abandoned_place_without_any_sweep(hit, worker, make_worker):
+def test_the_next_worker_can_take_an_abandoned_assignment_without_any_sweep(
+    hit, worker, make_worker
+):
     accept_hit(worker=worker, hit=hit)
     with pytest.raises(NoAssignmentsLeft):
         accept_next(worker=make_worker("ben"), hit_type=hit.hit_type)
@@ -90,7 +92,7 @@ def test_the_next_worker_can_take_an_abandoned_place_without_any_sweep(hit, work
     assert accept_next(worker=make_worker("eve"), hit_type=hit.hit_type).hit == hit
 
 
-def test_an_answer_that_comes_too_late_is_refused_and_the_place_is_free(mturk, hit, worker):
+def test_an_answer_that_comes_too_late_is_refused_and_the_assignment_is_free(mturk, hit, worker):
     assignment = accept_hit(worker=worker, hit=hit)
     clock.advance(HOUR)
     with pytest.raises(AssignmentClosed, match="time allotted"):
@@ -117,7 +119,7 @@ def test_whoever_works_when_a_hit_expires_may_finish(mturk, hit_id, hit, worker)
     assert status_of(mturk, hit_id) == "Reviewable"
 
 
-def test_a_place_given_back_after_the_expiration_is_lost(mturk, hit_id, hit, worker):
+def test_a_assignment_returned_after_the_expiration_is_lost(mturk, hit_id, hit, worker):
     assignment = accept_hit(worker=worker, hit=hit)
     mturk.update_expiration_for_hit(HITId=hit_id, ExpireAt=0)
     return_assignment(assignment=assignment)
@@ -205,7 +207,7 @@ def test_the_next_hit_is_the_oldest_the_worker_has_not_done(mturk, worker, make_
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_the_books_balance_after_any_story(mturk, requester, make_worker, seed):
+def test_the_ledger_balances_after_any_story(mturk, requester, make_worker, seed):
     rng = random.Random(seed)
     workers = [make_worker(f"worker{number}") for number in range(4)]
     for _ in range(3):

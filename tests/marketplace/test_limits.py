@@ -92,7 +92,7 @@ def test_a_hit_that_waits_for_a_decision_is_due_when_that_is_made_for_it(mturk, 
     assert Hit.objects.get().next_transition_at == assignment.auto_approval_at
 
 
-def test_what_is_held_follows_places_prices_and_states(mturk, worker, make_worker):
+def test_what_is_held_follows_assignments_prices_and_states(mturk, worker, make_worker):
     def held():
         return mturk.get_account_balance()["OnHoldBalance"]
 
@@ -110,7 +110,7 @@ def test_what_is_held_follows_places_prices_and_states(mturk, worker, make_worke
     assert held() == "0.63"
 
 
-def test_a_dearer_type_makes_an_accepted_place_dearer(mturk, worker):
+def test_a_dearer_type_makes_an_accepted_assignment_dearer(mturk, worker):
     hit_id = mturk.create_hit(**HIT)["HIT"]["HITId"]
     accept_hit(worker=worker, hit=Hit.objects.get())
     dearer = mturk.create_hit_type(**HIT_TYPE | {"Reward": "2.00"})

@@ -23,7 +23,7 @@ def names_in(path: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
-def test_a_mutant_changes_one_place_in_code_that_still_compiles(copy, mutant):
+def test_a_mutant_changes_one_line_of_code_that_still_compiles(copy, mutant):
     before = apply(mutant, copy)
     after = (copy / mutant.file).read_text("utf-8")
     assert after != before

@@ -182,7 +182,7 @@ def test_a_dry_run_takes_nothing(earned, tmp_path):
         (lambda text: "", "no column"),
     ],
 )
-def test_a_file_that_does_not_agree_with_the_books_marks_nothing(
+def test_a_file_that_does_not_agree_with_the_ledger_marks_nothing(
     earned, tmp_path, change, complaint
 ):
     file = tmp_path / "payouts.csv"
@@ -239,7 +239,7 @@ def test_the_audit_log_can_be_narrowed(olga, requester):
     assert "Invoice 8" not in narrow
 
 
-def test_the_books_can_be_audited(earned):
+def test_the_ledger_can_be_audited(earned):
     assert run("audit_ledger") == "The ledger balances."
     entry = LedgerTransaction.objects.first().entries.first()
     entries = LedgerEntry.objects.filter(pk=entry.pk)

@@ -150,7 +150,7 @@ labels = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=2, m
 
 @settings(max_examples=40, deadline=None)
 @given(labels, st.sampled_from([None, "linear", "quadratic"]), st.randoms(use_true_random=False))
-def test_annotators_and_items_may_change_places(rows, weights, random):
+def test_annotators_and_items_may_be_exchanged(rows, weights, random):
     options = {"weights": weights, "categories": range(4)}
     before = cohen_kappa(*zip(*rows, strict=True), **options)
     random.shuffle(rows)

@@ -270,7 +270,7 @@ def test_every_number_with_a_signature_is_in_the_appendix(document):
     assert written == {number.signature for number in signed}
 
 
-def test_numbers_of_different_places_have_different_signatures(content, document):
+def test_numbers_of_different_questions_have_different_signatures(content, document):
     for level in content.levels:
         signatures = numbers(table(document, f"correlations-{level}"))
         assert len({number.signature for number in signatures}) == len(signatures)

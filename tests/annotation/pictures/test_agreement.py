@@ -66,7 +66,7 @@ def test_a_forest_draws_the_defined_with_intervals_and_a_line_at_chance():
     assert [row["label"] for row in rows] == ["empathy", "fluency"]
 
 
-def test_a_forest_tells_parts_apart_only_where_there_are_several():
+def test_a_forest_distinguishes_parts_only_where_there_are_several():
     points = agreement_forest(FOREST).to_dict()["layer"][2]
     assert "color" not in points["encoding"]
     both = pd.concat([FOREST, FOREST.assign(part="without flagged")])

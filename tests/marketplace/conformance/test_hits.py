@@ -125,7 +125,7 @@ def test_a_hit_under_review_can_be_deleted_and_stays_so_while_it_is_decided(mtur
 # CreateAdditionalAssignmentsForHIT
 
 
-def test_places_are_added_and_paid_for(mturk, worker):
+def test_assignments_are_added_and_paid_for(mturk, worker):
     hit = publish(mturk)
     submit(worker, hit)
     assert status_of(mturk, hit) == "Reviewable"
@@ -136,7 +136,7 @@ def test_places_are_added_and_paid_for(mturk, worker):
     assert balances(mturk) == ("98.11", "1.89")
 
 
-def test_an_expired_hit_gets_places_that_cost_nothing_until_it_lives_again(mturk):
+def test_an_expired_hit_gets_assignments_that_cost_nothing_until_it_lives_again(mturk):
     hit = publish(mturk)
     expire(mturk, hit)
     mturk.create_additional_assignments_for_hit(HITId=hit, NumberOfAdditionalAssignments=2)
@@ -159,7 +159,7 @@ def test_a_hit_does_not_grow_across_ten_assignments(mturk, before, more, is_allo
         assert code == "InvalidMaximumAssignmentsIncrease"
 
 
-def test_a_repeated_token_does_not_add_places_again(mturk):
+def test_a_repeated_token_does_not_add_assignments_again(mturk):
     hit = publish(mturk)
     more = {"HITId": hit, "NumberOfAdditionalAssignments": 1, "UniqueRequestToken": "t"}
     mturk.create_additional_assignments_for_hit(**more)
@@ -169,7 +169,7 @@ def test_a_repeated_token_does_not_add_places_again(mturk):
     assert mturk.get_hit(HITId=hit)["HIT"]["MaxAssignments"] == 2
 
 
-def test_places_are_not_added_without_the_money(mturk):
+def test_assignments_are_not_added_without_the_money(mturk):
     hit = publish(mturk)
     parameters = {"HITId": hit, "NumberOfAdditionalAssignments": 8}
     publish(mturk, MaxAssignments=150)
@@ -215,7 +215,7 @@ def test_who_has_accepted_is_paid_what_was_promised(mturk, make_worker):
     assert balances(mturk) == ("99.27", "0.00")
 
 
-def test_a_place_given_back_never_needs_money_that_is_not_there(mturk, worker):
+def test_a_assignment_returned_never_needs_money_that_is_not_there(mturk, worker):
     hit = publish(mturk)
     assignment = accept(worker, hit)
     dearer = mturk.create_hit_type(**HIT_TYPE | {"Reward": "60.00"})["HITTypeId"]

@@ -142,8 +142,8 @@ def test_the_marketplaces_own_types_can_be_read_and_not_changed(mturk):
 
 
 def test_a_test_is_only_its_owners_to_read(mturk, other):
-    made = mturk.create_qualification_type(**CHESS, **TEST, AnswerKey=ANSWER_KEY)
-    type_id = made["QualificationType"]["QualificationTypeId"]
+    created = mturk.create_qualification_type(**CHESS, **TEST, AnswerKey=ANSWER_KEY)
+    type_id = created["QualificationType"]["QualificationTypeId"]
     seen = other.get_qualification_type(QualificationTypeId=type_id)["QualificationType"]
     assert seen["Name"] == "Chess"
     assert not {"Test", "AnswerKey"} & seen.keys()

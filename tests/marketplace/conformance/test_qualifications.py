@@ -327,7 +327,7 @@ def test_a_requirement_that_compares_wrongly_is_refused(mturk, wrong):
         ("VA-RO", "Subdivision 'RO' is not an ISO 3166-2 code of VA"),
     ],
 )
-def test_a_place_where_nobody_can_be_is_refused_before_money_is_held(
+def test_a_locale_where_no_worker_can_be_is_refused_before_money_is_held(
     mturk, comparator, code, message
 ):
     wrong = requirement(LOCALE, comparator, locales=[code])
