@@ -7,9 +7,9 @@ import pytest
 from django.contrib.auth import get_user_model
 from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
-from marketplace.people.enrolment import create_worker, issue_access_key
 
 from marketplace.models import Requester
+from marketplace.people.enrolment import create_worker, issue_access_key
 from tests.annotation.studies import rated_study
 from tests.marketplace.conftest import PASSWORD
 

@@ -24,7 +24,7 @@ from tests.browsers import opened_page, sign_in
 from tests.console.conftest import PASSWORD
 from tests.console.work import work_off
 from tests.hits.work import hand_in, hit_on, published
-from tests.marketplace.conftest import assert_books_balance
+from tests.marketplace.conftest import assert_ledger_balances
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 SIZES = {"desk": (1280, 900), "telephone": (390, 844)}
@@ -51,7 +51,7 @@ def study(live_server, settings, researcher):
             hand_in(worker, hit_on(batch, item), values, comment=comment, active_seconds=seconds)
     collect_batch(batch=batch, client=client)
     yield study
-    assert_books_balance()
+    assert_ledger_balances()
 
 
 @pytest.fixture(params=SIZES)
