@@ -91,12 +91,10 @@ def add_assignments(
 
 def missing_assignments(batch: Batch) -> Missing:
     """Assignments that rejected, unreadable and expired work has left missing."""
-    # A HIT that can still get what it lacks is short of nothing; those are most.
-    hits = Hit.objects.of(batch).published().answered().select_related("batch")
-    hits = hits.filter(n_usable__lt=batch.max_assignments + batch.n_added)
     is_over = expiry_of(batch) <= timezone.now()
-    if not is_over:
-        hits = hits.filter(n_taken__gt=F("n_usable"))
+    n_wanted = batch.max_assignments + batch.n_added
+    hits = Hit.objects.of(batch).published().select_related("batch")
+    hits = hits.lacking(n_wanted, can_still_come=not is_over)
     rows = []
     for hit in hits:
         wanted = batch.hit_sizes[hit.wave - 1] + batch.n_added

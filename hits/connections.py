@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from ipaddress import ip_address
+from socket import getaddrinfo
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -16,7 +18,7 @@ from accounts.audit import record
 from encryption import decrypt, encrypt
 from hits.endpoints import PROFILES, AccessKey, connect, local_key, translated_errors
 from hits.enrolment import enrol_requester
-from hits.exceptions import ConnectionUnfit, ProfileUnknown
+from hits.exceptions import ConnectionUnfit, MarketplaceUnreachable, ProfileUnknown
 from hits.models import Connection
 
 if TYPE_CHECKING:
@@ -93,6 +95,8 @@ def connect_marketplace(
 
     Without an address it is this site's own. The key is tried before anything is stored.
     """
+    if endpoint_url and not _is_this_site(endpoint_url):
+        _require_public(endpoint_url)
     balance_usd(connect(key=key, endpoint_url=endpoint_url or None))
     connection = Connection(
         team=team,
@@ -130,6 +134,30 @@ def close_connection(*, connection: Connection, actor: User) -> None:
     Connection.objects.filter(pk=connection.pk, closed_at=None).update(closed_at=timezone.now())
     connection.refresh_from_db(fields=["closed_at"])
     _record("connection.close", connection, actor)
+
+
+def _is_this_site(endpoint_url: str) -> bool:
+    return endpoint_url.rstrip("/") == str(settings.MARKETPLACE_ENDPOINT_URL).rstrip("/")
+
+
+def _require_public(endpoint_url: str) -> None:
+    """Refuse addresses inside the site's own network, which a team has no business to call.
+
+    On a machine of one's own they are one's own.
+    """
+    host = urlsplit(endpoint_url).hostname or ""
+    if settings.OWN_MACHINE or not host:
+        return
+    try:
+        addresses = {entry[4][0] for entry in getaddrinfo(host, None)}
+    except OSError as error:
+        raise MarketplaceUnreachable(
+            _("There is no marketplace at “{host}”: {error}.").format(host=host, error=error)
+        ) from error
+    if not all(ip_address(str(address).partition("%")[0]).is_global for address in addresses):
+        raise ConnectionUnfit(
+            _("“{host}” is an address inside this site's own network.").format(host=host)
+        )
 
 
 def _stored(connection: Connection, actor: User) -> Connection:

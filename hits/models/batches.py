@@ -192,13 +192,17 @@ class HitRecordQuerySet(models.QuerySet["Hit"]):
         rows = self.published().annotate(n_here=n_here, n_due=Count("assignments", filter=due))
         return rows.filter(Q(n_here__lt=wanted) | Q(n_due__gt=0))
 
-    def answered(self) -> Self:
-        """With `n_taken`, the assignments that came in, and `n_usable`, those of them that are
-        submissions and not rejected."""
+    def lacking(self, n_wanted: int, *, can_still_come: bool) -> Self:
+        """Those with fewer submissions that count than are wanted, with `n_taken`, the assignments
+        that came in, and `n_usable`, those of them that are submissions and not rejected.
+
+        While more can still come, only those of which some that came do not count.
+        """
         usable = Q(assignments__submission__isnull=False) & ~Q(assignments__status="Rejected")
+        lacks = Q(n_usable__lt=n_wanted)
         return self.annotate(
             n_taken=Count("assignments"), n_usable=Count("assignments", filter=usable)
-        )
+        ).filter(lacks & Q(n_taken__gt=F("n_usable")) if can_still_come else lacks)
 
     def awaiting_change(self) -> HitRecordQuerySet:
         """Published, and intended to be other than the marketplace has confirmed."""
@@ -257,7 +261,7 @@ class Hit(models.Model):
         null=True, blank=True, help_text="By a collection that has not come to its end."
     )
 
-    # Present on what comes from `answered()`.
+    # Present on what comes from `lacking()`.
     n_taken: int
     n_usable: int
 

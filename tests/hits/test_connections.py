@@ -126,3 +126,21 @@ def test_a_closed_connection_stays_in_the_audit_log(key, team, ada):
     assert not Connection.objects.of(team).usable().exists()
     actions = AuditEntry.objects.of(team).values_list("action", flat=True)
     assert list(actions)[:2] == ["connection.close", "connection.create"]
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "http://127.0.0.1:9/requester",
+        "http://169.254.169.254/latest",
+        "http://10.0.0.1/requester",
+        "http://[::1]/requester",
+        "http://[::ffff:127.0.0.1]/requester",
+        "http://localhost/requester",
+    ],
+)
+def test_a_public_site_calls_no_address_inside_its_own_network(key, team, ada, settings, address):
+    settings.OWN_MACHINE = False
+    with pytest.raises(ConnectionUnfit, match="own network"):
+        connect_marketplace(team=team, name="Lab", key=key, endpoint_url=address, actor=ada)
+    assert not Connection.objects.of(team).exists()
