@@ -178,7 +178,7 @@ def _reviews(study: Study, standing: BatchStanding) -> Iterator[HomeDecision]:
             note=flagged % {"n": standing.n_flagged} if standing.n_flagged else "",
             study=study,
             button=_("Review %(n)s") % {"n": f"{n:,}"},
-            url=reverse("console:answers", args=[study.slug]),
+            url=reverse("console:review", args=[study.slug]),
         )
     if n := standing.n_unreadable:
         fact = ngettext("%(n)s answer could not be read.", "%(n)s answers could not be read.", n)

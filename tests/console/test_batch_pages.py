@@ -146,7 +146,7 @@ def test_home_puts_what_passes_by_itself_first(rosa, batch):
     Batch.objects.update(auto_approval_delay_seconds=3600, expires_at=timezone.now())
     decisions = rosa.get(reverse("console:studies")).context["decisions"]
     assert [(one.sign, one.url) for one in decisions] == [
-        ("!", reverse("console:answers", args=["mine"])),
+        ("!", reverse("console:review", args=["mine"])),
         ("▲", page(batch, "repost")),
     ]
 

@@ -114,7 +114,8 @@ def everything(researcher):
 def test_a_rating_study_with_everything_in_it_is_accessible(page, everything):
     sign_in(page)
     check_accessible(page)
-    page.get_by_role("link", name="Dialogue responses").press("Enter")
+    studies = page.get_by_role("region", name="Studies")
+    studies.get_by_role("link", name="Dialogue responses").press("Enter")
     expect(page.get_by_role("heading", name="Dialogue responses")).to_be_visible()
     check_accessible(page)
     stages = page.get_by_role("navigation", name="Stages of the study")

@@ -46,7 +46,7 @@ def right_edge(page, locator):
 def test_a_submission_is_flagged_without_scrolling_sideways(page, study, width):
     page.set_viewport_size({"width": width, "height": 900})
     page.goto(reverse("console:item", args=[study.slug, study.items.get().pk]))
-    summaries = page.locator("summary")
+    summaries = page.locator("main summary")
     assert summaries.count() == 2
     for summary in summaries.all():
         assert right_edge(page, summary) <= width

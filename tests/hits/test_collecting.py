@@ -90,9 +90,11 @@ def test_collecting_twice_changes_nothing(study, client, ann, bob):
         hand_in(worker, hit_on(batch, "d0"), {"alpha": value, "beta": 50})
     submit(ann, hit_on(batch, "d1").hit_id, answer="nonsense")
     assert collect(batch, client).n_new == 3
+    Batch.objects.update(collected_at=None)  # when it was asked, which is later
     before = tables()
     again = collect(batch, client)
     assert (again.n_new, again.n_unreadable) == (0, 1)
+    Batch.objects.update(collected_at=None)
     assert tables() == before
 
 

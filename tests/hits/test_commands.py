@@ -87,6 +87,7 @@ def test_the_whole_loop_again_changes_nothing(study, site, client):
 
 def test_a_dry_run_needs_no_marketplace_and_keeps_nothing(study, settings):
     settings.MARKETPLACE_ACCESS_KEY_ID = ""
+    site_connection()  # a migration makes it, and flushing took it away
     before = tables()
     answer = publish(assignments=2, dry_run=True)
     cost = "3 HITs, 6 assignments: rewards $0.60, fees $0.00, in all $0.60"
@@ -142,6 +143,7 @@ def test_without_the_money_nothing_is_published_or_kept(study, site, client):
 
 def test_without_a_key_nothing_is_kept(study, settings):
     settings.MARKETPLACE_ACCESS_KEY_ID = ""
+    site_connection()  # a migration makes it, and flushing took it away
     before = tables()
     with pytest.raises(CredentialsMissing):
         publish()

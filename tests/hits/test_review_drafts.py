@@ -48,6 +48,8 @@ def carl(db):
 
 @pytest.fixture
 def study(study, rosa):
+    study.owner = rosa
+    study.save()
     give_to_team(study=study, team=create_team(name="Lab", owner=rosa), actor=rosa)
     return study
 
