@@ -51,6 +51,7 @@ of_a_study: list[URLPattern | URLResolver] = [
     path("review/", review.review, name="review"),
     path("review/<int:assignment_id>/draft/", review.draft, name="review-draft"),
     path("review/<int:assignment_id>/note/", review.note, name="review-note"),
+    path("review/<int:assignment_id>/appeal/", review.appeal, name="review-appeal"),
     path("review/undo/", review.undo, name="review-undo"),
     path("review/send/", review.send, name="review-send"),
     path("review/sending/", review.sending, name="review-sending"),

@@ -20,6 +20,7 @@ from annotation.study_jobs import (
     request_study_job,
     study_of,
 )
+from hits.appeals import fetch_appeals, send_answers
 from hits.changes import apply_changes
 from hits.collect import Collected, awaited_hits, collect_batch
 from hits.connecting import connect_in_background
@@ -103,6 +104,7 @@ def apply(running: RunningJob) -> str:
     progress = running.progress(f"HITs of batch {batch.pk}")
     applied = apply_changes(batch=batch, client=client_of(batch.connection), progress=progress)
     fetch_statement(batch=batch)
+    fetch_appeals(connection=batch.connection)
     return str(applied)
 
 
@@ -162,6 +164,7 @@ def review(running: RunningJob) -> str:
     study = study_of(running)
     try:
         sent = send_review(study=study, reporter=running.progress)
+        send_answers(study=study)
     except MarketplaceUnreachable as away:
         # What was sent is confirmed or looked up the next time.
         raise JobPostponed(str(away)) from away

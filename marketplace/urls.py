@@ -1,6 +1,7 @@
 from django.urls import URLPattern, URLResolver, include, path, register_converter
 from django.urls.converters import StringConverter
 
+from marketplace.api import appeals as appeals_api
 from marketplace.api import enrolment, statements, testing_pages
 from marketplace.api.dispatch import requester_api
 from marketplace.web.operator import pages as operator_pages
@@ -8,6 +9,7 @@ from marketplace.web.requester import channels
 from marketplace.web.requester import pages as requester_pages
 from marketplace.web.worker import (
     accounts,
+    appeals,
     arrivals,
     assignments,
     continuation,
@@ -64,6 +66,8 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("marketplace-api/v1/requesters", enrolment.requesters, name="enrol_requester"),
     path("marketplace-api/v1/workers", enrolment.workers, name="enrol_worker"),
     path("marketplace-api/v1/statement", statements.statement, name="statement_of_hits"),
+    path("marketplace-api/v1/appeals", appeals_api.appeals, name="appeals"),
+    path("marketplace-api/v1/appeals/answer", appeals_api.answer, name="answer_appeal"),
     path("testing/clock", testing_pages.clock_page, name="testing_clock"),
     path("testing/faults", testing_pages.faults_page, name="testing_faults"),
     path("testing/sweep", testing_pages.sweep_page, name="testing_sweep"),
@@ -88,6 +92,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path(
         "worker/assignments/<entity_id:assignment_id>/", assignments.assignment, name="assignment"
     ),
+    path("worker/assignments/<entity_id:assignment_id>/appeal/", appeals.appeal, name="appeal"),
     path(
         "worker/assignments/<entity_id:assignment_id>/return/",
         assignments.return_assignment,

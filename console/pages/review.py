@@ -32,6 +32,7 @@ from console.review_desk import (
     waiting_usd,
 )
 from console.review_forms import DecisionTextForm, NoteForm, SendForm, reasons_of
+from hits.appeals import answer_appeal
 from hits.contacts import note_worker
 from hits.drafts import (
     Action,
@@ -43,7 +44,7 @@ from hits.drafts import (
     undo_draft,
 )
 from hits.exceptions import HitsError
-from hits.models import Assignment, Message, Payment, Sending
+from hits.models import Appeal, Assignment, Message, Payment, Sending
 from hits.progress import first_auto_approval
 from hits.sending import retry_refused
 
@@ -78,6 +79,7 @@ def review(request: HttpRequest, slug: str) -> HttpResponse:
         "summary": summary_of(drafts_of(study, person(request))),
         "job": jobs_of(study).of_kind(REVIEW).first(),
         "refused": _refusals(study),
+        "n_appeals": Appeal.objects.of(study).unanswered().count(),
         "has_letter_keys": has_letter_keys(request),
         "may_view_workers": may_view_workers,
     }
@@ -138,6 +140,7 @@ def _submission(request: HttpRequest, study: Study, queue: list[QueueRow]) -> di
         "assignment": assignment,
         "item": assignment.hit.item,
         "price_usd": price_usd(assignment),
+        "appeal": Appeal.objects.filter(assignment=assignment).first(),
         "candidates": rated_candidates(submission) if submission else [],
         "history": history_of(assignment, study),
         "n_place": place + 1,
@@ -343,3 +346,24 @@ def note(request: HttpRequest, slug: str, assignment_id: int) -> HttpResponse:
         messages.error(request, problems_of(form))
     show = request.POST.get("show", "")
     return redirect(_desk(study, show=show, assignment=assignment.pk))
+
+
+@require_POST
+def appeal(request: HttpRequest, slug: str, assignment_id: int) -> HttpResponse:
+    """Access: those who may review. To grant an appeal, the rejection is overridden as well."""
+    study = study_for(request, slug, Permission.REVIEW)
+    appealed = Appeal.objects.of(study).filter(assignment=assignment_id).first()
+    if appealed is None:
+        messages.error(request, _("Nobody has appealed this rejection."))
+        return redirect(_desk(study, show="rejected"))
+    try:
+        answer_appeal(
+            appeal=appealed,
+            answer=request.POST.get("answer", ""),
+            actor=person(request),
+            study=study,
+        )
+        request_sending(request, study)
+    except HitsError as refused:
+        messages.error(request, str(refused))
+    return redirect(_desk(study, show="rejected", assignment=assignment_id))

@@ -35,11 +35,12 @@ from marketplace.models.qualifications import (
     QualificationType,
 )
 from marketplace.models.recruiting import Arrival, Channel, Invitation, PanelWorker
-from marketplace.models.reviews import ReviewAction, ReviewPolicy, ReviewResult, SubjectType
+from marketplace.models.reviews import Appeal, ReviewAction, ReviewPolicy, ReviewResult, SubjectType
 from marketplace.models.testing import ClockShift, Fault
 
 __all__ = [
     "AccessKey",
+    "Appeal",
     "Arrival",
     "Assignment",
     "AssignmentQuerySet",

@@ -71,3 +71,18 @@ class ReviewAction(models.Model):
 
     def __str__(self) -> str:
         return f"{self.name} {self.status}"
+
+
+class Appeal(models.Model):
+    """What a worker says, once, to the rejection of an assignment, and the requester's answer."""
+
+    assignment = models.OneToOneField(
+        "marketplace.Assignment", on_delete=models.PROTECT, related_name="appeal"
+    )
+    reason = models.TextField()
+    created_at = models.DateTimeField()
+    answer = models.TextField(blank=True)
+    answered_at = models.DateTimeField(null=True)
+
+    def __str__(self) -> str:
+        return f"appeal of {self.assignment}"

@@ -52,6 +52,7 @@ ACTIONS = {
     "decision": {"slug": "mine", "candidate_id": 1},
     "flag": {"slug": "mine", "submission_id": 1},
     "review-draft": {"slug": "mine", "assignment_id": 1},
+    "review-appeal": {"slug": "mine", "assignment_id": 1},
     "review-note": {"slug": "mine", "assignment_id": 1},
     "review-reason-delete": {"slug": "mine", "reason_id": 1},
     **{

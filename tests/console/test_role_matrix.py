@@ -49,7 +49,7 @@ PAGES_OF_A_STUDY = {
 ACTIONS_OF_A_STUDY = {
     **dict.fromkeys(
         [
-            *("review-draft", "review-note", "review-undo", "review-retry"),
+            *("review-draft", "review-note", "review-appeal", "review-undo", "review-retry"),
             *("review-rules-draft", "review-reason-add", "review-reason-delete", "review-sending"),
         ],
         P.REVIEW,
@@ -113,7 +113,7 @@ WORKERS = {
     *("profile", "dashboard", "earnings", "inbox", "mark_read", "accept_next"),
     *("next_hit", "accept_hit", "assignment", "return_assignment", "submit_form"),
     *("auto_accept", "qualifications", "qualification", "qualification_test", "hand_in_test"),
-    *("mturk_preview_and_accept",),
+    *("mturk_preview_and_accept", "appeal"),
 }
 REQUESTERS = {
     *("requester", "issue_key", "revoke_key", "statement", "channels", "channel", "invite"),
@@ -123,7 +123,10 @@ OPERATORS = {
     *("operator_requesters", "operator_requester", "reverse_deposit", "operator_payouts"),
     *("make_payouts", "export_payouts", "payouts_paid", "operator_audit"),
 }
-SIGNED_REQUESTS = {"requester_api", "enrol_requester", "enrol_worker", "statement_of_hits"}
+SIGNED_REQUESTS = {
+    *("requester_api", "enrol_requester", "enrol_worker", "statement_of_hits"),
+    *("appeals", "answer_appeal"),
+}
 MARKETPLACE_OPEN = {
     *("testing_clock", "testing_faults", "testing_sweep", "external_submit", "groups", "signup"),
     *("login", "logout", "group", "finish", "hit", "mturk_preview", "mturk_project", "arrive"),
@@ -148,6 +151,7 @@ PARTS: dict[str, dict[str, Any]] = {
     "download": {"name": "judgments.csv"},
     "review-draft": {"assignment_id": Assignment},
     "review-note": {"assignment_id": Assignment},
+    "review-appeal": {"assignment_id": Assignment},
     "review-reason-delete": {"reason_id": 1},
     "flag": {"submission_id": Submission},
     "unflag": {"submission_id": Submission},

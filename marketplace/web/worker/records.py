@@ -41,7 +41,7 @@ def dashboard(request: HttpRequest, worker: WorkerAccount) -> HttpResponse:
     handed_in = Assignment.objects.by(worker).handed_in()
     status = request.GET.get("status", "")
     rows = handed_in.filter(status=status) if status in STATUSES else handed_in
-    rows = rows.select_related("hit__hit_type__requester").order_by("-pk")
+    rows = rows.select_related("hit__hit_type__requester", "appeal").order_by("-pk")
     context = {
         "worker": worker,
         "earned_usd": ledger.balance_of(ledger.earnings_account(worker)),

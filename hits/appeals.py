@@ -1,0 +1,70 @@
+"""Appeals of workers at Assay marketplaces: fetched, and answered once."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from django.db import transaction
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from accounts.audit import record
+from hits import requester_api
+from hits.contacts import validate_text
+from hits.exceptions import DecisionRefused, MarketplaceRefused
+from hits.models import Appeal, Assignment, Connection, Sending
+
+if TYPE_CHECKING:
+    from accounts.models import User
+    from annotation.models import Study
+
+
+def fetch_appeals(*, connection: Connection) -> int:
+    """Store the appeals that are new to us; return how many. Other marketplaces have none."""
+    answer = requester_api.post(connection, "/appeals", {})
+    return sum(_is_new(described) for described in (answer or {}).get("appeals", []))
+
+
+def _is_new(described: dict[str, str]) -> bool:
+    assignment = Assignment.objects.filter(assignment_id=described["assignment_id"]).first()
+    if assignment is None:
+        return False
+    fields = {
+        "reason": described["reason"],
+        "appealed_at": datetime.fromisoformat(described["appealed_at"]),
+        "answer": described["answer"],
+        "state": Sending.CONFIRMED if described["answer"] else Sending.INTENDED,
+    }
+    return Appeal.objects.get_or_create(assignment=assignment, defaults=fields)[1]
+
+
+@transaction.atomic
+def answer_appeal(*, appeal: Appeal, answer: str, actor: User, study: Study) -> None:
+    """Write down the answer to an appeal, to be sent; the first one stands."""
+    validate_text(answer, name=_("An answer"))
+    rows = Appeal.objects.filter(pk=appeal.pk, answer="")
+    if not rows.update(answer=answer.strip(), answered_by=actor, answered_at=timezone.now()):
+        raise DecisionRefused(_("The appeal is answered already."))
+    details = {"assignment": appeal.assignment.assignment_id, "answer": answer.strip()}
+    record(
+        team=study.team, actor=actor, action="appeal.answer", subject=study.slug, details=details
+    )
+
+
+def send_answers(*, study: Study) -> int:
+    """Send the answers that were written; the marketplace takes the same one again."""
+    n_sent = 0
+    unsent = Appeal.objects.of(study).unsent()
+    for appeal in unsent.select_related("assignment__hit__batch__connection"):
+        connection = appeal.assignment.hit.batch.connection
+        content = {"assignment_id": appeal.assignment.assignment_id, "answer": appeal.answer}
+        try:
+            requester_api.post(connection, "/appeals/answer", content)
+        except MarketplaceRefused as refusal:
+            state, problem = Sending.REFUSED, refusal.message
+        else:
+            state, problem = Sending.CONFIRMED, ""
+            n_sent += 1
+        Appeal.objects.filter(pk=appeal.pk).update(state=state, problem=problem)
+    return n_sent
