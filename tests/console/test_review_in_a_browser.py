@@ -95,7 +95,7 @@ def act(page, name):
     """Choose a decision by the keyboard: its button, or the menu's."""
     control = page.locator(".dock").locator("a, button").filter(has_text=name, visible=True)
     if not control.count():
-        page.locator(".dock .more summary").press("Enter")
+        page.locator(".dock .other-acts summary").press("Enter")
     control.first.press("Enter")
 
 
