@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from django import forms
 from django.core.exceptions import ValidationError
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy as lazy
+from django.utils.translation import gettext_lazy
 
 from accounts.models import Membership, Team
 from accounts.roles import PERMISSIONS, Permission
@@ -25,9 +25,14 @@ class StudyTeamForm(forms.Form):
     """One of a person's teams, or the name of a new one."""
 
     team = forms.ModelChoiceField(
-        Team.objects.none(), label=lazy("Team"), required=False, empty_label=lazy("a new team")
+        Team.objects.none(),
+        label=gettext_lazy("Team"),
+        required=False,
+        empty_label=gettext_lazy("a new team"),
     )
-    name = forms.CharField(label=lazy("Name of the new team"), max_length=80, required=False)
+    name = forms.CharField(
+        label=gettext_lazy("Name of the new team"), max_length=80, required=False
+    )
 
     def __init__(self, user: User, data: Mapping[str, Any] | None = None) -> None:
         name = _("%(user)s's team") % {"user": user.get_username()}
@@ -48,24 +53,28 @@ class BudgetForm(forms.Form):
     """The most that something may cost; empty for no budget."""
 
     cap_usd = forms.DecimalField(
-        label=lazy("Budget, $"), min_value=0, max_digits=10, decimal_places=2, required=False
+        label=gettext_lazy("Budget, $"),
+        min_value=0,
+        max_digits=10,
+        decimal_places=2,
+        required=False,
     )
 
 
 class ConnectionForm(forms.Form):
     """A marketplace elsewhere, and a key to it."""
 
-    name = forms.CharField(label=lazy("Name"), max_length=40)
+    name = forms.CharField(label=gettext_lazy("Name"), max_length=40)
     endpoint_url = forms.URLField(
-        label=lazy("Address"),
+        label=gettext_lazy("Address"),
         assume_scheme="https",
-        help_text=lazy("Such as https://mturk-requester.us-east-1.amazonaws.com"),
+        help_text=gettext_lazy("Such as https://mturk-requester.us-east-1.amazonaws.com"),
     )
-    access_key_id = forms.CharField(label=lazy("Access key"), max_length=128)
+    access_key_id = forms.CharField(label=gettext_lazy("Access key"), max_length=128)
     secret_access_key = forms.CharField(
-        label=lazy("Secret key"),
+        label=gettext_lazy("Secret key"),
         max_length=256,
         widget=forms.PasswordInput(attrs={"autocomplete": "off"}),
-        help_text=lazy("Stored encrypted, and never displayed again."),
+        help_text=gettext_lazy("Stored encrypted, and never displayed again."),
     )
-    fees = forms.ChoiceField(label=lazy("Fees"), choices=Connection.Fees.choices)
+    fees = forms.ChoiceField(label=gettext_lazy("Fees"), choices=Connection.Fees.choices)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from django import forms
 from django.core.exceptions import ValidationError
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy as lazy
+from django.utils.translation import gettext_lazy
 
 from hits.models import Batch, Connection
 from hits.qualifications import MOST_COUNTRIES, country_error, requirements
@@ -44,59 +44,74 @@ class LaunchForm(forms.Form):
     how = forms.ChoiceField(
         choices=[(SAMPLE, ""), (THE_REST, ""), (LISTED, "")], widget=forms.RadioSelect
     )
-    n_items = _number(lazy("Items in it"), 1, 1_000_000)
+    n_items = _number(gettext_lazy("Items in it"), 1, 1_000_000)
     keys = forms.CharField(
-        label=lazy("Items, a key a line"), required=False, widget=forms.Textarea({"rows": 3})
+        label=gettext_lazy("Items, a key a line"),
+        required=False,
+        widget=forms.Textarea({"rows": 3}),
     )
     reward_usd = forms.DecimalField(
-        label=lazy("Reward for a HIT, $"),
+        label=gettext_lazy("Reward for a HIT, $"),
         min_value=0,
         max_value=Decimal("999999.99"),
         max_digits=8,
         decimal_places=2,
     )
-    max_assignments = _number(lazy("Workers for each item"), 1, 1_000_000_000)
+    max_assignments = _number(gettext_lazy("Workers for each item"), 1, 1_000_000_000)
     connection = forms.ModelChoiceField(
-        Connection.objects.none(), label=lazy("Marketplace"), empty_label=None
+        Connection.objects.none(), label=gettext_lazy("Marketplace"), empty_label=None
     )
-    title = forms.CharField(label=lazy("Title"), max_length=128)
+    title = forms.CharField(label=gettext_lazy("Title"), max_length=128)
     description = forms.CharField(
-        label=lazy("Description"), max_length=2000, widget=forms.Textarea({"rows": 2})
+        label=gettext_lazy("Description"), max_length=2000, widget=forms.Textarea({"rows": 2})
     )
-    keywords = forms.CharField(label=lazy("Keywords, with commas"), max_length=1000, required=False)
-    minutes = _number(lazy("Minutes to finish a HIT"), 1, MOST_DAYS * 24 * 60)
-    days = _number(lazy("Days on offer"), 1, MOST_DAYS)
+    keywords = forms.CharField(
+        label=gettext_lazy("Keywords, with commas"), max_length=1000, required=False
+    )
+    minutes = _number(gettext_lazy("Minutes to finish a HIT"), 1, MOST_DAYS * 24 * 60)
+    days = _number(gettext_lazy("Days on offer"), 1, MOST_DAYS)
     approval_days = _number(
-        lazy("Days until work is approved by itself"), 0, 30, help_text=lazy("0 to 30.")
+        gettext_lazy("Days until work is approved by itself"),
+        0,
+        30,
+        help_text=gettext_lazy("0 to 30."),
     )
-    round = _number(lazy("Round"), 1, 32_767, help_text=lazy("A second one asks again."))
-    seed = _number(lazy("Seed that items are drawn by"), 0, 2**31 - 1)
+    round = _number(
+        gettext_lazy("Round"), 1, 32_767, help_text=gettext_lazy("A second one asks again.")
+    )
+    seed = _number(gettext_lazy("Seed that items are drawn by"), 0, 2**31 - 1)
     wave_size = forms.TypedChoiceField(
-        label=lazy("Assignments of an item"),
+        label=gettext_lazy("Assignments of an item"),
         coerce=int,
         empty_value=None,
         required=False,
-        choices=[("", lazy("all at once")), ("9", lazy("in waves of nine"))],
-        help_text=lazy("A wave begins when the one before is in, with other workers."),
+        choices=[("", gettext_lazy("all at once")), ("9", gettext_lazy("in waves of nine"))],
+        help_text=gettext_lazy("A wave begins when the one before is in, with other workers."),
     )
-    needs_masters = forms.BooleanField(label=lazy("Masters only"), required=False)
+    needs_masters = forms.BooleanField(label=gettext_lazy("Masters only"), required=False)
     countries = forms.CharField(
-        label=lazy("Countries"), required=False, help_text=lazy("Codes such as DE, AT, CH.")
+        label=gettext_lazy("Countries"),
+        required=False,
+        help_text=gettext_lazy("Codes such as DE, AT, CH."),
     )
-    min_approval = _number(lazy("Least approval rate, %"), 0, 100, required=False)
-    min_approved = _number(lazy("Least number of HITs approved"), 0, 10_000_000, required=False)
-    max_per_worker = _number(lazy("Most HITs for one worker"), 1, 1_000_000, required=False)
+    min_approval = _number(gettext_lazy("Least approval rate, %"), 0, 100, required=False)
+    min_approved = _number(
+        gettext_lazy("Least number of HITs approved"), 0, 10_000_000, required=False
+    )
+    max_per_worker = _number(gettext_lazy("Most HITs for one worker"), 1, 1_000_000, required=False)
     excluded_rounds = forms.CharField(
-        label=lazy("Not for workers of rounds"), required=False, help_text=lazy("Such as 1, 2.")
+        label=gettext_lazy("Not for workers of rounds"),
+        required=False,
+        help_text=gettext_lazy("Such as 1, 2."),
     )
     excluded_workers = forms.CharField(
-        label=lazy("Not for these workers"),
+        label=gettext_lazy("Not for these workers"),
         required=False,
-        help_text=lazy("A WorkerId a line."),
+        help_text=gettext_lazy("A WorkerId a line."),
         widget=forms.Textarea({"rows": 2}),
     )
     budget_usd = forms.DecimalField(
-        label=lazy("Most that this launch may cost, $"),
+        label=gettext_lazy("Most that this launch may cost, $"),
         required=False,
         min_value=0,
         max_digits=10,
@@ -112,7 +127,7 @@ class LaunchForm(forms.Form):
         by_key = {connection.pk: connection for connection in connections}
         self.connections = by_key
         self.fields["connection"] = forms.TypedChoiceField(
-            label=lazy("Marketplace"),
+            label=gettext_lazy("Marketplace"),
             coerce=lambda key: by_key[int(key)],
             choices=[(connection.pk, str(connection)) for connection in connections],
         )

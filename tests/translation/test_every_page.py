@@ -235,7 +235,7 @@ def test_what_the_marketplaces_forms_refuse_and_confirm(marketplace, settings, w
         client = Client()
         if who != "nobody":
             client.force_login(get_user_model().objects.get(username=who))
-        for form in ({}, {"label": "Laptop", "labels": "Q", "reason": "A slip", "country": "CA"}):
+        for form in ({}, {"label": "Laptop", "labels": "Q", "reason": "12:30", "country": "CA"}):
             check(client.post(where, form, follow=True), (name, who, form))
 
 
