@@ -68,7 +68,7 @@ class QueueRow:
         return ", ".join(words) or _("no flag")
 
 
-def shown_assignments(study: Study, show: str) -> AssignmentRecordQuerySet:
+def listed_assignments(study: Study, show: str) -> AssignmentRecordQuerySet:
     """The assignments of one of the desk's lists."""
     of_study = Assignment.objects.filter(hit__batch__study=study)
     if show == REJECTED:
@@ -80,7 +80,7 @@ def shown_assignments(study: Study, show: str) -> AssignmentRecordQuerySet:
 
 def queue_of(study: Study, user: User, show: str, *, may_view_workers: bool) -> list[QueueRow]:
     """Flagged work first, then what was handed in the longest ago."""
-    rows = shown_assignments(study, show).select_related(
+    rows = listed_assignments(study, show).select_related(
         "submission__annotator", "worker", "hit__item", "hit__batch__connection", "appeal"
     )
     evidence = evidence_of(study)

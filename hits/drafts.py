@@ -25,6 +25,7 @@ from hits.payments import (
     bonus_purpose,
     request_payment,
     validate_bonus,
+    validate_part,
 )
 from hits.review import Decision, decide, override, validate_feedback
 
@@ -77,14 +78,10 @@ def validate_draft(draft: DraftDecision) -> None:
     if action in (Action.APPROVE, Action.REJECT, Action.PART_PAY, Action.OVERRIDE):
         needs_text = action in (Action.REJECT, Action.PART_PAY)
         validate_feedback(draft.text, is_required=needs_text)
-    if action in (Action.PART_PAY, Action.BONUS):
+    if action == Action.BONUS:
         validate_bonus(amount_usd or NOTHING, draft.text)
-    if action == Action.PART_PAY and (amount_usd or NOTHING) >= assignment.hit.batch.reward_usd:
-        raise PaymentRefused(
-            _("A part is less than the reward of ${reward}. To pay all of it, approve.").format(
-                reward=assignment.hit.batch.reward_usd
-            )
-        )
+    if action == Action.PART_PAY:
+        validate_part(assignment, amount_usd or NOTHING, draft.text)
     if action == Action.MESSAGE:
         require_text(draft.subject, name=_("A subject"), most=LONGEST_SUBJECT)
         require_text(draft.text, name=_("A message"))

@@ -103,14 +103,14 @@ def check_launch(running: RunningJob) -> str:
     """Look at every page of the study, and ask the marketplace for the account's balance."""
     study = study_of(running)
     connection = Connection.objects.get(pk=running.arguments["connection"])
-    cache.set(_funds_key(connection.pk), _asked_funds(connection), FUNDS_SECONDS)
+    cache.set(_funds_key(connection.pk), _funds_at(connection), FUNDS_SECONDS)
     fingerprint = texts_fingerprint(study)
     if page_check(study, fingerprint) is None:
         cache.set(_pages_key(study, fingerprint), _checked_pages(running, study), PAGES_SECONDS)
     return ""
 
 
-def _asked_funds(connection: Connection) -> Funds:
+def _funds_at(connection: Connection) -> Funds:
     try:
         return Funds(balance_usd(client_of(connection)), "", True, timezone.now())
     except HitsError as error:

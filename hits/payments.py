@@ -51,6 +51,18 @@ def validate_bonus(amount_usd: Decimal, reason: str) -> None:
         )
 
 
+def validate_part(assignment: Assignment, amount_usd: Decimal, reason: str) -> None:
+    """PaymentRefused, where this is no part of the assignment's reward."""
+    validate_bonus(amount_usd, reason)
+    reward_usd = assignment.hit.batch.reward_usd
+    if amount_usd >= reward_usd:
+        raise PaymentRefused(
+            _("A part is less than the reward of ${reward}. To pay all of it, approve.").format(
+                reward=reward_usd
+            )
+        )
+
+
 def bonus_fee_usd(assignment: Assignment, amount_usd: Decimal) -> Decimal:
     """What the marketplace charges on top of a bonus for this assignment."""
     return SCHEDULES[assignment.hit.batch.connection.fees].bonus_fee_usd(amount_usd)
@@ -69,7 +81,10 @@ def request_payment(
 
     One that the marketplace refused is requested anew: no money went.
     """
-    validate_bonus(amount_usd, reason)
+    if purpose == PART:
+        validate_part(assignment, amount_usd, reason)
+    else:
+        validate_bonus(amount_usd, reason)
     fields = {
         "amount_usd": amount_usd,
         "fee_usd": bonus_fee_usd(assignment, amount_usd),

@@ -10,7 +10,7 @@ import numpy as np
 from django.db.models import Count, Q, Sum
 from django.utils import timezone
 
-from hits.costs import SCHEDULES
+from hits.costs import cost_of_assignment
 from hits.models import Assignment, Batch, Hit, Payment, Sending, Statement
 from hits.requester_api import post
 
@@ -105,31 +105,22 @@ def batch_report(batch: Batch) -> BatchReport:
 
 def spend_of(batch: Batch, *, n_approved: int) -> Spend:
     """What our record says was paid: approved assignments, and confirmed payments beside them."""
-    fees = SCHEDULES[batch.connection.fees]
-    by_size = (
+    sizes = (
         Assignment.objects.of(batch)
         .filter(status=Assignment.Status.APPROVED)
         .order_by()
-        .values("hit__max_assignments")
+        .values_list("hit__max_assignments")
         .annotate(n=Count("pk"))
     )
-    fees_usd = sum(
-        (
-            row["n"]
-            * fees.fee_usd(
-                batch.reward_usd,
-                row["hit__max_assignments"] or batch.max_assignments,
-                needs_masters=batch.needs_masters,
-            )
-            for row in by_size
-        ),
-        NOTHING,
+    total_usd = sum(
+        (n * cost_of_assignment(batch, size or batch.max_assignments) for size, n in sizes), NOTHING
     )
+    rewards_usd = batch.reward_usd * n_approved
     paid = Payment.objects.filter(assignment__hit__batch=batch, state=Sending.CONFIRMED)
     sums = paid.aggregate(amount=Sum("amount_usd"), fee=Sum("fee_usd"))
     return Spend(
-        rewards_usd=batch.reward_usd * n_approved,
-        fees_usd=fees_usd,
+        rewards_usd=rewards_usd,
+        fees_usd=total_usd - rewards_usd,
         bonuses_usd=sums["amount"] or NOTHING,
         bonus_fees_usd=sums["fee"] or NOTHING,
     )

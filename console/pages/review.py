@@ -26,9 +26,9 @@ from console.review_desk import (
     WAITING,
     QueueRow,
     history_of,
+    listed_assignments,
     queue_of,
     rated_candidates,
-    shown_assignments,
     waiting_usd,
 )
 from console.review_forms import DecisionTextForm, NoteForm, SendForm, reasons_of
@@ -237,7 +237,7 @@ def _next(study: Study, assignment: Assignment, show: str) -> str:
     """The next assignment of the list that has no draft; none where it is the first again."""
     if assignment.status != Assignment.Status.SUBMITTED:
         return str(assignment.pk)
-    undrafted = shown_assignments(study, show or WAITING).filter(drafts=None)
+    undrafted = listed_assignments(study, show or WAITING).filter(drafts=None)
     return "" if undrafted.exists() else str(assignment.pk)
 
 

@@ -6,8 +6,16 @@ from decimal import Decimal
 import pytest
 from django.core.management import CommandError
 
+from hits.budgets import set_budget
 from hits.collect import collect_batch
-from hits.exceptions import AssignmentsUnknown, BonusFileRefused, FeedbackUnfit, WorkerUnknown
+from hits.exceptions import (
+    AssignmentsUnknown,
+    BonusFileRefused,
+    FeedbackUnfit,
+    OverBudget,
+    PaymentRefused,
+    WorkerUnknown,
+)
 from hits.models import Assignment
 from marketplace.models import BonusPayment, WorkerBlock
 from tests.annotation.importing import told
@@ -56,6 +64,34 @@ def test_submissions_are_rejected_with_their_reason_and_a_part(ids, client):
     assert (report["n_rejected"], report["paid_usd"]) == (1, "0.40")
     assert statuses()[ids[0]] == "Rejected"
     assert balance_of(client) == ("7.60", "2.00")
+
+
+@pytest.mark.parametrize("dry_run", [True, False])
+@pytest.mark.parametrize("part", ["1.00", "400.00", "0.005", "0"])
+def test_a_part_is_less_than_the_reward_and_in_cents(ids, client, part, dry_run):
+    before = tables()
+    with pytest.raises(PaymentRefused):
+        told(
+            "reject_submissions",
+            "ratings",
+            assignment=[ids[0]],
+            reason="Half is missing.",
+            part=Decimal(part),
+            dry_run=dry_run,
+        )
+    assert tables() == before
+
+
+def test_parts_are_held_to_the_budget(ids, study, client):
+    # Three assignments of $1.00 are committed; a part counts beside the rejected one until then.
+    set_budget(study=study, cap_usd=Decimal("3.20"), actor=None)
+    before = tables()
+    options = {"assignment": [ids[0]], "reason": "Half is missing."}
+    with pytest.raises(OverBudget):
+        told("reject_submissions", "ratings", part=Decimal("0.40"), **options)
+    assert tables() == before
+    told("reject_submissions", "ratings", part=Decimal("0.20"), **options)
+    assert statuses()[ids[0]] == "Rejected"
 
 
 def test_a_rejection_needs_a_reason(ids):

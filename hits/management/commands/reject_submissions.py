@@ -4,9 +4,10 @@ from typing import Any
 from django.core.management.base import CommandParser
 from django.db import transaction
 
+from hits.budgets import require_within_budgets
 from hits.management.numbers import dollars
 from hits.management.review_command import ReviewCommand, assignments_named, study_with_batches
-from hits.payments import PART, request_payment
+from hits.payments import PART, request_payment, validate_part
 from hits.review import REJECT, decide, validate_feedback
 
 
@@ -35,6 +36,9 @@ class Command(ReviewCommand):
         studied = study_with_batches(study)
         chosen = assignments_named(studied, assignment).undecided()
         validate_feedback(reason, is_required=True)
+        if part is not None:
+            for one in chosen:
+                validate_part(one, part, reason)
         if dry_run:
             n = chosen.count()
             paid = f", with ${n * (part or 0):.2f} paid in parts" if part else ""
@@ -47,4 +51,6 @@ class Command(ReviewCommand):
                 if part is not None:
                     request_payment(assignment=one, purpose=PART, amount_usd=part, reason=reason)
             decide(assignments=chosen, decision=REJECT, feedback=reason)
+            # They count as committed from the moment they are written down.
+            require_within_budgets(study=studied, extra_usd=Decimal(0))
         self.send(studied, as_json=json)
