@@ -44,6 +44,15 @@ DARK = Tokens("#14171a", "#e6e9ec", "#9aa5b1", "#2e353c", RED, "#1c2126")
 TOKENS = {"light": LIGHT, "dark": DARK}
 
 
+def height_of_rows(n_rows: int, n_parts: int, *, step: int) -> float:
+    """Of a chart that fills its container's width, in pixels, with `n_parts` marks in a row.
+
+    A height in steps would end the filling: Vega-Lite fits to a number alone, and warns.
+    """
+    # Vega-Lite leaves a fifth of a row between rows of several parts.
+    return n_rows * (28 if n_parts < 2 else n_parts * step / 0.8)
+
+
 def axis_title(title: str) -> list[str]:
     """A title in as many lines as a narrow page needs."""
     return textwrap.wrap(title, TITLE_WIDTH)

@@ -7,6 +7,7 @@ from stats.aggregation.bradley_terry import bradley_terry
 from stats.aggregation.dawid_skene import dawid_skene
 from stats.aggregation.glad import glad
 from stats.aggregation.mace import mace
+from stats.aggregation.mace_em import mace_em
 from stats.aggregation.majority import majority
 from stats.aggregation.mean import mean
 from stats.aggregation.median import median
@@ -27,6 +28,7 @@ __all__ = [
     "dawid_skene",
     "glad",
     "mace",
+    "mace_em",
     "majority",
     "mean",
     "median",

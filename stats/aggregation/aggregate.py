@@ -8,6 +8,7 @@ from stats.aggregation.bias_precision import bias_precision
 from stats.aggregation.dawid_skene import dawid_skene
 from stats.aggregation.glad import glad
 from stats.aggregation.mace import mace
+from stats.aggregation.mace_em import mace_em
 from stats.aggregation.majority import majority
 from stats.aggregation.mean import mean
 from stats.aggregation.median import median
@@ -23,6 +24,7 @@ METHODS: dict[str, Callable[..., Aggregation]] = {
     "dawid_skene": dawid_skene,
     "one_coin": one_coin,
     "mace": mace,
+    "mace_em": mace_em,
     "glad": glad,
     "mean": mean,
     "trimmed_mean": trimmed_mean,

@@ -11,6 +11,7 @@ from stats.aggregation.crowd import Crowd, Repeats, Votes
 from stats.aggregation.result import (
     Aggregation,
     annotator_table,
+    chosen_categories,
     label_table,
     name_of,
     nothing,
@@ -20,6 +21,10 @@ from stats.aggregation.result import (
 )
 from stats.arguments import Floats
 
+CONTRADICTION = 0.5
+"""Of a category's share: where a model departs further from the majority, a warning says so."""
+CONTRADICTED_ITEMS = 0.05
+ENOUGH_ITEMS = 20
 Expectation = TypeVar("Expectation")
 Parameters = TypeVar("Parameters")
 CrowdT = TypeVar("CrowdT", bound=Crowd)
@@ -126,7 +131,33 @@ def fitted(
 
 def posterior_estimates(votes: Votes, posterior: Floats, **annotators: Floats) -> Estimates:
     """The estimates of a model of categories."""
-    return Estimates(label_table(votes, posterior), annotators, probability_table(votes, posterior))
+    labels = label_table(votes, posterior)
+    return Estimates(
+        labels,
+        annotators,
+        probability_table(votes, posterior),
+        warnings=contradiction_warnings(votes, posterior),
+    )
+
+
+def contradiction_warnings(votes: Votes, posterior: Floats) -> tuple[str, ...]:
+    """The warning that a model gives a category far more, or fewer, items than a majority does."""
+    n_items = len(votes.items)
+    if n_items < ENOUGH_ITEMS:
+        return ()
+    chosen, majority = (chosen_categories(table)[0] for table in (posterior, votes.shares()))
+    if (chosen != majority).mean() < CONTRADICTED_ITEMS:
+        return ()
+    here, before = (
+        np.bincount(labels, minlength=votes.n_categories) / n_items for labels in (chosen, majority)
+    )
+    far = np.abs(here - before) > CONTRADICTION * np.maximum(before, 1 / n_items)
+    return tuple(
+        f"{votes.categories[at]} is the label of {here[at]:.0%} of the items and of "
+        f"{before[at]:.0%} by majority: this model contradicts the majority; check it against "
+        "gold, or use majority"
+        for at in np.flatnonzero(far)
+    )
 
 
 def ascend(

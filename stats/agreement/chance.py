@@ -7,6 +7,7 @@ from scipy import sparse
 
 from stats.agreement.design import Design
 from stats.agreement.intervals import Interval, Request, interval_of, linearised_t
+from stats.agreement.posterior import FEW, share_posterior
 from stats.agreement.result import Agreement, Reason
 from stats.agreement.sums import Sums, by_cluster, row_forms
 from stats.arguments import Floats
@@ -55,6 +56,17 @@ def coefficient_of(
         )
     value = (observed - expected) / (1 - expected)
     least = 0.0 if chance == Chance(0, 0) else -1.0
+    if chance == Chance(0, 0) and weights is None and parts.is_few(design.clustered, request):
+        interval = parts.share(request.confidence)
+        return design.result(
+            name,
+            request,
+            value=value,
+            observed=observed,
+            expected=expected,
+            interval=interval,
+            level=level,
+        )
     interval = interval_of(
         value,
         sums,
@@ -103,6 +115,19 @@ class _Parts:
     @property
     def observed(self) -> float:
         return float(self.agree.sum() / self.paired.sum())
+
+    def is_few(self, clustered: bool, request: Request) -> bool:
+        """Whether agreement is a share of few items, or shows nothing that differs."""
+        agree = self.agree[self.paired > 0]
+        if request.method != "jackknife":
+            return False
+        few = not clustered and len(agree) < FEW and bool(np.isin(agree, (0, 1)).all())
+        return few or bool(np.ptp(agree) <= TINY)
+
+    def share(self, confidence: float) -> Interval:
+        """Jeffreys' interval of the share of items, or of clusters where they are fewer."""
+        n = min(float(self.paired.sum()), float(self.n_clusters))
+        return share_posterior(self.observed * n, n, confidence=confidence)
 
     @property
     def mean_shares(self) -> Floats:

@@ -21,6 +21,7 @@ from stats.agreement.result import (
     Reason,
     few_items_warnings,
     prevalence_warnings,
+    rare_class_warnings,
 )
 from stats.arguments import (
     Column,
@@ -64,7 +65,9 @@ def cohen_kappa(
     confidence : float
         Confidence level of the interval, between 0 and 1.
     ci : {"jackknife", "analytic", "bootstrap"}
-        How the interval is made.
+        How the interval is made. The default gives a Dirichlet posterior instead where items
+        are fewer than 100, kappa exceeds .8 or a category is never agreed on, without clusters
+        and with up to 20 categories: the others then cover far less than they say.
     n_resamples : int
         Bootstrap samples.
     rng : int or Generator
@@ -209,6 +212,10 @@ def _warnings(
 ) -> tuple[str, ...]:
     warnings = prevalence_warnings(prevalence) + few_items_warnings(len(codes) // 2)
     halves = np.split(codes, 2)
+    classes = np.unique(codes)
+    if len(classes) == 2:
+        having = [int(((halves[0] == one) | (halves[1] == one)).sum()) for one in classes]
+        warnings += rare_class_warnings(min(having))
     for name, half in zip(("first", "second"), halves, strict=True):
         if (half == half[0]).all():
             warnings += (f"the {name} annotator gave every item the same category",)

@@ -4,12 +4,15 @@ import numpy as np
 
 from stats.agreement.intervals import Interval, Request, interval_of, linearised_t, normal
 from stats.agreement.kappa import Kappas
+from stats.agreement.posterior import is_few, kappa_posterior
 from stats.agreement.sums import Sums, by_cluster, table_of
 from stats.arguments import Floats, Integers
 from stats.groups import sum_by
 
 TINY = 1e-11
 """Expected agreement within this of 1 counts as 1: what is left is rounding."""
+MAX_POSTERIOR = 20
+"""Categories of a posterior, of which 20,000 tables are drawn."""
 MAX_TABLED_CATEGORIES = 2000
 """Of a dense table of categories, which then takes 32 MB."""
 
@@ -35,6 +38,12 @@ def cohen_interval(
         summed = sum_by(cluster, moved, n_clusters) * n_clusters / n
         return linearised_t(value, summed, request.confidence)
 
+    if request.method == "jackknife" and cluster is None and n_categories <= MAX_POSTERIOR:
+        symmetric = weights is None or bool(np.allclose(weights, weights.T))
+        if symmetric and is_few(first, second, n_categories, value):
+            table = np.zeros((n_categories, n_categories))
+            np.add.at(table, (first, second), 1.0)
+            return kappa_posterior(table, confidence=request.confidence, weights=weights)
     if n_categories > MAX_TABLED_CATEGORIES:  # the table of the quadratic form would not fit
         return analytic()
     return interval_of(

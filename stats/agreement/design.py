@@ -21,11 +21,13 @@ from stats.agreement.intervals import (
 from stats.agreement.kappa import recoded
 from stats.agreement.labels import Labels, Units, code_labels, pairable
 from stats.agreement.result import (
+    FEW_ITEMS,
     Agreement,
     CiMethod,
     Reason,
     few_items_warnings,
     prevalence_warnings,
+    rare_class_warnings,
 )
 from stats.agreement.sums import table_of
 from stats.arguments import Column, Floats, Integers, coded, require_same_length
@@ -118,6 +120,22 @@ class Design:
             return Reason.SINGLE_ITEM
         return None
 
+    def _rough_interval(self, level: str) -> tuple[str, ...]:
+        """What makes an interval rough besides few items."""
+        if self.units.n_units < FEW_ITEMS:
+            return ()
+        rare = rare_class_warnings(self.n_rarer) if level in ("nominal", "ordinal") else ()
+        return few_items_warnings(self.units.n_units, self.units.n_clusters) + rare
+
+    @cached_property
+    def n_rarer(self) -> int | None:
+        """Items with the rarer of two categories from half their annotators or more."""
+        units = self.units
+        if len(units.categories) != 2:
+            return None
+        second = np.bincount(units.unit, units.value == 1, units.n_units) / units.size
+        return int(min((second >= 0.5).sum(), (second <= 0.5).sum()))
+
     @property
     def numeric(self) -> bool:
         """Whether all categories are numbers."""
@@ -147,6 +165,7 @@ class Design:
             warnings = (
                 prevalence_warnings(prevalence)
                 + few_items_warnings(units.n_units)
+                + (self._rough_interval(level) if not np.isnan(interval.low) else ())
                 + interval_warnings(value, interval)
                 + warnings
             )

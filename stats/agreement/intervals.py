@@ -14,6 +14,7 @@ from stats.arguments import Floats, require_confidence
 
 CiChoice = Literal["jackknife", "analytic", "bootstrap"]
 CI_CHOICES = ("jackknife", "analytic", "bootstrap")
+TINY = 1e-12
 MAX_UNDEFINED_SHARE = 0.05
 """Of bootstrap samples; with more, the quantiles of the rest describe another design."""
 
@@ -54,6 +55,11 @@ class Request:
 NO_INTERVAL = Interval(
     *(nan, nan, nan, CiMethod.NONE),
     missing="too few items or clusters, or one of them holds all the variation",
+)
+NO_SPREAD = Interval(
+    *(nan, nan, nan, CiMethod.NONE),
+    missing="items do not differ in what they add, as where no disagreement was seen; percent "
+    "agreement has an interval",
 )
 NO_FORMULA = Interval(
     *(nan, nan, nan, CiMethod.NONE),
@@ -105,6 +111,8 @@ def jackknife_t(
         return NO_INTERVAL
     variance = (count - 1) / count * np.square(replicates - replicates.mean()).sum()
     se = float(np.sqrt(variance))
+    if se <= TINY:
+        return NO_SPREAD
     return _around(value, se, float(stats.t.ppf((1 + confidence) / 2, count - 1)), method, least)
 
 
@@ -117,6 +125,8 @@ def normal(value: float, se: float, confidence: float) -> Interval:
     >>> round(interval.low, 3), round(interval.high, 3)
     (0.304, 0.696)
     """
+    if se <= TINY:
+        return NO_SPREAD
     quantile = float(stats.norm.ppf((1 + confidence) / 2))
     return _around(value, se, quantile, CiMethod.NORMAL)
 
@@ -140,6 +150,8 @@ def linearised_t(
     if count < 2 or not np.isfinite(influence).all():
         return NO_INTERVAL
     se = float(np.sqrt(np.square(influence).sum() / (count * (count - 1))))
+    if se <= TINY:
+        return NO_SPREAD
     quantile = float(stats.t.ppf((1 + confidence) / 2, freedom or count - 1))
     return _around(value, se, quantile, CiMethod.LINEARISED, least)
 
@@ -156,6 +168,8 @@ def bootstrap(replicates: Floats, confidence: float, method: CiMethod) -> Interv
     defined = replicates[~np.isnan(replicates)]
     if len(defined) < max(2, (1 - MAX_UNDEFINED_SHARE) * len(replicates)):
         return NO_INTERVAL
+    if np.ptp(defined) <= TINY:
+        return NO_SPREAD
     low, high = np.quantile(defined, [(1 - confidence) / 2, (1 + confidence) / 2])
     return Interval(float(defined.std(ddof=1)), float(low), float(high), method)
 
@@ -184,8 +198,6 @@ def interval_warnings(value: float, interval: Interval) -> tuple[str, ...]:
     """What to say where an interval is missing or has no width."""
     if interval.missing:
         return (f"no interval: {interval.missing}",)
-    if value == 1:
-        return ("no disagreement was seen, so the interval has no width",)
     return ()
 
 

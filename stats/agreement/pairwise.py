@@ -8,6 +8,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy import stats
 
+from stats.agreement.intervals import TINY
 from stats.agreement.kappa import Kappas, Weights, agreement_weights, kappas, recoded
 from stats.agreement.labels import Labels, code_labels
 from stats.agreement.result import Reason
@@ -185,7 +186,9 @@ def _labelled(table: pd.DataFrame, annotators: list[Hashable], confidence: float
     names = np.empty(len(annotators), dtype=object)
     names[:] = annotators
     quantile = stats.norm.ppf((1 + confidence) / 2)
-    half = quantile * table["se"]
+    # without a spread there is no interval: one of no width would claim certainty
+    se = table["se"].where(table["se"] > TINY)
+    half = quantile * se
     return pd.DataFrame(
         {
             "annotator_a": pd.Series(names[table["annotator_a"]]).infer_objects(),
@@ -194,7 +197,7 @@ def _labelled(table: pd.DataFrame, annotators: list[Hashable], confidence: float
             "observed": table["observed"].to_numpy(),
             "expected": table["expected"].to_numpy(),
             "kappa": table["kappa"].to_numpy(),
-            "se": table["se"].to_numpy(),
+            "se": se.to_numpy(),
             "ci_low": (table["kappa"] - half).clip(-1, 1).to_numpy(),
             "ci_high": (table["kappa"] + half).clip(-1, 1).to_numpy(),
             "reason": pd.Series(table["reason"].to_numpy(), dtype=object),

@@ -5,7 +5,9 @@ from enum import StrEnum
 from math import isnan
 
 PREVALENCE_WORTH_A_WARNING = 0.8
-FEW_ITEMS = 10
+FEW_ITEMS = 20
+"""Below so many items, or clusters of them, intervals hold less often than they say."""
+FEW_OF_A_CLASS = 5
 
 
 class Reason(StrEnum):
@@ -35,6 +37,8 @@ class CiMethod(StrEnum):
     NORMAL = "asymptotic-normal"
     LINEARISED = "linearised-t"
     F = "analytic-f"
+    POSTERIOR = "dirichlet-posterior"
+    JEFFREYS = "jeffreys"
     NONE = "none"
 
 
@@ -119,8 +123,20 @@ def prevalence_warnings(prevalence: float) -> tuple[str, ...]:
     return ()
 
 
-def few_items_warnings(n_items: int) -> tuple[str, ...]:
-    """The warning that few pairs deserve."""
+def few_items_warnings(n_items: int, n_clusters: int | None = None) -> tuple[str, ...]:
+    """The warning that few items deserve, or few clusters of them."""
     if n_items < FEW_ITEMS:
         return (f"only {n_items} items have two labels: the interval is a rough guide",)
+    if n_clusters is not None and n_clusters < FEW_ITEMS:
+        return (f"only {n_clusters} clusters of items: the interval is a rough guide",)
     return ()
+
+
+def rare_class_warnings(n_rarer: int | None) -> tuple[str, ...]:
+    """The warning that two categories deserve of which one has few items."""
+    if n_rarer is None or n_rarer >= FEW_OF_A_CLASS:
+        return ()
+    return (
+        f"only {n_rarer} items have the rarer category from half their annotators or more: the "
+        "interval is a rough guide",
+    )

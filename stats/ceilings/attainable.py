@@ -1,18 +1,19 @@
 """What the annotators' agreement with each other allows a metric to reach."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from math import isnan, nan, sqrt
 from typing import Any, get_args
 
 import numpy as np
 import pandas as pd
 
-from stats.arguments import Column, require_one_of
+from stats.arguments import Column, Floats, Integers, require_one_of
 from stats.ceilings.attenuation import spearman_brown
 from stats.ceilings.cells import cells_of_several, growth, means_of_others, random_halves
 from stats.ceilings.row_codes import RowCodes, mean_of_defined
 from stats.correlation import Level, RowCoefficient
+from stats.correlation.influence import cluster_variance, z_t_limits
 from stats.correlation.levels import require_level
 
 
@@ -35,6 +36,13 @@ class Ceiling:
         That correlation for each annotator, NaN where undefined.
     n_splits, seed
         Random splits, and their seed (None where a generator was handed in).
+    attainable_low, attainable_high : float
+        The interval of `attainable` for new items (or clusters of them), these annotators; NaN
+        for rank coefficients of systems, and where there are fewer than two items.
+    n_units : int
+        The items, or clusters of them, that it rests on.
+    moved_by : Series of float
+        By how much each item moves the reliability; what the interval is made of.
     """
 
     level: Level
@@ -46,6 +54,10 @@ class Ceiling:
     by_annotator: "pd.Series[float]"
     n_splits: int
     seed: int | None
+    attainable_low: float = nan
+    attainable_high: float = nan
+    n_units: int = 0
+    moved_by: "pd.Series[float] | None" = field(default=None, repr=False, compare=False)
 
     def share(self, value: float) -> float:
         """What share of the attainable a correlation is; NaN where nothing is attainable."""
@@ -130,6 +142,8 @@ def ceilings(
     measures: Sequence[tuple[Level, RowCoefficient]],
     n_splits: int = 100,
     rng: int | np.random.Generator = 0,
+    clusters: Column | None = None,
+    confidence: float = 0.95,
 ) -> list[Ceiling]:
     """The ceilings of several coefficients and levels, from the same splits of the ratings.
 
@@ -145,6 +159,10 @@ def ceilings(
         Random splits.
     rng : int or Generator
         Seed of the splits, recorded in the results, or a generator to draw from.
+    clusters : array-like, shape (n_ratings,), optional
+        The cluster of each rating's item, where items are not independent.
+    confidence : float
+        Confidence level of the intervals.
 
     Returns
     -------
@@ -155,6 +173,11 @@ def ceilings(
     ------
     ValueError
         As `ceiling`.
+
+    Notes
+    -----
+    Limits of the halves' correlation are Student's t on Fisher's scale, with the variance of what
+    each item moves it by, on average over the splits; they are stepped up as it is.
 
     References
     ----------
@@ -187,23 +210,69 @@ def ceilings(
     others = means_of_others(cells)
     factor = growth(cells)
     seed = None if isinstance(rng, np.random.Generator) else int(rng)
-    return [
-        _ceiling(
-            level,
-            coefficient,
-            mean_of_defined([codes.correlation(*pair, level, coefficient) for pair in halves]),
-            factor,
-            {
-                name: part.correlation(
-                    cells["value"].to_numpy()[rows], others[rows], level, coefficient
-                )
-                for name, rows, part in parts
-            },
-            n_splits,
-            seed,
+    names = pd.Index(cells.drop_duplicates("items").sort_values("items")["item_name"])
+    unit = _units(cells, names, clusters, items)
+    results = []
+    for level, coefficient in measures:
+        of_splits = [codes.correlation(*pair, level, coefficient) for pair in halves]
+        by_annotator = {
+            name: part.correlation(
+                cells["value"].to_numpy()[rows], others[rows], level, coefficient
+            )
+            for name, rows, part in parts
+        }
+        one = _ceiling(
+            level, coefficient, mean_of_defined(of_splits), factor, by_annotator, n_splits, seed
         )
-        for level, coefficient in measures
-    ]
+        known = [pair for pair, value in zip(halves, of_splits, strict=True) if not isnan(value)]
+        moved = np.mean(
+            [codes.influences(*pair, level, coefficient) for pair in known] or [np.full(1, nan)],
+            axis=0,
+        )
+        results.append(_with_limits(one, moved, names, unit, factor, confidence))
+    return results
+
+
+def _units(
+    cells: pd.DataFrame, names: "pd.Index[Any]", clusters: Column | None, items: Column
+) -> Integers:
+    """The cluster of each item that several annotators rated; itself where none is named."""
+    if clusters is None:
+        return np.arange(len(names))
+    of_item = pd.Series(list(clusters), index=pd.Index(list(items), tupleize_cols=False))
+    of_item = of_item[~of_item.index.duplicated()]
+    return pd.factorize(of_item.reindex(names))[0]
+
+
+def _with_limits(
+    one: Ceiling,
+    moved: Floats,
+    names: "pd.Index[Any]",
+    unit: Integers,
+    factor: float,
+    confidence: float,
+) -> Ceiling:
+    n_units = len(np.unique(unit))
+    if len(moved) != len(names) or np.isnan(moved).any() or isnan(one.split_half):
+        return replace(one, n_units=n_units)
+    variance = cluster_variance(moved, unit)
+    limits = z_t_limits(one.split_half, variance, n_units - 1, confidence)
+    low, high = (_attainable(limit, factor) for limit in limits)
+    slope = factor / (1 + (factor - 1) * one.split_half) ** 2
+    return replace(
+        one,
+        attainable_low=low,
+        attainable_high=high,
+        n_units=n_units,
+        moved_by=pd.Series(slope * moved, index=names),
+    )
+
+
+def _attainable(split_half: float, factor: float) -> float:
+    """What a perfect metric would reach, 0 where the halves do not agree."""
+    if isnan(split_half):
+        return nan
+    return sqrt(max(0.0, spearman_brown(split_half, factor))) if split_half > 0 else 0.0
 
 
 def _ceiling(

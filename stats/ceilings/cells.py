@@ -21,12 +21,16 @@ def cells_of_several(
     means: pd.DataFrame = frame.groupby(list(named), as_index=False)[["value"]].mean()
     n_systems = max(1, len(codes["systems"][1]))
     means["cell"] = pd.factorize(means["items"] * n_systems + means["systems"])[0]
+    means["item_name"] = pd.Index(codes["items"][1], tupleize_cols=False).take(
+        means["items"].to_numpy()
+    )
     several = means.groupby("cell")["value"].transform("size") > 1
     means = means[several].reset_index(drop=True)
     means["cell"] = pd.factorize(means["cell"])[0]
     means["annotator"] = pd.Index(codes["annotators"][1], tupleize_cols=False).take(
         means["annotators"].to_numpy()
     )
+    means["items"] = pd.factorize(means["items"], sort=True)[0]
     return means
 
 

@@ -12,6 +12,7 @@ from stats.correlation import Level
 from stats.correlation.bootstrap import rounded_means, unit_range
 from stats.correlation.cells import renumbered
 from stats.correlation.coefficients import group_values
+from stats.correlation.item_limits import item_influences
 from stats.groups import sum_by
 
 
@@ -43,6 +44,10 @@ class RowCodes:
             )
             group = np.zeros(self.n_systems, dtype=np.intp)
         return mean_of_defined(group_values(x, y, group, n_groups, coefficient).value)
+
+    def influences(self, x: Floats, y: Floats, level: Level, coefficient: str) -> Floats:
+        """By how much each item moves that correlation."""
+        return item_influences(x, y, self.item, self.system, level, coefficient)
 
 
 def mean_of_defined(values: Floats | Sequence[float]) -> float:

@@ -34,12 +34,16 @@ def replicates(
     n_resamples: int,
     rng: np.random.Generator,
     width: int,
+    *,
+    rngs: Sequence[np.random.Generator] | None = None,
 ) -> Floats:
     """The statistic in each resample, in chunks of about `CHUNK` numbers at `width` a resample.
 
-    `sizes` are the numbers of units to draw from, one for each argument of `replicate`.
+    `sizes` are the numbers of units to draw from, one for each argument of `replicate`; `rngs`
+    are generators for each of them, instead of those spawned from `rng`.
     """
-    rngs = [rng] if len(sizes) == 1 else rng.spawn(len(sizes))
+    if rngs is None:
+        rngs = [rng] if len(sizes) == 1 else rng.spawn(len(sizes))
     step = max(1, CHUNK // max(1, width, *sizes))
     counts = [min(step, n_resamples - start) for start in range(0, n_resamples, step)]
     return np.concatenate(

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from stats.arguments import (
     Column,
@@ -30,6 +31,21 @@ class Cells:
     system: Integers | None
     n_groups: int
     n_missing: int
+    cluster: Integers | None = None
+    in_order: bool = False
+    """Whether items and systems keep the order of their codes, so that draws are shared."""
+
+    @property
+    def drawn_units(self) -> Integers | None:
+        """What a resample of items draws: clusters, where items come in them."""
+        return self.item if self.cluster is None else self.cluster
+
+    def numbered(self, codes: Integers) -> tuple[Integers, int]:
+        """The codes without a gap, by appearance or in order."""
+        if not self.in_order:
+            return renumbered(codes)
+        distinct, new = np.unique(codes, return_inverse=True)
+        return np.asarray(new, dtype=np.intp), len(distinct)
 
     @property
     def n_rows(self) -> int:
@@ -37,7 +53,11 @@ class Cells:
 
 
 def complete_cells(
-    human: Column, metric: Column, items: Column | None, systems: Column | None
+    human: Column,
+    metric: Column,
+    items: Column | None,
+    systems: Column | None,
+    clusters: Column | None = None,
 ) -> Cells:
     """Check the columns, code items and systems, and drop the cells with a missing value."""
     columns = {"human": human, "metric": metric, "items": items, "systems": systems}
@@ -55,7 +75,24 @@ def complete_cells(
         system=None if system is None else system[complete],
         n_groups=0 if item is None or not len(item) else int(item.max()) + 1,
         n_missing=int((~complete).sum()),
+        cluster=_clusters(clusters, item, complete),
     )
+
+
+def _clusters(
+    clusters: Column | None, item: Integers | None, complete: NDArray[np.bool_]
+) -> Integers | None:
+    """The codes of the clusters, each of which holds whole items."""
+    if clusters is None:
+        return None
+    if item is None:
+        raise ValueError("clusters are of items: items must be given")
+    require_same_length(items=item, clusters=clusters)
+    cluster = coded(clusters, "clusters")[0]
+    pairs = np.unique(np.stack([item, cluster]), axis=1)
+    if pairs.shape[1] > len(np.unique(item)):
+        raise ValueError("clusters must hold whole items: an item is in two of them")
+    return cluster[complete]
 
 
 def _refuse_repeats(item: Integers, system: Integers) -> None:

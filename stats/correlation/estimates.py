@@ -1,17 +1,28 @@
 """The estimate and interval of a correlation at each level."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import nan
 
 import numpy as np
 
 from stats.arguments import Floats, Integers
 from stats.correlation import bootstrap, bootstrap_systems, spa
-from stats.correlation.cells import Cells, renumbered
+from stats.correlation.cells import Cells
 from stats.correlation.coefficients import GroupValues, group_values
-from stats.correlation.intervals import NO_INTERVAL, Interval, fisher, percentile
-from stats.correlation.result import CiMethod, Reason, Resample, Undefined
+from stats.correlation.influence import (
+    cluster_variance,
+    kendall_influences,
+    two_way_variance,
+    z_t_limits,
+)
+from stats.correlation.intervals import FEW_UNITS, NO_INTERVAL, Interval, fisher, percentile
+from stats.correlation.item_limits import (
+    limits_of_cells,
+    limits_of_mean,
+    limits_of_system_means,
+)
+from stats.correlation.result import CiMethod, NoInterval, Reason, Resample, Undefined
 from stats.correlation.ties import calibrated, pairs_within
 from stats.correlation.undefined import with_policy
 from stats.groups import sum_by
@@ -25,6 +36,14 @@ CI_METHODS: dict[Resample, CiMethod] = {
     "systems": CiMethod.BOOTSTRAP_SYSTEMS,
     "both": CiMethod.BOOTSTRAP_BOTH,
 }
+CLUSTER_METHODS: dict[Resample, CiMethod] = {
+    "items": CiMethod.CLUSTERS_ITEMS,
+    "systems": CiMethod.CLUSTERS_SYSTEMS,
+    "both": CiMethod.CLUSTERS_BOTH,
+}
+
+
+TOO_FEW = replace(NO_INTERVAL, reason=NoInterval.TOO_FEW)
 
 
 @dataclass(frozen=True)
@@ -38,6 +57,10 @@ class Plan:
     n_resamples: int
     rng: np.random.Generator
     seed: int | None
+    system_seed: int | None = None
+    """Of the draws of systems, where several plans share them; otherwise they are of `rng`."""
+    drawn: Floats | None = None
+    """The coefficient in resamples drawn already, jointly with other metrics."""
 
     @property
     def of_rows(self) -> str:
@@ -75,18 +98,49 @@ def by_item(cells: Cells, plan: Plan) -> Estimate:
     if not plan.n_resamples or np.count_nonzero(~np.isnan(point.policy_values)) < 2:
         return point.estimate()
     if plan.resample == "items":
-        mean = bootstrap.mean_of_defined(point.policy_values)
-        return point.estimate(_resampled(mean, (cells.n_groups,), cells.n_groups, plan))
+        mean, of_item, n_units = bootstrap.mean_of_defined(point.policy_values), *_item_units(cells)
+        if n_units < 2:
+            return point.estimate(TOO_FEW)
+        replicate = mean if of_item is None else _spread(mean, of_item)
+        interval = _resampled(replicate, (n_units,), cells.n_groups, plan)
+        return point.estimate(_of_few(interval, _mean_limits(point.policy_values, of_item, plan)))
     if cells.system is None:
         return point.estimate()
-    system, n_systems = renumbered(cells.system)
+    system, n_systems = cells.numbered(cells.system)
     shape = (n_systems, cells.n_groups)
     x, y = (spa.table(side, cells.item, system, shape) for side in (cells.human, cells.metric))
     replicate = bootstrap_systems.of_items(
         x, y, plan.of_rows, point.threshold or 0.0, plan.undefined
     )
-    sizes = (n_systems,) if plan.resample == "systems" else (cells.n_groups, n_systems)
-    return point.estimate(_resampled(replicate, sizes, x.size, plan))
+    if plan.resample == "systems":
+        return point.estimate(_resampled(replicate, (n_systems,), x.size, plan))
+    of_item, n_units = _item_units(cells)
+    drawn = replicate if of_item is None else _spread(replicate, of_item)
+    return point.estimate(_resampled(drawn, (n_units, n_systems), x.size, plan))
+
+
+def _mean_limits(values: Floats, of_item: Integers | None, plan: Plan) -> Interval:
+    """Without draws; an accuracy from 0 to 1 is put on the scale of correlations and back."""
+    if plan.of_rows != "acc_eq":
+        return limits_of_mean(values, of_item, plan.confidence)
+    scaled = limits_of_mean(2 * values - 1, of_item, plan.confidence)
+    return replace(scaled, low=(1 + scaled.low) / 2, high=(1 + scaled.high) / 2)
+
+
+def _item_units(cells: Cells) -> tuple[Integers | None, int]:
+    """The cluster of each item, where there are any, and how many units are drawn from."""
+    assert cells.item is not None
+    if cells.cluster is None:
+        return None, cells.n_groups
+    code, n_clusters = cells.numbered(cells.cluster)
+    of_item = np.zeros(cells.n_groups, dtype=np.intp)
+    of_item[cells.item] = code
+    return of_item, n_clusters
+
+
+def _spread(replicate: bootstrap.Replicate, of_item: Integers) -> bootstrap.Replicate:
+    """The replicate of items drawn with their clusters."""
+    return lambda of_cluster, *rest: replicate(of_cluster[:, of_item], *rest)
 
 
 def of_systems(cells: Cells, plan: Plan) -> Estimate:
@@ -94,7 +148,7 @@ def of_systems(cells: Cells, plan: Plan) -> Estimate:
     assert cells.system is not None
     if plan.coefficient == "spa":
         return _soft(cells, plan)
-    system, n_systems = renumbered(cells.system)
+    system, n_systems = cells.numbered(cells.system)
     count = sum_by(system, np.ones(cells.n_rows), n_systems)
     x, y = bootstrap.unit_range(cells.human), bootstrap.unit_range(cells.metric)
     mean_x, mean_y = (
@@ -108,16 +162,24 @@ def of_systems(cells: Cells, plan: Plan) -> Estimate:
     if plan.resample == "systems":
         replicate = bootstrap_systems.of_means(mean_x, mean_y, plan.of_rows, threshold)
         return unscaled.estimate(_if_possible(replicate, (n_systems,), unscaled, plan))
-    if cells.item is None:
+    if cells.drawn_units is None:
+        if plan.drawn is not None:
+            return unscaled.estimate(_resampled(None, (), 0, plan))
         return unscaled.estimate(_fisher(unscaled.value, n_systems, plan, CiMethod.FISHER_SYSTEMS))
-    item, n_items = renumbered(cells.item)
+    item, n_items = cells.numbered(cells.drawn_units)
     columns = (x, y, item, system, (n_items, n_systems), plan.of_rows, threshold)
     if plan.resample == "both":
         both = bootstrap_systems.of_resampled_means(*columns)
         return unscaled.estimate(_if_possible(both, (n_items, n_systems), unscaled, plan))
-    return unscaled.estimate(
-        _if_possible(bootstrap.of_system_means(*columns), (n_items,), unscaled, plan, n_systems)
+    interval = _if_possible(
+        bootstrap.of_system_means(*columns), (n_items,), unscaled, plan, n_systems
     )
+    if plan.coefficient == "pearson" and interval.n_resamples:
+        # percentiles are those of means of half as many items again, nearer to 0 than r itself
+        shape = (n_items, n_systems)
+        own = limits_of_system_means(x, y, item, system, shape, plan.confidence)
+        interval = _instead(interval, own)
+    return unscaled.estimate(interval)
 
 
 def _unscaled(threshold: float | None, metric: Floats) -> float | None:
@@ -128,7 +190,8 @@ def _soft(cells: Cells, plan: Plan) -> Estimate:
     """Soft pairwise accuracy of the systems."""
     assert cells.item is not None
     assert cells.system is not None
-    (system, n_systems), (item, n_items) = renumbered(cells.system), renumbered(cells.item)
+    system, n_systems = cells.numbered(cells.system)
+    item, n_items = cells.numbered(cells.item)
     shape = (n_systems, n_items)
     x, y = (spa.table(side, item, system, shape) for side in (cells.human, cells.metric))
     flips = spa.sign_flips(spa.N_PERMUTATIONS, n_items, plan.rng)
@@ -148,20 +211,49 @@ def of_cells(cells: Cells, plan: Plan) -> Estimate:
         cells.human, cells.metric, np.zeros(cells.n_rows, dtype=np.intp), 1, plan
     )
     units = _pooled_units(cells, plan)
-    if units is None or (plan.resample == "items" and cells.n_rows > _most_cells(plan)):
+    if units is None:
         return point.estimate(_fisher(point.value, cells.n_rows, plan, CiMethod.FISHER_CELLS))
     if cells.n_rows > _most_cells(plan):
-        return point.estimate()
+        return point.estimate(_of_influences(cells, plan))
     unit, sizes, spread = units
     if min(sizes) < 2 or np.isnan(point.groups.value[0]) or not plan.n_resamples:
         return point.estimate()
     x, y, n_units = cells.human, cells.metric, int(unit.max()) + 1
-    if plan.resample == "both" and plan.of_rows in KENDALLS:
-        pooled = bootstrap.copied_kendall(x, y, plan.of_rows)
+    if plan.drawn is not None:
+        interval = _resampled(None, sizes, 0, plan)
     else:
-        pooled = pooled_replicate(x, y, unit, n_units, plan.of_rows, point.threshold or 0.0)
-    width = cells.n_rows if plan.coefficient == "spearman" or len(sizes) > 1 else max(sizes)
-    return point.estimate(_resampled(lambda *weights: pooled(spread(*weights)), sizes, width, plan))
+        if plan.resample == "both" and plan.of_rows in KENDALLS:
+            pooled = bootstrap.copied_kendall(x, y, plan.of_rows)
+        else:
+            pooled = pooled_replicate(x, y, unit, n_units, plan.of_rows, point.threshold or 0.0)
+        width = cells.n_rows if plan.coefficient == "spearman" or len(sizes) > 1 else max(sizes)
+        interval = _resampled(lambda *weights: pooled(spread(*weights)), sizes, width, plan)
+    if plan.resample == "items":
+        own = limits_of_cells(x, y, unit, plan.coefficient, plan.confidence)
+        interval = _of_few(interval, own)
+    return point.estimate(interval)
+
+
+def _of_influences(cells: Cells, plan: Plan) -> Interval:
+    """Of tau-b of too many cells to resample: by the variance of what its clusters move it by."""
+    if plan.coefficient != "kendall":
+        return NO_INTERVAL
+    found = kendall_influences(cells.human, cells.metric)
+    if np.isnan(found.value):
+        return NO_INTERVAL
+    units = [
+        codes
+        for name, codes in (("items", cells.drawn_units), ("systems", cells.system))
+        if plan.resample in (name, "both") and codes is not None
+    ]
+    variance = (
+        two_way_variance(found.of_cell, units[0], units[1])
+        if len(units) == 2
+        else cluster_variance(found.of_cell, units[0])
+    )
+    freedom = min(len(np.unique(codes)) for codes in units) - 1
+    low, high = z_t_limits(found.value, variance, freedom, plan.confidence)
+    return Interval(low, high, CLUSTER_METHODS[plan.resample])
 
 
 def _most_cells(plan: Plan) -> float:
@@ -178,18 +270,19 @@ def _pooled_units(
 ) -> tuple[Integers, tuple[int, ...], Callable[..., Floats]] | None:
     """What a cell is resampled with, how many are drawn from, and the weights of those units."""
     if plan.resample == "both":
-        if cells.item is None or cells.system is None:
+        if cells.drawn_units is None or cells.system is None:
             return None
-        (item, n_items), (system, n_systems) = renumbered(cells.item), renumbered(cells.system)
+        item, n_items = cells.numbered(cells.drawn_units)
+        system, n_systems = cells.numbered(cells.system)
         return (
             np.arange(cells.n_rows),
             (n_items, n_systems),
             lambda of_item, of_system: of_item[:, item] * of_system[:, system],
         )
-    codes = cells.item if plan.resample == "items" else cells.system
+    codes = cells.drawn_units if plan.resample == "items" else cells.system
     if codes is None:
         return None
-    unit, n_units = renumbered(codes)
+    unit, n_units = cells.numbered(codes)
     return unit, (n_units,), lambda weights: weights
 
 
@@ -240,10 +333,43 @@ def _if_possible(
 
 
 def _resampled(
-    replicate: bootstrap.Replicate, sizes: tuple[int, ...], width: int, plan: Plan
+    replicate: bootstrap.Replicate | None, sizes: tuple[int, ...], width: int, plan: Plan
 ) -> Interval:
-    drawn = bootstrap.replicates(replicate, sizes, plan.n_resamples, plan.rng, width)
-    return percentile(drawn, plan.confidence, CI_METHODS[plan.resample])
+    """Percentiles of the resamples; without a replicate, of those drawn already."""
+    drawn = plan.drawn
+    if drawn is None:
+        assert replicate is not None
+        drawn = bootstrap.replicates(
+            replicate, sizes, plan.n_resamples, plan.rng, width, rngs=_rngs(plan)
+        )
+    n_units = None if plan.resample == "systems" or not sizes else sizes[0]
+    interval = percentile(drawn, plan.confidence, CI_METHODS[plan.resample], n_units)
+    return replace(interval, drawn=drawn)
+
+
+def _of_few(interval: Interval, own: Interval) -> Interval:
+    """What few items say themselves, or all items where resamples do not differ."""
+    few = interval.n_units is not None and interval.n_units < FEW_UNITS
+    few = few or interval.reason == NoInterval.NO_SPREAD
+    return _instead(interval, own) if few else interval
+
+
+def _instead(interval: Interval, own: Interval) -> Interval:
+    """Other limits beside the same resamples; none where too many of those are undefined."""
+    if own.method == CiMethod.NONE or interval.reason == NoInterval.UNDEFINED_RESAMPLES:
+        return interval
+    return replace(interval, low=own.low, high=own.high, method=own.method, reason=None)
+
+
+def _rngs(plan: Plan) -> list[np.random.Generator] | None:
+    """One generator for each kind of unit, where the draws of systems are shared."""
+    if plan.system_seed is None or plan.resample == "items":
+        return None
+    of_systems = np.random.default_rng(plan.system_seed)
+    if plan.resample == "systems":
+        return [of_systems]
+    # the same generators as where one plan draws both, so that one panel's draws are the plain ones
+    return [plan.rng.spawn(2)[0], of_systems.spawn(2)[1]]
 
 
 def _fisher(value: float, n: int, plan: Plan, method: CiMethod) -> Interval:

@@ -6,7 +6,7 @@ from typing import get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from stats.arguments import Column, Integers, require_confidence, require_one_of
+from stats.arguments import Column, Floats, Integers, require_confidence, require_one_of
 from stats.correlation.cells import Cells, complete_cells
 from stats.correlation.coefficients import Coefficient, require_coefficient
 from stats.correlation.estimates import Estimate, Plan, by_item, of_cells, of_systems
@@ -28,6 +28,7 @@ def correlation_at_level(
     coefficient: Coefficient,
     items: Column | None = None,
     systems: Column | None = None,
+    clusters: Column | None = None,
     undefined: Undefined = "drop",
     resample: Resample = "items",
     confidence: float = 0.95,
@@ -53,6 +54,8 @@ def correlation_at_level(
     items, systems : array-like, shape (n_cells,), optional
         The item and the system of each cell. The item level needs `items` and the system level
         `systems`; where both are given, no cell may occur twice.
+    clusters : array-like, shape (n_cells,), optional
+        Clusters of whole items that are not independent: they are resampled instead of items.
     undefined : {"drop", "zero", "nan"}
         A group with a constant side has no correlation: leave it out, count it as 0, or make
         the result NaN. A group with fewer than two complete cells is always left out. Pairwise
@@ -90,12 +93,20 @@ def correlation_at_level(
     the columns that name them. Each replicate is exactly the coefficient of the resampled
     cells, with the tie threshold of all cells; in accuracies, a cell or system makes no pair
     with its own copy; in soft pairwise accuracy, resampled items take the distribution of sign
-    flips as normal. Where there is nothing to resample by, and for pooled tau-b with more than
-    5,000 cells where items are resampled, the interval is Fisher's z with the variances of
+    flips as normal. Where over one in twenty resamples is undefined, or none differs, there is
+    no interval, and `ci_reason` says so.
+
+    Percentiles of few items are too narrow. Below 60 items (or clusters) the mean of items'
+    coefficients, and pooled r, rho and tau-b, have Student's t on Fisher's scale instead; the
+    limits of coefficients of 1 and -1 only, or all the same, are Jeffreys' of the share ordered
+    alike; other percentiles are widened as t is. Pearson's r of systems, which few items draw
+    towards 0, is jackknifed over items. Pooled tau-b with more than 5,000 cells has the variance
+    of what the cells of each item (or system, or both) move it by.
+
+    Where there is no column to resample by, the interval is Fisher's z with the variances of
     Bonett and Wright, over systems or cells, for Pearson, Spearman and tau-b, and absent for
     others; `ci_method` says so. It is absent, too, for other pooled pairwise coefficients of
-    more than 5,000 cells (accuracies: 2,000 where both are resampled). Fisher's over cells
-    takes them for independent, and is too narrow where those of one item are alike.
+    more than 5,000 cells (accuracies: 2,000 where both are resampled).
 
     Tie calibration considers all pairs of cells of one group up to 5 million, and beyond them
     a random 5 million.
@@ -129,7 +140,7 @@ def correlation_at_level(
     require_one_of(undefined=(undefined, get_args(Undefined)))
     require_one_of(resample=(resample, get_args(Resample)))
     require_level(level, coefficient, items, systems)
-    cells = complete_cells(human, metric, items, systems)
+    cells = complete_cells(human, metric, items, systems, clusters)
     seed = None if isinstance(rng, np.random.Generator) else int(rng)
     plan = Plan(
         coefficient,
@@ -140,12 +151,21 @@ def correlation_at_level(
         np.random.default_rng(rng),
         seed,
     )
-    return correlation_of_cells(cells, level, plan)
+    return correlation_and_replicates(cells, level, plan)[0]
 
 
-def correlation_of_cells(cells: Cells, level: Level, plan: Plan) -> Correlation:
-    """The same of cells that were checked and coded before."""
-    return _result(_ESTIMATES[level](cells, plan), cells, level, plan)
+def correlation_and_replicates(
+    cells: Cells, level: Level, plan: Plan
+) -> tuple[Correlation, Floats | None]:
+    """The correlation of cells, and its value in each resample, where any were drawn."""
+    estimate = _ESTIMATES[level](cells, plan)
+    return _result(estimate, cells, level, plan), estimate.interval.drawn
+
+
+def replicates_of_cells(cells: Cells, level: Level, plan: Plan) -> tuple[float, Floats | None]:
+    """The coefficient and, where something was resampled, its value in each resample."""
+    estimate = _ESTIMATES[level](cells, plan)
+    return estimate.value, estimate.interval.drawn
 
 
 def require_level(
@@ -189,6 +209,8 @@ def _result(estimate: Estimate, cells: Cells, level: Level, plan: Plan) -> Corre
         n_resamples=interval.n_resamples,
         n_resamples_undefined=interval.n_undefined,
         seed=plan.seed if drawn else None,
+        n_units=interval.n_units,
+        ci_reason=interval.reason,
     )
 
 

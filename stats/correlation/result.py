@@ -8,6 +8,9 @@ from typing import Literal
 Level = Literal["pooled", "system", "item"]
 Resample = Literal["items", "systems", "both"]
 Undefined = Literal["drop", "zero", "nan"]
+LEAST_ITEMS = 20
+LEAST_SYSTEMS = 6
+"""Of items and systems: the sizes from which measured coverage is as it says (docs/coverage.md)."""
 
 
 class Reason(StrEnum):
@@ -20,15 +23,55 @@ class Reason(StrEnum):
     CONSTANT_ITEMS = "constant_items"
 
 
+class NoInterval(StrEnum):
+    """Why a correlation that is defined has no interval."""
+
+    UNDEFINED_RESAMPLES = "undefined_resamples"
+    NO_SPREAD = "no_spread"
+    TOO_FEW = "too_few"
+
+
 class CiMethod(StrEnum):
     """How an interval was computed."""
 
     BOOTSTRAP_ITEMS = "bootstrap-items-percentile"
     BOOTSTRAP_SYSTEMS = "bootstrap-systems-percentile"
     BOOTSTRAP_BOTH = "bootstrap-items-and-systems-percentile"
+    CLUSTERS_ITEMS = "cluster-z-t-items"
+    CLUSTERS_SYSTEMS = "cluster-z-t-systems"
+    CLUSTERS_BOTH = "cluster-z-t-items-and-systems"
+    T_ITEMS = "z-t-items"
+    ORDER_ITEMS = "jeffreys-order-items"
+    JACKKNIFE_ITEMS = "jackknife-z-t-items"
     FISHER_CELLS = "fisher-z-cells"
     FISHER_SYSTEMS = "fisher-z-systems"
     NONE = "none"
+
+
+def small_sample_notes(
+    ci_method: str, n_units: int | None, n_systems: int | None
+) -> tuple[str, ...]:
+    """Why the interval of a correlation is a rough guide, from what it was computed of.
+
+    Examples
+    --------
+    >>> small_sample_notes("z-t-items", 12, 4)
+    ('only 12 items or clusters of them: the interval is a rough guide below 20',)
+    """
+    if ci_method == CiMethod.NONE:
+        return ()
+    notes = []
+    if n_units is not None and n_units < LEAST_ITEMS:
+        notes.append(
+            f"only {n_units} items or clusters of them: the interval is a rough guide "
+            f"below {LEAST_ITEMS}"
+        )
+    if "systems" in ci_method and n_systems is not None and n_systems < LEAST_SYSTEMS:
+        notes.append(
+            f"only {n_systems} systems: what is said of new ones is a rough guide "
+            f"below {LEAST_SYSTEMS}"
+        )
+    return tuple(notes)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,6 +120,11 @@ class Correlation:
         Bootstrap resamples drawn, and those of them without a defined coefficient.
     seed : int or None
         The seed of the bootstrap; None where a generator was handed in or nothing was drawn.
+    n_units : int or None
+        Items, or clusters of them, that the interval takes for independent; None where it is of
+        systems or cells.
+    ci_reason : NoInterval or None
+        Why a defined value has no limits.
     """
 
     value: float
@@ -102,6 +150,13 @@ class Correlation:
     n_resamples: int = 0
     n_resamples_undefined: int = 0
     seed: int | None = None
+    n_units: int | None = None
+    ci_reason: NoInterval | None = None
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What to say beside the interval where the sample is too small for what it says."""
+        return small_sample_notes(str(self.ci_method), self.n_units, self.n_systems)
 
     @property
     def n_undefined(self) -> int:

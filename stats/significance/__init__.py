@@ -1,10 +1,16 @@
 """Whether one metric agrees with human ratings better than another, and how uncertain that is."""
 
-from stats.significance.adjustments import benjamini_hochberg, holm
+from stats.significance.adjustments import (
+    benjamini_hochberg,
+    benjamini_yekutieli,
+    holm,
+    partial_conjunction,
+)
 from stats.significance.clusters import significance_clusters
 from stats.significance.comparisons import Test, compare_metrics
 from stats.significance.deltas import Swap
 from stats.significance.permutation import permutation_test
+from stats.significance.resampled import compare_by_resampling
 from stats.significance.result import Comparison, Undecided
 from stats.significance.williams import Williams, williams_test
 
@@ -15,8 +21,11 @@ __all__ = [
     "Undecided",
     "Williams",
     "benjamini_hochberg",
+    "benjamini_yekutieli",
+    "compare_by_resampling",
     "compare_metrics",
     "holm",
+    "partial_conjunction",
     "permutation_test",
     "significance_clusters",
     "williams_test",

@@ -10,6 +10,10 @@ class Undecided(StrEnum):
     UNDEFINED = "undefined_correlation"
     TOO_FEW = "too_few"
     SAME_METRIC = "same_metric"
+    TOO_FEW_SYSTEMS = "too_few_systems"
+    NO_RESAMPLES = "no_resamples"
+    UNDEFINED_RESAMPLES = "undefined_resamples"
+    NO_SPREAD = "no_spread"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -118,7 +118,7 @@ def test_annotators_without_two_candidates_compare_nothing():
     assert result.reason is Reason.NO_COMPARISONS
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(seed=st.integers(0, 10_000))
 def test_neither_order_nor_names_matter(seed):
     rng = np.random.default_rng(seed)

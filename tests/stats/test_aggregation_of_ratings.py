@@ -151,7 +151,7 @@ def test_its_log_likelihood_is_that_of_the_joint_normal():
     assert result.iterations == 3
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(
     seed=st.integers(0, 10_000),
     method=st.sampled_from(NUMERIC),

@@ -153,7 +153,7 @@ def test_jackknife_errors_are_those_of_deleting_one_by_one(level, clustered, n_a
     parts = [frame[group != one] for one in group.unique()]
     left = [bundle(part, level, **options) for part in parts]
     for name, result in icc.items():
-        if result.is_defined:
+        if result.is_defined and result.ci_method.startswith("jackknife"):
             values = np.array([part[name].value for part in left])
             expected = np.sqrt((len(values) - 1) * np.var(values))
             assert result.se == pytest.approx(expected, rel=1e-7), name
@@ -197,11 +197,15 @@ crowds = st.builds(
 def same(before: dict[str, Agreement], after: dict[str, Agreement], names=NAMES) -> None:
     for name in names:
         assert after[name].value == pytest.approx(before[name].value, **close), name
-        assert after[name].se == pytest.approx(before[name].se, abs=1e-7, nan_ok=True), name
+        # A posterior's is of 20,000 draws, which are others where the categories are in another
+        # order.
+        is_drawn = after[name].ci_method is CiMethod.POSTERIOR
+        near = {"rel": 0.05} if is_drawn else {"abs": 1e-7}
+        assert after[name].se == pytest.approx(before[name].se, nan_ok=True, **near), name
         assert after[name].reason is before[name].reason, name
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(crowds, st.integers(0, 2**32 - 1), st.sampled_from(LEVELS))
 def test_the_order_of_rows_and_the_names_of_items_and_annotators_do_not_matter(frame, seed, level):
     shuffled = frame.sample(frac=1, random_state=seed)
@@ -211,13 +215,13 @@ def test_the_order_of_rows_and_the_names_of_items_and_annotators_do_not_matter(f
     same(bundle(frame, level), bundle(renamed, level))
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(crowds)
 def test_the_names_of_nominal_categories_do_not_matter(frame):
     same(bundle(frame), bundle(frame.assign(value=["zyxwvu"[v] for v in frame["value"]])))
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(crowds, st.floats(0.01, 100), st.floats(-1000, 1000))
 def test_what_measures_intervals_ignores_an_affine_change(frame, scale, shift):
     moved = frame.assign(value=frame["value"] * scale + shift)
@@ -225,7 +229,7 @@ def test_what_measures_intervals_ignores_an_affine_change(frame, scale, shift):
     same(bundle(frame, "interval"), bundle(moved, "interval"), names)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(crowds)
 def test_weights_by_position_and_ranks_ignore_a_monotone_change(frame):
     moved = frame.assign(value=np.exp(frame["value"]))
@@ -233,7 +237,7 @@ def test_weights_by_position_and_ranks_ignore_a_monotone_change(frame):
     same(bundle(frame, "ordinal"), bundle(moved, "ordinal"), names)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(st.integers(0, 2**32 - 1), st.integers(3, 12))
 def test_two_annotators_give_fleiss_scott_and_conger_cohen(seed, n_items):
     rng = np.random.default_rng(seed)
@@ -249,7 +253,7 @@ def test_two_annotators_give_fleiss_scott_and_conger_cohen(seed, n_items):
     assert alpha == pytest.approx(1 - (1 - pi) * (1 - 1 / (2 * n_items)), **close)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(crowds)
 def test_levels_and_weights_make_no_difference_for_two_categories(frame):
     binary = frame.assign(value=frame["value"] % 2)

@@ -187,7 +187,7 @@ def test_what_is_undefined_has_a_reason():
         assert annotator_quality([], [], [], level=level).empty
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(seed=st.integers(0, 10_000), level=st.sampled_from(["nominal", "interval"]))
 def test_the_order_of_the_rows_does_not_matter(seed, level):
     frame = random_crowd(np.random.default_rng(seed), n_items=12, n_annotators=4)

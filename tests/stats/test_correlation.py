@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from stats.correlation import (
     CiMethod,
     Correlation,
+    NoInterval,
     Reason,
     correlate,
     correlation_at_level,
@@ -70,7 +71,7 @@ numbers = st.one_of(
 ragged = st.lists(st.tuples(st.integers(0, 6), numbers, numbers), min_size=1, max_size=60)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(ragged, st.sampled_from(COEFFICIENTS))
 def test_every_group_gets_what_scipy_gives_it(rows, coefficient):
     group, x, y = (np.array(column) for column in zip(*rows, strict=True))
@@ -223,17 +224,54 @@ def test_replicates_do_not_depend_on_how_the_draws_are_divided(monkeypatch):
     assert at_level(frame, "pooled", "kendall", n_resamples=50) == kendall
 
 
+FEW_ITEMS = {
+    **{("item", name): CiMethod.T_ITEMS for name in COEFFICIENTS},
+    **{("pooled", name): CiMethod.CLUSTERS_ITEMS for name in COEFFICIENTS},
+    ("system", "pearson"): CiMethod.JACKKNIFE_ITEMS,
+}
+
+
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("coefficient", COEFFICIENTS)
 def test_the_interval_holds_the_value_and_records_how_it_was_drawn(level, coefficient):
     result = at_level(study(2), level, coefficient, n_resamples=400, rng=17)
     assert -1 <= result.ci_low < result.value < result.ci_high <= 1
-    assert result.ci_method is CiMethod.BOOTSTRAP_ITEMS
+    assert result.ci_method is FEW_ITEMS.get((level, coefficient), CiMethod.BOOTSTRAP_ITEMS)
     assert (result.n_resamples, result.n_resamples_undefined, result.seed) == (400, 0, 17)
 
 
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("coefficient", COEFFICIENTS)
+def test_no_interval_has_zero_width_and_two_systems_have_that_of_a_share(level, coefficient):
+    item, system = np.indices((5, 2)).reshape(2, -1)
+    human = item + system.astype(float)
+    columns = {"level": level, "coefficient": coefficient, "items": item, "systems": system}
+    result = correlation_at_level(human, 2 * human, **columns)
+    assert result.value == pytest.approx(1)
+    if level == "item":
+        assert (round(result.ci_low, 2), result.ci_high) == (0.24, 1.0)
+        assert result.notes == (
+            "only 5 items or clusters of them: the interval is a rough guide below 20",
+        )
+    else:
+        assert np.isnan(result.ci_low)
+        assert result.ci_reason is NoInterval.NO_SPREAD
+
+
+def test_many_undefined_resamples_leave_no_interval_at_any_level():
+    human, metric = np.zeros(8), np.arange(8.0)
+    human[:2] = 1, 2
+    item, system = np.arange(8).repeat(1), np.arange(8)
+    result = correlation_at_level(
+        human, metric, level="pooled", coefficient="kendall", items=item, systems=system
+    )
+    assert np.isnan(result.ci_low)
+    assert result.ci_reason is NoInterval.UNDEFINED_RESAMPLES
+    assert result.n_resamples_undefined > 50
+
+
 def test_the_same_seed_gives_the_same_interval_and_a_generator_no_seed():
-    frame = study(2)
+    frame = study(2, n_items=60)
     first, again = (at_level(frame, "item", "kendall", rng=3) for _ in range(2))
     assert first == again
     other = at_level(frame, "item", "kendall", rng=4)
@@ -285,10 +323,13 @@ def test_the_bootstrap_agrees_with_fisher_where_cells_are_independent(coefficien
     assert widths[0] == pytest.approx(widths[1], rel=0.2)
 
 
-def test_pooled_kendall_of_many_cells_falls_back_on_fisher(monkeypatch):
+def test_pooled_kendall_of_many_cells_has_the_variance_of_its_clusters(monkeypatch):
+    drawn = at_level(study(), "pooled", "kendall")
     monkeypatch.setattr(replicas, "PAIRS_UP_TO_CELLS", 20)
-    assert at_level(study(), "pooled", "kendall").ci_method is CiMethod.FISHER_CELLS
-    assert at_level(study(), "pooled", "spearman").ci_method is CiMethod.BOOTSTRAP_ITEMS
+    result = at_level(study(), "pooled", "kendall")
+    assert result.ci_method is CiMethod.CLUSTERS_ITEMS
+    assert result.ci_high - result.ci_low == pytest.approx(drawn.ci_high - drawn.ci_low, rel=0.4)
+    assert at_level(study(), "pooled", "spearman").n_resamples == 1000
 
 
 def test_a_perfect_or_tiny_correlation_without_items_has_no_interval():
@@ -306,7 +347,7 @@ def test_no_resamples_is_no_interval(level):
     assert (result.n_resamples, result.seed) == (0, None)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.integers(0, 100), st.sampled_from(LEVELS), st.sampled_from(COEFFICIENTS))
 def test_order_of_rows_and_scale_of_values_do_not_matter(seed, level, coefficient):
     frame = study(seed, n_items=8)

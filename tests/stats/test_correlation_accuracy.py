@@ -38,7 +38,7 @@ def calibrated(groups) -> tuple[float, float]:
     return best, min(t for t, mean in means.items() if mean > best - 1e-12)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(ragged)
 def test_tau_c_of_every_group_is_scipys(rows):
     group, x, y = (np.array(column, dtype=float) for column in zip(*rows, strict=True))
@@ -50,7 +50,7 @@ def test_tau_c_of_every_group_is_scipys(rows):
         assert value == pytest.approx(expected, abs=1e-12, nan_ok=True)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(ragged)
 def test_accuracy_of_every_group_is_the_share_of_pairs_alike(rows):
     group, x, y = (np.array(column, dtype=float) for column in zip(*rows, strict=True))
@@ -72,7 +72,7 @@ def test_large_groups_are_counted_alike(size):
     assert correlate(constant, y, coefficient="acc_eq") == accuracy(constant, y)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 40)), min_size=2, max_size=40))
 def test_a_sweep_of_many_pairs_finds_the_same_threshold(rows):
     human, metric = (np.array(column, dtype=float) / 8 for column in zip(*rows, strict=True))

@@ -108,12 +108,17 @@ def test_copying_cells_gives_what_forms_give(coefficient):
     assert np.isnan(replicas.copied_kendall(x, y, coefficient)(np.zeros((1, len(x)))))
 
 
-def test_an_interval_too_dear_to_draw_is_absent_and_never_fishers_by_stealth(monkeypatch):
+@pytest.mark.parametrize(
+    ("resample", "method"),
+    [("systems", CiMethod.CLUSTERS_SYSTEMS), ("both", CiMethod.CLUSTERS_BOTH)],
+)
+def test_an_interval_too_dear_to_draw_is_of_clusters_and_never_fishers_by_stealth(
+    monkeypatch, resample, method
+):
     monkeypatch.setattr(replicas, "PAIRS_UP_TO_CELLS", 20)
-    for resample in ("systems", "both"):
-        result = at_level(study(), "pooled", "kendall", resample=resample)
-        assert result.ci_method is CiMethod.NONE
-        assert result.is_defined
+    result = at_level(study(), "pooled", "kendall", resample=resample)
+    assert result.ci_method is method
+    assert result.ci_low < result.value < result.ci_high
 
 
 @pytest.mark.parametrize("coefficient", ["kendall_c", "acc_eq"])
@@ -145,9 +150,10 @@ def test_pooled_replicates_of_other_coefficients_are_of_the_copied_cells(coeffic
 def test_every_interval_says_what_it_resampled(resample, level, coefficient):
     if coefficient == "spa" and level != "system":
         return
-    frame = study(2, n_items=40, n_systems=8)
+    frame = study(5, n_items=60, n_systems=8)
     result = at_level(frame, level, coefficient, resample=resample, n_resamples=200, rng=5)
-    assert result.ci_method is METHODS[resample]
+    means = (level, coefficient, resample) == ("system", "pearson", "items")
+    assert result.ci_method is (CiMethod.JACKKNIFE_ITEMS if means else METHODS[resample])
     assert result.ci_low < result.ci_high
     assert result.ci_low - 0.05 <= result.value <= result.ci_high + 0.05
     assert (result.n_resamples, result.seed) == (200, 5)

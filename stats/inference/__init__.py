@@ -1,0 +1,1 @@
+"""What may be concluded: tests and intervals for judges, systems and the numbers themselves."""

@@ -1,0 +1,123 @@
+"""Labels of annotators and a judge as one table, and who is nearer to the others, item by item."""
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from stats.arguments import (
+    Column,
+    Floats,
+    Integers,
+    coded_in_order,
+    complete_numbers,
+    require_same_length,
+)
+
+Level = Literal["nominal", "interval"]
+LEAST_HUMANS = 2
+"""Of an item, besides the judge: one to be left out, and another to be compared with."""
+ROUNDING = 1e-9
+
+
+@dataclass(frozen=True)
+class AnnotatorLabels:
+    """The annotators' labels, shape (n_items, n_annotators), and the judge's; NaN for none."""
+
+    humans: Floats
+    judge: Floats
+    annotators: list[Hashable]
+    cluster: Integers
+    level: Level
+    domain: list[Hashable]
+    rounded: bool
+
+
+def labels_of(
+    items: Column,
+    annotators: Column,
+    values: Column,
+    judge: Hashable,
+    level: Level,
+    clusters: Column | None,
+) -> AnnotatorLabels:
+    """The labels, an item a row and an annotator a column; ValueError for what cannot be used."""
+    require_same_length(items=items, annotators=annotators, values=values)
+    item, distinct = coded_in_order(items, "items")
+    annotator, names = coded_in_order(annotators, "annotators")
+    if judge not in names:
+        known = ", ".join(str(name) for name in names[:8])
+        raise ValueError(f"judge must be one of the annotators ({known}), not {judge!r}")
+    if len(np.unique(item * len(names) + annotator)) < len(item):
+        raise ValueError("annotators must not label an item twice")
+    value, domain = _coded_values(values, level)
+    table = np.full((len(distinct), len(names)), np.nan)
+    table[item, annotator] = value
+    at = names.index(judge)
+    humans, of_judge = np.delete(table, at, axis=1), table[:, at]
+    rounded = level == "interval" and is_whole(humans) and not is_whole(of_judge)
+    return AnnotatorLabels(
+        humans=humans,
+        judge=np.round(of_judge) if rounded else of_judge,
+        annotators=[name for name in names if name != judge],
+        cluster=_clusters(item, len(distinct), clusters),
+        level=level,
+        domain=domain,
+        rounded=rounded,
+    )
+
+
+def _coded_values(values: Column, level: Level) -> tuple[Floats, list[Hashable]]:
+    if level == "interval":
+        return complete_numbers(values, "values"), []
+    codes, domain = coded_in_order(values, "values")
+    return codes.astype(np.float64), domain
+
+
+def is_whole(values: Floats) -> bool:
+    """Whether all the numbers there are are whole."""
+    known = values[~np.isnan(values)]
+    return bool((known == np.round(known)).all())
+
+
+def _clusters(item: Integers, n_items: int, clusters: Column | None) -> Integers:
+    if clusters is None:
+        return np.arange(n_items)
+    require_same_length(items=item, clusters=clusters)
+    codes, _ = coded_in_order(clusters, "clusters")
+    of_item = np.zeros(n_items, dtype=np.intp)
+    of_item[item] = codes
+    if (of_item[item] != codes).any():
+        raise ValueError("clusters must hold whole items: an item is in two of them")
+    return of_item
+
+
+def wins(ratings: AnnotatorLabels, judge: Floats) -> tuple[Floats, Floats]:
+    """Whether the judge, and whether each annotator, is at least as near to the others.
+
+    Shape (n_items, n_annotators) each, NaN where the annotator has no such item.
+    """
+    humans = ratings.humans
+    known = ~np.isnan(humans)
+    others = known.sum(axis=1, keepdims=True) - known
+    usable = known & (others >= LEAST_HUMANS - 1) & ~np.isnan(judge)[:, None]
+    of_judge = np.full(humans.shape, np.nan)
+    of_annotator = np.full(humans.shape, np.nan)
+    for at in range(humans.shape[1]):
+        rest = np.delete(humans, at, axis=1)
+        of_judge[:, at] = _score(judge, rest, ratings.level)
+        of_annotator[:, at] = _score(humans[:, at], rest, ratings.level)
+    nearer = np.where(usable, of_judge >= of_annotator - ROUNDING, np.nan)
+    farther = np.where(usable, of_annotator >= of_judge - ROUNDING, np.nan)
+    return nearer, farther
+
+
+def _score(one: Floats, others: Floats, level: Level) -> Floats:
+    """How near a label is to the others of its item: share equal, or less the distance."""
+    known = ~np.isnan(others)
+    count = np.maximum(known.sum(axis=1), 1)
+    if level == "nominal":
+        return np.asarray(((others == one[:, None]) & known).sum(axis=1) / count)
+    squares = np.where(known, np.square(others - one[:, None]), 0.0)
+    return np.asarray(-np.sqrt(squares.sum(axis=1) / count))

@@ -1,0 +1,255 @@
+"""Whether a judge is sound: swayed by order, less agreed with where people are split, moved."""
+
+from dataclasses import dataclass
+from math import nan, sqrt
+
+import numpy as np
+from scipy import stats
+
+from stats.arguments import (
+    Column,
+    Floats,
+    complete_numbers,
+    require_confidence,
+    require_same_length,
+)
+from stats.inference.paired_accuracy import wilson
+
+
+@dataclass(frozen=True, kw_only=True)
+class PositionBias:
+    """What a judge says of pairs that it saw in both orders.
+
+    `consistency` is the share of pairs with the same winner both times, with Wilson's interval;
+    `first_share` of the others that in which the first won both times, and `p` is the exact
+    binomial test that it is one half.
+    """
+
+    consistency: float
+    ci_low: float
+    ci_high: float
+    first_share: float
+    p: float
+    n: int
+
+
+def position_bias(
+    consistent: int, first_both_times: int, second_both_times: int, *, confidence: float = 0.95
+) -> PositionBias:
+    """Whether the order in which two outputs are shown sways a judge.
+
+    Parameters
+    ----------
+    consistent, first_both_times, second_both_times : int
+        Pairs judged in both orders: the same output won, the first place won, the second did.
+    confidence : float
+        Confidence level of the interval.
+
+    Returns
+    -------
+    PositionBias
+
+    Raises
+    ------
+    ValueError
+        If a count is negative, there is no pair, or `confidence` is out of range.
+
+    References
+    ----------
+    L. Zheng et al. (2023). Judging LLM-as-a-judge with MT-Bench and Chatbot Arena. NeurIPS.
+
+    Examples
+    --------
+    >>> bias = position_bias(34, 11, 5)
+    >>> bias.consistency, bias.first_share, round(bias.p, 2)
+    (0.68, 0.6875, 0.21)
+    """
+    counts = (consistent, first_both_times, second_both_times)
+    if min(counts) < 0 or not sum(counts):
+        raise ValueError(f"counts must not be negative, and not all 0: {counts}")
+    swayed = first_both_times + second_both_times
+    low, high = wilson(consistent, sum(counts), confidence=confidence)
+    return PositionBias(
+        consistency=consistent / sum(counts),
+        ci_low=low,
+        ci_high=high,
+        first_share=first_both_times / swayed if swayed else nan,
+        p=float(stats.binomtest(first_both_times, swayed).pvalue) if swayed else nan,
+        n=sum(counts),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class AgreementByCertainty:
+    """A judge's agreement with people where they are sure, and where they are not.
+
+    `judge` is the mean share of annotators who say what the judge says (less the mean distance,
+    for numbers); `people` the same of one annotator with the others: what can be expected.
+    """
+
+    group: str
+    n: int
+    judge: float
+    people: float
+
+
+def agreement_by_certainty(humans: Column, judge: Column) -> tuple[AgreementByCertainty, ...]:
+    """Agreement where annotators are unanimous, and where they are split.
+
+    Parameters
+    ----------
+    humans : array-like of float, shape (n_items, n_annotators)
+        Codes of labels, NaN where there is none.
+    judge : array-like of float, shape (n_items,)
+        The judge's codes.
+
+    Returns
+    -------
+    tuple of AgreementByCertainty
+        Of ``unanimous`` and of ``split`` items with two labels or more.
+
+    Raises
+    ------
+    ValueError
+        If the shapes do not fit.
+
+    References
+    ----------
+    A. Elangovan et al. (2025). Beyond correlation: The impact of human uncertainty in measuring
+    the effectiveness of automatic evaluation and LLM-as-a-judge. ICLR 2025.
+
+    Examples
+    --------
+    >>> humans = [[0, 0, 0], [1, 1, 1], [0, 1, 1]]
+    >>> groups = agreement_by_certainty(humans, [0, 1, 0])
+    >>> [(one.group, one.n, round(one.judge, 2)) for one in groups]
+    [('unanimous', 2, 1.0), ('split', 1, 0.33)]
+    """
+    table, said = np.asarray(humans, dtype=np.float64), np.asarray(judge, dtype=np.float64)
+    if table.ndim != 2 or said.shape != table.shape[:1]:
+        raise ValueError("humans must have a row an item, and judge a value for each row")
+    known = ~np.isnan(table)
+    usable = (known.sum(axis=1) >= 2) & ~np.isnan(said)
+    low = np.where(known, table, np.inf).min(axis=1, initial=np.inf)
+    high = np.where(known, table, -np.inf).max(axis=1, initial=-np.inf)
+    groups = (("unanimous", usable & (low == high)), ("split", usable & (low < high)))
+    return tuple(_by_group(name, table[rows], said[rows]) for name, rows in groups)
+
+
+def _by_group(name: str, table: Floats, judge: Floats) -> AgreementByCertainty:
+    if not len(table):
+        return AgreementByCertainty(group=name, n=0, judge=nan, people=nan)
+    known = ~np.isnan(table)
+    count = known.sum(axis=1)
+    of_judge = (table == judge[:, None]).sum(axis=1) / count
+    alike = (table[:, :, None] == table[:, None, :]).sum(axis=(1, 2)) - count
+    return AgreementByCertainty(
+        group=name,
+        n=len(table),
+        judge=float(of_judge.mean()),
+        people=float((alike / (count * (count - 1))).mean()),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Drift:
+    """How a judge's scores of the same anchor items moved from one version to the next.
+
+    `shift` is the later less the earlier mean with its interval, `p` two-sided, and `p_adjusted`
+    times the number of looks. `agreement_before` and `agreement_after` are the mean distances
+    of the judge and the human ratings (less is better), NaN without human ratings.
+    """
+
+    shift: float
+    ci_low: float
+    ci_high: float
+    p: float
+    p_adjusted: float
+    n: int
+    distance_before: float
+    distance_after: float
+    distance_shift: float
+    distance_ci_low: float
+    distance_ci_high: float
+
+
+def judge_shift(
+    before: Column,
+    after: Column,
+    *,
+    human: Column | None = None,
+    looks: int = 1,
+    confidence: float = 0.95,
+) -> Drift:
+    """Whether a judge moved between two versions, on anchor items that both scored.
+
+    Parameters
+    ----------
+    before, after : array-like of float, shape (n_items,)
+        The judge's scores of the same items at two versions of its model or prompt.
+    human : array-like of float, shape (n_items,), optional
+        Human ratings on the same scale, to say whether the judge came nearer to people.
+    looks : int
+        How many versions are compared with the first one: p and confidence are adjusted for
+        them by Bonferroni's method.
+    confidence : float
+        Confidence level of the intervals, all looks together.
+
+    Returns
+    -------
+    Drift
+
+    Raises
+    ------
+    ValueError
+        If the columns differ in length or have a missing value, there are fewer than two items,
+        `looks` is below 1 or `confidence` out of range.
+
+    References
+    ----------
+    Student (1908). The probable error of a mean. Biometrika 6(1), 1-25 (paired differences).
+
+    Examples
+    --------
+    >>> drift = judge_shift([3, 4, 2, 5, 3, 4], [4, 4, 3, 5, 4, 5])
+    >>> round(drift.shift, 2), round(drift.p, 3)
+    (0.67, 0.025)
+    """
+    require_confidence(confidence)
+    n = require_same_length(before=before, after=after)
+    if n < 2 or looks < 1:
+        raise ValueError("before must have at least two items, and looks be at least 1")
+    one, other = complete_numbers(before, "before"), complete_numbers(after, "after")
+    level = 1 - (1 - confidence) / looks
+    shift, low, high, p = _paired(other - one, level)
+    distance = [nan] * 5
+    if human is not None:
+        require_same_length(before=before, human=human)
+        people = complete_numbers(human, "human")
+        far = [np.abs(side - people) for side in (one, other)]
+        distance = [float(side.mean()) for side in far]
+        distance += _paired(far[1] - far[0], level)[:3]
+    return Drift(
+        shift=shift,
+        ci_low=low,
+        ci_high=high,
+        p=p,
+        p_adjusted=min(p * looks, 1.0),
+        n=n,
+        distance_before=distance[0],
+        distance_after=distance[1],
+        distance_shift=distance[2],
+        distance_ci_low=distance[3],
+        distance_ci_high=distance[4],
+    )
+
+
+def _paired(difference: Floats, confidence: float) -> tuple[float, float, float, float]:
+    n, mean = len(difference), float(difference.mean())
+    se = float(difference.std(ddof=1)) / sqrt(n)
+    if se <= 1e-12 * max(abs(mean), 1.0):
+        # every item moved alike: a share of items that moved says how sure that is
+        p = float(stats.binomtest(n, n).pvalue) if mean else 1.0
+        return mean, nan, nan, p
+    half = float(stats.t.ppf((1 + confidence) / 2, n - 1)) * se
+    return mean, mean - half, mean + half, float(2 * stats.t.sf(abs(mean) / se, n - 1))

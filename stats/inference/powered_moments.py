@@ -1,0 +1,203 @@
+"""The variance of a prediction-powered mean and the weight of the judge that lowers it most."""
+
+from dataclasses import dataclass
+from math import nan
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stats.arguments import (
+    Column,
+    Floats,
+    Integers,
+    coded,
+    complete_numbers,
+    numbers,
+    require_confidence,
+    require_same_length,
+)
+from stats.groups import sum_by
+
+Flags: TypeAlias = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Rules:
+    """How a mean is computed: lambda (None: tuned), Student's t or normal, and confidence."""
+
+    power: float | None
+    small_sample: bool
+    confidence: float
+
+
+@dataclass(frozen=True)
+class Moments:
+    """A mean by prediction-powered inference and by people alone, with their variances."""
+
+    power: float
+    value: float
+    variance: float
+    freedom: float
+    people: float
+    people_variance: float
+    people_freedom: float
+    count: int
+    """Labels, or clusters that have any."""
+
+
+def checked_columns(
+    human: Column, judge: Column, clusters: Column | None, rules: Rules
+) -> tuple[Floats, Floats, Integers | None]:
+    """Human ratings (NaN where there is none), the judge's scores, and codes of clusters.
+
+    Raises
+    ------
+    ValueError
+        If the columns differ in length, `judge` or a cluster is missing, or lambda or the
+        confidence level is out of range.
+
+    Examples
+    --------
+    >>> checked_columns([1, None], [2, 3], ["a", "a"], Rules(None, True, 0.95))[2].tolist()
+    [0, 0]
+    """
+    require_confidence(rules.confidence)
+    require_same_length(human=human, judge=judge)
+    if rules.power is not None and not 0 <= rules.power <= 1:
+        raise ValueError(f"power must lie between 0 and 1, not {rules.power}")
+    cluster = None
+    if clusters is not None:
+        require_same_length(human=human, clusters=clusters)
+        cluster = coded(clusters, "clusters")[0]
+    return numbers(human, "human"), complete_numbers(judge, "judge"), cluster
+
+
+def moments_of(y: Floats, f: Floats, cluster: Integers | None, rules: Rules) -> Moments:
+    """A mean by people's ratings of some and a judge's scores of all, and its variance.
+
+    Parameters
+    ----------
+    y : ndarray of float, shape (n_items,)
+        What people say, NaN where they were not asked.
+    f : ndarray of float, shape (n_items,)
+        What the judge says.
+    cluster : ndarray of int, shape (n_items,), or None
+        Codes of clusters from 0, where items are not independent.
+    rules : Rules
+        As of `stats.inference.prediction_powered.prediction_powered_mean`, which has the formula
+        and its source.
+
+    Returns
+    -------
+    Moments
+
+    Examples
+    --------
+    >>> y, f = np.array([1.0, 2, 3, np.nan, np.nan]), np.array([1.0, 2, 3, 4, 5])
+    >>> moments_of(y, f, None, Rules(1.0, False, 0.95)).value
+    4.5
+    """
+    labelled = ~np.isnan(y)
+    if cluster is None:
+        return _of_items(y[labelled], f[labelled], f[~labelled], rules)
+    return _of_clusters(y, f, cluster, labelled, rules)
+
+
+def _of_items(y: Floats, f: Floats, rest: Floats, rules: Rules) -> Moments:
+    n, n_rest = len(y), len(rest)
+    power = rules.power
+    if power is None:
+        power = _tuned_power(y, f, rest)
+    if not n_rest:
+        power = 0.0
+    residual = y - power * f
+    spare = _spare_labels(n, rules, tuned=power > 0)
+    variance = float(np.square(residual - residual.mean()).sum()) / spare / n if n else nan
+    value = float(residual.mean()) if n else nan
+    if n_rest and power:
+        value += power * float(rest.mean())
+        variance += power**2 * float(rest.var(ddof=1 if rules.small_sample else 0)) / n_rest
+    people_spare = n - 1 if rules.small_sample else n
+    people_variance = float(np.square(y - y.mean()).sum()) / max(people_spare, 1) / n if n else nan
+    return Moments(
+        power=power,
+        value=value,
+        variance=variance,
+        freedom=_degrees_of_freedom(n, rules, tuned=power > 0),
+        people=float(y.mean()) if n else nan,
+        people_variance=people_variance,
+        people_freedom=_degrees_of_freedom(n, rules, tuned=False),
+        count=n,
+    )
+
+
+def _tuned_power(y: Floats, f: Floats, rest: Floats) -> float:
+    """The lambda of least variance, between 0 and 1."""
+    n, n_rest = len(y), len(rest)
+    if n < 2 or not n_rest:
+        return 0.0
+    covariance = float(((y - y.mean()) * (f - f.mean())).mean())
+    spread = float(np.concatenate([f, rest]).var(ddof=1))
+    return float(np.clip(covariance / ((1 + n / n_rest) * spread), 0, 1)) if spread > 0 else 0.0
+
+
+def _spare_labels(n: int, rules: Rules, *, tuned: bool) -> int:
+    """What a sum of squares is divided by: the tuning takes one more."""
+    return max(n - (2 if tuned else 1), 1) if rules.small_sample else n
+
+
+def _degrees_of_freedom(n: int, rules: Rules, *, tuned: bool) -> float:
+    return float(n - (2 if tuned else 1)) if rules.small_sample else np.inf
+
+
+def _of_clusters(y: Floats, f: Floats, cluster: Integers, labelled: Flags, rules: Rules) -> Moments:
+    """Linearised: what each cluster moves the means by, and the sum of its squares."""
+    n_clusters = int(cluster.max(initial=-1)) + 1
+    moved_y = _moves(np.nan_to_num(y), labelled, cluster, n_clusters)
+    moved_f = _moves(f, labelled, cluster, n_clusters)
+    moved_rest = _moves(f, ~labelled, cluster, n_clusters)
+    has_labels = np.bincount(cluster[labelled], minlength=n_clusters) > 0
+    count, count_rest = int(has_labels.sum()), int((~has_labels).sum())
+    means = [float(f[part].mean()) if part.any() else nan for part in (labelled, ~labelled)]
+    mixed = bool(has_labels[cluster[~labelled]].any())
+    gap = moved_f - moved_rest
+    power = rules.power
+    if power is None and mixed:
+        squares = float(gap @ gap)
+        power = float(np.clip(moved_y @ gap / squares, 0, 1)) if squares > 0 else 0.0
+    elif power is None:
+        # each cluster's value in a mean of clusters: its own mean, where all are of one size
+        power = _tuned_power(
+            count * moved_y[has_labels],
+            means[0] + count * moved_f[has_labels],
+            means[1] + count_rest * moved_rest[~has_labels],
+        )
+    power = power if (~labelled).any() else 0.0
+    spare = _spare_labels(count, rules, tuned=power > 0)
+    if mixed:
+        variance = float(np.square(moved_y - power * gap).sum()) * count / spare
+    else:
+        of_rest = max(count_rest - rules.small_sample, 1)
+        variance = float(np.square(moved_y - power * moved_f).sum()) * count / spare
+        variance += power**2 * float(np.square(moved_rest).sum()) * count_rest / of_rest
+    people = float(y[labelled].mean()) if labelled.any() else nan
+    people_spare = max(count - rules.small_sample, 1)
+    return Moments(
+        power=power,
+        value=people + (power * (means[1] - means[0]) if power else 0.0),
+        variance=variance,
+        freedom=_degrees_of_freedom(count, rules, tuned=power > 0),
+        people=people,
+        people_variance=float(np.square(moved_y).sum()) * count / people_spare,
+        people_freedom=_degrees_of_freedom(count, rules, tuned=False),
+        count=count,
+    )
+
+
+def _moves(values: Floats, chosen: Flags, cluster: Integers, n_clusters: int) -> Floats:
+    """By how much each cluster moves the mean of the chosen items."""
+    if not chosen.any():
+        return np.zeros(n_clusters)
+    residual = values[chosen] - values[chosen].mean()
+    return sum_by(cluster[chosen], residual, n_clusters) / int(chosen.sum())

@@ -1,0 +1,199 @@
+"""Prediction-powered quantiles: a median, say, from few human ratings and a judge's scores."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import nan
+
+import numpy as np
+from scipy import stats
+
+from stats.arguments import Column, Floats, Integers
+from stats.inference.powered_moments import Moments, Rules, checked_columns, moments_of
+from stats.inference.powered_result import Estimate, PredictionPowered, Withheld, result_of
+
+LEAST_BEYOND = 5
+"""Human ratings to be expected on the rarer side of the quantile."""
+MOST_OF_THE_JUDGE = 500
+
+
+def prediction_powered_quantile(
+    human: Column,
+    judge: Column,
+    *,
+    quantile: float = 0.5,
+    clusters: Column | None = None,
+    power: float | None = None,
+    small_sample: bool = True,
+    confidence: float = 0.95,
+) -> PredictionPowered:
+    """A quantile of the human ratings of all items, from a random part and a judge of all.
+
+    Parameters
+    ----------
+    human : array-like of float, shape (n_items,)
+        The human rating of each item, NaN for an item without one. Which items have one must be
+        random.
+    judge : array-like of float, shape (n_items,)
+        The judge's score of each item, on the scale of the human ratings: on another it is no
+        help, and lambda falls to 0. Rounded where all human ratings are whole numbers.
+    quantile : float
+        Which one, between 0 and 1: .5 is the median, the least rating that at least half the
+        items do not exceed.
+    clusters : array-like, shape (n_items,), optional
+        The cluster of each item, where items are not independent.
+    power : float, optional
+        Lambda between 0 and 1; without it, tuned at each rating that the quantile might be.
+    small_sample : bool
+        Student's t, and where the people's share below a rating is farther from the middle than
+        `quantile` the variance it would have if the quantile were there; otherwise normal with
+        population variances, as the authors' library has it.
+    confidence : float
+        Confidence level of the intervals.
+
+    Returns
+    -------
+    PredictionPowered
+        `power` and `effective_n` are those at the rating nearest to the quantile; `se` is NaN,
+        since the interval need not be symmetric. Without an interval, and with `reason`, where
+        fewer than 5 human ratings (or clusters with one) are expected on a side of the quantile.
+
+    Raises
+    ------
+    ValueError
+        If the columns differ in length, `judge` or a cluster is missing, or `quantile`, `power`
+        or `confidence` is out of range.
+
+    Notes
+    -----
+    The share of ratings up to a value is a mean, estimated as in
+    `stats.inference.prediction_powered.prediction_powered_mean` from ``human <= value`` and
+    ``judge <= value``. The interval holds the values whose share is not significantly below
+    `quantile`, and just below which it is not significantly above, so that it holds with ties
+    and for scales of few points too.
+
+    References
+    ----------
+    A. N. Angelopoulos, S. Bates, C. Fannjiang, M. I. Jordan and T. Zrnic (2023).
+    Prediction-powered inference. Science 382, 669-674 (quantiles; algorithm 2).
+    A. N. Angelopoulos, J. C. Duchi and T. Zrnic (2023). PPI++: Efficient prediction-powered
+    inference. arXiv:2311.01453 (lambda).
+    E. B. Wilson (1927). Probable inference, the law of succession, and statistical inference.
+    JASA 22(158), 209-212 (a share's variance where it would be as supposed).
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> truth = rng.normal(size=300)
+    >>> human = np.where(np.arange(300) < 40, truth, np.nan)
+    >>> found = prediction_powered_quantile(human, truth + 0.3 * rng.normal(size=300))
+    >>> found.ci_low < 0 < found.ci_high, found.effective_n > 60
+    (True, True)
+    """
+    if not 0 < quantile < 1:
+        raise ValueError(f"quantile must lie between 0 and 1, not {quantile}")
+    rules = Rules(power, small_sample, confidence)
+    y, f, cluster = checked_columns(human, judge, clusters, rules)
+    known = y[~np.isnan(y)]
+    if len(known) and np.array_equal(known, np.round(known)):
+        f = np.round(f)
+    steps = _candidates(known, f)
+    if not len(steps):
+        return result_of(moments_of(y, f, cluster, rules), y, f, rules)
+    shares = [_share_up_to(value, y, f, cluster, rules) for value in steps]
+    return _result(_Shares(steps, shares, quantile, len(known)), y, f, rules)
+
+
+def _candidates(known: Floats, f: Floats) -> Floats:
+    """Ratings that the quantile might be: those given, and the judge's between them."""
+    if not len(known):
+        return known
+    between = np.unique(f[(f > known.min()) & (f < known.max())])
+    if len(between) > MOST_OF_THE_JUDGE:
+        at = np.linspace(0, len(between) - 1, MOST_OF_THE_JUDGE).astype(np.intp)
+        between = between[at]
+    return np.unique(np.concatenate([known, between]))
+
+
+def _share_up_to(
+    value: float, y: Floats, f: Floats, cluster: Integers | None, rules: Rules
+) -> Moments:
+    below = np.where(np.isnan(y), np.nan, y <= value)
+    return moments_of(below, (f <= value).astype(np.float64), cluster, rules)
+
+
+@dataclass(frozen=True)
+class _Shares:
+    """The share of ratings up to each of the steps."""
+
+    steps: Floats
+    shares: Sequence[Moments]
+    quantile: float
+    n_labelled: int
+
+    def people_variance(self, share: Moments, rules: Rules) -> float:
+        """Of the people's share; at least as if the quantile were there."""
+        if not rules.small_sample:
+            return share.people_variance
+        widest = max(self.shares, key=lambda one: one.people * (1 - one.people))
+        spread = widest.people * (1 - widest.people)
+        supposed = self.quantile * (1 - self.quantile)
+        if not spread > 0:
+            return share.people_variance
+        return max(share.people_variance, widest.people_variance * supposed / spread)
+
+    def nearest(self) -> Moments:
+        return min(self.shares, key=lambda one: abs(one.people - self.quantile))
+
+    def estimate(
+        self, values: Floats, variances: Floats, freedom: Floats, rules: Rules
+    ) -> Estimate:
+        """The least step that reaches the quantile, and those that might."""
+        half = stats.t.ppf((1 + rules.confidence) / 2, freedom) * np.sqrt(variances)
+        reached = np.flatnonzero(values >= self.quantile)
+        first = reached[0] if len(reached) else len(self.steps) - 1
+        low = np.flatnonzero(values + half >= self.quantile)
+        # just below a step the share is that up to the step before
+        before = np.concatenate([[-np.inf], (values - half)[:-1]])
+        high = np.flatnonzero(before <= self.quantile)
+        return Estimate(
+            value=float(self.steps[first]),
+            ci_low=float(self.steps[min(low[0] if len(low) else first, first)]),
+            ci_high=float(self.steps[max(high[-1], first)]),
+            se=nan,
+        )
+
+
+def _result(found: _Shares, y: Floats, f: Floats, rules: Rules) -> PredictionPowered:
+    people = np.array([found.people_variance(one, rules) for one in found.shares])
+    nearest = found.nearest()
+    # what is added to people's variance the judge lowers as much as it does at the quantile
+    left = nearest.variance / nearest.people_variance if nearest.people_variance > 0 else 1.0
+    extra = min(left, 1.0) * (people - [one.people_variance for one in found.shares])
+    own = found.estimate(
+        np.array([one.value for one in found.shares]),
+        np.array([one.variance for one in found.shares]) + extra,
+        np.array([one.freedom for one in found.shares]),
+        rules,
+    )
+    alone = found.estimate(
+        np.array([one.people for one in found.shares]),
+        people,
+        np.array([one.people_freedom for one in found.shares]),
+        rules,
+    )
+    result = result_of(_with_spread(nearest, found, rules), y, f, rules, _withheld(found))
+    if result.reason is not None:
+        own, alone = (replace(one, ci_low=nan, ci_high=nan) for one in (own, alone))
+    return replace(result, **vars(own), people_only=alone)
+
+
+def _with_spread(nearest: Moments, found: _Shares, rules: Rules) -> Moments:
+    variance = found.people_variance(nearest, rules)
+    extra = variance - nearest.people_variance
+    return replace(nearest, variance=nearest.variance + extra, people_variance=variance)
+
+
+def _withheld(found: _Shares) -> Withheld | None:
+    rarer = min(found.quantile, 1 - found.quantile)
+    few = found.nearest().count * rarer < LEAST_BEYOND - 1e-9
+    return Withheld.TOO_FEW_BEYOND if few else None

@@ -1,0 +1,371 @@
+"""Which system people prefer where they may call a tie: Davidson's and Rao and Kupper's models."""
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from itertools import combinations
+from math import nan
+from typing import Literal, get_args
+
+import numpy as np
+from scipy import sparse, stats
+from scipy.sparse import csgraph
+
+from stats.arguments import (
+    Column,
+    Floats,
+    Integers,
+    coded,
+    coded_in_order,
+    complete_numbers,
+    require_confidence,
+    require_one_of,
+    require_same_length,
+)
+from stats.groups import sum_by
+from stats.inference.tie_likelihood import Game, Model, TieLikelihood, maximum
+
+Separated = Literal["refuse", "half_wins"]
+FEW_CLUSTERS = 10
+
+
+class Reason(StrEnum):
+    """Why there are no abilities."""
+
+    NO_COMPARISONS = "no_comparisons"
+    NOT_COMPARED = "systems fall into groups that were never compared"
+    UNBEATEN = "some systems never lost to the others, or never won"
+    NOT_CONVERGED = "not_converged"
+
+
+@dataclass(frozen=True, kw_only=True)
+class PairOfAbilities:
+    """The difference of two systems' log abilities, a less b, with interval and p."""
+
+    a: Hashable
+    b: Hashable
+    delta: float
+    se: float
+    ci_low: float
+    ci_high: float
+    p: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Abilities:
+    """Log abilities of systems with mean 0, and what else the model estimates.
+
+    Attributes
+    ----------
+    abilities : dict
+        By system; NaN where there is no maximum.
+    tie_parameter : float
+        Davidson's nu, or Rao and Kupper's theta. 0 (theta: 1) where no tie was called.
+    coefficients, coefficient_limits : dict
+        Of covariates: by how much a unit of the first's less the second's moves the log odds.
+    pairs : tuple of PairOfAbilities
+        Every two systems.
+    se_by : str
+        What the standard errors take for independent: ``comparisons``, ``items``,
+        ``annotators`` or both.
+    converged : bool
+        Whether the gradient vanished.
+    smoothed : tuple of Hashable
+        Systems that never lost (or never won), for whose sake half a win either way was added
+        to each pair that met.
+    reason : Reason or None
+        Why there is no result.
+    """
+
+    abilities: dict[Hashable, float]
+    tie_parameter: float
+    model: Model
+    pairs: tuple[PairOfAbilities, ...]
+    log_likelihood: float
+    converged: bool
+    se_by: str
+    coefficients: dict[str, float] = field(default_factory=dict)
+    coefficient_limits: dict[str, tuple[float, float]] = field(default_factory=dict)
+    smoothed: tuple[Hashable, ...] = ()
+    reason: Reason | None = None
+    n: int = 0
+    n_ties: int = 0
+    notes: tuple[str, ...] = ()
+
+
+def abilities_with_ties(
+    first: Column,
+    second: Column,
+    outcome: Column,
+    *,
+    model: Model = "davidson",
+    covariates: Mapping[str, Column] | None = None,
+    side: bool = False,
+    items: Column | None = None,
+    annotators: Column | None = None,
+    weights: Column | None = None,
+    separated: Separated = "refuse",
+    confidence: float = 0.95,
+) -> Abilities:
+    """Log abilities of systems from comparisons of two that may end in a tie.
+
+    Parameters
+    ----------
+    first, second : array-like, shape (n_comparisons,)
+        The systems compared; `first` is the one shown first, where `side` matters.
+    outcome : array-like of int, shape (n_comparisons,)
+        1 where the first won, -1 where the second did, 0 for a tie.
+    model : {"davidson", "rao_kupper"}
+        How ties come about: in proportion to the root of both abilities, or where the
+        difference is below a threshold.
+    covariates : mapping of str to array-like of float, optional
+        Of each comparison, the first's less the second's: length, say, standardised.
+    side : bool
+        Estimate, too, by how much being shown first helps (coefficient ``first``).
+    items, annotators : array-like, optional
+        Standard errors are then clustered by them, both ways where both are given.
+    weights : array-like of float, optional
+        How often each row counts.
+    separated : {"refuse", "half_wins"}
+        What becomes of systems that never lost or never won to the rest: no result, or half a
+        win either way added to each pair that met, and marked.
+    confidence : float
+        Confidence level of the intervals.
+
+    Returns
+    -------
+    Abilities
+
+    Raises
+    ------
+    ValueError
+        If the columns differ in length or hold a missing value, a system meets itself, an
+        outcome is not 1, 0 or -1, or an option is unknown.
+
+    Notes
+    -----
+    Davidson: ``P(i > j) : P(j > i) : P(tie) = pi_i : pi_j : nu sqrt(pi_i pi_j)``. Rao and
+    Kupper: ``P(i > j) = pi_i / (pi_i + theta pi_j)``. Newton's method with halved steps on the
+    concave log-likelihood; a maximum exists only where the graph of wins, ties counting both
+    ways, is strongly connected.
+
+    References
+    ----------
+    R. R. Davidson (1970). On extending the Bradley-Terry model to accommodate ties in paired
+    comparison experiments. JASA 65(329), 317-328.
+    P. V. Rao and L. L. Kupper (1967). Ties in paired-comparison experiments. JASA 62(317),
+    194-204.
+    L. R. Ford (1957). Solution of a ranking problem from binary comparisons. American
+    Mathematical Monthly 64(8), 28-33.
+
+    Examples
+    --------
+    >>> result = abilities_with_ties(list("aaabb"), list("bbbaa"), [1, 1, 0, -1, 1])
+    >>> {name: round(value, 2) for name, value in result.abilities.items()}
+    {'a': 0.55, 'b': -0.55}
+    """
+    require_confidence(confidence)
+    require_one_of(model=(model, get_args(Model)), separated=(separated, get_args(Separated)))
+    game = _game(first, second, outcome, covariates or {}, side, weights)
+    clusters = _clusters(items, annotators, len(game.outcome))
+    if not len(game.outcome):
+        return _nothing(game, model, Reason.NO_COMPARISONS)
+    ends = _separated(game)
+    if ends is None:
+        return _nothing(game, model, Reason.NOT_COMPARED)
+    if ends and separated == "refuse":
+        return _nothing(game, model, Reason.UNBEATEN, ends)
+    played = _with_half_wins(game) if ends else game
+    return _fitted(game, played, model, clusters, tuple(ends), confidence)
+
+
+def _game(
+    first: Column,
+    second: Column,
+    outcome: Column,
+    covariates: Mapping[str, Column],
+    side: bool,
+    weights: Column | None,
+) -> Game:
+    n = require_same_length(first=first, second=second, outcome=outcome)
+    both, systems = coded_in_order([*first, *second], "first and second")
+    if (both[:n] == both[n:]).any():
+        raise ValueError("first and second must differ: a system is compared with itself")
+    result = complete_numbers(outcome, "outcome")
+    if not np.isin(result, (-1, 0, 1)).all():
+        raise ValueError("outcome must be 1, 0 or -1")
+    weight = np.ones(n)
+    if weights is not None:
+        require_same_length(first=first, weights=weights)
+        weight = complete_numbers(weights, "weights")
+        if (weight < 0).any():
+            raise ValueError("weights must not be negative")
+    columns = [np.ones(n)] if side else []
+    for name, column in covariates.items():
+        require_same_length(first=first, **{name: column})
+        columns.append(complete_numbers(column, name))
+    extra = np.stack(columns, axis=1) if columns else np.zeros((n, 0))
+    names = [*(["first"] if side else []), *covariates]
+    return Game(both[:n], both[n:], result.astype(np.int8), weight, extra, systems, names)
+
+
+def _clusters(items: Column | None, annotators: Column | None, n: int) -> dict[str, Integers]:
+    clusters = {}
+    for name, column in (("items", items), ("annotators", annotators)):
+        if column is not None:
+            require_same_length(**{"first": np.zeros(n), name: column})
+            clusters[name] = coded(column, name)[0]
+    return clusters
+
+
+def _separated(game: Game) -> list[Hashable] | None:
+    """Systems outside the largest group that beat each other; None where some never met."""
+    n = len(game.systems)
+    counted = game.weight > 0
+    won, lost = game.outcome >= 0, game.outcome <= 0
+    source = np.concatenate([game.first[counted & won], game.second[counted & lost]])
+    target = np.concatenate([game.second[counted & won], game.first[counted & lost]])
+    graph = sparse.coo_array((np.ones(len(source)), (source, target)), shape=(n, n)).tocsr()
+    if csgraph.connected_components(graph, directed=False)[0] > 1:
+        return None
+    count, label = csgraph.connected_components(graph, directed=True, connection="strong")
+    if count == 1:
+        return []
+    largest = np.bincount(label).argmax()
+    return [name for name, group in zip(game.systems, label, strict=True) if group != largest]
+
+
+def _with_half_wins(game: Game) -> Game:
+    low, high = np.minimum(game.first, game.second), np.maximum(game.first, game.second)
+    pairs = np.unique(np.stack([low, high], axis=1), axis=0)
+    n = len(pairs)
+    return Game(
+        np.concatenate([game.first, pairs[:, 0], pairs[:, 0]]),
+        np.concatenate([game.second, pairs[:, 1], pairs[:, 1]]),
+        np.concatenate([game.outcome, np.ones(n, np.int8), -np.ones(n, np.int8)]),
+        np.concatenate([game.weight, np.full(2 * n, 0.5)]),
+        np.concatenate([game.extra, np.zeros((2 * n, game.extra.shape[1]))]),
+        game.systems,
+        game.names,
+    )
+
+
+def _fitted(
+    game: Game,
+    played: Game,
+    model: Model,
+    clusters: Mapping[str, Integers],
+    ends: tuple[Hashable, ...],
+    confidence: float,
+) -> Abilities:
+    n_ties = int(((game.outcome == 0) & (game.weight > 0)).sum())
+    terms = TieLikelihood(played, model, with_ties=n_ties > 0)
+    value, log_likelihood, converged = maximum(terms)
+    if not converged:
+        return _nothing(game, model, Reason.NOT_CONVERGED, list(ends))
+    covariance, se_by, freedom = _covariance(terms, value, clusters, len(game.outcome))
+    n_systems = len(game.systems)
+    of_systems = np.concatenate([[0.0], value[: n_systems - 1]])
+    centred = of_systems - of_systems.mean()
+    tie = terms.tie_parameter(value)
+    t = float(stats.t.ppf((1 + confidence) / 2, freedom))
+    extra = slice(n_systems - 1, n_systems - 1 + len(game.names))
+    spread = np.sqrt(np.diag(covariance)[extra])
+    return Abilities(
+        abilities={name: float(v) for name, v in zip(game.systems, centred, strict=True)},
+        tie_parameter=tie,
+        model=model,
+        pairs=tuple(_pairs(game.systems, of_systems, covariance, freedom, confidence)),
+        log_likelihood=log_likelihood,
+        converged=True,
+        se_by=se_by,
+        coefficients={name: float(v) for name, v in zip(game.names, value[extra], strict=True)},
+        coefficient_limits={
+            name: (float(v - t * s), float(v + t * s))
+            for name, v, s in zip(game.names, value[extra], spread, strict=True)
+        },
+        smoothed=ends,
+        n=len(game.outcome),
+        n_ties=n_ties,
+        notes=_notes(ends, freedom),
+    )
+
+
+def _notes(ends: tuple[Hashable, ...], freedom: float) -> tuple[str, ...]:
+    notes = []
+    if ends:
+        named = ", ".join(str(name) for name in ends)
+        notes.append(
+            f"half a win either way was added to each pair: {named} never lost, or never won"
+        )
+    if freedom < FEW_CLUSTERS - 1:
+        notes.append(f"only {int(freedom) + 1} items or annotators: intervals are a rough guide")
+    return tuple(notes)
+
+
+def _pairs(
+    systems: list[Hashable], value: Floats, covariance: Floats, freedom: float, confidence: float
+) -> list[PairOfAbilities]:
+    t = float(stats.t.ppf((1 + confidence) / 2, freedom))
+    full = np.zeros((len(systems), len(systems)))
+    full[1:, 1:] = covariance[: len(systems) - 1, : len(systems) - 1]
+    pairs = []
+    for a, b in combinations(range(len(systems)), 2):
+        delta = float(value[a] - value[b])
+        se = float(np.sqrt(max(full[a, a] + full[b, b] - 2 * full[a, b], 0.0)))
+        p = float(2 * stats.t.sf(abs(delta) / se, freedom)) if se > 0 else nan
+        pairs.append(
+            PairOfAbilities(
+                a=systems[a],
+                b=systems[b],
+                delta=delta,
+                se=se,
+                ci_low=delta - t * se,
+                ci_high=delta + t * se,
+                p=p,
+            )
+        )
+    return pairs
+
+
+def _nothing(
+    game: Game, model: Model, reason: Reason, ends: list[Hashable] | None = None
+) -> Abilities:
+    return Abilities(
+        abilities=dict.fromkeys(game.systems, nan),
+        tie_parameter=nan,
+        model=model,
+        pairs=(),
+        log_likelihood=nan,
+        converged=False,
+        se_by="",
+        smoothed=tuple(ends or ()),
+        reason=reason,
+        n=len(game.outcome),
+        n_ties=int((game.outcome == 0).sum()),
+    )
+
+
+def _covariance(
+    terms: TieLikelihood, value: Floats, clusters: Mapping[str, Integers], n: int
+) -> tuple[Floats, str, float]:
+    """Of the parameters, by cluster where there are any; and degrees of freedom of t."""
+    scores, information = terms.derivatives(value)
+    inverse: Floats = np.asarray(np.linalg.pinv(information), dtype=np.float64)
+    if not clusters:
+        return inverse, "comparisons", np.inf
+    scores = scores[:n]  # half wins that were added belong to no item
+    counts = {name: int(code.max()) + 1 for name, code in clusters.items()}
+    meat = np.sum([_meat(scores, code, counts[name]) for name, code in clusters.items()], axis=0)
+    if len(clusters) == 2:
+        one, other = clusters.values()
+        cell = np.unique(one * (int(other.max()) + 1) + other, return_inverse=True)[1]
+        both = meat - _meat(scores, cell, int(cell.max()) + 1)
+        meat = both if np.linalg.eigvalsh(both).min() > 0 else meat
+    covariance = np.asarray(inverse @ meat @ inverse, dtype=np.float64)
+    return covariance, " and ".join(clusters), float(max(min(counts.values()) - 1, 1))
+
+
+def _meat(scores: Floats, code: Integers, size: int) -> Floats:
+    sums = np.stack([sum_by(code, column, size) for column in scores.T], axis=1)
+    return np.asarray(size / max(size - 1, 1) * sums.T @ sums)

@@ -1,0 +1,154 @@
+"""The likelihoods of models of comparisons with ties, and their maximum by Newton's method."""
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit, log_expit
+
+from stats.arguments import Floats, Integers
+
+Model = Literal["davidson", "rao_kupper"]
+Signs: TypeAlias = NDArray[np.int8]
+TOLERANCE = 1e-8
+MOST_STEPS = 200
+HALVINGS = 40
+
+
+@dataclass(frozen=True)
+class Game:
+    """Comparisons: `design` times the parameters is the log odds of the first over the second."""
+
+    first: Integers
+    second: Integers
+    outcome: Signs
+    weight: Floats
+    extra: Floats
+    systems: list[Hashable]
+    names: list[str]
+
+    @property
+    def design(self) -> Floats:
+        n = len(self.outcome)
+        table = np.zeros((n, len(self.systems)))
+        table[np.arange(n), self.first] += 1.0
+        table[np.arange(n), self.second] -= 1.0
+        return np.hstack([table[:, 1:], self.extra])
+
+
+class TieLikelihood:
+    """Log-likelihood, and derivatives by the log odds d and the tie parameter's logarithm."""
+
+    def __init__(self, game: Game, model: Model, *, with_ties: bool) -> None:
+        self.design, self.weight = game.design, game.weight
+        self.sign = game.outcome.astype(np.float64)
+        self.model, self.with_ties = model, with_ties
+
+    def start(self) -> Floats:
+        value = np.zeros(self.design.shape[1] + self.with_ties)
+        if self.with_ties and self.model == "rao_kupper":
+            value[-1] = np.log(0.5)
+        return value
+
+    def tie_parameter(self, value: Floats) -> float:
+        if not self.with_ties:
+            return 0.0 if self.model == "davidson" else 1.0
+        if self.model == "davidson":
+            return float(np.exp(value[-1]))
+        return float(np.exp(np.exp(value[-1])))
+
+    def log_odds(self, value: Floats) -> Floats:
+        return np.asarray(self.design @ value[: self.design.shape[1]])
+
+    def total(self, value: Floats) -> float:
+        return float(self.weight @ self._terms(value)[0])
+
+    def derivatives(self, value: Floats) -> tuple[Floats, Floats]:
+        """Each comparison's score, shape (n, n_parameters), and the information."""
+        _, by_d, by_tie, dd, dt, tt = self._terms(value)
+        columns = [self.design * by_d[:, None]]
+        information = -(self.design * (self.weight * dd)[:, None]).T @ self.design
+        if not self.with_ties:
+            return columns[0] * self.weight[:, None], information
+        columns.append(by_tie[:, None])
+        cross = -(self.design.T @ (self.weight * dt))
+        corner = np.array([[-float(self.weight @ tt)]])
+        information = np.block([[information, cross[:, None]], [cross[None, :], corner]])
+        return np.hstack(columns) * self.weight[:, None], information
+
+    def _terms(self, value: Floats) -> tuple[Floats, Floats, Floats, Floats, Floats, Floats]:
+        d = self.log_odds(value)
+        if not self.with_ties:
+            zero = np.zeros_like(d)
+            log = log_expit(self.sign * d)
+            return log, self.sign * expit(-self.sign * d), zero, -expit(d) * expit(-d), zero, zero
+        tie = float(value[-1])
+        return self._davidson(d, tie) if self.model == "davidson" else self._rao_kupper(d, tie)
+
+    def _davidson(
+        self, d: Floats, tie: float
+    ) -> tuple[Floats, Floats, Floats, Floats, Floats, Floats]:
+        logits = np.stack([d / 2, np.full_like(d, tie), -d / 2])
+        top = logits.max(axis=0)
+        log_total = np.log(np.exp(logits - top).sum(axis=0)) + top
+        win, tied, loss = np.exp(logits - log_total)
+        is_tie = (self.sign == 0).astype(np.float64)
+        log = np.where(self.sign == 0, tie, self.sign * d / 2) - log_total
+        centre = (win - loss) / 2
+        dd = -((win + loss) / 4 - np.square(centre))
+        return log, self.sign / 2 - centre, is_tie - tied, dd, tied * centre, -tied * (1 - tied)
+
+    def _rao_kupper(
+        self, d: Floats, tie: float
+    ) -> tuple[Floats, Floats, Floats, Floats, Floats, Floats]:
+        """An ordered logit with thresholds of -tau and tau, tau the exponential of `tie`."""
+        tau = np.exp(tie)
+        up, down = d - tau, -d - tau  # log odds of a win, and of a loss
+        s_up, s_down = expit(up), expit(down)
+        log_tie = np.log(-np.expm1(-2 * tau)) + log_expit(-up) + log_expit(-down)
+        won, lost = self.sign > 0, self.sign < 0
+        log = np.where(won, log_expit(up), np.where(lost, log_expit(down), log_tie))
+        by_d = np.where(won, 1 - s_up, np.where(lost, s_down - 1, s_down - s_up))
+        spread_up, spread_down = s_up * (1 - s_up), s_down * (1 - s_down)
+        dd = -np.where(won, spread_up, np.where(lost, spread_down, spread_up + spread_down))
+        ratio = 2 / np.expm1(2 * tau)
+        by_tau = np.where(won, s_up - 1, np.where(lost, s_down - 1, ratio + s_up + s_down))
+        d_tau = np.where(won, spread_up, np.where(lost, -spread_down, spread_up - spread_down))
+        curve = -ratio * (2 + ratio)
+        tau_tau = np.where(
+            won, -spread_up, np.where(lost, -spread_down, curve - spread_up - spread_down)
+        )
+        return log, by_d, tau * by_tau, dd, tau * d_tau, tau * by_tau + tau**2 * tau_tau
+
+
+def maximum(terms: TieLikelihood) -> tuple[Floats, float, bool]:
+    """The parameters, the log-likelihood there, and whether the gradient vanished."""
+    value = terms.start()
+    reached = terms.total(value)
+    enough = TOLERANCE * max(float(terms.weight.sum()), 1.0)
+    for _ in range(MOST_STEPS):
+        scores, information = terms.derivatives(value)
+        gradient = scores.sum(axis=0)
+        if np.abs(gradient).max() <= enough:
+            return value, reached, True
+        step = _step(information, gradient)
+        for _ in range(HALVINGS):
+            total = terms.total(value + step)
+            if total >= reached - 1e-12 * abs(reached):
+                break
+            step = step / 2
+        else:
+            return value, reached, False
+        value, reached = value + step, total
+    return value, reached, False
+
+
+def _step(information: Floats, gradient: Floats) -> Floats:
+    """Newton's, or up the gradient where the information is not positive."""
+    try:
+        np.linalg.cholesky(information)
+        return np.asarray(np.linalg.solve(information, gradient))
+    except np.linalg.LinAlgError:
+        return gradient / max(float(np.abs(information).max()), 1.0)

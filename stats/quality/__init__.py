@@ -1,0 +1,30 @@
+"""Whether annotators work with care: failed checks, straight lines, haste, copies, change.
+
+Every flag is a count beside what the other annotators explain, with the chance of so many. None is
+a verdict: benchmarks/quality.py says how often each hits careful annotators.
+"""
+
+from stats.quality.checks import band_failed, degraded_failed, repeat_failed
+from stats.quality.collusion import colluding_pairs
+from stats.quality.excess import excess_hits
+from stats.quality.flags import FLAGS, Evidence, annotator_flags
+from stats.quality.late_change import late_change
+from stats.quality.pages import constant_pages, count_words, reading_seconds
+from stats.quality.reasons import machine_like, reason_similarity
+
+__all__ = [
+    "FLAGS",
+    "Evidence",
+    "annotator_flags",
+    "band_failed",
+    "colluding_pairs",
+    "constant_pages",
+    "count_words",
+    "degraded_failed",
+    "excess_hits",
+    "late_change",
+    "machine_like",
+    "reading_seconds",
+    "reason_similarity",
+    "repeat_failed",
+]

@@ -1,0 +1,137 @@
+"""One page of one annotator: whether all its ratings are alike, and how long its words take."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pandas as pd
+
+from stats.arguments import Column, coded_in_order, complete_numbers, require_same_length
+from stats.groups import sum_by
+
+WORDS_PER_MINUTE = 600.0
+"""Faster than anybody reads with understanding; people read about 240 words a minute."""
+# Scripts that are written without spaces: about two characters a word.
+UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
+WORD = re.compile(r"\w+")
+
+
+def count_words(text: str) -> int:
+    """The words of a text; of scripts without spaces, half the characters.
+
+    Parameters
+    ----------
+    text : str
+
+    Returns
+    -------
+    int
+
+    Examples
+    --------
+    >>> count_words("Well, it doesn't fit."), count_words("これは良い答えです"), count_words("")
+    (5, 5, 0)
+    """
+    spaced, n_unspaced = UNSPACED.subn(" ", text)
+    return len(WORD.findall(spaced)) + (n_unspaced + 1) // 2
+
+
+def reading_seconds(n_words: int, words_per_minute: float = WORDS_PER_MINUTE) -> float:
+    """The least time in which so many words can have been read.
+
+    Parameters
+    ----------
+    n_words : int
+        Of the page.
+    words_per_minute : float
+        The greatest rate taken for reading.
+
+    Returns
+    -------
+    float
+        In seconds.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than no words, or the rate is not positive.
+
+    References
+    ----------
+    M. Brysbaert (2019). How many words do we read per minute? Journal of Memory and Language 109,
+    104047. K. Rayner et al. (2016). So much to read, so little time. Psychological Science in the
+    Public Interest 17(1), 4-34.
+
+    Examples
+    --------
+    >>> reading_seconds(150)
+    15.0
+    """
+    if n_words < 0 or words_per_minute <= 0:
+        raise ValueError(
+            f"n_words must not be negative and words_per_minute positive, not {n_words} and "
+            f"{words_per_minute}"
+        )
+    return n_words * 60.0 / words_per_minute
+
+
+def constant_pages(
+    pages: Column,
+    annotators: Column,
+    values: Column,
+    *,
+    spread: float = 0.03,
+    least_values: int = 3,
+) -> pd.DataFrame:
+    """The pages of each annotator with whether all their ratings are the same, or nearly.
+
+    Parameters
+    ----------
+    pages, annotators : array-like, shape (n_ratings,)
+        One row a rating.
+    values : array-like of float, shape (n_ratings,)
+        From 0 to 1: the share of its scale.
+    spread : float
+        How far apart the highest and the lowest of a page may be, as a share of the scale.
+    least_values : int
+        Pages with fewer ratings are left out, since those are alike too easily.
+
+    Returns
+    -------
+    DataFrame
+        A row a page of an annotator: ``page, annotator, n, is_constant``.
+
+    Raises
+    ------
+    ValueError
+        If the columns differ in length or hold a missing value, or `spread` is negative.
+
+    Examples
+    --------
+    >>> table = constant_pages([1] * 6, list("aaabbb"), [0.5, 0.5, 0.51, 0.2, 0.5, 0.9])
+    >>> table[["annotator", "is_constant"]]
+      annotator  is_constant
+    0         a         True
+    1         b        False
+    """
+    if spread < 0:
+        raise ValueError(f"spread must not be negative, and is {spread}")
+    require_same_length(pages=pages, annotators=annotators, values=values)
+    page, page_names = coded_in_order(pages, "pages")
+    who, names = coded_in_order(annotators, "annotators")
+    value = complete_numbers(values, "values")
+    cells, of_cell = np.unique(page * max(len(names), 1) + who, return_inverse=True)
+    high, low = np.full(len(cells), -np.inf), np.full(len(cells), np.inf)
+    np.maximum.at(high, of_cell, value)
+    np.minimum.at(low, of_cell, value)
+    n = sum_by(of_cell, np.ones(len(value)), len(cells)).astype(np.intp)
+    table = pd.DataFrame(
+        {
+            "page": pd.Series(page_names, dtype=object).to_numpy()[cells // max(len(names), 1)],
+            "annotator": pd.Series(names, dtype=object).to_numpy()[cells % max(len(names), 1)],
+            "n": n,
+            "is_constant": high - low <= spread + 1e-12,
+        }
+    )
+    return table[table["n"] >= least_values].reset_index(drop=True)

@@ -1,0 +1,124 @@
+"""Written reasons: those that are copies of others, and those that read as made by a machine."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+from scipy import sparse
+
+from stats.arguments import Column, coded_in_order, require_same_length
+
+SHINGLE_WORDS = 3
+LEAST_WORDS = 5
+ROWS_AT_ONCE = 500
+WORD = re.compile(r"\w+")
+# What language models write about texts they compare, and people in a hurry do not.
+MARKERS = (
+    r"\boverall\b", r"\bfurthermore\b", r"\bmoreover\b", r"\badditionally\b", r"\bin contrast\b",
+    r"\bin conclusion\b", r"\bdemonstrat\w+", r"\beffectively\b", r"\bconvey\w*\b",
+    r"\bnuanced?\b", r"\bcomprehensive\b", r"\bcoheren\w+", r"\bcontextually\b",
+    r"\baligns? (well |closely )?with\b", r"\bmaintain(s|ing)\b", r"\bensur(es|ing)\b",
+    r"\bshowcas\w+", r"\bdelv\w+", r"\bprovid(es|ing) an?\b", r"\bwhile (also )?\w+ing\b",
+    r"\bas an ai\b", r"\bboth \w+ and \w+\b", r"\bmaking it\b", r"\bnot only\b", r"—",
+)  # fmt: skip
+MARKER = re.compile("|".join(MARKERS), re.IGNORECASE)
+
+
+def reason_similarity(annotators: Column, texts: Sequence[str]) -> pd.DataFrame:
+    """How like each reason is to its annotator's other reasons, and to those of others.
+
+    Parameters
+    ----------
+    annotators : array-like, shape (n_texts,)
+        Who wrote it.
+    texts : sequence of str, length n_texts
+
+    Returns
+    -------
+    DataFrame
+        A row a text, in the given order: ``annotator, n_words, own, others``: the greatest Jaccard
+        similarity of its three-word shingles with another text of the same annotator, and with
+        one of somebody else. NaN for texts of fewer than five words, which are alike too easily.
+
+    Raises
+    ------
+    ValueError
+        If the columns differ in length, or an annotator is missing.
+
+    References
+    ----------
+    A. Z. Broder (1997). On the resemblance and containment of documents. Compression and
+    Complexity of Sequences, 21-29.
+
+    Examples
+    --------
+    >>> table = reason_similarity(list("aab"), ["it answers the question well enough",
+    ...     "it answers the question well enough", "the tone is far too formal here"])
+    >>> table[["annotator", "own", "others"]]
+      annotator  own  others
+    0         a  1.0     0.0
+    1         a  1.0     0.0
+    2         b  0.0     0.0
+    """
+    require_same_length(annotators=annotators, texts=texts)
+    who, names = coded_in_order(annotators, "annotators")
+    words = [WORD.findall(text.lower()) for text in texts]
+    n_words = np.array([len(each) for each in words], dtype=np.intp)
+    is_long = n_words >= LEAST_WORDS
+    own, others = (np.where(is_long, 0.0, np.nan) for _ in range(2))
+    matrix, sizes = _incidence(
+        [each if long else [] for each, long in zip(words, is_long, strict=True)]
+    )
+    for start in range(0, matrix.shape[0], ROWS_AT_ONCE):
+        shared = (matrix[start : start + ROWS_AT_ONCE] @ matrix.T).tocoo()
+        row, column = shared.row + start, shared.col
+        row, column, n = (each[row != column] for each in (row, column, shared.data))
+        likeness = n / (sizes[row] + sizes[column] - n)
+        same = who[row] == who[column]
+        np.maximum.at(own, row[same], likeness[same])
+        np.maximum.at(others, row[~same], likeness[~same])
+    columns = {"n_words": n_words, "own": own, "others": others}
+    return pd.DataFrame({"annotator": pd.Series(names, dtype=object).to_numpy()[who], **columns})
+
+
+def _incidence(words: list[list[str]]) -> tuple[sparse.csr_array, np.ndarray]:
+    """Which text has which shingle, and how many shingles each has."""
+    codes: dict[tuple[str, ...], int] = {}
+    columns: list[int] = []
+    ends = [0]
+    for each in words:
+        triples = zip(each, each[1:], each[2:], strict=False)
+        columns += sorted({codes.setdefault(triple, len(codes)) for triple in triples})
+        ends.append(len(columns))
+    shape = (len(words), max(len(codes), 1))
+    ones = np.ones(len(columns))
+    return sparse.csr_array((ones, columns, ends), shape=shape), np.diff(ends).astype(np.float64)
+
+
+def machine_like(text: str) -> bool:
+    """Whether an English reason has at least two turns that language models are fond of.
+
+    Parameters
+    ----------
+    text : str
+
+    Returns
+    -------
+    bool
+
+    Notes
+    -----
+    A list of words, no detector: people write like this too, and models can be told not to. It is
+    worth something only as a share of one annotator's reasons beside the others' share.
+
+    Examples
+    --------
+    >>> machine_like("Overall, the response effectively conveys a warm tone.")
+    True
+    >>> machine_like("sounds nice and it answers what was asked")
+    False
+    """
+    return len({match.group().lower() for match in MARKER.finditer(text)}) >= 2

@@ -1,0 +1,154 @@
+import numpy as np
+import pytest
+
+from stats.inference import agreement_sizes, sample_sizes
+from stats.inference.rogan_gladen import calibration_sizes, corrected_share
+from tests.stats.worked_examples import worked_example
+
+SIZES = worked_example(10)["expected"]
+
+
+@pytest.mark.parametrize("case", SIZES["correlation_test"])
+def test_items_for_a_correlation_are_those_of_pwr_rounded_up(case):
+    exact = sample_sizes.items_for_correlation(
+        case["rho"], power=case["power"], alpha=case["alpha"]
+    )
+    assert exact == pytest.approx(case["n_exact"], abs=1e-4)
+    assert sample_sizes.whole_items(exact) == case["n"]
+
+
+@pytest.mark.parametrize("case", SIZES["power_of"])
+def test_the_power_of_a_correlation_is_that_of_pwr(case):
+    assert sample_sizes.correlation_power(case["rho"], case["n"]) == pytest.approx(
+        case["power"], abs=1e-6
+    )
+
+
+@pytest.mark.parametrize("case", SIZES["bonett_wright_width"])
+def test_the_least_items_of_a_width(case):
+    least = sample_sizes.items_for_correlation_width(
+        case["value"], case["width"], coefficient=case["kind"]
+    )
+    assert least == case["least"]
+
+
+@pytest.mark.parametrize("case", SIZES["kappa_donner_eliasziw"])
+def test_items_for_kappa_by_goodness_of_fit(case):
+    exact = agreement_sizes.items_for_kappa(
+        case["kappa"],
+        case["null"],
+        prevalence=case["prevalence"],
+        power=case["power"],
+        alpha=case["alpha"],
+    )
+    assert exact == pytest.approx(case["n_exact"], abs=1e-4)
+    assert sample_sizes.whole_items(exact) == case["n"]
+
+
+@pytest.mark.parametrize("case", SIZES["kappa_margins"])
+def test_items_for_kappa_of_several_classes(case):
+    exact = agreement_sizes.items_for_kappa_of_margins(
+        case["kappa"], case["null"], margins=case["margins"], power=case["power"]
+    )
+    assert exact == pytest.approx(case["n_exact"], abs=1e-4)
+
+
+@pytest.mark.parametrize("case", SIZES["icc_walter_one_sided"])
+def test_items_for_an_intraclass_correlation(case):
+    exact = agreement_sizes.items_for_icc(
+        case["icc"], case["null"], raters=case["raters"], power=case["power"]
+    )
+    assert exact == pytest.approx(case["n_exact"], abs=1e-4)
+
+
+@pytest.mark.parametrize("case", SIZES["icc_bonett_width"])
+def test_items_for_the_width_of_an_intraclass_correlation(case):
+    exact = agreement_sizes.items_for_icc_width(case["icc"], case["width"], raters=case["raters"])
+    assert exact == pytest.approx(case["n_exact"], abs=1e-4)
+
+
+def test_items_for_a_difference_are_those_of_statsmodels():
+    from statsmodels.stats.power import TTestPower
+
+    ours = sample_sizes.items_for_difference(0.4, 1.3, power=0.9)
+    theirs = TTestPower().solve_power(0.4 / 1.3, power=0.9, alpha=0.05)
+    assert ours == pytest.approx(theirs, abs=1e-3)
+
+
+def test_a_planned_correlation_has_the_power_it_was_planned_for():
+    n = sample_sizes.whole_items(sample_sizes.items_for_correlation(0.5, power=0.8))
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(4000, n))
+    y = 0.5 * x + np.sqrt(0.75) * rng.normal(size=x.shape)
+    x, y = (side - side.mean(axis=1, keepdims=True) for side in (x, y))
+    r = (x * y).sum(axis=1) / np.sqrt((x**2).sum(axis=1) * (y**2).sum(axis=1))
+    t = r * np.sqrt((n - 2) / (1 - r**2))
+    from scipy import stats
+
+    rejected = np.abs(t) > stats.t.ppf(0.975, n - 2)
+    assert rejected.mean() == pytest.approx(0.8, abs=0.02)
+
+
+def counts(inputs):
+    named = {"tp": "true_positives", "fn": "false_negatives", "tn": "true_negatives"}
+    named |= {"fp": "false_positives", "pos": "positives", "n": "n"}
+    return {name: inputs[short] for short, name in named.items()}
+
+
+def test_a_corrected_share_has_the_calibration_aware_interval():
+    example = worked_example(9)
+    share, expected = corrected_share(**counts(example["inputs"])), example["expected"]
+    assert share.value == pytest.approx(expected["estimate"], abs=1e-8)
+    assert share.sensitivity == expected["sensitivity"]
+    assert share.specificity == pytest.approx(expected["specificity"], abs=1e-8)
+    assert [share.ci_low, share.ci_high] == pytest.approx(
+        list(expected["lee2025"].values()), abs=1e-8
+    )
+
+
+def test_calibration_items_are_divided_as_published_with_a_pilot_of_ten():
+    example = worked_example(9)
+    inputs, expected = example["inputs"], example["expected"]
+    sensitivity, specificity = (
+        (10 * expected[name] + 1) / 12 for name in ("sensitivity", "specificity")
+    )
+    sizes = calibration_sizes(
+        200,
+        share=inputs["pos"] / inputs["n"],
+        sensitivity=sensitivity,
+        specificity=specificity,
+    )
+    wanted = expected["allocation_of_200_with_pilot_10"]
+    assert sizes == (wanted["m1"], wanted["m0"])
+
+
+def test_calibration_items_go_where_the_error_is():
+    positive, negative = calibration_sizes(200, share=0.5, sensitivity=0.6, specificity=0.95)
+    assert positive > negative
+    assert positive + negative == 200
+
+
+@pytest.mark.parametrize("theta", [0.1, 0.5, 0.9])
+def test_corrected_shares_are_covered_as_often_as_said(theta):
+    rng = np.random.default_rng(int(10 * theta))
+    trials, covered = 1500, 0
+    for _ in range(trials):
+        tp, tn = rng.binomial(40, 0.85), rng.binomial(40, 0.8)
+        positives = rng.binomial(200, theta * 0.85 + (1 - theta) * 0.2)
+        share = corrected_share(
+            true_positives=tp,
+            false_negatives=40 - tp,
+            true_negatives=tn,
+            false_positives=40 - tn,
+            positives=positives,
+            n=200,
+        )
+        covered += share.ci_low <= theta <= share.ci_high
+    assert covered / trials >= 0.93
+
+
+def test_a_judge_that_may_be_guessing_corrects_nothing():
+    guessing = {"true_positives": 6, "false_negatives": 4, "true_negatives": 6}
+    share = corrected_share(**guessing, false_positives=4, positives=50, n=100)
+    assert np.isnan(share.value)
+    assert "guessing" in share.reason

@@ -1,0 +1,85 @@
+"""Flags of careless work: each fault is found, careful annotators are not, numbers by hand."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats as reference
+
+from benchmarks.quality import simulated_counts
+from benchmarks.quality_crowds import FAULTS, simulated_study
+from stats.quality import (
+    Evidence,
+    annotator_flags,
+    colluding_pairs,
+    degraded_failed,
+    excess_hits,
+    late_change,
+)
+
+pytestmark = pytest.mark.filterwarnings("error")
+
+
+def test_simulated_faults_are_flagged_and_careful_annotators_are_not():
+    counts = simulated_counts(5, first=5000)
+
+    assert {fault: counts[fault]["any"] > 0 for fault in FAULTS} == dict.fromkeys(FAULTS, True)
+    assert counts["careful"]["any"] <= 0.02 * counts["careful"]["all"]
+
+
+def test_the_same_seed_is_the_same_study_and_flags():
+    first, again = (annotator_flags(simulated_study(7).evidence) for _ in range(2))
+    pd.testing.assert_frame_equal(first, again)
+
+
+def test_the_chance_of_hits_is_the_binomial_tail_at_the_others_rate():
+    names = ["a"] * 10 + ["b"] * 30
+    hits = [True] * 2 + [False] * 8 + [True] * 3 + [False] * 27
+
+    table = excess_hits(names, hits, prior_rate=0.1, prior_weight=10).set_index("annotator")
+
+    overall = (3 + 1) / (30 + 10)  # the others' hits, and one of ten by the prior
+    rate = (3 + overall * 10) / (30 + 10)
+    assert table.loc["a", "expected"] == pytest.approx(10 * rate)
+    assert table.loc["a", "p_value"] == pytest.approx(reference.binom.sf(1, 10, rate))
+
+
+def test_a_check_that_everybody_fails_speaks_against_the_check():
+    names = [f"w{number}" for number in range(12) for _ in range(4)]
+    checks = pd.DataFrame({"annotator": names, "check": list("abcd") * 12, "is_failed": True})
+
+    assert annotator_flags(Evidence(checks=checks)).empty
+
+
+def test_a_degraded_response_must_score_lower_but_not_below_the_scale():
+    assert degraded_failed(50, 50, lowest=0)
+    assert not degraded_failed(49, 50, lowest=0)
+    assert not degraded_failed(1, 1, lowest=1)
+    assert not degraded_failed(55, 50, lowest=0, tolerance=10)
+    with pytest.raises(ValueError, match="original must be a number"):
+        degraded_failed(1, float("nan"), lowest=0)
+
+
+def test_experts_who_agree_with_each_other_are_no_copies_of_each_other():
+    """On two categories and hard items a group that knows the answer agrees nearly always."""
+    rng = np.random.default_rng(3)
+    truth = rng.integers(2, size=80)
+    experts = np.where(rng.random((8, 80)) < 0.97, truth, 1 - truth)
+    beginners = np.where(rng.random((12, 80)) < 0.55, truth, 1 - truth)
+    values = np.vstack([experts, beginners]).astype(float)
+    annotator, unit = np.indices(values.shape)
+
+    pairs = colluding_pairs(unit.ravel(), annotator.ravel(), values.ravel())
+
+    assert pairs.empty
+
+
+def test_a_change_is_dated_and_steady_work_has_none():
+    rng = np.random.default_rng(0)
+    steady, later = rng.random(40), np.concatenate([rng.random(25), 1.5 + rng.random(15)])
+    table = late_change(
+        ["steady"] * 40 + ["later"] * 40, [*range(40)] * 2, np.concatenate([steady, later])
+    ).set_index("annotator")
+
+    assert table.loc["later", "n_before"] == 25
+    assert table.loc["later", "p_value"] < 1e-5
+    assert table.loc["steady", "p_value"] > 0.05

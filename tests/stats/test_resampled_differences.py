@@ -1,0 +1,127 @@
+import numpy as np
+import pytest
+
+from stats.correlation import correlation_at_level
+from stats.significance import compare_by_resampling
+from stats.significance.difference_limits import difference_limits
+from tests.stats.worked_examples import worked_example
+
+EXAMPLE = worked_example(16)
+
+
+def crossed(table):
+    """Cells of a table of systems by items."""
+    return np.asarray(table).ravel()
+
+
+def compared(resample, n_resamples=4000):
+    inputs = EXAMPLE["inputs"]
+    systems, items = np.indices(np.shape(inputs["metric_a"])).reshape(2, -1)
+    metrics = {name: crossed(inputs[f"metric_{name}"]) for name in "ab"}
+    return compare_by_resampling(
+        crossed(inputs["human_system_item"]),
+        metrics,
+        level="system",
+        coefficient="pearson",
+        items=items,
+        systems=systems,
+        resample=resample,
+        n_resamples=n_resamples,
+    ).iloc[0]
+
+
+@pytest.mark.parametrize(
+    ("resample", "name"),
+    [("both", "both"), ("items", "items_only"), ("systems", "systems_only")],
+)
+def test_differences_are_those_of_a_two_way_bootstrap_by_hand(resample, name):
+    row, expected = compared(resample), EXAMPLE["expected"]
+    assert row["delta"] == pytest.approx(expected["delta"], abs=1e-9)
+    limits = [expected[name]["low"], expected[name]["high"]]
+    if name == "items_only":  # of so few items percentiles are too narrow: Student's t
+        assert 0.95 < (row["ci_high"] - row["ci_low"]) / (limits[1] - limits[0]) < 1.4
+        assert (row["p"] < 0.05) == (row["ci_low"] > 0)
+        return
+    assert [row["ci_low"], row["ci_high"]] == pytest.approx(limits, abs=0.08)
+    assert row["p"] == pytest.approx(expected[name]["p"], abs=0.04)
+
+
+def test_new_systems_are_refused_below_four_and_have_no_p_below_six():
+    rng = np.random.default_rng(0)
+    drawn = rng.normal(0.5, 0.1, size=500)
+    three, five, six = (difference_limits(0.5, drawn, "both", n, 0.95) for n in (3, 5, 6))
+    assert np.isnan(three.low)
+    assert three.reason == five.reason == "too_few_systems"
+    assert five.low > 0
+    assert np.isnan(five.p)
+    assert six.p < 0.001
+
+
+def test_many_undefined_resamples_are_a_reason_and_no_interval():
+    drawn = np.where(np.arange(200) % 10 == 0, np.nan, np.arange(200.0))
+    limits = difference_limits(0.5, drawn, "items", 5, 0.95)
+    assert np.isnan(limits.low)
+    assert limits.reason == "undefined_resamples"
+
+
+def test_p_and_the_interval_never_contradict_each_other():
+    rng = np.random.default_rng(1)
+    for _ in range(200):
+        drawn = rng.normal(rng.normal() / 2, 0.25, size=999)
+        limits = difference_limits(float(drawn.mean()), drawn, "items", None, 0.95)
+        assert (limits.p < 0.05) == (limits.low > 0 or limits.high < 0)
+
+
+def rejections(resample, n_systems, trials=120):
+    rng = np.random.default_rng(n_systems)
+    items, systems = np.indices((40, n_systems)).reshape(2, -1)
+    rejected = 0
+    for _ in range(trials):
+        quality = rng.normal(size=n_systems)
+        human = (quality + rng.normal(size=(40, n_systems))).ravel()
+        metrics = {
+            name: (quality + rng.normal(size=n_systems) + rng.normal(size=(40, n_systems))).ravel()
+            for name in "ab"
+        }
+        row = compare_by_resampling(
+            human,
+            metrics,
+            level="system",
+            coefficient="pearson",
+            items=items,
+            systems=systems,
+            resample=resample,
+            n_resamples=199,
+        ).iloc[0]
+        rejected += row["p"] < 0.05
+    return rejected / trials
+
+
+def test_metrics_with_favourites_of_their_own_differ_on_these_systems_but_not_on_new_ones():
+    assert rejections("items", 8) > 0.2
+    assert rejections("both", 8) <= 0.08
+
+
+def test_clusters_are_resampled_instead_of_items():
+    rng = np.random.default_rng(2)
+    items, systems = np.arange(60).repeat(4), np.tile(np.arange(4), 60)
+    human, metric = rng.normal(size=(2, 240))
+    columns = {"items": items, "systems": systems, "level": "pooled", "coefficient": "kendall"}
+    alone = correlation_at_level(human, metric, **columns, clusters=items)
+    assert alone == correlation_at_level(human, metric, **columns)
+    clustered = correlation_at_level(human, metric, **columns, clusters=items // 6)
+    by_name = correlation_at_level(
+        human,
+        metric,
+        items=items // 6,
+        level="pooled",
+        coefficient="kendall",
+    )
+    assert (clustered.ci_low, clustered.ci_high) == (by_name.ci_low, by_name.ci_high)
+
+
+def test_a_cluster_holds_whole_items():
+    with pytest.raises(ValueError, match="clusters must hold whole items"):
+        correlation_at_level(
+            [1, 2], [1, 2], level="pooled", coefficient="pearson", items=[1, 1], clusters=[1, 2]
+        )

@@ -1,0 +1,162 @@
+import choix
+import numpy as np
+import pytest
+from scipy import stats
+
+from stats.inference.crossed_means import mean_over_items_and_annotators, mean_squares
+from stats.inference.preferences_with_ties import abilities_with_ties
+from stats.inference.sign_flips import sign_flip_test
+from stats.inference.two_systems import equivalence
+from tests.stats.worked_examples import worked_example
+
+
+def differences():
+    table = np.array(worked_example(17)["inputs"]["difference_item_by_annotator"])
+    items, annotators = np.indices(table.shape).reshape(2, -1)
+    return table, items, annotators
+
+
+def test_the_mean_over_items_and_annotators_is_a_quasi_f():
+    table, items, annotators = differences()
+    expected = worked_example(17)["expected"]
+    mean = mean_over_items_and_annotators(items, annotators, table.ravel())
+    assert mean.value == pytest.approx(expected["mean"], abs=1e-9)
+    assert mean.p == pytest.approx(expected["quasi_f"]["p"], abs=1e-9)
+    assert mean.freedom == pytest.approx(expected["quasi_f"]["df"], abs=1e-9)
+    assert (mean.value / mean.se) ** 2 == pytest.approx(expected["quasi_f"]["F"], abs=1e-9)
+    squares = [expected["quasi_f"][f"ms_{name}"] for name in ("item", "annotator", "residual")]
+    assert mean_squares(table) == pytest.approx(squares, abs=1e-9)
+    assert mean.ci_low < 0 < mean.ci_high
+
+
+def test_sign_flips_are_of_whole_items_or_annotators():
+    table, items, annotators = differences()
+    expected = worked_example(17)["expected"]
+    by_item = sign_flip_test(items, table.ravel())
+    by_annotator = sign_flip_test(annotators, table.ravel())
+    assert by_item == pytest.approx(expected["sign_flip_items_p"], abs=1e-9)
+    assert by_annotator == pytest.approx(expected["sign_flip_annotators_p"], abs=1e-9)
+
+
+def null_share(complete, seed, trials=600):
+    rng = np.random.default_rng(seed)
+    items, annotators = np.indices((30, 8)).reshape(2, -1)
+    rejected = 0
+    for _ in range(trials):
+        values = rng.normal(size=30)[items] + 0.7 * rng.normal(size=8)[annotators]
+        values = values + rng.normal(size=len(items))
+        kept = np.ones(len(items), bool) if complete else rng.random(len(items)) < 0.4
+        mean = mean_over_items_and_annotators(items[kept], annotators[kept], values[kept])
+        rejected += mean.p < 0.05
+    return rejected / trials
+
+
+@pytest.mark.parametrize("complete", [True, False])
+def test_two_equal_systems_are_seldom_called_different(complete):
+    assert 0.02 <= null_share(complete, seed=5) <= 0.07
+
+
+def test_annotators_of_one_item_each_come_with_their_items():
+    rng = np.random.default_rng(0)
+    values = rng.normal(size=60)
+    mean = mean_over_items_and_annotators(np.arange(60) // 3, np.arange(60), values)
+    of_items = values.reshape(20, 3).mean(axis=1)
+    assert mean.method == "items"
+    assert mean.p == pytest.approx(stats.ttest_1samp(of_items, 0).pvalue)
+
+
+def test_equivalence_is_two_one_sided_tests():
+    rng = np.random.default_rng(1)
+    mean = mean_over_items_and_annotators(
+        np.arange(40), np.zeros(40), 0.05 + 0.2 * rng.normal(size=40)
+    )
+    p, conclusion = equivalence(mean, margin=0.2)
+    assert conclusion == "equivalent"
+    assert p < 0.05
+    assert equivalence(mean, margin=0.01)[1] == "not_shown"
+
+
+def comparisons():
+    rows = []
+    for pair in worked_example(14)["inputs"]["pairs"]:
+        for count, outcome in (("a_wins", 1), ("b_wins", -1), ("ties", 0)):
+            rows += [(pair["a"], pair["b"], outcome)] * pair[count]
+    return [list(column) for column in zip(*rows, strict=True)]
+
+
+@pytest.mark.parametrize("model", ["davidson", "rao_kupper"])
+def test_abilities_with_ties_are_the_published_models(model):
+    expected = worked_example(14)["expected"][model]
+    result = abilities_with_ties(*comparisons(), model=model)
+    assert result.converged
+    assert result.abilities == pytest.approx(expected["abilities"], abs=1e-4)
+    assert result.log_likelihood == pytest.approx(expected["log_likelihood"], abs=1e-5)
+    tie = expected["nu"] if model == "davidson" else expected["theta"]
+    assert result.tie_parameter == pytest.approx(tie, abs=1e-4)
+
+
+def test_the_standard_error_of_a_difference_is_that_of_the_log_linear_model():
+    result = abilities_with_ties(*comparisons())
+    [first] = [pair for pair in result.pairs if (pair.a, pair.b) == ("A", "B")]
+    assert first.se == pytest.approx(
+        worked_example(14)["expected"]["davidson"]["se_of_A_minus_B"], abs=1e-4
+    )
+
+
+def test_without_ties_it_is_the_model_of_bradley_and_terry():
+    first, second, outcome = comparisons()
+    kept = [at for at, result in enumerate(outcome) if result]
+    won = [(first[i], second[i]) if outcome[i] > 0 else (second[i], first[i]) for i in kept]
+    names = sorted(set(first) | set(second))
+    theirs = choix.opt_pairwise(4, [(names.index(a), names.index(b)) for a, b in won], alpha=0)
+    result = abilities_with_ties([a for a, _ in won], [b for _, b in won], [1] * len(won))
+    assert result.tie_parameter == 0
+    assert list(result.abilities.values()) == pytest.approx(theirs - theirs.mean(), abs=1e-4)
+
+
+def test_the_side_and_a_covariate_are_estimated_beside_the_abilities():
+    rng = np.random.default_rng(2)
+    ability = np.array([0.8, 0.0, -0.8])
+    first, second = rng.integers(0, 3, 6000), rng.integers(0, 3, 6000)
+    first, second = first[first != second], second[first != second]
+    longer = rng.normal(size=len(first))
+    odds = ability[first] - ability[second] + 0.5 * longer + 0.4
+    chances = np.exp(np.stack([odds / 2, np.full_like(odds, -0.3), -odds / 2]))
+    drawn = (rng.random(len(odds)) > np.cumsum(chances / chances.sum(axis=0), axis=0)).sum(axis=0)
+    result = abilities_with_ties(first, second, 1 - drawn, covariates={"length": longer}, side=True)
+    assert list(result.abilities.values()) == pytest.approx(ability, abs=0.12)
+    assert result.coefficients["length"] == pytest.approx(0.5, abs=0.1)
+    assert result.coefficients["first"] == pytest.approx(0.4, abs=0.1)
+    low, high = result.coefficient_limits["length"]
+    assert low < 0.5 < high
+    assert result.tie_parameter == pytest.approx(np.exp(-0.3), abs=0.1)
+
+
+def test_a_system_that_never_lost_is_refused_and_named():
+    result = abilities_with_ties(list("aaab"), list("bccc"), [1, 1, 1, 1])
+    assert not result.converged
+    assert "never lost" in result.reason
+    assert set(result.smoothed) == {"b", "c"} or "a" in result.smoothed
+
+
+def test_half_wins_make_it_estimable_and_are_marked():
+    result = abilities_with_ties(list("aaab"), list("bccc"), [1, 1, 1, 1], separated="half_wins")
+    assert result.converged
+    assert result.abilities["a"] > result.abilities["b"] > result.abilities["c"]
+    assert any("half a win" in note for note in result.notes)
+
+
+def test_systems_that_never_met_are_refused():
+    result = abilities_with_ties(list("aabb"), list("ccdd"), [1, -1, 1, -1])
+    assert "never compared" in result.reason
+    assert np.isnan(list(result.abilities.values())).all()
+
+
+def test_clusters_widen_the_intervals_of_repeated_judgments():
+    first, second, outcome = comparisons()
+    repeated = [column * 4 for column in (first, second, outcome)]
+    items = list(range(len(first))) * 4
+    naive = abilities_with_ties(*repeated)
+    honest = abilities_with_ties(*repeated, items=items)
+    assert honest.pairs[0].se == pytest.approx(2 * naive.pairs[0].se, rel=0.15)
+    assert honest.se_by == "items"
