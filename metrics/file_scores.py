@@ -18,6 +18,7 @@ from metrics.score_files import (
 from metrics.scorers.scorer import Example, Score, Scorer
 from metrics.study_judges import prepare
 from metrics.study_scores import Plan, estimated, finite, measured, signature_of
+from presentation.counts import count_of
 from presentation.progress import Reporter, without_bars
 
 
@@ -90,7 +91,8 @@ class FileScored:
     def __str__(self) -> str:
         counts = self.record()
         return (
-            f"{self.output}: {counts['n_scored']} scores of {self.n_responses} responses"
+            f"{self.output}: {count_of(counts['n_scored'], 'score')} of "
+            f"{count_of(self.n_responses, 'response')}"
             f" ({counts['n_undefined']} undefined, {counts['n_computed']} computed now)."
         )
 

@@ -124,7 +124,7 @@ class JudgeVersion(models.Model):
     version = models.PositiveIntegerField(help_text="Counts from one for each name.")
     fingerprint = models.CharField(max_length=12, help_text="As scores' signatures have it.")
     content = models.JSONField(help_text="Templates, steps, and how replies are drawn.")
-    made_at = models.DateTimeField(auto_now_add=True)
+    created_at = models.DateTimeField(auto_now_add=True)
 
     objects = JudgeVersionQuerySet.as_manager()
 

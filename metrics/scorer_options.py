@@ -30,7 +30,7 @@ def chosen_scorers(
         metric, parameter, value = _parts(setting)
         if metric not in parameters:
             raise ParameterRefused(
-                f"--set {setting}: '{metric}' is none of the metrics asked for "
+                f"--set {setting}: '{metric}' is not one of the requested metrics "
                 f"({', '.join(metrics)})."
             )
         parameters[metric][parameter] = _stored_value(study, metric, parameter, value) or value

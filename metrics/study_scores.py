@@ -8,6 +8,8 @@ from typing import Any
 
 from django.conf import settings
 from django.db import transaction
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from annotation.models import Candidate, Study
 from annotation.versions import count_scores_change
@@ -22,6 +24,7 @@ from metrics.scorers.judges.judge import EndpointJudge
 from metrics.scorers.registry import SCORERS, build
 from metrics.scorers.scorer import Example, Scorer, Scores
 from metrics.study_judges import is_judge, judge_record, judges_client, prepare
+from presentation.counts import count_of
 from presentation.progress import Progress, silently
 
 LOOKED_UP_AT_ONCE = 500
@@ -41,11 +44,13 @@ class Scored:
     n_reused: int = 0
 
     def __str__(self) -> str:
-        reused = f", {self.n_reused} of them reused" if self.n_reused else ""
-        known = f", {self.n_known} were scored already" if self.n_known else ""
-        return (
-            f"{self.metric}: {self.n_scored} candidates scored{reused}{known} ({self.signature})."
-        )
+        scored = ngettext("{n:,} candidate scored", "{n:,} candidates scored", self.n_scored)
+        parts = [scored.format(n=self.n_scored)]
+        if self.n_reused:
+            parts.append(_("{n:,} of them reused").format(n=self.n_reused))
+        if self.n_known:
+            parts.append(_("{n:,} were scored already").format(n=self.n_known))
+        return f"{self.metric}: {', '.join(parts)} ({self.signature})."
 
 
 @dataclass(frozen=True)
@@ -73,9 +78,9 @@ class Plan:
     def __str__(self) -> str:
         estimate = f" Estimated: {self.estimate}." if self.estimate else ""
         return (
-            f"{self.metric}: {len(self.examples)} texts to compute for {self.n_candidates} "
-            f"candidates, of which {self.n_known} are scored already and {self.n_reusable} have "
-            f"texts scored before ({self.signature}).{estimate}"
+            f"{self.metric}: {count_of(len(self.examples), 'text')} to compute for "
+            f"{count_of(self.n_candidates, 'candidate')}, of which {self.n_known} are scored "
+            f"already and {self.n_reusable} have texts scored before ({self.signature}).{estimate}"
         )
 
 

@@ -11,7 +11,7 @@ from annotation.models import Study
 from annotation.readers.drafts import StudyDraft, SubmissionDraft
 from annotation.readers.mturk_batch import read_mturk_batch
 from annotation.readers.tables import Row, read_rows
-from hits.crowd.replay import RecordedAnswers, Replayed, replay_plan
+from hits.crowd.replay import RecordedAnswers, ReplayResult, replay_plan
 from hits.loop import Marketplace, run_loop
 from hits.models import Batch
 from metrics.study_scores import write_scores
@@ -82,7 +82,7 @@ def replay(
 
 def _work(
     batch: Batch, site_url: str, approved: Iterable[SubmissionDraft], reporter: Reporter
-) -> Replayed:
+) -> ReplayResult:
     source = RecordedAnswers(batch.study, approved)
     return replay_plan(
         plan=source.plan(batch),

@@ -12,6 +12,7 @@ COMPARISONS = (
     "metrics",
     "test",
     "delta",
+    "interval",
     "p",
     "p_holm",
     "p_bh",
@@ -59,7 +60,7 @@ def _notes(row: Record) -> str:
 
 
 def _comparison(row: Record) -> tuple[str, ...]:
-    numbers = (_number(row[name]) for name in ("delta", "p", "p_holm", "p_bh"))
+    numbers = (_number(row[name]) for name in ("p", "p_holm", "p_bh"))
     metrics = f"{row['metric_a']} - {row['metric_b']}"
     return (
         row["by"] or "(all)",
@@ -67,9 +68,17 @@ def _comparison(row: Record) -> tuple[str, ...]:
         row["coefficient"],
         metrics,
         row["test"],
+        _number(row["delta"]),
+        _interval(row) if "ci_low" in row else "",
         *numbers,
-        f"undecided: {row['reason']}" if row["reason"] else "",
+        _comparison_notes(row),
     )
+
+
+def _comparison_notes(row: Record) -> str:
+    """Of what a comparison speaks, and why it is undecided."""
+    notes = [row["estimand"]] if row.get("estimand") else []
+    return ", ".join(notes + ([f"undecided: {row['reason']}"] if row["reason"] else []))
 
 
 def _interval(row: Record) -> str:

@@ -1,6 +1,7 @@
 """What can be wrong with a validation that someone asks for.
 
 metrics.MetricsError
+├── ClustersUnfit: clusters that a study's items do not come in
 ├── LabelsUnfit: label sets that cannot be the human values
 └── PrimaryUnknown: the family of tests names a metric without scores
 """
@@ -8,6 +9,10 @@ metrics.MetricsError
 from collections.abc import Sequence
 
 from metrics.exceptions import MetricsError
+
+
+class ClustersUnfit(MetricsError):
+    """Clusters that a study's items do not come in."""
 
 
 class LabelsUnfit(MetricsError):

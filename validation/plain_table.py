@@ -27,7 +27,7 @@ from stats.correlation import (
     Undefined,
     correlation_at_level,
 )
-from stats.significance import Test, compare_metrics
+from stats.significance import Test, compare_by_resampling, compare_metrics
 
 WHOLE_TABLE = ""
 LEVELS: dict[str, Level] = {"sample": "item", "system": "system", "pooled": "pooled"}
@@ -53,12 +53,12 @@ class Columns:
     item: tuple[str, ...]
     system: str
     by: str | None = None
+    cluster: str | None = None
     where: Where = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         names = [self.human, *self.metrics, *self.item, self.system]
-        if self.by:
-            names.append(self.by)
+        names += [name for name in (self.by, self.cluster) if name]
         repeated = sorted({name for name in names if names.count(name) > 1})
         if repeated:
             raise ColumnsUnfit(f"Column '{repeated[0]}' was named twice; name each once.")
@@ -77,7 +77,13 @@ class Settings:
     n_permutations: int = 1000
     seed: int = 0
     lower_is_better: tuple[str, ...] = ()
-    permutation_tests: tuple[Test, ...] = ("perm_both",)
+    permutation_tests: tuple[Test, ...] = ()
+    williams: bool = False
+
+    @property
+    def resamplings(self) -> tuple[Resample, ...]:
+        """What comparisons resample: of items alone, new systems stand beside these systems."""
+        return ("items", "both") if self.resample == "items" else (self.resample,)
 
     def at(self, level: str) -> Iterator[Coefficient]:
         """The coefficients of a level; soft pairwise accuracy is of systems only."""
@@ -94,6 +100,10 @@ class _Part:
     def columns(self) -> dict[str, Any]:
         return {"items": self.cells["item"], "systems": self.cells["system"]}
 
+    @property
+    def clusters(self) -> Any:
+        return self.cells["cluster"] if "cluster" in self.cells else None  # noqa: SIM401
+
 
 @dataclass(frozen=True)
 class _Step:
@@ -104,6 +114,7 @@ class _Step:
     coefficient: Coefficient
     metric: str = ""
     test: Test | None = None
+    compared: Resample | None = None
 
 
 def correlate_table(
@@ -122,7 +133,9 @@ def correlate_table(
     records: dict[str, list[dict[str, Any]]] = {"correlations": [], "comparisons": []}
     steps = [*correlations, *comparisons]
     for step in progress(steps, len(steps)):
-        if step.test is None:
+        if step.compared is not None:
+            records["comparisons"].extend(_resampled(step, step.compared, columns, settings))
+        elif step.test is None:
             records["correlations"].append(_correlated(step, settings))
         else:
             records["comparisons"].extend(_compared(step, step.test, columns, settings))
@@ -139,8 +152,9 @@ def _require_metrics(columns: Columns, settings: Settings) -> None:
 def read_cells(path: Path, columns: Columns) -> pd.DataFrame:
     """A row for each item and system: by, item, system, human, and a column a metric."""
     named = [*columns.item, columns.system, columns.human, *columns.metrics, *columns.where]
+    named += [name for name in (columns.by, columns.cluster) if name]
     try:
-        rows = read_rows(path, [*named, *([columns.by] if columns.by else [])])
+        rows = read_rows(path, named)
         return _cells(matching_rows(rows, columns.where), columns)
     except ImportRefused as refused:
         raise TableRefused(
@@ -150,6 +164,7 @@ def read_cells(path: Path, columns: Columns) -> pd.DataFrame:
 
 def _cells(rows: Sequence[Row], columns: Columns) -> pd.DataFrame:
     human: dict[tuple[str, str, str], list[float]] = {}
+    clusters: dict[tuple[str, str], str] = {}
     scores: dict[tuple[str, str, str], tuple[list[float], int]] = {}
     for row, item in zip(rows, unit_names(rows, columns.item), strict=True):
         by = row.required(columns.by) if columns.by else WHOLE_TABLE
@@ -158,10 +173,23 @@ def _cells(rows: Sequence[Row], columns: Columns) -> pd.DataFrame:
         scores_of_row = [row.number_or_nan(name) for name in columns.metrics]
         known, line = scores.setdefault(cell, (scores_of_row, row.line))
         _require_same(row, columns.metrics, scores_of_row, known, line)
-    return pd.DataFrame(
+        if columns.cluster:
+            _note_cluster(row, columns.cluster, (by, item), clusters)
+    cells = pd.DataFrame(
         [(*cell, _mean(human[cell]), *known) for cell, (known, _) in scores.items()],
         columns=["by", "item", "system", "human", *(_column(name) for name in columns.metrics)],
     )
+    if columns.cluster:
+        cells["cluster"] = [clusters[by, item] for by, item, _ in scores]
+    return cells
+
+
+def _note_cluster(
+    row: Row, column: str, item: tuple[str, str], clusters: dict[tuple[str, str], str]
+) -> None:
+    cluster = row.required(column)
+    if clusters.setdefault(item, cluster) != cluster:
+        raise row.refuse("another row of this item is in another cluster.", column)
 
 
 def _column(metric: str) -> str:
@@ -213,6 +241,7 @@ def _correlated(step: _Step, settings: Settings) -> dict[str, Any]:
         confidence=settings.confidence,
         n_resamples=settings.n_resamples,
         rng=settings.seed,
+        clusters=step.part.clusters,
         **step.part.columns(),
     )
     return _record(step.part.by, step.metric, step.level, correlation)
@@ -221,12 +250,14 @@ def _correlated(step: _Step, settings: Settings) -> dict[str, Any]:
 def _record(by: str, metric: str, level: str, correlation: Correlation) -> dict[str, Any]:
     named = {"by": by, "metric": metric, "level": level}
     rest = {name: value for name, value in asdict(correlation).items() if name not in named}
-    return plain_values(named | rest)
+    return plain_values(named | rest) | {"notes": list(correlation.notes)}
 
 
 def _comparisons(part: _Part, settings: Settings) -> Iterator[_Step]:
     for level in settings.levels:
         for coefficient in settings.at(level):
+            for resample in settings.resamplings:
+                yield _Step(part, level, coefficient, compared=resample)
             for test in _tests(level, coefficient, settings):
                 yield _Step(part, level, coefficient, test=test)
 
@@ -250,11 +281,33 @@ def _compared(
     return (named | row for row in plain_records(tests))
 
 
+def _resampled(
+    step: _Step, resample: Resample, columns: Columns, settings: Settings
+) -> Iterator[dict[str, Any]]:
+    cells = step.part.cells
+    table = compare_by_resampling(
+        cells["human"],
+        {metric: cells[_column(metric)] for metric in columns.metrics},
+        level=LEVELS[step.level],
+        coefficient=step.coefficient,
+        clusters=step.part.clusters,
+        resample=resample,
+        undefined=settings.undefined,
+        confidence=settings.confidence,
+        n_resamples=settings.n_resamples,
+        rng=settings.seed,
+        **step.part.columns(),
+    )
+    named = {"by": step.part.by, "level": step.level, "coefficient": step.coefficient}
+    return (named | row for row in plain_records(table))
+
+
 def _tests(level: str, coefficient: Coefficient, settings: Settings) -> list[Test]:
     """Williams' test is for Pearson's r of points; pooled calibration is too slow to permute."""
     if coefficient == "acc_star" and level == "pooled":
         return []
-    of_points: list[Test] = ["williams"] if _is_of_points(level, coefficient) else []
+    wanted = settings.williams and _is_of_points(level, coefficient)
+    of_points: list[Test] = ["williams"] if wanted else []
     return [*of_points, *settings.permutation_tests]
 
 

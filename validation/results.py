@@ -20,6 +20,8 @@ from validation.analysis.records import (
     Inputs,
     Measure,
     PlanRecord,
+    RatedPairRecord,
+    RatedSystemRecord,
     Record,
     SensitivityRecord,
     SystemRecord,
@@ -31,7 +33,7 @@ from validation.analysis.settings import Settings
 if TYPE_CHECKING:
     from validation.analysis.report import ValidationReport
 
-FORM = 3
+FORM = 4
 """The shape of a validation; one that was stored in another shape is made anew."""
 ALL, CONDITION, MEAN = "all", "condition", "mean_of_conditions"
 # What a picture or a short table shows where a report has more: the first of these it has.
@@ -46,6 +48,8 @@ KINDS: dict[str, type[Record]] = {
     "disagreements": DisagreementRecord,
     "worst": WorstRecord,
     "planning": PlanRecord,
+    "rated_systems": RatedSystemRecord,
+    "rated_pairs": RatedPairRecord,
 }
 R = TypeVar("R", bound=Record)
 

@@ -18,6 +18,8 @@ from validation.analysis.records import (
     LabelSourceRecord,
     Measure,
     PlanRecord,
+    RatedPairRecord,
+    RatedSystemRecord,
     Record,
     ScoreSetRecord,
     SensitivityRecord,
@@ -35,6 +37,8 @@ from validation.models import (
     LabelSource,
     OfVersion,
     Plan,
+    RatedPair,
+    RatedSystem,
     Scatter,
     ScatterPoint,
     ScoreSet,
@@ -55,6 +59,8 @@ MODELS: dict[type[Record], type[OfVersion]] = {
     DisagreementRecord: Disagreement,
     WorstRecord: WorstCandidate,
     PlanRecord: Plan,
+    RatedSystemRecord: RatedSystem,
+    RatedPairRecord: RatedPair,
 }
 # Fields of records that are columns of other tables.
 ELSEWHERE = {

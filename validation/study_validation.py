@@ -7,6 +7,7 @@ import pandas as pd
 
 from annotation.frames import judgment_frame
 from annotation.models import Judgment, Label, LabelSet, Study, Submission
+from annotation.protocols.versions import numbered_version
 from metrics.exceptions import NothingToValidate
 from metrics.frames import score_frame
 from metrics.models import Score, ScoringRun
@@ -14,7 +15,7 @@ from validation.analysis.material import Material
 from validation.analysis.records import LabelSourceRecord
 from validation.analysis.report import ValidationReport, report_of
 from validation.analysis.settings import Settings
-from validation.exceptions import LabelsUnfit, PrimaryUnknown
+from validation.exceptions import ClustersUnfit, LabelsUnfit, PrimaryUnknown
 
 RUN = ["metric", "signature", "higher_is_better", "is_primary"]
 
@@ -29,13 +30,16 @@ def study_material(study: Study, settings: Settings) -> Material:
     """A study's judgments and scores, coded; NothingToValidate where either is missing."""
     _require_both(study, settings)
     sets = _label_sets(study, settings)
-    judged = judgment_frame(study, accepted=False).assign(accepted=True)
+    protocol = None if settings.protocol is None else numbered_version(study, settings.protocol)
+    judged = judgment_frame(study, accepted=False, protocol=protocol).assign(accepted=True)
     rejected = Submission.objects.of(study).filter(status=Submission.Status.REJECTED)
     names = list(rejected.values_list("annotator__pseudonym", "item__key", "round"))
     if names:
         passes = pd.MultiIndex.from_frame(judged[["annotator", "item", "round"]].astype(str))
         known = pd.MultiIndex.from_tuples([tuple(map(str, name)) for name in names])
         judged = judged.assign(accepted=~passes.isin(known))
+    if settings.cluster:
+        judged = judged.assign(cluster=judged["item"].astype(str).map(_clusters(study, settings)))
     rows = ScoringRun.objects.of(study).values_list(*RUN)
     runs = pd.DataFrame.from_records(list(rows), columns=RUN)
     scores = score_frame(study).merge(runs, on=["metric", "signature"])
@@ -43,13 +47,33 @@ def study_material(study: Study, settings: Settings) -> Material:
     return Material(judged, scores, _labels(sets), tuple(map(_source, sets)))
 
 
+def _clusters(study: Study, settings: Settings) -> dict[str, str]:
+    """The cluster of each item by its key: its context, or the key's beginning."""
+    rows = study.items.values_list("key", "context")
+    if settings.cluster == "context":
+        return {key: context or key for key, context in rows}
+    if settings.cluster == "column":
+        raise ClustersUnfit("A study's items have no column; cluster by context or key:CHARACTER.")
+    separator = settings.cluster.removeprefix("key:")
+    clusters = {key: key.rpartition(separator)[0] or key for key, _ in rows}
+    if len(set(clusters.values())) == len(clusters):
+        raise ClustersUnfit(f"No two items' keys are equal up to their last '{separator}'.")
+    return clusters
+
+
 def _require_both(study: Study, settings: Settings) -> None:
     judgments = Judgment.objects.of(study).filter(submission__round=settings.round)
     if settings.judgments == "accepted":
         judgments = judgments.accepted()
+    of_version = ""
+    if settings.protocol is not None:
+        judgments = judgments.filter(
+            submission__protocol=numbered_version(study, settings.protocol)
+        )
+        of_version = f" under version {settings.protocol} of its protocol"
     if not judgments.exists():
         raise NothingToValidate(
-            f"Study '{study.slug}' has no judgments in round {settings.round} yet, "
+            f"Study '{study.slug}' has no judgments in round {settings.round}{of_version} yet, "
             "or only rejected ones."
         )
     if not Score.objects.filter(run__study=study).exists():
@@ -65,6 +89,8 @@ def _require_known(primary: Sequence[str], runs: pd.DataFrame) -> None:
 
 def _label_sets(study: Study, settings: Settings) -> list[LabelSet]:
     """The sets that the settings name, of different questions; LabelSetUnknown for others."""
+    if settings.labels and settings.protocol is not None:
+        raise LabelsUnfit("Labels are of all versions of the protocol; name labels or a version.")
     known = LabelSet.objects.of(study).select_related("question")
     sets = [known.numbered(version) for version in settings.labels]
     [[question, count]] = Counter(one.question.name for one in sets).most_common(1) or [("", 0)]

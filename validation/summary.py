@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from validation.analysis.records import CorrelationRecord, SensitivityRecord
+from validation.documents.rated_systems import verdicts
 from validation.documents.terms import family
 from validation.results import Results
 
@@ -11,6 +12,8 @@ SCOPES = {"all": "all", "mean_of_conditions": "mean"}
 
 def lines_of(results: Results) -> Iterator[str]:
     """Every correlation, the family, then the policies that would have moved a rank."""
+    for verdict in verdicts(results):
+        yield " ".join(verdict.sentences)
     yield from (_correlation(row) for row in results.rows(CorrelationRecord))
     if len(results.all_inputs.score_sets) > 1:
         yield family(results.all_inputs)
@@ -29,6 +32,9 @@ def _correlation(row: CorrelationRecord) -> str:
         estimate = f"{row.value:.3f}"
         if row.ci_low is not None:
             estimate += f" [{row.ci_low:.3f}, {row.ci_high:.3f}]"
+        if row.new_systems_low is not None:
+            limits = f"[{row.new_systems_low:.3f}, {row.new_systems_high:.3f}]"
+            estimate += f", for new systems {limits}"
         if row.share_of_ceiling is not None:
             estimate += f", {row.share_of_ceiling:.0%} of the ceiling"
     return f"{_label(row)} {estimate}, {row.n_used} of {row.n_groups} groups"

@@ -32,7 +32,7 @@ def make_validation(
     *,
     study: Study,
     settings: Settings | None = None,
-    made_by: AbstractBaseUser | None = None,
+    created_by: AbstractBaseUser | None = None,
 ) -> StoredVersion:
     """The study's validation: a new version where judgments, scores or settings changed.
 
@@ -48,7 +48,7 @@ def make_validation(
     report = report_of(material, settings)
     basis["judgments_digest"] = material.judgments_digest
     scatters = dict(_scatters(material, settings))
-    return _store(study, report, scatters, basis, made_by)
+    return _store(study, report, scatters, basis, created_by)
 
 
 def _is_of(version: ValidationVersion, fingerprint: str, settings: Settings) -> bool:
@@ -106,7 +106,7 @@ def _store(
     report: ValidationReport,
     scatters: Scatters,
     basis: dict[str, Any],
-    made_by: AbstractBaseUser | None,
+    created_by: AbstractBaseUser | None,
 ) -> StoredVersion:
     study = Study.objects.select_for_update().get(pk=study.pk)
     before = _last(study, report.settings)
@@ -131,7 +131,7 @@ def _store(
         n_candidates=inputs.n_candidates,
         measures=list(dict.fromkeys(map(measure_of, report.correlations))),
         since=before,
-        made_by_id=made_by.pk if made_by else None,
+        created_by_id=created_by.pk if created_by else None,
         **basis,
         **changes,
     )

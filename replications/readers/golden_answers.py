@@ -16,6 +16,7 @@ every prompt, which is how answers are paired.
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -27,7 +28,11 @@ from replications.readers.published import Published, rating
 COLUMNS = ("question", "golden_answer")
 OPTIONAL_COLUMNS = (*COLUMNS, "prompt", "id")
 LONG = ("system", "answer")
-QUESTION = rating("correctness", "How well does the answer agree with the golden one?", 0, 100)
+QUESTION = replace(
+    rating("correctness", "How well does the answer agree with the golden one?", 0, 100),
+    low_label="Not at all",
+    high_label="Completely",
+)
 
 
 class _Answer(NamedTuple):

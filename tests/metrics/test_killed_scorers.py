@@ -13,6 +13,7 @@ from metrics.scorers.registry import build
 from metrics.study_scores import score_study
 from tests.metrics.scoring_process import BATCH_SIZE, SLUG
 
+pytestmark = pytest.mark.long
 N_OUTPUTS = len(build("rouge1").outputs)
 N_ITEMS, SYSTEMS = 5000, ("alpha", "beta", "gamma", "delta")
 PROJECT = Path(__file__).resolve().parents[2]
@@ -124,7 +125,7 @@ def test_a_run_of_20000_candidates_that_is_killed_twice_scores_nothing_twice(tmp
     last = start(database, logs[2])
     output = last.communicate()[0]
     assert last.returncode == 0
-    assert f"{len(after_second) // N_OUTPUTS} were scored already" in output
+    assert f"{len(after_second) // N_OUTPUTS:,} were scored already" in output
     scores = database.scores()
     assert after_second.items() < scores.items()
 

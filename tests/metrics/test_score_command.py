@@ -125,7 +125,7 @@ def test_parameters_are_set_by_metric(write, score):
     [
         ("tokenizer=unicode", "write it as metric.parameter=value"),
         ("rouge1.tokenizer", "write it as metric.parameter=value"),
-        ("rouge2.tokenizer=unicode", r"'rouge2' is none of the metrics asked for \(rouge1\)"),
+        ("rouge2.tokenizer=unicode", r"'rouge2' is not one of the requested metrics \(rouge1\)"),
         ("rouge1.stem=true", "stem is not a parameter of rouge1; it has tokenizer"),
         ("rouge1.tokenizer=klingon", "tokenizer must be"),
     ],

@@ -19,6 +19,7 @@ from tests.annotation.importing import command_output
 from tests.stats.test_lmstyle_table1 import METRICS, cells, human
 from validation.plain_table import COEFFICIENTS
 
+pytestmark = pytest.mark.once
 ROOT = Path(__file__).resolve().parents[2]
 NAMED = ("--human=human", "--metric=a", "--item=item", "--system=system")
 FIELDS = {
@@ -130,13 +131,17 @@ def test_every_two_metrics_are_compared_where_asked(tmp_path):
     rows = table()
     named = (*NAMED, "--metric=b")
     path = written(tmp_path / "t.csv", rows)
-    comparisons = correlated(path, "--compare", "--permutations=99", named=named)["comparisons"]
+    by_name = ("--compare", "--permutations=99", "--permute=both", "--williams")
+    comparisons = correlated(path, *by_name, "--resamples=99", named=named)["comparisons"]
     assert {(row["metric_a"], row["metric_b"]) for row in comparisons} == {("a", "b")}
     tests = {(row["level"], row["coefficient"], row["test"]) for row in comparisons}
     assert {("pooled", "pearson", "williams"), ("pooled", "pearson", "perm_both")} <= tests
     assert {("system", "spa", "perm_both"), ("sample", "acc_star", "perm_both")} <= tests
     assert ("sample", "pearson", "williams") not in tests
-    row = next(r for r in comparisons if (r["level"], r["coefficient"]) == ("sample", "kendall"))
+    assert ("sample", "kendall", "bootstrap_items") in tests
+    assert ("sample", "kendall", "bootstrap_both") in tests
+    measure = ("sample", "kendall", "perm_both")
+    row = next(r for r in comparisons if (r["level"], r["coefficient"], r["test"]) == measure)
     expected = compare_metrics(
         [cell["human"] for cell in rows],
         {name: [cell[name] for cell in rows] for name in "ab"},
@@ -155,10 +160,16 @@ def test_every_two_metrics_are_compared_where_asked(tmp_path):
 def test_whole_items_are_swapped_where_asked(tmp_path):
     rows = table()
     options = ("--level=pooled", "--coefficient=pearson", "--compare", "--permutations=99")
-    swaps = ("--permute=both", "--permute=items")
+    swaps = ("--permute=both", "--permute=items", "--williams")
     path = written(tmp_path / "t.csv", rows)
     comparisons = correlated(path, *options, *swaps, named=(*NAMED, "--metric=b"))["comparisons"]
-    assert [row["test"] for row in comparisons] == ["williams", "perm_both", "perm_items"]
+    assert [row["test"] for row in comparisons] == [
+        "bootstrap_items",
+        "bootstrap_both",
+        "williams",
+        "perm_both",
+        "perm_items",
+    ]
     expected = compare_metrics(
         [cell["human"] for cell in rows],
         {name: [cell[name] for cell in rows] for name in "ab"},
@@ -248,7 +259,8 @@ def test_without_json_there_is_a_table_to_read(write: Write):
     assert "undefined: no_defined_item, 2 constant metric" in lines[1]
     assert "1.000" in lines[2]
     assert "2/2" in lines[2]
-    assert lines[-1].split()[-6:] == [*["-"] * 4, "undecided:", "undefined_correlation"]
+    assert lines[-1].split()[-8:-4] == ["-"] * 4
+    assert lines[-1].endswith("new systems, undecided: undefined_correlation")
 
 
 @pytest.mark.parametrize(
@@ -275,7 +287,70 @@ def test_a_choice_named_twice_is_reported_once(tmp_path):
     twice = ["--level=sample", "--coefficient=pearson", "--permute=items"] * 2
     records = correlated(path, "--metric=b", "--compare", "--permutations=20", *twice)
     assert [row["metric"] for row in records["correlations"]] == ["a", "b"]
-    assert [row["test"] for row in records["comparisons"]] == ["perm_items"]
+    tests = [row["test"] for row in records["comparisons"]]
+    assert tests == ["bootstrap_items", "bootstrap_both", "perm_items"]
+
+
+def biased_metrics() -> list[dict[str, Any]]:
+    """Two metrics that each favour systems of their own: on other systems either may win."""
+    rng = np.random.default_rng(1)
+    quality, bias = rng.normal(size=8), rng.normal(size=(2, 8))
+    human = quality + rng.normal(size=(40, 8))
+    a, b = (quality + favour + rng.normal(size=(40, 8)) for favour in bias)
+    return [
+        {"item": i, "system": s, "human": human[i, s], "a": a[i, s], "b": b[i, s]}
+        for i, s in np.ndindex(40, 8)
+    ]
+
+
+def test_what_is_resampled_reaches_the_comparisons(tmp_path):
+    path = written(tmp_path / "t.csv", biased_metrics())
+    options = ("--metric=b", "--level=system", "--coefficient=pearson", "--compare")
+    rows = {}
+    for resample in ("items", "systems", "both"):
+        records = correlated(path, *options, f"--resample={resample}")["comparisons"]
+        rows |= {row["test"]: row for row in records}
+    assert {rows["bootstrap_items"]["estimand"], rows["bootstrap_both"]["estimand"]} == {
+        "these systems",
+        "new systems",
+    }
+    width = {name: row["ci_high"] - row["ci_low"] for name, row in rows.items()}
+    assert width["bootstrap_both"] > 3 * width["bootstrap_items"]
+    assert width["bootstrap_both"] >= 0.9 * width["bootstrap_systems"]
+    # a two-way bootstrap by hand gives [-.63, .93]; the draws have a long tail
+    both = rows["bootstrap_both"]
+    assert both["ci_low"] < -0.4
+    assert both["ci_high"] > 0.7
+    for row in rows.values():
+        assert (row["p"] < 0.05) == (not row["ci_low"] <= 0 <= row["ci_high"])
+
+
+def test_clusters_of_items_widen_the_intervals(tmp_path):
+    rng = np.random.default_rng(3)
+    rows = []
+    for item in range(60):
+        if item % 6 == 0:
+            shared = rng.normal(size=(4, 2))
+        cells = shared + 0.3 * rng.normal(size=(4, 2))
+        rows += [
+            {"item": item, "dialogue": item // 6, "system": s, "human": x, "a": y}
+            for s, (x, y) in enumerate(cells.tolist())
+        ]
+    path = written(tmp_path / "t.csv", rows)
+    measure = ("--level=pooled", "--coefficient=pearson")
+    for level in ("pooled", "sample", "system"):
+        measure = (f"--level={level}", "--coefficient=pearson")
+        [alone] = correlated(path, *measure)["correlations"]
+        [clustered] = correlated(path, *measure, "--cluster=dialogue")["correlations"]
+        assert clustered["value"] == alone["value"]
+        widths = [row["ci_high"] - row["ci_low"] for row in (clustered, alone)]
+        assert widths[0] > 1.2 * widths[1]
+
+
+def test_an_item_in_two_clusters_is_refused_by_line(write: Write):
+    path = write("item,system,c,human,a", "1,x,p,2,0.5", "1,y,q,2,0.1")
+    with pytest.raises(TableRefused, match=r"Line 3 of scores\.csv, field c: another row"):
+        command_output("correlate", path, *NAMED, "--cluster=c")
 
 
 @pytest.mark.parametrize("option", ["--resamples=1000000000000", "--permutations=1000000000000"])

@@ -72,6 +72,47 @@ def test_systems_or_both_may_be_resampled_instead(resample):
         assert (row.ci_method, row.n_used, row.seed) == (alone.ci_method, alone.n_used, alone.seed)
 
 
+def biased_tables():
+    """Two metrics that each favour systems of their own."""
+    rng = np.random.default_rng(1)
+    quality, bias = rng.normal(size=8), rng.normal(size=(2, 8))
+    human = quality + rng.normal(size=(40, 8))
+    metrics = [quality + favour + rng.normal(size=(40, 8)) for favour in bias]
+    cells = [{"item": f"i{i}", "system": f"s{s}"} for i in range(40) for s in range(8)]
+    ratings = [
+        cell | {"question": "q", "annotator": "x", "value": value}
+        for cell, value in zip(cells, human.ravel(), strict=True)
+    ]
+    scores = [
+        cell | {"metric": name, "value": value}
+        for name, metric in zip("AB", metrics, strict=True)
+        for cell, value in zip(cells, metric.ravel(), strict=True)
+    ]
+    return pd.DataFrame(ratings), pd.DataFrame(scores)
+
+
+def test_what_is_resampled_reaches_the_comparisons_of_a_report():
+    pairs = {}
+    for resample in ("items", "systems", "both"):
+        settings = Settings(levels=("system",), coefficients=("pearson",), resample=resample)
+        [pairs[resample]] = report_from_tables(*biased_tables(), settings).comparisons
+    width = {name: pair.ci_high - pair.ci_low for name, pair in pairs.items()}
+    assert width["both"] > 3 * width["items"]
+    # a two-way bootstrap by hand gives [-.63, .93]; the draws have a long tail
+    assert pairs["both"].ci_low < -0.4
+    assert pairs["both"].ci_high > 0.7
+    assert len({pair.p for pair in pairs.values()}) == 3
+
+
+def test_a_p_for_new_systems_is_refused_where_there_are_five():
+    human, scores = biased_tables()
+    human, scores = (table[table["system"] < "s5"] for table in (human, scores))
+    settings = Settings(levels=("system",), coefficients=("pearson",), resample="both")
+    [pair] = report_from_tables(human, scores, settings).comparisons
+    assert (pair.p, pair.reason) == (None, "too_few_systems")
+    assert pair.ci_low < pair.delta < pair.ci_high
+
+
 @pytest.mark.parametrize("gaps", [0.0, 0.3])
 def test_pooled_rank_correlations_of_resamples_are_those_of_the_copied_cells(gaps):
     rng = np.random.default_rng(1)
@@ -119,7 +160,9 @@ def test_gaps_leave_each_metric_its_own_cells():
 
 def test_swapped_items_give_the_same_p_as_one_test_at_a_time():
     human, scores = random_tables(n_items=12)
-    settings = Settings(levels=("item",), n_resamples=20, n_permutations=300, seed=5)
+    settings = Settings(
+        levels=("item",), n_resamples=20, n_permutations=300, seed=5, test="perm_items"
+    )
     report = report_from_tables(human, scores, settings)
     panel = panel_of(human, scores, settings)
     for coefficient in settings.coefficients:
@@ -144,7 +187,9 @@ def test_swapped_items_give_the_same_p_as_one_test_at_a_time():
 
 def test_a_pair_with_other_gaps_is_tested_on_what_both_scored():
     human, scores = random_tables(n_items=12, n_metrics=2, gaps=0.2)
-    settings = Settings(levels=("item",), coefficients=("pearson",), n_permutations=200)
+    settings = Settings(
+        levels=("item",), coefficients=("pearson",), n_permutations=200, test="perm_items"
+    )
     [test] = report_from_tables(human, scores, settings).comparisons
     panel = panel_of(human, scores, settings)
     alone = permutation_test(
@@ -193,7 +238,7 @@ def test_a_metric_against_its_copy_differs_by_nothing():
     human, scores = random_tables(n_metrics=1)
     both = pd.concat([scores, scores.assign(metric="copy")])
     for pair in report_from_tables(human, both, Settings(n_resamples=50)).comparisons:
-        assert (pair.delta, pair.p) == (0, 1)
+        assert (pair.delta, pair.p, pair.reason) == (0, None, "same_metric")
 
 
 @pytest.mark.parametrize("test", ["auto", "paired_bootstrap"])
@@ -224,10 +269,12 @@ def test_a_test_that_was_not_done_says_why():
 
 @pytest.mark.parametrize("resample", ["items", "systems"])
 def test_a_paired_bootstrap_states_the_seed_its_items_were_drawn_with(resample):
-    human, scores = random_tables(n_metrics=2)
+    human, scores = random_tables(n_systems=8, n_metrics=2)
     human = human.assign(condition=human["item"].isin(["i0", "i1", "i2"]).map(str))
     scores = scores.assign(candidate=scores["system"])
-    human = human.assign(candidate=human["system"], system=human["system"].replace("s1", "s0"))
+    human = human.assign(candidate=human["system"])
+    if resample == "items":  # whole systems are drawn where each has one candidate an item
+        human = human.assign(system=human["system"].replace("s1", "s0"))
     settings = Settings(levels=("pooled",), resample=resample, n_resamples=20, seed=4)
     pairs = report_from_tables(human, scores.drop(columns="system"), settings).comparisons
     assert {(pair.scope, pair.by): pair.seed for pair in pairs} == {

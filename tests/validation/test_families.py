@@ -164,6 +164,12 @@ def test_a_family_of_metrics_without_scores_is_refused():
         command_output("validate_study", "judged", primary=["chrf"])
 
 
+def test_a_family_of_metrics_that_a_table_has_not_is_refused():
+    human, scores = declared()
+    with pytest.raises(ValueError, match=r"primary names chrf, without scores; there are: "):
+        report_from_tables(human, scores, replace(QUICK, primary=("m1", "chrf")))
+
+
 @pytest.mark.django_db
 def test_the_command_says_variants_when_asked_for():
     study = judged_study()

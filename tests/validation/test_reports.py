@@ -156,7 +156,12 @@ def test_tests_of_pairs_are_reported_with_adjusted_p(content, document):
         coefficient=content.coefficient,
     )
     assert [tuple(cell.value for cell in row[2:]) for row in comparisons.rows] == [
-        (row.delta, row.p, row.p_holm, row.p_bh) for row in records
+        (
+            *(row.delta, row.p, row.p_holm, row.p_bh),
+            row.delta if row.new_systems_low is not None else None,
+            row.new_systems_p_holm,
+        )
+        for row in records
     ]
     assert any(row.p_holm is not None for row in records)
 
@@ -229,14 +234,29 @@ OTHER = {
     "primary": ["NLL_1"],
     "labels": [2],
     "planned": [["item", "kendall"]],
+    "cluster": "context",
+    "protocol": 2,
 }
+
+
+def test_the_methods_say_what_comparisons_were_drawn_from(content):
+    of_items = methods_paragraph(content.settings, content.inputs)
+    drawn = replace(content.settings, resample="both", test="auto")
+    of_both = methods_paragraph(drawn, content.inputs)
+    assert "compared in those same resamples of items and systems" in of_both
+    assert "not given below 6 systems" in of_both
+    assert "compared in those same resamples of items, so that intervals" in of_items
+    assert "answer for new systems" not in of_items
 
 
 def test_the_methods_name_every_setting(content):
     assert set(OTHER) == {field.name for field in fields(Settings)}
-    base = methods_paragraph(content.settings, content.inputs)
     for name, value in OTHER.items():
-        other = Settings.of(content.settings.content() | {name: value})
+        # nothing is permuted but by a test that does so by name
+        rules = content.settings
+        rules = replace(rules, test="perm_items") if name == "n_permutations" else rules
+        base = methods_paragraph(rules, content.inputs)
+        other = Settings.of(rules.content() | {name: value})
         changed = methods_paragraph(other, content.inputs)
         assert changed != base, f"the methods do not name {name}"
 

@@ -210,14 +210,16 @@ def test_a_study_of_one_condition_has_no_rows_for_it():
 def test_the_same_seed_gives_the_same_intervals_and_another_seed_others():
     study = judged_study()
     score(study)
-    first, again, other = (
-        correlations(study, n_resamples=15, seed=seed)["pooled", "pearson"] for seed in (1, 1, 2)
+    first, again, *others = (
+        correlations(study, n_resamples=20, seed=seed)["system", "kendall"]
+        for seed in (1, 1, *range(2, 10))
     )
     assert first == again
-    assert (first.ci_low, first.ci_high) != (other.ci_low, other.ci_high)
-    assert first.value == other.value
+    # Tau of four systems has few values, so that some seeds agree.
+    assert {(other.ci_low, other.ci_high) for other in others} != {(first.ci_low, first.ci_high)}
+    assert {other.value for other in others} == {first.value}
     assert first.ci_low <= first.value <= first.ci_high
-    assert (first.n_resamples, first.seed) == (15, 1)
+    assert (first.n_resamples, first.seed) == (20, 1)
 
 
 def test_a_single_system_leaves_reasons_where_nothing_can_be_ranked():
@@ -352,7 +354,8 @@ def test_when_every_submission_was_rejected_there_is_nothing_to_validate():
 def test_the_command_prints_a_line_for_each_correlation():
     study = judged_study()
     score(study)
-    lines = command_output("validate_study", "judged", resamples=50).splitlines()
+    best, *lines = command_output("validate_study", "judged", resamples=50).splitlines()
+    assert best.startswith("appropriateness: people rate ")
     assert len(lines) == len(list(Settings().measures())) + 1
     value = correlations(study)["pooled", "pearson"].value
     assert f"{value:.3f} [" in lines[0]

@@ -2,13 +2,17 @@
 
 from dataclasses import dataclass
 from math import isnan, nan
-from typing import cast, get_args
+from typing import Any, cast, get_args
 
+import numpy as np
 import pandas as pd
+from scipy import stats
 
 from presentation.records import plain_values
 from stats.ceilings import Ceiling, ceilings, reliability
 from stats.correlation import Coefficient, Level, RowCoefficient
+from stats.correlation.influence import cluster_variance
+from stats.correlation.item_limits import item_influences
 from validation.analysis.panels import Panel
 from validation.analysis.records import CeilingRecord
 from validation.analysis.settings import Settings
@@ -34,6 +38,9 @@ class PanelCeiling:
     split_half: float
     reliability: float
     attainable: float
+    attainable_low: float
+    attainable_high: float
+    n_units: int | None
     leave_one_out: float
     icc_single: float
     icc_mean: float
@@ -41,13 +48,15 @@ class PanelCeiling:
     n_splits: int
     seed: int | None
     reason: str | None
+    moved_by: "pd.Series[float] | None" = None
 
     def share(self, value: float) -> float:
         """What share of the attainable a correlation is; NaN where nothing is attainable."""
         return value / self.attainable if self.attainable > 0 else nan
 
     def record(self) -> CeilingRecord:
-        return CeilingRecord(**plain_values(vars(self)))
+        values = {name: value for name, value in vars(self).items() if name != "moved_by"}
+        return CeilingRecord(**plain_values(values))
 
 
 def panel_ceilings(panel: Panel, ratings: pd.DataFrame, settings: Settings) -> list[PanelCeiling]:
@@ -76,6 +85,40 @@ def panel_ceilings(panel: Panel, ratings: pd.DataFrame, settings: Settings) -> l
         )
         for level, coefficient in _measures(settings)
     ]
+
+
+def share_limits(
+    panel: Panel, number: int, value: float, ceiling: PanelCeiling, confidence: float
+) -> tuple[float, float]:
+    """The interval of a share of the ceiling, whose two sides rest on the same items."""
+    moved = ceiling.moved_by
+    part = panel.of_systems() if ceiling.level == "system" else panel
+    known = ~np.isnan(part.scores[number])
+    if moved is None or isnan(value) or not ceiling.reliability > 0 or not known.any():
+        return nan, nan
+    item = part.item[known]
+    of_item = item_influences(
+        part.human[known], part.scores[number][known], item, part.system[known],
+        ceiling.level, str(ceiling.coefficient),
+    )  # fmt: skip
+    names = part.candidates["item"].astype(str).to_numpy()
+    order = pd.Series(names[known]).groupby(item).first()
+    own = pd.Series(of_item[order.index], index=order.to_numpy())
+    both = pd.DataFrame({"metric": own, "ceiling": moved.rename(index=str)}).fillna(0.0)
+    share = ceiling.share(value)
+    total = both["metric"] / ceiling.attainable - share * both["ceiling"] / (
+        2 * ceiling.reliability
+    )
+    clusters = pd.Series(part.units, index=names)
+    unit = clusters[~clusters.index.duplicated()].reindex(both.index)
+    total = total[unit.notna().to_numpy()]
+    code = unit.dropna().to_numpy(dtype=np.intp)
+    n_units = len(np.unique(code))
+    variance = cluster_variance(total.to_numpy(), code)
+    if n_units < 2 or not variance > 0:
+        return nan, nan
+    half = float(stats.t.ppf((1 + confidence) / 2, n_units - 1)) * variance**0.5
+    return share - half, share + half
 
 
 def _none(panel: Panel, level: Level, coefficient: RowCoefficient) -> PanelCeiling:
@@ -122,13 +165,23 @@ def _measured(rows: pd.DataFrame, settings: Settings) -> dict[tuple[str, str], C
             measures=measures,
             n_splits=settings.n_splits,
             rng=settings.seed,
+            clusters=part["cluster"] if settings.cluster else None,
+            confidence=settings.confidence,
         )
     }
 
 
-def _numbers(ceiling: Ceiling | None) -> dict[str, float]:
-    names = ("split_half", "reliability", "attainable", "leave_one_out")
-    return {name: nan if ceiling is None else getattr(ceiling, name) for name in names}
+def _numbers(ceiling: Ceiling | None) -> dict[str, Any]:
+    names = ("split_half", "reliability", "attainable", "attainable_low", "attainable_high")
+    numbers = {
+        name: nan if ceiling is None else getattr(ceiling, name)
+        for name in (*names, "leave_one_out")
+    }
+    of_items = ceiling is not None and not isnan(ceiling.attainable_low)
+    return numbers | {
+        "n_units": ceiling.n_units if ceiling is not None and of_items else None,
+        "moved_by": None if ceiling is None else ceiling.moved_by,
+    }
 
 
 def _reason(ceiling: Ceiling | None) -> str | None:

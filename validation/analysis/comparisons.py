@@ -1,17 +1,14 @@
 """Every two metrics of a question tested against each other, and the ranks that come of it."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from math import isnan, nan
 from typing import Any, cast
 
-import numpy as np
 import pandas as pd
-from scipy.special import ndtr
 
 from presentation.records import plain_values
-from stats.arguments import Floats
 from stats.correlation import Coefficient
 from stats.significance import (
     Test,
@@ -21,8 +18,11 @@ from stats.significance import (
     holm,
     significance_clusters,
 )
+from stats.significance.difference_limits import DifferenceLimits, difference_limits
+from stats.significance.resampled import ESTIMANDS
 from validation.analysis.correlations import MetricAgreement
-from validation.analysis.item_swaps import ROUNDING, item_swap_p_values
+from validation.analysis.item_swaps import item_swap_p_values
+from validation.analysis.new_systems import difference_for_new_systems
 from validation.analysis.panels import Panel
 from validation.analysis.records import ComparisonRecord
 from validation.analysis.replicates import JOINT, is_of_too_many
@@ -37,7 +37,7 @@ TOO_MANY = "too_many_cells"
 class PairTest:
     """Two metrics at one level: how much better the first agrees with human ratings, and the doubt.
 
-    `delta` and its interval come from resampled items; `p` from the test of that name, and
+    `delta` and its interval come from what the settings resample; `p` from the test named, and
     `p_holm` and `p_bh` are adjusted for all pairs of the question, condition, level and
     coefficient.
     """
@@ -56,6 +56,7 @@ class PairTest:
     delta: float
     ci_low: float
     ci_high: float
+    estimand: str
     test: str
     p: float
     p_holm: float = nan
@@ -63,6 +64,11 @@ class PairTest:
     n_draws: int = 0
     seed: int | None = None
     reason: str | None = None
+    new_systems_low: float = nan
+    new_systems_high: float = nan
+    new_systems_p: float = nan
+    new_systems_p_holm: float = nan
+    new_systems_reason: str | None = None
 
     def record(self) -> ComparisonRecord:
         return ComparisonRecord(**plain_values(vars(self)))
@@ -79,8 +85,11 @@ def pair_tests(
         return [], [1 if row.correlation.is_defined else None for row in rows]
     tested = list(_tested(rows, panel, settings))
     p = [pair.p for pair in tested]
-    adjusted = zip(tested, holm(p), benjamini_hochberg(p), strict=True)
-    tests = [PairTest(**vars(t) | {"p_holm": float(h), "p_bh": float(b)}) for t, h, b in adjusted]
+    of_new = holm([pair.new_systems_p for pair in tested])
+    tests = [
+        replace(t, p_holm=float(h), p_bh=float(b), new_systems_p_holm=float(n))
+        for t, h, b, n in zip(tested, holm(p), benjamini_hochberg(p), of_new, strict=True)
+    ]
     return tests, _ranks(rows, tests, settings)
 
 
@@ -99,15 +108,9 @@ def _tested(
 ) -> Iterator[PairTest]:
     test = test_of(rows[0], panel, settings)
     p_values = _p_values(rows, panel, settings, test)
-    tail = (1 - settings.confidence) / 2
     for (number, a), (other, b) in combinations(enumerate(rows), 2):
         delta = a.correlation.value - b.correlation.value
-        low = high = nan
-        if a.replicates is not None and b.replicates is not None:
-            drawn = a.replicates - b.replicates
-            known = drawn[~np.isnan(drawn)]
-            if len(known) and not isnan(delta):
-                low, high = (float(q) for q in np.quantile(known, [tail, 1 - tail]))
+        limits = _difference_limits(a, b, settings)
         yield PairTest(
             question=a.question,
             scope=a.scope,
@@ -121,20 +124,65 @@ def _tested(
             value_a=a.correlation.value,
             value_b=b.correlation.value,
             delta=delta,
-            ci_low=low,
-            ci_high=high,
+            ci_low=limits.low,
+            ci_high=limits.high,
+            estimand=ESTIMANDS[settings.resample],
             test=test,
             **p_values[number, other],
+            **_for_new_systems(a, b, settings),
         )
+
+
+def _for_new_systems(a: MetricAgreement, b: MetricAgreement, settings: Settings) -> dict[str, Any]:
+    """What stands beside a difference for these systems; nothing where it is of new ones."""
+    if settings.resample != "items":
+        return {}
+    drawn = without = None
+    if a.replicates is not None and b.replicates is not None:
+        drawn = a.replicates - b.replicates
+    if a.without_systems is not None and b.without_systems is not None:
+        without = a.without_systems - b.without_systems
+    found = difference_for_new_systems(
+        a.correlation.value - b.correlation.value,
+        drawn,
+        without,
+        _fewer(a.correlation.n_units, b.correlation.n_units),
+        settings.confidence,
+    )
+    return {
+        "new_systems_low": found.low,
+        "new_systems_high": found.high,
+        "new_systems_p": found.p,
+        "new_systems_reason": None if found.reason is None else str(found.reason),
+    }
+
+
+def _difference_limits(
+    a: MetricAgreement, b: MetricAgreement, settings: Settings
+) -> DifferenceLimits:
+    drawn = None
+    if a.replicates is not None and b.replicates is not None:
+        drawn = a.replicates - b.replicates
+    counts = [one.correlation.n_systems or 0 for one in (a, b)]
+    return difference_limits(
+        a.correlation.value - b.correlation.value,
+        drawn,
+        settings.resample,
+        min(counts),
+        settings.confidence,
+        n_units=_fewer(a.correlation.n_units, b.correlation.n_units),
+    )
+
+
+def _fewer(one: int | None, other: int | None) -> int | None:
+    return None if one is None or other is None else min(one, other)
 
 
 def test_of(row: MetricAgreement, panel: Panel | None, settings: Settings) -> str:
     """The test that fits a row, where the settings leave it open or name one that does not."""
     correlation = row.correlation
-    if panel is None or settings.test == "paired_bootstrap":
+    if panel is None or settings.test in ("auto", "paired_bootstrap"):
         return "paired_bootstrap"
-    if settings.test == "auto":
-        return "perm_items" if correlation.level == "item" else "paired_bootstrap"
     if settings.test == "williams" and (
         correlation.level == "item" or correlation.coefficient != "pearson"
     ):
@@ -163,13 +211,11 @@ def _by_bootstrap(
         return {"p": nan, "reason": str(Undecided.UNDEFINED)}
     if a.replicates is None or b.replicates is None:
         return {"p": nan, "reason": _reason_without_replicates(a, settings)}
-    drawn = a.replicates - b.replicates
-    known = drawn[~np.isnan(drawn)]
-    if len(known) < 2:
-        return {"p": nan, "reason": str(Undecided.UNDEFINED)}
-    p = bootstrap_p(a.correlation.value - b.correlation.value, known)
-    seed = settings.seed + (panel.number if panel else 0)
-    return {"p": p, "n_draws": len(drawn), "seed": seed}
+    limits = _difference_limits(a, b, settings)
+    if limits.reason is not None:
+        return {"p": nan, "reason": str(limits.reason)}
+    seed = panel.draws_seed(settings.seed) if panel else settings.seed
+    return {"p": limits.p, "n_draws": len(a.replicates), "seed": seed}
 
 
 def _reason_without_replicates(row: MetricAgreement, settings: Settings) -> str:
@@ -182,21 +228,6 @@ def _reason_without_replicates(row: MetricAgreement, settings: Settings) -> str:
     if is_of_too_many(correlation.level, correlation.coefficient, row.coverage.n_candidates):
         return TOO_MANY
     return str(Undecided.TOO_FEW)
-
-
-def bootstrap_p(delta: float, drawn: Floats) -> float:
-    """Two-sided p of a difference, from what it is in resamples.
-
-    The greater of two: the difference over its standard error taken as a normal deviate, and
-    twice the share of resamples in which it lies on the other side of 0. The first alone goes
-    below the least share that can be seen, which an adjustment for many pairs needs.
-    """
-    shares = (drawn <= ROUNDING).mean(), (drawn >= -ROUNDING).mean()
-    share = min(1.0, 2 * float(min(shares)))
-    spread = float(drawn.std(ddof=1))
-    if spread <= ROUNDING:
-        return max(share, 2 / (len(drawn) + 1))
-    return max(share, float(2 * ndtr(-abs(delta) / spread)))
 
 
 def _decided(p: float, settings: Settings, panel: Panel) -> dict[str, Any]:

@@ -13,7 +13,8 @@ from stats.correlation import CiMethod, Coefficient, Correlation, Level
 from stats.correlation.cells import Cells
 from stats.correlation.estimates import CI_METHODS, Plan
 from stats.correlation.intervals import percentile
-from stats.correlation.levels import correlation_of_cells
+from stats.correlation.levels import correlation_and_replicates
+from validation.analysis.new_systems import correlation_limits, values_without_systems
 from validation.analysis.panels import Coverage, Metric, Panel, Scope
 from validation.analysis.records import CorrelationRecord
 from validation.analysis.replicates import item_replicates
@@ -37,7 +38,8 @@ class MetricAgreement:
 
     `scope` tells the candidates of all conditions together from the mean of the conditions'
     values. `replicates` are its values in the resamples, the same ones as every other metric's
-    of that question, condition and level.
+    of that question, condition and level; `without_systems` its values with each system left
+    out in turn.
     """
 
     question: str
@@ -50,6 +52,7 @@ class MetricAgreement:
     is_primary: bool = True
     coverage: Coverage
     replicates: Floats | None = None
+    without_systems: Floats | None = None
 
     @property
     def key(self) -> tuple[str, str, str]:
@@ -73,21 +76,36 @@ class MetricAgreement:
         estimate = self.correlation
         reason = None if estimate.reason is None else str(estimate.reason)
         texts = {"ci_method": str(estimate.ci_method), "reason": reason}
+        texts["ci_reason"] = None if estimate.ci_reason is None else str(estimate.ci_reason)
         values = asdict(estimate) | texts | {"n_undefined": estimate.n_undefined}
-        return CorrelationRecord(**named, **plain_values(values | asdict(self.coverage) | beside))
+        values |= asdict(self.coverage) | self.of_new_systems() | beside
+        return CorrelationRecord(**named, **plain_values(values))
+
+    def of_new_systems(self) -> dict[str, Any]:
+        """The interval for new systems of this kind, or why there is none."""
+        limits = correlation_limits(self.correlation, self.replicates, self.without_systems)
+        return {
+            "new_systems_low": limits.low,
+            "new_systems_high": limits.high,
+            "new_systems_reason": None if limits.reason is None else str(limits.reason),
+        }
 
 
 def panel_rows(panel: Panel, settings: Settings) -> Iterator[MetricAgreement]:
     """Every metric at every level, by every coefficient."""
     for level in settings.levels:
-        drawn = item_replicates(panel, level, settings)
+        of_items = settings.resample == "items"
+        drawn = item_replicates(panel, level, settings) if of_items else {}
+        without = values_without_systems(panel, level, settings) if drawn else {}
         for coefficient in settings.coefficients:
             # soft pairwise accuracy is of systems with one candidate an item
             if coefficient == "spa" and (level != "system" or panel.of_systems().repeats_cells):
                 continue
             for number, metric in enumerate(panel.metrics):
                 known = drawn[coefficient][number] if coefficient in drawn else None
-                yield _row(panel, number, metric, level, coefficient, settings, known)
+                row = _row(panel, number, metric, level, coefficient, settings, known)
+                left_out = without[coefficient][number] if coefficient in without else None
+                yield replace(row, without_systems=left_out)
 
 
 def _row(
@@ -99,16 +117,13 @@ def _row(
     settings: Settings,
     replicates: Floats | None,
 ) -> MetricAgreement:
-    joint = replicates is not None and settings.resample == "items"
-    correlation = panel_correlation(
-        panel, number, level, coefficient, settings, n_resamples=0 if joint else None
+    correlation, of_both = panel_correlation(
+        panel, number, level, coefficient, settings, drawn=replicates
     )
     if replicates is not None and not _is_resampled(panel, number, correlation):
         replicates = None
-    if joint and replicates is not None:
-        correlation = _with_interval(
-            correlation, replicates, settings, settings.seed + panel.number
-        )
+    if settings.resample != "items":
+        replicates = of_both
     return MetricAgreement(
         question=panel.question,
         scope=panel.scope,
@@ -130,9 +145,13 @@ def panel_correlation(
     coefficient: Coefficient,
     settings: Settings,
     *,
-    n_resamples: int | None = None,
-) -> Correlation:
-    """The correlation of a panel's metric of that number."""
+    drawn: Floats | None = None,
+) -> tuple[Correlation, Floats | None]:
+    """The correlation of a panel's metric of that number, and its value in each resample.
+
+    `drawn` are its values in resamples that all metrics share, where there are any. Draws of
+    systems are the same for every metric and every condition of the same systems.
+    """
     part = panel.of_systems() if level == "system" else panel
     # An item and a system name one cell; where a system has several of an item, one must do.
     several = part.repeats_cells
@@ -142,21 +161,25 @@ def panel_correlation(
         metric=part.scores[number][known],
         item=None if several and level == "system" else part.item[known],
         # candidates of no system count as one more
-        system=None if several and level != "system" else part.system[known] + 1,
+        system=None if several and level != "system" else part.system_by_name[known],
         n_groups=part.n_items,
         n_missing=int(np.count_nonzero(~known)),
+        cluster=None if part.cluster is None else part.cluster[known],
+        in_order=settings.resample != "items",
     )
-    seed = settings.seed + panel.number
+    seed = panel.draws_seed(settings.seed)
     plan = Plan(
         coefficient=coefficient,
         undefined=settings.undefined,
         resample=settings.resample,
         confidence=settings.confidence,
-        n_resamples=settings.n_resamples if n_resamples is None else n_resamples,
+        n_resamples=settings.n_resamples,
         rng=np.random.default_rng(seed),
         seed=seed,
+        system_seed=settings.seed,
+        drawn=drawn,
     )
-    return correlation_of_cells(cells, level, plan)
+    return correlation_and_replicates(cells, level, plan)
 
 
 def _is_resampled(panel: Panel, number: int, correlation: Correlation) -> bool:
@@ -171,7 +194,8 @@ def _is_resampled(panel: Panel, number: int, correlation: Correlation) -> bool:
 def _with_interval(
     correlation: Correlation, replicates: Floats, settings: Settings, seed: int | None
 ) -> Correlation:
-    interval = percentile(replicates, settings.confidence, CI_METHODS["items"])
+    method = CI_METHODS[settings.resample]
+    interval = percentile(replicates, settings.confidence, method, correlation.n_units)
     return replace(
         correlation,
         ci_low=interval.low,
@@ -180,6 +204,7 @@ def _with_interval(
         n_resamples=interval.n_resamples,
         n_resamples_undefined=interval.n_undefined,
         seed=seed,
+        ci_reason=interval.reason,
     )
 
 
@@ -188,7 +213,7 @@ def means_of_conditions(
 ) -> Iterator[MetricAgreement]:
     """For each metric, the mean of the conditions' values, each of them counting the same.
 
-    Resamples draw items anew within each condition.
+    Resamples draw items anew within each condition, and systems once for all of them.
     """
     of_all: dict[tuple[Any, ...], MetricAgreement] = {}
     groups: dict[tuple[Any, ...], list[MetricAgreement]] = {}
@@ -225,10 +250,18 @@ def _mean_row(
         n_resamples=0,
         n_resamples_undefined=0,
         seed=None,
+        n_units=_sum(group, "n_units"),
+        ci_reason=None,
     )
     drawn = [row.replicates for row in group if row.replicates is not None]
     replicates = np.mean(drawn, axis=0) if len(drawn) == len(group) else None
-    if replicates is not None and correlation.is_defined and settings.resample == "items":
+    left_out = [row.without_systems for row in group if row.without_systems is not None]
+    alike = len(left_out) == len(group) and len({len(values) for values in left_out}) == 1
+    n_systems = of_all.correlation.n_systems
+    without = (
+        np.mean(left_out, axis=0) if alike and len(left_out[0]) == n_systems else None
+    )  # of other systems in each condition, none can be left out of the mean
+    if replicates is not None and correlation.is_defined:
         correlation = _with_interval(correlation, replicates, settings, settings.seed)
     parts = zip(*(astuple(row.coverage) for row in group), strict=True)
     return replace(
@@ -238,6 +271,7 @@ def _mean_row(
         correlation=correlation,
         coverage=Coverage(*map(sum, parts)),
         replicates=replicates,
+        without_systems=without,
     )
 
 

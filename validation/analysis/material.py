@@ -36,7 +36,8 @@ class Material:
     """The judgments and scores of a study or of plain tables.
 
     `judgments` has a row a judgment: question, item, system, annotator and value; optionally
-    condition, candidate (otherwise named as its system), round and accepted. `scores` has a row
+    condition, candidate (otherwise named as its system), round, accepted and cluster, of items
+    that are not independent (otherwise each its own). `scores` has a row
     a score: item, candidate or system, metric and value; optionally signature, reason,
     higher_is_better and is_primary. `labels` has, for the questions whose human values are
     labels instead, a row a label: question, item, candidate and value; `label_sources` says
@@ -51,6 +52,10 @@ class Material:
         label_sources: tuple[LabelSourceRecord, ...] = (),
     ) -> None:
         self.judgments = _with_defaults(judgments, "judgments", ("value", "annotator"), JUDGED)
+        if "cluster" in judgments:
+            clusters = judgments["cluster"].astype(str).reset_index(drop=True)
+            self.judgments = self.judgments.assign(cluster=clusters)
+            self._require_whole_items()
         self.scores = _with_defaults(scores, "scores", ("value", "metric"), SCORES)
         if "signature" not in scores:
             self.scores = self.scores.assign(signature=self.scores["metric"])
@@ -148,6 +153,9 @@ class Material:
         if settings.unparsed == "zero":
             scores = np.where(states == UNPARSED, 0.0, scores)
         candidates = self.candidates.iloc[codes].reset_index(drop=True)
+        cluster = None
+        if settings.cluster:
+            cluster = pd.factorize(candidates["cluster"])[0].astype(np.intp)
         return Panel(
             question=question,
             scope="all",
@@ -164,6 +172,7 @@ class Material:
             scores=scores,
             states=states,
             is_labelled=question in self._labels,
+            cluster=cluster,
         )
 
     def _human(self, question: str, settings: Settings) -> tuple[Integers, Floats]:
@@ -198,6 +207,11 @@ class Material:
                 "give items of different conditions different names"
             )
 
+    def _require_whole_items(self) -> None:
+        clusters = self.judgments.drop_duplicates(["item", "cluster"])["item"]
+        if (repeated := clusters[clusters.duplicated()]).size:
+            raise ValueError(f"judgments name item '{repeated.iloc[0]}' in several clusters")
+
     def _require_scores_once(self) -> None:
         names = ["item", "candidate", "metric", "signature"]
         repeated = self.scores[self.scores.duplicated(names)]
@@ -216,6 +230,7 @@ class Material:
         self.judgments = self.judgments.assign(candidate_code=at)
         first = self.judgments.drop_duplicates("candidate_code")
         columns = ["item", "candidate", "system", "condition"]
+        columns += ["cluster"] if "cluster" in self.judgments else []
         self.candidates = first.sort_values("candidate_code")[columns].reset_index(drop=True)
         runs = self.scores.groupby(["metric", "signature"], sort=False, observed=True)
         declared = runs[["higher_is_better", "is_primary"]].first()

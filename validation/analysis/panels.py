@@ -73,6 +73,35 @@ class Panel:
     scores: Floats
     states: NDArray[np.int8]
     is_labelled: bool = False
+    cluster: Integers | None = None
+    """The cluster of each candidate's item, by codes that all panels of a question share."""
+
+    @property
+    def units(self) -> Integers:
+        """What draws of items draw: items, or the clusters they come in."""
+        return self.item if self.cluster is None else self.cluster
+
+    @property
+    def n_units(self) -> int:
+        return int(self.units.max(initial=-1)) + 1
+
+    @cached_property
+    def system_by_name(self) -> Integers:
+        """Systems as codes by their names, which conditions share; of no system is one more."""
+        return np.unique(self.candidates["system"].astype(str), return_inverse=True)[1]
+
+    @cached_property
+    def cluster_of_item(self) -> Integers | None:
+        """The cluster of each item; None where items are independent."""
+        if self.cluster is None:
+            return None
+        of_item = np.zeros(self.n_items, dtype=np.intp)
+        of_item[self.item] = self.cluster
+        return of_item
+
+    def draws_seed(self, seed: int) -> int:
+        """Clusters are the same in every condition, and are drawn once for all of them."""
+        return seed if self.cluster is not None else seed + self.number
 
     @property
     def n_items(self) -> int:
@@ -135,6 +164,7 @@ class Panel:
             human=self.human[chosen],
             scores=self.scores[:, chosen],
             states=self.states[:, chosen],
+            cluster=None if self.cluster is None else self.cluster[chosen],
             **named,
         )
 

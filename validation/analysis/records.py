@@ -41,6 +41,11 @@ class CorrelationRecord:
     n_resamples: int
     n_resamples_undefined: int
     seed: int | None
+    n_units: int | None
+    ci_reason: str | None
+    new_systems_low: float | None
+    new_systems_high: float | None
+    new_systems_reason: str | None
     n_groups: int
     n_used: int
     n_undefined: int
@@ -62,6 +67,8 @@ class CorrelationRecord:
     n_items_of_one_score: int
     attainable: float | None
     share_of_ceiling: float | None
+    share_low: float | None
+    share_high: float | None
     leave_one_out: float | None
     rank: float | None
     cluster: int | None
@@ -70,7 +77,11 @@ class CorrelationRecord:
 
 @dataclass(frozen=True, slots=True)
 class ComparisonRecord:
-    """Two primary metrics tested against each other."""
+    """Two primary metrics tested against each other.
+
+    `estimand` says of what `p` and the interval speak; where that is these very systems, what
+    can be said of new systems of this kind stands beside it.
+    """
 
     question: str
     scope: str
@@ -86,6 +97,7 @@ class ComparisonRecord:
     delta: float | None
     ci_low: float | None
     ci_high: float | None
+    estimand: str
     test: str
     p: float | None
     p_holm: float | None
@@ -93,6 +105,11 @@ class ComparisonRecord:
     n_draws: int
     seed: int | None
     reason: str | None
+    new_systems_low: float | None
+    new_systems_high: float | None
+    new_systems_p: float | None
+    new_systems_p_holm: float | None
+    new_systems_reason: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +124,9 @@ class CeilingRecord:
     split_half: float | None
     reliability: float | None
     attainable: float | None
+    attainable_low: float | None
+    attainable_high: float | None
+    n_units: int | None
     leave_one_out: float | None
     icc_single: float | None
     icc_mean: float | None
@@ -284,6 +304,49 @@ class Inputs:
         return tuple(one for one in self.score_sets if not one.is_primary)
 
 
+@dataclass(frozen=True, slots=True)
+class RatedSystemRecord:
+    """What people rate a system on average, for new items and annotators; the best first."""
+
+    question: str
+    system: str
+    mean: float | None
+    ci_low: float | None
+    ci_high: float | None
+    method: str
+    rank_low: int
+    rank_high: int
+    n_items: int
+    n_annotators: int
+    n_ratings: int
+
+
+@dataclass(frozen=True, slots=True)
+class RatedPairRecord:
+    """Two systems as people rate them, and what would tell them apart.
+
+    `items_needed` and `annotators_needed` are how many in all would show a difference as large
+    as the one seen four times in five: either the one or the other; None where none would.
+    """
+
+    question: str
+    a: str
+    b: str
+    delta: float | None
+    se: float | None
+    ci_low: float | None
+    ci_high: float | None
+    test: str
+    freedom: float | None
+    p: float | None
+    p_adjusted: float | None
+    estimand: str
+    n_items: int
+    n_annotators: int
+    items_needed: int | None
+    annotators_needed: int | None
+
+
 Record = (
     CorrelationRecord
     | ComparisonRecord
@@ -293,6 +356,8 @@ Record = (
     | DisagreementRecord
     | WorstRecord
     | PlanRecord
+    | RatedSystemRecord
+    | RatedPairRecord
 )
 
 

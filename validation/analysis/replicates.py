@@ -34,7 +34,7 @@ def item_replicates(panel: Panel, level: Level, settings: Settings) -> dict[str,
     if level == "system":
         panel = panel.of_systems()
     coefficients = [c for c in settings.coefficients if c in JOINT]
-    if panel.n_items < 2 or not settings.n_resamples or not panel.metrics:
+    if panel.n_units < 2 or not settings.n_resamples or not panel.metrics:
         return {}
     coefficients = [c for c in coefficients if not is_of_too_many(level, c, len(panel.human))]
     if level == "item":
@@ -61,11 +61,13 @@ def is_of_too_many(level: Level, coefficient: str, n_candidates: int) -> bool:
 
 def _draws(panel: Panel, settings: Settings) -> Iterator[Floats]:
     """How often each item is drawn; the same draws for every level and metric of a panel."""
-    rng = np.random.default_rng(settings.seed + panel.number)
-    step = max(1, WEIGHTS_AT_ONCE // panel.n_items)
+    rng = np.random.default_rng(panel.draws_seed(settings.seed))
+    cluster = panel.cluster_of_item
+    step = max(1, WEIGHTS_AT_ONCE // max(panel.n_items, panel.n_units))
     for start in range(0, settings.n_resamples, step):
         count = min(step, settings.n_resamples - start)
-        yield bootstrap.drawn_weights(panel.n_items, count, rng)
+        weights = bootstrap.drawn_weights(panel.n_units, count, rng)
+        yield weights if cluster is None else weights[:, cluster]
 
 
 def _of_items(panel: Panel, coefficients: Sequence[str], settings: Settings) -> OfDraws:

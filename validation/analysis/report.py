@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from validation.analysis.ceilings import PanelCeiling, panel_ceilings
+from validation.analysis.ceilings import PanelCeiling, panel_ceilings, share_limits
 from validation.analysis.comparisons import PairTest, pair_tests
 from validation.analysis.correlations import (
     MetricAgreement,
@@ -16,6 +16,7 @@ from validation.analysis.correlations import (
 )
 from validation.analysis.material import Material
 from validation.analysis.panels import Panel
+from validation.analysis.rated_systems import rated_records
 from validation.analysis.records import (
     CeilingRecord,
     ComparisonRecord,
@@ -23,6 +24,8 @@ from validation.analysis.records import (
     DisagreementRecord,
     Inputs,
     PlanRecord,
+    RatedPairRecord,
+    RatedSystemRecord,
     SensitivityRecord,
     SystemRecord,
     WorstRecord,
@@ -54,13 +57,24 @@ class ValidationReport:
     disagreements: tuple[DisagreementRecord, ...]
     worst: tuple[WorstRecord, ...]
     planning: tuple[PlanRecord, ...]
+    rated_systems: tuple[RatedSystemRecord, ...] = ()
+    rated_pairs: tuple[RatedPairRecord, ...] = ()
 
 
 def report_from_tables(
     human: pd.DataFrame, scores: pd.DataFrame, settings: Settings | None = None
 ) -> ValidationReport:
-    """The report of plain tables: a row a judgment, and a row a score; see `Material`."""
-    return report_of(Material(human, scores), settings or Settings())
+    """The report of plain tables: a row a judgment, and a row a score; see `Material`.
+
+    Raises ValueError where `primary` names a metric that `scores` has not.
+    """
+    settings, material = settings or Settings(), Material(human, scores)
+    known = sorted(set(material.scores["metric"]))
+    if unknown := [name for name in settings.primary if name not in known]:
+        raise ValueError(
+            f"primary names {', '.join(unknown)}, without scores; there are: {', '.join(known)}"
+        )
+    return report_of(material, settings)
 
 
 def report_of(material: Material, settings: Settings) -> ValidationReport:
@@ -74,11 +88,16 @@ def report_of(material: Material, settings: Settings) -> ValidationReport:
     ]
     rows += list(means_of_conditions(rows, settings))
     groups = _grouped(rows, panels, settings)
+    rated = [
+        rated_records(panel.question, material.ratings(panel.question, settings))
+        for panel in panels
+        if panel.scope == "all"
+    ]
     return ValidationReport(
         settings=settings,
         fingerprint=material.fingerprint,
         inputs=material.inputs(settings),
-        correlations=tuple(_correlations(groups, ceilings, material.fingerprint)),
+        correlations=tuple(_correlations(groups, ceilings, panels, material.fingerprint)),
         comparisons=tuple(pair.record() for group in groups for pair in group.tests),
         ceilings=tuple(one.record() for one in ceilings),
         sensitivity=tuple(one.record() for one in _variations(material, rows, settings)),
@@ -91,6 +110,8 @@ def report_of(material: Material, settings: Settings) -> ValidationReport:
             for record in worst_candidates(panel, settings)
         ),
         planning=tuple(sample_size_records(material, settings)),
+        rated_systems=tuple(one for systems, _ in rated for one in systems),
+        rated_pairs=tuple(one for _, pairs in rated for one in pairs),
     )
 
 
@@ -129,32 +150,48 @@ def _tested(rows: Sequence[MetricAgreement], panel: Panel | None, settings: Sett
 
 
 def _correlations(
-    groups: Sequence[_Group], ceilings: Sequence[PanelCeiling], fingerprint: str
+    groups: Sequence[_Group],
+    ceilings: Sequence[PanelCeiling],
+    panels: Sequence[Panel],
+    fingerprint: str,
 ) -> Iterator[CorrelationRecord]:
     """Each correlation with its rank, ceiling and input; variants have no rank."""
     by_measure: Ceilings = {
         (c.question, c.scope, c.by, c.level, c.coefficient): c for c in ceilings
     }
+    panel_by_key: dict[tuple[str, str, str], Panel] = {
+        (one.question, one.scope, one.condition): one for one in panels
+    }
     for group in groups:
         ranked = group.ranks()
         for row in group.rows:
             yield row.record(
-                **_beside(row, by_measure),
+                **_beside(row, by_measure, panel_by_key.get(row.key)),
                 rank=ranked.get(row.source, nan),
                 cluster=group.clusters.get(row.source),
                 input=fingerprint,
             )
 
 
-def _beside(row: MetricAgreement, ceilings: Ceilings) -> dict[str, float | None]:
+def _beside(
+    row: MetricAgreement, ceilings: Ceilings, panel: Panel | None
+) -> dict[str, float | None]:
     estimate = row.correlation
     ceiling = ceilings.get((*row.key, estimate.level, estimate.coefficient))
     if ceiling is None or isnan(ceiling.attainable):
         loo = None if ceiling is None else ceiling.leave_one_out
-        return {"attainable": None, "share_of_ceiling": None, "leave_one_out": loo}
+        none = dict.fromkeys(("attainable", "share_of_ceiling", "share_low", "share_high"))
+        return {**none, "leave_one_out": loo}
+    low, high = nan, nan
+    if panel is not None:
+        sources = [(metric.metric, metric.signature) for metric in panel.metrics]
+        number = sources.index(row.source)
+        low, high = share_limits(panel, number, estimate.value, ceiling, estimate.confidence)
     return {
         "attainable": ceiling.attainable,
         "share_of_ceiling": ceiling.share(estimate.value),
+        "share_low": low,
+        "share_high": high,
         "leave_one_out": ceiling.leave_one_out,
     }
 

@@ -1,6 +1,7 @@
 """By which rules a report is made; kept with it, so that it can be made again."""
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from hashlib import sha256
@@ -15,6 +16,7 @@ Ratings = Literal["raw", "zscore"]
 Judgments = Literal["accepted", "all"]
 Unparsed = Literal["drop", "zero"]
 ReportTest = Literal["auto", "paired_bootstrap"] | Test
+KEY_CLUSTER = re.compile(r"key:.\Z", re.DOTALL)
 POLICIES: dict[str, tuple[str, ...]] = {
     "undefined": ("drop", "zero"),
     "unparsed": get_args(Unparsed),
@@ -29,20 +31,23 @@ POLICIES: dict[str, tuple[str, ...]] = {
 class Settings:
     """What a report shows, and what it does where opinions differ about what is right.
 
-    `undefined` is what becomes of groups with a constant side, `unparsed` of scores whose
-    source could not be read, `ratings` whether each annotator's scale is taken out first,
-    `judgments` whether rejected ones count, `aggregation` how several judgments of a candidate
-    become one. `questions_of` names, by metric, the only questions it is meant for. `primary`
-    names the metrics that tests, corrections and ranks are of, instead of those that scorers
-    declare; `labels` the versions of label sets that are the human values of their questions,
-    instead of judgments. `test` is
-    one of `stats.significance`, or ``"paired_bootstrap"``; ``"auto"`` swaps items at the item
-    level and is the paired bootstrap elsewhere.
+    `cluster` says which items are not independent, so that they are drawn together: ``"context"``
+    are items of one context, ``"key:_"`` those whose keys are equal up to the last ``_``;
+    ``"column"`` is a column of plain tables. `undefined` is what becomes of groups with a
+    constant side, `unparsed` of scores whose source could not be read, `ratings` whether each
+    annotator's scale is taken out first, `judgments` whether rejected ones count, `aggregation`
+    how several judgments of a candidate become one. `questions_of` names, by metric, the only
+    questions it is meant for. `primary` names the metrics that tests, corrections and ranks are
+    of, instead of those that scorers declare; `labels` the versions of label sets that are the
+    human values of their questions, instead of judgments; `protocol` the version of the protocol
+    whose judgments alone count. `test` is one of `stats.significance`, or
+    ``"paired_bootstrap"``: the p of the draws that the intervals are of, which ``"auto"`` is too.
     """
 
     levels: tuple[Level, ...] = get_args(Level)
     coefficients: tuple[Coefficient, ...] = ("pearson", "spearman", "kendall")
     resample: Resample = "items"
+    cluster: str = ""
     undefined: Undefined = "drop"
     unparsed: Unparsed = "drop"
     ratings: Ratings = "raw"
@@ -61,6 +66,7 @@ class Settings:
     primary: tuple[str, ...] = ()
     labels: tuple[int, ...] = ()
     planned: tuple[tuple[Level, Coefficient], ...] = ()
+    protocol: int | None = None
 
     def __post_init__(self) -> None:
         require_one_of(
@@ -79,6 +85,10 @@ class Settings:
         for name in ("levels", "coefficients", "planned", "primary", "labels"):
             if len(set(named := getattr(self, name))) < len(named):
                 raise ValueError(f"{name} must each be named once, not {named}")
+        if self.cluster not in ("", "column", "context") and not KEY_CLUSTER.match(self.cluster):
+            raise ValueError(
+                f"cluster must be 'context', or 'key:' and a character, not {self.cluster!r}"
+            )
         require_confidence(self.confidence)
         for name in ("n_resamples", "n_splits", "n_worst", "seed"):
             if getattr(self, name) < 0:
@@ -114,6 +124,9 @@ class Settings:
     def content(self) -> dict[str, Any]:
         """As plain values for JSON."""
         values = {name: _plain(value) for name, value in asdict(self).items()}
+        if self.protocol is None:
+            # As before there was a choice, so that what is stored stays what it is.
+            del values["protocol"]
         return values | {"questions_of": {m: list(q) for m, q in self.questions_of}}
 
     @classmethod

@@ -10,6 +10,7 @@ from presentation.records import plain_values
 from stats.arguments import Floats
 from stats.correlation import CiMethod, bootstrap
 from stats.correlation.estimates import CI_METHODS
+from stats.correlation.intervals import tail_of
 from stats.groups import sum_by
 from validation.analysis.panels import Panel
 from validation.analysis.records import DisagreementRecord, SystemRecord, SystemScoreRecord
@@ -29,7 +30,7 @@ def system_records(panel: Panel, settings: Settings) -> list[SystemRecord]:
     names = _names(part)
     means, counts = _means(part, part.human, len(names))
     low, high = _interval(part, settings, len(names))
-    seed = settings.seed + part.number
+    seed = part.draws_seed(settings.seed)
     human_ranks = ranks(means.tolist())
     of_metrics = [_means(part, row, len(names)) for row in part.scores]
     metric_ranks = [ranks(metric_means.tolist()) for metric_means, _ in of_metrics]
@@ -117,21 +118,21 @@ def _means(part: Panel, values: Floats, n_systems: int) -> tuple[Floats, Floats]
 
 def _interval(part: Panel, settings: Settings, n_systems: int) -> tuple[Floats, Floats]:
     none = np.full(n_systems, np.nan)
-    if part.n_items < 2 or not settings.n_resamples:
+    if part.n_units < 2 or not settings.n_resamples:
         return none, none
-    sums, counts = np.zeros((2, part.n_items, n_systems))
-    np.add.at(sums, (part.item, part.system), part.human)
-    np.add.at(counts, (part.item, part.system), 1.0)
+    sums, counts = np.zeros((2, part.n_units, n_systems))
+    np.add.at(sums, (part.units, part.system), part.human)
+    np.add.at(counts, (part.units, part.system), 1.0)
 
     def replicate(weights: Floats) -> Floats:
         drawn = weights @ counts
         return np.asarray((weights @ sums) / np.where(drawn > 0, drawn, np.nan))
 
-    rng = np.random.default_rng(settings.seed + part.number)
+    rng = np.random.default_rng(part.draws_seed(settings.seed))
     means = bootstrap.replicates(
-        replicate, (part.n_items,), settings.n_resamples, rng, part.n_items
+        replicate, (part.n_units,), settings.n_resamples, rng, part.n_units
     )
-    tail = (1 - settings.confidence) / 2
+    tail = tail_of(settings.confidence, part.n_units)
     # of one item, every resample that holds it has the same mean
     missing = ((counts > 0).sum(axis=0) < 2) | np.isnan(means).all(axis=0)
     means[:, missing] = 0.0

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import altair as alt
 import pandas as pd
+from django.utils.translation import gettext as _
 
-from presentation.theme import OKABE_ITO, RED, Picture, axis_title
+from presentation.theme import OKABE_ITO, RED, Picture, axis_title, height_of_rows
 from validation.charts.sizes import FILLING
 
 
@@ -17,7 +18,9 @@ def correlation_forest(rows: pd.DataFrame, *, statistic: str, confidence: float 
     without a defined value keeps its row, with the reason instead of a point. `statistic`
     names the correlation, `confidence` is that of the intervals.
     """
-    drawn = rows.assign(explanation="undefined: " + rows["reason"].fillna("").astype(str))
+    drawn = rows.assign(
+        explanation=[_explanation(reason) for reason in rows["reason"].fillna("").astype(str)]
+    )
     parts = list(dict.fromkeys(drawn["part"]))
     base = alt.Chart(drawn).encode(y=_metric_axis(drawn))
     if len(parts) > 1:
@@ -30,17 +33,24 @@ def correlation_forest(rows: pd.DataFrame, *, statistic: str, confidence: float 
                 legend=alt.Legend(orient="top", columns=2),
             ),
         )
-    interval = f", with its {100 * confidence:g}\u00a0% interval" if _has_intervals(rows) else ""
+    title = statistic
+    if _has_intervals(rows):
+        sentence = _("%(statistic)s, with its %(percent)s\u00a0%% interval")
+        title = sentence % {"statistic": statistic, "percent": f"{100 * confidence:g}"}
     x = alt.X(
         "value:Q",
-        title=axis_title(f"{statistic}{interval}"),
+        title=axis_title(title),
         scale=alt.Scale(domain=_reach(rows), nice=False),
         axis=alt.Axis(tickCount=6),
     )
     zero = alt.Chart().mark_rule(strokeDash=[4, 3]).encode(x=alt.datum(0))
     layers = [zero, *_marks(base, x), *_ceilings(base, drawn)]
-    height = alt.Step(16 if len(parts) > 1 else 28)
+    height = height_of_rows(drawn["metric"].nunique(), len(parts), step=16)
     return alt.layer(*layers).properties(width="container", height=height, autosize=FILLING)
+
+
+def _explanation(reason: str) -> str:
+    return _("undefined: %(reason)s") % {"reason": reason}
 
 
 def _metric_axis(rows: pd.DataFrame) -> alt.Y:
@@ -64,13 +74,13 @@ def _reach(rows: pd.DataFrame) -> list[float]:
 def _marks(base: alt.Chart, x: alt.X) -> list[alt.Chart]:
     """A line from limit to limit, a point at the value, and words where there is none."""
     tips = [
-        alt.Tooltip("metric:N", title="Metric"),
-        alt.Tooltip("part:N", title="In"),
-        alt.Tooltip("value:Q", format=".3f", title="Correlation"),
-        alt.Tooltip("ci_low:Q", format=".3f", title="Interval from"),
-        alt.Tooltip("ci_high:Q", format=".3f", title="to"),
-        alt.Tooltip("ceiling:Q", format=".3f", title="Ceiling"),
-        alt.Tooltip("n_used:Q", format=",", title="Groups used"),
+        alt.Tooltip("metric:N", title=_("Metric")),
+        alt.Tooltip("part:N", title=_("In")),
+        alt.Tooltip("value:Q", format=".3f", title=_("Correlation")),
+        alt.Tooltip("ci_low:Q", format=".3f", title=_("Interval from")),
+        alt.Tooltip("ci_high:Q", format=".3f", title=_("to")),
+        alt.Tooltip("ceiling:Q", format=".3f", title=_("Ceiling")),
+        alt.Tooltip("n_used:Q", format=",", title=_("Groups used")),
     ]
     with_value = base.transform_filter("isValid(datum.value)")
     spans = base.transform_filter("isValid(datum.ci_low)").mark_rule(strokeWidth=2)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import altair as alt
 import pandas as pd
+from django.utils.translation import gettext as _
 
 from presentation.matrix_cells import numbers
 from presentation.theme import Picture
@@ -32,12 +33,12 @@ def correlation_heat_map(rows: pd.DataFrame, *, statistic: str) -> Picture:
         scale=alt.Scale(domain=[-1, 0, 1], range="diverging", interpolate="rgb"),
     )
     tips = [
-        alt.Tooltip("metric:N", title="Metric"),
-        alt.Tooltip("question:N", title="Question"),
+        alt.Tooltip("metric:N", title=_("Metric")),
+        alt.Tooltip("question:N", title=_("Question")),
         alt.Tooltip("value:Q", format=".3f", title=statistic),
-        alt.Tooltip("ci_low:Q", format=".3f", title="Interval from"),
-        alt.Tooltip("ci_high:Q", format=".3f", title="to"),
-        alt.Tooltip("reason:N", title="Undefined because"),
+        alt.Tooltip("ci_low:Q", format=".3f", title=_("Interval from")),
+        alt.Tooltip("ci_high:Q", format=".3f", title=_("to")),
+        alt.Tooltip("reason:N", title=_("Undefined because")),
     ]
     filled = base.transform_filter("isValid(datum.value)").mark_rect()
     layers = [filled.encode(color=colour, tooltip=tips)]

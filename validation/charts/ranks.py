@@ -7,6 +7,7 @@ from typing import Literal
 
 import altair as alt
 import pandas as pd
+from django.utils.translation import gettext as _
 
 from presentation.theme import BLUE, GREEN, ORANGE, PURPLE, RED, SKY, Picture
 from validation.charts.sizes import FILLING, MOST_COLOURS
@@ -50,10 +51,10 @@ def system_rank_bump(ranks: pd.DataFrame) -> Picture:
         ),
     )
     tips = [
-        alt.Tooltip("system:N", title="System"),
-        alt.Tooltip("by:N", title="Ranked by"),
-        alt.Tooltip("rank:Q", title="Rank"),
-        alt.Tooltip("mean:Q", format=".3f", title="Mean"),
+        alt.Tooltip("system:N", title=_("System")),
+        alt.Tooltip("by:N", title=_("Ranked by")),
+        alt.Tooltip("rank:Q", title=_("Rank")),
+        alt.Tooltip("mean:Q", format=".3f", title=_("Mean")),
     ]
     is_bold = alt.FieldOneOfPredicate(field="system", oneOf=bold)
     width = alt.condition(is_bold, alt.value(2.5), alt.value(1))

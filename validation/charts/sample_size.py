@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import altair as alt
 import pandas as pd
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from presentation.theme import (
     BLUE,
@@ -33,12 +35,14 @@ def power_curve(
     base = alt.Chart(drawn).encode(
         x=alt.X(
             "n_items:Q",
-            title="Items in the study",
+            title=_("Items in the study"),
             scale=alt.Scale(zero=True, nice=False),
         ),
         y=alt.Y(
             "power:Q",
-            title=axis_title(f"Power to tell {metric_a} from {metric_b}"),
+            title=axis_title(
+                _("Power to tell %(one)s from %(other)s") % {"one": metric_a, "other": metric_b}
+            ),
             scale=alt.Scale(domain=[0, 1]),
             axis=alt.Axis(format=".0%", tickCount=5),
         ),
@@ -51,10 +55,10 @@ def power_curve(
         ),
     )
     tips = [
-        alt.Tooltip("n_items:Q", format=",", title="Items"),
-        alt.Tooltip("ratings:N", title="Ratings"),
-        alt.Tooltip("power:Q", format=".0%", title="Power"),
-        alt.Tooltip("delta:Q", format="+.3f", title="Difference"),
+        alt.Tooltip("n_items:Q", format=",", title=_("Items")),
+        alt.Tooltip("ratings:N", title=_("Ratings")),
+        alt.Tooltip("power:Q", format=".0%", title=_("Power")),
+        alt.Tooltip("delta:Q", format="+.3f", title=_("Difference")),
     ]
     wished = alt.Chart().mark_rule(strokeDash=[4, 3]).encode(y=alt.datum(power))
     lines = base.mark_line(strokeWidth=2.5)
@@ -68,4 +72,6 @@ def ratings_text(n_annotators: float) -> str:
     """How many ratings each candidate has; nothing where that is unknown."""
     if pd.isna(n_annotators):
         return ""
-    return "1 rating each" if n_annotators == 1 else f"{n_annotators:.3g} ratings each"
+    n = 1 if n_annotators == 1 else 2  # a mean, as 2.5, has the plural
+    text = ngettext("%(n)s rating each", "%(n)s ratings each", n)
+    return text % {"n": f"{n_annotators:.3g}"}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import altair as alt
 import numpy as np
 import pandas as pd
+from django.utils.translation import gettext as _
 
 from presentation.theme import Picture, axis_title
 from stats.arguments import Floats
@@ -71,8 +72,8 @@ def _points(cells: pd.DataFrame, human: list[str], metric: list[str]) -> Picture
             y=alt.Y("score:Q", title=metric, scale=alt.Scale(zero=False, nice=False, padding=8)),
             tooltip=[
                 *(alt.Tooltip(f"{name}:N", title=name.title()) for name in names),
-                alt.Tooltip("human:Q", format=".2f", title="People"),
-                alt.Tooltip("score:Q", format=".3f", title="Score"),
+                alt.Tooltip("human:Q", format=".2f", title=_("People")),
+                alt.Tooltip("score:Q", format=".3f", title=_("Score")),
             ],
         )
     )
@@ -90,8 +91,8 @@ def _counts(parts: pd.DataFrame, human: list[str], metric: list[str]) -> Picture
             x2="human_high:Q",
             y=alt.Y("score_low:Q", title=metric, scale=alt.Scale(zero=False, nice=False)),
             y2="score_high:Q",
-            opacity=alt.Opacity("n:Q", title="Candidates", scale=shade),
-            tooltip=[alt.Tooltip("n:Q", format=",", title="Candidates")],
+            opacity=alt.Opacity("n:Q", title=_("Candidates"), scale=shade),
+            tooltip=[alt.Tooltip("n:Q", format=",", title=_("Candidates"))],
         )
     )
     return drawn

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 
 import altair as alt
 import pandas as pd
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from presentation.theme import BLUE, SKY, Picture
 from validation.charts.sizes import MOST_WITH_NUMBERS, column_axis
@@ -32,8 +34,8 @@ def significance_matrix(
     has_room = len(order) <= MOST_WITH_NUMBERS
     slanted = column_axis(has_room)
     base = alt.Chart(cells).encode(
-        x=alt.X("worse:N", title="… than", sort=columns, axis=slanted, scale=_all(columns)),
-        y=alt.Y("better:N", title="agrees better …", sort=rows, axis=names, scale=_all(rows)),
+        x=alt.X("worse:N", title=_("… than"), sort=columns, axis=slanted, scale=_all(columns)),
+        y=alt.Y("better:N", title=_("agrees better …"), sort=rows, axis=names, scale=_all(rows)),
     )
     # Both without a fill: a dash, named in the legend, tells the undefined.
     bare = [NOT, UNDEFINED] if cells["p"].isna().any() else [NOT]
@@ -52,11 +54,11 @@ def significance_matrix(
         ),
     )
     tips = [
-        alt.Tooltip("better:N", title="Metric"),
-        alt.Tooltip("worse:N", title="against"),
-        alt.Tooltip("delta:Q", format="+.3f", title="Difference"),
-        alt.Tooltip("p:Q", format=".4f", title="Adjusted p"),
-        alt.Tooltip("reason:N", title="Not tested because"),
+        alt.Tooltip("better:N", title=_("Metric")),
+        alt.Tooltip("worse:N", title=_("against")),
+        alt.Tooltip("delta:Q", format="+.3f", title=_("Difference")),
+        alt.Tooltip("p:Q", format=".4f", title=_("Adjusted p")),
+        alt.Tooltip("reason:N", title=_("Not tested because")),
     ]
     filled = base.mark_rect(stroke="#9aa5b1", strokeWidth=0.5).encode(color=colour, tooltip=tips)
     kinds_of_text = _kinds_of_text() if has_room else [(UNDEFINED, None)]
@@ -65,7 +67,11 @@ def significance_matrix(
     return alt.layer(*layers).properties(width=alt.Step(width), height=alt.Step(height))
 
 
-ADJUSTED = {"p": "Unadjusted", "p_holm": "Adjusted (Holm)", "p_bh": "Adjusted (B.–H.)"}
+ADJUSTED = {
+    "p": gettext_lazy("Unadjusted"),
+    "p_holm": gettext_lazy("Adjusted (Holm)"),
+    "p_bh": gettext_lazy("Adjusted (B.–H.)"),
+}
 
 
 def upper_cells(comparisons: pd.DataFrame, *, order: Sequence[str], p: str) -> pd.DataFrame:

@@ -4,8 +4,10 @@ from collections.abc import Callable
 from dataclasses import fields
 
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
+from django.utils.translation import gettext_noop, ngettext
 
+from stats.correlation.intervals import FEW_UNITS
+from stats.significance.difference_limits import LEAST_SYSTEMS_FOR_INTERVAL, LEAST_SYSTEMS_FOR_P
 from validation.analysis.records import Inputs
 from validation.analysis.settings import Settings
 from validation.documents.terms import (
@@ -93,10 +95,16 @@ def _judgments(settings: Settings) -> str:
     }
     how = ratings.get(settings.ratings, settings.ratings)
     rule = CHOICES.get(settings.aggregation, settings.aggregation)
-    return _(
+    of_version = ""
+    if settings.protocol is not None:
+        of_version = " " + _("Only those under version %(version)s of the protocol count.") % {
+            "version": settings.protocol
+        }
+    text = _(
         "Judgments are of round %(round)s, %(which)s, %(how)s; a candidate's human "
         "value is the %(rule)s over annotators."
     ) % {"round": settings.round, "which": which, "how": how, "rule": rule}
+    return text + of_version
 
 
 def _levels(settings: Settings) -> str:
@@ -132,7 +140,7 @@ def _intervals(settings: Settings) -> str:
             "No bootstrap was drawn (0 resamples of %(drawn)s); intervals at "
             "%(confidence)s stand where there is a formula."
         ) % {"drawn": drawn, "confidence": f"{settings.confidence:.0%}"}
-    return _(
+    text = _(
         "Intervals at %(confidence)s are percentiles of %(n_resamples)s bootstrap "
         "resamples of %(drawn)s."
     ) % {
@@ -140,9 +148,29 @@ def _intervals(settings: Settings) -> str:
         "n_resamples": f"{settings.n_resamples:,}",
         "drawn": drawn,
     }
+    if settings.resample == "items":
+        text += " " + _(FEW) % {"few": FEW_UNITS, "least": LEAST_SYSTEMS_FOR_INTERVAL}
+    if settings.cluster:
+        text += " " + _("Items that are not independent were drawn together (%(cluster)s).") % {
+            "cluster": settings.cluster
+        }
+    return text
+
+
+FEW = gettext_noop(
+    "Below %(few)s items, means over items and pooled correlations have Student's t on Fisher's "
+    "scale instead, and Pearson's r of systems is jackknifed over items at any number; an interval "
+    "is withheld where over 5 %% of the resamples are undefined. Those are for these very systems; "
+    "for new systems of this kind, from %(least)s systems on, the jackknife over systems is added "
+    "to the variance of the resamples."
+)
 
 
 def _tests(settings: Settings) -> str:
+    if settings.resample != "items" and settings.test in ("auto", "paired_bootstrap"):
+        return _new_systems(settings)
+    if settings.test in ("auto", "paired_bootstrap"):
+        return _same_draws(settings)
     test = TESTS.get(settings.test, settings.test)
     return _(
         "Every two metrics were tested by %(test)s (%(n_permutations)s "
@@ -152,6 +180,36 @@ def _tests(settings: Settings) -> str:
     ) % {
         "test": test,
         "n_permutations": f"{settings.n_permutations:,}",
+        "alpha": f"{settings.alpha:g}",
+    }
+
+
+def _same_draws(settings: Settings) -> str:
+    """Of these very systems: differences, intervals and p from the draws of the intervals."""
+    return _(
+        "Every two metrics were compared in those same resamples of %(drawn)s, so that intervals "
+        "and p of differences never contradict each other; p is two-sided, and adjusted over all "
+        "pairs of the family by Holm's method and by Benjamini and Hochberg's; metrics share a "
+        "rank where Holm's p is not below %(alpha)s. A p for new systems is not given below "
+        "%(least)s systems."
+    ) % {
+        "drawn": RESAMPLES.get(settings.resample, settings.resample),
+        "least": LEAST_SYSTEMS_FOR_P,
+        "alpha": f"{settings.alpha:g}",
+    }
+
+
+def _new_systems(settings: Settings) -> str:
+    """Comparisons that answer for other systems come from the draws of the intervals."""
+    return _(
+        "Every two metrics were compared in those same resamples of %(drawn)s, so that "
+        "differences, their intervals and p answer for new systems of this kind; p is two-sided, "
+        "not given below %(least)s systems, and adjusted over all pairs of the family by Holm's "
+        "method and by Benjamini and Hochberg's; metrics share a rank where Holm's p is not "
+        "below %(alpha)s."
+    ) % {
+        "drawn": RESAMPLES.get(settings.resample, settings.resample),
+        "least": LEAST_SYSTEMS_FOR_P,
         "alpha": f"{settings.alpha:g}",
     }
 
@@ -234,4 +292,6 @@ NAMED = {
     "primary",
     "labels",
     "planned",
+    "cluster",
+    "protocol",
 }

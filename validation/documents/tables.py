@@ -17,7 +17,7 @@ from validation.analysis.records import (
     SensitivityRecord,
 )
 from validation.documents.cells import correlation, p_cell, signed
-from validation.documents.documents import Column, Number, Row, Table
+from validation.documents.documents import Column, Number, P, Row, Table
 from validation.documents.terms import (
     CHOICES,
     COEFFICIENTS,
@@ -168,7 +168,8 @@ def ceilings_table(results: Results) -> Table:
         note=_(
             "One more person: the mean correlation of one annotator with the mean of the others. "
             "Best metrics: the greatest value first, with those that do not differ significantly; "
-            "the share is the first one's."
+            "the share is the first one's, and above 100 by chance only. Intervals are for new "
+            "items by these annotators; rank correlations of systems have none."
         ),
     )
 
@@ -228,7 +229,13 @@ def _ceiling_row(results: Results, record: CeilingRecord, leaders: list[Correlat
         condition_text(record),
         name_of(LEVELS, record.level),
         name_of(COEFFICIENTS, record.coefficient),
-        Number(record.attainable, reason=reason, signature=of_ceiling),
+        Number(
+            record.attainable,
+            low=record.attainable_low,
+            high=record.attainable_high,
+            reason=reason,
+            signature=of_ceiling,
+        ),
         Number(
             record.leave_one_out,
             reason=reason,
@@ -238,10 +245,22 @@ def _ceiling_row(results: Results, record: CeilingRecord, leaders: list[Correlat
         Number(
             None if share is None else share * 100,
             0,
+            low=None if best is None else _percent(best.share_low),
+            high=None if best is None else _percent(best.share_high),
             reason=reason,
             signature="" if best is None else signed(results, "correlation.share", best),
         ),
     )
+
+
+def _percent(share: float | None) -> float | None:
+    return None if share is None else share * 100
+
+
+NEW = gettext_noop(
+    "On the left: other items, but these very systems. On the right: other systems of this kind "
+    "too, with p from six systems on."
+)
 
 
 def comparisons_table(results: Results, question: str) -> Table:
@@ -254,6 +273,9 @@ def comparisons_table(results: Results, question: str) -> Table:
         coefficient=results.coefficient,
     )
     tests = {name_of(TESTS, record.test) for record in records}
+    both = results.settings.resample == "items"
+    group = _("These systems") if both else ""
+    new = _("New systems of this kind")
     rows: list[Row] = [
         (
             *results.pair_labels(record),
@@ -266,6 +288,7 @@ def comparisons_table(results: Results, question: str) -> Table:
                 signed(results, "comparison.delta", record),
             ),
             *(p_cell(results, record, name) for name in ("p", "p_holm", "p_bh")),
+            *((_new_systems_cell(record), _new_systems_p(record)) if both else ()),
         )
         for record in records
     ]
@@ -274,13 +297,37 @@ def comparisons_table(results: Results, question: str) -> Table:
         name=f"comparisons-q{results.questions.index(question) + 1}",
         caption=_("%(question)s: metrics tested pair by pair, %(statistic)s")
         % {"question": question, "statistic": statistic(results.coefficient, results.level)},
-        columns=[*(Column(name, is_number=False) for name in names[0]), *map(Column, names[1])],
+        columns=[
+            *(Column(name, is_number=False) for name in names[0]),
+            *(Column(name, group=group) for name in names[1]),
+            *((Column(_("Interval"), group=new), Column(_("p (Holm)"), group=new)) if both else ()),
+        ],
         rows=rows,
-        note=_("By %(tests)s; two-sided. %(family)s")
-        % {"tests": listed(sorted(tests)), "family": family(results.all_inputs)}
+        note=_("By %(tests)s; two-sided. %(family)s %(both)s")
+        % {
+            "tests": listed(sorted(tests)),
+            "family": family(results.all_inputs),
+            "both": _(NEW) if both else "",
+        }
         if tests
         else "",
     )
+
+
+def _new_systems_cell(record: ComparisonRecord) -> Number:
+    """The interval of a difference for new systems of this kind."""
+    known = record.new_systems_low is not None
+    return Number(
+        record.delta if known else None,
+        3,
+        record.new_systems_low,
+        record.new_systems_high,
+        reason_in_words(record.new_systems_reason),
+    )
+
+
+def _new_systems_p(record: ComparisonRecord) -> P:
+    return P(record.new_systems_p_holm, reason_in_words(record.new_systems_reason))
 
 
 def sensitivity_table(results: Results) -> Table:

@@ -59,10 +59,7 @@ TESTS = Words(
         "perm_systems": _("a permutation test that swaps systems"),
         "williams": _("Williams' test"),
         "paired_bootstrap": _("a paired bootstrap"),
-        "auto": _(
-            "a permutation test that swaps items at the level of items, "
-            "and a paired bootstrap elsewhere"
-        ),
+        "auto": _("a paired bootstrap"),
     }
 )
 RESAMPLES = Words({"items": _("items"), "systems": _("systems"), "both": _("items and systems")})
@@ -77,6 +74,9 @@ REASONS = Words(
         "same_metric": _("the two metrics score alike"),
         "too_many_cells": _("too many candidates for this test"),
         "no_resamples": _("no resamples were drawn"),
+        "too_few_systems": _("too few systems to speak of new ones"),
+        "undefined_resamples": _("undefined in more than 5 % of the resamples"),
+        "no_spread": _("the difference is the same in every resample"),
         "no_such_test": _("there is no such test of this coefficient"),
     }
 )

@@ -7,7 +7,14 @@ NULL, with its reason. `validation.rows` turns the one into the other.
 from validation.models.inputs import LabelSource, ScoreSet
 from validation.models.measures import Ceiling, Comparison, Correlation, Plan, Sensitivity
 from validation.models.scatters import Scatter, ScatterPoint
-from validation.models.systems import Disagreement, SystemRow, SystemScore, WorstCandidate
+from validation.models.systems import (
+    Disagreement,
+    RatedPair,
+    RatedSystem,
+    SystemRow,
+    SystemScore,
+    WorstCandidate,
+)
 from validation.models.versions import OfMeasure, OfPanel, OfVersion, ReportFile, ValidationVersion
 
 __all__ = [
@@ -20,6 +27,8 @@ __all__ = [
     "OfPanel",
     "OfVersion",
     "Plan",
+    "RatedPair",
+    "RatedSystem",
     "ReportFile",
     "Scatter",
     "ScatterPoint",

@@ -43,6 +43,49 @@ class SystemScore(models.Model):
         return f"{self.score_set_id} of {self.row_id}: {self.mean}"
 
 
+class RatedSystem(OfVersion):
+    """What people rate a system on average; the highest first."""
+
+    question = name_field()
+    system = name_field()
+    mean = number_field()
+    ci_low = number_field()
+    ci_high = number_field()
+    method = code_field()
+    rank_low = models.PositiveSmallIntegerField()
+    rank_high = models.PositiveSmallIntegerField()
+    n_items = models.PositiveIntegerField()
+    n_annotators = models.PositiveIntegerField()
+    n_ratings = models.PositiveIntegerField()
+
+    class Meta:
+        ordering = ["pk"]
+
+
+class RatedPair(OfVersion):
+    """Two systems as people rate them, and what would tell them apart."""
+
+    question = name_field()
+    a = name_field()
+    b = name_field()
+    delta = number_field()
+    se = number_field()
+    ci_low = number_field()
+    ci_high = number_field()
+    test = code_field()
+    freedom = number_field()
+    p = number_field()
+    p_adjusted = number_field()
+    estimand = models.CharField(max_length=80)
+    n_items = models.PositiveIntegerField()
+    n_annotators = models.PositiveIntegerField()
+    items_needed = models.PositiveIntegerField(null=True)
+    annotators_needed = models.PositiveIntegerField(null=True)
+
+    class Meta:
+        ordering = ["pk"]
+
+
 class Disagreement(OfPanel):
     score_set = models.ForeignKey(ScoreSet, on_delete=models.CASCADE, related_name="+")
     better = name_field()

@@ -60,14 +60,14 @@ class ValidationVersion(models.Model):
     n_removed = models.IntegerField(default=0)
     n_newly_rejected = models.PositiveIntegerField(default=0)
     n_reinstated = models.PositiveIntegerField(default=0)
-    made_by = models.ForeignKey(
+    created_by = models.ForeignKey(
         settings.AUTH_USER_MODEL,
         on_delete=models.PROTECT,
         null=True,
         blank=True,
         related_name="validations",
     )
-    made_at = models.DateTimeField(auto_now_add=True)
+    created_at = models.DateTimeField(auto_now_add=True)
 
     objects = ValidationVersionQuerySet.as_manager()
 
@@ -92,7 +92,7 @@ class ReportFile(models.Model):
     version = models.ForeignKey(ValidationVersion, on_delete=models.CASCADE, related_name="files")
     name = models.CharField(max_length=64)
     content = models.BinaryField()
-    made_at = models.DateTimeField(auto_now=True)
+    updated_at = models.DateTimeField(auto_now=True)
 
     class Meta:
         ordering = ["pk"]

@@ -53,12 +53,26 @@ class Command(BaseCommand):
             default="drop",
             help="what becomes of groups with a constant side (default: drop)",
         )
-        parser.add_argument("--compare", action="store_true", help="test every two metrics")
+        parser.add_argument(
+            "--cluster", metavar="COLUMN", help="of items that are not independent of each other"
+        )
+        parser.add_argument(
+            "--compare",
+            action="store_true",
+            help="compare every two metrics in the same resamples: for these systems and, beside "
+            "it, for new systems (or as --resample says)",
+        )
         parser.add_argument(
             "--permute",
             action="append",
             choices=get_args(Swap),
-            help="what --compare swaps: cells (both, the default), whole items, or systems",
+            help="permutation tests too, which swap cells (both; takes them for independent), "
+            "whole items (these systems) or systems (new systems)",
+        )
+        parser.add_argument(
+            "--williams",
+            action="store_true",
+            help="Williams' test too, which takes cells, or systems, for independent",
         )
         parser.add_argument("--lower-is-better", action="append", default=[], metavar="METRIC")
         parser.add_argument("--confidence", type=share, default=0.95)
@@ -85,12 +99,13 @@ def _columns(options: dict[str, Any]) -> Columns:
         item=item_columns(options["item"]),
         system=options["system"],
         by=options["by"],
+        cluster=options["cluster"],
         where=values_by_column(options["where"]),
     )
 
 
 def _settings(options: dict[str, Any]) -> Settings:
-    swaps: list[Swap] = options["permute"] or ["both"]
+    swaps: list[Swap] = options["permute"] or []
     tests = (TESTS[swap] for swap in swaps)
     return Settings(
         levels=once(options["level"] or LEVELS),
@@ -103,4 +118,5 @@ def _settings(options: dict[str, Any]) -> Settings:
         seed=options["seed"],
         lower_is_better=tuple(options["lower_is_better"]),
         permutation_tests=once(tests),
+        williams=options["williams"],
     )

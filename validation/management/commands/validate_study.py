@@ -1,4 +1,5 @@
 import json
+from argparse import ArgumentTypeError
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, cast, get_args
@@ -11,7 +12,7 @@ from metrics.management.numbers import draws, once, some_draws
 from presentation.files import require_writable, write_whole
 from stats.correlation import Level, Resample, RowCoefficient, Undefined
 from validation.analysis import Settings
-from validation.analysis.settings import Aggregation, Judgments, Ratings, Unparsed
+from validation.analysis.settings import KEY_CLUSTER, Aggregation, Judgments, Ratings, Unparsed
 from validation.plain_table import COEFFICIENTS, LEVELS
 from validation.rows import StoredResults
 from validation.summary import lines_of
@@ -28,6 +29,12 @@ class Command(BaseCommand):
         base = Settings()
         parser.add_argument("study", metavar="SLUG")
         parser.add_argument("--round", type=natural, default=base.round)
+        parser.add_argument(
+            "--protocol",
+            type=natural,
+            metavar="VERSION",
+            help="only judgments made under this version of the protocol (default: all)",
+        )
         parser.add_argument("--level", action="append", choices=list(LEVELS), help="default: all")
         parser.add_argument("--coefficient", action="append", choices=[*COEFFICIENTS, "acc_eq"])
         for name, choices in (
@@ -39,6 +46,14 @@ class Command(BaseCommand):
             ("resample", get_args(Resample)),
         ):
             parser.add_argument(f"--{name}", choices=choices, default=getattr(base, name))
+        parser.add_argument(
+            "--cluster",
+            type=_cluster,
+            default=base.cluster,
+            metavar="context|key:CHARACTER",
+            help="items that are not independent and are drawn together: those of one context, "
+            "or whose keys are equal up to their last CHARACTER",
+        )
         parser.add_argument("--resamples", type=draws, default=base.n_resamples)
         parser.add_argument("--permutations", type=some_draws, default=base.n_permutations)
         parser.add_argument("--seed", type=natural, default=base.seed)
@@ -93,7 +108,7 @@ class Command(BaseCommand):
 def _content(stored: StoredVersion, results: StoredResults) -> dict[str, Any]:
     version = stored.version
     head = {"study": results.study, "version": version.number, "is_new": stored.is_new}
-    head |= {"made_at": version.made_at.isoformat(), "changes": changes_of(version)}
+    head |= {"made_at": version.created_at.isoformat(), "changes": changes_of(version)}
     return head | results.content()
 
 
@@ -102,7 +117,7 @@ def _settings(options: dict[str, Any]) -> Settings:
     levels: Sequence[str] = options["level"] or list(LEVELS)
     chosen = tuple(LEVELS[level] for level in levels)
     return Settings(
-        **{name: options[name] for name in (*named, "seed")},
+        **{name: options[name] for name in (*named, "cluster", "seed")},
         n_resamples=options["resamples"],
         n_permutations=options["permutations"],
         levels=tuple(level for level in Settings.levels if level in chosen),
@@ -110,7 +125,14 @@ def _settings(options: dict[str, Any]) -> Settings:
         labels=once(options["labels"] or ()),
         primary=once(options["primary"] or ()),
         planned=once(_measure(plan) for plan in options["plan"]),
+        protocol=options["protocol"],
     )
+
+
+def _cluster(text: str) -> str:
+    if text in ("", "context") or KEY_CLUSTER.match(text):
+        return text
+    raise ArgumentTypeError(f"'{text}' is neither context nor key: and one character")
 
 
 def _measure(plan: str) -> tuple[Level, RowCoefficient]:

@@ -1,0 +1,389 @@
+"""The commands that conclude from plain files: columns, JSON, sentences and refusals."""
+
+import csv
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from django.core.management import CommandError
+
+from metrics.exceptions import ColumnsUnfit, TableRefused
+from tests.annotation.importing import command_output
+from tests.stats.worked_examples import worked_example
+
+RATINGS = ("--item=item", "--annotator=annotator", "--value=value")
+
+
+def written(path: Path, rows: list[dict]) -> Path:
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, rows[0])
+        writer.writeheader()
+        writer.writerows(rows)
+    return path
+
+
+def answer(*arguments: object) -> dict:
+    return json.loads(command_output(*(str(a) for a in arguments), "--json"))
+
+
+@pytest.fixture
+def labels(tmp_path):
+    inputs = worked_example(1)["inputs"]
+    said = {**inputs["humans"], "gpt": inputs["judge"]}
+    rows = [
+        {"item": item, "annotator": name, "value": value, "cluster": inputs["clusters"][item]}
+        for name, of in said.items()
+        for item, value in of.items()
+    ]
+    return written(tmp_path / "labels.csv", rows)
+
+
+def test_alt_test_prints_the_published_numbers(labels):
+    options = ("--judge=gpt", "--epsilon=.15", "--min-items=25")
+    found = answer("alt_test", labels, *RATINGS, *options)
+    expected = worked_example(1)["expected"]
+    assert found["winning_rate"] == expected["winning_rate"]
+    assert found["advantage_probability"] == pytest.approx(expected["advantage_probability"])
+    assert found["passes"] is True
+    assert found["conclusion"] == "may_replace"
+    assert set(found["controls"]) == {"constant", "shuffled"}
+    assert [row["p_adjusted"] for row in found["annotators"]] == pytest.approx(
+        expected["by_adjusted_p"]
+    )
+    assert {"annotator", "n", "mean_difference", "p"} <= set(found["annotators"][0])
+    clustered = answer("alt_test", labels, *RATINGS, *options, "--cluster=cluster")
+    assert clustered["annotators"][0]["p"] == pytest.approx(
+        expected["annotators"][0]["p_clustered"]
+    )
+    text = command_output("alt_test", str(labels), *RATINGS, *options)
+    assert text.startswith("gpt may stand in for one of these annotators at epsilon 0.15")
+
+
+def test_alt_test_says_too_little_data_and_names_unknown_judges(labels):
+    found = answer("alt_test", labels, *RATINGS, "--judge=gpt", "--min-items=36")
+    assert found["conclusion"] == "too_little_data"
+    assert found["winning_rate"] is None
+    with pytest.raises(ColumnsUnfit, match="has no 'claude'; it has a0, a1, a2, gpt"):
+        command_output("alt_test", str(labels), *RATINGS, "--judge=claude")
+
+
+def test_prediction_powered_gives_each_system_and_every_difference(tmp_path):
+    rng = np.random.default_rng(0)
+    rows = []
+    for item in range(200):
+        base = rng.normal()
+        for system, lift in (("A", 0.5), ("B", 0.0)):
+            truth = base + lift + 0.3 * rng.normal()
+            human = f"{truth:.4f}" if item < 60 else ""
+            judge = f"{truth + 0.3 * rng.normal():.4f}"
+            rows.append({"item": item, "system": system, "human": human, "judge": judge})
+    path = written(tmp_path / "scores.csv", rows)
+    columns = ("--human=human", "--judge=judge", "--item=item", "--system=system")
+    found = answer("prediction_powered", path, *columns)
+    first = found["estimates"][0]
+    keys = {"system", "value", "ci_low", "ci_high", "lambda", "n_labelled", "n", "effective_n"}
+    assert keys | {"people_only"} <= set(first)
+    assert (first["system"], first["n_labelled"], first["n"]) == ("A", 60, 200)
+    assert first["effective_n"] > 100
+    people = first["people_only"]
+    assert first["ci_high"] - first["ci_low"] < people["ci_high"] - people["ci_low"]
+    [pair] = found["differences"]
+    assert (pair["a"], pair["b"]) == ("A", "B")
+    assert pair["ci_low"] < 0.5 < pair["ci_high"]
+    assert pair["p_adjusted"] < 0.001
+    assert "A is better than B" in command_output("prediction_powered", str(path), *columns)
+
+
+def test_prediction_powered_without_systems_is_one_mean(tmp_path):
+    inputs = worked_example(3)["inputs"]
+    rows = [
+        {"human": human, "judge": judge}
+        for human, judge in zip(inputs["human"], inputs["judge_on_labelled"], strict=True)
+    ]
+    rows += [{"human": "", "judge": judge} for judge in inputs["judge_on_unlabelled"]]
+    found = answer(
+        "prediction_powered", written(tmp_path / "s.csv", rows), "--human=human", "--judge=judge"
+    )
+    expected = worked_example(3)["expected"]
+    assert found["estimates"][0]["system"] is None
+    assert found["estimates"][0]["value"] == pytest.approx(
+        expected["ppi_plus_plus"]["estimate"], abs=1e-8
+    )
+    assert found["estimates"][0]["lambda"] == pytest.approx(expected["lambda"], abs=1e-8)
+    assert found["differences"] == []
+
+
+@pytest.fixture
+def lengths(tmp_path):
+    """Ratings of a tenth of the outputs of two systems, which rise with their length."""
+    rng = np.random.default_rng(5)
+    rows = []
+    for item in range(300):
+        for system in "AB":
+            length = rng.normal()
+            truth = 3 + 0.5 * length + 0.5 * rng.normal()
+            rows.append(
+                {
+                    "item": item,
+                    "system": system,
+                    "human": f"{truth:.4f}" if item < 40 else "",
+                    "judge": f"{truth + 0.2 * rng.normal():.4f}",
+                    "length": f"{length:.4f}",
+                }
+            )
+    return written(tmp_path / "lengths.csv", rows)
+
+
+JUDGED = ("--human=human", "--judge=judge", "--item=item", "--system=system")
+
+
+def test_prediction_powered_gives_quantiles_of_each_system(lengths):
+    found = answer("prediction_powered", lengths, *JUDGED, "--quantile=.5")
+    assert found["estimand"] == "quantile 0.5"
+    assert [row["system"] for row in found["estimates"]] == ["A", "B"]
+    assert found["differences"] == []
+    for row in found["estimates"]:
+        people = row["people_only"]
+        assert row["ci_low"] < 3 < row["ci_high"]
+        assert row["ci_high"] - row["ci_low"] < people["ci_high"] - people["ci_low"]
+    text = command_output("prediction_powered", str(lengths), *JUDGED, "--quantile=.5")
+    assert text.startswith("A: quantile 0.5 ")
+    few = command_output("prediction_powered", str(lengths), *JUDGED, "--quantile=.95")
+    assert "without an interval: too few beyond the quantile" in few
+
+
+def test_prediction_powered_gives_correlations_with_a_column(lengths):
+    for coefficient, truth in (("pearson", 0.7071), ("kendall", 0.5)):
+        options = ("--correlation=length", f"--coefficient={coefficient}")
+        found = answer("prediction_powered", lengths, *JUDGED, *options)
+        assert found["estimand"] == f"{coefficient} with length"
+        for row in found["estimates"]:
+            assert row["ci_low"] < truth < row["ci_high"]
+            assert row["effective_n"] > 60
+    with pytest.raises(TableRefused, match="other must not be the judge"):
+        command_output("prediction_powered", str(lengths), *JUDGED, "--correlation=judge")
+
+
+def test_prediction_powered_says_what_ratings_rise_by(lengths):
+    found = answer("prediction_powered", lengths, *JUDGED, "--covariate=length")
+    for row in found["estimates"]:
+        intercept, slope = row["coefficients"]
+        assert (intercept["name"], slope["name"]) == ("intercept", "length")
+        assert slope["value"] == pytest.approx(0.5, abs=0.1)
+        assert slope["ci_low"] < slope["value"] < slope["ci_high"]
+        assert slope["ci_high"] - slope["ci_low"] < 0.2
+        assert slope["p"] < 0.001
+        assert row["lambda"] > 0.5
+    text = command_output("prediction_powered", str(lengths), *JUDGED, "--covariate=length")
+    assert "A: length +0." in text
+
+
+def test_prediction_powered_is_asked_for_one_thing_at_a_time(lengths):
+    with pytest.raises(CommandError, match="not allowed with"):
+        command_output(
+            "prediction_powered", str(lengths), *JUDGED, "--quantile=.5", "--correlation=length"
+        )
+
+
+def test_a_judge_of_two_scores_for_one_output_is_refused_with_line_and_field(tmp_path):
+    rows = [
+        {"item": 1, "system": "A", "human": 3, "judge": 2},
+        {"item": 1, "system": "A", "human": 4, "judge": 5},
+    ]
+    path = written(tmp_path / "s.csv", rows)
+    with pytest.raises(TableRefused, match=r"Line 3 of s\.csv, field judge: another row"):
+        command_output(
+            "prediction_powered", str(path), "--human=human", "--judge=judge", "--item=item",
+            "--system=system",
+        )  # fmt: skip
+
+
+def test_rogan_gladen_prints_the_corrected_share():
+    counts = ("--tp=27", "--fn=5", "--tn=22", "--fp=6", "--positives=131", "--n=220")
+    found = answer("rogan_gladen", *counts)
+    expected = worked_example(9)["expected"]
+    assert found["value"] == pytest.approx(expected["estimate"])
+    assert [found["ci_low"], found["ci_high"]] == pytest.approx(list(expected["lee2025"].values()))
+    assert found["sensitivity"] == expected["sensitivity"]
+    assert "0.606 [0.414, 0.812] pass" in command_output("rogan_gladen", *counts)
+    with pytest.raises(CommandError, match="at least positives"):
+        command_output("rogan_gladen", *counts[:-1], "--n=100")
+
+
+def rated(tmp_path, lift: float = 1.0) -> Path:
+    rng = np.random.default_rng(1)
+    severity = rng.normal(size=8)
+    rows = []
+    for item in range(25):
+        base = rng.normal(size=3)
+        for system, name in enumerate("ABC"):
+            rows += [
+                {
+                    "item": item,
+                    "system": name,
+                    "annotator": annotator,
+                    "value": round(
+                        base[system] + lift * (name == "A") + severity[annotator] + rng.normal(), 3
+                    ),
+                }
+                for annotator in range(8)
+            ]
+    return written(tmp_path / "ratings.csv", rows)
+
+
+def test_compare_systems_compares_over_items_and_annotators(tmp_path):
+    path = rated(tmp_path)
+    found = answer("compare_systems", path, *RATINGS, "--system=system")
+    assert found["systems"][0]["system"] == "A"
+    assert {"system", "mean", "ci_low", "ci_high"} <= set(found["systems"][0])
+    by_pair = {(row["a"], row["b"]): row for row in found["comparisons"]}
+    keys = {"a", "b", "delta", "test", "p", "p_adjusted", "estimand"}
+    assert all(keys <= set(row) for row in by_pair.values())
+    assert by_pair["A", "B"]["p_adjusted"] < 0.05
+    assert by_pair["B", "C"]["p"] > 0.05
+    assert by_pair["A", "B"]["test"] == "quasi-f"
+    assert "new items by new annotators" in by_pair["A", "B"]["estimand"]
+    text = command_output("compare_systems", str(path), *RATINGS, "--system=system")
+    assert "A is better than B" in text
+    assert "B and C are not distinguished" in text
+    assert "no difference" not in text
+
+
+def test_the_worked_example_of_two_systems_is_a_quasi_f_of_differences(tmp_path):
+    example = worked_example(17)
+    rows = [
+        {"item": i, "annotator": a, "system": system, "value": value}
+        for i, row in enumerate(example["inputs"]["difference_item_by_annotator"])
+        for a, difference in enumerate(row)
+        for system, value in (("x", difference), ("y", 0))
+    ]
+    path = written(tmp_path / "r.csv", rows)
+    [pair] = answer("compare_systems", path, *RATINGS, "--system=system")["comparisons"]
+    assert pair["delta"] == pytest.approx(0.675)
+    assert pair["p"] == pytest.approx(example["expected"]["quasi_f"]["p"])
+    assert pair["p_flip_items"] == pytest.approx(example["expected"]["sign_flip_items_p"])
+    assert pair["p_flip_annotators"] is None  # four annotators can never reach .05
+
+
+def compared(tmp_path) -> Path:
+    rows = []
+    for pair in worked_example(14)["inputs"]["pairs"]:
+        for count, winner in (("a_wins", pair["a"]), ("b_wins", pair["b"]), ("ties", "")):
+            rows += [{"one": pair["a"], "two": pair["b"], "best": winner}] * pair[count]
+    return written(tmp_path / "pairs.csv", rows)
+
+
+def test_compare_systems_fits_davidsons_model_to_comparisons(tmp_path):
+    path = compared(tmp_path)
+    named = ("--first=one", "--second=two", "--winner=best")
+    found = answer("compare_systems", path, *named)
+    expected = worked_example(14)["expected"]
+    assert found["abilities"] == pytest.approx(expected["davidson"]["abilities"], abs=1e-4)
+    assert found["tie_parameter"] == pytest.approx(expected["davidson"]["nu"], abs=1e-4)
+    assert (found["model"], found["converged"]) == ("davidson", True)
+    assert len(found["comparisons"]) == 6
+    other = answer("compare_systems", path, *named, "--model=rao_kupper")
+    assert other["abilities"] == pytest.approx(expected["rao_kupper"]["abilities"], abs=1e-4)
+
+
+def test_a_winner_that_was_not_compared_is_refused_with_line_and_field(tmp_path):
+    rows = [{"one": "A", "two": "B", "best": "A"}, {"one": "A", "two": "B", "best": "C"}]
+    path = written(tmp_path / "p.csv", rows)
+    named = ("--first=one", "--second=two", "--winner=best")
+    with pytest.raises(TableRefused, match=r"Line 3 of p\.csv, field best: 'C' is neither"):
+        command_output("compare_systems", str(path), *named)
+
+
+def test_a_system_that_always_won_is_refused_and_half_wins_are_marked(tmp_path):
+    rows = [{"one": "A", "two": "B", "best": "A"}] * 5
+    path = written(tmp_path / "p.csv", rows)
+    named = ("--first=one", "--second=two", "--winner=best")
+    refused = answer("compare_systems", path, *named)
+    assert (refused["converged"], refused["abilities"]) == (False, {"A": None, "B": None})
+    assert "never lost" in refused["reason"]
+    assert refused["comparisons"] == []
+    marked = answer("compare_systems", path, *named, "--half-wins")
+    assert marked["converged"] is True
+    assert "half a win" in marked["notes"][0]
+
+
+def test_compare_systems_names_the_columns_it_lacks(tmp_path):
+    path = compared(tmp_path)
+    with pytest.raises(CommandError, match="--annotator, --system, --value too"):
+        command_output("compare_systems", str(path), "--item=one")
+
+
+def test_variance_components_prints_components_and_plans(tmp_path):
+    example = worked_example(13)
+    table = np.array(example["inputs"]["ratings_item_system_rater"])
+    rows = [
+        {"item": i, "system": s, "annotator": r, "value": table[i, s, r]}
+        for i, s, r in np.ndindex(table.shape)
+    ]
+    path = written(tmp_path / "r.csv", rows)
+    found = answer("variance_components", path, *RATINGS, "--system=system")
+    assert found["components"]["item_system"] == pytest.approx(
+        example["expected"]["components"]["item_system"]
+    )
+    assert found["components"]["item_annotator"] == 0
+    assert found["estimates"]["item_annotator"] < 0
+    assert found["plans"][0]["n_items"] == 6
+    text = command_output("variance_components", str(path), *RATINGS, "--system=system")
+    assert "standard error of a difference of two systems" in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "n"),
+    [
+        (("correlation", "--rho=-.281", "--power=.9"), 129),
+        (("correlation-width", "--rho=.5", "--width=.2"), 219),
+        (("kappa", "--kappa=.8", "--null=.6", "--prevalence=.3"), 149),
+        (("kappa", "--kappa=.7", "--null=.5", "--margins", "0.2", "0.3", "0.5"), 98),
+        (("icc", "--icc=.8", "--null=.6", "--raters=2"), 39),
+        (("icc-width", "--icc=.8", "--width=.2", "--raters=3"), 36),
+        (("difference", "--difference=.5", "--sd=1"), 34),
+    ],
+)
+def test_plan_rounds_up_and_states_its_assumptions(arguments, n):
+    found = answer("plan", *arguments)
+    assert found["n"] == n
+    assert found["n_exact"] <= n
+    assert found["assumptions"]["alpha"] == 0.05
+    assert command_output("plan", *arguments).startswith(f"{n} items")
+
+
+def test_plan_names_the_option_that_is_missing():
+    with pytest.raises(CommandError, match="kappa needs --null"):
+        command_output("plan", "kappa", "--kappa=.8", "--prevalence=.3")
+
+
+def anchors(tmp_path, shift: float) -> Path:
+    rng = np.random.default_rng(2)
+    rows = []
+    for item in range(60):
+        human = rng.integers(1, 6)
+        before = human + 0.3 * rng.normal()
+        after = before + shift + 0.2 * rng.normal()
+        rows.append({"item": item, "human": human, "v1": round(before, 3), "v2": round(after, 3)})
+    return written(tmp_path / "anchors.csv", rows)
+
+
+def test_judge_drift_stops_a_pipeline_where_the_judge_moved(tmp_path, capsys):
+    named = ("--before=v1", "--after=v2", "--human=human")
+    steady = answer("judge_drift", anchors(tmp_path, 0.0), *named)
+    assert steady["drifted"] is False
+    moved = anchors(tmp_path, 0.4)
+    with pytest.raises(SystemExit) as stopped:
+        command_output("judge_drift", str(moved), *named)
+    assert stopped.value.code == 3
+    tolerated = answer("judge_drift", moved, *named, "--tolerance=.6")
+    assert tolerated["drifted"] is False
+    assert tolerated["shift"] == pytest.approx(0.4, abs=0.1)
+    assert tolerated["distance_shift"] > 0
+
+
+def test_a_number_that_is_none_is_refused_with_line_and_field(tmp_path):
+    path = written(tmp_path / "a.csv", [{"v1": 1, "v2": 2}, {"v1": "good", "v2": 3}])
+    with pytest.raises(TableRefused, match=r"Line 3 of a\.csv, field v1: 'good' is not a number"):
+        command_output("judge_drift", str(path), "--before=v1", "--after=v2")

@@ -1,0 +1,140 @@
+"""Which system people rate higher: rows, sentences and what to buy."""
+
+from decimal import Decimal
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from validation.analysis import Settings, report_from_tables
+from validation.analysis.records import RatedPairRecord, RatedSystemRecord
+from validation.documents.purchase_prices import AssignmentPrice, price_sentence
+from validation.documents.rated_systems import rated_systems_section, verdicts
+from validation.results import TableResults
+
+SETTINGS = Settings(levels=("system",), coefficients=("pearson",), n_resamples=50, n_splits=0)
+
+
+def results_of(gap, n_items=40, n_annotators=6):
+    rng = np.random.default_rng(0)
+    quality = {"good": gap, "fair": 0.0, "poor": -gap}
+    item = rng.normal(size=n_items)
+    rows = [
+        {"question": "q", "item": f"i{i}", "system": name, "annotator": f"a{a}",
+         "value": value + item[i] + rng.normal()}
+        for i in range(n_items) for name, value in quality.items() for a in range(n_annotators)
+    ]  # fmt: skip
+    human = pd.DataFrame(rows)
+    cells = human.drop_duplicates(["item", "system"])[["item", "system"]]
+    scores = cells.assign(metric="m", value=rng.normal(size=len(cells)))
+    return TableResults("study", report_from_tables(human, scores, SETTINGS))
+
+
+def test_a_clear_winner_is_named_and_nothing_more_need_be_bought():
+    results = results_of(1.0)
+    [verdict] = verdicts(results)
+    assert verdict.best.startswith("q: people rate good highest")
+    assert "hardly chance" in verdict.chance
+    assert verdict.purchase.startswith("Buy next: nothing")
+    ranks = [(row.system, row.rank_low, row.rank_high) for row in results.rows(RatedSystemRecord)]
+    assert ranks == [("good", 1, 1), ("fair", 2, 2), ("poor", 3, 3)]
+    assert rated_systems_section(results).parts[0].startswith("q: people rate good highest")
+
+
+def test_what_could_be_chance_is_said_with_what_would_settle_it():
+    results = results_of(0.02, n_items=12, n_annotators=2)
+    [verdict] = verdicts(results)
+    assert "could be chance" in verdict.chance
+    assert "no difference" not in " ".join(verdict.sentences)
+    assert verdict.purchase.startswith("Buy next: ")
+    assert verdict.notes == (
+        "With 12 items only, this is a rough guide.",
+        "With 2 annotators only, little can be said of others.",
+    )
+    best = results.rows(RatedSystemRecord)[0].system
+    pairs = [row for row in results.rows(RatedPairRecord) if best in (row.a, row.b)]
+    assert all(row.items_needed is None or row.items_needed > row.n_items for row in pairs)
+
+
+def test_both_questions_stand_side_by_side_and_clusters_are_drawn_together():
+    rng = np.random.default_rng(1)
+    item, system = np.indices((24, 6)).reshape(2, -1)
+    latent = rng.normal(size=6)[system] + rng.normal(size=6)[item // 4] + rng.normal(size=144)
+    cells = pd.DataFrame({"item": item.astype(str), "system": system.astype(str)})
+    human = cells.assign(question="q", annotator="a", value=latent, cluster=(item // 4).astype(str))
+    scores = pd.concat(
+        cells.assign(metric=name, value=latent + noise * rng.normal(size=144))
+        for name, noise in (("good", 0.5), ("bad", 4.0))
+    )
+    rules = {"levels": ("pooled",), "coefficients": ("pearson",), "n_resamples": 200}
+    alone, together = (
+        report_from_tables(human, scores, Settings(cluster=cluster, **rules))
+        for cluster in ("", "column")
+    )
+    [pair] = alone.comparisons
+    assert pair.estimand == "these systems"
+    assert pair.new_systems_low < pair.ci_low < pair.ci_high < pair.new_systems_high
+    assert pair.new_systems_p_holm > pair.p_holm
+    assert [row.n_units for row in alone.correlations] == [24, 24]
+    assert [row.n_units for row in together.correlations] == [6, 6]
+    assert alone.correlations[0].new_systems_low < alone.correlations[0].ci_low
+
+
+def priced(results, reward="0.25", many=Decimal("0.40")):
+    """What an assignment pays, 20 % on top, and more from ten assignments a HIT on."""
+
+    def cost(size):
+        return Decimal(reward) * (1 + (many if size >= 10 else Decimal("0.20")))
+
+    return AssignmentPrice(Decimal(reward), cost)
+
+
+def pair_needing(items, annotators):
+    return RatedPairRecord(
+        question="q", a="A", b="B", delta=0.2, se=0.1, ci_low=0.0, ci_high=0.4, test="quasi-f",
+        freedom=20, p=0.05, p_adjusted=0.05, estimand="", n_items=40, n_annotators=6,
+        items_needed=items, annotators_needed=annotators,
+    )  # fmt: skip
+
+
+@pytest.fixture
+def rated():
+    """40 items, each rated by three of six annotators."""
+    return RatedSystemRecord(
+        question="q", system="A", mean=3.0, ci_low=2.8, ci_high=3.2, method="", rank_low=1,
+        rank_high=2, n_items=40, n_annotators=6, n_ratings=120,
+    )  # fmt: skip
+
+
+def test_what_to_buy_is_priced_with_fees(rated):
+    # 80 items more by three each; six annotators more do as much as the first six: 120
+    assert price_sentence(pair_needing(120, 12), rated, priced(rated)) == (
+        "At $0.25 an assignment, with fees, buying costs: 80 more items, with 3 ratings "
+        "each as now, about $72.00, or "
+        "6 more annotators about $36.00."
+    )
+    only_one = price_sentence(pair_needing(None, 7), rated, priced(rated))
+    assert only_one.endswith("buying costs: 1 more annotator about $6.00.")
+    # another 24 annotators put twelve on an item, for the higher fee
+    assert "24 more annotators about $168.00" in price_sentence(
+        pair_needing(None, 30), rated, priced(rated)
+    )
+
+
+def test_what_nobody_knows_the_price_of_has_none(rated):
+    assert price_sentence(pair_needing(120, 12), rated, None) == ""
+    assert price_sentence(pair_needing(120, 12), rated, priced(rated, reward="0")) == ""
+    assert price_sentence(pair_needing(None, None), rated, priced(rated)) == ""
+
+
+def test_the_price_stands_after_what_to_buy_in_a_report():
+    results = results_of(0.1, n_items=30)
+    [verdict] = verdicts(results, priced(results))
+    assert verdict.purchase.startswith("Buy next: about")
+    assert verdict.price.startswith("At $0.25 an assignment, with fees, buying costs: ")
+    [text, _table] = rated_systems_section(results, priced(results)).parts
+    assert verdict.price in text
+    [unpriced] = verdicts(results)
+    assert unpriced.price == ""
+    [clear] = verdicts(results_of(1.0), priced(results))
+    assert clear.price == ""

@@ -1,0 +1,213 @@
+"""Which system people rate higher, with no metric: means, every two compared, what to buy."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from math import ceil, isfinite, nan
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from presentation.records import plain_values
+from stats.inference.crossed_means import MeanOfCells, mean_over_items_and_annotators
+from stats.inference.sign_flips import LEAST_FLIPPED, sign_flip_test
+from stats.inference.two_systems import difference_of_systems, purchase_to_distinguish
+from stats.significance import holm
+from validation.analysis.records import RatedPairRecord, RatedSystemRecord
+
+ALPHA = 0.05
+SMALLEST_POWER = 2.8
+MOST_SYSTEMS = 30
+"""Of more, each is compared with the one rated highest only."""
+MOST_TO_BUY = 1_000_000
+FEW_ITEMS, FEW_ANNOTATORS = 20, 3
+ESTIMANDS = {
+    "quasi-f": "these systems, on new items by new annotators",
+    "two-way-clusters": "these systems, on new items by new annotators",
+    "items": "these systems, on new items by annotators drawn as these were",
+}
+
+
+@dataclass(frozen=True)
+class RatedSystems:
+    """Means of systems, every two compared, and the ranks that this leaves open."""
+
+    means: dict[str, MeanOfCells]
+    comparisons: tuple[dict[str, Any], ...]
+    ranks: dict[str, tuple[int, int]]
+    notes: tuple[str, ...]
+
+    def best_first(self) -> list[tuple[str, MeanOfCells]]:
+        """The systems by their mean."""
+        return sorted(
+            self.means.items(), key=lambda pair: -np.nan_to_num(pair[1].value, nan=-np.inf)
+        )
+
+
+def compare_rated_systems(
+    frame: pd.DataFrame, *, seed: int = 0, flips: bool = True
+) -> RatedSystems:
+    """The systems of ratings: columns item, annotator, system and value."""
+    means = {
+        str(name): mean_over_items_and_annotators(part["item"], part["annotator"], part["value"])
+        for name, part in frame.groupby("system", observed=True)
+    }
+    best = max(means, key=lambda name: means[name].value)
+    pairs = list(combinations(sorted(means), 2))
+    if len(means) > MOST_SYSTEMS:
+        pairs = [pair for pair in pairs if best in pair]
+    by_system = {str(name): part for name, part in frame.groupby("system", observed=True)}
+    rows = [
+        _compared(a, b, pd.concat([by_system[a], by_system[b]]), seed if flips else None)
+        for a, b in pairs
+    ]
+    comparisons = adjusted_by_holm(rows)
+    return RatedSystems(means, comparisons, _ranks(means, comparisons), small_sample_notes(frame))
+
+
+def rated_records(
+    question: str, ratings: pd.DataFrame
+) -> tuple[list[RatedSystemRecord], list[RatedPairRecord]]:
+    """What a report holds of a question; nothing where ratings are of fewer than two systems."""
+    rows = ratings[(ratings["system"].astype(str) != "") & ratings["value"].notna()]
+    unit = "cluster" if "cluster" in rows else "item"
+    columns = {name: rows[name].astype(str) for name in ("annotator", "system")}
+    frame = pd.DataFrame({"item": rows[unit].astype(str), **columns, "value": rows["value"]})
+    if frame["system"].nunique() < 2:
+        return [], []
+    compared = compare_rated_systems(frame, flips=False)
+    systems = [
+        RatedSystemRecord(
+            **plain_values(
+                {
+                    "question": question,
+                    "system": name,
+                    "mean": mean.value,
+                    "ci_low": mean.ci_low,
+                    "ci_high": mean.ci_high,
+                    "method": mean.method,
+                    "rank_low": compared.ranks[name][0],
+                    "rank_high": compared.ranks[name][1],
+                    "n_items": mean.n_items,
+                    "n_annotators": mean.n_annotators,
+                    "n_ratings": mean.n,
+                }
+            )
+        )
+        for name, mean in compared.best_first()
+    ]
+    pairs = [RatedPairRecord(question=question, **_stored(row)) for row in compared.comparisons]
+    return systems, pairs
+
+
+PAIR = (
+    *("a", "b", "delta", "se", "ci_low", "ci_high", "test", "freedom", "p", "p_adjusted"),
+    *("estimand", "n_items", "n_annotators", "items_needed", "annotators_needed"),
+)
+
+
+def _stored(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: row.get(name) for name in PAIR}
+
+
+def _compared(a: str, b: str, pair: pd.DataFrame, seed: int | None) -> dict[str, Any]:
+    items_of = pair.groupby("system", observed=True)["item"].agg(set)
+    shared = items_of[a] & items_of[b]
+    rows = pair[pair["item"].isin(shared)]
+    row: dict[str, Any] = {"a": a, "b": b, "n_items": len(shared), "n_annotators": 0}
+    if not shared:
+        return row | {"delta": nan, "p": nan, "test": "none", "estimand": ESTIMANDS["items"]}
+    one = difference_of_systems(rows["item"], rows["annotator"], rows["system"] == a, rows["value"])
+    return row | {
+        "delta": one.value,
+        "se": one.se,
+        "ci_low": one.ci_low,
+        "ci_high": one.ci_high,
+        "test": one.method,
+        "freedom": one.freedom,
+        "p": one.p,
+        "estimand": ESTIMANDS[one.method],
+        "n_annotators": one.n_annotators,
+        **_purchase(one),
+        **({} if seed is None else _flips(rows, a, seed)),
+    }
+
+
+def _purchase(one: MeanOfCells) -> dict[str, int | None]:
+    """Items, or annotators, in all with which a difference as large would be told four in five."""
+    if not one.se > 0 or one.value == 0:
+        return {"items_needed": None, "annotators_needed": None}
+    wanted = purchase_to_distinguish(one, one.value)
+    items, annotators = (
+        ceil(count - 1e-9) if isfinite(count) and count <= MOST_TO_BUY else None
+        for count in (wanted.items, wanted.annotators)
+    )
+    return {"items_needed": items, "annotators_needed": annotators}
+
+
+def _flips(rows: pd.DataFrame, a: str, seed: int) -> dict[str, float]:
+    """P by flips of whole items and of whole annotators, where those could ever reach .05."""
+    cells = rows.groupby(["item", "annotator", "system"])["value"].mean().unstack()
+    paired = cells.dropna()
+    difference = paired[a] - paired.drop(columns=a).iloc[:, 0]
+    p = {}
+    for level in ("item", "annotator"):
+        units = difference.index.get_level_values(level)
+        enough = units.nunique() >= LEAST_FLIPPED
+        p[f"p_flip_{level}s"] = (
+            sign_flip_test(list(units), difference.to_numpy(), rng=seed) if enough else nan
+        )
+    return p
+
+
+def adjusted_by_holm(rows: Sequence[dict[str, Any]]) -> tuple[dict[str, Any], ...]:
+    """Comparisons with their p adjusted over all of them, as plain values."""
+    adjusted = holm([row["p"] for row in rows])
+    return tuple(
+        plain_values(row | {"p_adjusted": float(p)}) for row, p in zip(rows, adjusted, strict=True)
+    )
+
+
+def _ranks(
+    means: Mapping[str, MeanOfCells], comparisons: Sequence[Mapping[str, Any]]
+) -> dict[str, tuple[int, int]]:
+    """The ranks a system may have: those it is significantly below, or above, are certain."""
+    better = dict.fromkeys(means, 0)
+    worse = dict.fromkeys(means, 0)
+    for row in comparisons:
+        if row["p_adjusted"] is not None and row["p_adjusted"] < ALPHA:
+            up, down = (row["a"], row["b"]) if row["delta"] > 0 else (row["b"], row["a"])
+            better[down] += 1
+            worse[up] += 1
+    return {name: (1 + better[name], len(means) - worse[name]) for name in means}
+
+
+def small_sample_notes(frame: pd.DataFrame) -> tuple[str, ...]:
+    """What to say where items or annotators are few."""
+    return tuple(notes_of_counts(frame["item"].nunique(), frame["annotator"].nunique()))
+
+
+def notes_of_counts(n_items: int, n_annotators: int) -> Iterator[str]:
+    """The same from how many there are."""
+    if n_items < FEW_ITEMS:
+        yield f"only {n_items} items: intervals are a rough guide below {FEW_ITEMS}"
+    if n_annotators < FEW_ANNOTATORS:
+        yield f"only {n_annotators} annotators: little can be said of others"
+
+
+def comparison_sentence(row: Mapping[str, Any]) -> str:
+    """The conclusion on two systems; never that there is no difference."""
+    a, b = row["a"], row["b"]
+    if row["p"] is None:
+        return f"{a} and {b}: too little data to say."
+    limits = f"{row['delta']:+.3g} [{row['ci_low']:+.3g}, {row['ci_high']:+.3g}]"
+    if row["p_adjusted"] < ALPHA:
+        better, worse = (a, b) if row["delta"] > 0 else (b, a)
+        p = f"p = {row['p_adjusted']:.4f} after Holm"
+        return f"{better} is better than {worse} ({a} less {b}: {limits}, {p}; {row['estimand']})."
+    least = SMALLEST_POWER * row["se"]
+    return (
+        f"{a} and {b} are not distinguished ({limits}); this study could distinguish "
+        f"differences over {least:.3g}."
+    )

@@ -1,0 +1,191 @@
+"""Whether a judge may stand in for the annotators of a plain file of labels."""
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from itertools import combinations
+from math import isnan, nan
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from annotation.readers.labels import Columns
+from metrics.exceptions import ColumnsUnfit
+from presentation.records import plain_values
+from stats.agreement import cohen_kappa
+from stats.inference.alternative_annotator import alternative_annotator_test
+from stats.inference.alternative_result import AlternativeTest
+from stats.inference.annotator_wins import Level
+from validation.conclusions.columns import Table, TableColumns, read_table, unusable
+
+MAY_REPLACE = "may_replace"
+CANNOT_TELL = "cannot_tell"
+NOT_SHOWN = "not_shown"
+TOO_LITTLE = "too_little_data"
+
+
+@dataclass(frozen=True)
+class JudgeTest:
+    """The alternative annotator test of a file, and how judge and people agree beside it."""
+
+    judge: str
+    level: Level
+    test: AlternativeTest
+    judge_agreement: float
+    human_agreement: float
+
+    @property
+    def conclusion(self) -> str:
+        """One of may_replace, cannot_tell, not_shown and too_little_data."""
+        if self.test.reason is not None:
+            return TOO_LITTLE
+        if not self.test.passes:
+            return NOT_SHOWN
+        passing = any(control.passes for control in self.test.controls.values())
+        return CANNOT_TELL if passing else MAY_REPLACE
+
+    def record(self) -> dict[str, Any]:
+        """As plain values for JSON."""
+        test = self.test
+        rest = {
+            "judge": self.judge,
+            "level": self.level,
+            "epsilon": test.epsilon,
+            "winning_rate": test.winning_rate,
+            "advantage_probability": test.advantage_probability,
+            "advantage_ci_low": test.advantage_low,
+            "advantage_ci_high": test.advantage_high,
+            "passes": test.passes,
+            "least_epsilon": test.least_epsilon,
+            "conclusion": self.conclusion,
+            "n_items": test.n_items,
+            "judge_human_agreement": self.judge_agreement,
+            "human_human_agreement": self.human_agreement,
+            "agreement_is": "kappa" if self.level == "nominal" else "pearson",
+            "reason": test.reason,
+        }
+        return plain_values(rest) | {
+            "controls": {name: plain_values(asdict(c)) for name, c in test.controls.items()},
+            "annotators": [plain_values(asdict(one)) for one in test.annotators],
+            "skipped": list(test.skipped),
+            "notes": list(test.notes),
+        }
+
+    def lines(self) -> Iterator[str]:
+        """A sentence, the controls, and a line an annotator."""
+        yield self.sentence()
+        for name, control in self.test.controls.items():
+            state = "passes too" if control.passes else "does not pass"
+            yield (
+                f"A {name} judge {state} (winning rate {control.winning_rate:.2f}, advantage "
+                f"{control.advantage_probability:.3f})."
+            )
+        for one in self.test.annotators:
+            yield (
+                f"Instead of {one.annotator}: {one.n} items, the annotator wins more often by "
+                f"{one.mean_difference:+.3f}{_limits(one.ci_low, one.ci_high)}, "
+                f"p = {one.p:.4f}, adjusted {one.p_adjusted:.4f}."
+            )
+        yield from (f"Note: {note}." for note in self.test.notes)
+
+    def sentence(self) -> str:
+        """The conclusion in plain English."""
+        test, at = self.test, f"at epsilon {self.test.epsilon:g}"
+        if test.reason is not None:
+            return (
+                f"Too little data to say whether {self.judge} may stand in: "
+                f"{str(test.reason).replace('_', ' ')}."
+            )
+        numbers = (
+            f"winning rate {test.winning_rate:.2f}, advantage probability "
+            f"{test.advantage_probability:.3f}{_limits(test.advantage_low, test.advantage_high)}"
+        )
+        if self.conclusion == MAY_REPLACE:
+            return f"{self.judge} may stand in for one of these annotators {at} ({numbers})."
+        if self.conclusion == CANNOT_TELL:
+            return (
+                f"{self.judge} passes {at}, but so does a judge that knows nothing: these items "
+                f"cannot distinguish the two ({numbers})."
+            )
+        least = "none passes" if isnan(test.least_epsilon) else f"{test.least_epsilon:g} would"
+        return (
+            f"It is not shown that {self.judge} may stand in {at} ({numbers}; "
+            f"of epsilons, {least})."
+        )
+
+
+def judge_test_of_file(
+    path: Path,
+    columns: Columns,
+    *,
+    judge: str,
+    level: Level,
+    epsilon: float,
+    min_items: int,
+    seed: int,
+) -> JudgeTest:
+    """The test of the labels in a file, of which the judge's are rows like any other's."""
+    table = _read(path, columns, level)
+    annotators = table.texts[columns.annotator]
+    if judge not in annotators:
+        known = ", ".join(sorted(set(annotators))[:8])
+        raise ColumnsUnfit(f"Column '{columns.annotator}' has no '{judge}'; it has {known}.")
+    values: Any = (table.numbers if level == "interval" else table.texts)[columns.value]
+    try:
+        test = alternative_annotator_test(
+            table.unit,
+            annotators,
+            values,
+            judge=judge,
+            level=level,
+            epsilon=epsilon,
+            clusters=table.texts[columns.cluster] if columns.cluster else None,
+            min_items=min_items,
+            rng=seed,
+        )
+    except ValueError as error:
+        raise unusable(path, error) from None
+    with_judge, among_humans = _agreements(table.unit, annotators, values, judge, level)
+    return JudgeTest(judge, level, test, with_judge, among_humans)
+
+
+def _read(path: Path, columns: Columns, level: Level) -> Table:
+    value = {"numbers": [columns.value]} if level == "interval" else {}
+    texts = [columns.annotator, *([columns.cluster] if columns.cluster else [])]
+    if level == "nominal":
+        texts.append(columns.value)
+    return read_table(
+        path, TableColumns(texts=texts, units=columns.item, where=columns.where, **value)
+    )
+
+
+def _agreements(
+    items: list[str], annotators: list[str], values: Any, judge: str, level: Level
+) -> tuple[float, float]:
+    """Mean kappa (or r) of the judge with each annotator, and of every two annotators."""
+    frame = pd.DataFrame({"item": items, "annotator": annotators, "value": values})
+    wide = frame.pivot(index="item", columns="annotator", values="value")
+    people = [name for name in wide.columns if name != judge]
+    with_judge = [_agreement(wide[judge], wide[name], level) for name in people]
+    among = [_agreement(wide[a], wide[b], level) for a, b in combinations(people, 2)]
+    return _mean(with_judge), _mean(among)
+
+
+def _agreement(one: "pd.Series[Any]", other: "pd.Series[Any]", level: Level) -> float:
+    both = one.notna() & other.notna()
+    if both.sum() < 2:
+        return nan
+    if level == "nominal":
+        return cohen_kappa(list(one[both]), list(other[both]), ci="analytic").value
+    x, y = (side[both].to_numpy(dtype=np.float64) for side in (one, other))
+    return float(np.corrcoef(x, y)[0, 1]) if x.std() > 0 and y.std() > 0 else nan
+
+
+def _mean(values: list[float]) -> float:
+    known = [value for value in values if not isnan(value)]
+    return float(np.mean(known)) if known else nan
+
+
+def _limits(low: float, high: float) -> str:
+    return "" if isnan(low) else f" [{low:.3f}, {high:.3f}]"

@@ -1,0 +1,104 @@
+"""Where the variation of a file's ratings comes from, and what more ratings would buy."""
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from annotation.readers.selection import Where
+from presentation.records import plain_values
+from stats.inference.variance_components import (
+    Components,
+    Decision,
+    decision_study,
+    variance_components,
+)
+from validation.conclusions.columns import TableColumns, read_table, unusable
+
+FACTORS = (1.0, 2.0, 4.0)
+"""Of the study's items and annotators: what a plan tries."""
+
+
+@dataclass(frozen=True)
+class RatingColumns:
+    """Which columns hold what."""
+
+    item: tuple[str, ...]
+    annotator: str
+    value: str
+    system: str | None = None
+    where: Where = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class FileComponents:
+    """The components, and plans with more items or annotators."""
+
+    components: Components
+    plans: tuple[Decision, ...]
+
+    def record(self) -> dict[str, Any]:
+        """As plain values for JSON."""
+        one = self.components
+        return {
+            "components": plain_values(one.components),
+            "estimates": plain_values(one.raw),
+            "confounded": one.confounded,
+            "mean": one.mean,
+            "levels": one.levels,
+            "n_ratings": one.n_ratings,
+            "balanced": one.balanced,
+            "method": one.method,
+            "plans": [plain_values(asdict(plan)) for plan in self.plans],
+            "notes": list(one.notes),
+        }
+
+    def lines(self) -> Iterator[str]:
+        """The components as shares, then a line a plan."""
+        total = sum(self.components.components.values())
+        for name, value in self.components.components.items():
+            share = f" ({value / total:.0%})" if total > 0 else ""
+            yield f"{name.replace('_', ' x ')}: {value:.4g}{share}"
+        compared = "systems" if "system" in self.components.levels else "items"
+        for plan in self.plans:
+            items = f"{plan.n_items} items, " if compared == "systems" else ""
+            yield (
+                f"With {items}{plan.n_annotators} annotators of each output: standard error of a "
+                f"difference of two {compared} {plan.se_of_difference:.4g}, reliability "
+                f"{plan.generalizability:.3f}."
+            )
+        yield from (f"Note: {note}." for note in self.components.notes)
+
+
+def components_of_file(path: Path, columns: RatingColumns) -> FileComponents:
+    """The variance components of the ratings in a file, and what larger studies would give."""
+    system = [columns.system] if columns.system else []
+    table = read_table(
+        path,
+        TableColumns(
+            texts=[columns.annotator, *system],
+            numbers=[columns.value],
+            units=columns.item,
+            where=columns.where,
+        ),
+    )
+    try:
+        components = variance_components(
+            table.unit,
+            table.texts[columns.annotator],
+            table.numbers[columns.value],
+            systems=table.texts[columns.system] if columns.system else None,
+        )
+    except ValueError as error:
+        raise unusable(path, error) from None
+    return FileComponents(components, tuple(_plans(components)))
+
+
+def _plans(components: Components) -> Iterator[Decision]:
+    levels = components.levels
+    cells = levels["item"] * levels.get("system", 1)
+    each = max(round(components.n_ratings / cells), 1)
+    sizes = [(int(f * levels["item"]), each) for f in FACTORS] if "system" in levels else []
+    sizes += [(levels["item"], each + more) for more in (0, 1, 3)]
+    for n_items, n_annotators in dict.fromkeys(sizes):
+        yield decision_study(components.components, n_items=n_items, n_annotators=n_annotators)

@@ -1,0 +1,91 @@
+"""Least squares of human ratings on covariates, from few ratings and a judge's scores of all."""
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from math import isnan
+from pathlib import Path
+from typing import Any
+
+from presentation.records import plain_values
+from stats.inference.powered_regression import (
+    Coefficient,
+    PoweredRegression,
+    prediction_powered_regression,
+)
+from validation.conclusions.columns import unusable
+from validation.conclusions.prediction_powered import (
+    PoweredColumns,
+    other_column,
+    parts_by_system,
+    powered_cells,
+)
+
+
+@dataclass(frozen=True)
+class PoweredRegressions:
+    """One regression for each system, or of the whole file."""
+
+    regressions: tuple[tuple[str | None, PoweredRegression], ...]
+    covariates: tuple[str, ...]
+
+    def record(self) -> dict[str, Any]:
+        """As plain values for JSON."""
+        return {
+            "estimand": f"least squares on {', '.join(self.covariates)}",
+            "estimates": [{"system": name, **_record(one)} for name, one in self.regressions],
+            "differences": [],
+        }
+
+    def lines(self) -> Iterator[str]:
+        """A sentence for each coefficient."""
+        for name, one in self.regressions:
+            label = f"{name}: " if name is not None else ""
+            if one.reason is not None:
+                yield f"{label}no coefficients: {str(one.reason).replace('_', ' ')}."
+            else:
+                yield from (f"{label}{_sentence(row)}" for row in one.coefficients)
+            yield from (f"Note: {note}." for note in one.notes)
+
+
+def powered_regressions_of_file(
+    path: Path, columns: PoweredColumns, *, confidence: float = 0.95
+) -> PoweredRegressions:
+    """What human ratings rise by with each of the further columns."""
+    cells = powered_cells(path, columns)
+    try:
+        found = tuple(
+            (
+                name,
+                prediction_powered_regression(
+                    part["human"],
+                    part["judge"],
+                    {other: part[other_column(other)] for other in columns.others},
+                    clusters=part.get("cluster"),
+                    confidence=confidence,
+                ),
+            )
+            for name, part in parts_by_system(cells, columns)
+        )
+    except ValueError as error:
+        raise unusable(path, error) from None
+    return PoweredRegressions(found, columns.others)
+
+
+def _record(one: PoweredRegression) -> dict[str, Any]:
+    values = asdict(one)
+    rows = [
+        plain_values({key: value for key, value in row.items() if key != "people_only"})
+        | {"people_only": plain_values(row["people_only"])}
+        for row in values.pop("coefficients")
+    ]
+    notes, power = list(values.pop("notes")), values.pop("power")
+    return plain_values(values | {"lambda": power}) | {"coefficients": rows, "notes": notes}
+
+
+def _sentence(row: Coefficient) -> str:
+    people = row.people_only
+    p = "" if isnan(row.p) or row.name == "intercept" else f", p = {row.p:.4f}"
+    return (
+        f"{row.name} {row.value:+.4g} [{row.ci_low:+.4g}, {row.ci_high:+.4g}]{p}; people alone "
+        f"{people.value:+.4g} [{people.ci_low:+.4g}, {people.ci_high:+.4g}]."
+    )

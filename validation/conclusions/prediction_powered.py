@@ -1,0 +1,266 @@
+"""Means, quantiles and correlations of systems, from few human ratings and a judge's scores."""
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from itertools import combinations
+from math import isnan
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+from annotation.readers.selection import Where
+from presentation.records import plain_values
+from stats.inference.powered_correlations import (
+    PoweredCoefficient,
+    prediction_powered_correlation,
+)
+from stats.inference.powered_quantiles import prediction_powered_quantile
+from stats.inference.powered_result import PredictionPowered
+from stats.inference.prediction_powered import prediction_powered_mean
+from stats.significance import holm
+from validation.conclusions.columns import (
+    Table,
+    TableColumns,
+    read_table,
+    unread,
+    unusable,
+)
+
+SMALLEST_POWER = 2.8
+"""Standard errors of a difference that a test at .05 finds four times in five."""
+
+
+@dataclass(frozen=True)
+class PoweredColumns:
+    """Which columns hold what; an empty human value is an item that people did not rate."""
+
+    human: str
+    judge: str
+    item: tuple[str, ...] = ()
+    system: str | None = None
+    cluster: str | None = None
+    where: Where | None = None
+    others: tuple[str, ...] = ()
+    """Further columns that every row fills in: what people are correlated with, covariates."""
+
+
+@dataclass(frozen=True)
+class Estimand:
+    """What is estimated: the mean, or a quantile, or a correlation with a column."""
+
+    quantile: float | None = None
+    correlation: str | None = None
+    coefficient: PoweredCoefficient = "pearson"
+
+    @property
+    def is_mean(self) -> bool:
+        return self.quantile is None and self.correlation is None
+
+    @property
+    def label(self) -> str:
+        if self.correlation is not None:
+            return f"{self.coefficient} with {self.correlation}"
+        return "mean" if self.quantile is None else f"quantile {self.quantile:g}"
+
+
+MEAN = Estimand()
+
+
+@dataclass(frozen=True)
+class PoweredMeans:
+    """The means, and the differences of every two systems with p adjusted by Holm's method.
+
+    Of another estimand than the mean there are no differences.
+    """
+
+    means: tuple[tuple[str | None, PredictionPowered], ...]
+    differences: tuple[dict[str, Any], ...]
+    estimand: Estimand = MEAN
+
+    def record(self) -> dict[str, Any]:
+        """As plain values for JSON."""
+        return {
+            "estimand": self.estimand.label,
+            "estimates": [{"system": name, **_record(one)} for name, one in self.means],
+            "differences": [dict(one) for one in self.differences],
+        }
+
+    def lines(self) -> Iterator[str]:
+        """A sentence for each mean and difference."""
+        for name, one in self.means:
+            label = f"{name}: " if name is not None else ""
+            what = "" if self.estimand.is_mean else f"{self.estimand.label} "
+            yield f"{label}{what}{_sentence(one)}"
+            yield from (f"Note: {note}." for note in one.notes)
+        for row in self.differences:
+            yield _difference_sentence(row)
+
+
+def powered_means_of_file(
+    path: Path, columns: PoweredColumns, *, estimand: Estimand = MEAN, confidence: float = 0.95
+) -> PoweredMeans:
+    """What is asked of the systems in a file (or of all of it), and differences of means."""
+    cells = powered_cells(path, columns)
+    try:
+        means = tuple(
+            (name, _estimate(part, estimand, confidence))
+            for name, part in parts_by_system(cells, columns)
+        )
+        paired = estimand.is_mean and columns.system is not None and bool(columns.item)
+        differences = _differences(cells, confidence) if paired else ()
+    except ValueError as error:
+        raise unusable(path, error) from None
+    return PoweredMeans(means, differences, estimand)
+
+
+def parts_by_system(
+    cells: pd.DataFrame, columns: PoweredColumns
+) -> Iterator[tuple[str | None, pd.DataFrame]]:
+    """The cells of each system with its name, or all of them with none."""
+    if columns.system is None:
+        yield None, cells
+    else:
+        yield from ((str(name), part) for name, part in cells.groupby("system"))
+
+
+def powered_cells(path: Path, columns: PoweredColumns) -> pd.DataFrame:
+    """A row an item (under a system) with the mean of the human ratings of it."""
+    return _cells(_read(path, columns), columns)
+
+
+def _read(path: Path, columns: PoweredColumns) -> Table:
+    texts = [name for name in (columns.system, columns.cluster) if name]
+    return read_table(
+        path,
+        TableColumns(
+            texts=texts,
+            numbers=[columns.judge, *columns.others],
+            optional_numbers=[columns.human],
+            units=columns.item,
+            where=columns.where or {},
+        ),
+    )
+
+
+def _cells(table: Table, columns: PoweredColumns) -> pd.DataFrame:
+    n = len(table.rows)
+    frame = pd.DataFrame(
+        {
+            "item": table.unit or [str(number) for number in range(n)],
+            "system": table.texts[columns.system] if columns.system else [""] * n,
+            "cluster": table.texts[columns.cluster] if columns.cluster else [""] * n,
+            "human": table.numbers[columns.human],
+            "judge": table.numbers[columns.judge],
+            **{other_column(name): table.numbers[name] for name in columns.others},
+        }
+    )
+    known = {"judge": columns.judge} | {other_column(name): name for name in columns.others}
+    for held, name in known.items():
+        first = frame.groupby(["item", "system"], sort=False)[held].transform("first")
+        moved = np.flatnonzero((frame[held] != first).to_numpy())
+        if len(moved):
+            problem = "another row of this item and system has another value; give it one."
+            raise unread(table.rows[int(moved[0])].refuse(problem, name))
+    cells = frame.groupby(["item", "system"], sort=False, as_index=False).agg(
+        {"cluster": "first", "human": "mean", **dict.fromkeys(known, "first")}
+    )
+    return cells if columns.cluster else cells.drop(columns="cluster")
+
+
+def other_column(name: str) -> str:
+    """What a further column is called among the cells, apart from their own columns."""
+    return f"other {name}"
+
+
+def _estimate(cells: pd.DataFrame, estimand: Estimand, confidence: float) -> PredictionPowered:
+    human, judge, clusters = cells["human"], cells["judge"], cells.get("cluster")
+    if estimand.correlation is not None:
+        return prediction_powered_correlation(
+            human,
+            judge,
+            cells[other_column(estimand.correlation)],
+            coefficient=estimand.coefficient,
+            clusters=clusters,
+            confidence=confidence,
+        )
+    if estimand.quantile is None:
+        return _mean(cells, confidence)
+    return prediction_powered_quantile(
+        human, judge, quantile=estimand.quantile, clusters=clusters, confidence=confidence
+    )
+
+
+def _mean(cells: pd.DataFrame, confidence: float) -> PredictionPowered:
+    return prediction_powered_mean(
+        cells["human"],
+        cells["judge"],
+        clusters=cells.get("cluster"),
+        confidence=confidence,
+    )
+
+
+def _differences(cells: pd.DataFrame, confidence: float) -> tuple[dict[str, Any], ...]:
+    by_system = {str(name): part.set_index("item") for name, part in cells.groupby("system")}
+    rows = []
+    for a, b in combinations(by_system, 2):
+        both = by_system[a].merge(
+            by_system[b], left_index=True, right_index=True, suffixes=("_a", "_b")
+        )
+        if both.empty:
+            continue
+        pair = pd.DataFrame(
+            {name: both[f"{name}_a"] - both[f"{name}_b"] for name in ("human", "judge")}
+        )
+        if "cluster_a" in both:
+            pair["cluster"] = both["cluster_a"]
+        one = _mean(pair.reset_index(drop=True), confidence)
+        rows.append({"a": a, "b": b, **_record(one), "p": _p(one)})
+    adjusted = holm([np.nan if row["p"] is None else row["p"] for row in rows])
+    return tuple(
+        row | plain_values({"p_adjusted": float(p)}) for row, p in zip(rows, adjusted, strict=True)
+    )
+
+
+def _p(one: PredictionPowered) -> float | None:
+    if isnan(one.se):
+        return None
+    return float(2 * stats.t.sf(abs(one.value) / one.se, one.freedom))
+
+
+def _record(one: PredictionPowered) -> dict[str, Any]:
+    values = asdict(one)
+    people = plain_values(values.pop("people_only"))
+    notes, power = list(values.pop("notes")), values.pop("power")
+    return plain_values(values | {"lambda": power}) | {"people_only": people, "notes": notes}
+
+
+def _sentence(one: PredictionPowered) -> str:
+    if one.reason is not None:
+        value = "no value" if isnan(one.value) else f"{one.value:.4g}"
+        return f"{value}, without an interval: {str(one.reason).replace('_', ' ')}."
+    people = one.people_only
+    return (
+        f"{one.value:.4g} [{one.ci_low:.4g}, {one.ci_high:.4g}] from {one.n_labelled} human "
+        f"ratings and {one.n} scores, worth {one.effective_n:.0f} ratings (lambda "
+        f"{one.power:.2f}); people alone {people.value:.4g} [{people.ci_low:.4g}, "
+        f"{people.ci_high:.4g}]."
+    )
+
+
+def _difference_sentence(row: dict[str, Any]) -> str:
+    a, b = row["a"], row["b"]
+    if row["p"] is None:
+        return f"{a} and {b}: too little data to say: {str(row['reason']).replace('_', ' ')}."
+    limits = f"{row['value']:.4g} [{row['ci_low']:.4g}, {row['ci_high']:.4g}]"
+    if row["p_adjusted"] < 0.05:
+        better, worse = (a, b) if row["value"] > 0 else (b, a)
+        p = f"p = {row['p_adjusted']:.4f} after Holm"
+        return f"{better} is better than {worse}, these two on new items ({limits}, {p})."
+    least = SMALLEST_POWER * row["se"]
+    return (
+        f"{a} and {b} are not distinguished ({limits}); this study could distinguish "
+        f"differences over {least:.3g}."
+    )

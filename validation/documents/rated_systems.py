@@ -1,0 +1,245 @@
+"""Which system people rate higher, in sentences that need no statistics, and as tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop, ngettext
+
+from validation.analysis.rated_systems import ALPHA, SMALLEST_POWER, notes_of_counts
+from validation.analysis.records import RatedPairRecord, RatedSystemRecord
+from validation.documents.documents import Column, Number, Row, Section, Table
+from validation.documents.purchase_prices import AssignmentPrice, price_sentence
+from validation.documents.tables import QUESTION, SYSTEM
+from validation.documents.terms import listed
+from validation.results import Results
+
+TITLE = gettext_noop("Which system is better")
+MOST_NAMED = 4
+DECIMALS = 2
+LEAST_P = 0.001
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Of one question: which system is best, whether that could be chance, what to buy next."""
+
+    question: str
+    best: str
+    chance: str
+    purchase: str
+    price: str
+    notes: tuple[str, ...]
+
+    @property
+    def sentences(self) -> list[str]:
+        said = (self.best, self.chance, self.purchase, self.price, *self.notes)
+        return [text for text in said if text]
+
+
+def verdicts(results: Results, price: AssignmentPrice | None = None) -> Iterator[Verdict]:
+    """One for each question under which people rated two or more systems.
+
+    What to buy next is priced where a `price` is known.
+    """
+    pairs_of: dict[str, list[RatedPairRecord]] = {}
+    for pair in results.rows(RatedPairRecord):
+        pairs_of.setdefault(pair.question, []).append(pair)
+    systems_of: dict[str, list[RatedSystemRecord]] = {}
+    for system in results.rows(RatedSystemRecord):
+        systems_of.setdefault(system.question, []).append(system)
+    for question, systems in systems_of.items():
+        yield _verdict(question, systems, pairs_of.get(question, []), price)
+
+
+def _verdict(
+    question: str,
+    systems: list[RatedSystemRecord],
+    pairs: list[RatedPairRecord],
+    price: AssignmentPrice | None,
+) -> Verdict:
+    best = systems[0]
+    against = {
+        pair.b if pair.a == best.system else pair.a: pair
+        for pair in pairs
+        if best.system in (pair.a, pair.b)
+    }
+    open_rivals = [
+        system.system for system in systems[1:] if not _is_told_apart(against.get(system.system))
+    ]
+    rival = _nearest_rival(open_rivals, against)
+    named = {"best": best.system, "question": question, "mean": _number(best.mean)}
+    return Verdict(
+        question=question,
+        best=_("%(question)s: people rate %(best)s highest, %(mean)s on average.") % named,
+        chance=_chance(systems[1:], open_rivals, against),
+        purchase=_purchase(open_rivals, rival),
+        price=price_sentence(rival[0], best, price) if rival else "",
+        notes=_notes(best),
+    )
+
+
+def _is_told_apart(pair: RatedPairRecord | None) -> bool:
+    return pair is not None and pair.p_adjusted is not None and pair.p_adjusted < ALPHA
+
+
+def _chance(
+    others: list[RatedSystemRecord],
+    open_rivals: list[str],
+    against: dict[str, RatedPairRecord],
+) -> str:
+    if not open_rivals:
+        p = max(pair.p_adjusted or 0.0 for pair in against.values())
+        text = ngettext(
+            "That is hardly chance: with other items and other annotators it would again be "
+            "ahead of the other system (p %(p)s).",
+            "That is hardly chance: with other items and other annotators it would again be "
+            "ahead of each of the others (largest p %(p)s, adjusted for all pairs).",
+            len(others),
+        )
+        return text % {"p": f"= {p:.3f}" if p >= LEAST_P else f"< {LEAST_P}"}
+    values = {"rivals": listed(_named(open_rivals))}
+    if len(open_rivals) == len(others):
+        return _("That could be chance: it is not told apart from %(rivals)s.") % values
+    told = [one.system for one in others if one.system not in open_rivals]
+    return _(
+        "That it is ahead of %(rivals)s could be chance; that it is ahead of %(told)s is not."
+    ) % (values | {"told": listed(_named(told))})
+
+
+def _named(systems: list[str]) -> list[str]:
+    if len(systems) <= MOST_NAMED:
+        return systems
+    rest = len(systems) - MOST_NAMED + 1
+    more = ngettext("%(n)d other", "%(n)d others", rest) % {"n": rest}
+    return [*systems[: MOST_NAMED - 1], more]
+
+
+def _nearest_rival(
+    open_rivals: list[str], against: dict[str, RatedPairRecord]
+) -> tuple[RatedPairRecord, str] | None:
+    """The comparison that is nearest to being told apart, and whose it is."""
+    known = (
+        (pair, rival)
+        for rival in open_rivals
+        if (pair := against.get(rival)) is not None and pair.se is not None and pair.delta
+    )
+    return next(known, None)
+
+
+def _purchase(open_rivals: list[str], nearest: tuple[RatedPairRecord, str] | None) -> str:
+    """What would settle it with the rival that is nearest to being told apart."""
+    if not open_rivals:
+        return _("Buy next: nothing; no more ratings are needed to know that.")
+    if nearest is None:
+        return _("There is too little to say how many more ratings would settle it.")
+    pair, rival = nearest
+    difference = abs(pair.delta or 0.0)
+    values = {
+        "rival": rival,
+        "difference": _number(difference),
+        "items": pair.items_needed,
+        "annotators": pair.annotators_needed,
+        "now": pair.n_items,
+        "least": _number(SMALLEST_POWER * (pair.se or 0.0)),
+    }
+    text = _WAYS[pair.items_needed is not None, pair.annotators_needed is not None]
+    return " ".join([_(text) % values, _(SMALLER) % values])
+
+
+SMALLER = gettext_noop("As it stands, the study could tell apart differences over about %(least)s.")
+_WAYS = {
+    (True, True): gettext_noop(
+        "Buy next: about %(items)s items in all instead of %(now)s, or the same items rated by "
+        "%(annotators)s annotators; either would show a difference as large as that from "
+        "%(rival)s (%(difference)s) four times in five."
+    ),
+    (True, False): gettext_noop(
+        "Buy next: about %(items)s items in all instead of %(now)s; they would show a difference "
+        "as large as that from %(rival)s (%(difference)s) four times in five."
+    ),
+    (False, True): gettext_noop(
+        "Buy next: the same items rated by about %(annotators)s annotators in all; more items "
+        "alone would not settle it, since the annotators disagree on which is better. They would "
+        "show a difference as large as that from %(rival)s (%(difference)s) four times in five."
+    ),
+    (False, False): gettext_noop(
+        "Buy next: both more items and more annotators; neither alone would show a difference as "
+        "small as that from %(rival)s (%(difference)s)."
+    ),
+}
+
+
+def _notes(best: RatedSystemRecord) -> tuple[str, ...]:
+    few_items, few_annotators = (
+        list(notes_of_counts(best.n_items, 99)),
+        list(notes_of_counts(99, best.n_annotators)),
+    )
+    notes = []
+    if few_items:
+        text = ngettext(
+            "With %(n)d item only, this is a rough guide.",
+            "With %(n)d items only, this is a rough guide.",
+            best.n_items,
+        )
+        notes.append(text % {"n": best.n_items})
+    if few_annotators:
+        text = ngettext(
+            "With %(n)d annotator only, little can be said of others.",
+            "With %(n)d annotators only, little can be said of others.",
+            best.n_annotators,
+        )
+        notes.append(text % {"n": best.n_annotators})
+    return tuple(notes)
+
+
+def rated_systems_table(results: Results) -> Table:
+    """The systems by their mean rating, with the ranks they may have."""
+    rows: list[Row] = [
+        (
+            row.question,
+            row.system,
+            Number(row.mean, DECIMALS, row.ci_low, row.ci_high, reason=_("it has no judgment")),
+            _rank(row),
+            row.n_items,
+            row.n_annotators,
+            row.n_ratings,
+        )
+        for row in results.rows(RatedSystemRecord)
+    ]
+    return Table(
+        name="rated-systems",
+        caption=_("The systems as people rate them, for new items and new annotators"),
+        columns=[
+            QUESTION,
+            SYSTEM,
+            Column(_("Mean")),
+            Column(_("Rank"), is_number=False),
+            Column(_("Items")),
+            Column(_("Annotators")),
+            Column(_("Ratings")),
+        ],
+        rows=rows,
+        note=_(
+            "A rank is the range that the tests of every two systems leave open, adjusted by "
+            "Holm's method over the pairs of a question."
+        ),
+    )
+
+
+def _rank(row: RatedSystemRecord) -> str:
+    low, high = row.rank_low, row.rank_high
+    return str(low) if low == high else f"{low}–{high}"
+
+
+def rated_systems_section(results: Results, price: AssignmentPrice | None = None) -> Section:
+    """What a report says first: sentences by question, then the means."""
+    sentences = [" ".join(verdict.sentences) for verdict in verdicts(results, price)]
+    table = rated_systems_table(results)
+    return Section(_(TITLE), [*sentences, *([table] if table.rows else [])])
+
+
+def _number(value: float | None) -> str:
+    return "–" if value is None else f"{value:.{DECIMALS}f}"

@@ -1,0 +1,52 @@
+import json
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from annotation.management.numbers import natural, positive
+from annotation.management.plain_table import PlainTableCommand
+from metrics.management.numbers import share
+from validation.conclusions.alternative_annotator import judge_test_of_file
+
+
+class Command(PlainTableCommand):
+    help = (
+        "Whether a judge may stand in for one of the annotators of a file of labels: the "
+        "alternative annotator test, beside a constant and a shuffled judge."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        super().add_arguments(parser)
+        parser.add_argument(
+            "--judge", required=True, metavar="NAME", help="the annotator that is the judge"
+        )
+        parser.add_argument(
+            "--epsilon",
+            type=share,
+            default=0.1,
+            help="by how much people may win more often: .2 for experts, .15 for skilled "
+            "annotators, .1 (default) for a crowd; fix it before seeing the data",
+        )
+        parser.add_argument("--level", choices=("nominal", "interval"), default="nominal")
+        parser.add_argument(
+            "--cluster", metavar="COLUMN", help="of items that are not independent of each other"
+        )
+        parser.add_argument(
+            "--min-items", type=positive, default=30, help="of an annotator who counts (30)"
+        )
+        parser.add_argument("--seed", type=natural, default=0)
+
+    def handle(self, *args: Any, file: Path, **options: Any) -> None:
+        result = judge_test_of_file(
+            file,
+            self.columns(options),
+            judge=options["judge"],
+            level=options["level"],
+            epsilon=options["epsilon"],
+            min_items=max(options["min_items"], 2),
+            seed=options["seed"],
+        )
+        record, lines = result.record(), result.lines()
+        text = json.dumps(record, indent=1) if options["json"] else "\n".join(lines)
+        self.stdout.write(text)

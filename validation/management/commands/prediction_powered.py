@@ -1,0 +1,87 @@
+import json
+from pathlib import Path
+from typing import Any, get_args
+
+from django.core.management.base import BaseCommand, CommandParser
+
+from annotation.management.selection import add_where, item_columns, values_by_column
+from metrics.management.numbers import share
+from stats.inference.powered_correlations import PoweredCoefficient
+from validation.conclusions.powered_regression import (
+    PoweredRegressions,
+    powered_regressions_of_file,
+)
+from validation.conclusions.prediction_powered import (
+    Estimand,
+    PoweredColumns,
+    PoweredMeans,
+    powered_means_of_file,
+)
+
+ESTIMAND = ("quantile", "correlation", "coefficient")
+
+
+class Command(BaseCommand):
+    help = (
+        "The mean human rating of all items, and of each system, from people's ratings of some "
+        "and a judge's scores of all; or a quantile, a correlation, or least squares. The items "
+        "people rated must be a random part."
+    )
+    requires_system_checks = []
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("file", type=Path, help=".csv, .tsv or .jsonl")
+        parser.add_argument(
+            "--human", required=True, metavar="COLUMN", help="empty where people rated nothing"
+        )
+        parser.add_argument("--judge", required=True, metavar="COLUMN", help="filled in every row")
+        parser.add_argument("--item", action="append", default=[], metavar="COLUMN")
+        parser.add_argument("--system", metavar="COLUMN", help="a mean for each, and differences")
+        parser.add_argument(
+            "--cluster", metavar="COLUMN", help="of items that are not independent of each other"
+        )
+        what = parser.add_mutually_exclusive_group()
+        what.add_argument(
+            "--quantile", type=share, metavar="Q", help="that quantile instead of the mean: .5"
+        )
+        what.add_argument(
+            "--correlation",
+            metavar="COLUMN",
+            help="of people with that column, filled in every row",
+        )
+        what.add_argument(
+            "--covariate", action="append", default=[], metavar="COLUMN",
+            help="what ratings rise by with it, by least squares; more than one together",
+        )  # fmt: skip
+        parser.add_argument(
+            "--coefficient", choices=get_args(PoweredCoefficient), default="pearson",
+            help="of --correlation",
+        )  # fmt: skip
+        add_where(parser)
+        parser.add_argument("--confidence", type=share, default=0.95)
+        parser.add_argument("--json", action="store_true")
+
+    def handle(self, *args: Any, file: Path, **options: Any) -> None:
+        others = tuple(dict.fromkeys(options["covariate"]))
+        if options["correlation"] is not None:
+            others = (options["correlation"],)
+        columns = PoweredColumns(
+            human=options["human"],
+            judge=options["judge"],
+            item=item_columns(options["item"]),
+            system=options["system"],
+            cluster=options["cluster"],
+            where=values_by_column(options["where"]),
+            others=others,
+        )
+        result: PoweredMeans | PoweredRegressions
+        if options["covariate"]:
+            result = powered_regressions_of_file(file, columns, confidence=options["confidence"])
+        else:
+            estimand = Estimand(*(options[name] for name in ESTIMAND))
+            result = powered_means_of_file(
+                file, columns, estimand=estimand, confidence=options["confidence"]
+            )
+        record, lines = result.record(), result.lines()
+        text = json.dumps(record, indent=1) if options["json"] else "\n".join(lines)
+        self.stdout.write(text)

@@ -1,0 +1,60 @@
+import json
+from dataclasses import asdict
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from annotation.management.numbers import natural, positive
+from metrics.management.numbers import share
+from presentation.records import plain_values
+from stats.inference.rogan_gladen import CorrectedShare, corrected_share
+
+COUNTS = {
+    "tp": "of the calibration items that people passed, those the judge passed",
+    "fn": "of the calibration items that people passed, those the judge failed",
+    "tn": "of the calibration items that people failed, those the judge failed",
+    "fp": "of the calibration items that people failed, those the judge passed",
+    "positives": "of the items to estimate, those the judge passed",
+}
+
+
+class Command(BaseCommand):
+    help = "The true share of passes from a judge's share and its errors on calibration items."
+    requires_system_checks = []
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        for name, description in COUNTS.items():
+            parser.add_argument(f"--{name}", type=natural, required=True, help=description)
+        parser.add_argument("--n", type=positive, required=True, help="items to estimate")
+        parser.add_argument("--confidence", type=share, default=0.95)
+        parser.add_argument("--json", action="store_true")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        try:
+            result = corrected_share(
+                true_positives=options["tp"],
+                false_negatives=options["fn"],
+                true_negatives=options["tn"],
+                false_positives=options["fp"],
+                positives=options["positives"],
+                n=options["n"],
+                confidence=options["confidence"],
+            )
+        except ValueError as error:
+            raise CommandError(f"{error}.") from None
+        record = plain_values(asdict(result)) | {"notes": list(result.notes)}
+        self.stdout.write(json.dumps(record, indent=1) if options["json"] else _sentence(result))
+
+
+def _sentence(result: CorrectedShare) -> str:
+    if result.reason is not None:
+        return (
+            f"No corrected share: the {result.reason} (sensitivity {result.sensitivity:.3f}, "
+            f"specificity {result.specificity:.3f}); the judge's own share is {result.raw:.3f}."
+        )
+    notes = "".join(f"\nNote: {note}." for note in result.notes)
+    return (
+        f"{result.value:.3f} [{result.ci_low:.3f}, {result.ci_high:.3f}] pass; the judge says "
+        f"{result.raw:.3f} (sensitivity {result.sensitivity:.3f}, specificity "
+        f"{result.specificity:.3f}).{notes}"
+    )
