@@ -13,7 +13,7 @@ from typing import Any
 import pandas as pd
 
 from annotation.frames import judgment_frame
-from annotation.models import Question, Study, Submission
+from annotation.models import Protocol, Question, Study, Submission
 from annotation.units import judged_units
 from presentation.records import plain_records, plain_values
 from stats.agreement import Agreement
@@ -82,19 +82,27 @@ class AgreementReport:
 
 
 def study_agreement(
-    study: Study, *, round: int = 1, frame: pd.DataFrame | None = None
+    study: Study,
+    *,
+    round: int = 1,
+    frame: pd.DataFrame | None = None,
+    protocol: Protocol | None = None,
 ) -> AgreementReport:
     """Agreement on every question of a study in one round, from judgments not rejected.
 
-    `frame` is the study's judgment frame, where the caller has it.
+    `frame` is the study's judgment frame, where the caller has it; with a `protocol`, only what
+    was judged under that version counts.
     """
-    frame = _of_round(judgment_frame(study) if frame is None else frame, round)
+    whole = judgment_frame(study, protocol=protocol) if frame is None else frame
+    frame = _of_round(whole, round)
     questions = list(study.questions.all())
     submissions = Submission.objects.of(study).accepted().filter(round=round)
+    if protocol is not None:
+        submissions = submissions.filter(protocol=protocol)
     n_flagged = submissions.flagged().count()
     unflagged: tuple[QuestionAgreement, ...] = ()
     if n_flagged:
-        rest = _of_round(judgment_frame(study, with_flagged=False), round)
+        rest = _of_round(judgment_frame(study, with_flagged=False, protocol=protocol), round)
         unflagged = tuple(_by_condition(questions, rest))
     return AgreementReport(
         round=round,
@@ -111,6 +119,21 @@ def rounds_of(study: Study) -> list[int]:
     return list(rounds.values_list("round", flat=True).distinct())
 
 
+def protocol_reports(study: Study) -> list[tuple[int, AgreementReport]]:
+    """Agreement under each version of the protocol by its number, a report a round; none where all
+    was judged under one."""
+    submissions = Submission.objects.of(study).accepted().exclude(protocol=None).order_by()
+    used = set(submissions.values_list("protocol", "round"))
+    versions = Protocol.objects.filter(pk__in={pk for pk, _ in used}).in_bulk()
+    if len(versions) < 2:
+        return []
+    in_order = sorted((versions[pk].number, round, pk) for pk, round in used)
+    return [
+        (number, study_agreement(study, round=round, protocol=versions[pk]))
+        for number, round, pk in in_order
+    ]
+
+
 def _of_round(frame: pd.DataFrame, round: int) -> pd.DataFrame:
     return frame[frame["round"] == round]
 
@@ -124,9 +147,8 @@ def _by_condition(questions: list[Question], frame: pd.DataFrame) -> Iterator[Qu
         if len(conditions) > 1:
             parts += [(name, rows[rows["condition"] == name]) for name in conditions]
         for condition, part in parts:
-            yield QuestionAgreement(
-                question.name, question.level, condition, _coefficients(question, part)
-            )
+            level = judged_units(question, part).level
+            yield QuestionAgreement(question.name, level, condition, _coefficients(question, part))
 
 
 def _coefficients(question: Question, part: pd.DataFrame) -> tuple[Agreement, ...]:

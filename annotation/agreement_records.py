@@ -31,11 +31,12 @@ PAIR = {
 
 
 def agreement_records(version: AgreementVersion) -> dict[str, list[dict[str, Any]]]:
-    """Every coefficient of every round, rounds against each other, and the first round's kappas
-    of pairs of annotators."""
+    """Every coefficient of every round, rounds against each other, versions of the protocol where
+    there are several, and the first round's kappas of pairs of annotators."""
     return {
         "coefficients": _coefficients(version),
         "between_rounds": _between_rounds(version),
+        "by_protocol": _by_protocol(version),
         "pairs": _pairs(version),
     }
 
@@ -53,6 +54,14 @@ def _between_rounds(version: AgreementVersion) -> list[dict[str, Any]]:
     return [
         row | _signature(version, row, f"{row['earlier']}-{row['later']}")
         for row in _named(version.round_coefficients.all(), names)
+    ]
+
+
+def _by_protocol(version: AgreementVersion) -> list[dict[str, Any]]:
+    names = ("round", "protocol", "question", *COEFFICIENT)
+    rows = _named(version.protocol_coefficients.all(), names)
+    return [
+        row | _signature(version, row, f"{row['round']}|protocol:{row['protocol']}") for row in rows
     ]
 
 

@@ -16,6 +16,7 @@ from annotation.models import (
     AnnotatorAgreement,
     JudgedQuestion,
     PairAgreement,
+    ProtocolCoefficient,
     Question,
     RoundCoefficient,
     UnitAgreement,
@@ -61,11 +62,13 @@ class QuestionTables:
 
 @dataclass(frozen=True)
 class ComputedAgreement:
-    """All that was computed: a report a round, rounds against each other, and tables."""
+    """All that was computed: a report a round, rounds against each other, tables, and a report a
+    round under each version of the protocol, where there are several."""
 
     reports: Sequence[AgreementReport]
     across: Sequence[RoundAgreement]
     tables: Sequence[QuestionTables]
+    by_protocol: Sequence[tuple[int, AgreementReport]] = ()
 
 
 def write_rows(version: AgreementVersion, computed: ComputedAgreement) -> None:
@@ -74,6 +77,9 @@ def write_rows(version: AgreementVersion, computed: ComputedAgreement) -> None:
     for report in computed.reports:
         _write(AgreementCoefficient, _coefficients(version, report, questions))
     _write(RoundCoefficient, _round_coefficients(version, computed.across, questions))
+    for number, report in computed.by_protocol:
+        rows = _protocol_coefficients(version, number, report, questions)
+        _write(ProtocolCoefficient, rows)
     _write(JudgedQuestion, (_judged_question(version, table) for table in computed.tables))
     for table in computed.tables:
         key = {"version": version, "question": table.question, "round": table.round}
@@ -122,6 +128,23 @@ def _round_coefficients(
                 later=row.later,
                 by=row.by,
                 n_pairs=row.n_pairs,
+                **_columns(coefficient),
+            )
+
+
+def _protocol_coefficients(
+    version: AgreementVersion,
+    number: int,
+    report: AgreementReport,
+    questions: dict[str, Question],
+) -> Iterator[ProtocolCoefficient]:
+    for row in report.questions:
+        for coefficient in () if row.condition else row.coefficients:
+            yield ProtocolCoefficient(
+                version=version,
+                question=questions[row.question],
+                round=report.round,
+                protocol=number,
                 **_columns(coefficient),
             )
 

@@ -6,7 +6,12 @@ import pandas as pd
 from django.db import transaction
 from django.db.models import Max
 
-from annotation.agreement import AgreementReport, rounds_of, study_agreement
+from annotation.agreement import (
+    AgreementReport,
+    protocol_reports,
+    rounds_of,
+    study_agreement,
+)
 from annotation.agreement_rows import (
     ANNOTATOR_COLUMNS,
     ComputedAgreement,
@@ -20,7 +25,7 @@ from annotation.models import AgreementVersion, Question, Study, UnitAgreement
 from annotation.reassessment import round_agreement
 from presentation.progress import Progress, silently
 
-FORM = 5
+FORM = 6
 """Of the rows; versions of another form are out of date."""
 
 
@@ -48,7 +53,7 @@ def compute_agreement(study: Study, progress: Progress = silently) -> AgreementV
         _tables_of(question, report, frame) for report, question in progress(steps, len(steps))
     ]
     across = round_agreement(study, frame=frame)
-    return _store(study, ComputedAgreement(reports, across, tables))
+    return _store(study, ComputedAgreement(reports, across, tables, protocol_reports(study)))
 
 
 def _tables_of(question: Question, report: AgreementReport, frame: pd.DataFrame) -> QuestionTables:

@@ -69,7 +69,8 @@ def _is_plain(field: models.Field[Any, Any]) -> bool:
 
 
 def _default(field: models.Field[Any, Any]) -> Any:
-    return _conversion(field)(field.get_default())
+    default = field.get_default()
+    return default if _is_plain(field) else _conversion(field)(default)
 
 
 def _conversion(field: models.Field[Any, Any]) -> Callable[[Any], Any]:

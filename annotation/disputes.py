@@ -146,6 +146,7 @@ def _opinions(
     opinions: dict[int, list[Opinion]] = defaultdict(list)
     ordered = judgments.order_by("submission__annotator__pseudonym")
     for judgment in ordered.select_related("submission__annotator"):
+        assert judgment.candidate_id is not None  # by the filter above
         submission = judgment.submission
         named = question.categories[int(judgment.value)] if question.categories else ""
         opinions[judgment.candidate_id].append(

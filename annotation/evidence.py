@@ -13,7 +13,8 @@ from functools import cached_property
 from statistics import fmean, median
 from typing import NamedTuple
 
-from django.core.cache import cache
+from django.db.models import F
+from django.db.models.functions import Coalesce
 
 from annotation.models import Judgment, Question, Study, Submission
 
@@ -58,14 +59,8 @@ class Evidence:
     """Annotators who agree with others at least as well as the middle one, and are no faster than
     half the median."""
 
-    def flags_of(self, submission: int) -> list[Flag]:
+    def flag_names(self, measured: Measures) -> list[str]:
         """The flags of a submission, the strongest kind first."""
-        measured = self.measures.get(submission)
-        if measured is None:
-            return []
-        return [self._flag(name, measured) for name in self._names(measured)]
-
-    def _names(self, measured: Measures) -> list[str]:
         limit_seconds = self.typical.get(FAST, 0) * FAST_SHARE
         checks = {
             FAST: measured.seconds is not None and measured.seconds < limit_seconds,
@@ -75,22 +70,13 @@ class Evidence:
         }
         return [name for name, is_hit in checks.items() if is_hit]
 
-    def _flag(self, name: str, measured: Measures) -> Flag:
-        return Flag(
-            name,
-            value=_value(name, measured) or 0.0,
-            typical=self.typical.get(name, 0.0),
-            n_careful_hit=self._careful_hits[name],
-            n_careful=self._careful_hits["all"],
-        )
-
     @cached_property
-    def _careful_hits(self) -> Counter[str]:
+    def careful_hits(self) -> Counter[str]:
         """How many submissions by careful workers each flag hits, and of how many."""
         hits: Counter[str] = Counter()
         for one in self.measures.values():
             if one.annotator in self.careful:
-                hits.update(["all", *self._names(one)])
+                hits.update(["all", *self.flag_names(one)])
         return hits
 
 
@@ -99,16 +85,6 @@ def _value(name: str, measured: Measures) -> float | None:
         return 1.0 if measured.is_pasted else 0.0
     values = {FAST: measured.seconds, SAME: measured.same_share, FAR: measured.distance}
     return values[name]
-
-
-def evidence_of(study: Study) -> Evidence:
-    """Measured once for each version of the judgments."""
-    key = f"evidence:{study.pk}:{study.judgments_version}"
-    evidence: Evidence | None = cache.get(key)
-    if evidence is None:
-        evidence = measured_evidence(study)
-        cache.set(key, evidence)
-    return evidence
 
 
 def measured_evidence(study: Study) -> Evidence:
@@ -135,14 +111,15 @@ def measured_evidence(study: Study) -> Evidence:
 
 class _Value(NamedTuple):
     unit: tuple[int, int, int]
-    """Candidate, question and round."""
+    """Candidate (or minus the item, where it is judged as a whole), question and round."""
     value: float
 
 
 def _values_by_submission(study: Study) -> dict[int, list[_Value]]:
     rows = Judgment.objects.of(study).accepted().order_by()
     values: dict[int, list[_Value]] = defaultdict(list)
-    fields = ("submission", "candidate", "question", "submission__round", "value")
+    rows = rows.annotate(about=Coalesce("candidate_id", -F("submission__item_id")))
+    fields = ("submission", "about", "question", "submission__round", "value")
     for submission, candidate, question, round, value in rows.values_list(*fields).iterator():
         values[submission].append(_Value((candidate, question, round), value))
     return values

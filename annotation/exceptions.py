@@ -7,6 +7,9 @@ AnnotationError
 ├── StudyUnfit             the study is not of the kind that was asked for
 ├── QuestionUnknown        the study asks no such question
 ├── LabelSetUnknown        the study has no label set of that version
+├── ProtocolInvalid        a protocol says what none may say; every fault with its line
+├── ProtocolFrozen         a version that has been published cannot be changed
+├── ProtocolUnknown        the study has no version of that number
 ├── DecisionRefused        a value off the scale, a round without judgments, another study
 └── InvitationVoid         a link that was used, revoked or made too long ago, or never was one
 """
@@ -67,6 +70,30 @@ class LabelSetUnknown(AnnotationError):
     def __init__(self, version: int, known: list[int]) -> None:
         listed = ", ".join(map(str, known)) if known else "none yet; make one with label_study"
         super().__init__(f"There are no labels of version {version}. Versions: {listed}.")
+
+
+class ProtocolFrozen(AnnotationError):
+    """A version that has been published cannot be changed."""
+
+    def __init__(self, study: str, number: int) -> None:
+        super().__init__(
+            f"Version {number} of the protocol of study '{study}' is frozen and never changes. "
+            "Copy it into a new draft, and change that."
+        )
+
+
+class ProtocolUnknown(AnnotationError):
+    """The study has no version of that number."""
+
+    def __init__(self, study: str, number: int, known: list[int]) -> None:
+        listed = ", ".join(map(str, known)) if known else "none yet"
+        super().__init__(
+            f"Study '{study}' has no version {number} of its protocol. Versions: {listed}."
+        )
+
+
+class ProtocolInvalid(AnnotationError):
+    """A protocol says what none may say."""
 
 
 class DecisionRefused(AnnotationError):

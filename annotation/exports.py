@@ -12,7 +12,16 @@ from typing import Any
 from django.db.models import Q
 
 from annotation.frames import LABEL_COLUMNS
-from annotation.models import Item, Judgment, Label, LabelSet, Study
+from annotation.models import (
+    CheckAnswer,
+    Item,
+    Judgment,
+    Label,
+    LabelSet,
+    Study,
+    Submission,
+    WrittenAnswer,
+)
 from presentation.files import write_whole
 from presentation.spreadsheets import csv_parts
 from presentation.streams import json_chunks
@@ -22,8 +31,9 @@ FIRST_ITEMS, ITEMS_AT_ONCE = 20, 200
 JUDGMENT_COLUMNS = {
     "study": "question__study__slug",
     "round": "submission__round",
-    "item": "candidate__item__key",
-    "condition": "candidate__item__condition",
+    "item": "submission__item__key",
+    "condition": "submission__item__condition",
+    # Both empty in a judgment of an item as a whole.
     "candidate": "candidate__key",
     "system": "candidate__system",
     "question": "question__name",
@@ -33,6 +43,32 @@ JUDGMENT_COLUMNS = {
     "seconds": "seconds",
 }
 CANDIDATE_ORDER = ("candidate__item__position", "candidate__item", "candidate__position")
+JUDGMENT_ORDER = (
+    *("submission__item__position", "submission__item", "candidate__position", "candidate"),
+    "submission__round",
+)
+
+WRITTEN_COLUMNS = [
+    *("study", "round", "item", "candidate", "question", "annotator", "text", "seconds", "pasted"),
+]
+CHECK_COLUMNS = {
+    "study": "submission__item__study__slug",
+    "round": "submission__round",
+    "item": "submission__item__key",
+    "check": "placed__number",
+    "kind": "placed__kind",
+    "question": "placed__question",
+    "annotator": "submission__annotator__pseudonym",
+    "value": "value",
+    "compared_value": "compared_value",
+    "expected": "placed__expected",
+    "tolerance": "placed__tolerance",
+    "failed": "is_failed",
+    "position": "position",
+    "seconds": "seconds",
+    "seed": "placed__seed",
+    "protocol": "placed__protocol__number",
+}
 
 
 def item_stretches(study: Study) -> Iterator[list[int]]:
@@ -51,14 +87,48 @@ def judgments_csv(study: Study) -> Iterator[str]:
     return csv_parts(list(JUDGMENT_COLUMNS), chain.from_iterable(_judgments(study)))
 
 
+def written_csv(study: Study) -> Iterator[str]:
+    """Every answer in words of every submission that was not rejected: answers to questions for
+    words, reasons for single candidates, and the reason of a page under `justification`."""
+    return csv_parts(WRITTEN_COLUMNS, chain(_pages_reasons(study), _written(study)))
+
+
+def _pages_reasons(study: Study) -> Iterator[tuple[Any, ...]]:
+    rows = Submission.objects.of(study).accepted().exclude(justification="")
+    names = ("round", "item__key", "annotator__pseudonym", "justification", "pasted")
+    in_order = rows.order_by("item__position", "item", "round", "annotator__pseudonym")
+    for round, item, annotator, text, pasted in in_order.values_list(*names).iterator():
+        yield study.slug, round, item, "", "justification", annotator, text, None, pasted
+
+
+def _written(study: Study) -> Iterator[tuple[Any, ...]]:
+    rows = WrittenAnswer.objects.filter(submission__item__study=study)
+    rows = rows.exclude(submission__status=Submission.Status.REJECTED)
+    names = (
+        *("submission__round", "submission__item__key", "candidate__key", "question"),
+        *("submission__annotator__pseudonym", "text", "seconds", "pasted"),
+    )
+    in_order = rows.order_by("submission__item__position", "submission__item", "submission", "pk")
+    for round, item, candidate, *rest in in_order.values_list(*names).iterator():
+        yield study.slug, round, item, candidate or "", *rest
+
+
+def checks_csv(study: Study) -> Iterator[str]:
+    """Every answer to a quality check, rejected submissions too."""
+    rows = CheckAnswer.objects.filter(submission__item__study=study).order_by(
+        "submission__item__position", "submission__item", "submission", "pk"
+    )
+    values = rows.values_list(*CHECK_COLUMNS.values()).iterator()
+    return csv_parts(list(CHECK_COLUMNS), values)
+
+
 def _judgments(study: Study) -> Iterator[list[tuple[Any, ...]]]:
-    order = (*CANDIDATE_ORDER, "candidate", "submission__round")
     position, annotator = (list(JUDGMENT_COLUMNS).index(c) for c in ("position", "annotator"))
     for question in study.questions.order_by("position", "pk"):
         accepted = Judgment.objects.filter(question=question).accepted()
         for items in item_stretches(study):
-            rows = accepted.filter(candidate__item__in=items).order_by(*order, "pk")
-            read = rows.values_list(*JUDGMENT_COLUMNS.values(), *order, "pk")
+            rows = accepted.filter(submission__item__in=items).order_by(*JUDGMENT_ORDER, "pk")
+            read = rows.values_list(*JUDGMENT_COLUMNS.values(), *JUDGMENT_ORDER, "pk")
             # Annotators by Python's order: a database may have a language's own.
             n = len(JUDGMENT_COLUMNS)
             ordered = sorted(read, key=lambda row: (*row[n:-1], row[annotator], row[-1]))
@@ -120,7 +190,7 @@ def label_set_record(label_set: LabelSet) -> dict[str, object]:
         "iterations": label_set.iterations,
         "warnings": label_set.warnings,
         "signature": label_set.signature,
-        "made_at": label_set.made_at.isoformat(),
+        "made_at": label_set.created_at.isoformat(),
     }
 
 

@@ -4,10 +4,11 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from django.db.models import QuerySet
+from django.db.models import F, QuerySet
+from django.db.models.functions import Coalesce
 
 from annotation.bulk import batched
-from annotation.models import Candidate, Judgment, Label, LabelSet, Question, Study
+from annotation.models import Candidate, Judgment, Label, LabelSet, Protocol, Question, Study
 
 COLUMNS = (
     *("study", "round", "item", "condition", "candidate", "system"),
@@ -15,7 +16,7 @@ COLUMNS = (
 )
 # What is read of a judgment; its texts are looked up once for all judgments of a candidate.
 CODES = (
-    *("pk", "question_id", "candidate_id", "submission__annotator_id", "submission__round"),
+    *("pk", "question_id", "about", "submission__annotator_id", "submission__round"),
     *("value", "position", "seconds"),
 )
 READ_AT_ONCE = 10_000
@@ -50,10 +51,13 @@ def judgment_frame(
     question: Question | None = None,
     accepted: bool = True,
     with_flagged: bool = True,
+    protocol: Protocol | None = None,
 ) -> pd.DataFrame:
     """Every judgment of a study, in a fixed order: under one question where one is named, and
-    those not rejected, unless requested otherwise."""
+    those not rejected, unless requested otherwise; of submissions under one version of the
+    protocol where one is named."""
     rows = Judgment.objects.of(study)
+    rows = rows if protocol is None else rows.filter(submission__protocol=protocol)
     rows = rows if question is None else rows.filter(question=question)
     rows = rows.accepted() if accepted else rows
     rows = rows if with_flagged else rows.unflagged()
@@ -62,6 +66,8 @@ def judgment_frame(
 
 def _columns_of(rows: QuerySet[Judgment]) -> dict[str, np.ndarray[Any, Any]]:
     """The numbers of all judgments, a column each: a few megabytes a chunk, never all as rows."""
+    # A judgment of an item as a whole has no candidate: minus the item's id stands for it.
+    rows = rows.annotate(about=Coalesce("candidate_id", -F("submission__item_id")))
     read = rows.order_by().values_list(*CODES).iterator(chunk_size=READ_AT_ONCE)
     parts = [np.array(chunk, dtype="float64") for chunk in batched(read, READ_AT_ONCE)]
     matrix = np.concatenate(parts) if parts else np.empty((0, len(CODES)))
@@ -76,7 +82,8 @@ def _judgment_frame(study: Study, columns: dict[str, np.ndarray[Any, Any]]) -> p
     candidates = Candidate.objects.filter(item__study=study)
     ordered = candidates.order_by("item__position", "item_id", "position", "pk")
     texts = list(ordered.values_list("pk", "item__key", "item__condition", "key", "system"))
-    candidate = _positions(columns["candidate_id"], [pk for pk, *_ in texts])
+    texts += _whole_items(study, columns["about"])
+    candidate = _positions(columns["about"], [pk for pk, *_ in texts])
     names = list(study.questions.order_by("position", "pk").values_list("pk", "name"))
     question = _positions(columns["question_id"], [pk for pk, _ in names])
     annotators = sorted(study.annotators.values_list("pseudonym", "pk"))
@@ -98,6 +105,14 @@ def _judgment_frame(study: Study, columns: dict[str, np.ndarray[Any, Any]]) -> p
         }
     )
     return frame[list(COLUMNS)]
+
+
+def _whole_items(study: Study, about: np.ndarray[Any, Any]) -> list[tuple[int, str, str, str, str]]:
+    """Texts of the items that were judged as a whole, which have no candidate and no system."""
+    if not (about < 0).any():
+        return []
+    rows = study.items.order_by("position", "pk").values_list("pk", "key", "condition")
+    return [(-pk, key, condition, "", "") for pk, key, condition in rows]
 
 
 def _positions(keys: np.ndarray[Any, Any], known: list[int]) -> np.ndarray[Any, Any]:

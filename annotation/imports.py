@@ -27,6 +27,9 @@ from annotation.models import (
     Question,
     Study,
 )
+from annotation.protocols.columns import write_columns
+from annotation.protocols.records import ProtocolDocument
+from annotation.protocols.versions import freezing_faults, require_no_faults, save_draft
 from annotation.readers.drafts import (
     ItemDraft,
     PictureDraft,
@@ -35,6 +38,7 @@ from annotation.readers.drafts import (
 )
 from annotation.submission_imports import write_submissions
 from annotation.versions import count_judgments_change
+from presentation.counts import count_of
 
 BATCH_SIZE = 1000
 # What the column of a position can count to.
@@ -53,10 +57,10 @@ class Imported:
     repairs: tuple[str, ...]
 
     def __str__(self) -> str:
-        sentence = f"Study '{self.study.slug}': {self.n_items} items"
+        sentence = f"Study '{self.study.slug}': {count_of(self.n_items, 'item')}"
         sentence += f" ({self.n_items_known} more were there already)" if self.n_items_known else ""
         if self.n_submissions or self.n_submissions_known:
-            sentence += f" and {self.n_submissions} submissions"
+            sentence += f" and {count_of(self.n_submissions, 'submission')}"
         if self.n_submissions_known:
             sentence += f" ({self.n_submissions_known} more were there already)"
         sentence += " imported."
@@ -72,6 +76,7 @@ def import_study(
     title: str = "",
     owner: AbstractBaseUser | None = None,
     team: Team | None = None,
+    protocol: ProtocolDocument | None = None,
 ) -> Imported:
     """Create the study, or add to it, from what was read of the file at `path`.
 
@@ -82,7 +87,10 @@ def import_study(
         give_to_team(study=study, team=team, actor=None)
     if (n := len(draft.questions)) > MOST_POSITIONS:
         raise ImportRefused(path, f"it has {n} questions; {MOST_POSITIONS} fit.")
-    _write_questions(study, draft.questions, path)
+    if draft.submissions or not study.protocols.exists():
+        _write_questions(study, draft.questions, path)
+    if protocol is not None:
+        _give_protocol(study, protocol)
     n_items = study.items.count()
     n_new = 0
     for items in batched(draft.items, DRAFTS_AT_ONCE):
@@ -104,6 +112,13 @@ def import_study(
         n_submissions_known=len(draft.submissions) - counts.n_new,
         repairs=draft.repairs,
     )
+
+
+def _give_protocol(study: Study, protocol: ProtocolDocument) -> None:
+    """As the study's draft, with the columns that its answers will have."""
+    require_no_faults(freezing_faults(study, protocol))
+    save_draft(study=study, document=protocol)
+    write_columns(study, protocol)
 
 
 def _study(*, draft: StudyDraft, slug: str, title: str, owner: AbstractBaseUser | None) -> Study:

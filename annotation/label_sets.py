@@ -60,7 +60,7 @@ class LabelSetResult:
 
 
 def make_label_set(
-    *, question: Question, rule: Rule, made_by: AbstractBaseUser | None = None
+    *, question: Question, rule: Rule, created_by: AbstractBaseUser | None = None
 ) -> LabelSetResult:
     """The question's labels by a rule: a new version, or the one made of the same before."""
     _require_fit(question, rule.method)
@@ -79,7 +79,7 @@ def make_label_set(
     )
     labels = _labels(question, judged, aggregation, decided)
     fingerprint = _fingerprint(frame, decided)
-    return _stored(question, rule, aggregation, labels, fingerprint, made_by)
+    return _stored(question, rule, aggregation, labels, fingerprint, created_by)
 
 
 def _require_fit(question: Question, method: str) -> None:
@@ -160,7 +160,7 @@ def _stored(
     aggregation: Aggregation,
     labels: list[Label],
     fingerprint: str,
-    made_by: AbstractBaseUser | None,
+    created_by: AbstractBaseUser | None,
 ) -> LabelSetResult:
     study = Study.objects.select_for_update().get(pk=question.study_id)
     signature = rule.signature(aggregation.signature, fingerprint)
@@ -184,7 +184,7 @@ def _stored(
         warnings=list(aggregation.warnings),
         n_labels=len(labels),
         n_adjudicated=sum(label.is_adjudicated for label in labels),
-        made_by_id=made_by.pk if made_by else None,
+        created_by_id=created_by.pk if created_by else None,
     )
     for label in labels:
         label.label_set = label_set
@@ -195,5 +195,5 @@ def _stored(
         "method": rule.method,
         "n_labels": len(labels),
     }
-    record_in(study, actor=made_by, action="label_set", details=details)
+    record_in(study, actor=created_by, action="label_set", details=details)
     return LabelSetResult(label_set, is_new=True)

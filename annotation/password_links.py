@@ -1,6 +1,7 @@
 """Links for a new password, made by those who manage the team of somebody who forgot theirs."""
 
 from django.db import transaction
+from django.db.models import Q
 from django.utils.translation import gettext as _
 
 from accounts.audit import record
@@ -9,7 +10,13 @@ from accounts.links import password_link
 from accounts.models import Membership, User
 from accounts.roles import Role
 from accounts.teams import require_appointable
-from annotation.models import Invitation
+from annotation.models import Invitation, Study
+
+# Whose rows are looked at here, or belong to any account; another's are of another site.
+APPS_OF_TEAMS = {
+    *("account", "mfa", "usersessions", "accounts", "work"),
+    *("annotation", "hits", "validation", "console"),
+}
 
 
 @transaction.atomic
@@ -35,8 +42,7 @@ def link_for_member(*, member: Membership, actor: User) -> str:
 def _require_of_this_team(member: Membership) -> None:
     user = member.user
     invitations = Invitation.objects.filter(team=member.team, accepted_by=user, made_account=True)
-    others = Membership.objects.filter(user=user).exclude(pk=member.pk)
-    if user.is_staff or user.is_superuser or others.exists() or not invitations.exists():
+    if user.is_staff or user.is_superuser or not invitations.exists() or _is_elsewhere(member):
         raise RoleTooSmall(
             _(
                 "The account of %(name)s is not this team's alone. Whoever runs this site can make "
@@ -44,3 +50,22 @@ def _require_of_this_team(member: Membership) -> None:
             )
             % {"name": user.get_username()}
         )
+
+
+def _is_elsewhere(member: Membership) -> bool:
+    """Whether the account opens another team, another team's study, or another site's pages."""
+    user = member.user
+    teams = Membership.objects.filter(user=user).exclude(pk=member.pk)
+    own = Q(owner=user) | Q(memberships__user=user)
+    studies = Study.objects.filter(own).exclude(team=member.team)
+    return teams.exists() or studies.exists() or _is_on_other_sites(user)
+
+
+def _is_on_other_sites(user: User) -> bool:
+    """Whether an app that this one does not know keeps something of the person's, such as a
+    worker's earnings."""
+    return any(
+        relation.related_model._default_manager.filter(**{relation.field.name: user}).exists()
+        for relation in user._meta.related_objects
+        if relation.related_model._meta.app_label not in APPS_OF_TEAMS
+    )

@@ -20,6 +20,7 @@ PUBLISH, CONNECT, CHECK_LAUNCH = "publish", "connect", "check_launch"
 # Collecting by itself, beside the one that a person asks for.
 COLLECT_NEW = "collect_new"
 REVIEW = "review"
+MEASURE = "measure"
 
 
 def jobs_of(study: Study) -> JobQuerySet:

@@ -109,9 +109,26 @@ class JudgedUnits:
 def judged_units(question: Question, frame: pd.DataFrame) -> JudgedUnits:
     """The rows of a judgment frame that are of a question."""
     rows = frame[frame["question"] == question.name]
+    if question.kind == "preference":
+        rows = chosen_candidates(rows)
+        units = rows.groupby("item", observed=True, sort=False).ngroup()
+        return JudgedUnits(rows, units, "nominal", None)
     units = rows.groupby(["item", "candidate"], observed=True, sort=False).ngroup()
     level = cast(Level, question.level)
     return JudgedUnits(rows, units, level, categories_of(question, rows["value"]))
+
+
+def chosen_candidates(rows: pd.DataFrame) -> pd.DataFrame:
+    """A preference as the one choice that it is: a row for each annotator and item, whose value
+    names the preferred system, or the candidate where it has no system; -1 is a tie."""
+    systems, keys = rows["system"].astype(str), rows["candidate"].astype(str)
+    names = systems.where(systems != "", keys)
+    codes = {name: float(code) for code, name in enumerate(sorted(set(names)))}
+    value = names.map(codes).where(rows["value"] == 1, -1.0)
+    chosen = rows.assign(value=value, candidate="", system="")
+    chosen = chosen.sort_values("value", ascending=False, kind="stable")
+    chosen = chosen.drop_duplicates(["round", "item", "annotator"])
+    return chosen.sort_index()
 
 
 def categories_of(question: Question, values: pd.Series[float]) -> list[float] | None:

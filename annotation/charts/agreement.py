@@ -9,24 +9,21 @@ from typing import Literal
 
 import altair as alt
 import pandas as pd
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from presentation.matrix_cells import numbers
-from presentation.theme import BLUE, ORANGE, RED, Picture, axis_title
+from presentation.theme import BLUE, ORANGE, RED, Picture, axis_title, height_of_rows
 
-INTERVAL_TITLE = "Krippendorff's alpha, with its 95\u00a0% interval"
-FOREST_TIPS = [
-    alt.Tooltip("label:N", title="Of"),
-    alt.Tooltip("part:N", title="With"),
-    alt.Tooltip("value:Q", format=".3f", title="Alpha"),
-    alt.Tooltip("ci_low:Q", format=".3f", title="Interval from"),
-    alt.Tooltip("ci_high:Q", format=".3f", title="to"),
-    alt.Tooltip("n_items:Q", format=",", title="Candidates"),
-]
+INTERVAL_TITLE = gettext_lazy("Krippendorff's alpha, with its 95\u00a0% interval")
 # Beyond so many annotators the numbers in the cells of a matrix would not fit.
 MOST_WITH_NUMBERS = 14
 # The page's width, and as much height as the rows need.
 FILLING = alt.AutoSizeParams(type="fit-x", contains="padding")
-X_TITLES = {"n_judgments": "Judgments given", "seconds": "Median time for a judgment, s"}
+X_TITLES = {
+    "n_judgments": gettext_lazy("Judgments given"),
+    "seconds": gettext_lazy("Median time for a judgment, s"),
+}
 
 
 def agreement_forest(rows: pd.DataFrame) -> Picture:
@@ -50,16 +47,27 @@ def agreement_forest(rows: pd.DataFrame) -> Picture:
         )
     chance = alt.Chart().mark_rule(strokeDash=[4, 3]).encode(x=alt.datum(0))
     spans = base.mark_rule(strokeWidth=2).encode(
-        x=alt.X("ci_low:Q", title=INTERVAL_TITLE, scale=scale, axis=alt.Axis(tickCount=6)),
+        x=alt.X("ci_low:Q", title=str(INTERVAL_TITLE), scale=scale, axis=alt.Axis(tickCount=6)),
         x2="ci_high:Q",
     )
     points = base.mark_point(opacity=1).encode(
-        x=alt.X("value:Q", title=INTERVAL_TITLE, scale=scale), tooltip=FOREST_TIPS
+        x=alt.X("value:Q", title=str(INTERVAL_TITLE), scale=scale), tooltip=_forest_tips()
     )
-    height = alt.Step(18 if len(parts) > 1 else 28)
+    height = height_of_rows(defined["label"].nunique(), len(parts), step=18)
     return alt.layer(chance, spans, points).properties(
         width="container", height=height, autosize=FILLING
     )
+
+
+def _forest_tips() -> list[alt.Tooltip]:
+    return [
+        alt.Tooltip("label:N", title=_("Of")),
+        alt.Tooltip("part:N", title=_("With")),
+        alt.Tooltip("value:Q", format=".3f", title=_("Alpha")),
+        alt.Tooltip("ci_low:Q", format=".3f", title=_("Interval from")),
+        alt.Tooltip("ci_high:Q", format=".3f", title=_("to")),
+        alt.Tooltip("n_items:Q", format=",", title=_("Candidates")),
+    ]
 
 
 def _reach(rows: pd.DataFrame) -> list[float]:
@@ -90,10 +98,10 @@ def pairwise_matrix(pairs: pd.DataFrame, *, statistic: str) -> Picture:
         scale=alt.Scale(domain=[-1, 0, 1], range="diverging", interpolate="rgb"),
     )
     tips = [
-        alt.Tooltip("annotator_a:N", title="Annotator"),
-        alt.Tooltip("annotator_b:N", title="and"),
+        alt.Tooltip("annotator_a:N", title=_("Annotator")),
+        alt.Tooltip("annotator_b:N", title=_("and")),
         alt.Tooltip("value:Q", format=".3f", title=statistic),
-        alt.Tooltip("n_shared:Q", format=",", title="Shared candidates"),
+        alt.Tooltip("n_shared:Q", format=",", title=_("Shared candidates")),
     ]
     filled = cells.mark_rect().encode(color=colour, tooltip=tips)
     if len(order) > MOST_WITH_NUMBERS:
@@ -118,7 +126,7 @@ def annotator_scatter(
     base = alt.Chart(compared).encode(
         x=alt.X(
             f"{against}:Q",
-            title=X_TITLES[against],
+            title=str(X_TITLES[against]),
             scale=alt.Scale(type="log", nice=False, domain=_span(compared[against])),
             axis=alt.Axis(tickCount=6, grid=False),
         ),
@@ -131,18 +139,18 @@ def annotator_scatter(
     )
     kinds = ["not flagged", "flagged"]
     has_flags = bool(compared["n_flagged"].gt(0).any())
-    legend = alt.Legend(orient="top", title="Submissions") if has_flags else None
+    legend = alt.Legend(orient="top", title=_("Submissions")) if has_flags else None
     points = base.mark_point(opacity=1).encode(
         color=alt.Color("doubt:N", scale=alt.Scale(domain=kinds, range=[BLUE, RED]), legend=legend),
         shape=alt.Shape(
             "doubt:N", scale=alt.Scale(domain=kinds, range=["circle", "triangle"]), legend=legend
         ),
         tooltip=[
-            alt.Tooltip("annotator:N", title="Annotator"),
+            alt.Tooltip("annotator:N", title=_("Annotator")),
             alt.Tooltip("agreement:Q", format=".3f", title=statistic),
-            alt.Tooltip("n_judgments:Q", format=",", title="Judgments"),
-            alt.Tooltip("seconds:Q", format=".1f", title="Median seconds"),
-            alt.Tooltip("n_flagged:Q", format=",", title="Flagged submissions"),
+            alt.Tooltip("n_judgments:Q", format=",", title=_("Judgments")),
+            alt.Tooltip("seconds:Q", format=".1f", title=_("Median seconds")),
+            alt.Tooltip("n_flagged:Q", format=",", title=_("Flagged submissions")),
         ],
     )
     # Below the least and above the most no point lies that a name could cover.

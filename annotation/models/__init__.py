@@ -12,12 +12,16 @@ from annotation.models.agreement import (
     AnnotatorAgreement,
     JudgedQuestion,
     PairAgreement,
+    ProtocolCoefficient,
     RoundCoefficient,
     UnitAgreement,
 )
-from annotation.models.judgments import Annotator, Judgment, Submission
+from annotation.models.checks import CheckAnswer, PlacedCheck
+from annotation.models.evidence import AnnotatorFlag, EvidenceVersion, SubmissionEvidence
+from annotation.models.judgments import Annotator, Judgment, Submission, WrittenAnswer
 from annotation.models.labels import Adjudication, Label, LabelSet
 from annotation.models.members import Invitation, StudyMembership
+from annotation.models.protocols import Protocol
 from annotation.models.studies import (
     Candidate,
     Item,
@@ -34,7 +38,10 @@ __all__ = [
     "AgreementVersion",
     "Annotator",
     "AnnotatorAgreement",
+    "AnnotatorFlag",
     "Candidate",
+    "CheckAnswer",
+    "EvidenceVersion",
     "Invitation",
     "Item",
     "JudgedQuestion",
@@ -43,12 +50,17 @@ __all__ = [
     "LabelSet",
     "PairAgreement",
     "Picture",
+    "PlacedCheck",
+    "Protocol",
+    "ProtocolCoefficient",
     "Question",
     "RoundCoefficient",
     "Study",
     "StudyMembership",
     "Submission",
+    "SubmissionEvidence",
     "UnitAgreement",
+    "WrittenAnswer",
     "new_blind_key",
     "new_salt",
 ]

@@ -53,7 +53,7 @@ class AgreementVersion(models.Model):
     n_disputed = models.PositiveIntegerField(
         default=0, help_text="Candidates in dispute, by the threshold that fits each question."
     )
-    made_at = models.DateTimeField(auto_now_add=True)
+    created_at = models.DateTimeField(auto_now_add=True)
 
     objects = AgreementVersionQuerySet.as_manager()
 
@@ -222,6 +222,21 @@ class RoundCoefficient(CoefficientFields):
     class Meta:
         ordering = ["pk"]
         indexes = [models.Index(fields=["version", "question"], name="rounds_of_question")]
+
+
+class ProtocolCoefficient(CoefficientFields):
+    """A coefficient of what was judged under one version of the protocol, of several."""
+
+    version = models.ForeignKey(
+        AgreementVersion, on_delete=models.CASCADE, related_name="protocol_coefficients"
+    )
+    question = models.ForeignKey(Question, on_delete=models.CASCADE, related_name="+")
+    round = models.PositiveSmallIntegerField()
+    protocol = models.PositiveSmallIntegerField(help_text="Number of the protocol's version.")
+
+    class Meta:
+        ordering = ["pk"]
+        indexes = [models.Index(fields=["version", "question"], name="protocols_of_question")]
 
 
 class PairAgreement(models.Model):

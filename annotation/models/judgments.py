@@ -6,6 +6,7 @@ from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
+from annotation.models.protocols import Protocol
 from annotation.models.studies import Candidate, Item, Question, Study
 
 
@@ -48,6 +49,17 @@ class Submission(models.Model):
     item = models.ForeignKey(Item, on_delete=models.CASCADE, related_name="submissions")
     annotator = models.ForeignKey(Annotator, on_delete=models.CASCADE, related_name="submissions")
     round = models.PositiveSmallIntegerField(default=1)
+    protocol = models.ForeignKey(
+        Protocol,
+        on_delete=models.PROTECT,
+        null=True,
+        blank=True,
+        related_name="submissions",
+        help_text="The version it was made under; empty where it was made elsewhere.",
+    )
+    consented_at = models.DateTimeField(
+        null=True, blank=True, help_text="When its annotator agreed to the version's consent."
+    )
     status = models.CharField(max_length=16, choices=Status, default=Status.SUBMITTED)
     raw = models.TextField(help_text="The answer, verbatim.")
     shown_order = models.JSONField(default=list, help_text="Candidate keys as they were shown.")
@@ -97,10 +109,17 @@ class JudgmentQuerySet(models.QuerySet["Judgment"]):
 
 
 class Judgment(models.Model):
-    """One annotator's value for one candidate under one question."""
+    """One annotator's value under one question, for one candidate or for the item as a whole."""
 
     submission = models.ForeignKey(Submission, on_delete=models.CASCADE, related_name="judgments")
-    candidate = models.ForeignKey(Candidate, on_delete=models.CASCADE, related_name="judgments")
+    candidate = models.ForeignKey(
+        Candidate,
+        on_delete=models.CASCADE,
+        related_name="judgments",
+        null=True,
+        blank=True,
+        help_text="Empty where the question is about the item as a whole.",
+    )
     question = models.ForeignKey(Question, on_delete=models.CASCADE, related_name="judgments")
     value = models.FloatField()
     position = models.PositiveSmallIntegerField(
@@ -115,8 +134,48 @@ class Judgment(models.Model):
             models.UniqueConstraint(
                 fields=["submission", "candidate", "question"],
                 name="one_judgment_per_submission_candidate_and_question",
-            )
+            ),
+            models.UniqueConstraint(
+                fields=["submission", "question"],
+                condition=Q(candidate=None),
+                name="one_judgment_of_an_item_per_submission_and_question",
+            ),
         ]
 
     def __str__(self) -> str:
         return f"{self.question_id}({self.candidate_id}) = {self.value}"
+
+
+class WrittenAnswer(models.Model):
+    """What an annotator wrote: the answer to a question for words, or why a candidate was chosen.
+
+    Words are no values and so no judgments; `question` is the question's name in the protocol.
+    """
+
+    submission = models.ForeignKey(
+        Submission, on_delete=models.CASCADE, related_name="written_answers"
+    )
+    question = models.CharField(max_length=64)
+    candidate = models.ForeignKey(
+        Candidate, on_delete=models.CASCADE, related_name="written_answers", null=True, blank=True
+    )
+    text = models.TextField()
+    seconds = models.FloatField(null=True, blank=True)
+    pasted = models.BooleanField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["submission", "pk"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["submission", "question", "candidate"],
+                name="written_once_about_a_candidate",
+            ),
+            models.UniqueConstraint(
+                fields=["submission", "question"],
+                condition=Q(candidate=None),
+                name="written_once_about_an_item",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.text

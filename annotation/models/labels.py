@@ -77,14 +77,14 @@ class LabelSet(models.Model):
     warnings = models.JSONField(default=list, blank=True)
     n_labels = models.PositiveIntegerField(default=0)
     n_adjudicated = models.PositiveIntegerField(default=0, help_text="Labels that were decided.")
-    made_by = models.ForeignKey(
+    created_by = models.ForeignKey(
         settings.AUTH_USER_MODEL,
         on_delete=models.PROTECT,
         null=True,
         blank=True,
         related_name="label_sets",
     )
-    made_at = models.DateTimeField(auto_now_add=True)
+    created_at = models.DateTimeField(auto_now_add=True)
 
     objects = LabelSetQuerySet.as_manager()
 

@@ -37,6 +37,13 @@ class StudyQuerySet(models.QuerySet["Study"]):
             raise StudyUnknown(slug, list(self.order_by("slug").values_list("slug", flat=True)))
         return study
 
+    def current(self) -> StudyQuerySet:
+        """Those that nobody has put into the archive."""
+        return self.filter(archived_at=None)
+
+    def archived(self) -> StudyQuerySet:
+        return self.exclude(archived_at=None)
+
     def with_n_items(self) -> StudyQuerySet:
         return self.annotate(n_items=counted(_rows("annotation.Item"), "study"))
 
@@ -77,6 +84,12 @@ class Study(models.Model):
     )
     pseudonym_salt = models.CharField(max_length=32, default=new_salt, editable=False)
     created_at = models.DateTimeField(auto_now_add=True)
+    archived_at = models.DateTimeField(
+        null=True,
+        blank=True,
+        editable=False,
+        help_text="Since when it is out of the way: read as before, launched no more.",
+    )
     judgments_version = models.PositiveBigIntegerField(
         default=0,
         editable=False,
@@ -114,6 +127,9 @@ class Question(models.Model):
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="questions")
     name = models.CharField(max_length=64)
     wording = models.TextField()
+    kind = models.CharField(
+        max_length=16, default="line", help_text="How it is asked: `annotation/protocols/kinds.py`."
+    )
     level = models.CharField(max_length=16, choices=Level, default=Level.INTERVAL)
     scale_min = models.FloatField(default=0)
     scale_max = models.FloatField(default=100)
@@ -147,7 +163,7 @@ class Question(models.Model):
             return f"value {value:g} is below zero, where the ratio scale of '{self.name}' begins."
         if self.categories and value != int(value):
             return (
-                f"value {value:g} is none of the categories of '{self.name}', "
+                f"value {value:g} is not one of the categories of '{self.name}', "
                 f"0 to {len(self.categories) - 1}."
             )
         return None

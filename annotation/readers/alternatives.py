@@ -30,11 +30,21 @@ ACCEPTABLE = QuestionDraft(
 )
 
 
-def read_alternatives(path: Path) -> StudyDraft:
-    """The targets of a JSON Lines file; pictures are files named relative to it."""
+def read_alternatives(
+    path: Path, *, allows_target: bool = False, allows_repeats: bool = False
+) -> StudyDraft:
+    """The targets of a JSON Lines file; pictures are files named relative to it.
+
+    A pool that holds its own target, or one picture twice, is refused unless it is allowed: the
+    judgments of such a pool are worth less than they seem.
+    """
     items: dict[str, ItemDraft] = {}
     for row in read_rows(path, ("item", "target", "candidates")):
         item = _item(row)
+        if not allows_target:
+            _refuse_target(row, item)
+        if not allows_repeats:
+            _refuse_repeats(row, item)
         if item.key in items:
             raise row.refuse(
                 f"item '{item.key}' is on line {items[item.key].line} already.", "item"
@@ -63,6 +73,30 @@ def _item(row: Row) -> ItemDraft:
         picture=_picture(target),
         candidates=tuple(candidates.values()),
     )
+
+
+def _refuse_target(row: Row, item: ItemDraft) -> None:
+    for index, candidate in enumerate(item.candidates):
+        if candidate.picture is not None and candidate.picture == item.picture:
+            raise row.refuse(
+                f"'{candidate.key}' shows the target's own picture. Take it out of the pool, or "
+                "allow it with --allow-target-in-pool.",
+                f"candidates[{index}].image",
+            )
+
+
+def _refuse_repeats(row: Row, item: ItemDraft) -> None:
+    known: dict[PictureDraft, str] = {}
+    for index, candidate in enumerate(item.candidates):
+        if candidate.picture is None:
+            continue
+        if candidate.picture in known:
+            raise row.refuse(
+                f"'{candidate.key}' shows the same picture as '{known[candidate.picture]}'. Take "
+                "one of them out, or allow it with --allow-same-pictures.",
+                f"candidates[{index}].image",
+            )
+        known[candidate.picture] = candidate.key
 
 
 def _part(row: Row, value: Any, name: str) -> Row:

@@ -1,4 +1,7 @@
-"""What a reader makes of a file, before anything touches a database."""
+"""What a reader makes of a file, before anything touches a database.
+
+What a file has a million of is not frozen: that would take three times as long to make.
+"""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -12,7 +15,7 @@ class PictureDraft:
     content: bytes
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class CandidateDraft:
     key: str
     system: str = ""
@@ -20,7 +23,7 @@ class CandidateDraft:
     picture: PictureDraft | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class ItemDraft:
     key: str
     candidates: tuple[CandidateDraft, ...]
@@ -43,7 +46,7 @@ class QuestionDraft:
     categories: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class JudgmentDraft:
     """`field` is what the file calls the value."""
 
@@ -54,7 +57,7 @@ class JudgmentDraft:
     field: str = "value"
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class SubmissionDraft:
     """`annotator` is a name that may be shown; `identity` one that must not be.
 

@@ -163,7 +163,7 @@ def _item(row: Row, layout: BatchLayout) -> ItemDraft:
 def _submission(row: Row, layout: BatchLayout, item: str) -> SubmissionDraft:
     status = row.required("AssignmentStatus")
     if status not in STATUSES:
-        raise row.refuse(f"'{status}' is none of {', '.join(STATUSES)}.", "AssignmentStatus")
+        raise row.refuse(f"'{status}' is not one of {', '.join(STATUSES)}.", "AssignmentStatus")
     answers = {name: value for name, value in row.fields.items() if name.startswith("Answer.")}
     return SubmissionDraft(
         item=item,

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from annotation.exceptions import AnnotationError, FileRefused
 from annotation.readers.labels import Columns, Kind, read_labels
+from presentation.counts import count_of
 from presentation.records import plain_records, plain_values
 from presentation.spreadsheets import csv_parts
 from stats.aggregation import METHODS, Aggregation, aggregate
@@ -63,12 +64,14 @@ class FileAggregation:
 
     def sentence(self) -> str:
         """The result in a sentence."""
-        text = f"{len(self.aggregation.labels)} items labelled by {self.aggregation.method} from "
-        text += f"{self.n_judgments} labels of {self.n_annotators} annotators"
+        items = count_of(len(self.aggregation.labels), "item")
+        text = f"{items} labelled by {self.aggregation.method}"
+        text += f" from {count_of(self.n_judgments, 'label')}"
+        text += f" of {count_of(self.n_annotators, 'annotator')}"
         if self.aggregation.converged is not None:
             state = "converged" if self.aggregation.converged else "not converged"
-            text += f"; {state} after {self.aggregation.iterations} iterations"
-        text += f"; {self.aggregation.n_ties} ties" if self.aggregation.n_ties else ""
+            text += f"; {state} after {count_of(self.aggregation.iterations or 0, 'iteration')}"
+        text += f"; {count_of(self.aggregation.n_ties, 'tie')}" if self.aggregation.n_ties else ""
         text += f"; {self.n_unlabelled} without a label" if self.n_unlabelled else ""
         text += f"; {self.aggregation.reason.replace('_', ' ')}" if self.aggregation.reason else ""
         return text + "".join(f".\nNote: {warning}" for warning in self.aggregation.warnings) + "."

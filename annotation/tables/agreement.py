@@ -11,6 +11,7 @@ import pandas as pd
 from annotation.exceptions import FileRefused
 from annotation.readers.labels import Columns, Kind, LabelTable, read_labels
 from annotation.units import KAPPA_WEIGHTS, MOST_STEPS, Level
+from presentation.counts import count_of
 from presentation.records import plain_records, plain_values
 from stats.agreement import Agreement, coefficients_at_level, pairwise_kappa
 from stats.agreement.intervals import CiChoice
@@ -50,8 +51,8 @@ class FileAgreement:
     def lines(self) -> Iterator[str]:
         """A table for a person: what is defined with its interval, then what is not and why."""
         yield (
-            f"{self.n_judgments} labels of {self.n_items} items by {self.n_annotators} "
-            f"annotators, {self.level}"
+            f"{count_of(self.n_judgments, 'label')} of {count_of(self.n_items, 'item')} by "
+            f"{count_of(self.n_annotators, 'annotator')}, {self.level}"
         )
         yield f"{'':24}{'value':>8}{'se':>8}   interval           items"
         for row in self.coefficients:
@@ -63,7 +64,10 @@ class FileAgreement:
         warnings = dict.fromkeys(text for row in self.coefficients for text in row.warnings)
         yield from (f"Note: {warning}." for warning in warnings)
         if len(self.pairs):
-            yield f"{len(self.pairs)} pairs of annotators share items; --json lists their kappas."
+            pairs = count_of(
+                len(self.pairs), "pair of annotators shares", "pairs of annotators share"
+            )
+            yield f"{pairs} items; --json lists their kappas."
 
 
 def agree_on_file(

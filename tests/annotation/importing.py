@@ -21,9 +21,6 @@ def command_output(command: str, *arguments: object, **options: Any) -> str:
     return output.getvalue()
 
 
-told = command_output  # its name in tests of HITs, until these are renamed
-
-
 def everything() -> Snapshot:
     """Every row of the annotation app, so that two moments can be compared."""
     return {

@@ -51,7 +51,7 @@ def test_decisions_are_recorded_once(study, ada):
 
 def test_label_sets_are_recorded_once(study, ada):
     for _ in range(2):
-        make_label_set(question=study.questions.get(), rule=Rule("mean"), made_by=ada)
+        make_label_set(question=study.questions.get(), rule=Rule("mean"), created_by=ada)
     assert last_entry(study) == ("label_set", study.slug, "ada")
     assert AuditEntry.objects.of(study.team).filter(action="label_set").count() == 1
 

@@ -69,7 +69,7 @@ class TestInProcess:
         self, responses: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
         assert exit_code("import_responses", responses, "--study", "s") == 0
-        assert capsys.readouterr().out == "Study 's': 1 items imported.\n"
+        assert capsys.readouterr().out == "Study 's': 1 item imported.\n"
 
     @pytest.mark.parametrize(
         ("command", "name"),

@@ -2,8 +2,10 @@
 
 import pytest
 
-from annotation.evidence import FAR, FAST, PASTED, SAME, evidence_of
-from annotation.models import Submission
+from annotation.evidence import FAR, FAST, PASTED, SAME
+from annotation.evidence_versions import flags_of, store_evidence
+from annotation.models import EvidenceVersion, Judgment, Submission, SubmissionEvidence
+from annotation.versions import count_judgments_change
 from tests.annotation.studies import rate, rating_study
 
 SYSTEMS = ("a", "b", "c", "d")
@@ -28,8 +30,14 @@ def add(study, person, item, values, *, seconds, **fields):
     return submission.pk
 
 
+def flags(study, submission):
+    """As they are stored."""
+    store_evidence(study)
+    return flags_of(Submission.objects.select_related("evidence__version").get(pk=submission))
+
+
 def names(study, submission):
-    return [flag.name for flag in evidence_of(study).flags_of(submission)]
+    return [flag.name for flag in flags(study, submission)]
 
 
 def test_careful_work_has_no_flag(study):
@@ -39,7 +47,7 @@ def test_careful_work_has_no_flag(study):
 
 def test_a_submission_far_faster_than_the_median_is_flagged_with_both_times(study):
     quick = add(study, "Eve", "d0", (10, 30, 60, 90), seconds=31)
-    [flag] = evidence_of(study).flags_of(quick)
+    [flag] = flags(study, quick)
     assert (flag.name, flag.value, flag.typical) == (FAST, 31, 120)
     assert flag.n_careful_hit == 0
     assert flag.n_careful >= 4
@@ -47,13 +55,13 @@ def test_a_submission_far_faster_than_the_median_is_flagged_with_both_times(stud
 
 def test_the_same_rating_everywhere_is_flagged(study):
     flat = add(study, "Eve", "d0", (50, 50, 50, 50), seconds=120)
-    [flag] = [one for one in evidence_of(study).flags_of(flat) if one.name == SAME]
+    [flag] = [one for one in flags(study, flat) if one.name == SAME]
     assert (flag.value, flag.typical) == (1, 0.25)
 
 
 def test_ratings_far_from_everyones_are_flagged_with_the_distance(study):
     reverse = add(study, "Eve", "d0", (90, 60, 30, 10), seconds=120)
-    [flag] = evidence_of(study).flags_of(reverse)
+    [flag] = flags(study, reverse)
     assert flag.name == FAR
     assert flag.value == pytest.approx((80 + 30 + 30 + 80) / 400)
 
@@ -72,3 +80,31 @@ def test_a_lone_submission_is_compared_with_nobody():
     study = rating_study(systems=SYSTEMS)
     lone = add(study, "Ann", "d0", (10, 30, 60, 90), seconds=5)
     assert names(study, lone) == []
+
+
+def test_a_later_version_replaces_the_one_before(study):
+    first = store_evidence(study)
+    add(study, "Eve", "d0", (50, 50, 50, 50), seconds=31)
+    count_judgments_change(study_ids=[study.pk])
+    second = store_evidence(study)
+    assert (first.version, second.version) == (1, 2)
+    assert EvidenceVersion.objects.get() == second
+    assert (second.n_submissions, second.typical_seconds) == (5, 120)
+    assert SubmissionEvidence.objects.filter(is_flagged=True).count() == 1
+
+
+def test_what_was_measured_of_an_earlier_state_does_not_replace_a_later_one(study):
+    store_evidence(study)
+    EvidenceVersion.objects.update(judgments_version=study.judgments_version + 1)
+    assert store_evidence(study).version == 1
+
+
+def test_judgments_of_an_item_as_a_whole_are_compared_within_the_item():
+    study = rating_study(n_items=2, systems=SYSTEMS)
+    question = study.questions.get()
+    for annotator in ("Ann", "Bob"):
+        for item, value in (("d0", 0), ("d1", 100)):
+            submission = rate(study, annotator, item, {})
+            Judgment.objects.create(submission=submission, question=question, value=value)
+    store_evidence(study)
+    assert set(SubmissionEvidence.objects.values_list("distance", flat=True)) == {0}

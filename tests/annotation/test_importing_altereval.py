@@ -58,7 +58,7 @@ def test_a_release_without_defects_is_not_repaired(tmp_path: Path) -> None:
     path = tmp_path / "clean.csv"
     path.write_text("".join(FILE.splitlines(keepends=True)[:2]))
     assert command_output("import_altereval", path, study="s") == (
-        "Study 's': 1 items and 1 submissions imported.\n"
+        "Study 's': 1 item and 1 submission imported.\n"
     )
 
 

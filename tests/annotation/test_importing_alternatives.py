@@ -8,7 +8,10 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from annotation.exceptions import ProtocolInvalid
 from annotation.models import Candidate, Item, Picture, Question, Study
+from annotation.protocols.templates import read_protocol
+from annotation.protocols.versions import current_document
 from tests.annotation.importing import assert_refused, command_output, everything
 from tests.annotation.studies import rated_study
 
@@ -86,9 +89,10 @@ def test_a_picture_is_kept_once_by_its_content(write: Writer) -> None:
 
 @pytest.mark.parametrize("name", PICTURES)
 def test_a_picture_is_known_by_its_first_bytes(write: Writer, name: str) -> None:
-    command_output(
-        "import_alternatives", write({**BOOT, "target": {"title": "t", "image": name}}), study="s"
-    )
+    pool = [{"key": "pump", "title": "A pump"}]
+    target = {"title": "t", "image": name}
+    path = write({**BOOT, "target": target, "candidates": pool})
+    command_output("import_alternatives", path, study="s")
     picture = Item.objects.get().picture
     assert picture is not None
     assert (bytes(picture.content), picture.media_type) == PICTURES[name]
@@ -217,5 +221,39 @@ def test_the_number_of_queries_does_not_grow_with_the_pools(write: Writer) -> No
         with CaptureQueriesContext(connection) as queries:
             command_output("import_alternatives", path, study=slug)
         counts.append(len(queries))
-    assert counts[0] == counts[1] <= 14
+    assert counts[0] == counts[1] <= 15
     assert Question.objects.count() == 2
+
+
+def _with_pool(*candidates: dict[str, str]) -> dict[str, Any]:
+    return {**BOOT, "candidates": list(candidates)}
+
+
+def test_a_target_in_its_own_pool_is_refused_unless_it_is_allowed(write: Writer) -> None:
+    path = write(_with_pool({"key": "same", "title": "The boot again", "image": "a.png"}))
+    field = "candidates[0].image"
+    assert_refused("import_alternatives", path, "--allow-target-in-pool", line=1, field=field)
+    command_output("import_alternatives", path, study="s", allow_target_in_pool=True)
+    assert Candidate.objects.get().key == "same"
+
+
+def test_one_picture_twice_in_a_pool_is_refused_unless_it_is_allowed(write: Writer) -> None:
+    first = {"key": "clog", "title": "A clog", "image": "b.jpg"}
+    path = write(_with_pool(first, {"key": "mule", "title": "A mule", "image": "b.jpg"}))
+    problem, field = "the same picture as 'clog'", "candidates[1].image"
+    assert_refused("import_alternatives", path, problem, line=1, field=field)
+    command_output("import_alternatives", path, study="s", allow_same_pictures=True)
+    assert Candidate.objects.count() == 2
+
+
+def test_a_template_says_what_a_new_study_asks(write: Writer) -> None:
+    command_output("import_alternatives", write(BOOT), study="s", protocol="alternatives")
+    study = Study.objects.get()
+    assert current_document(study) == read_protocol("alternatives")
+    assert [question.kind for question in study.questions.all()] == ["selection"]
+
+
+def test_a_protocol_for_another_kind_of_study_imports_nothing(write: Writer) -> None:
+    with pytest.raises(ProtocolInvalid, match="exactly one question of the kind 'selection'"):
+        command_output("import_alternatives", write(BOOT), study="s", protocol="preference")
+    assert not Study.objects.exists()

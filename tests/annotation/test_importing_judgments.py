@@ -204,7 +204,7 @@ def test_judgments_join_the_study_they_name(tmp_path: Path) -> None:
     )
     output = command_output("import_judgments", path, study="rated")
     assert (
-        output == "Study 'rated': 0 items (1 more were there already) and 1 submissions imported.\n"
+        output == "Study 'rated': 0 items (1 more were there already) and 1 submission imported.\n"
     )
     cyd = Judgment.objects.of(study).filter(submission__annotator__pseudonym="Cyd")
     assert sorted(cyd.values_list("candidate__key", "value")) == [("alpha", 100), ("beta", 0)]
@@ -259,7 +259,7 @@ def test_a_value_between_two_categories_is_refused(tmp_path: Path) -> None:
     alternatives_study("pools")
     path = tmp_path / "more.csv"
     path.write_text("item,candidate,question,annotator,value\nboot,clog,acceptable,Ann,0.5\n")
-    problem = "0.5 is none of the categories of 'acceptable', 0 to 1"
+    problem = "0.5 is not one of the categories of 'acceptable', 0 to 1"
     assert_refused("import_judgments", path, problem, line=2, field="value", study="pools")
 
 

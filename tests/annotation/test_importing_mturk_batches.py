@@ -261,7 +261,12 @@ def test_a_republished_hit_is_one_item_where_columns_name_it(write: Writer) -> N
 
 
 REFUSALS: list[tuple[str, dict[str, Any], str, str]] = [
-    ("an unknown status", {"AssignmentStatus": "Lost"}, "AssignmentStatus", "'Lost' is none of Su"),
+    (
+        "an unknown status",
+        {"AssignmentStatus": "Lost"},
+        "AssignmentStatus",
+        "'Lost' is not one of Su",
+    ),
     ("no status", {"AssignmentStatus": ""}, "AssignmentStatus", "must not be empty"),
     ("no worker", {"WorkerId": " "}, "WorkerId", "must not be empty"),
     ("no HIT", {"HITId": ""}, "HITId", "must not be empty"),

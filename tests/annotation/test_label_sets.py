@@ -198,9 +198,9 @@ def test_an_unknown_question_or_version_is_reported_with_those_there_are() -> No
 
 def test_label_sets_are_counted(judged_by_three: Study, senior: User) -> None:
     overrule(judged_by_three, "flat", 1, senior)
-    make(judged_by_three, made_by=senior)
+    make(judged_by_three, created_by=senior)
     counted = LabelSet.objects.get()
-    assert (counted.n_labels, counted.n_adjudicated, counted.made_by) == (4, 1, senior)
+    assert (counted.n_labels, counted.n_adjudicated, counted.created_by) == (4, 1, senior)
 
 
 def test_labels_are_framed_in_the_studys_order_with_their_categories(

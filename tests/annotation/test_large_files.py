@@ -13,7 +13,7 @@ from annotation.exports import ITEMS_AT_ONCE, judgments_csv
 from annotation.models import Judgment, Study
 from annotation.readers.judgments import read_judgments
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.long]
 
 MEGABYTE = 1 << 20
 # Two batches of items, and ten.

@@ -94,7 +94,7 @@ class TestAggregate:
     def test_ties_are_reported(self, tmp_path: Path, capsys: Captured) -> None:
         path = table(tmp_path / "l.csv", [("a", "ann", "x"), ("a", "bob", "y"), ("b", "ann", "x")])
         assert exit_code("aggregate", path, *NAMED, "--method", "majority") == 0
-        line = "2 items labelled by majority from 3 labels of 2 annotators; 1 ties."
+        line = "2 items labelled by majority from 3 labels of 2 annotators; 1 tie."
         assert capsys.readouterr().out.strip() == line
 
     def test_what_is_said_again_counts_where_it_is_asked_to(

@@ -24,7 +24,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.shared_data]
                 "relevant if ticked in either",
                 "40 rows listed the target among its own candidates: dropped",
             ],
-            "200 topics, 2669 lines, 441 relevant",
+            "200 topics, 2,669 lines, 441 relevant",
         ),
         (
             "dresses",
@@ -35,7 +35,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.shared_data]
                 "11 rows listed the target among its own candidates: dropped",
                 "2 rows hold no judgments: left out",
             ],
-            "197 topics, 2682 lines, 440 relevant",
+            "197 topics, 2,682 lines, 440 relevant",
         ),
     ],
 )

@@ -280,9 +280,7 @@ COMPLETE = {
 
 @pytest.mark.parametrize("read", READERS)
 @pytest.mark.parametrize("suffix", [".csv", ".jsonl"])
-@settings(
-    deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(content=CONTENTS)
 def test_any_bytes_are_read_or_refused(
     tmp_path: Path, read: Any, suffix: str, content: bytes
@@ -293,9 +291,7 @@ def test_any_bytes_are_read_or_refused(
 
 
 @pytest.mark.parametrize("read", READERS)
-@settings(
-    deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(changes=st.dictionaries(st.sampled_from(sorted(COMPLETE)), JSON_VALUES, max_size=2))
 def test_any_json_objects_are_read_or_refused(
     tmp_path: Path, read: Any, changes: dict[str, Any]

@@ -5,6 +5,7 @@ from django.core.management.base import BaseCommand, CommandParser
 
 from annotation.exports import write_labels
 from annotation.models import LabelSet, Study
+from presentation.counts import count_of
 
 
 class Command(BaseCommand):
@@ -19,7 +20,8 @@ class Command(BaseCommand):
         sets = LabelSet.objects.of(Study.objects.named(study)).select_related("study", "question")
         label_set = sets.numbered(labels)
         write_labels(label_set, output)
+        size = count_of(label_set.labels.count(), "label")
         self.stdout.write(
-            f"{output}: {label_set.labels.count()} labels of '{label_set.question.name}', "
+            f"{output}: {size} of '{label_set.question.name}', "
             f"version {labels}, by {label_set.method}."
         )

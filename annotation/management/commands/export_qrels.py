@@ -5,6 +5,7 @@ from django.core.management.base import BaseCommand, CommandParser
 
 from annotation.models import LabelSet, Study
 from annotation.qrels import RULES, Qrels, label_qrels, study_qrels
+from presentation.counts import count_of
 
 
 class Command(BaseCommand):
@@ -24,7 +25,7 @@ class Command(BaseCommand):
         qrels = _qrels(Study.objects.named(study), **options)
         qrels.write(output)
         self.stdout.write(
-            f"{output}: {qrels.n_topics} topics, {qrels.n_lines} lines, "
+            f"{output}: {count_of(qrels.n_topics, 'topic')}, {count_of(qrels.n_lines, 'line')}, "
             f"{qrels.n_relevant} relevant ({qrels.rule}, round {qrels.round})."
         )
 

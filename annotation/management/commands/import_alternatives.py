@@ -1,7 +1,9 @@
 from pathlib import Path
 from typing import Any
 
-from annotation.management.importer import ImportCommand
+from django.core.management.base import CommandParser
+
+from annotation.management.importer import ImportCommand, add_protocol_argument
 from annotation.readers.alternatives import read_alternatives
 from annotation.readers.drafts import StudyDraft
 
@@ -12,5 +14,23 @@ class Command(ImportCommand):
         "(item, target{title,image}, candidates[{key,title,image}])."
     )
 
+    def add_arguments(self, parser: CommandParser) -> None:
+        super().add_arguments(parser)
+        add_protocol_argument(parser)
+        parser.add_argument(
+            "--allow-target-in-pool",
+            action="store_true",
+            help="take pools that hold their own target's picture",
+        )
+        parser.add_argument(
+            "--allow-same-pictures",
+            action="store_true",
+            help="take pools that hold one picture several times",
+        )
+
     def read(self, path: Path, **options: Any) -> StudyDraft:
-        return read_alternatives(path)
+        return read_alternatives(
+            path,
+            allows_target=options["allow_target_in_pool"],
+            allows_repeats=options["allow_same_pictures"],
+        )

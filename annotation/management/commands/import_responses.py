@@ -3,7 +3,7 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from annotation.management.importer import ImportCommand
+from annotation.management.importer import ImportCommand, add_protocol_argument
 from annotation.readers.drafts import QuestionDraft, StudyDraft
 from annotation.readers.responses import APPROPRIATENESS, read_responses
 
@@ -18,6 +18,7 @@ class Command(ImportCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)
+        add_protocol_argument(parser)
         parser.add_argument(
             "--question",
             action="append",
@@ -30,7 +31,11 @@ class Command(ImportCommand):
         names = [question.name for question in questions]
         if twice := [name for name in names if names.count(name) > 1]:
             raise CommandError(f"--question names '{twice[0]}' twice.", returncode=2)
-        return read_responses(path, tuple(questions) or (APPROPRIATENESS,))
+        if questions and options["protocol"]:
+            problem = "--question and --protocol both say what is asked; give one of them."
+            raise CommandError(problem, returncode=2)
+        asked = () if options["protocol"] else (APPROPRIATENESS,)
+        return read_responses(path, tuple(questions) or asked)
 
 
 def _question(text: str) -> QuestionDraft:

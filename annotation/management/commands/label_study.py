@@ -6,6 +6,7 @@ from django.core.management.base import BaseCommand, CommandParser
 from annotation.exports import label_set_record
 from annotation.label_sets import METHODS, LabelSetResult, Rule, make_label_set
 from annotation.models import Study
+from presentation.counts import count_of
 
 
 class Command(BaseCommand):
@@ -49,5 +50,5 @@ def _sentence(labelling: LabelSetResult) -> str:
     return (
         f"Labels {label_set.version} of '{label_set.study.slug}', "
         f"question '{label_set.question.name}', by {label_set.method}, {state}: "
-        f"{label_set.n_labels} labels, {label_set.n_adjudicated} adjudicated."
+        f"{count_of(label_set.n_labels, 'label')}, {label_set.n_adjudicated} adjudicated."
     )

@@ -1,0 +1,122 @@
+"""What speaks against a study's annotators, by stats/quality, read from the rows at once."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import Any
+
+import pandas as pd
+
+from annotation.frames import judgment_frame
+from annotation.models import (
+    AnnotatorFlag,
+    Candidate,
+    CheckAnswer,
+    EvidenceVersion,
+    Study,
+    Submission,
+    WrittenAnswer,
+)
+from stats.quality import Evidence, annotator_flags, count_words
+
+REJECTED = {"submission__status": Submission.Status.REJECTED}
+
+
+def quality_evidence(study: Study) -> Evidence:
+    """All that annotators did in a study, as far as it was not rejected."""
+    return Evidence(
+        checks=_checks(study), ratings=_ratings(study), pages=_pages(study), reasons=_reasons(study)
+    )
+
+
+def flag_rows(version: EvidenceVersion, evidence: Evidence) -> list[AnnotatorFlag]:
+    """The flags as rows of a version, which are not stored yet."""
+    ids = dict(version.study.annotators.values_list("pseudonym", "pk"))
+    return [
+        AnnotatorFlag(
+            version=version,
+            annotator_id=ids[row["annotator"]],
+            name=row["flag"],
+            n=row["n"],
+            n_hits=row["n_hits"],
+            expected=None if pd.isna(row["expected"]) else row["expected"],
+            p_value=row["p_value"],
+            other_id=ids[row["other"]] if row["other"] else None,
+        )
+        for row in annotator_flags(evidence).to_dict("records")
+    ]
+
+
+def _checks(study: Study) -> pd.DataFrame:
+    rows = CheckAnswer.objects.filter(submission__item__study=study).exclude(**REJECTED)
+    columns = ("submission__annotator__pseudonym", "placed", "is_failed")
+    return _frame(rows.order_by("pk").values_list(*columns), ["annotator", "check", "is_failed"])
+
+
+def _ratings(study: Study) -> pd.DataFrame:
+    """Values as shares of their scales. Those among three categories and more are left out, since
+    they are neither near each other nor apart."""
+    frame = judgment_frame(study)
+    scales = {
+        question.name: (question.scale_min, question.scale_max - question.scale_min)
+        for question in study.questions.all()
+        if len(question.categories) <= 2
+    }
+    frame = frame[frame["question"].isin(list(scales))]
+    if frame.empty:
+        return Evidence().ratings
+    names = frame["question"].astype(str)
+    low, width = (names.map({name: each[n] for name, each in scales.items()}) for n in (0, 1))
+    keys = [frame[name] for name in ("round", "question", "item", "candidate")]
+    order = _order(study)
+    pairs = zip(frame["annotator"], frame["item"], frame["round"], strict=True)
+    return pd.DataFrame(
+        {
+            "annotator": frame["annotator"].astype(object),
+            "page": frame.groupby(["round", "item"], observed=True).ngroup(),
+            "unit": frame.groupby(keys, observed=True).ngroup(),
+            "value": (frame["value"] - low.astype(float)) / width.astype(float),
+            "order": [order[pair] for pair in pairs],
+        }
+    )
+
+
+def _order(study: Study) -> dict[tuple[str, str, int], float]:
+    """When each submission came; those without a time by the order of their rows."""
+    rows = Submission.objects.of(study).accepted().order_by("pk")
+    columns = ("annotator__pseudonym", "item__key", "round", "submitted_at", "pk")
+    return {
+        (annotator, item, round): at.timestamp() if at else float(pk)
+        for annotator, item, round, at, pk in rows.values_list(*columns)
+    }
+
+
+def _pages(study: Study) -> pd.DataFrame:
+    words: defaultdict[int, int] = defaultdict(int)
+    for pk, context in study.items.values_list("pk", "context"):
+        words[pk] += count_words(context)
+    texts = Candidate.objects.filter(item__study=study).order_by().values_list("item", "text")
+    for item, text in texts.iterator():
+        words[item] += count_words(text)
+    rows = Submission.objects.of(study).accepted().order_by("pk")
+    columns = ("annotator__pseudonym", "item", "active_seconds", "seconds")
+    records = [
+        (annotator, item, seconds if active is None else active, words[item])
+        for annotator, item, active, seconds in rows.values_list(*columns)
+    ]
+    frame = _frame(records, ["annotator", "page", "seconds", "words"])
+    return frame.assign(seconds=frame["seconds"].astype("float64"))
+
+
+def _reasons(study: Study) -> pd.DataFrame:
+    pages = Submission.objects.of(study).accepted().exclude(justification="").order_by("pk")
+    single = WrittenAnswer.objects.filter(submission__item__study=study).exclude(**REJECTED)
+    records = [
+        *pages.values_list("annotator__pseudonym", "justification"),
+        *single.order_by("pk").values_list("submission__annotator__pseudonym", "text"),
+    ]
+    return _frame(records, ["annotator", "text"])
+
+
+def _frame(rows: Any, columns: list[str]) -> pd.DataFrame:
+    return pd.DataFrame.from_records(list(rows), columns=columns)

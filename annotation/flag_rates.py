@@ -1,0 +1,21 @@
+"""How often each flag of an annotator hits careful ones in simulation: docs/quality.md."""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+
+N_CAREFUL = 16_000
+"""Simulated careful annotators, by ``python -m benchmarks.quality``."""
+SHARE_OF_CHECKS_FAILED = 0.02
+"""Of single checks, by the same annotators."""
+N_HIT: MappingProxyType[str, int] = MappingProxyType(
+    {
+        "failed_checks": 9,
+        "straight_lines": 0,
+        "too_fast": 0,
+        "copied_reasons": 0,
+        "machine_like": 0,
+        "colluding": 0,
+        "late_change": 6,
+    }
+)

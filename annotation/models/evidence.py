@@ -1,0 +1,117 @@
+"""What speaks against submissions, as rows under a version, for pages to read and never to compute.
+
+A measure that there was nothing to take of is NULL.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db import models
+from django.utils.functional import cached_property
+
+from annotation.models.judgments import Annotator, Submission
+from annotation.models.studies import Study
+
+
+def _measure() -> models.FloatField[float | None, float | None]:
+    return models.FloatField(null=True)
+
+
+class EvidenceVersionQuerySet(models.QuerySet["EvidenceVersion"]):
+    def of(self, study: Study) -> EvidenceVersionQuerySet:
+        return self.filter(study=study)
+
+    def newest(self) -> EvidenceVersion | None:
+        """The last one measured, of whatever state of the judgments."""
+        return self.order_by("-version").first()
+
+
+class EvidenceVersion(models.Model):
+    """A study's submissions measured as of one state of its judgments; the rejected ones are not
+    among them. `typical_*` is what the submission in the middle has, `n_careful_*` how many by
+    careful workers a flag hits."""
+
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="evidence_versions")
+    version = models.PositiveIntegerField(help_text="Counts from one in the study.")
+    judgments_version = models.PositiveBigIntegerField(help_text="The study's, when measured.")
+    n_submissions = models.PositiveIntegerField()
+    typical_seconds = _measure()
+    typical_same_share = _measure()
+    typical_distance = _measure()
+    n_careful = models.PositiveIntegerField(default=0)
+    n_careful_fast = models.PositiveIntegerField(default=0)
+    n_careful_same = models.PositiveIntegerField(default=0)
+    n_careful_far = models.PositiveIntegerField(default=0)
+    n_careful_pasted = models.PositiveIntegerField(default=0)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    objects = EvidenceVersionQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["study", "version"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["study", "version"], name="evidence_version_once_a_study"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"evidence {self.version} of {self.study_id}"
+
+
+class SubmissionEvidence(models.Model):
+    """One submission in numbers, and the flags that follow from them."""
+
+    version = models.ForeignKey(EvidenceVersion, on_delete=models.CASCADE, related_name="rows")
+    submission = models.OneToOneField(Submission, on_delete=models.CASCADE, related_name="evidence")
+    seconds = _measure()
+    same_share = _measure()
+    distance = _measure()
+    is_fast = models.BooleanField(default=False)
+    is_same = models.BooleanField(default=False)
+    is_far = models.BooleanField(default=False)
+    is_pasted = models.BooleanField(default=False)
+    has_failed_check = models.BooleanField(default=False)
+    is_flagged = models.BooleanField(
+        default=False, help_text="Whether it is any of these, or its annotator has a flag."
+    )
+    is_held = models.BooleanField(
+        default=False, help_text="By the protocol, until a person has looked."
+    )
+
+    def __str__(self) -> str:
+        return f"evidence of {self.submission_id}"
+
+    @cached_property
+    def measures(self) -> dict[str, Any]:
+        """The measures by the name of the flag that rests on each."""
+        return {"fast": self.seconds, "same": self.same_share, "far": self.distance}
+
+
+class AnnotatorFlag(models.Model):
+    """What speaks against all of an annotator's work: a count beside what others explain."""
+
+    version = models.ForeignKey(
+        EvidenceVersion, on_delete=models.CASCADE, related_name="annotator_flags"
+    )
+    annotator = models.ForeignKey(Annotator, on_delete=models.CASCADE, related_name="quality_flags")
+    name = models.CharField(max_length=20, help_text="One of `stats.quality.FLAGS`.")
+    n = models.PositiveIntegerField(help_text="Opportunities, such as checks that were answered.")
+    n_hits = models.PositiveIntegerField()
+    expected = models.FloatField(null=True, help_text="Hits, by what other annotators do.")
+    p_value = models.FloatField()
+    other = models.ForeignKey(
+        Annotator, on_delete=models.CASCADE, null=True, related_name="+", help_text="The near one."
+    )
+
+    class Meta:
+        ordering = ["annotator", "pk"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["version", "annotator", "name"], name="flag_once_an_annotator"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.name} of {self.annotator_id}"

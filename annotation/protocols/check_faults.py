@@ -1,0 +1,119 @@
+"""What is wrong with a protocol's quality checks: answers nobody can give, and cases that are
+missing or show nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from annotation.models import Candidate, Study
+from annotation.protocols.faults import Fault, Path
+from annotation.protocols.kinds import CANDIDATE, KINDS
+from annotation.protocols.records import (
+    MADE_KINDS,
+    AskedQuestion,
+    Check,
+    CheckCase,
+    ProtocolDocument,
+)
+from annotation.protocols.scales import range_of
+
+# Kinds of questions with one value for a candidate; of a degraded one it must have an order.
+CHECKED_KINDS = ("line", "likert", "category", "yes_no", "number", "selection")
+ORDERED_KINDS = ("line", "likert", "number")
+TICKED_KINDS = ("yes_no", "selection")
+KNOWN_VALUES = {"known_alternative": 1.0, "known_other": 0.0}
+
+
+def checked_question(document: ProtocolDocument, check: Check) -> AskedQuestion | None:
+    """The question a check is about: the first, where none is named."""
+    if check.question:
+        return document.question(check.question)
+    return document.questions[0] if document.questions else None
+
+
+def check_faults(document: ProtocolDocument, index: int) -> Iterator[Fault]:
+    """All that is wrong with one check, but for what it names in a study."""
+    check, path = document.checks[index], ("checks", index)
+    asked = checked_question(document, check)
+    if asked is None or asked.kind not in KINDS:
+        return
+    yield from _question_faults(document, check, asked, path)
+    if check.kind in MADE_KINDS:
+        if check.cases:
+            problem = f"a {check.kind} check is made of a candidate of the page; it has no cases."
+            yield Fault((*path, "cases"), problem)
+        return
+    if not check.cases:
+        problem = f"nothing can be placed: say under 'cases' what a {check.kind} check shows."
+        yield Fault((*path, "cases"), problem)
+    for number, case in enumerate(check.cases):
+        yield from _case_faults(check, case, asked, (*path, "cases", number))
+
+
+def _question_faults(
+    document: ProtocolDocument, check: Check, asked: AskedQuestion, path: Path
+) -> Iterator[Fault]:
+    compared = [each.name for each in document.questions if _is_compared(each)]
+    if compared:
+        problem = (
+            f"a candidate more would change the comparison that '{compared[0]}' asks for; "
+            "checks need questions about single candidates."
+        )
+        yield Fault((*path, "kind"), problem)
+    elif asked.kind not in CHECKED_KINDS or asked.about != CANDIDATE:
+        problem = f"'{asked.name}' has no single value for a candidate, which a check needs."
+        yield Fault((*path, "question"), problem)
+    elif check.kind == "degraded" and asked.kind not in ORDERED_KINDS:
+        problem = f"'{asked.name}' has no higher and lower values, which a degraded check needs."
+        yield Fault((*path, "question"), problem)
+    elif check.kind in KNOWN_VALUES and asked.kind not in TICKED_KINDS:
+        problem = (
+            f"'{asked.name}' is neither a tick nor a yes or no, which a {check.kind} check needs."
+        )
+        yield Fault((*path, "question"), problem)
+
+
+def _is_compared(asked: AskedQuestion) -> bool:
+    kind = KINDS.get(asked.kind)
+    return kind is not None and kind.is_comparison and asked.kind != "selection"
+
+
+def _case_faults(
+    check: Check, case: CheckCase, asked: AskedQuestion, path: Path
+) -> Iterator[Fault]:
+    if not case.candidate.strip() and not case.source_item:
+        yield Fault(path, "shows nothing: give it a candidate, or the source_item whose it bears.")
+    if case.source_candidate and not case.source_item:
+        yield Fault((*path, "source_item"), "is missing: of which item is the source_candidate?")
+    if case.value is None:
+        if check.kind not in KNOWN_VALUES:
+            yield Fault((*path, "value"), "is missing: the right answer.")
+        return
+    low, high = range_of(asked)
+    if not low <= case.value <= high:
+        problem = f"is {case.value:g}, outside the scale {low:g} to {high:g} of '{asked.name}'."
+        yield Fault((*path, "value"), problem)
+
+
+def source_faults(study: Study, document: ProtocolDocument) -> Iterator[Fault]:
+    """Items and candidates that cases name and the study does not have."""
+    cases = [
+        (("checks", index, "cases", number), case)
+        for index, check in enumerate(document.checks)
+        for number, case in enumerate(check.cases)
+    ]
+    keys = {key for _, case in cases for key in (case.item, case.source_item) if key}
+    known = set(study.items.filter(key__in=keys).values_list("key", flat=True)) if keys else set()
+    pairs = set(
+        Candidate.objects.filter(item__study=study, item__key__in=keys).values_list(
+            "item__key", "key"
+        )
+    )
+    for path, case in cases:
+        for name in ("item", "source_item"):
+            if (key := getattr(case, name)) and key not in known:
+                yield Fault((*path, name), f"the study has no item '{key}'.")
+        source = (case.source_item, case.source_candidate)
+        if case.source_candidate and case.source_item in known and source not in pairs:
+            problem = f"item '{case.source_item}' has no candidate '{case.source_candidate}'."
+            yield Fault((*path, "source_candidate"), problem)

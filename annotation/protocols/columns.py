@@ -1,0 +1,80 @@
+"""A protocol's questions as rows of `Question`, which judgments name, and what those forbid."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from annotation.models import Judgment, Question, Study
+from annotation.protocols.faults import Fault
+from annotation.protocols.kinds import KINDS
+from annotation.protocols.records import AskedQuestion, ProtocolDocument
+from annotation.protocols.scales import Scale, scales_of
+
+
+def column_faults(study: Study, document: ProtocolDocument) -> Iterator[Fault]:
+    """Questions that are judged under another scale, and questions that do not fit the study."""
+    judged = _judged_questions(study)
+    for index, asked in enumerate(document.questions):
+        for scale in scales_of(asked) if asked.kind in KINDS else ():
+            known = judged.get(scale.name)
+            if known is not None and _identity(known, asked) != (asked.kind, *scale.identity):
+                yield Fault(("questions", index, "name"), _changed(scale.name, known))
+    ticked = [n for n, each in enumerate(document.questions) if each.kind == "selection"]
+    if study.kind == Study.Kind.ALTERNATIVES and len(ticked) != 1:
+        problem = "A study of alternatives asks exactly one question of the kind 'selection'."
+        yield Fault(("questions",), problem)
+    if study.kind == Study.Kind.RATING and ticked:
+        problem = "is 'selection', which only a study of alternatives asks; ask yes_no instead."
+        yield Fault(("questions", ticked[0], "kind"), problem)
+
+
+def _judged_questions(study: Study) -> dict[str, Question]:
+    judged = Judgment.objects.filter(question__study=study).order_by()
+    ids = judged.values_list("question", flat=True).distinct()
+    return {question.name: question for question in study.questions.filter(pk__in=ids)}
+
+
+def _identity(question: Question, asked: AskedQuestion) -> tuple[object, ...]:
+    """Of imported labels nobody knows how they were asked for, only which there are."""
+    kind = asked.kind if question.kind == "line" and question.categories else question.kind
+    scale = Scale(
+        question.name,
+        question.level,
+        question.scale_min,
+        question.scale_max,
+        categories=tuple(question.categories),
+    )
+    return kind, *scale.identity
+
+
+def _changed(name: str, known: Question) -> str:
+    scale = ", ".join(known.categories) or f"{known.scale_min:g} to {known.scale_max:g}"
+    return (
+        f"'{name}' has judgments as a {known.level} question of the kind '{known.kind}' "
+        f"({scale}), which cannot change. Give the question another name, or keep its kind, "
+        "level and scale; wording and labels may change."
+    )
+
+
+def write_columns(study: Study, document: ProtocolDocument) -> None:
+    """Write the columns of a document; those it no longer asks stay where they have judgments."""
+    known = {question.name: question for question in study.questions.all()}
+    columns = [(asked, scale) for asked in document.questions for scale in scales_of(asked)]
+    for position, (asked, scale) in enumerate(columns):
+        question = known.pop(scale.name, None) or Question(study=study, name=scale.name)
+        _fill(question, asked, scale, position)
+        question.save()
+    judged = _judged_questions(study)
+    for question in known.values():
+        if question.name not in judged:
+            question.delete()
+        elif question.position < len(columns):
+            question.position = len(columns)
+            question.save()
+
+
+def _fill(question: Question, asked: AskedQuestion, scale: Scale, position: int) -> None:
+    question.kind, question.wording, question.position = asked.kind, asked.wording, position
+    question.level, question.categories = scale.level, list(scale.categories)
+    question.scale_min, question.scale_max = scale.scale_min, scale.scale_max
+    question.low_label, question.high_label = scale.low_label, scale.high_label

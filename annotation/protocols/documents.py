@@ -1,0 +1,103 @@
+"""Between the plain values of JSON or YAML and the records of a protocol.
+
+A record is read leniently, since a draft may be wrong while it is written: what does not fit is
+as if it were left out (`validation.py` says what is wrong). A valid document is read without
+loss, and written without what only repeats a default.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from functools import cache
+from types import NoneType
+from typing import Any, TypeVar, cast, get_args, get_origin, get_type_hints
+
+from annotation.protocols.fields import default_of, is_required
+from annotation.protocols.records import ProtocolDocument
+
+Record = TypeVar("Record")
+FORMAT = 1
+EMPTY: dict[type, Any] = {str: "", bool: False, int: 0, float: 0.0}
+
+
+def read_document(values: object) -> ProtocolDocument:
+    """The protocol that these plain values say."""
+    return _record(ProtocolDocument, values)
+
+
+def plain_document(document: ProtocolDocument) -> dict[str, Any]:
+    """As plain values for JSON and YAML."""
+    return {"assay_protocol": FORMAT, **_plain(document)}
+
+
+def fingerprint(values: Mapping[str, Any]) -> str:
+    """Of a document as it is stored, in whatever order a database gives it back."""
+    text = json.dumps(values, sort_keys=True, ensure_ascii=False)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _record(kind: type[Record], values: object) -> Record:
+    given = values if isinstance(values, Mapping) else {}
+    hints = _hints(cast(Hashable, kind))
+    read = {}
+    for one in fields(kind):  # type: ignore[arg-type]
+        default = _empty(hints[one.name]) if is_required(one) else default_of(one)
+        read[one.name] = _value(hints[one.name], given.get(one.name, default), default)
+    return kind(**read)
+
+
+@cache
+def _hints(kind: Any) -> dict[str, Any]:
+    return get_type_hints(kind)
+
+
+def _empty(hint: Any) -> Any:
+    return EMPTY.get(hint, ())
+
+
+def _value(hint: Any, value: Any, default: Any) -> Any:
+    """The value as the hint has it, or the default."""
+    if origin := get_origin(hint):
+        return _container(origin, get_args(hint), value, default)
+    if is_dataclass(hint):
+        return _record(cast(type, hint), value) if isinstance(value, Mapping) else default
+    if isinstance(value, bool) is not (hint is bool):
+        return default
+    if hint is float and isinstance(value, int | float):
+        return _number(value)
+    if hint is int and isinstance(value, float) and value.is_integer():
+        return int(value)
+    return value if isinstance(value, hint) else default
+
+
+def _container(origin: Any, args: tuple[Any, ...], value: Any, default: Any) -> Any:
+    if origin is tuple:
+        is_list = isinstance(value, Sequence) and not isinstance(value, str)
+        items = [_value(args[0], each, None) for each in value] if is_list else []
+        return tuple(each for each in items if each is not None) if is_list else default
+    if origin is Mapping:
+        if not isinstance(value, Mapping):
+            return default
+        numbers = {str(name): _value(float, each, None) for name, each in value.items()}
+        return {name: each for name, each in numbers.items() if each is not None}
+    if value is None:  # the other of a union
+        return None
+    return _value(next(arg for arg in args if arg is not NoneType), value, default)
+
+
+def _number(value: float) -> float:
+    """Whole numbers as such, so that 50 is not written 50.0."""
+    return int(value) if float(value).is_integer() else value
+
+
+def _plain(value: Any) -> Any:
+    if is_dataclass(value) and not isinstance(value, type):
+        pairs = ((one, getattr(value, one.name)) for one in fields(value))
+        kept = ((one, each) for one, each in pairs if is_required(one) or each != default_of(one))
+        return {one.name: _plain(each) for one, each in kept}
+    if isinstance(value, tuple):
+        return [_plain(each) for each in value]
+    return dict(value) if isinstance(value, Mapping) else value

@@ -1,0 +1,92 @@
+"""Fields of a protocol's records, each with its default and what JSON Schema says of it."""
+
+from __future__ import annotations
+
+from dataclasses import MISSING, Field, field
+from typing import Any
+
+SCHEMA = "schema"
+
+
+def _field(schema: dict[str, Any], *, default: Any = MISSING, about: str = "") -> Any:
+    described = schema | ({"description": about} if about else {})
+    if default is MISSING:
+        return field(metadata={SCHEMA: described})
+    return field(default=default, metadata={SCHEMA: described})
+
+
+def text(about: str, *, most: int, least: int = 0, default: Any = "", **schema: Any) -> Any:
+    """Text of so many characters."""
+    limits: dict[str, Any] = {"type": "string", "maxLength": most}
+    # One space is no wording.
+    limits |= {"minLength": least, "pattern": r"\S"} if least else {}
+    return _field(limits | schema, default=default, about=about)
+
+
+def required_text(about: str, *, most: int, **schema: Any) -> Any:
+    return text(about, most=most, least=1, default=MISSING, **schema)
+
+
+def choice(about: str, *values: str, default: Any = MISSING) -> Any:
+    """One of a few words, the first of which is the default unless another is named."""
+    default = values[0] if default is MISSING else default
+    return _field({"enum": list(values)}, default=default, about=about)
+
+
+def required_choice(about: str, *values: str) -> Any:
+    return _field({"enum": list(values)}, about=about)
+
+
+def boolean(about: str, *, default: bool = False) -> Any:
+    return _field({"type": "boolean"}, default=default, about=about)
+
+
+def integer(about: str, *, least: int, most: int, default: Any = None) -> Any:
+    schema = {"type": "integer", "minimum": least, "maximum": most}
+    return _field(schema, default=default, about=about)
+
+
+def number(about: str, *, least: float, most: float, default: Any = None) -> Any:
+    schema = {"type": "number", "minimum": least, "maximum": most}
+    return _field(schema, default=default, about=about)
+
+
+def texts(about: str, *, most: int, length: int, least: int = 0, **items: Any) -> Any:
+    """A list of different texts."""
+    schema: dict[str, Any] = {
+        "type": "array",
+        "minItems": least,
+        "maxItems": most,
+        "uniqueItems": True,
+        "items": {"type": "string", "minLength": 1, "maxLength": length, **items},
+    }
+    return _field(schema, default=(), about=about)
+
+
+def records(name: str, about: str, *, most: int, least: int = 0) -> Any:
+    """A list of records, described under `$defs` by this name."""
+    schema: dict[str, Any] = {"type": "array", "minItems": least, "maxItems": most}
+    schema["items"] = {"$ref": f"#/$defs/{name}"}
+    return _field(schema, default=(), about=about)
+
+
+def record(name: str, about: str, *, factory: Any = None) -> Any:
+    """A record, described under `$defs`; None where it is left out, unless a factory is given."""
+    schema = {"$ref": f"#/$defs/{name}", "description": about}
+    if factory is None:
+        return field(default=None, metadata={SCHEMA: schema})
+    return field(default_factory=factory, metadata={SCHEMA: schema})
+
+
+def mapping(about: str) -> Any:
+    """Numbers by name."""
+    schema = {"type": "object", "additionalProperties": {"type": "number"}, "description": about}
+    return field(default_factory=dict, metadata={SCHEMA: schema})
+
+
+def is_required(one: Field[Any]) -> bool:
+    return one.default is MISSING and one.default_factory is MISSING
+
+
+def default_of(one: Field[Any]) -> Any:
+    return one.default if one.default_factory is MISSING else one.default_factory()

@@ -1,0 +1,99 @@
+"""Qualification tests: the answers that can be chosen, which of them are right, and what is wrong
+with a test. An AnswerKey grades choices alone, so a line is asked in eleven points."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from annotation.protocols.faults import Fault, Path
+from annotation.protocols.records import (
+    AskedQuestion,
+    GradedCase,
+    ProtocolDocument,
+    QualificationTest,
+)
+from annotation.protocols.scales import range_of
+
+TESTED_KINDS = ("line", "likert", "category", "yes_no", "selection")
+NOMINAL_KINDS = ("category", "yes_no", "selection")
+LINE_STEPS = 10
+
+
+def choosable_values(asked: AskedQuestion) -> list[float]:
+    """The values that a test offers, from the least to the greatest."""
+    low, high = range_of(asked)
+    if asked.kind == "line":
+        return [low + (high - low) * step / LINE_STEPS for step in range(LINE_STEPS + 1)]
+    if asked.kind in ("likert", "category"):
+        return [low + step for step in range(len(asked.points or asked.categories))]
+    return [low, high]
+
+
+def right_values(asked: AskedQuestion, value: float, tolerance_percent: int) -> list[float]:
+    """Those of them that are right where this value is; of categories and ticks only itself."""
+    low, high = range_of(asked)
+    share = 0 if asked.kind in NOMINAL_KINDS else tolerance_percent / 100
+    # A little more, for decimal fractions that no float is.
+    reach = share * (high - low) * (1 + 1e-9)
+    return [each for each in choosable_values(asked) if abs(each - value) <= reach]
+
+
+def graded_answers(
+    document: ProtocolDocument, case: GradedCase
+) -> list[tuple[AskedQuestion, float]]:
+    """The questions that a case asks, in the protocol's order, with their right values."""
+    return [
+        (asked, case.scores[asked.name])
+        for asked in document.questions
+        if asked.name in case.scores
+    ]
+
+
+def qualification_test_faults(document: ProtocolDocument) -> Iterator[Fault]:
+    """All that is wrong with the tests of a protocol."""
+    tests = document.qualifications.tests
+    for index, test in enumerate(tests):
+        path: Path = ("qualifications", "tests", index)
+        if test.title in [each.title for each in tests[:index]]:
+            yield Fault((*path, "title"), f"'{test.title}' is the title of another test already.")
+        if not test.cases:
+            yield Fault((*path, "cases"), "is missing: at least one case with its right answers.")
+        for number, case in enumerate(test.cases):
+            yield from _case_faults(document, test, case, (*path, "cases", number, "scores"))
+
+
+def _case_faults(
+    document: ProtocolDocument, test: QualificationTest, case: GradedCase, path: Path
+) -> Iterator[Fault]:
+    if not case.scores:
+        yield Fault(path, "is missing: the right value under at least one question.")
+    for name, value in case.scores.items():
+        asked = document.question(name)
+        if problem := _no_test(asked) or _no_answer(asked, value, test):
+            yield Fault((*path, name), problem)
+
+
+def _no_test(asked: AskedQuestion | None) -> str | None:
+    if asked is None:
+        return "is no question of this protocol."
+    if asked.kind not in TESTED_KINDS:
+        kinds = ", ".join(TESTED_KINDS)
+        return f"cannot be tested: an answer key grades questions of the kinds {kinds}."
+    if "{" in asked.wording and ("{condition}" in asked.wording or "{reference}" in asked.wording):
+        return "cannot be tested: its wording names a field of the item, and a test has no items."
+    return None
+
+
+def _no_answer(asked: AskedQuestion | None, value: float, test: QualificationTest) -> str | None:
+    if asked is None:
+        return None
+    low, high = range_of(asked)
+    if not low <= value <= high:
+        return f"is {value:g}, outside the scale {low:g} to {high:g}."
+    right = right_values(asked, value, test.tolerance_percent)
+    if not right:
+        choices = ", ".join(f"{each:g}" for each in choosable_values(asked))
+        return f"is {value:g}, near none of the answers that can be chosen: {choices}."
+    if len(right) == len(choosable_values(asked)):
+        return "has only right answers: lower tolerance_percent."
+    return None

@@ -1,0 +1,51 @@
+"""Protocols to begin with, which the package ships, and protocols in files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from annotation.exceptions import FileRefused, ProtocolInvalid
+from annotation.protocols.documents import read_document
+from annotation.protocols.records import ProtocolDocument
+from annotation.protocols.yaml_files import MOST_CHARACTERS, parse_yaml
+
+FOLDER = Path(__file__).parent / "templates"
+
+
+def template_names() -> list[str]:
+    """What templates there are, by the names they are asked for with."""
+    return sorted(path.stem for path in FOLDER.glob("*.yaml"))
+
+
+def protocol_source(name: str) -> Path:
+    """The file of that path, or the template of that name; FileRefused if there is neither."""
+    path = Path(name)
+    if path.is_file():
+        return path
+    if name in template_names():
+        return FOLDER / f"{name}.yaml"
+    known = ", ".join(template_names())
+    raise FileRefused(path, f"there is no such file, and no such template. Templates: {known}.")
+
+
+def read_text(path: Path) -> str:
+    """The text of a protocol's file; FileRefused where it is none."""
+    try:
+        if path.stat().st_size > 4 * MOST_CHARACTERS:
+            raise FileRefused(path, f"it is over {4 * MOST_CHARACTERS:,} bytes.")
+        return path.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise FileRefused(path, f"it cannot be read: {error.strerror}.") from None
+    except UnicodeDecodeError as error:
+        raise FileRefused(path, f"byte {error.start + 1} is not UTF-8. Save it as UTF-8.") from None
+
+
+def read_protocol(name: str) -> ProtocolDocument:
+    """A file's or template's protocol, or ProtocolInvalid with every fault at its line."""
+    path = protocol_source(name)
+    parsed = parse_yaml(read_text(path))
+    if parsed.faults:
+        n = len(parsed.faults)
+        head = f"{path.name} has {n} {'fault' if n == 1 else 'faults'}; nothing was changed."
+        raise ProtocolInvalid("\n".join([head, *(f"  {fault}" for fault in parsed.faults)]))
+    return read_document(parsed.values)

@@ -1,0 +1,170 @@
+"""Every fault of a protocol at once: of its schema, and of what its parts say of each other."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from functools import cache, lru_cache
+from typing import Any
+
+import pycountry
+from jsonschema import Draft202012Validator
+
+from annotation.protocols.check_faults import check_faults
+from annotation.protocols.conditions import condition_faults
+from annotation.protocols.documents import read_document
+from annotation.protocols.faults import Fault, Path, faults_of
+from annotation.protocols.kinds import KINDS
+from annotation.protocols.qualification_tests import qualification_test_faults
+from annotation.protocols.records import AskedQuestion, ProtocolDocument
+from annotation.protocols.scales import part_name, range_of, scales_of
+from annotation.protocols.schema import protocol_schema
+
+LONGEST_NAME = 64
+# Fields of an item that a wording may name; the system is none of them.
+ITEM_FIELDS = ("condition", "reference")
+NAMED_FIELD = re.compile(r"\{(\w+)\}")
+# No database keeps these, and no page shows them.
+CONTROL = re.compile("[\0-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
+
+
+def document_faults(values: object) -> list[Fault]:
+    """All faults of plain values that are to be a protocol; none where they are one."""
+    if not isinstance(values, Mapping):
+        return [Fault((), "is not a block of settings. Begin with 'assay_protocol: 1'.")]
+    faults = [fault for error in _validator().iter_errors(values) for fault in faults_of(error)]
+    faults += _control_characters(values)
+    wrong = {fault.path for fault in faults}
+    document = read_document(values)
+    faults += [fault for fault in _meaning_faults(document, values) if fault.path not in wrong]
+    return sorted(set(faults), key=lambda fault: [str(part).zfill(6) for part in fault.path])
+
+
+@cache
+def _validator() -> Draft202012Validator:
+    return Draft202012Validator(protocol_schema())
+
+
+def _control_characters(values: Any, path: Path = ()) -> Iterator[Fault]:
+    if isinstance(values, str) and (match := CONTROL.search(values)):
+        code = f"U+{ord(match.group()):04X}"
+        yield Fault(path, f"holds the character {code}, which no page can show. Take it out.")
+    if isinstance(values, Mapping):
+        for name, each in values.items():
+            yield from _control_characters(each, (*path, name))
+    if isinstance(values, list | tuple):
+        for index, each in enumerate(values):
+            yield from _control_characters(each, (*path, index))
+
+
+def _meaning_faults(document: ProtocolDocument, values: Mapping[str, Any]) -> Iterator[Fault]:
+    """What no schema says. Questions have the values' numbers, so an unreadable one stops them."""
+    given = values.get("questions")
+    if isinstance(given, list) and all(isinstance(each, Mapping) for each in given):
+        yield from _question_faults(document)
+    for index, example in enumerate(document.examples):
+        for name, value in example.scores.items():
+            if problem := _score_problem(document, name, value):
+                yield Fault(("examples", index, "scores", name), problem)
+    for index, check in enumerate(document.checks):
+        if check.question and document.question(check.question) is None:
+            yield Fault(("checks", index, "question"), _no_question(check.question, document))
+        else:
+            yield from check_faults(document, index)
+    yield from _qualification_faults(document)
+    yield from qualification_test_faults(document)
+    yield from _reason_faults(document)
+
+
+def _qualification_faults(document: ProtocolDocument) -> Iterator[Fault]:
+    for index, code in enumerate(document.qualifications.countries):
+        if pycountry.countries.get(alpha_2=code) is None:
+            path = ("qualifications", "countries", index)
+            yield Fault(path, f"'{code}' is not a country's code: no worker could have it.")
+    for index, code in enumerate(document.qualifications.languages):
+        if not is_language(code):
+            path = ("qualifications", "languages", index)
+            yield Fault(path, f"'{code}' is not a language's code in ISO 639, such as de.")
+
+
+@lru_cache(1000)
+def is_language(code: str) -> bool:
+    """Whether it is a language's code in ISO 639, of two letters or three."""
+    field = "alpha_2" if len(code) == 2 else "alpha_3"
+    return code.islower() and pycountry.languages.get(**{field: code}) is not None
+
+
+def _reason_faults(document: ProtocolDocument) -> Iterator[Fault]:
+    is_chosen = any(each.kind in ("selection", "preference") for each in document.questions)
+    if document.reason.rule == "choice" and not is_chosen:
+        problem = "is 'choice', but no question has choices: ask for ticks or a preference."
+        yield Fault(("reason", "rule"), problem)
+    if document.reason.rule == "none" and document.reason.least_length:
+        yield Fault(("reason", "least_length"), "is set, but no reason is asked for.")
+
+
+def _question_faults(document: ProtocolDocument) -> Iterator[Fault]:
+    names: dict[str, str] = {}
+    for index, asked in enumerate(document.questions):
+        path: Path = ("questions", index)
+        for name in (asked.kind in KINDS and _column_names(asked)) or [asked.name]:
+            if name in names:
+                yield Fault((*path, "name"), f"'{name}' is the name of another question already.")
+            names[name] = asked.name
+            if len(name) > LONGEST_NAME:
+                problem = f"and its category make '{name}', which has {len(name)} characters; "
+                yield Fault((*path, "name"), f"{problem}{LONGEST_NAME} fit.")
+        yield from _wording_faults(asked, document, path)
+        yield from _range_faults(asked, path)
+        yield from condition_faults(document.questions, index)
+
+
+def _column_names(asked: AskedQuestion) -> list[str]:
+    own = (
+        [] if asked.kind != "categories" else [part_name(asked, each) for each in asked.categories]
+    )
+    return [asked.name, *own]
+
+
+def _wording_faults(
+    asked: AskedQuestion, document: ProtocolDocument, path: Path
+) -> Iterator[Fault]:
+    for name in NAMED_FIELD.findall(asked.wording):
+        if name == "system":
+            yield Fault((*path, "wording"), "names {system}, which annotators never learn.")
+        elif name not in ITEM_FIELDS:
+            known = " and ".join(f"{{{each}}}" for each in ITEM_FIELDS)
+            yield Fault((*path, "wording"), f"names {{{name}}}; items have {known}.")
+
+
+def _range_faults(asked: AskedQuestion, path: Path) -> Iterator[Fault]:
+    low, high = range_of(asked) if asked.kind in ("line", "number") else (0, 1)
+    if low >= high:
+        yield Fault((*path, "maximum"), f"is {high:g}, not more than the minimum, {low:g}.")
+    if asked.level == "ratio" and low < 0:
+        yield Fault((*path, "minimum"), "is below zero, where a ratio scale begins.")
+    pairs = [
+        ("most", asked.least, asked.most),
+        ("most_length", asked.least_length, asked.most_length),
+    ]
+    for name, least, most in pairs:
+        if least is not None and most is not None and least > most:
+            yield Fault((*path, name), f"is {most}, less than the least, {least}.")
+    if asked.kind == "categories" and asked.least and asked.least > len(asked.categories):
+        yield Fault((*path, "least"), f"is {asked.least} of {len(asked.categories)} categories.")
+
+
+def _score_problem(document: ProtocolDocument, name: str, value: float) -> str | None:
+    asked = document.question(name)
+    if asked is None:
+        return _no_question(name, document)
+    scales = scales_of(asked) if asked.kind in KINDS else ()
+    if len(scales) != 1:
+        return "has no single value, so an example cannot be scored on it."
+    low, high = range_of(asked)
+    return None if low <= value <= high else f"is {value:g}, outside the scale {low:g} to {high:g}."
+
+
+def _no_question(name: str, document: ProtocolDocument) -> str:
+    names = ", ".join(each.name for each in document.questions)
+    return f"there is no question '{name}'. Questions: {names}."

@@ -1,0 +1,129 @@
+"""Versions of a study's protocol: drafts that change, and frozen ones that never do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from django.db import transaction
+from django.utils import timezone
+
+from annotation.audit import record_in
+from annotation.exceptions import ProtocolInvalid, ProtocolUnknown
+from annotation.models import Protocol, Study
+from annotation.protocols.check_faults import source_faults
+from annotation.protocols.columns import column_faults, write_columns
+from annotation.protocols.documents import (
+    fingerprint,
+    plain_document,
+    read_document,
+)
+from annotation.protocols.faults import Fault
+from annotation.protocols.records import ProtocolDocument
+from annotation.protocols.studies import document_of_rows
+from annotation.protocols.validation import document_faults
+
+if TYPE_CHECKING:
+    from django.contrib.auth.base_user import AbstractBaseUser
+
+
+def newest_version(study: Study) -> Protocol | None:
+    """The draft where there is one, else the version frozen last."""
+    return Protocol.objects.of(study).order_by("-number").first()
+
+
+def standing_version(study: Study) -> Protocol | None:
+    """The frozen version that a launch now would be of; None where it would freeze another."""
+    newest = newest_version(study)
+    if newest is None or newest.frozen_at is not None:
+        return newest
+    before = Protocol.objects.of(study).frozen().order_by("-number").first()
+    is_same = before is not None and before.fingerprint == fingerprint(newest.document)
+    return before if is_same else None
+
+
+def numbered_version(study: Study, number: int) -> Protocol:
+    """The version of that number, or ProtocolUnknown."""
+    version = Protocol.objects.of(study).filter(number=number).first()
+    if version is None:
+        known = list(Protocol.objects.of(study).values_list("number", flat=True))
+        raise ProtocolUnknown(study.slug, number, known)
+    return version
+
+
+def current_document(study: Study) -> ProtocolDocument:
+    """What a page made now would show: the newest version, or what the study amounts to."""
+    versions = list(study.protocols.all())
+    if versions:
+        return read_document(max(versions, key=lambda version: version.number).document)
+    return document_of_rows(study, study.questions.all())
+
+
+def freezing_faults(study: Study, document: ProtocolDocument) -> list[Fault]:
+    """All that keeps a document from becoming a version of the study."""
+    faults = [*document_faults(plain_document(document)), *column_faults(study, document)]
+    return [*faults, *source_faults(study, document)]
+
+
+@transaction.atomic
+def save_draft(*, study: Study, document: ProtocolDocument, is_copy: bool = False) -> Protocol:
+    """Store a document as the study's draft; what is frozen already needs none, unless it is a
+    copy to be changed."""
+    Study.objects.select_for_update(of=("self",)).get(pk=study.pk)
+    newest = newest_version(study)
+    if newest is not None and newest.frozen_at is None:
+        newest.document = plain_document(document)
+        newest.save()
+        return newest
+    plain = plain_document(document)
+    if newest is not None and newest.fingerprint == fingerprint(plain) and not is_copy:
+        return newest
+    number = 1 if newest is None else newest.number + 1
+    return Protocol.objects.create(study=study, number=number, document=plain_document(document))
+
+
+@transaction.atomic
+def discard_draft(*, study: Study) -> bool:
+    """Go back to the version frozen last; whether there was a draft."""
+    return bool(Protocol.objects.of(study).drafts().delete()[0])
+
+
+@transaction.atomic
+def freeze(*, study: Study, actor: AbstractBaseUser | None = None) -> Protocol:
+    """Make the draft the study's version for good, or ProtocolInvalid with all that is wrong.
+
+    Without a draft, the version frozen last stands; a study without a protocol gets the one that
+    it amounts to, as it is.
+    """
+    Study.objects.select_for_update(of=("self",)).get(pk=study.pk)
+    newest = newest_version(study)
+    if newest is None:
+        document = document_of_rows(study, study.questions.all())
+        return _freeze(Protocol(study=study, number=1, document=plain_document(document)), actor)
+    if newest.frozen_at is not None:
+        return newest
+    document = read_document(newest.document)
+    require_no_faults(freezing_faults(study, document))
+    if (standing := standing_version(study)) is not None:
+        newest.delete()
+        return standing
+    write_columns(study, document)
+    return _freeze(newest, actor)
+
+
+def _freeze(version: Protocol, actor: AbstractBaseUser | None) -> Protocol:
+    version.fingerprint = fingerprint(version.document)
+    version.frozen_at = timezone.now()
+    version.frozen_by_id = None if actor is None else actor.pk
+    version.save()
+    details = {"version": version.number, "fingerprint": version.fingerprint}
+    record_in(version.study, actor=actor, action="protocol.freeze", details=details)
+    return version
+
+
+def require_no_faults(faults: Sequence[Fault]) -> None:
+    """ProtocolInvalid with every fault on a line of its own, if there is any."""
+    if faults:
+        n = len(faults)
+        head = f"The protocol has {n} {'fault' if n == 1 else 'faults'}:"
+        raise ProtocolInvalid("\n".join([head, *(f"  {fault}" for fault in faults)]))

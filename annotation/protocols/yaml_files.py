@@ -1,0 +1,172 @@
+"""Protocols as YAML: read with the line of everything, written as people would write it.
+
+Only what YAML 1.2 and JSON share is read: `no` is a word and 12:30 too, no object is made, and
+nothing stands for something elsewhere in the file.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import yaml
+
+from annotation.protocols.documents import plain_document
+from annotation.protocols.faults import Fault, Path
+from annotation.protocols.records import ProtocolDocument
+from annotation.protocols.validation import document_faults
+
+MOST_CHARACTERS = 500_000
+MOST_PARTS = 20_000
+DEEPEST = 20
+TAGS = {
+    "bool": (r"true|false", "tf"),
+    "int": (r"[-+]?(?:0|[1-9][0-9]*)", "-+0123456789"),
+    "float": (r"[-+]?(?:0|[1-9][0-9]*)\.[0-9]*(?:[eE][-+][0-9]+)?", "-+0123456789"),
+    "null": (r"~|null|", ["~", "n", ""]),
+}
+
+PLAIN_TAGS = {f"tag:yaml.org,2002:{name}" for name in (*TAGS, "str", "map", "seq")}
+
+
+class _Loader(yaml.SafeLoader):
+    """A loader that knows the words of JSON and no others."""
+
+    yaml_implicit_resolvers: dict[str, Any] = {}
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self._n_parts = self._depth = 0
+
+    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+        mark = self.peek_event().start_mark  # type: ignore[no-untyped-call]
+        # Else a few lines could stand for gigabytes.
+        if self.check_event(yaml.AliasEvent):
+            raise yaml.MarkedYAMLError(problem="write it out instead of using *", problem_mark=mark)
+        self._n_parts += 1
+        if self._n_parts > MOST_PARTS:
+            problem = f"a protocol has at most {MOST_PARTS:,} parts"
+            raise yaml.MarkedYAMLError(problem=problem, problem_mark=mark)
+        self._depth += 1
+        if self._depth > DEEPEST + 2:  # What lies only a little too deep is named by its path.
+            raise yaml.MarkedYAMLError(problem="it lies too deep", problem_mark=mark)
+        node: yaml.Node | None = super().compose_node(parent, index)
+        self._depth -= 1
+        return node
+
+
+for _name, (_pattern, _first) in TAGS.items():
+    _Loader.add_implicit_resolver(
+        f"tag:yaml.org,2002:{_name}", re.compile(f"^(?:{_pattern})$"), list(_first)
+    )
+
+
+class _Dumper(yaml.SafeDumper):
+    """Writes texts of several lines as blocks, and lists indented under their name."""
+
+    def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:
+        super().increase_indent(flow, False)
+
+
+def _represent_text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    style = "|" if "\n" in text else None
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+
+
+_Dumper.add_representer(str, _represent_text)
+
+
+@dataclass(frozen=True)
+class ParsedFile:
+    """What a file says, with all that is wrong with it."""
+
+    values: Any
+    faults: tuple[Fault, ...]
+
+
+def parse_yaml(text: str) -> ParsedFile:
+    """The plain values of a protocol's YAML, and every fault with its line."""
+    if len(text) > MOST_CHARACTERS:
+        return _refused(f"has {len(text):,} characters; {MOST_CHARACTERS:,} fit.", 1)
+    try:
+        root = _composed(text)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        return _refused(f"is not YAML: {error.problem}.", mark.line + 1 if mark else 1)
+    except yaml.YAMLError as error:
+        return _refused(f"is not YAML: {str(error).splitlines()[0]}.", 1)
+    if root is None:
+        return _refused("is empty. Begin with 'assay_protocol: 1'.", 1)
+    lines: dict[Path, int] = {}
+    structure = list(_structure_faults(root, (), lines))
+    if structure:
+        return ParsedFile(None, tuple(structure))
+    try:
+        values = _Loader("").construct_document(root)
+    except (yaml.YAMLError, ValueError, KeyError) as error:  # such as !!int x
+        return _refused(f"is not YAML: {str(error).splitlines()[0]}.", 1)
+    faults = tuple(_with_line(fault, lines) for fault in document_faults(values))
+    return ParsedFile(values, tuple(sorted(faults, key=lambda fault: fault.line or 0)))
+
+
+def write_yaml(document: ProtocolDocument) -> str:
+    """The protocol as YAML, which reads back as the same."""
+    return yaml.dump(
+        plain_document(document), Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=100
+    )
+
+
+def _refused(problem: str, line: int) -> ParsedFile:
+    return ParsedFile(None, (Fault((), problem, line),))
+
+
+def _composed(text: str) -> yaml.Node | None:
+    loader = _Loader(text)
+    try:
+        root: yaml.Node | None = loader.get_single_node()
+        return root
+    finally:
+        loader.dispose()
+
+
+def _structure_faults(node: yaml.Node, path: Path, lines: dict[Path, int]) -> Iterator[Fault]:
+    """Names given twice, parts used twice and tags, noting the line of every part."""
+    line = node.start_mark.line + 1
+    lines.setdefault(path, line)
+    if len(path) > DEEPEST:
+        yield Fault(path, "lies too deep.", line)
+        return
+    if node.tag not in PLAIN_TAGS:
+        yield Fault(path, f"has the tag {node.tag}; a protocol has none.", line)
+        return
+    if isinstance(node, yaml.SequenceNode):
+        for index, each in enumerate(node.value):
+            yield from _structure_faults(each, (*path, index), lines)
+    if isinstance(node, yaml.MappingNode):
+        yield from _mapping_faults(node, path, lines)
+
+
+def _mapping_faults(node: yaml.MappingNode, path: Path, lines: dict[Path, int]) -> Iterator[Fault]:
+    seen: dict[str, int] = {}
+    for name, value in node.value:
+        line = name.start_mark.line + 1
+        if not isinstance(name, yaml.ScalarNode):
+            yield Fault(path, "has a name that is not a word.", line)
+            continue
+        inner = (*path, str(name.value))
+        if name.value in seen:
+            yield Fault(inner, f"is said on line {seen[name.value]} already.", line)
+            continue
+        seen[name.value] = line
+        lines[inner] = line
+        yield from _structure_faults(value, inner, lines)
+
+
+def _with_line(fault: Fault, lines: dict[Path, int]) -> Fault:
+    """With the line of what it is about, or of the nearest part around it."""
+    path = fault.path
+    while path and path not in lines:
+        path = path[:-1]
+    return replace(fault, line=lines.get(path, 1))

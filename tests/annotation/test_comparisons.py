@@ -1,0 +1,159 @@
+"""Comparisons in the long frame: wins, strengths, and agreement on what was chosen."""
+
+import json
+
+import choix
+import numpy as np
+import pytest
+
+from annotation.agreement import study_agreement
+from annotation.agreement_records import agreement_records
+from annotation.agreement_versions import compute_agreement
+from annotation.comparisons import system_strengths, wins
+from annotation.exceptions import StudyUnfit
+from annotation.frames import judgment_frame
+from annotation.models import Annotator, Judgment, Protocol, Study, Submission
+from annotation.protocols.records import AskedQuestion, ProtocolDocument
+from annotation.protocols.versions import freeze, save_draft
+from stats.agreement import krippendorff_alpha
+from tests.annotation.importing import command_output
+from tests.annotation.studies import rating_study
+
+pytestmark = pytest.mark.django_db
+SYSTEMS = ("a", "b", "c")
+
+
+def compared_study(kind: str, systems: tuple[str, ...] = SYSTEMS, n_items: int = 3) -> Study:
+    study = rating_study(n_items=n_items, systems=systems, questions=())
+    asked = AskedQuestion(name="q", kind=kind, wording="Which?", ties=kind != "best_worst")
+    save_draft(study=study, document=ProtocolDocument(title="T", questions=(asked,)))
+    freeze(study=study)
+    return study
+
+
+def compare(study: Study, person: str, item: str, values: dict[str, float]) -> Submission:
+    annotator = Annotator.objects.get_or_create(study=study, pseudonym=person)[0]
+    row = study.items.get(key=item)
+    submission = Submission.objects.create(
+        item=row, annotator=annotator, raw="", protocol=study.protocols.get()
+    )
+    for name, value in values.items():
+        candidate = row.candidates.get(key=name)
+        question = study.questions.get()
+        Judgment.objects.create(
+            submission=submission, candidate=candidate, question=question, value=value
+        )
+    return submission
+
+
+def pairs_of(study: Study) -> list[tuple[str, str, float]]:
+    table = wins(study.questions.get(), judgment_frame(study))
+    return sorted(zip(table["winner"], table["loser"], table["weight"], strict=True))
+
+
+def test_a_preferred_one_beats_the_others_and_these_not_each_other() -> None:
+    study = compared_study("preference")
+    compare(study, "ann", "d0", {"a": 1, "b": 0, "c": 0})
+    assert pairs_of(study) == [("a", "b", 1), ("a", "c", 1)]
+
+
+def test_a_tie_is_half_a_win_each_way() -> None:
+    study = compared_study("preference", ("a", "b"))
+    compare(study, "ann", "d0", {"a": 0.5, "b": 0.5})
+    assert pairs_of(study) == [("a", "b", 0.5), ("b", "a", 0.5)]
+
+
+def test_best_and_worst_say_nothing_about_the_rest_among_themselves() -> None:
+    study = compared_study("best_worst", ("a", "b", "c", "d"))
+    compare(study, "ann", "d0", {"a": 1, "b": 0.5, "c": 0.5, "d": 0})
+    won = [pair[:2] for pair in pairs_of(study)]
+    assert won == [("a", "b"), ("a", "c"), ("a", "d"), ("b", "d"), ("c", "d")]
+
+
+def test_a_ranking_is_every_pair_and_its_equals_are_ties() -> None:
+    study = compared_study("ranking")
+    compare(study, "ann", "d0", {"a": 1, "b": 0.25, "c": 0.25})
+    assert pairs_of(study) == [("a", "b", 1), ("a", "c", 1), ("b", "c", 0.5), ("c", "b", 0.5)]
+
+
+def test_strengths_are_those_of_an_independent_library() -> None:
+    study = compared_study("preference", ("a", "b"), n_items=5)
+    for person, item, winner in [
+        *(("ann", f"d{n}", "a") for n in range(3)),
+        *(("ann", f"d{n}", "b") for n in (3, 4)),
+        ("bob", "d0", "a"),
+        ("bob", "d1", "b"),
+    ]:
+        compare(study, person, item, {name: float(name == winner) for name in ("a", "b")})
+    labels = system_strengths(study, question=study.questions.get()).labels.set_index("item")
+    theirs = choix.ilsr_pairwise(2, [(0, 1)] * 4 + [(1, 0)] * 3)
+    assert np.allclose(labels.loc[["a", "b"], "label"], theirs - theirs.mean(), atol=1e-6)
+    record = json.loads(command_output("rank_systems", study.slug, json=True))
+    assert {one["item"] for one in record["systems"]} == {"a", "b"}
+
+
+def test_ratings_have_no_strengths() -> None:
+    study = rating_study()
+    with pytest.raises(StudyUnfit, match="compares nothing"):
+        system_strengths(study, question=study.questions.get())
+
+
+def test_agreement_on_a_preference_is_nominal_and_of_the_choice() -> None:
+    study = compared_study("preference", ("a", "b"), n_items=4)
+    choices = {"ann": "aabt", "bob": "abbt", "cat": "aab-"}
+    units, people, values = [], [], []
+    for person, said in choices.items():
+        for number, choice in enumerate(said):
+            if choice == "-":
+                continue
+            tied = dict.fromkeys(("a", "b"), 0.5)
+            given = tied if choice == "t" else {name: float(name == choice) for name in ("a", "b")}
+            compare(study, person, f"d{number}", given)
+            units.append(number)
+            people.append(person)
+            values.append(choice)
+    question = study_agreement(study).questions[0]
+    expected = krippendorff_alpha(units, people, values, level="nominal")
+    assert question.level == "nominal"
+    assert question.alpha.value == pytest.approx(expected.value)
+    assert question.alpha.n_items == expected.n_items == 4
+
+
+def test_what_is_asked_of_the_item_has_no_candidate_in_the_frame() -> None:
+    study = rating_study(n_items=2, questions=())
+    asked = AskedQuestion(name="clear", kind="yes_no", wording="Clear?", about="item")
+    save_draft(study=study, document=ProtocolDocument(title="T", questions=(asked,)))
+    freeze(study=study)
+    question = study.questions.get()
+    for number, item in enumerate(study.items.all()):
+        for person in ("ann", "bob"):
+            annotator = Annotator.objects.get_or_create(study=study, pseudonym=person)[0]
+            submission = Submission.objects.create(item=item, annotator=annotator, raw="")
+            Judgment.objects.create(submission=submission, question=question, value=number)
+    frame = judgment_frame(study)
+    columns = [frame[name] for name in ("item", "candidate", "system", "value")]
+    rows = list(zip(*columns, strict=True))
+    assert rows == [("d0", "", "", 0)] * 2 + [("d1", "", "", 1)] * 2
+    assert study_agreement(study).questions[0].alpha.value == pytest.approx(1)
+
+
+def test_agreement_is_split_by_the_version_it_was_judged_under() -> None:
+    study = compared_study("preference", ("a", "b"), n_items=2)
+    first = study.protocols.get()
+    for person, name in (("ann", "a"), ("bob", "a"), ("cat", "b")):
+        compare(study, person, "d0", {each: float(each == name) for each in ("a", "b")})
+    asked = AskedQuestion(name="q", kind="preference", wording="Better?", ties=True)
+    save_draft(study=study, document=ProtocolDocument(title="T", questions=(asked,)))
+    second = freeze(study=study)
+    Submission.objects.filter(annotator__pseudonym="cat").update(protocol=second)
+    assert len(judgment_frame(study)) == 6
+    assert len(judgment_frame(study, protocol=first)) == 4
+    assert study_agreement(study, protocol=first).questions[0].alpha.n_items == 1
+    assert Protocol.objects.of(study).count() == 2
+    version = compute_agreement(study)
+    rows = version.protocol_coefficients.filter(name="krippendorff_alpha")
+    assert list(rows.values_list("protocol", "n_labels")) == [(1, 2), (2, 1)]
+    assert {row["protocol"] for row in agreement_records(version)["by_protocol"]} == {1, 2}
+    options = {"protocol": 1, "json": True}
+    content = json.loads(command_output("study_agreement", study.slug, **options))
+    assert {row["n_items"] for row in content["coefficients"] if row["n_items"]} == {1}

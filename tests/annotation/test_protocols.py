@@ -1,0 +1,308 @@
+"""Protocols: what is valid, what files say, and versions that never change once frozen."""
+
+import json
+from pathlib import Path
+
+import pytest
+from django.db import IntegrityError, transaction
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
+
+from annotation.exceptions import FileRefused, ProtocolFrozen, ProtocolInvalid
+from annotation.models import Protocol, Question, Study
+from annotation.protocols.documents import fingerprint, plain_document, read_document
+from annotation.protocols.markdown import markdown_html
+from annotation.protocols.records import AskedQuestion, ProtocolDocument
+from annotation.protocols.schema import protocol_schema
+from annotation.protocols.templates import protocol_source, read_protocol, template_names
+from annotation.protocols.validation import document_faults
+from annotation.protocols.versions import (
+    current_document,
+    discard_draft,
+    freeze,
+    newest_version,
+    save_draft,
+)
+from annotation.protocols.yaml_files import parse_yaml, write_yaml
+from tests.annotation.studies import rated_study
+
+SCHEMA_FILE = Path(__file__).parents[2] / "docs" / "protocol.schema.json"
+
+BROKEN = """\
+assay_protocol: 1
+title: Rate
+language: english
+display: {system: true, contxt: true}
+questions:
+  - name: a
+    kind: line
+    wording: How {system} {topic}?
+    low_label: x
+  - name: a
+    kind: likrt
+    points: [x]
+  - name: b
+    kind: yes_no
+    wording: fine
+    points: [a, b]
+    when: {question: a, any_of: [z]}
+  - name: c
+    kind: category
+    wording: [1]
+    categories: [no, yes, no]
+  - kind: number
+    wording: ""
+    name: n
+    minimum: 5
+    maximum: 1
+reason: {rule: choice}
+"""
+BROKEN_AT = {
+    (3, "language"),
+    (4, "display.contxt"),
+    (4, "display.system"),
+    (6, "questions[1].high_label"),
+    (8, "questions[1].wording"),
+    (10, "questions[2].name"),
+    (10, "questions[2].wording"),
+    (11, "questions[2].kind"),
+    (12, "questions[2].points"),
+    (16, "questions[3].points"),
+    (17, "questions[3].when.any_of[1]"),
+    (20, "questions[4].wording"),
+    (21, "questions[4].categories"),
+    (23, "questions[5].wording"),
+    (26, "questions[5].maximum"),
+    (27, "reason.rule"),
+}
+
+
+def line(name: str = "a", **options: object) -> AskedQuestion:
+    labels = {"low_label": "none", "high_label": "much"}
+    return AskedQuestion(name=name, kind="line", wording="How much?", **(labels | options))  # type: ignore[arg-type]
+
+
+def document(*questions: AskedQuestion, **fields: object) -> ProtocolDocument:
+    return ProtocolDocument(title="Rate", questions=questions or (line(),), **fields)  # type: ignore[arg-type]
+
+
+def test_the_schema_is_one_and_the_committed_file_is_it() -> None:
+    Draft202012Validator.check_schema(protocol_schema())
+    assert json.loads(SCHEMA_FILE.read_text()) == protocol_schema()
+
+
+def test_every_fault_of_a_file_is_given_at_once_with_its_line() -> None:
+    faults = parse_yaml(BROKEN).faults
+    assert {(fault.line, fault.place) for fault in faults} == BROKEN_AT
+    assert all(fault.message for fault in faults)
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "problem"),
+    [
+        ("a: b: c", 1, "not YAML"),
+        ("title: x\nquestions: [1,", 2, "not YAML"),
+        ("- 1", 1, "not a block of settings"),
+        ("title: &x 1\nlanguage: *x", 2, "write it out"),
+        ("title: !!python/object:os.system 1", 1, "has the tag"),
+        ("title: !!binary aGk=", 1, "has the tag"),
+        ("title: a\ntitle: b", 2, "on line 1 already"),
+        ("title: !!int x", 1, "not YAML"),
+        ("", 1, "is empty"),
+        ("\0", 1, "not YAML"),
+        ("? [a, b]\n: c", 1, "a name that is not a word"),
+        ("a: " + "[" * 30 + "]" * 30, 1, "too deep"),
+        ("a: " + "[" * 21 + "]" * 21, 1, "too deep"),
+        ("a: " + "[" * 3000, 1, "too deep"),
+        ("title: x\na: [" + "1," * 20_000 + "1]", 2, "at most 20,000 parts"),
+    ],
+)
+def test_what_is_no_plain_yaml_is_refused_at_its_line(text: str, line: int, problem: str) -> None:
+    fault = parse_yaml(text).faults[0]
+    assert (fault.line, problem in fault.message) == (line, True), str(fault)
+
+
+def test_words_that_older_yaml_takes_for_values_stay_words() -> None:
+    text = write_yaml(document(line(low_label="no", high_label="12:30")))
+    read = read_document(parse_yaml(text).values)
+    assert (read.questions[0].low_label, read.questions[0].high_label) == ("no", "12:30")
+    bare = "assay_protocol: 1\ntitle: Off\nquestions:\n  - {name: a, kind: category, wording: W, "
+    parsed = parse_yaml(bare + "categories: [no, yes, on]}\n")
+    assert parsed.faults == ()
+    assert parsed.values["questions"][0]["categories"] == ["no", "yes", "on"]
+
+
+@pytest.mark.parametrize("name", template_names())
+def test_every_template_is_valid_and_comes_back_from_yaml_as_it_was(name: str) -> None:
+    shipped = read_protocol(name)
+    again = parse_yaml(write_yaml(shipped))
+    assert again.faults == ()
+    assert read_document(again.values) == shipped
+    assert read_document(plain_document(shipped)) == shipped
+
+
+TEXT = st.text(
+    st.characters(exclude_categories=["Cs", "Cc"], include_characters="\n\t"), max_size=80
+)
+NAMES = st.text(st.characters(categories=["L", "N"]), min_size=1, max_size=20)
+
+
+@settings(max_examples=200, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    instructions=TEXT,
+    wording=TEXT.filter(str.strip),
+    name=NAMES,
+    labels=st.lists(TEXT.filter(str.strip), min_size=2, max_size=4, unique=True),
+    low=st.integers(-1000, 0),
+    high=st.floats(0.5, 1000, allow_nan=False),
+)
+def test_any_protocol_comes_back_from_yaml_without_loss(
+    instructions: str, wording: str, name: str, labels: list[str], low: int, high: float
+) -> None:
+    questions = (
+        line(name, minimum=low, maximum=high),
+        AskedQuestion(name=f"{name}2", kind="category", wording=wording, categories=(*labels,)),
+    )
+    before = document(*questions, instructions=instructions)
+    read = read_document(parse_yaml(write_yaml(before)).values)
+    assert read == read_document(plain_document(before))
+    assert read.instructions == instructions
+    assert read.questions[1].categories == tuple(labels)
+
+
+def test_a_score_of_an_example_lies_on_its_questions_scale() -> None:
+    values = plain_document(document())
+    values["examples"] = [{"verdict": "good", "candidate": "x", "scores": {"a": 101, "b": 1}}]
+    places = [(fault.place, fault.message) for fault in document_faults(values)]
+    assert [place for place, _ in places] == ["examples[1].scores.a", "examples[1].scores.b"]
+    assert "outside the scale" in places[0][1]
+    assert "no question 'b'" in places[1][1]
+
+
+def test_a_question_of_the_item_cannot_wait_for_an_answer_about_a_candidate() -> None:
+    values = plain_document(document())
+    why = {"name": "why", "kind": "long_text", "wording": "Why?", "about": "item"}
+    values["questions"].append(why | {"when": {"question": "a", "below": 20}})
+    assert [fault.place for fault in document_faults(values)] == ["questions[2].when.question"]
+    values["questions"][1]["about"] = "candidate"
+    assert document_faults(values) == []
+
+
+def test_a_country_that_nobody_lives_in_is_refused() -> None:
+    values = plain_document(document()) | {"qualifications": {"countries": ["US", "UK"]}}
+    assert [fault.place for fault in document_faults(values)] == ["qualifications.countries[2]"]
+
+
+def test_markdown_makes_no_html_of_html_and_runs_no_script() -> None:
+    html = markdown_html(
+        "# Rules\n\n<script>x</script> [a](javascript:x) ![p](http://x/p.png) **b**"
+    )
+    assert "<script" not in html
+    assert "<img" not in html
+    assert 'href="javascript' not in html
+    assert "<h3>Rules</h3>" in html
+    assert "<strong>b</strong>" in html
+
+
+def test_a_file_that_is_not_there_names_the_templates(tmp_path: Path) -> None:
+    with pytest.raises(FileRefused, match=r"Templates: alternatives, best_worst"):
+        protocol_source(str(tmp_path / "none.yaml"))
+    latin = tmp_path / "latin.yaml"
+    latin.write_bytes("title: caf\xe9".encode("latin-1"))
+    with pytest.raises(FileRefused, match="not UTF-8"):
+        read_protocol(str(latin))
+
+
+# Versions
+
+
+@pytest.fixture
+def study(db: None) -> Study:
+    return Study.objects.create(slug="s", title="S", kind=Study.Kind.RATING)
+
+
+def test_a_study_without_a_protocol_amounts_to_what_its_questions_say(study: Study) -> None:
+    Question.objects.create(study=study, name="q", wording="W", scale_max=5, level="ordinal")
+    asked = current_document(study).questions[0]
+    assert (asked.kind, asked.maximum, asked.level, asked.low_label) == ("line", 5, "ordinal", "")
+    version = freeze(study=study)
+    assert version.number == 1
+    assert current_document(study) == read_document(version.document)
+
+
+def test_a_draft_changes_until_it_is_frozen_and_a_new_one_follows(study: Study) -> None:
+    first = save_draft(study=study, document=document())
+    assert save_draft(study=study, document=document(line("b"))).pk == first.pk
+    frozen = freeze(study=study)
+    assert (frozen.number, frozen.fingerprint) == (1, fingerprint(frozen.document))
+    assert [question.name for question in study.questions.all()] == ["b"]
+    assert freeze(study=study).pk == frozen.pk
+    second = save_draft(study=study, document=document(line("c")))
+    assert (second.number, second.frozen_at) == (2, None)
+    assert discard_draft(study=study)
+    assert newest_version(study) == frozen
+
+
+def test_a_draft_that_says_what_is_frozen_makes_no_version(study: Study) -> None:
+    save_draft(study=study, document=document())
+    frozen = freeze(study=study)
+    save_draft(study=study, document=document(line("b")))
+    save_draft(study=study, document=document())
+    assert freeze(study=study).pk == frozen.pk
+    assert study.protocols.count() == 1
+
+
+def test_a_frozen_version_cannot_be_changed_by_any_way_the_code_has(study: Study) -> None:
+    save_draft(study=study, document=document())
+    frozen = freeze(study=study)
+    frozen.document = {}
+    with pytest.raises(ProtocolFrozen, match="never changes"):
+        frozen.save()
+    with pytest.raises(ProtocolFrozen):
+        Protocol.objects.filter(pk=frozen.pk).update(document={})
+    with pytest.raises(ProtocolFrozen), transaction.atomic():
+        Protocol.objects.bulk_update([frozen], ["document"])
+    frozen.refresh_from_db()
+    assert fingerprint(frozen.document) == frozen.fingerprint
+
+
+def test_the_database_holds_one_draft_and_no_frozen_one_without_a_fingerprint(
+    study: Study,
+) -> None:
+    save_draft(study=study, document=document())
+    with pytest.raises(IntegrityError), transaction.atomic():
+        Protocol.objects.create(study=study, number=2, document={})
+    with pytest.raises(IntegrityError), transaction.atomic():
+        Protocol.objects.create(study=study, number=1, document={}, fingerprint="x")
+
+
+def test_an_unfinished_draft_is_kept_and_not_frozen(study: Study) -> None:
+    save_draft(study=study, document=document(line(high_label="")))
+    with pytest.raises(ProtocolInvalid, match="greatest value means"):
+        freeze(study=study)
+    assert newest_version(study).frozen_at is None  # type: ignore[union-attr]
+
+
+def test_a_judged_question_keeps_its_scale_and_may_change_its_words(db: None) -> None:
+    study = rated_study()
+    name = study.questions.get().name
+    save_draft(study=study, document=document(line(name, low_label="other")))
+    assert freeze(study=study).number == 1
+    assert study.questions.get(name=name).low_label == "other"
+    save_draft(study=study, document=document(line(name, maximum=7)))
+    with pytest.raises(ProtocolInvalid, match="cannot change"):
+        freeze(study=study)
+
+
+def test_of_any_of_several_categories_each_is_a_column(study: Study) -> None:
+    asked = AskedQuestion(
+        name="tone", kind="categories", wording="Which?", categories=("kind", "rude")
+    )
+    save_draft(study=study, document=document(asked))
+    freeze(study=study)
+    rows = list(study.questions.values_list("name", "level", "categories"))
+    assert rows == [
+        ("tone:kind", "nominal", ["no", "yes"]),
+        ("tone:rude", "nominal", ["no", "yes"]),
+    ]

@@ -1,0 +1,85 @@
+"""Qualification tests of a protocol: which answers are right, and what is wrong with one."""
+
+import pytest
+
+from annotation.protocols.documents import plain_document, read_document
+from annotation.protocols.qualification_tests import choosable_values, right_values
+from annotation.protocols.validation import document_faults
+
+LINE = {"name": "fit", "kind": "line", "wording": "Fits?", "low_label": "no", "high_label": "yes"}
+POINTS = {"name": "tone", "kind": "likert", "wording": "Kind?", "points": ["a", "b", "c", "d", "e"]}
+WHY = {"name": "why", "kind": "long_text", "wording": "Why?"}
+
+
+def protocol(*tests, questions=(LINE, POINTS, WHY)):
+    return {
+        "assay_protocol": 1,
+        "title": "Rate replies",
+        "questions": list(questions),
+        "qualifications": {"tests": list(tests)},
+    }
+
+
+def case(**scores):
+    return {"candidate": "I like trains.", "scores": scores}
+
+
+def messages(*tests, **options):
+    return [str(fault) for fault in document_faults(protocol(*tests, **options))]
+
+
+def test_a_line_is_asked_in_eleven_points_of_which_the_near_ones_are_right():
+    line, points, _why = read_document(protocol()).questions
+    assert choosable_values(line) == [0, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100]
+    assert right_values(line, 75, 20) == [60, 70, 80, 90]
+    assert right_values(line, 30, 10) == [20, 30, 40]
+    assert choosable_values(points) == [1, 2, 3, 4, 5]
+    assert right_values(points, 4, 20) == [4]
+    assert right_values(points, 4, 25) == [3, 4, 5]
+
+
+@pytest.mark.parametrize("kind", ["category", "yes_no"])
+def test_of_what_has_no_order_one_answer_is_right(kind):
+    labels = {"categories": ["on", "off"]} if kind == "category" else {}
+    asked = {"name": "kind", "kind": kind, "wording": "Which?"} | labels
+    question = read_document(protocol(questions=[asked])).questions[0]
+    assert right_values(question, 1, 100) == [1]
+
+
+def test_a_good_test_is_kept_whole():
+    practice = {"title": "Practice", "retry_after_seconds": 0, "cases": [case(fit=80, tone=5)]}
+    values = protocol(practice, {"cases": [case(fit=5)], "pass_percent": 100, "feedback": False})
+    assert document_faults(values) == []
+    assert plain_document(read_document(values)) == values
+
+
+@pytest.mark.parametrize(
+    ("test", "problem"),
+    [
+        ({"cases": []}, "cases: has 0; at least 1 are needed."),
+        ({"pass_percent": 50}, "cases: is missing: at least one case"),
+        ({"cases": [case()]}, "is missing: the right value under at least one question."),
+        ({"cases": [case(fot=1)]}, "scores.fot: is no question of this protocol."),
+        ({"cases": [case(why=1)]}, "scores.why: cannot be tested: an answer key grades"),
+        ({"cases": [case(fit=120)]}, "scores.fit: is 120, outside the scale 0 to 100."),
+        ({"cases": [case(fit=35)], "tolerance_percent": 4}, "near none of the answers"),
+        ({"cases": [case(fit=50)], "tolerance_percent": 50}, "has only right answers"),
+        ({"cases": [case(fit=50)], "pass_percent": 0}, "pass_percent: is 0; the least is 1."),
+    ],
+)
+def test_a_test_that_cannot_be_taken_is_refused_where_it_is_wrong(test, problem):
+    (message,) = messages(test)
+    assert message.startswith("qualifications.tests[1]")
+    assert problem in message
+
+
+def test_two_tests_of_a_title_are_refused():
+    (message,) = messages({"cases": [case(fit=5)]}, {"cases": [case(fit=90)]})
+    assert "'Test' is the title of another test already." in message
+
+
+def test_practice_items_by_key_are_refused_with_what_to_write_instead():
+    values = protocol()
+    values["qualifications"] = {"practice_items": ["dialogue-3"]}
+    (fault,) = document_faults(values)
+    assert "practice is one of the 'tests'" in fault.message
