@@ -3,30 +3,32 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
-from reprlib import repr as shown
+from datetime import UTC, datetime
+from reprlib import repr as short_repr
 from typing import Any
 from xml.etree.ElementTree import Element, ParseError
 
 from defusedxml import ElementTree
 from defusedxml.common import DefusedXmlException
 
-from annotation.models import Candidate, Item, Question, Study
+from annotation.models import Item, PlacedCheck
+from annotation.protocols.records import ProtocolDocument
+from annotation.protocols.versions import current_document
+from hits.answered_questions import (
+    AnswerValues,
+    JudgmentValue,
+    ShownCandidate,
+    WrittenText,
+    read_answered,
+    read_boolean,
+    read_seconds,
+    read_text,
+)
+from hits.asked_questions import consent_fingerprint
+from hits.checked_values import CheckedValue, checked_values, is_check
 from hits.exceptions import AnswerUnreadable
-from hits.questions import judged_questions, scale_of
-
-LONGEST_SECONDS = 366 * 24 * 3600
-
-
-@dataclass(frozen=True)
-class Judged:
-    """One candidate's value under one question; `position` is its place as shown, from 0."""
-
-    candidate: Candidate
-    question: Question
-    value: float
-    position: int
-    seconds: float | None
 
 
 @dataclass(frozen=True)
@@ -34,16 +36,19 @@ class Answer:
     """All that one worker said about one item; `order` holds candidate keys as shown."""
 
     order: tuple[str, ...]
-    judgments: tuple[Judged, ...]
+    judgments: tuple[JudgmentValue, ...]
+    written: tuple[WrittenText, ...]
     justification: str
     comment: str
     active_seconds: float | None
     pasted: bool
+    consented_at: datetime | None
+    checked: tuple[CheckedValue, ...] = ()
 
 
 def read_answers_xml(xml: str) -> dict[str, str]:
     """The free text given under each identifier of a QuestionFormAnswers document."""
-    root = _parsed(xml)
+    root = _root_element(xml)
     answers: dict[str, str] = {}
     for answer in root:
         parts = {_local(child): child.text or "" for child in answer}
@@ -51,20 +56,22 @@ def read_answers_xml(xml: str) -> dict[str, str]:
         if _local(answer) != "Answer" or not name:
             raise AnswerUnreadable("the XML holds something that is not an answer with its name")
         if name in answers:
-            raise AnswerUnreadable(f"the XML answers {shown(name)} twice")
+            raise AnswerUnreadable(f"the XML answers {short_repr(name)} twice")
         answers[name] = parts.get("FreeText", "")
     return answers
 
 
-def _parsed(xml: str) -> Element:
+def _root_element(xml: str) -> Element:
     try:
         root: Element = ElementTree.fromstring(xml, forbid_dtd=True)
     except DefusedXmlException as problem:
         raise AnswerUnreadable(f"the XML declares what an answer never needs: {problem}") from None
     except (ParseError, ValueError) as problem:
-        raise AnswerUnreadable(f"the answer is not XML: {shown(str(problem))}") from None
+        raise AnswerUnreadable(f"the answer is not XML: {short_repr(str(problem))}") from None
     if _local(root) != "QuestionFormAnswers":
-        raise AnswerUnreadable(f"the XML is a {shown(_local(root))}, not a QuestionFormAnswers")
+        raise AnswerUnreadable(
+            f"the XML is a {short_repr(_local(root))}, not a QuestionFormAnswers"
+        )
     return root
 
 
@@ -72,146 +79,149 @@ def _local(element: Element) -> str:
     return str(element.tag).rsplit("}", 1)[-1]
 
 
-def read_answer(xml: str, item: Item) -> Answer:
-    """The answer to the item's page, checked whole, or AnswerUnreadable with what is wrong."""
+def read_answer(
+    xml: str,
+    item: Item,
+    document: ProtocolDocument | None = None,
+    checks: Sequence[PlacedCheck] = (),
+) -> Answer:
+    """The answer to the item's page, checked whole, or AnswerUnreadable with what is wrong.
+
+    The page was made by the study's newest protocol, unless another is given; `checks` are those
+    that stood on it.
+    """
     fields = read_answers_xml(xml)
     if "answer" not in fields:
-        raise AnswerUnreadable(f"there is no field 'answer' among {shown(sorted(fields))}")
-    given = _json_object(fields["answer"])
-    _refuse_another_page(given, item)
-    candidates = {candidate.blind_key: candidate for candidate in item.candidates.all()}
-    order = _order(given, candidates)
+        raise AnswerUnreadable(f"there is no field 'answer' among {short_repr(sorted(fields))}")
+    return read_answer_text(fields["answer"], item, document, checks)
+
+
+def read_answer_text(
+    text: str,
+    item: Item,
+    document: ProtocolDocument | None = None,
+    checks: Sequence[PlacedCheck] = (),
+) -> Answer:
+    """The same, of what the page's field `answer` holds."""
+    document = document or current_document(item.study)
+    answer = _json_object(text)
+    _refuse_another_page(answer, item)
+    shown: list[ShownCandidate] = [*item.candidates.all(), *checks]
+    candidates = {each.blind_key: each for each in shown}
+    order = _order(answer, candidates)
+    columns = {question.name: question for question in item.study.questions.all()}
+    ordered = [candidates[key] for key in order]
+    answered = read_answered(answer.get("judgments"), document, columns, ordered)
+    reasons = _reasons(answer, document, answered, candidates)
     return Answer(
-        order=tuple(candidates[key].key for key in order),
-        judgments=_judgments(given, item.study, [candidates[key] for key in order]),
-        justification=_justification(given, item.study),
-        comment=_text(given, "comment"),
-        active_seconds=_seconds(given, "active_seconds"),
-        pasted=_flag(given, "pasted"),
+        order=tuple(each.key for each in ordered),
+        judgments=tuple(each for each in answered.judged if not is_check(each.candidate)),
+        written=tuple(
+            each for each in (*answered.written, *reasons) if not is_check(each.candidate)
+        ),
+        justification=_justification(answer, document),
+        comment=read_text(answer, "comment"),
+        active_seconds=read_seconds(answer, "active_seconds"),
+        pasted=read_boolean(answer, "pasted") or any(each.pasted for each in reasons),
+        consented_at=_consented_at(answer, document),
+        checked=checked_values(checks, answered.judged, document),
     )
 
 
 def _json_object(text: str) -> dict[str, Any]:
     try:
-        given = json.loads(text, parse_constant=_refuse_constant)
+        answer = json.loads(text, parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as problem:
-        raise AnswerUnreadable(f"'answer' is not JSON: {shown(str(problem))}") from None
-    if not isinstance(given, dict):
-        raise AnswerUnreadable(f"'answer' is {shown(given)}, not a JSON object")
-    return given
+        raise AnswerUnreadable(f"'answer' is not JSON: {short_repr(str(problem))}") from None
+    if not isinstance(answer, dict):
+        raise AnswerUnreadable(f"'answer' is {short_repr(answer)}, not a JSON object")
+    return answer
 
 
 def _refuse_constant(name: str) -> None:
-    raise ValueError(f"{name} is no JSON number")
+    raise ValueError(f"{name} is not a JSON number")
 
 
-def _refuse_another_page(given: dict[str, Any], item: Item) -> None:
-    version, answered = given.get("version"), given.get("item")
+def _refuse_another_page(answer: dict[str, Any], item: Item) -> None:
+    version, item_key = answer.get("version"), answer.get("item")
     if version != 1 or isinstance(version, bool):
-        raise AnswerUnreadable(f"version is {shown(version)}; only 1 is known")
-    if answered != str(item.pk):
-        raise AnswerUnreadable(f"the answer is about item {shown(answered)}, not '{item.pk}'")
+        raise AnswerUnreadable(f"version is {short_repr(version)}; only 1 is known")
+    if item_key != str(item.pk):
+        raise AnswerUnreadable(f"the answer is about item {short_repr(item_key)}, not '{item.pk}'")
 
 
-def _order(given: dict[str, Any], candidates: dict[str, Candidate]) -> list[str]:
-    order = given.get("order")
+def _order(answer: dict[str, Any], candidates: dict[str, ShownCandidate]) -> list[str]:
+    order = answer.get("order")
     if not isinstance(order, list) or not all(isinstance(key, str) for key in order):
-        raise AnswerUnreadable(f"order is {shown(order)}, not a list of candidates")
+        raise AnswerUnreadable(f"order is {short_repr(order)}, not a list of candidates")
     if len(order) != len(candidates) or set(order) != set(candidates):
         raise AnswerUnreadable(
             f"order must name each of the item's {len(candidates)} candidates once; "
-            f"it is {shown(order)}"
+            f"it is {short_repr(order)}"
         )
     return order
 
 
-def _judgments(given: dict[str, Any], study: Study, shown_: list[Candidate]) -> tuple[Judged, ...]:
-    """One for each candidate and question, in the order they were shown."""
-    rows = given.get("judgments")
-    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-        raise AnswerUnreadable(f"judgments is {shown(rows)}, not a list of objects")
-    questions = judged_questions(study)
-    by_pair = _by_pair(rows)
-    pairs = [(place, each, asked) for place, each in enumerate(shown_) for asked in questions]
-    judged = tuple(_judged(by_pair, study, *pair) for pair in pairs)
-    if by_pair:
-        raise AnswerUnreadable(f"a judgment of {shown(next(iter(by_pair)))} was not asked for")
-    return judged
-
-
-def _by_pair(rows: list[dict[str, Any]]) -> dict[tuple[str, str], dict[str, Any]]:
-    by_pair: dict[tuple[str, str], dict[str, Any]] = {}
-    for row in rows:
-        candidate, question = row.get("candidate"), row.get("question")
-        if not isinstance(candidate, str) or not isinstance(question, str):
-            raise AnswerUnreadable(f"a judgment lacks its candidate or question: {shown(row)}")
-        if (candidate, question) in by_pair:
-            raise AnswerUnreadable(f"{shown((candidate, question))} is judged twice")
-        by_pair[candidate, question] = row
-    return by_pair
-
-
-def _judged(
-    by_pair: dict[tuple[str, str], dict[str, Any]],
-    study: Study,
-    position: int,
-    candidate: Candidate,
-    question: Question,
-) -> Judged:
-    row = by_pair.pop((candidate.blind_key, question.name), None)
-    if row is None:
-        raise AnswerUnreadable(
-            f"'{question.name}' of candidate '{candidate.blind_key}' is not judged"
-        )
-    value = _value(row.get("value"), question, study)
-    return Judged(candidate, question, value, position, _seconds(row, "seconds"))
-
-
-def _value(value: Any, question: Question, study: Study) -> float:
-    low, high = scale_of(question, study)
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise AnswerUnreadable(f"'{question.name}' is {shown(value)}, not a number")
-    if not low <= value <= high:  # NaN as well
-        raise AnswerUnreadable(
-            f"'{question.name}' is {shown(value)}, outside its scale from {low} to {high}"
-        )
-    counted = question.categories or study.kind == Study.Kind.ALTERNATIVES
-    if counted and not float(value).is_integer():
-        raise AnswerUnreadable(f"'{question.name}' is {shown(value)}, between two choices")
-    return float(value)
-
-
-def _justification(given: dict[str, Any], study: Study) -> str:
-    text, least = _text(given, "justification"), study.justification_min_length
-    if len(text.strip()) < least:
+def _justification(answer: dict[str, Any], document: ProtocolDocument) -> str:
+    reason = document.reason
+    text, least = read_text(answer, "justification"), reason.least_length
+    if reason.rule == "page" and len(text.strip()) < least:
         raise AnswerUnreadable(
             f"the justification has {len(text.strip())} characters; the study asks for {least}"
         )
     return text
 
 
-def _text(given: dict[str, Any], name: str) -> str:
-    """The text under the name, less what no database can keep: NUL and lone surrogates."""
-    text = given.get(name, "")
-    if not isinstance(text, str):
-        raise AnswerUnreadable(f"{name} is {shown(text)}, not a text")
-    mended = text.replace("\0", "\ufffd").encode("utf-16-le", "surrogatepass")
-    return mended.decode("utf-16-le", "replace")
+def _reasons(
+    answer: dict[str, Any],
+    document: ProtocolDocument,
+    answered: AnswerValues,
+    candidates: dict[str, ShownCandidate],
+) -> list[WrittenText]:
+    """Why each choice was made, where that is asked; none for what was not chosen."""
+    rows = answer.get("reasons", [])
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        raise AnswerUnreadable(f"reasons is {short_repr(rows)}, not a list of objects")
+    texts = {row.get("candidate"): row for row in rows if isinstance(row.get("candidate"), str)}
+    if len(texts) != len(rows):
+        raise AnswerUnreadable("a reason lacks its candidate, or a candidate has two")
+    asked = answered.chosen(document) if document.reason.rule == "choice" else []
+    reasons = []
+    for question, candidate in asked:
+        row = texts.pop(candidate.blind_key, {})
+        text = read_text(row, "text").strip()
+        if len(text) < document.reason.least_length:
+            raise AnswerUnreadable(
+                f"the reason for '{candidate.blind_key}' has {len(text)} characters; the study "
+                f"asks for {document.reason.least_length}"
+            )
+        if text:
+            pasted = read_boolean(row, "pasted")
+            reasons.append(WrittenText(candidate, question, text, pasted=pasted))
+    if texts:
+        raise AnswerUnreadable(f"a reason for {short_repr(next(iter(texts)))} was not asked for")
+    return reasons
 
 
-def _seconds(given: dict[str, Any], name: str) -> float | None:
-    seconds = given.get(name)
-    if seconds is None:
+def _consented_at(answer: dict[str, Any], document: ProtocolDocument) -> datetime | None:
+    """When the protocol's own text was agreed to, by the annotator's clock, which may be wrong."""
+    wanted = consent_fingerprint(document)
+    if wanted is None:
         return None
-    if isinstance(seconds, bool) or not isinstance(seconds, int | float):
-        raise AnswerUnreadable(f"{name} is {shown(seconds)}, not a number")
-    if not 0 <= seconds <= LONGEST_SECONDS:
-        raise AnswerUnreadable(f"{name} is {shown(seconds)}, no time anybody worked")
-    return float(seconds)
-
-
-def _flag(given: dict[str, Any], name: str) -> bool:
-    flag = given.get(name, False)
-    if not isinstance(flag, bool):
-        raise AnswerUnreadable(f"{name} is {shown(flag)}, neither true nor false")
-    return flag
+    consent = answer.get("consent")
+    if not isinstance(consent, dict) or consent.get("text") != wanted:
+        raise AnswerUnreadable(
+            f"consent is {short_repr(consent)}, not to the study's text '{wanted}'"
+        )
+    try:
+        at = datetime.fromisoformat(str(consent.get("at")))
+    except ValueError:
+        at = None
+    if at is None or at.tzinfo is None:
+        raise AnswerUnreadable(
+            f"consent was given at {short_repr(consent.get('at'))}, which is not a time"
+        )
+    try:
+        return at.astimezone(UTC)
+    except OverflowError:  # the first or the last day of all, in another zone
+        return at.replace(tzinfo=UTC)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import TYPE_CHECKING
 
 from django.db import transaction
@@ -13,28 +12,39 @@ from accounts.audit import record
 from hits import requester_api
 from hits.contacts import validate_text
 from hits.exceptions import DecisionRefused, MarketplaceRefused
-from hits.models import Appeal, Assignment, Connection, Sending
+from hits.foreign_records import AppealRecord, appeal_records
+from hits.models import Appeal, Assignment, Connection, DeliveryState
 
 if TYPE_CHECKING:
     from accounts.models import User
     from annotation.models import Study
 
 
+def connections_with_rejections() -> list[Connection]:
+    """Those with a rejection so new that it may be appealed and overridden."""
+    rejections = Assignment.objects.overridable().filter(appeal=None)
+    keys = rejections.order_by().values("hit__batch__connection")
+    return list(Connection.objects.filter(pk__in=keys))
+
+
 def fetch_appeals(*, connection: Connection) -> int:
     """Store the appeals that are new to us; return how many. Other marketplaces have none."""
     answer = requester_api.post(connection, "/appeals", {})
-    return sum(_is_new(described) for described in (answer or {}).get("appeals", []))
+    if answer is None:
+        return 0
+    return sum(_is_new(connection, record) for record in appeal_records(answer))
 
 
-def _is_new(described: dict[str, str]) -> bool:
-    assignment = Assignment.objects.filter(assignment_id=described["assignment_id"]).first()
+def _is_new(connection: Connection, record: AppealRecord) -> bool:
+    of_connection = Assignment.objects.filter(hit__batch__connection=connection)
+    assignment = of_connection.filter(assignment_id=record.assignment_id).first()
     if assignment is None:
         return False
     fields = {
-        "reason": described["reason"],
-        "appealed_at": datetime.fromisoformat(described["appealed_at"]),
-        "answer": described["answer"],
-        "state": Sending.CONFIRMED if described["answer"] else Sending.INTENDED,
+        "reason": record.reason,
+        "appealed_at": record.appealed_at,
+        "answer": record.answer,
+        "state": DeliveryState.CONFIRMED if record.answer else DeliveryState.INTENDED,
     }
     return Appeal.objects.get_or_create(assignment=assignment, defaults=fields)[1]
 
@@ -62,9 +72,9 @@ def send_answers(*, study: Study) -> int:
         try:
             requester_api.post(connection, "/appeals/answer", content)
         except MarketplaceRefused as refusal:
-            state, problem = Sending.REFUSED, refusal.message
+            state, problem = DeliveryState.REFUSED, refusal.message
         else:
-            state, problem = Sending.CONFIRMED, ""
+            state, problem = DeliveryState.CONFIRMED, ""
             n_sent += 1
         Appeal.objects.filter(pk=appeal.pk).update(state=state, problem=problem)
     return n_sent

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import csv
 from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from pathlib import Path
 
+from hits.amounts import read_usd
 from hits.exceptions import BonusFileRefused
 
 COLUMNS = ("assignment_id", "amount_usd", "reason")
@@ -26,24 +27,23 @@ def read_bonuses(path: Path) -> list[BonusLine]:
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             rows = csv.DictReader(file)
-            missing = [name for name in COLUMNS if name not in (rows.fieldnames or [])]
-            if missing:
-                raise BonusFileRefused(f"{path.name} lacks the column {', '.join(missing)}.")
+            missing_columns = [name for name in COLUMNS if name not in (rows.fieldnames or [])]
+            if missing_columns:
+                raise BonusFileRefused(
+                    f"{path.name} lacks the column {', '.join(missing_columns)}."
+                )
             lines = [_line(path, number, row) for number, row in enumerate(rows, start=2)]
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise BonusFileRefused(f"{path.name} cannot be read: {error}.") from error
-    repeated = {(line.assignment_id, line.reason) for line in lines}
-    if len(repeated) < len(lines):
+    distinct = {(line.assignment_id, line.reason) for line in lines}
+    if len(distinct) < len(lines):
         raise BonusFileRefused(f"{path.name} names an assignment twice for the same reason.")
     return lines
 
 
 def _line(path: Path, number: int, row: dict[str, str]) -> BonusLine:
     try:
-        amount = Decimal((row["amount_usd"] or "").strip().removeprefix("$"))
-    except InvalidOperation:
-        amount = Decimal("NaN")
-    if not amount.is_finite():
-        problem = f"'{row['amount_usd']}' is not an amount of dollars"
-        raise BonusFileRefused(f"Line {number} of {path.name}: {problem}. Nothing was paid.")
+        amount = read_usd(row["amount_usd"] or "")
+    except ValueError as error:
+        raise BonusFileRefused(f"Line {number} of {path.name}: {error} Nothing was paid.") from None
     return BonusLine(row["assignment_id"].strip(), amount, (row["reason"] or "").strip())

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from django.db import transaction
-from django.db.models import Count, F, Q, QuerySet, Sum
+from django.db.models import Count, F, OuterRef, Q, QuerySet, Subquery, Sum
 from django.db.models.functions import Coalesce
 
 from accounts.audit import record
 from annotation.models import Study
 from hits.costs import cost_of_assignment
 from hits.exceptions import OverBudget
-from hits.models import SIZE, Assignment, Batch, Budget, Hit, Payment
+from hits.models import PART, SIZE, Assignment, Batch, Budget, DeliveryState, Hit, Payment
 
 if TYPE_CHECKING:
     from accounts.models import Team, User
@@ -25,20 +24,44 @@ NOTHING = Decimal(0)
 SIZE_OF_HIT = Coalesce(F("hit__max_assignments"), F("hit__batch__max_assignments"))
 
 
-def committed_by_batch(batches: QuerySet[Batch]) -> dict[int, Decimal]:
-    """What each batch has cost or may still cost: rewards, fees and bonuses.
+@dataclass(frozen=True)
+class Commitment:
+    """What a batch has cost or may still cost: rewards, fees and bonuses."""
 
-    A HIT that takes no more answers counts with those it has, rejected ones with nothing.
+    batch: Batch
+    usd: Decimal
+
+    def is_within(self, budget: Budget) -> bool:
+        """Whether the budget of a team, a study or a batch holds it."""
+        study = self.batch.study
+        if budget.team_id is not None:
+            return study.team_id == budget.team_id
+        return budget.study_id == study.pk or budget.batch_id == self.batch.pk
+
+
+def commitments(batches: QuerySet[Batch]) -> list[Commitment]:
+    """What is committed to each batch, in three statements.
+
+    A HIT that takes no more answers counts with those it has, rejected ones with nothing
+    unless they are to be overridden. The part that a rejection leaves counts once that is
+    confirmed: until then its whole reward does, of which it is less.
     """
-    committed: dict[int, Decimal] = defaultdict(lambda: NOTHING)
-    known = {batch.pk: batch for batch in batches.select_related("connection")}
-    for (pk, size), n_assignments in _assignments(list(known)).items():
-        committed[pk] += n_assignments * cost_of_assignment(known[pk], size)
-    bonuses = Payment.objects.standing().filter(assignment__hit__batch__in=list(known))
-    totals = bonuses.order_by().values_list("assignment__hit__batch")
-    for pk, amount in totals.annotate(total=Sum(F("amount_usd") + F("fee_usd"))):
-        committed[pk] += amount
-    return dict(committed)
+    bonuses = Payment.objects.standing().filter(assignment__hit__batch=OuterRef("pk")).order_by()
+    is_rejected = Q(assignment__status=Assignment.Status.REJECTED)
+    bonuses = bonuses.exclude(~is_rejected, purpose=PART, state=DeliveryState.INTENDED)
+    paid = bonuses.values("assignment__hit__batch").annotate(n=Sum(F("amount_usd") + F("fee_usd")))
+    rows = batches.select_related("connection", "study").annotate(
+        paid_usd=Subquery(paid.values("n"))
+    )
+    by_key = {batch.pk: batch for batch in rows}
+    sums = {pk: getattr(batch, "paid_usd", None) or NOTHING for pk, batch in by_key.items()}
+    for (pk, size), n_assignments in _assignments(list(by_key)).items():
+        sums[pk] += n_assignments * cost_of_assignment(by_key[pk], size)
+    return [Commitment(by_key[pk], usd) for pk, usd in sums.items()]
+
+
+def _room(budget: Budget, rows: Iterable[Commitment]) -> Room:
+    return Room(budget, sum((one.usd for one in rows if one.is_within(budget)), NOTHING))
 
 
 def _assignments(batches: list[int]) -> dict[tuple[int, int], int]:
@@ -48,10 +71,12 @@ def _assignments(batches: list[int]) -> dict[tuple[int, int], int]:
     sizes = hits.annotate(size=SIZE).values_list("batch", "size")
     n_open = Sum(Coalesce(F("n_answers"), F("size")))
     numbers = {(pk, size): n for pk, size, n in sizes.annotate(n=n_open)}
-    rejected = Assignment.objects.filter(
+    rejections = Assignment.objects.filter(
         hit__batch__in=batches, status=Assignment.Status.REJECTED
     ).order_by()
-    by_size = rejected.annotate(size=SIZE_OF_HIT).values_list("hit__batch", "size")
+    # One that is to be overridden will be paid.
+    rejections = rejections.exclude(decision=Assignment.Decision.OVERRIDE, decision_problem="")
+    by_size = rejections.annotate(size=SIZE_OF_HIT).values_list("hit__batch", "size")
     for pk, size, n in by_size.annotate(n=Count("pk")):
         numbers[pk, size] -= n
     return numbers
@@ -74,54 +99,55 @@ class Room:
         return next(name for name in ("team", "study", "batch") if getattr(self.budget, name))
 
 
-def budgets_of(study: Study, batch: Batch | None = None) -> QuerySet[Budget]:
-    """The budgets that a study's spending is held to, its team's first."""
-    scope = Q(study=study.pk)
+def budgets_of(study: Study, batches: Iterable[int] = ()) -> QuerySet[Budget]:
+    """The budgets that spending on these batches of a study is held to, its team's first."""
+    scope = Q(study=study.pk) | Q(batch__in=list(batches))
     if study.team_id is not None:
         scope |= Q(team=study.team_id)
-    if batch is not None and batch.pk is not None:
-        scope |= Q(batch=batch.pk)
     budgets = Budget.objects.filter(scope).select_related("team", "study", "batch")
-    return budgets.order_by(F("team").asc(nulls_last=True), F("study").asc(nulls_last=True))
+    order = (F("team").asc(nulls_last=True), F("study").asc(nulls_last=True), "pk")
+    return budgets.order_by(*order)
 
 
-def rooms_of(study: Study, batch: Batch | None = None, *, is_locking: bool = False) -> list[Room]:
+def rooms_of(study: Study, batches: Iterable[int] = (), *, is_locking: bool = False) -> list[Room]:
     """Each budget with what is committed of it; locked, for who is about to commit more."""
-    budgets = list(_locked(study, batch) if is_locking else budgets_of(study, batch))
+    rows = budgets_of(study, batches)
+    budgets = list(rows.select_for_update(of=("self",)) if is_locking else rows)
     if not budgets:
         return []
-    return list(_rooms(study, budgets))
+    return _rooms(study, budgets)
 
 
-def _locked(study: Study, batch: Batch | None) -> QuerySet[Budget]:
-    return budgets_of(study, batch).select_for_update(of=("self",))
+def rooms_by_study(studies: Sequence[Study]) -> list[Room]:
+    """The budgets of studies and of their teams, with what is committed of each."""
+    teams = {study.team_id for study in studies if study.team_id is not None}
+    scope = Q(study__in=[study.pk for study in studies]) | Q(team__in=teams)
+    budgets = list(Budget.objects.filter(scope).select_related("team", "study").order_by("pk"))
+    if not budgets:
+        return []
+    of_budgets = Q(study__team__in=[budget.team_id for budget in budgets if budget.team_id])
+    of_budgets |= Q(study__in=[budget.study_id for budget in budgets if budget.study_id])
+    rows = commitments(Batch.objects.filter(of_budgets))
+    return [_room(budget, rows) for budget in budgets]
 
 
-def _rooms(study: Study, budgets: list[Budget]) -> Iterator[Room]:
-    shared = any(budget.team_id for budget in budgets)
-    scope = Q(study__team=study.team_id) if shared else Q(study=study.pk)
-    studies = dict(Batch.objects.filter(scope).order_by().values_list("pk", "study"))
-    committed = committed_by_batch(Batch.objects.filter(pk__in=list(studies)))
-    for budget in budgets:
-        yield Room(
-            budget,
-            sum(
-                (
-                    amount
-                    for pk, amount in committed.items()
-                    if budget.team_id or budget.study_id == studies[pk] or budget.batch_id == pk
-                ),
-                NOTHING,
-            ),
-        )
+def _rooms(study: Study, budgets: list[Budget]) -> list[Room]:
+    is_team_wide = any(budget.team_id for budget in budgets)
+    scope = Q(study__team=study.team_id) if is_team_wide else Q(study=study.pk)
+    rows = commitments(Batch.objects.filter(scope))
+    return [_room(budget, rows) for budget in budgets]
 
 
-def require_within_budgets(*, study: Study, extra_usd: Decimal, batch: Batch | None = None) -> None:
-    """Refuse to commit more than the budgets of the team, the study and the batch allow.
+def require_within_budgets(*, study: Study, extra_usd_by_batch: Mapping[int, Decimal]) -> None:
+    """Refuse to commit more than the budgets of the team, the study and each batch allow.
 
-    Inside the transaction that commits it: the budgets stay locked until then.
+    Inside the transaction that commits it: the budgets stay locked until then. What is written
+    down already is extra by nothing; a batch that is not stored yet has no budget of its own.
     """
-    for room in rooms_of(study, batch, is_locking=True):
+    total_usd = sum(extra_usd_by_batch.values(), NOTHING)
+    for room in rooms_of(study, extra_usd_by_batch.keys(), is_locking=True):
+        of_batch = room.budget.batch_id
+        extra_usd = total_usd if of_batch is None else extra_usd_by_batch[of_batch]
         if extra_usd > room.left_usd:
             raise OverBudget(over_budget_message(room, extra_usd))
 

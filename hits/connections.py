@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 from decimal import Decimal
-from ipaddress import ip_address
-from socket import getaddrinfo
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.core.exceptions import ValidationError
@@ -15,10 +12,13 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from accounts.audit import record
-from encryption import decrypt, encrypt
+from encryption import UndecryptableSecret, decrypt, encrypt
+from hits.addresses import require_outside
 from hits.endpoints import PROFILES, AccessKey, connect, local_key, translated_errors
 from hits.enrolment import enrol_requester
-from hits.exceptions import ConnectionUnfit, MarketplaceUnreachable, ProfileUnknown
+from hits.exceptions import ConnectionUnfit, ProfileUnknown
+from hits.foreign_records import amount_usd
+from hits.marketplaces import AMAZON, THIS_SITE, marketplace_at
 from hits.models import Connection
 
 if TYPE_CHECKING:
@@ -26,16 +26,13 @@ if TYPE_CHECKING:
 
     from accounts.models import Team, User
 
-THIS_SITE = "local"
-AMAZON = ("sandbox", "production")
-
 
 def site_connection(profile: str = THIS_SITE) -> Connection:
     """The site's own connection of this profile, whose key is in the environment."""
     if profile not in PROFILES:
-        known = ", ".join(PROFILES)
-        raise ProfileUnknown(f"There is no marketplace profile '{profile}'. Profiles: {known}.")
-    connection, _created = Connection.objects.get_or_create(
+        profiles = ", ".join(PROFILES)
+        raise ProfileUnknown(f"There is no marketplace profile '{profile}'. Profiles: {profiles}.")
+    connection, _is_new = Connection.objects.get_or_create(
         team=None, name=profile, defaults={"marketplace": profile}
     )
     fees = Connection.Fees.MTURK if profile in AMAZON else settings.MARKETPLACE_FEE_SCHEDULE
@@ -46,14 +43,14 @@ def site_connection(profile: str = THIS_SITE) -> Connection:
     return connection
 
 
-def named_connection(name: str) -> Connection:
+def connection_of_name(name: str) -> Connection:
     """A team's open connection, by TEAM/NAME; else ConnectionUnfit with those there are."""
     team, _slash, own = name.partition("/")
     usable = Connection.objects.usable().exclude(team=None).select_related("team")
     connection = usable.filter(team__slug=team, name=own).first()
     if connection is None:
-        known = ", ".join(f"'{each.team.slug}/{each.name}'" for each in usable if each.team)
-        raise ConnectionUnfit(f"There is no open connection '{name}'. Known: {known or 'none'}.")
+        names = ", ".join(f"'{each.team.slug}/{each.name}'" for each in usable if each.team)
+        raise ConnectionUnfit(f"There is no open connection '{name}'. Known: {names or 'none'}.")
     return connection
 
 
@@ -61,6 +58,7 @@ def client_of(connection: Connection) -> MTurkClient:
     """A boto3 client that speaks for the connection's requester."""
     if connection.team_id is None:
         return connect(connection.name)
+    require_outside(connection.endpoint_url)
     return connect(key=access_key_of(connection), endpoint_url=connection.endpoint_url or None)
 
 
@@ -68,7 +66,10 @@ def access_key_of(connection: Connection) -> AccessKey:
     """The key to a marketplace that is not Amazon's."""
     if connection.team_id is None:
         return local_key()
-    return AccessKey(connection.access_key_id, decrypt(connection.encrypted_secret))
+    try:
+        return AccessKey(connection.access_key_id, decrypt(connection.encrypted_secret))
+    except UndecryptableSecret as error:
+        raise ConnectionUnfit(str(error)) from error
 
 
 def endpoint_of(connection: Connection) -> str:
@@ -79,7 +80,8 @@ def endpoint_of(connection: Connection) -> str:
 def balance_usd(client: MTurkClient) -> Decimal:
     """What the requester's account has available."""
     with translated_errors():
-        return Decimal(client.get_account_balance()["AvailableBalance"])
+        answer = client.get_account_balance()
+    return amount_usd(answer["AvailableBalance"], "AvailableBalance")
 
 
 def connect_marketplace(
@@ -93,22 +95,24 @@ def connect_marketplace(
 ) -> Connection:
     """Connect a team to a marketplace, with a key that the marketplace accepts now.
 
-    Without an address it is this site's own. The key is tried before anything is stored.
+    Without an address it is this site's own. The key is tried before anything is stored. `fees`
+    are those of a marketplace that is neither this site's nor Amazon's, whose are known.
     """
-    if endpoint_url and not _is_this_site(endpoint_url):
-        _require_public(endpoint_url)
-    balance_usd(connect(key=key, endpoint_url=endpoint_url or None))
+    there = marketplace_at(endpoint_url)
+    if there.endpoint_url:
+        require_outside(there.endpoint_url)
+    balance_usd(connect(key=key, endpoint_url=there.endpoint_url or None))
     connection = Connection(
         team=team,
         name=name.strip(),
-        marketplace=_marketplace_at(endpoint_url),
-        endpoint_url=endpoint_url,
+        marketplace=there.name,
+        endpoint_url=there.endpoint_url,
         access_key_id=key.access_key_id,
         encrypted_secret=encrypt(key.secret_access_key),
-        fees=fees,
+        fees=there.fees or fees,
         created_by=actor,
     )
-    return _stored(connection, actor)
+    return _store_connection(connection, actor)
 
 
 def connect_this_site(
@@ -123,9 +127,7 @@ def connect_this_site(
         name=f"{team.name} ({team.slug})",
         test_funds_usd=test_funds_usd,
     )
-    return connect_marketplace(
-        team=team, name=name, key=key, fees=settings.MARKETPLACE_FEE_SCHEDULE, actor=actor
-    )
+    return connect_marketplace(team=team, name=name, key=key, actor=actor)
 
 
 @transaction.atomic
@@ -136,31 +138,16 @@ def close_connection(*, connection: Connection, actor: User) -> None:
     _record("connection.close", connection, actor)
 
 
-def _is_this_site(endpoint_url: str) -> bool:
-    return endpoint_url.rstrip("/") == str(settings.MARKETPLACE_ENDPOINT_URL).rstrip("/")
+def note_outcome(*, connection: Connection, problem: str = "") -> None:
+    """Store why nothing could be collected over a connection; without a problem, that it was."""
+    failed_at = timezone.now() if problem else None
+    rows = Connection.objects.filter(pk=connection.pk)
+    if not problem:
+        rows = rows.exclude(failed_at=None)
+    rows.update(failed_at=failed_at, problem=problem)
 
 
-def _require_public(endpoint_url: str) -> None:
-    """Refuse addresses inside the site's own network, which a team has no business to call.
-
-    On a machine of one's own they are one's own.
-    """
-    host = urlsplit(endpoint_url).hostname or ""
-    if settings.OWN_MACHINE or not host:
-        return
-    try:
-        addresses = {entry[4][0] for entry in getaddrinfo(host, None)}
-    except OSError as error:
-        raise MarketplaceUnreachable(
-            _("There is no marketplace at “{host}”: {error}.").format(host=host, error=error)
-        ) from error
-    if not all(ip_address(str(address).partition("%")[0]).is_global for address in addresses):
-        raise ConnectionUnfit(
-            _("“{host}” is an address inside this site's own network.").format(host=host)
-        )
-
-
-def _stored(connection: Connection, actor: User) -> Connection:
+def _store_connection(connection: Connection, actor: User) -> Connection:
     try:
         connection.full_clean(validate_constraints=False)
         with transaction.atomic():
@@ -172,16 +159,6 @@ def _stored(connection: Connection, actor: User) -> Connection:
         message = _("This team has a connection named “{name}” already.")
         raise ConnectionUnfit(message.format(name=connection.name)) from error
     return connection
-
-
-def _marketplace_at(endpoint_url: str) -> str:
-    """Whose worker ids an address has: a profile's name, or the host."""
-    if endpoint_url in ("", settings.MARKETPLACE_ENDPOINT_URL):
-        return THIS_SITE
-    for profile in PROFILES.values():
-        if profile.endpoint_url == endpoint_url.rstrip("/"):
-            return profile.name
-    return urlsplit(endpoint_url).netloc.lower()
 
 
 def _record(action: str, connection: Connection, actor: User) -> None:

@@ -11,8 +11,17 @@ from django.utils.translation import gettext as _
 from accounts.audit import record
 from hits.endpoints import translated_errors
 from hits.exceptions import DecisionRefused, MarketplaceRefused
-from hits.models import Assignment, Connection, Message, Sending, Worker, WorkerBlock, WorkerNote
+from hits.models import (
+    Assignment,
+    Connection,
+    DeliveryState,
+    Message,
+    Worker,
+    WorkerBlock,
+    WorkerNote,
+)
 from hits.review import CONTROL_CHARACTERS
+from hits.run_limits import earning
 from presentation.progress import Progress, silently
 
 if TYPE_CHECKING:
@@ -59,17 +68,19 @@ def send_messages(
     A marketplace knows no token for a message: after a lost answer it may come twice.
     """
     n_sent = 0
-    waiting = list(messages.filter(state=Sending.INTENDED).order_by("pk").select_related("worker"))
-    for message in progress(waiting, len(waiting)):
-        problem = _undelivered(client, message)
-        state = Sending.REFUSED if problem else Sending.CONFIRMED
-        rows = Message.objects.filter(pk=message.pk, state=Sending.INTENDED)
+    unsent = list(
+        messages.filter(state=DeliveryState.INTENDED).order_by("pk").select_related("worker")
+    )
+    for message in earning(progress)(unsent, len(unsent)):
+        problem = _delivery_problem(client, message)
+        state = DeliveryState.REFUSED if problem else DeliveryState.CONFIRMED
+        rows = Message.objects.filter(pk=message.pk, state=DeliveryState.INTENDED)
         if rows.update(state=state, problem=problem) and not problem:
             n_sent += 1
     return n_sent
 
 
-def _undelivered(client: MTurkClient, message: Message) -> str:
+def _delivery_problem(client: MTurkClient, message: Message) -> str:
     """Why the marketplace did not pass a message on; empty where it did."""
     try:
         with translated_errors():
@@ -97,8 +108,8 @@ def request_block(
         worker=worker,
         defaults={
             "reason": reason.strip(),
-            "is_wanted": True,
-            "state": Sending.INTENDED,
+            "is_active": True,
+            "state": DeliveryState.INTENDED,
             "problem": "",
             "blocked_by": blocked_by,
         },
@@ -112,9 +123,9 @@ def request_unblock(
     """Write down that a worker may take a team's work again."""
     rows = WorkerBlock.objects.filter(connection=connection, worker=worker)
     rows.update(
-        is_wanted=False,
+        is_active=False,
         reason=reason.strip(),
-        state=Sending.INTENDED,
+        state=DeliveryState.INTENDED,
         problem="",
         blocked_by=unblocked_by,
     )
@@ -122,13 +133,13 @@ def request_unblock(
 
 def send_blocks(*, connection: Connection, client: MTurkClient) -> int:
     """Block and unblock as was written down; return how many workers that was."""
-    waiting = WorkerBlock.objects.filter(connection=connection, state=Sending.INTENDED)
+    unsent = WorkerBlock.objects.filter(connection=connection, state=DeliveryState.INTENDED)
     n_sent = 0
-    for block in list(waiting.select_related("worker")):
+    for block in list(unsent.select_related("worker")):
         problem = _refused_block(client, block)
-        state = Sending.REFUSED if problem else Sending.CONFIRMED
+        state = DeliveryState.REFUSED if problem else DeliveryState.CONFIRMED
         # One that was changed meanwhile is sent anew.
-        same = waiting.filter(pk=block.pk, is_wanted=block.is_wanted, reason=block.reason)
+        same = unsent.filter(pk=block.pk, is_active=block.is_active, reason=block.reason)
         if same.update(state=state, problem=problem) and not problem:
             n_sent += 1
     return n_sent
@@ -139,7 +150,7 @@ def _refused_block(client: MTurkClient, block: WorkerBlock) -> str:
     worker_id = block.worker.worker_id
     try:
         with translated_errors():
-            if block.is_wanted:
+            if block.is_active:
                 client.create_worker_block(WorkerId=worker_id, Reason=block.reason)
             else:
                 client.delete_worker_block(WorkerId=worker_id)

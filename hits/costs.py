@@ -8,10 +8,13 @@ from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
 from typing import TYPE_CHECKING
 
+from annotation.models import Study
 from hits.endpoints import translated_errors
 from hits.exceptions import FundsMissing
+from hits.foreign_records import amount_usd
 from hits.models import Batch, Hit
 from hits.selections import items_without_hit, selected_items
+from presentation.counts import count_of
 
 if TYPE_CHECKING:
     from mypy_boto3_mturk.client import MTurkClient
@@ -38,13 +41,13 @@ class FeeSchedule:
             share += self.share_many
         if needs_masters:
             share += self.share_masters
-        return self._rounded(reward_usd * share)
+        return self._round_up(reward_usd * share)
 
     def bonus_fee_usd(self, amount_usd: Decimal) -> Decimal:
         """The fee on a bonus."""
-        return self._rounded(amount_usd * self.share)
+        return self._round_up(amount_usd * self.share)
 
-    def _rounded(self, fee_usd: Decimal) -> Decimal:
+    def _round_up(self, fee_usd: Decimal) -> Decimal:
         return max(fee_usd.quantize(CENT, ROUND_HALF_UP), self.minimum_usd)
 
 
@@ -71,7 +74,7 @@ class Estimate:
 
     def __str__(self) -> str:
         return (
-            f"{self.n_hits} HITs, {self.n_assignments} assignments: "
+            f"{count_of(self.n_hits, 'HIT')}, {count_of(self.n_assignments, 'assignment')}: "
             f"rewards ${self.rewards_usd:.2f}, fees ${self.fees_usd:.2f}, "
             f"in all ${self.total_usd:.2f}"
         )
@@ -81,17 +84,17 @@ def estimate(batch: Batch) -> Estimate:
     """What publishing the rest of a batch, or a drafted one, commits the requester to."""
     if batch.pk is None:
         return price_items(batch, n_items=len(selected_items(batch)))
-    unpublished = Hit.objects.of(batch).unpublished().order_by().values_list("max_assignments")
-    sizes = Counter(own or batch.max_assignments for (own,) in unpublished)
+    rows = Hit.objects.of(batch).unpublished().order_by().values_list("max_assignments")
+    sizes = Counter(own or batch.max_assignments for (own,) in rows)
     if batch.is_of_all_items:
         n_bare = items_without_hit(batch).count()
-        sizes.update({size: n * n_bare for size, n in Counter(batch.hit_sizes).items()})
+        sizes.update({size: n * n_bare for size, n in batch.n_hits_by_size.items()})
     return price_hits(batch, sizes)
 
 
 def price_items(batch: Batch, *, n_items: int) -> Estimate:
     """What HITs for so many items of a batch commit the requester to, of all waves together."""
-    return price_hits(batch, {size: n * n_items for size, n in Counter(batch.hit_sizes).items()})
+    return price_hits(batch, {size: n * n_items for size, n in batch.n_hits_by_size.items()})
 
 
 def price(batch: Batch, *, n_hits: int) -> Estimate:
@@ -119,10 +122,17 @@ def cost_of_assignment(batch: Batch, max_assignments: int) -> Decimal:
     )
 
 
+def latest_batch_of(study: Study) -> Batch | None:
+    """The study's last batch that went to a marketplace, whose price its next may have."""
+    started = Batch.objects.of(study).started().select_related("connection")
+    return started.order_by("-pk").first()
+
+
 def require_funds(*, cost: Estimate, client: MTurkClient) -> None:
     """Refuse what the requester's account cannot pay for, before any of it is published."""
     with translated_errors():
-        available = Decimal(client.get_account_balance()["AvailableBalance"])
+        answer = client.get_account_balance()
+    available = amount_usd(answer["AvailableBalance"], "AvailableBalance")
     if available < cost.total_usd:
         raise FundsMissing(
             f"{cost}; but the account has only ${available:.2f}. Nothing was published."

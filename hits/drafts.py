@@ -18,9 +18,8 @@ from hits.contacts import LONGEST_SUBJECT, request_block, request_message, reque
 from hits.contacts import validate_text as require_text
 from hits.costs import cost_of_assignment
 from hits.exceptions import DecisionRefused, FeedbackUnfit, PaymentRefused, SummaryOutdated
-from hits.models import Assignment, Connection, DraftDecision
+from hits.models import PART, Assignment, Connection, DraftDecision
 from hits.payments import (
-    PART,
     bonus_fee_usd,
     bonus_purpose,
     request_payment,
@@ -75,6 +74,7 @@ def validate_draft(draft: DraftDecision) -> None:
         possible = Assignment.objects.overridable().filter(pk=assignment.pk).exists()
         message = _("Only a rejection of the last 30 days can be overridden.")
         _require(assignment, possible, message)
+        _require_known_part(draft)
     if action in (Action.APPROVE, Action.REJECT, Action.PART_PAY, Action.OVERRIDE):
         needs_text = action in (Action.REJECT, Action.PART_PAY)
         validate_feedback(draft.text, is_required=needs_text)
@@ -117,6 +117,36 @@ def price_usd(assignment: Assignment) -> Decimal:
     return cost_of_assignment(batch, hit.max_assignments or batch.max_assignments)
 
 
+@dataclass(frozen=True)
+class PaidPart:
+    """What rejected work was paid all the same, and what it comes to with the whole reward."""
+
+    amount_usd: Decimal
+    with_reward_usd: Decimal
+
+
+def paid_part(assignment: Assignment) -> PaidPart | None:
+    """The part of the reward that was paid or is on its way, which an override adds to: no
+    marketplace takes a bonus back."""
+    payment = assignment.payments.standing().filter(purpose=PART).first()
+    if payment is None:
+        return None
+    reward_usd = assignment.hit.batch.reward_usd
+    return PaidPart(payment.amount_usd, payment.amount_usd + reward_usd)
+
+
+def _require_known_part(draft: DraftDecision) -> None:
+    """An override on top of a part names both together, so that nobody pays twice unaware."""
+    part = paid_part(draft.assignment)
+    if part is not None and draft.amount_usd != part.with_reward_usd:
+        raise PaymentRefused(
+            _(
+                "The work was paid ${part} of its reward already. Overriding pays the whole reward "
+                "on top, ${total} in all: type that amount to confirm it."
+            ).format(part=part.amount_usd, total=part.with_reward_usd)
+        )
+
+
 def cost_usd(draft: DraftDecision) -> Decimal:
     """What sending a decision spends, fees included."""
     assignment, amount_usd = draft.assignment, draft.amount_usd or NOTHING
@@ -142,9 +172,14 @@ class Summary:
         return sum(self.costs_usd.values(), NOTHING)
 
     @property
-    def extra_usd(self) -> Decimal:
-        """What it spends beyond what was held for the assignments."""
-        return sum((self.costs_usd.get(action, NOTHING) for action in PAYING), NOTHING)
+    def extra_usd_by_batch(self) -> dict[int, Decimal]:
+        """What it spends on each batch beyond what was held for the assignments."""
+        sums: dict[int, Decimal] = {}
+        for draft in self.drafts:
+            if draft.action in PAYING:
+                key = draft.assignment.hit.batch_id
+                sums[key] = sums.get(key, NOTHING) + cost_usd(draft)
+        return sums
 
     @property
     def digest(self) -> str:
@@ -155,19 +190,19 @@ class Summary:
 
 def summary_of(drafts: Iterable[DraftDecision]) -> Summary:
     """What sending these decisions does and costs."""
-    ordered = sorted(drafts, key=lambda draft: draft.pk)
+    rows = sorted(drafts, key=lambda draft: draft.pk)
     costs: Counter[str] = Counter()
     elsewhere_usd, connections = NOTHING, {}
-    for draft in ordered:
+    for draft in rows:
         cost, connection = cost_usd(draft), draft.assignment.hit.batch.connection
         costs[draft.action] += cost  # type: ignore[assignment]
         connections[connection.pk] = connection
         if not connection.is_on_this_site:
             elsewhere_usd += cost
-    numbers = Counter(draft.action for draft in ordered)
+    numbers = Counter(draft.action for draft in rows)
     in_order = [action.value for action in Action if numbers[action]]
     return Summary(
-        drafts=ordered,
+        drafts=rows,
         numbers={action: numbers[action] for action in in_order},
         costs_usd={action: Decimal(costs[action]) for action in in_order},
         elsewhere_usd=elsewhere_usd,
@@ -177,16 +212,20 @@ def summary_of(drafts: Iterable[DraftDecision]) -> Summary:
 
 def drafts_of(study: Study, reviewer: User) -> list[DraftDecision]:
     """What the reviewer has decided in a study and not sent, with all that is read of it."""
-    drafts = DraftDecision.objects.of(study).by(reviewer)
-    return list(
-        drafts.select_related(
-            "assignment__hit__batch__connection", "assignment__hit__item", "assignment__worker"
-        )
+    return [draft for draft in study_drafts(study) if draft.reviewer_id == reviewer.pk]
+
+
+def study_drafts(study: Study) -> list[DraftDecision]:
+    """What all reviewers have decided in a study and not sent."""
+    drafts = DraftDecision.objects.of(study).select_related(
+        *("assignment__hit__batch__connection", "assignment__hit__item", "assignment__worker"),
+        "reviewer",
     )
+    return list(drafts.defer("assignment__answer_xml", "assignment__hit__item__context"))
 
 
 @dataclass(frozen=True)
-class Recorded:
+class DraftsResult:
     """What became of the decisions: written down to be sent, or too late."""
 
     n_recorded: int
@@ -196,15 +235,15 @@ class Recorded:
 @transaction.atomic
 def record_drafts(
     *, reviewer: User, study: Study, digest: str, typed_usd: Decimal | None = None
-) -> Recorded:
+) -> DraftsResult:
     """Write down a reviewer's decisions as what is to be sent, once however often it is pressed.
 
     `digest` is that of the summary that was read; `typed_usd` what was typed where money is
     spent elsewhere than on this site.
     """
     # Whoever presses second waits here, and then finds nothing.
-    locked = DraftDecision.objects.select_for_update().of(study).by(reviewer)
-    list(locked.values_list("pk", flat=True))
+    own_drafts = DraftDecision.objects.select_for_update().of(study).by(reviewer)
+    list(own_drafts.values_list("pk", flat=True))
     summary = summary_of(drafts_of(study, reviewer))
     if summary.digest != digest:
         raise SummaryOutdated(
@@ -216,13 +255,13 @@ def record_drafts(
                 amount=f"{summary.elsewhere_usd:.2f}"
             )
         )
-    if summary.extra_usd:
-        require_within_budgets(study=study, extra_usd=summary.extra_usd)
+    if extra_usd_by_batch := summary.extra_usd_by_batch:
+        require_within_budgets(study=study, extra_usd_by_batch=extra_usd_by_batch)
     problems = {draft.pk: _record_draft(draft) for draft in summary.drafts}
-    recorded = [draft for draft in summary.drafts if not problems[draft.pk]]
-    _audit(study, reviewer, recorded)
+    decisions = [draft for draft in summary.drafts if not problems[draft.pk]]
+    _audit(study, reviewer, decisions)
     DraftDecision.objects.filter(pk__in=list(problems)).delete()
-    return Recorded(len(recorded), [problem for problem in problems.values() if problem])
+    return DraftsResult(len(decisions), [problem for problem in problems.values() if problem])
 
 
 def _record_draft(draft: DraftDecision) -> str:

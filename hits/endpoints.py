@@ -23,6 +23,7 @@ from botocore.exceptions import (
 from botocore.parsers import ResponseParserError
 from django.conf import settings
 
+from hits.call_limits import bind
 from hits.exceptions import (
     CredentialsMissing,
     HitsError,
@@ -30,7 +31,7 @@ from hits.exceptions import (
     MarketplaceUnreachable,
     ProfileUnknown,
 )
-from hits.responses import drop_partial_body, require_whole, retry_delay_seconds
+from hits.responses import drop_partial_body, require_complete, retry_delay_seconds
 
 if TYPE_CHECKING:
     from mypy_boto3_mturk.client import MTurkClient
@@ -92,8 +93,8 @@ def connect(
     MARKETPLACE_SECRET_ACCESS_KEY; Amazon's from wherever boto3 finds its own.
     """
     if profile not in PROFILES:
-        known = ", ".join(PROFILES)
-        raise ProfileUnknown(f"There is no marketplace profile '{profile}'. Profiles: {known}.")
+        profiles = ", ".join(PROFILES)
+        raise ProfileUnknown(f"There is no marketplace profile '{profile}'. Profiles: {profiles}.")
     if profile == "local" and key is None:
         key = local_key()
     address = endpoint_url or PROFILES[profile].endpoint_url or settings.MARKETPLACE_ENDPOINT_URL
@@ -101,15 +102,15 @@ def connect(
         return _client(address, key)
     except ValueError as problem:
         raise MarketplaceUnreachable(
-            f"'{address}' is no marketplace's address: {problem}. It needs http(s)://, a host and "
-            "a path, such as http://127.0.0.1:8000/requester."
+            f"'{address}' is not a marketplace's address: {problem}. It needs http(s)://, a "
+            "host and a path, such as http://127.0.0.1:8000/requester."
         ) from None
 
 
 def _client(address: str, key: AccessKey | None) -> MTurkClient:
     parts = urlsplit(address)
     if parts.scheme not in ("http", "https") or parts.port == 0:
-        raise ValueError("nothing on the web is there")
+        raise ValueError("not a valid web address")
     with translated_errors():
         client: MTurkClient = boto3.client(
             "mturk",
@@ -119,11 +120,12 @@ def _client(address: str, key: AccessKey | None) -> MTurkClient:
             aws_secret_access_key=key.secret_access_key if key else None,
             config=PATIENCE,
         )
+    bind(client)
     events = client.meta.events
     events.register("before-parse.mturk", drop_partial_body)
     # The stubs know no event that listens to what its handlers return; this one does.
     events.register("needs-retry.mturk", retry_delay_seconds)  # type: ignore[arg-type]
-    events.register("after-call.mturk", partial(require_whole, address=address))
+    events.register("after-call.mturk", partial(require_complete, address=address))
     return client
 
 
@@ -148,7 +150,7 @@ def translated_errors() -> Iterator[None]:
     try:
         yield
     except ClientError as error:
-        raise _described(error) from error
+        raise _error_of(error) from error
     except NO_KEY as error:
         raise CredentialsMissing(f"There is no access key for the marketplace: {error}.") from error
     except (ConnectionError, HTTPClientError, ResponseParserError) as error:
@@ -157,7 +159,7 @@ def translated_errors() -> Iterator[None]:
         ) from error
 
 
-def _described(error: ClientError) -> HitsError:
+def _error_of(error: ClientError) -> HitsError:
     answer: Mapping[str, Any] = error.response
     code = str(answer.get("TurkErrorCode") or answer["Error"].get("Code", "unknown"))
     metadata = answer.get("ResponseMetadata", {})

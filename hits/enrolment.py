@@ -6,7 +6,6 @@ Requests are signed with the operator secret, which only those have who run the 
 
 import hashlib
 import hmac
-import json
 import secrets
 import time
 from decimal import Decimal
@@ -14,14 +13,11 @@ from http import HTTPStatus
 from typing import Any
 from urllib.parse import urlsplit
 
-import requests
 from django.conf import settings
 
+from hits import marketplace_api
 from hits.endpoints import AccessKey
 from hits.exceptions import MarketplaceRefused, MarketplaceUnreachable
-
-PREFIX = "/marketplace-api/v1"
-TIMEOUT_SECONDS = (10, 60)
 
 
 def enrol_requester(
@@ -40,25 +36,19 @@ def enrol_worker(*, site_url: str, username: str, password: str) -> str:
 
 
 def _post(site_url: str, path: str, content: dict[str, str]) -> dict[str, Any]:
-    address = site_url.rstrip("/") + PREFIX + path
-    body = json.dumps(content).encode()
-    headers = {"Content-Type": "application/json"} | signed_headers(
-        secret=settings.MARKETPLACE_OPERATOR_SECRET, path=urlsplit(address).path, body=body
-    )
-    try:
-        response = requests.post(
-            address, data=body, headers=headers, timeout=TIMEOUT_SECONDS, allow_redirects=False
-        )
-        answer = response.json()
-    except requests.JSONDecodeError as error:
+    answer = marketplace_api.post(site_url, path, content, signature=_signature)
+    if answer.content is None:
         raise MarketplaceUnreachable(
-            f"What answers at {address} is not an Assay marketplace (HTTP {response.status_code})."
-        ) from error
-    except requests.RequestException as error:
-        raise MarketplaceUnreachable(f"No marketplace answers at {address}: {error}") from error
-    if response.status_code != HTTPStatus.CREATED:
-        raise MarketplaceRefused(_code(response.status_code), str(answer.get("error", answer)))
-    return dict(answer)
+            f"What answers at {answer.address} is not an Assay marketplace (HTTP {answer.status})."
+        )
+    if answer.status != HTTPStatus.CREATED:
+        raise MarketplaceRefused(_code(answer.status), answer.error)
+    return answer.content
+
+
+def _signature(address: str, body: bytes) -> dict[str, str]:
+    secret = settings.MARKETPLACE_OPERATOR_SECRET
+    return signed_headers(secret=secret, path=urlsplit(address).path, body=body)
 
 
 def signed_headers(*, secret: str, path: str, body: bytes) -> dict[str, str]:

@@ -6,6 +6,8 @@ HitsError
 ├── CredentialsMissing       no access key for the marketplace
 ├── MarketplaceUnreachable   nobody answers at the endpoint
 ├── MarketplaceRefused       the marketplace answered with an error
+├── MarketplaceSlow          the marketplace used up the time that its calls have in one run
+├── MarketplaceFault         the marketplace answered with what cannot be
 ├── NothingPublished         none of a study's items was ever sent to a marketplace
 ├── BatchUnfit               a batch's settings cannot be published
 │   └── LaunchedMeanwhile    another launch took items that this one was made for
@@ -22,10 +24,12 @@ HitsError
 ├── WorkerUnknown            a study has no worker of that id
 ├── SummaryOutdated          the decisions to send are not those of the summary any more
 ├── ChangeUnfit              a batch that is out cannot be changed so
+├── StudyUnfinished          a study cannot be archived while something of it goes on
 └── CrowdStuck               the worker site did not show what a worker needs
 """
 
 REQUEST_ERRORS = ("RequestError", "ValidationException")
+MOMENTARY_ERRORS = ("ThrottlingException", "Throttling", "ServiceFault", "ServiceUnavailable")
 
 
 class HitsError(Exception):
@@ -61,7 +65,7 @@ class MarketplaceRefused(HitsError):
         marketplace = f"The marketplace at {address}" if address else "The marketplace"
         super().__init__(f"{marketplace} refused ({code}): {message}")
 
-    def says(self, name: str) -> bool:
+    def has_code(self, name: str) -> bool:
         """Whether the code is this one, whatever its namespace."""
         return self.code.rsplit(".", 1)[-1].lower() == name.lower()
 
@@ -69,6 +73,28 @@ class MarketplaceRefused(HitsError):
     def is_about_request(self) -> bool:
         """Whether the marketplace refused what was requested, not the requester or the moment."""
         return self.code.startswith("AWS.MechanicalTurk.") or self.code in REQUEST_ERRORS
+
+    @property
+    def is_momentary(self) -> bool:
+        """Whether the same request may go well a little later."""
+        return any(map(self.has_code, MOMENTARY_ERRORS))
+
+
+class MarketplaceSlow(HitsError):
+    """The marketplace used up the time that its calls have in one run."""
+
+    def __init__(self, message: str = "") -> None:
+        super().__init__(
+            message
+            or "The marketplace took so long over its answers that the rest is left for later."
+        )
+
+
+class MarketplaceFault(HitsError):
+    """The marketplace answered with what cannot be; nothing of the answer is stored."""
+
+    def __init__(self, problem: str) -> None:
+        super().__init__(f"The marketplace's answer cannot be right: {problem}.")
 
 
 class NothingPublished(HitsError):
@@ -104,8 +130,8 @@ class QuestionTooLarge(HitsError):
 class AnswerUnreadable(HitsError):
     """What came back is not an answer to the item; `told` says what is wrong with it."""
 
-    def __init__(self, told: str) -> None:
-        super().__init__(f"The answer cannot be read: {told}.")
+    def __init__(self, problem: str) -> None:
+        super().__init__(f"The answer cannot be read: {problem}.")
 
 
 class AlreadyJudged(HitsError):
@@ -131,10 +157,10 @@ class BonusFileRefused(HitsError):
 class AssignmentsUnknown(HitsError):
     """A study has no assignments of these ids."""
 
-    def __init__(self, slug: str, missing: list[str]) -> None:
-        listed = ", ".join(missing[:5]) + (", ..." if len(missing) > 5 else "")
+    def __init__(self, slug: str, ids: list[str]) -> None:
+        names = ", ".join(ids[:5]) + (", ..." if len(ids) > 5 else "")
         super().__init__(
-            f"Study '{slug}' has collected no assignment {listed}. Collect first: "
+            f"Study '{slug}' has collected no assignment {names}. Collect first: "
             f"`python manage.py collect_study {slug}`."
         )
 
@@ -145,6 +171,10 @@ class WorkerUnknown(HitsError):
 
 class SummaryOutdated(HitsError):
     """The decisions to send are not those of the summary any more."""
+
+
+class StudyUnfinished(HitsError):
+    """A study cannot be archived while something of it goes on."""
 
 
 class CrowdStuck(HitsError):

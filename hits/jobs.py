@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 
 from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from accounts.audit import record
+from annotation.evidence_versions import store_evidence
 from annotation.exceptions import AnnotationError
 from annotation.models import Study
 from annotation.study_jobs import (
@@ -14,36 +20,44 @@ from annotation.study_jobs import (
     COLLECT,
     COLLECT_NEW,
     CONNECT,
+    MEASURE,
     PUBLISH,
     REVIEW,
     jobs_of,
     request_study_job,
     study_of,
 )
-from hits.appeals import fetch_appeals, send_answers
-from hits.changes import apply_changes
-from hits.collect import Collected, awaited_hits, collect_batch
-from hits.connecting import connect_in_background
-from hits.connections import client_of
-from hits.exceptions import HitsError, MarketplaceUnreachable
+from hits.appeals import connections_with_rejections, fetch_appeals, send_answers
+from hits.call_limits import call_time
+from hits.change_dispatch import apply_changes
+from hits.collect import CollectionResult, awaited_hits, collect_batch
+from hits.connection_requests import connect_in_background, forget_secrets
+from hits.connections import client_of, note_outcome
+from hits.devices import fetch_shared_devices
+from hits.exceptions import HitsError, MarketplaceRefused, MarketplaceUnreachable
 from hits.launch_checks import check_launch
-from hits.models import Batch
+from hits.models import Batch, Connection, Hit
 from hits.publications import (
     batches_with_a_wave_due,
     publish_in_background,
     request_publication,
 )
-from hits.sending import send_review
-from hits.statements import fetch_statement
+from hits.review_dispatch import ReviewResult, send_review
+from hits.run_limits import run_time
+from hits.statements import fetch_statement, refresh_statements
 from work.exceptions import JobPostponed
 from work.execution import RunningJob
 from work.models import Job
 from work.registry import INTERACTIVE, MARKETPLACE, register
 
+logger = logging.getLogger(__name__)
 REFUSALS = (AnnotationError, HitsError)
 APPLY_CHANGES = "apply_changes"
 # A marketplace is asked this often at most, once for each HIT that something is to come for.
 LOOK_EVERY_SECONDS = 30
+# What all calls over one connection may take in a run, so that none holds up the others.
+PERIODIC_CALL_SECONDS, APPEALS_CALL_SECONDS, INTERACTIVE_CALL_SECONDS = 60, 20, 300
+FORGET_EVERY_SECONDS = 600
 REQUESTS_PER_SECOND = 10
 # A collection that failed, as for want of a key, is not tried every half a minute.
 AFTER_FAILURE = timedelta(minutes=10)
@@ -53,25 +67,44 @@ AFTER_FAILURE = timedelta(minutes=10)
 def collect(running: RunningJob) -> str:
     """Collect the answers to all of a study's HITs."""
     batches = Batch.objects.of(study_of(running)).started().select_related("connection")
-    return _report(sum(_collect_batch(running, batch).n_new for batch in batches))
+    return _collect(running, batches, seconds=INTERACTIVE_CALL_SECONDS)
 
 
 @register(PUBLISH, label="Publishing", queue=INTERACTIVE, refusals=REFUSALS)
 def publish(running: RunningJob) -> str:
-    """Publish what is due of a batch."""
-    return publish_in_background(running)
+    """Publish what is due of a batch; what was changed of it meanwhile, such as its end, holds for
+    the new HITs too."""
+    message = publish_in_background(running)
+    batch = Batch.objects.select_related("study").get(pk=running.arguments["batch"])
+    if Hit.objects.of(batch).awaiting_change().exists():
+        request_study_job(study=batch.study, kind=APPLY_CHANGES, arguments={"batch": batch.pk})
+    return message
 
 
 @register(CHECK_LAUNCH, label="Checking pages and account", queue=INTERACTIVE, refusals=REFUSALS)
 def check_pages_and_account(running: RunningJob) -> str:
     """Look up what must be known before a launch."""
-    return check_launch(running)
+    with call_time(PERIODIC_CALL_SECONDS):
+        return check_launch(running)
 
 
 @register(CONNECT, label="Connecting the marketplace", queue=INTERACTIVE, refusals=REFUSALS)
 def connect(running: RunningJob) -> str:
     """Connect a team to a marketplace."""
-    return connect_in_background(running)
+    with call_time(PERIODIC_CALL_SECONDS):
+        return connect_in_background(running)
+
+
+@register(
+    "forget_secrets",
+    label="Looking for keys that are needed no longer",
+    queue=MARKETPLACE,
+    every_seconds=FORGET_EVERY_SECONDS,
+)
+def forget_request_secrets(running: RunningJob) -> str:
+    """Take keys out of requests for connections that have ended."""
+    n = forget_secrets()
+    return ngettext("{n} key forgotten.", "{n} keys forgotten.", n).format(n=n)
 
 
 @register(
@@ -85,15 +118,30 @@ def publish_waves(running: RunningJob) -> str:
     batches = batches_with_a_wave_due()
     for batch in batches:
         request_publication(batch=batch)
-    return f"{len(batches)} {'wave' if len(batches) == 1 else 'waves'} due."
+    n = len(batches)
+    return ngettext("{n} wave due.", "{n} waves due.", n).format(n=n)
 
 
 @register(COLLECT_NEW, label="Collecting new answers", queue=MARKETPLACE, refusals=REFUSALS)
 def collect_new(running: RunningJob) -> str:
     """Collect what came in for the HITs of a study on which something is to come."""
     batches = Batch.objects.of(study_of(running)).started().select_related("connection")
-    due = [batch for batch in batches if _is_due(batch)]
-    return _report(sum(_collect_batch(running, batch, only_awaited=True).n_new for batch in due))
+    # What was begun is tried again where a marketplace was away for a moment.
+    is_repeated = running.job.attempts > 1
+    due = [
+        batch
+        for batch in batches
+        if _is_due(batch) and (is_repeated or not _connection_failed_lately(batch))
+    ]
+    return _collect(running, due, seconds=PERIODIC_CALL_SECONDS, only_awaited=True)
+
+
+@register(MEASURE, label="Measuring submissions", queue=INTERACTIVE, refusals=REFUSALS)
+def measure(running: RunningJob) -> str:
+    """Measure a study's submissions, for the flags of the review desk."""
+    version = store_evidence(study_of(running))
+    n = version.n_submissions
+    return ngettext("{n:,} submission measured.", "{n:,} submissions measured.", n).format(n=n)
 
 
 @register(APPLY_CHANGES, label="Changing HITs", queue=INTERACTIVE, refusals=REFUSALS)
@@ -101,11 +149,12 @@ def apply(running: RunningJob) -> str:
     """Bring the marketplace to what was decided about a batch's HITs, then look at them."""
     batches = Batch.objects.of(study_of(running)).select_related("study", "connection")
     batch = batches.get(pk=running.arguments["batch"])
-    progress = running.progress(f"HITs of batch {batch.pk}")
-    applied = apply_changes(batch=batch, client=client_of(batch.connection), progress=progress)
-    fetch_statement(batch=batch)
-    fetch_appeals(connection=batch.connection)
-    return str(applied)
+    progress = running.progress(_("HITs of batch {batch}").format(batch=batch.pk))
+    with _repeated_later():
+        result = apply_changes(batch=batch, client=client_of(batch.connection), progress=progress)
+        with call_time(PERIODIC_CALL_SECONDS):
+            fetch_statement(batch=batch)
+    return str(result)
 
 
 @register(
@@ -116,20 +165,47 @@ def apply(running: RunningJob) -> str:
 )
 def collect_all(running: RunningJob) -> str:
     """Request a collection for every study that something is to come for."""
-    batches = Batch.objects.started().select_related("study")
-    studies = {batch.study for batch in batches if _is_due(batch)}
+    batches = Batch.objects.started().select_related("study", "connection")
+    studies = {
+        batch.study for batch in batches if _is_due(batch) and not _connection_failed_lately(batch)
+    }
     due = [study for study in studies if not _failed_lately(study)]
     for study in due:
         request_study_job(study=study, kind=COLLECT_NEW)
-    return f"{len(due)} {'study' if len(due) == 1 else 'studies'} looked at."
+    n = len(due)
+    return ngettext("{n} study looked at.", "{n} studies looked at.", n).format(n=n)
+
+
+@register(
+    "collect_appeals",
+    label="Looking for appeals",
+    queue=MARKETPLACE,
+    every_seconds=LOOK_EVERY_SECONDS,
+)
+def collect_appeals(running: RunningJob) -> str:
+    """Store the new appeals from every connection at which a rejection may be appealed."""
+    n_new = 0
+    for connection in connections_with_rejections():
+        try:
+            with call_time(APPEALS_CALL_SECONDS):
+                n_new += fetch_appeals(connection=connection)
+        except HitsError as refusal:
+            # Closed accounts and marketplaces that are away hold up no other connection.
+            logger.warning("No appeals were read from connection %s: %s", connection.pk, refusal)
+    return ngettext("{n} new appeal.", "{n} new appeals.", n_new).format(n=n_new)
 
 
 def _is_due(batch: Batch) -> bool:
     """Whether something is to come, and the marketplace was not asked for it just now."""
     n_awaited = awaited_hits(batch).count()
     pause = timedelta(seconds=max(LOOK_EVERY_SECONDS / 2, n_awaited / REQUESTS_PER_SECOND))
-    asked_at = batch.collected_at
-    return n_awaited > 0 and (asked_at is None or timezone.now() - asked_at >= pause)
+    latest = batch.collected_at
+    return n_awaited > 0 and (latest is None or timezone.now() - latest >= pause)
+
+
+def _connection_failed_lately(batch: Batch) -> bool:
+    failed_at = batch.connection.failed_at
+    return failed_at is not None and timezone.now() - failed_at < AFTER_FAILURE
 
 
 def _failed_lately(study: Study) -> bool:
@@ -139,40 +215,88 @@ def _failed_lately(study: Study) -> bool:
     return timezone.now() - last.finished_at < AFTER_FAILURE
 
 
-def _collect_batch(running: RunningJob, batch: Batch, *, only_awaited: bool = False) -> Collected:
-    try:
-        collected = collect_batch(
+def _collect(
+    running: RunningJob, batches: Iterable[Batch], *, seconds: float, only_awaited: bool = False
+) -> str:
+    """Collect the batches of each connection in turn, for so long at most; where one fails, the
+    others are collected all the same."""
+    by_connection: dict[Connection, list[Batch]] = {}
+    for batch in batches:
+        by_connection.setdefault(batch.connection, []).append(batch)
+    n_new, is_unfinished, problems = 0, False, []
+    for connection, own in by_connection.items():
+        try:
+            with call_time(seconds):
+                for batch in own:
+                    result = _collect_batch(running, batch, only_awaited=only_awaited)
+                    n_new += result.n_new
+                    is_unfinished = is_unfinished or result.is_unfinished
+            note_outcome(connection=connection)
+        except (HitsError, JobPostponed) as problem:
+            note_outcome(connection=connection, problem=str(problem))
+            problems.append(problem)
+    report = _report(running, n_new)
+    if problems:
+        raise problems[0]
+    return " ".join([report, _("The rest is collected next.")]) if is_unfinished else report
+
+
+def _collect_batch(
+    running: RunningJob, batch: Batch, *, only_awaited: bool = False
+) -> CollectionResult:
+    with _repeated_later():
+        result = collect_batch(
             batch=batch,
             client=client_of(batch.connection),
-            progress=running.progress(f"HITs of batch {batch.pk}"),
+            progress=running.progress(_("HITs of batch {batch}").format(batch=batch.pk)),
             only_awaited=only_awaited,
         )
+        if not result.is_unfinished:
+            fetch_statement(batch=batch)
+            fetch_shared_devices(batch=batch)
+    return result
+
+
+@contextmanager
+def _repeated_later() -> Iterator[None]:
+    """Let a job be tried again where the marketplace does not answer, or not now."""
+    try:
+        yield
     except MarketplaceUnreachable as away:
         # It may be starting again, as this site's own is after its web server was killed.
         raise JobPostponed(str(away)) from away
-    fetch_statement(batch=batch)
-    return collected
+    except MarketplaceRefused as refusal:
+        if refusal.is_momentary:
+            raise JobPostponed(str(refusal)) from refusal
+        raise
 
 
-def _report(n_new: int) -> str:
-    return f"{n_new} new assignment{'' if n_new == 1 else 's'}."
+def _report(running: RunningJob, n_new: int) -> str:
+    """What was collected, in a sentence; what is new is measured for the review desk."""
+    if n_new:
+        request_study_job(study=study_of(running), kind=MEASURE)
+    return ngettext("{n:,} new assignment.", "{n:,} new assignments.", n_new).format(n=n_new)
 
 
 @register(REVIEW, label="Sending decisions", queue=INTERACTIVE, refusals=REFUSALS)
 def review(running: RunningJob) -> str:
     """Send what was decided about a study's work, and paid, and written to workers."""
     study = study_of(running)
-    try:
-        sent = send_review(study=study, reporter=running.progress)
-        send_answers(study=study)
-    except MarketplaceUnreachable as away:
-        # What was sent is confirmed or looked up the next time.
-        raise JobPostponed(str(away)) from away
+    # What was sent is confirmed or looked up the next time.
+    with _repeated_later(), run_time():
+        result = send_review(study=study, reporter=running.progress)
+        result += ReviewResult(n_appeals_answered=send_answers(study=study))
     record(
         team=study.team,
         actor=running.job.requested_by,
         action="review.sent",
         subject=study.slug,
-        details=sent.record(),
+        details=result.record(),
     )
-    return str(sent)
+    try:
+        with call_time(PERIODIC_CALL_SECONDS):
+            refresh_statements(study=study)
+    except HitsError as refusal:
+        # What was sent is sent; the report is of an older statement, and says of when.
+        logger.warning("The statements of study %s are as they were: %s", study.slug, refusal)
+    return str(result)

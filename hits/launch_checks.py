@@ -11,8 +11,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from django.core.cache import cache
-from django.db.models import Count, Max, Sum
-from django.db.models.functions import Length
+from django.db.models import Count
 from django.utils import timezone
 
 from annotation.models import Candidate, Study
@@ -21,6 +20,8 @@ from hits.connections import balance_usd, client_of
 from hits.exceptions import HitsError
 from hits.models import Connection
 from hits.pages import item_faults
+from hits.qualifications import has_languages
+from hits.texts import StudyTexts, study_texts
 
 if TYPE_CHECKING:
     from accounts.models import User
@@ -53,34 +54,38 @@ class PageCheck:
 
 @dataclass(frozen=True)
 class Funds:
-    """What an account has available; else why that is not known."""
+    """What an account has available, else why that is not known; and whether the marketplace has
+    qualifications for languages."""
 
     available_usd: Decimal | None
     problem: str
     is_known: bool
-    asked_at: Any
+    as_of: Any
+    has_languages: bool = False
 
 
-def texts_fingerprint(study: Study) -> str:
+def texts_fingerprint(texts: StudyTexts) -> str:
     """What an item's page depends on, as far as counting tells it."""
-    own = study.items.aggregate(Count("pk"), Max("pk"), Count("picture"), n=Sum(Length("context")))
-    texts = Candidate.objects.filter(item__study=study.pk)
-    of_candidates = texts.aggregate(Count("pk"), Max("pk"), Count("picture"), n=Sum(Length("text")))
-    questions = list(study.questions.order_by("pk").values_list())
+    study = texts.study
+    questions = [
+        tuple(getattr(question, field.attname) for field in question._meta.concrete_fields)
+        for question in texts.questions
+    ]
     basis = (study.pk, study.instructions, study.justification_min_length, questions)
-    return sha256(repr((basis, own, of_candidates)).encode()).hexdigest()
+    counts = (texts.of_items, texts.of_candidates)
+    return sha256(repr((basis, counts)).encode()).hexdigest()
 
 
 def page_check(study: Study, fingerprint: str) -> PageCheck | None:
     """What was found on the study's pages as they are; None before it was looked for."""
-    stored: PageCheck | None = cache.get(_pages_key(study, fingerprint))
-    return stored
+    check: PageCheck | None = cache.get(_pages_key(study, fingerprint))
+    return check
 
 
 def funds_of(connection: Connection) -> Funds | None:
     """What the connection's account had lately; None where nobody asked lately."""
-    stored: Funds | None = cache.get(_funds_key(connection.pk))
-    return stored
+    funds: Funds | None = cache.get(_funds_key(connection.pk))
+    return funds
 
 
 def request_check(
@@ -104,26 +109,28 @@ def check_launch(running: RunningJob) -> str:
     study = study_of(running)
     connection = Connection.objects.get(pk=running.arguments["connection"])
     cache.set(_funds_key(connection.pk), _funds_at(connection), FUNDS_SECONDS)
-    fingerprint = texts_fingerprint(study)
+    fingerprint = texts_fingerprint(study_texts(study))
     if page_check(study, fingerprint) is None:
-        cache.set(_pages_key(study, fingerprint), _checked_pages(running, study), PAGES_SECONDS)
+        cache.set(_pages_key(study, fingerprint), _check_pages(running, study), PAGES_SECONDS)
     return ""
 
 
 def _funds_at(connection: Connection) -> Funds:
     try:
-        return Funds(balance_usd(client_of(connection)), "", True, timezone.now())
+        client = client_of(connection)
+        available_usd = balance_usd(client)
+        return Funds(available_usd, "", True, timezone.now(), has_languages(client))
     except HitsError as error:
         return Funds(None, str(error), False, timezone.now())
 
 
-def _checked_pages(running: RunningJob, study: Study) -> PageCheck:
+def _check_pages(running: RunningJob, study: Study) -> PageCheck:
     faults = [
         PageFault(fault.item_id, fault.key, str(fault.error))
         for fault in item_faults(study, running.progress("item pages"))
     ]
-    repeated = Candidate.objects.filter(item__study=study.pk).exclude(text="").order_by("item")
-    twice = repeated.values("item", "item__key", "text").annotate(n=Count("pk")).filter(n__gt=1)
+    texts = Candidate.objects.filter(item__study=study.pk).exclude(text="").order_by("item")
+    twice = texts.values("item", "item__key", "text").annotate(n=Count("pk")).filter(n__gt=1)
     repeats = dict.fromkeys((row["item"], row["item__key"]) for row in twice[:MOST_FAULTS])
     return PageCheck(study.items.count(), len(faults), tuple(faults[:MOST_FAULTS]), tuple(repeats))
 

@@ -6,15 +6,15 @@ from decimal import Decimal
 
 from annotation.models import Study
 from hits.collect import collect_batch
-from hits.crowd.replay import Replayed
+from hits.crowd.replay import ReplayResult
 from hits.endpoints import AccessKey, connect
+from hits.launch_plans import draft_batch, plan_batch
 from hits.models import Assignment, Batch
-from hits.planning import draft_batch, plan_batch
 from hits.publish import publish_batch
 from hits.review import decide, send_decisions
 from presentation.progress import Reporter, without_bars
 
-Work = Callable[[Batch, str], Replayed]
+Work = Callable[[Batch, str], ReplayResult]
 
 
 @dataclass(frozen=True)

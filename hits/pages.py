@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from annotation.models import Study
+from annotation.protocols.versions import current_document
 from hits.exceptions import BatchUnfit, HitsError, QuestionTooLarge
 from hits.questions import html_question
 from presentation.progress import Progress, silently
@@ -25,11 +26,12 @@ class ItemFault:
 
 def item_faults(study: Study, progress: Progress = silently) -> Iterator[ItemFault]:
     """Every item whose page cannot be published, with the reason."""
+    document = current_document(study)
     items = study.items.select_related("study", "picture")
     items = items.prefetch_related("candidates__picture", "study__questions")
     for item in progress(items.iterator(chunk_size=CHUNK), items.count()):
         try:
-            html_question(item)
+            html_question(item, document)
         except QuestionTooLarge as error:
             yield ItemFault(item.pk, item.key, error)
         except ValueError as error:

@@ -15,19 +15,21 @@ from django.utils.translation import gettext as _
 from hits.costs import CENT, SCHEDULES
 from hits.endpoints import translated_errors
 from hits.exceptions import MarketplaceRefused, PaymentRefused
-from hits.models import Assignment, Batch, Payment, Sending
+from hits.foreign_records import amount_usd
+from hits.listings import listed
+from hits.models import PART, Assignment, Batch, DeliveryState, Payment
 from hits.review import CONTROL_CHARACTERS
+from hits.run_limits import earning, run_time
+from presentation.counts import count_of
 from presentation.progress import Progress, silently
 
 if TYPE_CHECKING:
     from django.contrib.auth.base_user import AbstractBaseUser
     from mypy_boto3_mturk.client import MTurkClient
 
-PART = "part"
-"""The purpose of what rejected work is paid all the same."""
 LARGEST_USD = Decimal("10000.00")
 LONGEST_REASON = 4096
-CONFIRMED, REFUSED = Sending.CONFIRMED, Sending.REFUSED
+CONFIRMED, REFUSED = DeliveryState.CONFIRMED, DeliveryState.REFUSED
 
 
 def bonus_purpose(reason: str) -> str:
@@ -96,13 +98,13 @@ def request_payment(
     )
     if is_new:
         return payment
-    refused = Payment.objects.filter(pk=payment.pk, state=REFUSED)
-    is_again = refused.update(**fields, state=Sending.INTENDED, problem="")
+    refusals = Payment.objects.filter(pk=payment.pk, state=REFUSED)
+    is_again = refusals.update(**fields, state=DeliveryState.INTENDED, problem="")
     return Payment.objects.get(pk=payment.pk) if is_again else None
 
 
 @dataclass(frozen=True)
-class Paid:
+class PaymentsResult:
     """What one run paid, and what the marketplace would not pay."""
 
     n_paid: int = 0
@@ -110,13 +112,16 @@ class Paid:
     n_refused: int = 0
 
     def __str__(self) -> str:
-        report = f"{self.n_paid} payments, ${self.paid_usd:.2f}"
+        report = f"{count_of(self.n_paid, 'payment')}, ${self.paid_usd:.2f}"
         if self.n_refused:
             report += f"; {self.n_refused} refused by the marketplace (see the review page)"
         return f"{report}."
 
 
-def send_payments(*, batch: Batch, client: MTurkClient, progress: Progress = silently) -> Paid:
+@run_time()
+def send_payments(
+    *, batch: Batch, client: MTurkClient, progress: Progress = silently
+) -> PaymentsResult:
     """Pay what was written down for a batch's assignments.
 
     A part of a reward waits until the rejection is confirmed. Processes that send at once pay
@@ -125,14 +130,14 @@ def send_payments(*, batch: Batch, client: MTurkClient, progress: Progress = sil
     unsent = Payment.objects.unsent().filter(assignment__hit__batch=batch)
     counts: Counter[str] = Counter()
     paid_usd = Decimal(0)
-    waiting = list(unsent.values_list("pk", flat=True))
-    for pk in progress(waiting, len(waiting)):
+    keys = list(unsent.values_list("pk", flat=True))
+    for pk in earning(progress)(keys, len(keys)):
         payment = unsent.filter(pk=pk).select_related("assignment__worker").first()
         if payment is not None:
             outcome = _send_payment(client, payment)
             counts[outcome] += 1
             paid_usd += payment.amount_usd + payment.fee_usd if outcome == CONFIRMED else 0
-    return Paid(n_paid=counts[CONFIRMED], paid_usd=paid_usd, n_refused=counts[REFUSED])
+    return PaymentsResult(n_paid=counts[CONFIRMED], paid_usd=paid_usd, n_refused=counts[REFUSED])
 
 
 def _send_payment(client: MTurkClient, payment: Payment) -> str:
@@ -147,7 +152,7 @@ def _send_payment(client: MTurkClient, payment: Payment) -> str:
         if not refusal.is_about_request:
             raise
         # Of its own success, after a lost answer or another process's, it may be refused too.
-        if refusal.says("DuplicateRequest") or _is_paid_there(client, payment):
+        if refusal.has_code("DuplicateRequest") or _is_paid_there(client, payment):
             return _confirm(payment)
         return _refuse(payment, _advice(refusal))
     return _confirm(payment)
@@ -176,23 +181,24 @@ def _is_paid_there(client: MTurkClient, payment: Payment) -> bool:
         assignment=payment.assignment_id, amount_usd=payment.amount_usd, reason=payment.reason
     )
     n_known = same.filter(state=CONFIRMED).exclude(pk=payment.pk).count()
-    with translated_errors():
-        pages = client.get_paginator("list_bonus_payments").paginate(
-            AssignmentId=payment.assignment.assignment_id, PaginationConfig={"PageSize": 100}
-        )
-        n_there = sum(
-            Decimal(paid["BonusAmount"]) == payment.amount_usd
-            and _plain(paid["Reason"]) == _plain(payment.reason)
-            for page in pages
-            for paid in page["BonusPayments"]
-        )
+    bonuses = listed(
+        client,
+        "list_bonus_payments",
+        "BonusPayments",
+        AssignmentId=payment.assignment.assignment_id,
+    )
+    n_there = sum(
+        amount_usd(bonus["BonusAmount"], "BonusAmount") == payment.amount_usd
+        and _plain(bonus["Reason"]) == _plain(payment.reason)
+        for bonus in bonuses
+    )
     return n_there > n_known
 
 
 def _settle_part(payment: Payment) -> str:
     """A part is for rejected work alone: what was approved meanwhile has its whole reward."""
     if payment.assignment.status == Assignment.Status.SUBMITTED:
-        return Sending.INTENDED
+        return DeliveryState.INTENDED
     return _refuse(payment, _("The assignment was approved: its whole reward is paid."))
 
 
@@ -209,7 +215,7 @@ def _refuse(payment: Payment, problem: str) -> str:
 
 def _advice(refusal: MarketplaceRefused) -> str:
     """What the marketplace said, and what to do about it."""
-    if refusal.says("InsufficientFunds"):
+    if refusal.has_code("InsufficientFunds"):
         return _("The account has too little money. Add funds to it, then try again.")
     return refusal.message
 

@@ -15,7 +15,9 @@ from hits.costs import CENT, MANY_ASSIGNMENTS, Estimate, price_items
 from hits.exclusions import excludes_workers
 from hits.launch_checks import Funds, PageCheck
 from hits.models import Batch
-from hits.qualifications import MOST_REQUIREMENTS, requirements_of
+from hits.models.batches import MOST_WAVES, TOO_MANY_WAVES
+from hits.qualification_tests import size_errors
+from hits.qualifications import MOST_REQUIREMENTS, requirements_of, requires_languages
 from hits.wages import Duration, reward_for, wage_of
 
 MOST_LISTED = 10
@@ -44,19 +46,19 @@ def fault(message: str, field: str = "", item_id: int | None = None) -> Finding:
     return Finding(Level.FAULT, message, field, item_id)
 
 
-def pending(message: str) -> Finding:
+def pending_finding(message: str) -> Finding:
     """Something that is still being looked at, and holds the launch until then."""
     return Finding(Level.PENDING, message)
 
 
-def passed(message: str) -> Finding:
+def pass_finding(message: str) -> Finding:
     return Finding(Level.PASS, message)
 
 
 def page_findings(check: PageCheck | None) -> Iterator[Finding]:
     """Of every item's page; a launch waits until they were looked at."""
     if check is None:
-        yield pending(_("The items' pages are being looked at."))
+        yield pending_finding(_("The items' pages are being looked at."))
         return
     for each in check.faults[:MOST_LISTED]:
         yield fault(each.message, item_id=each.item_id)
@@ -65,12 +67,12 @@ def page_findings(check: PageCheck | None) -> Iterator[Finding]:
         yield fault(more % {"n": f"{n_more:,}"})
     if not check.faults:
         text = ngettext("The item makes a page.", "All %(n)s items make a page.", check.n_pages)
-        yield passed(text % {"n": f"{check.n_pages:,}"})
+        yield pass_finding(text % {"n": f"{check.n_pages:,}"})
     for item_id, key in check.repeats[:MOST_LISTED]:
         text = _("Item “%(key)s” has two responses of the same text. Workers will judge it twice.")
         yield Finding(Level.WARNING, text % {"key": key}, item_id=item_id)
     if not check.repeats:
-        yield passed(_("No item has the same response twice."))
+        yield pass_finding(_("No item has the same response twice."))
 
 
 def connection_findings(
@@ -80,9 +82,9 @@ def connection_findings(
     if draft.connection.closed_at is not None:
         yield fault(_("This connection is closed. Choose another."), "connection")
         return
-    yield passed(_("The connection is open."))
+    yield pass_finding(_("The connection is open."))
     if funds is None:
-        yield pending(_("The account's balance is being asked for."))
+        yield pending_finding(_("The account's balance is being asked for."))
     elif funds.available_usd is None:
         yield fault(funds.problem, "connection")
     elif cost is not None and funds.available_usd < cost.total_usd:
@@ -90,7 +92,32 @@ def connection_findings(
         sums = {"available": funds.available_usd, "total": cost.total_usd}
         yield fault(text % sums, "connection")
     else:
-        yield passed(_("The account has $%(usd).2f.") % {"usd": funds.available_usd})
+        yield pass_finding(_("The account has $%(usd).2f.") % {"usd": funds.available_usd})
+
+
+def language_findings(draft: Batch, funds: Funds | None) -> Iterator[Finding]:
+    """Of languages, which not every marketplace knows of its workers."""
+    if funds is None or not funds.is_known or not requires_languages(draft):
+        return
+    if funds.has_languages:
+        yield pass_finding(_("The marketplace asks its workers which languages they know."))
+    else:
+        text = _(
+            "This marketplace does not know its workers' languages. Leave them out, and test them "
+            "by a qualification of your own, or launch on a marketplace that does."
+        )
+        yield fault(text, "languages")
+
+
+def qualification_test_findings(draft: Batch) -> Iterator[Finding]:
+    """Of the protocol's tests, which its workers pass first."""
+    for message in size_errors(draft.document):
+        yield fault(message)
+    if n := len(draft.document.qualifications.tests):
+        text = ngettext(
+            "Workers pass a test first.", "Workers pass %(n)s tests first, practice too.", n
+        )
+        yield pass_finding(text % {"n": n})
 
 
 def budget_findings(rooms: Iterable[Room], cost: Estimate | None) -> Iterator[Finding]:
@@ -99,7 +126,7 @@ def budget_findings(rooms: Iterable[Room], cost: Estimate | None) -> Iterator[Fi
         if cost is not None and cost.total_usd > room.left_usd:
             yield fault(over_budget_message(room, cost.total_usd), "budget_usd")
         else:
-            yield passed(_("The %(scope)s's budget reaches.") % {"scope": room.scope})
+            yield pass_finding(_("The %(scope)s's budget reaches.") % {"scope": room.scope})
 
 
 def pay_findings(draft: Batch, duration: Duration, floor_usd: Decimal | None) -> Iterator[Finding]:
@@ -111,7 +138,7 @@ def pay_findings(draft: Batch, duration: Duration, floor_usd: Decimal | None) ->
     wage = wage_of(draft.reward_usd, duration)
     if wage.typical_usd >= floor_usd:
         text = _("The pay is not under the team's floor of $%(floor).2f an hour.")
-        yield passed(text % {"floor": floor_usd})
+        yield pass_finding(text % {"floor": floor_usd})
         return
     text = _("$%(wage).2f an hour is under the team's floor of $%(floor).2f.")
     message = text % {"wage": wage.typical_usd, "floor": floor_usd}
@@ -124,22 +151,25 @@ def term_findings(draft: Batch, n_items: int) -> Iterator[Finding]:
     n_requirements = len(requirements_of(draft)) + (
         excludes_workers(draft) and not draft.exclusion_type_id
     )
+    n_requirements += len(draft.document.qualifications.tests) - len(draft.test_type_ids)
     if n_requirements > MOST_REQUIREMENTS:
         text = _("%(n)s requirements are more than the 10 that a marketplace takes.")
         yield fault(text % {"n": n_requirements}, "countries")
     else:
-        yield passed(_("A marketplace takes these requirements."))
+        yield pass_finding(_("A marketplace takes these requirements."))
+    if draft.n_waves > MOST_WAVES:
+        yield fault(TOO_MANY_WAVES % {"most": MOST_WAVES}, "wave_size")
     if draft.lifetime_seconds < draft.assignment_duration_seconds:
         text = _("The HITs are on offer for less time than one of them may take.")
         yield Finding(Level.WARNING, text, "days")
-    if (saved := saved_by_waves(draft, n_items)) >= CENT:
+    if (saving_usd := wave_saving_usd(draft, n_items)) >= CENT:
         text = _("Ten assignments or more cost a higher fee. Waves of nine save $%(usd).2f.")
-        yield Finding(Level.WARNING, text % {"usd": saved}, "wave_size")
+        yield Finding(Level.WARNING, text % {"usd": saving_usd}, "wave_size")
 
 
-def saved_by_waves(draft: Batch, n_items: int, wave_size: int = MANY_ASSIGNMENTS - 1) -> Decimal:
+def wave_saving_usd(draft: Batch, n_items: int, wave_size: int = MANY_ASSIGNMENTS - 1) -> Decimal:
     """What waves would save of the price of so many items; nothing where they are chosen."""
-    whole = price_items(draft, n_items=n_items).total_usd
+    undivided_usd = price_items(draft, n_items=n_items).total_usd
     in_waves = Batch(
         study=draft.study,
         connection=draft.connection,
@@ -148,4 +178,4 @@ def saved_by_waves(draft: Batch, n_items: int, wave_size: int = MANY_ASSIGNMENTS
         needs_masters=draft.needs_masters,
         wave_size=wave_size,
     )
-    return whole - price_items(in_waves, n_items=n_items).total_usd
+    return undivided_usd - price_items(in_waves, n_items=n_items).total_usd

@@ -2,8 +2,10 @@
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.db.models import Exists, Min, OuterRef, QuerySet, Sum
+from django.db.models.functions import Coalesce
 
 from annotation.counts import counted
 from annotation.models import Item, Study
@@ -16,37 +18,43 @@ class StudyProgress:
 
     n_hits: int
     n_published: int
-    n_wanted: int
+    n_offered: int
     n_collected: int
     n_unreadable: int
     n_undecided: int
     n_items_without_hit: int
 
 
+def progress_counts() -> dict[str, Coalesce]:
+    """The counts of a `StudyProgress`, for a statement that reads a study."""
+    hits, total = Hit.objects.published(), Sum(SIZE)
+    without = Item.objects.filter(~Exists(Hit.objects.filter(item=OuterRef("pk"))))
+    return {
+        "n_hits": counted(Hit.objects.all(), "batch__study"),
+        "n_published": counted(hits, "batch__study"),
+        "n_offered": counted(hits, "batch__study", total),
+        "n_collected": counted(Assignment.objects.all(), "hit__batch__study"),
+        # Of the few without a submission, which an index gives, and not of all.
+        "n_unreadable": counted(Assignment.objects.unreadable(), "hit__batch__study"),
+        "n_undecided": counted(Assignment.objects.undecided(), "hit__batch__study"),
+        "n_items_without_hit": counted(without, "study"),
+    }
+
+
 def study_progress(study: Study) -> StudyProgress:
     """What was published of a study, and what came back: ask once in a request, and pass it on."""
-    published, total = Hit.objects.published(), Sum(SIZE)
-    without = Item.objects.filter(~Exists(Hit.objects.filter(item=OuterRef("pk"))))
-    counts = Study.objects.filter(pk=study.pk).values(
-        n_hits=counted(Hit.objects.all(), "batch__study"),
-        n_published=counted(published, "batch__study"),
-        n_wanted=counted(published, "batch__study", total),
-        n_collected=counted(Assignment.objects.all(), "hit__batch__study"),
-        # Of the few without a submission, which an index gives, and not of all.
-        n_unreadable=counted(Assignment.objects.unreadable(), "hit__batch__study"),
-        n_undecided=counted(Assignment.objects.undecided(), "hit__batch__study"),
-        n_items_without_hit=counted(without, "study"),
-    )
-    return StudyProgress(**counts.get())
+    rows = Study.objects.filter(pk=study.pk).values(**progress_counts())
+    counts: dict[str, Any] = dict(rows.get())
+    return StudyProgress(**counts)
 
 
 def first_auto_approval(study: Study) -> datetime | None:
     """When the marketplace approves the first of the undecided assignments by itself."""
-    undecided = Assignment.objects.undecided().filter(hit__batch__study=study).order_by()
+    assignments = Assignment.objects.undecided().filter(hit__batch__study=study).order_by()
     delay = "hit__batch__auto_approval_delay_seconds"
     due = [
         first + timedelta(seconds=seconds)
-        for seconds, first in undecided.values_list(delay).annotate(first=Min("submitted_at"))
+        for seconds, first in assignments.values_list(delay).annotate(first=Min("submitted_at"))
     ]
     return min(due, default=None)
 

@@ -10,14 +10,13 @@ from hits.exceptions import MarketplaceRefused, MarketplaceUnreachable
 from hits.launch_checks import forget_funds
 from hits.models import Batch, Hit
 from hits.publish import publish_batch
+from presentation.counts import count_of
 from work.exceptions import JobPostponed
 from work.models import Job
 
 if TYPE_CHECKING:
     from accounts.models import User
     from work.execution import RunningJob
-
-THROTTLED = ("ThrottlingException", "Throttling", "ServiceFault", "ServiceUnavailable")
 
 
 def request_publication(*, batch: Batch, requested_by: User | None = None) -> Job:
@@ -36,7 +35,7 @@ def publish_in_background(running: RunningJob) -> str:
     batches = Batch.objects.select_related("connection", "study")
     batch = batches.get(pk=running.arguments["batch"])
     try:
-        published = publish_batch(
+        publication = publish_batch(
             batch=batch,
             client=client_of(batch.connection),
             progress=running.progress(f"HITs of batch {batch.pk}"),
@@ -48,20 +47,20 @@ def publish_in_background(running: RunningJob) -> str:
             f"published. Trying again is safe: each HIT is published once. ({error})"
         ) from error
     except MarketplaceRefused as refusal:
-        if any(map(refusal.says, THROTTLED)):
+        if refusal.is_momentary:
             raise JobPostponed(str(refusal)) from refusal
         raise
     forget_funds(batch.connection_id)
-    n = published.cost.n_assignments
-    assignments = "1 assignment" if n == 1 else f"{n:,} assignments"
-    return f"{assignments} published, for ${published.cost.total_usd:.2f} with fees."
+    n = publication.cost.n_assignments
+    assignments = count_of(n, "assignment")
+    return f"{assignments} published, for ${publication.cost.total_usd:.2f} with fees."
 
 
 def batches_with_a_wave_due() -> list[Batch]:
     """Batches whose next wave may be published, since all before it is in."""
-    waiting = Batch.objects.started().filter(closed_at=None, wave_size__isnull=False)
-    waiting = waiting.filter(hits__hit_id="", hits__wave__gt=1).distinct()
-    return [batch for batch in waiting.select_related("study") if _is_due(batch)]
+    batches = Batch.objects.started().filter(closed_at=None, wave_size__isnull=False)
+    batches = batches.filter(hits__hit_id="", hits__wave__gt=1).distinct()
+    return [batch for batch in batches.select_related("study") if _is_due(batch)]
 
 
 def _is_due(batch: Batch) -> bool:

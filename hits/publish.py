@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
+import time
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
@@ -11,16 +12,22 @@ from typing import TYPE_CHECKING
 
 from django.utils import timezone
 
+from hits.calls import calls_at_once
+from hits.checked_pages import checks_on
 from hits.costs import Estimate, estimate, price_hits, require_funds
 from hits.endpoints import translated_errors
 from hits.exceptions import BatchUnfit, MarketplaceRefused
 from hits.exclusions import send_exclusions
+from hits.foreign_records import identifier
+from hits.launch_plans import add_hits
+from hits.listings import listed
 from hits.models import Batch, Connection, Hit
 from hits.pages import CHUNK
-from hits.planning import add_hits
-from hits.publishers import Waiting, sole_publisher, without_a_word
+from hits.publishers import WaitCallback, sole_publisher, without_a_word
+from hits.qualification_tests import create_tests
 from hits.qualifications import requirements_of
 from hits.questions import html_question
+from hits.run_limits import earning, run_time
 from presentation.progress import Progress, silently
 
 if TYPE_CHECKING:
@@ -29,6 +36,8 @@ if TYPE_CHECKING:
 # A marketplace forgets a UniqueRequestToken after a day; past this we ask before we repeat. The
 # four hours between are for an attempt that begins within it and takes long.
 TOKEN_TRUSTED_FOR = timedelta(hours=20)
+# A process that is killed leaves no more than this for the next one to ask about again.
+UNWRITTEN_SECONDS = 1.0
 HIT_ID = re.compile(r"\b[A-Z0-9]{20,64}\b")
 
 
@@ -46,19 +55,19 @@ def publish_batch(
     client: MTurkClient,
     progress: Progress = silently,
     is_checking_funds: bool = False,
-    waiting: Waiting = without_a_word,
+    on_wait: WaitCallback = without_a_word,
 ) -> Publication:
     """Publish what is unpublished of a batch, after whoever else is publishing it.
 
     It can be stopped anywhere and run again: a HIT has one request token for all
     attempts, so that the marketplace itself refuses a second one and names the first.
+    MarketplaceSlow where the marketplace takes longer than a run may (hits.run_limits).
     """
-    if batch.closed_at:
-        raise BatchUnfit(f"Batch {batch.pk} is closed; launch another one.")
     _require_open(batch.connection)
-    n_by_size: Counter[int] = Counter()
-    with sole_publisher(batch, waiting) as publisher:
-        if batch.is_of_all_items and batch.closed_at is None:
+    with run_time(), sole_publisher(batch, on_wait) as publisher:
+        if batch.closed_at:
+            raise BatchUnfit(f"Batch {batch.pk} is closed; launch another one.")
+        if batch.is_of_all_items:
             add_hits(batch=batch)
         if is_checking_funds:
             require_funds(cost=estimate(batch), client=client)
@@ -66,11 +75,15 @@ def publish_batch(
             _start(batch, client, wave=first.wave)
         # Less those of an earlier attempt, which starting has found.
         due = list(Hit.objects.due(batch).values_list("pk", flat=True))
-        for hit in progress(_in_chunks(due), len(due)):
-            hit_id = _create_hit(client, hit, html_question(hit.item))
-            is_ours = Hit.objects.filter(pk=hit.pk, hit_id="").update(hit_id=hit_id)
-            n_by_size[hit.n_assignments] += is_ours
-            publisher.renew()
+        with _NewHits() as new_hits:
+            for hit, hit_id in earning(progress)(_create_hits(client, due), len(due)):
+                if (
+                    new_hits.add(hit, hit_id)
+                    and not Batch.objects.open().filter(pk=batch.pk).exists()
+                ):
+                    break  # whoever closed it waits for this, and then expires what is out
+                publisher.renew()
+        n_by_size = new_hits.n_by_size
     return Publication(n_by_size.total(), price_hits(batch, n_by_size))
 
 
@@ -82,24 +95,72 @@ def _require_open(connection: Connection) -> None:
         )
 
 
+class _NewHits:
+    """HITs that the marketplace has made, written down some at a time. What a killed process did
+    not write down, the next attempt is answered with by the HITs' tokens."""
+
+    def __init__(self) -> None:
+        self.n_by_size: Counter[int] = Counter()
+        self._unwritten: dict[int, list[Hit]] = defaultdict(list)
+        self._written_at = time.monotonic()
+
+    def __enter__(self) -> _NewHits:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._write()
+
+    def add(self, hit: Hit, hit_id: str) -> bool:
+        """Remember one, and write all down once in a while; True where it was done now."""
+        hit.hit_id = hit_id
+        self._unwritten[hit.n_assignments].append(hit)
+        is_late = time.monotonic() - self._written_at > UNWRITTEN_SECONDS
+        is_due = is_late or sum(map(len, self._unwritten.values())) >= CHUNK
+        if is_due:
+            self._write()
+        return is_due
+
+    def _write(self) -> None:
+        for size, hits in self._unwritten.items():
+            # Those that nobody else has written down meanwhile.
+            self.n_by_size[size] += Hit.objects.unpublished().bulk_update(hits, ["hit_id"])
+        self._unwritten.clear()
+        self._written_at = time.monotonic()
+
+
+def _create_hits(client: MTurkClient, keys: list[int]) -> Iterator[tuple[Hit, str]]:
+    """The HITs of these keys with the ids that the marketplace gave them."""
+    pages = (
+        (hit, html_question(hit.item, hit.batch.document, checks_on(hit)))
+        for hit in _in_chunks(keys)
+    )
+    for (hit, _page), hit_id in calls_at_once(lambda page: _create_hit(client, *page), pages):
+        yield hit, hit_id
+
+
 def _in_chunks(keys: list[int]) -> Iterator[Hit]:
     """The HITs with all that their pages show, not all in memory at once."""
-    shown = Hit.objects.select_related("batch__connection", "item__study", "item__picture")
-    shown = shown.prefetch_related("item__candidates__picture", "item__study__questions")
+    rows = Hit.objects.select_related(
+        *("batch__connection", "batch__protocol", "item__study", "item__picture")
+    )
+    rows = rows.prefetch_related(
+        "item__candidates__picture", "item__study__questions", "item__placed_checks__picture"
+    )
     for start in range(0, len(keys), CHUNK):
-        yield from shown.filter(pk__in=keys[start : start + CHUNK])
+        yield from rows.filter(pk__in=keys[start : start + CHUNK])
 
 
 def _start(batch: Batch, client: MTurkClient, *, wave: int) -> None:
     """Exclude workers, give the batch its HIT type, find HITs of an attempt that is long past."""
-    now, started = timezone.now(), batch.publishing_started_at
-    if started and now - started > TOKEN_TRUSTED_FOR:
-        find_published(batch=batch, client=client)
-        started = None
+    now, started_at = timezone.now(), batch.publishing_started_at
+    if started_at and now - started_at > TOKEN_TRUSTED_FOR:
+        match_published(batch=batch, client=client)
+        started_at = None
     send_exclusions(batch=batch, client=client, wave=wave)
+    create_tests(batch, client)
     batch.hit_type_id = _create_hit_type(client, batch)
     # The first attempt whose tokens we still rely on, and not the latest one.
-    batch.publishing_started_at = started or now
+    batch.publishing_started_at = started_at or now
     batch.save(update_fields=["hit_type_id", "publishing_started_at"])
 
 
@@ -114,7 +175,7 @@ def _create_hit_type(client: MTurkClient, batch: Batch) -> str:
             AutoApprovalDelayInSeconds=batch.auto_approval_delay_seconds,
             QualificationRequirements=requirements_of(batch),
         )
-    return answer["HITTypeId"]
+    return identifier(answer, "HITTypeId")
 
 
 def _create_hit(client: MTurkClient, hit: Hit, question: str) -> str:
@@ -129,28 +190,26 @@ def _create_hit(client: MTurkClient, hit: Hit, question: str) -> str:
                 UniqueRequestToken=hit.unique_request_token,
             )
     except MarketplaceRefused as refusal:
-        existing = HIT_ID.search(refusal.message)
-        if refusal.says("HitAlreadyExists") and existing:
-            return existing.group()
+        match = HIT_ID.search(refusal.message)
+        if refusal.has_code("HitAlreadyExists") and match:
+            return match.group()
         raise
-    return answer["HIT"]["HITId"]
+    return identifier(answer["HIT"], "HITId")
 
 
-def find_published(*, batch: Batch, client: MTurkClient) -> int:
+def match_published(*, batch: Batch, client: MTurkClient) -> int:
     """Look among the requester's HITs for those of this batch that our record lacks."""
-    unpublished = Hit.objects.of(batch).unpublished().select_related("batch")
-    lost = {hit.requester_annotation: hit.pk for hit in unpublished}
-    found = 0
-    for annotation, hit_id in _listed(client) if lost else ():
-        if annotation in lost:
-            Hit.objects.filter(pk=lost[annotation], hit_id="").update(hit_id=hit_id)
-            found += 1
-    return found
+    rest = Hit.objects.of(batch).unpublished().select_related("batch")
+    by_annotation = {hit.requester_annotation: hit.pk for hit in rest}
+    n_matches = 0
+    for annotation, hit_id in _hits_there(client) if by_annotation else ():
+        if annotation in by_annotation:
+            Hit.objects.filter(pk=by_annotation[annotation], hit_id="").update(hit_id=hit_id)
+            n_matches += 1
+    return n_matches
 
 
-def _listed(client: MTurkClient) -> Iterator[tuple[str, str]]:
+def _hits_there(client: MTurkClient) -> Iterator[tuple[str, str]]:
     """Annotation and id of all the requester's HITs, the newest first."""
-    with translated_errors():
-        for page in client.get_paginator("list_hits").paginate(PaginationConfig={"PageSize": 100}):
-            for listed in page["HITs"]:
-                yield listed.get("RequesterAnnotation", ""), listed["HITId"]
+    for hit in listed(client, "list_hits", "HITs", "HITId"):
+        yield hit.get("RequesterAnnotation", ""), identifier(hit, "HITId")

@@ -12,17 +12,19 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 
+from django.conf import settings
 from django.db.models import Q
 from django.utils import timezone
 
+from hits.call_limits import require_time_left
 from hits.models import Batch
 
 # A killed publisher is waited for no longer than this after its last HIT.
-SILENT_FOR = timedelta(seconds=30)
+SILENT_FOR = timedelta(seconds=settings.WORK_LEASE_SECONDS)
 RENEWED_EVERY = SILENT_FOR / 6
 LOOK_AGAIN_SECONDS = 0.25
 
-Waiting = Callable[[Batch], None]
+WaitCallback = Callable[[Batch], None]
 """Called once, where somebody else is publishing the batch."""
 
 
@@ -61,15 +63,17 @@ class Publisher:
 
 
 @contextmanager
-def sole_publisher(batch: Batch, waiting: Waiting = without_a_word) -> Iterator[Publisher]:
+def sole_publisher(batch: Batch, on_wait: WaitCallback = without_a_word) -> Iterator[Publisher]:
     """Be the batch's only publisher, once whoever is it now is done or has fallen silent."""
     publisher = Publisher(batch)
     if not publisher.claim():
-        waiting(batch)
+        on_wait(batch)
         while not publisher.claim():
+            # Whoever publishes may be held up by the marketplace for as long as it likes.
+            require_time_left()
             time.sleep(LOOK_AGAIN_SECONDS)
     try:
-        batch.refresh_from_db(fields=["hit_type_id", "publishing_started_at"])
+        batch.refresh_from_db(fields=["hit_type_id", "publishing_started_at", "closed_at"])
         yield publisher
     finally:
         publisher.release()

@@ -1,4 +1,4 @@
-"""What an Assay marketplace tells a requester beyond the Requester API, over HTTP.
+"""What an Assay marketplace tells a requester beyond the Requester API.
 
 Requests are signed as those of the Requester API are (AWS Signature Version 4), with the
 connection's access key. Other marketplaces have no such addresses: None is the answer there.
@@ -6,7 +6,9 @@ connection's access key. Other marketplaces have no such addresses: None is the 
 
 from __future__ import annotations
 
-import json
+import random
+import time
+from functools import partial
 from http import HTTPStatus
 from typing import Any
 from urllib.parse import urlsplit
@@ -15,50 +17,60 @@ import requests
 from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
+from urllib3.exceptions import ReadTimeoutError
 
-from hits.connections import AMAZON, access_key_of, endpoint_of
+from hits import marketplace_api
+from hits.addresses import require_outside
+from hits.call_limits import require_time_left
+from hits.connections import access_key_of, endpoint_of
 from hits.endpoints import REGION, AccessKey
 from hits.exceptions import MarketplaceRefused, MarketplaceUnreachable
+from hits.marketplaces import AMAZON
 from hits.models import Connection
 
-PREFIX = "/marketplace-api/v1"
 SERVICE = "mturk-requester"
-TIMEOUT_SECONDS = (10, 60)
+# Between attempts: whatever is asked here may be asked again.
+PAUSES_SECONDS = (0.2, 1.0, 3.0)
 
 
 def post(connection: Connection, path: str, content: dict[str, Any]) -> dict[str, Any] | None:
     """What the marketplace answers at one of its own addresses; None where it has no such."""
     if connection.marketplace in AMAZON:
         return None
-    address = _origin(endpoint_of(connection)) + PREFIX + path
-    body = json.dumps(content).encode()
-    try:
-        response = requests.post(
-            address,
-            data=body,
-            headers=_signed_headers(access_key_of(connection), address, body),
-            timeout=TIMEOUT_SECONDS,
-            allow_redirects=False,
-        )
-    except requests.RequestException as error:
-        raise MarketplaceUnreachable(f"No marketplace answers at {address}: {error}") from error
-    if response.status_code == HTTPStatus.NOT_FOUND:
+    for pause_seconds in PAUSES_SECONDS:
+        require_time_left()
+        try:
+            return _post_once(connection, path, content)
+        except MarketplaceUnreachable as away:
+            if isinstance(away.__cause__, requests.Timeout | ReadTimeoutError):
+                raise  # it took its time already
+            time.sleep(pause_seconds * random.uniform(0.5, 1))
+    require_time_left()
+    return _post_once(connection, path, content)
+
+
+def _post_once(connection: Connection, path: str, content: dict[str, Any]) -> dict[str, Any] | None:
+    parts = urlsplit(endpoint_of(connection))
+    site_url = f"{parts.scheme}://{parts.netloc}"
+    require_outside(connection.endpoint_url)
+    signature = partial(signed_headers, access_key_of(connection))
+    answer = marketplace_api.post(site_url, path, content, signature=signature)
+    if answer.status == HTTPStatus.NOT_FOUND:
         return None
-    try:
-        answer = response.json()
-    except requests.JSONDecodeError:
+    if answer.status >= 500 or answer.status == HTTPStatus.TOO_MANY_REQUESTS:
+        raise MarketplaceUnreachable(f"{answer.address} answers with HTTP {answer.status}.")
+    if not answer.is_json:
         return None
-    if response.status_code not in (HTTPStatus.OK, HTTPStatus.CREATED):
-        raise MarketplaceRefused(str(response.status_code), str(answer.get("error", answer)))
-    return dict(answer)
+    # None of the answers is empty: that is one whose rest was lost, as one cut in the middle is.
+    if not answer.content:
+        raise MarketplaceUnreachable(f"The answer from {answer.address} was cut short.")
+    if answer.status not in (HTTPStatus.OK, HTTPStatus.CREATED):
+        raise MarketplaceRefused(str(answer.status), answer.error)
+    return answer.content
 
 
-def _origin(endpoint_url: str) -> str:
-    parts = urlsplit(endpoint_url)
-    return f"{parts.scheme}://{parts.netloc}"
-
-
-def _signed_headers(key: AccessKey, address: str, body: bytes) -> dict[str, str]:
+def signed_headers(key: AccessKey, address: str, body: bytes) -> dict[str, str]:
+    """The headers of a POST to this address with this body."""
     request = AWSRequest(
         method="POST",
         url=address,

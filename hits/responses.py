@@ -32,7 +32,7 @@ ASSIGNMENT = (
 REQUIRED_MEMBERS: dict[str, tuple[str, tuple[str, ...]]] = {
     "CreateHITType": ("HITTypeId", ()),
     "CreateHITWithHITType": ("HIT", ("HITId",)),
-    "GetHIT": ("HIT", ("HITId", "HITStatus")),
+    "GetHIT": ("HIT", ("HITId", "HITStatus", "MaxAssignments", "Expiration")),
     "ListHITs": ("HITs", ("HITId",)),
     "ListAssignmentsForHIT": ("Assignments", ASSIGNMENT),
     "GetAssignment": ("Assignment", ("AssignmentStatus",)),
@@ -42,7 +42,7 @@ REQUIRED_MEMBERS: dict[str, tuple[str, tuple[str, ...]]] = {
 }
 
 
-def is_whole(operation: str, answer: Any) -> bool:
+def is_complete(operation: str, answer: Any) -> bool:
     """Whether an answer holds all that is read of it."""
     if not isinstance(answer, dict):
         return False
@@ -59,15 +59,15 @@ def is_whole(operation: str, answer: Any) -> bool:
 
 
 def drop_partial_body(
-    operation_model: OperationModel, response_dict: dict[str, Any], **called: Any
+    operation_model: OperationModel, response_dict: dict[str, Any], **event: Any
 ) -> None:
     """Leave botocore's parser nothing of a body that it would stumble over."""
     try:
         answer = json.loads(response_dict["body"] or b"{}")
-    except ValueError:  # half a character as well
+    except (ValueError, RecursionError):  # half a character as well
         answer = None
     is_error = response_dict["status_code"] >= HTTPStatus.MULTIPLE_CHOICES
-    if not (isinstance(answer, dict) and (is_error or is_whole(operation_model.name, answer))):
+    if not (isinstance(answer, dict) and (is_error or is_complete(operation_model.name, answer))):
         response_dict["body"] = b""
 
 
@@ -75,7 +75,7 @@ def retry_delay_seconds(
     response: tuple[AWSResponse, dict[str, Any]] | None,
     operation: OperationModel,
     attempts: int,
-    **called: Any,
+    **event: Any,
 ) -> float | None:
     """How long to wait before asking again; None where the answer is whole, or enough is enough."""
     if response is None or attempts >= MOST_ATTEMPTS or not _is_cut_short(operation, *response):
@@ -85,13 +85,13 @@ def retry_delay_seconds(
     return delay_seconds * random.uniform(0.5, 1)
 
 
-def require_whole(
+def require_complete(
     http_response: AWSResponse,
     parsed: dict[str, Any],
     model: OperationModel,
     *,
     address: str,
-    **called: Any,
+    **event: Any,
 ) -> None:
     """Refuse an answer that is not whole after the last attempt, or is not a marketplace's."""
     parsed.setdefault("ResponseMetadata", {})["Address"] = address
@@ -115,7 +115,7 @@ def _is_cut_short(
     if not _is_json(http_response):
         return False
     if http_response.status_code == HTTPStatus.OK:
-        return not is_whole(operation.name, parsed)
+        return not is_complete(operation.name, parsed)
     # Without its code an error is named after its HTTP status.
     return str(parsed.get("Error", {}).get("Code", "")).isdigit()
 

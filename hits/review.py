@@ -14,6 +14,8 @@ from hits.collect import set_status
 from hits.endpoints import translated_errors
 from hits.exceptions import FeedbackUnfit, MarketplaceRefused
 from hits.models import Assignment, AssignmentRecordQuerySet, Batch
+from hits.run_limits import earning, run_time
+from presentation.counts import count_of
 from presentation.progress import Progress, silently
 
 if TYPE_CHECKING:
@@ -78,7 +80,7 @@ def validate_feedback(feedback: str, *, is_required: bool = False) -> None:
 
 
 @dataclass(frozen=True)
-class Decided:
+class DecisionsResult:
     """What one run did: the decisions it sent. Those made without it are counted apart."""
 
     n_approved: int = 0
@@ -92,11 +94,11 @@ class Decided:
         return asdict(self)
 
     def __str__(self) -> str:
-        counts = f"{self.n_approved} assignments approved"
+        counts = f"{count_of(self.n_approved, 'assignment')} approved"
         if self.n_rejected:
             counts += f", {self.n_rejected} rejected as was decided before"
         if self.n_overridden:
-            counts += f", {self.n_overridden} rejections overridden"
+            counts += f", {count_of(self.n_overridden, 'rejection')} overridden"
         if self.n_decided_before:
             counts += f", {self.n_decided_before} had been decided on the marketplace already"
         if self.n_refused:
@@ -104,21 +106,24 @@ class Decided:
         return f"{counts}."
 
 
-def send_decisions(*, batch: Batch, client: MTurkClient, progress: Progress = silently) -> Decided:
+@run_time()
+def send_decisions(
+    *, batch: Batch, client: MTurkClient, progress: Progress = silently
+) -> DecisionsResult:
     """Send the decisions that were written down; return how many ended how.
 
-    Processes that send at once each count what they alone came to know.
+    Processes that send at once each count the decisions that the marketplace took from them.
     """
     counts: Counter[str] = Counter()
     of_batch = Assignment.objects.of(batch)
     unsent = of_batch.decided_but_unsent() | of_batch.overridden_but_unsent()
-    waiting = list(unsent.order_by("pk").values_list("pk", flat=True))
-    for pk in progress(waiting, len(waiting)):
+    keys = list(unsent.order_by("pk").values_list("pk", flat=True))
+    for pk in earning(progress)(keys, len(keys)):
         # Another process may have sent it since.
         assignment = unsent.filter(pk=pk).first()
         if assignment is not None:
             counts[_send_decision(client, assignment)] += 1
-    return Decided(
+    return DecisionsResult(
         n_approved=counts[APPROVE],
         n_rejected=counts[REJECT],
         n_overridden=counts[OVERRIDE],
@@ -135,10 +140,12 @@ def _send_decision(client: MTurkClient, assignment: Assignment) -> str:
     except MarketplaceRefused as refusal:
         if not refusal.is_about_request:
             raise
-        if not refusal.says("InvalidAssignmentState"):
+        if not refusal.has_code("InvalidAssignmentState"):
             return _note_refusal(assignment, _advice(refusal))
         return _reconcile(client, assignment, refusal)
-    return decision if set_status(assignment=assignment, status=OUTCOMES[decision]) else KNOWN
+    # The marketplace takes a decision once: it is this run's, whoever stored it first.
+    set_status(assignment=assignment, status=OUTCOMES[decision])
+    return decision
 
 
 def _reconcile(client: MTurkClient, assignment: Assignment, refusal: MarketplaceRefused) -> str:
@@ -154,12 +161,12 @@ def _reconcile(client: MTurkClient, assignment: Assignment, refusal: Marketplace
 
 
 def _send(client: MTurkClient, assignment: Assignment, decision: Assignment.Decision) -> None:
-    named = {"AssignmentId": assignment.assignment_id, "RequesterFeedback": assignment.feedback}
+    arguments = {"AssignmentId": assignment.assignment_id, "RequesterFeedback": assignment.feedback}
     with translated_errors():
         if decision == REJECT:
-            client.reject_assignment(**named)
+            client.reject_assignment(**arguments)
         else:
-            client.approve_assignment(**named, OverrideRejection=decision == OVERRIDE)
+            client.approve_assignment(**arguments, OverrideRejection=decision == OVERRIDE)
 
 
 def _status_there(client: MTurkClient, assignment: Assignment) -> Assignment.Status:
@@ -176,8 +183,8 @@ def _note_refusal(assignment: Assignment, problem: str) -> str:
 
 def _advice(refusal: MarketplaceRefused) -> str:
     """What the marketplace said, and what to do about it."""
-    if refusal.says("InsufficientFunds"):
+    if refusal.has_code("InsufficientFunds"):
         return _("The account has too little money. Add funds to it, then try again.")
-    if refusal.says("InvalidAssignmentState"):
+    if refusal.has_code("InvalidAssignmentState"):
         return _("Too late: {message}").format(message=refusal.message)
     return refusal.message

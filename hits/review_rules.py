@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING
 from django.db.models import Count
 from django.utils import timezone
 
-from annotation.evidence import FAST, Evidence, evidence_of
+from annotation.evidence_versions import store_evidence
+from annotation.models import EvidenceVersion
+from annotation.protocols.documents import read_document
 from hits.drafts import Action, draft_decision
 from hits.models import Assignment, AssignmentRecordQuerySet, DraftDecision, Payment
 from hits.payments import bonus_purpose
@@ -20,60 +22,67 @@ if TYPE_CHECKING:
     from annotation.models import Study
 
 
-def unflagged(study: Study, *, hours: float) -> list[Assignment]:
-    """Those that wait longer than so many hours, were read, and have no flag at all."""
-    evidence = evidence_of(study)
+def unflagged_assignments(study: Study, *, hours: float) -> list[Assignment]:
+    """Those that wait longer than so many hours, were read and measured, and have no flag."""
     late = timezone.now() - timedelta(hours=hours)
-    return [
-        assignment
-        for assignment in _waiting(study)
-        if assignment.submitted_at <= late and not _is_flagged(assignment, evidence)
-    ]
+    waiting = _waiting(study).filter(submitted_at__lte=late, submission__flag_reason="")
+    return list(waiting.filter(submission__evidence__is_flagged=False))
 
 
-def _is_flagged(assignment: Assignment, evidence: Evidence) -> bool:
-    submission = assignment.submission
-    if submission is None:
-        return True
-    return bool(submission.flag_reason or evidence.flags_of(submission.pk))
+def measure_holds(study: Study) -> None:
+    """See that what a protocol holds is measured of the judgments as they are; nothing is where no
+    version holds anything."""
+    documents = [read_document(row.document) for row in study.protocols.all()]
+    is_holding = any(
+        document.holding_flags or any(check.holds_work for check in document.checks)
+        for document in documents
+    )
+    newest = EvidenceVersion.objects.of(study).newest()
+    is_current = newest is not None and newest.judgments_version == study.judgments_version
+    if is_holding and not is_current:
+        store_evidence(study)
 
 
-def fast(study: Study, *, divisor: float) -> list[Assignment]:
+def fast_assignments(study: Study, *, divisor: float) -> list[Assignment]:
     """Those that took less than this part of the median time."""
-    evidence = evidence_of(study)
-    limit = evidence.typical.get(FAST, 0) / divisor
-    return [
-        assignment
-        for assignment in _waiting(study)
-        if (measured := evidence.measures.get(assignment.submission_id or 0))
-        and measured.seconds is not None
-        and measured.seconds < limit
-    ]
+    version = EvidenceVersion.objects.of(study).newest()
+    if version is None or version.typical_seconds is None:
+        return []
+    limit = version.typical_seconds / divisor
+    return list(_waiting(study).filter(submission__evidence__seconds__lt=limit))
 
 
 def frequent_workers(study: Study, *, least_approved: int, reason: str) -> list[Assignment]:
     """The first approved assignment of each worker who has so many, and no bonus for this yet."""
-    approved = Assignment.objects.filter(hit__batch__study=study, status=Assignment.Status.APPROVED)
-    paid = Payment.objects.of(study).standing().filter(purpose=bonus_purpose(reason))
-    counts = approved.order_by().values("worker").annotate(n=Count("pk"))
+    approvals = Assignment.objects.filter(
+        hit__batch__study=study, status=Assignment.Status.APPROVED
+    )
+    payments = Payment.objects.of(study).standing().filter(purpose=bonus_purpose(reason))
+    counts = approvals.order_by().values("worker").annotate(n=Count("pk"))
     workers = counts.filter(n__gte=least_approved).exclude(
-        worker__in=paid.values("assignment__worker")
+        worker__in=payments.values("assignment__worker")
     )
     firsts: dict[int, Assignment] = {}
-    chosen = approved.filter(worker__in=workers.values("worker")).order_by("pk")
-    for assignment in _with_all(chosen):
+    candidates = approvals.filter(worker__in=workers.values("worker")).order_by("pk")
+    for assignment in _with_all(candidates):
         firsts.setdefault(assignment.worker_id, assignment)
     return list(firsts.values())
 
 
-def _waiting(study: Study) -> Sequence[Assignment]:
-    undecided = Assignment.objects.undecided().filter(hit__batch__study=study)
-    return list(_with_all(undecided.exclude(submission=None).order_by("submitted_at", "pk")))
+def _waiting(study: Study) -> AssignmentRecordQuerySet:
+    waiting = Assignment.objects.undecided().filter(hit__batch__study=study)
+    return _with_all(waiting.exclude(submission=None).order_by("submitted_at", "pk"))
 
 
 def _with_all(rows: AssignmentRecordQuerySet) -> AssignmentRecordQuerySet:
     return rows.select_related(
-        "hit__batch__connection", "hit__item", "worker", "submission__annotator"
+        "hit__batch__connection",
+        "hit__item",
+        "worker",
+        "submission__annotator",
+        "submission__evidence__version",
+    ).prefetch_related(
+        "submission__check_answers__placed", "submission__annotator__quality_flags__other"
     )
 
 

@@ -11,11 +11,14 @@ from typing import Any
 from annotation.models.studies import ItemQuerySet
 from hits.exceptions import BatchUnfit
 from hits.models import Batch, Hit
+from presentation.counts import count_of
 
 # Of Batch.selection: nothing stands for all items, those imported later too.
 ALL_ITEMS: dict[str, Any] = {}
 REST: dict[str, Any] = {"rest": True}
 MOST_NAMED = 5
+
+OF_ROUND = "of_round"
 
 Row = tuple[int, str, str]
 """An item's primary key, key and condition."""
@@ -26,25 +29,39 @@ def sample(n_items: int, seed: int) -> dict[str, Any]:
     return {"n": n_items, "seed": seed}
 
 
-def listed(keys: Iterable[str]) -> dict[str, Any]:
+def item_list(keys: Iterable[str]) -> dict[str, Any]:
     """A selection of items by their keys."""
     return {"keys": list(dict.fromkeys(keys))}
 
 
+def of_round(selection: dict[str, Any], round_: int) -> dict[str, Any]:
+    """The same selection, of the items alone that workers were asked about in an earlier round."""
+    return (selection or REST) | {OF_ROUND: round_}
+
+
 def items_without_hit(batch: Batch) -> ItemQuerySet:
-    """The study's items that no batch of this round and connection has, a draft's too."""
+    """The study's items that no batch of this round and connection has, a draft's too.
+
+    Where the selection names an earlier round, those alone that had a HIT in it.
+    """
     beside = Hit.objects.filter(batch__in=Batch.objects.parts_beside(batch).order_by())
-    return batch.study.items.exclude(pk__in=beside.values("item"))
+    items = batch.study.items.exclude(pk__in=beside.values("item"))
+    if earlier := batch.selection.get(OF_ROUND):
+        earlier_hits = Hit.objects.published().filter(
+            batch__study=batch.study_id, batch__round=earlier
+        )
+        items = items.filter(pk__in=earlier_hits.order_by().values("item"))
+    return items
 
 
 def selected_items(draft: Batch) -> list[int]:
     """The items that a draft would get HITs for, in the study's order."""
     rows: list[Row] = list(items_without_hit(draft).values_list("pk", "key", "condition"))
     if "keys" in draft.selection:
-        return _listed(draft, rows)
+        return _items_of_keys(draft, rows)
     if "n" in draft.selection:
-        drawn = draw(rows, n_items=draft.selection["n"], seed=draft.selection["seed"])
-        return [pk for pk, _, _ in rows if pk in drawn]
+        keys = draw(rows, n_items=draft.selection["n"], seed=draft.selection["seed"])
+        return [pk for pk, _, _ in rows if pk in keys]
     return [pk for pk, _, _ in rows]
 
 
@@ -54,9 +71,10 @@ def draw(rows: Sequence[Row], *, n_items: int, seed: int) -> set[int]:
     An item's rank rests on its key alone, so that one imported later changes no other's.
     """
     if not 1 <= n_items <= len(rows):
-        available = f"{len(rows):,} {'item' if len(rows) == 1 else 'items'}"
+        available = count_of(len(rows), "item")
         raise BatchUnfit(
-            f"{n_items} items cannot be drawn: {available} without a HIT. Choose 1 to {len(rows)}."
+            f"{count_of(n_items, 'item')} cannot be drawn: {available} without a HIT. "
+            f"Choose 1 to {len(rows)}."
         )
     by_condition: dict[str, list[Row]] = defaultdict(list)
     for row in sorted(rows, key=lambda row: sha256(f"{seed}\n{row[1]}".encode()).digest()):
@@ -65,24 +83,24 @@ def draw(rows: Sequence[Row], *, n_items: int, seed: int) -> set[int]:
     return {row[0] for row in [row for row in in_turn if row is not None][:n_items]}
 
 
-def _listed(draft: Batch, rows: Sequence[Row]) -> list[int]:
+def _items_of_keys(draft: Batch, rows: Sequence[Row]) -> list[int]:
     """Those of the listed keys, or BatchUnfit with all that are unknown or have a HIT."""
     keys = set(draft.selection["keys"])
     matches = [pk for pk, key, _ in rows if key in keys]
-    missing = sorted(keys - {key for _, key, _ in rows})
-    if not missing:
+    unavailable = sorted(keys - {key for _, key, _ in rows})
+    if not unavailable:
         return matches
-    known = set(draft.study.items.filter(key__in=missing).values_list("key", flat=True))
-    raise BatchUnfit(" ".join(_missing_messages(missing, known)))
+    existing = set(draft.study.items.filter(key__in=unavailable).values_list("key", flat=True))
+    raise BatchUnfit(" ".join(_unavailable_messages(unavailable, existing)))
 
 
-def _missing_messages(missing: Sequence[str], known: set[str]) -> Iterable[str]:
-    if unknown := [key for key in missing if key not in known]:
-        yield f"The study has no item {_named(unknown)}."
-    if taken := [key for key in missing if key in known]:
-        yield f"A HIT of this round is there already for {_named(taken)}."
+def _unavailable_messages(unavailable: Sequence[str], existing: set[str]) -> Iterable[str]:
+    if unknown := [key for key in unavailable if key not in existing]:
+        yield f"The study has no item {_quote_list(unknown)}."
+    if assigned := [key for key in unavailable if key in existing]:
+        yield f"A HIT of this round is there already for {_quote_list(assigned)}."
 
 
-def _named(keys: Sequence[str]) -> str:
+def _quote_list(keys: Sequence[str]) -> str:
     names = ", ".join(f"'{key}'" for key in keys[:MOST_NAMED])
     return f"{names} and {len(keys) - MOST_NAMED} more" if len(keys) > MOST_NAMED else names

@@ -7,18 +7,23 @@ from decimal import Decimal
 from typing import TYPE_CHECKING
 
 import numpy as np
-from django.db.models import Count, Q, Sum
+from django.db.models import Count, Q
 from django.utils import timezone
 
-from hits.costs import cost_of_assignment
-from hits.models import Assignment, Batch, Hit, Payment, Sending, Statement
+from hits.exceptions import MarketplaceFault
+from hits.expenses import Spend, spend_of
+from hits.foreign_records import amount_usd, count
+from hits.models import Assignment, Batch, Hit, Statement
 from hits.requester_api import post
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-NOTHING = Decimal("0.00")
+    from annotation.models import Study
+
 SECONDS_AN_HOUR = 3600
+SUMS_USD = ("rewards_usd", "fees_usd", "bonuses_usd", "bonus_fees_usd", "held_usd")
+COUNTS = ("accepted", "submitted", "approved", "rejected", "returned", "abandoned")
 QUARTILES = (25, 50, 75)
 
 
@@ -30,20 +35,6 @@ class Quartiles:
     median: float
     third: float
     n: int
-
-
-@dataclass(frozen=True)
-class Spend:
-    """Money that has left the requester's account for a batch."""
-
-    rewards_usd: Decimal
-    fees_usd: Decimal
-    bonuses_usd: Decimal
-    bonus_fees_usd: Decimal
-
-    @property
-    def total_usd(self) -> Decimal:
-        return self.rewards_usd + self.fees_usd + self.bonuses_usd + self.bonus_fees_usd
 
 
 @dataclass(frozen=True)
@@ -98,31 +89,8 @@ def batch_report(batch: Batch) -> BatchReport:
         n_unreadable=assignments.unreadable().count(),
         seconds=_quartiles(seconds),
         hourly_usd=_quartiles(float(batch.reward_usd) * SECONDS_AN_HOUR / seconds),
-        spend=spend_of(batch, n_approved=counts["n_approved"]),
+        spend=spend_of(batch),
         statement=Statement.objects.filter(batch=batch).first(),
-    )
-
-
-def spend_of(batch: Batch, *, n_approved: int) -> Spend:
-    """What our record says was paid: approved assignments, and confirmed payments beside them."""
-    sizes = (
-        Assignment.objects.of(batch)
-        .filter(status=Assignment.Status.APPROVED)
-        .order_by()
-        .values_list("hit__max_assignments")
-        .annotate(n=Count("pk"))
-    )
-    total_usd = sum(
-        (n * cost_of_assignment(batch, size or batch.max_assignments) for size, n in sizes), NOTHING
-    )
-    rewards_usd = batch.reward_usd * n_approved
-    paid = Payment.objects.filter(assignment__hit__batch=batch, state=Sending.CONFIRMED)
-    sums = paid.aggregate(amount=Sum("amount_usd"), fee=Sum("fee_usd"))
-    return Spend(
-        rewards_usd=rewards_usd,
-        fees_usd=total_usd - rewards_usd,
-        bonuses_usd=sums["amount"] or NOTHING,
-        bonus_fees_usd=sums["fee"] or NOTHING,
     )
 
 
@@ -141,12 +109,23 @@ def fetch_statement(*, batch: Batch) -> Statement | None:
     answer = post(batch.connection, "/statement", {"annotation_prefix": f"assay:{batch.key}:"})
     if answer is None:
         return None
-    counts = {f"n_{name}": int(number) for name, number in answer.pop("assignments").items()}
-    money = {name: Decimal(amount) for name, amount in answer.items()}
-    statement, _created = Statement.objects.update_or_create(
-        batch=batch, defaults=money | counts | {"fetched_at": timezone.now()}
+    sums = {name: amount_usd(answer.get(name), name) for name in SUMS_USD}
+    numbers = answer.get("assignments")
+    if not isinstance(numbers, dict):
+        raise MarketplaceFault("its statement counts no assignments")
+    counts = {f"n_{name}": count(numbers.get(name), name) for name in COUNTS}
+    statement, _is_new = Statement.objects.update_or_create(
+        batch=batch, defaults=sums | counts | {"fetched_at": timezone.now()}
     )
     return statement
+
+
+def refresh_statements(*, study: Study) -> None:
+    """Fetch anew the statements that payments of ours have left behind."""
+    for batch in Batch.objects.of(study).started().select_related("connection"):
+        stored = Statement.objects.filter(batch=batch).first()
+        if stored is not None and spend_there(stored) != spend_of(batch):
+            fetch_statement(batch=batch)
 
 
 def _seconds(batch: Batch) -> NDArray[np.float64]:

@@ -10,15 +10,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import ROUND_UP, Decimal
 from statistics import median, quantiles
+from typing import TYPE_CHECKING, Any
 
-from django.db.models import Count, Q, Sum
-from django.db.models.functions import Length
+from django.core.cache import cache
 
-from annotation.models import Candidate, Study, Submission
+from annotation.models import Study, Submission
+from hits.texts import StudyTexts, study_texts
+
+if TYPE_CHECKING:
+    from annotation.models.judgments import SubmissionQuerySet
+    from hits.models import Batch
 
 CENT = Decimal("0.01")
 # A word in six characters: five and the space, as typists count.
 CHARACTERS_A_WORD = 6
+UNKNOWN: Any = object()
 # Fewer submissions say too little of how long the work takes.
 FEWEST_MEASURED = 5
 # The newest of a large study say what one needs.
@@ -57,9 +63,9 @@ class PageSize:
         """How long somebody of this pace takes for a page."""
         n_words = self.n_words + (self.n_instruction_words if pace.reads_instructions else 0)
         answer = pace.choice_seconds if self.is_choice else pace.answer_seconds
-        typing = 60 * self.n_typed_characters / pace.typed_characters_a_minute
-        reading = 60 * n_words / pace.words_a_minute
-        return pace.opening_seconds + reading + self.n_answers * answer + typing
+        typing_seconds = 60 * self.n_typed_characters / pace.typed_characters_a_minute
+        reading_seconds = 60 * n_words / pace.words_a_minute
+        return pace.opening_seconds + reading_seconds + self.n_answers * answer + typing_seconds
 
 
 @dataclass(frozen=True)
@@ -86,15 +92,14 @@ class Wage:
     most_usd: Decimal
 
 
-def page_size(study: Study) -> PageSize:
-    """The average page of a study, from three counts."""
-    own = study.items.aggregate(n=Count("pk"), characters=Sum(Length("context")))
-    texts = Candidate.objects.filter(item__study=study.pk)
-    of_candidates = texts.aggregate(n=Count("pk"), characters=Sum(Length("text")))
-    wordings = list(study.questions.values_list("wording", flat=True))
+def page_size(texts: StudyTexts) -> PageSize:
+    """The average page of a study, from its counts."""
+    study, own, of_candidates = texts.study, texts.of_items, texts.of_candidates
+    wordings = [question.wording for question in texts.questions]
     n_items = own["n"] or 1
     n_candidates = of_candidates["n"] / n_items
-    characters = ((own["characters"] or 0) + (of_candidates["characters"] or 0)) / n_items
+    characters = (own["n_characters"] or 0) + (of_candidates["n_characters"] or 0)
+    characters /= n_items
     characters += sum(map(len, wordings))
     is_choice = study.kind == Study.Kind.ALTERNATIVES
     return PageSize(
@@ -106,9 +111,9 @@ def page_size(study: Study) -> PageSize:
     )
 
 
-def estimated_duration(study: Study) -> Duration:
+def estimated_duration(texts: StudyTexts) -> Duration:
     """How long a HIT of the study may take."""
-    page = page_size(study)
+    page = page_size(texts)
     return Duration(page.seconds(TYPICAL), page.seconds(QUICK), page.seconds(SLOW), page=page)
 
 
@@ -120,13 +125,39 @@ def measured_duration(seconds: Sequence[float]) -> Duration | None:
     return Duration(median(seconds), tenths[0], tenths[-1], n=len(seconds))
 
 
-def duration_of(study: Study) -> Duration:
-    """Measured from accepting to submitting where there are submissions, else estimated."""
-    submissions = Submission.objects.filter(item__study=study.pk, seconds__gt=0)
-    newest = submissions.exclude(Q(status=Submission.Status.REJECTED)).order_by("-pk")
+def duration_of(study: Study, texts: StudyTexts | None = None) -> Duration:
+    """Measured from accepting to submitting where there are submissions, else estimated.
+
+    Measured once for each version of the judgments; `texts` are the study's, if they are read.
+    """
+    key = f"duration:{study.pk}:{study.judgments_version}"
+    measured: Duration | None = cache.get(key, UNKNOWN)
+    if measured is UNKNOWN:
+        measured = _duration_of(Submission.objects.filter(item__study=study.pk))
+        cache.set(key, measured)
+    return measured or estimated_duration(texts or study_texts(study))
+
+
+def durations_of_batches(batches: Sequence[tuple[Batch, Study]]) -> dict[int, Duration]:
+    """The measured time for a HIT of each batch that has enough submissions.
+
+    Read once for each version of the study's judgments.
+    """
+    name = "batch-duration:{}:{}"
+    keys = {name.format(batch.pk, study.judgments_version): batch for batch, study in batches}
+    cached: dict[str, Duration | None] = cache.get_many(keys)
+    for key, batch in keys.items():
+        if key not in cached:
+            cached[key] = _duration_of(Submission.objects.filter(assignment__hit__batch=batch))
+            cache.set(key, cached[key])
+    return {keys[key].pk: each for key, each in cached.items() if each is not None}
+
+
+def _duration_of(submissions: SubmissionQuerySet) -> Duration | None:
+    """Of the newest that were not rejected and whose time is known."""
+    newest = submissions.accepted().filter(seconds__gt=0).order_by("-pk")
     newest_seconds = newest.values_list("seconds", flat=True)[:MOST_MEASURED]
-    seconds = [each for each in newest_seconds if each is not None]
-    return measured_duration(seconds) or estimated_duration(study)
+    return measured_duration([each for each in newest_seconds if each is not None])
 
 
 def wage_of(reward_usd: Decimal, duration: Duration) -> Wage:

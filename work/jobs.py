@@ -5,11 +5,10 @@ from importlib import import_module
 
 from django.conf import settings
 from django.utils import timezone
-from django_tasks import TaskResultStatus
-from django_tasks_db.models import DBTaskResult
 
 from work.execution import RunningJob
 from work.models import Job
+from work.queues import delete_taken
 from work.registry import MARKETPLACE, job_kinds, register
 
 DAY = timedelta(days=1)
@@ -26,9 +25,6 @@ def clean_up(running: RunningJob) -> str:
     ).delete()[0]
     succeeded = finished.of_kind(*periodic).filter(state=Job.State.DONE, finished_at__lt=now - DAY)
     n_jobs += succeeded.delete()[0]
-    # A message that is "running" for a day was taken by a worker that is gone, or its job has
-    # a lease that says more.
-    messages = DBTaskResult.objects.exclude(status=TaskResultStatus.READY)
-    n_messages = messages.filter(enqueued_at__lt=now - DAY).delete()[0]
+    n_messages = delete_taken(before=now - DAY)
     import_module(settings.SESSION_ENGINE).SessionStore.clear_expired()
     return f"{n_jobs} old jobs and {n_messages} old messages deleted."

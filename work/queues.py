@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import logging
+from datetime import datetime
 
 from django.db import transaction
 from django.utils import timezone
+from django_tasks import TaskResultStatus
 from django_tasks_db.models import DBTaskResult
 from redis.exceptions import RedisError
 
 from work.models import Job
+from work.registry import QUEUES
 from work.rq_backend import RQBackend
 
 logger = logging.getLogger(__name__)
@@ -49,6 +52,17 @@ def waiting_ids(queue: str) -> set[str]:
         return backend.waiting_ids(queue)
     ready = DBTaskResult.objects.ready().filter(queue_name=queue)
     return {str(key) for key in ready.values_list("pk", flat=True)}
+
+
+def delete_taken(*, before: datetime) -> int:
+    """Delete messages, older than that, which workers that died had taken; return how many."""
+    backend = _backend()
+    if isinstance(backend, RQBackend):
+        return backend.delete_taken(QUEUES, before=before)
+    # A message that is "running" for so long was taken by a worker that is gone, or its job has
+    # a lease that says more.
+    messages = DBTaskResult.objects.exclude(status=TaskResultStatus.READY)
+    return messages.filter(enqueued_at__lt=before).delete()[0]
 
 
 def uses_rq() -> bool:

@@ -1,11 +1,18 @@
-"""The kinds of jobs there are. Each app registers its own in a module `jobs`."""
+"""The kinds of jobs there are. Each app registers its own in a module `jobs`.
+
+Those modules are imported when a kind is first looked up, not when the site starts: they bring
+the statistics with them, which most commands need as little as they need jobs.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING
+
+from django.utils.module_loading import autodiscover_modules
 
 from work.exceptions import JobKindUnknown
 
@@ -61,6 +68,7 @@ def register(
 
 def job_kind(name: str) -> JobKind:
     """The kind of that name, or JobKindUnknown with the names there are."""
+    _import_jobs()
     try:
         return _kinds[name]
     except KeyError:
@@ -69,4 +77,12 @@ def job_kind(name: str) -> JobKind:
 
 
 def job_kinds() -> Mapping[str, JobKind]:
+    """All kinds by name."""
+    _import_jobs()
     return MappingProxyType(_kinds)
+
+
+@cache
+def _import_jobs() -> None:
+    """Let each app register its kinds: `work` itself imports no other app."""
+    autodiscover_modules("jobs")

@@ -6,6 +6,8 @@ may be lost or come twice. RQ's own time limit is off: leases take its place.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from datetime import datetime
 from functools import cached_property
 from importlib import import_module
 from typing import Any
@@ -65,6 +67,24 @@ class RQBackend(BaseTaskBackend):
     def waiting_ids(self, queue: str) -> set[str]:
         """The messages that no worker took yet."""
         return set(self.queue(queue).get_job_ids())
+
+    def delete_taken(self, queues: Iterable[str], *, before: datetime) -> int:
+        """Delete messages that are in no queue: their worker died between taking and deleting.
+
+        Redis may be shared, so that only those of this site's queues are looked at.
+        """
+        n = 0
+        for queue in map(self.queue, queues):
+            waiting = set(queue.get_job_ids())
+            for key in self.connection.scan_iter(f"{Message.redis_job_namespace_prefix}*"):
+                origin, created_at = self.connection.hmget(key, "origin", "created_at")
+                is_own = origin is not None and _text(origin) == queue.name
+                if not is_own or created_at is None:
+                    continue
+                is_old = datetime.fromisoformat(_text(created_at)) < before
+                if is_old and _text(key).rpartition(":")[2] not in waiting:
+                    n += int(self.connection.delete(key))
+        return n
 
     def perform_next(self, queues: list[str], *, timeout_seconds: int | None) -> bool:
         """Take a message off the queues and perform its task; whether there was one."""

@@ -1,26 +1,25 @@
-"""A crowd for tests, demonstrations and load: what it answers, and sending it to work."""
+"""A crowd for tests, demonstrations and load: sending it to work, with answers given before."""
 
-import math
-import random
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, Protocol
 
 from django.conf import settings
 
-from annotation.models import Candidate, Item, Study
+from annotation.models import Candidate, Study
 from annotation.readers.drafts import SubmissionDraft
 from hits.crowd.worker import CrowdWorker, Task
 from hits.exceptions import CrowdStuck
 from hits.models import Batch, Hit
+from presentation.counts import count_of
 from presentation.progress import Progress, silently
 
-REASONS = (
-    "It has the same shape and would be worn on the same occasions.",
-    "The colour and the style are close enough to the target.",
-    "It would serve me equally well, though the details differ.",
-    "None of the others comes near the target in shape and colour.",
-)
+# The options to choose, by the id of a qualification type.
+Tests = Mapping[str, Sequence[int]]
+NO_TESTS: Tests = MappingProxyType({})
+Asked = tuple[str | None, str]
+"""Whom an answer is about, by blind key, or None for the item; and the question's name."""
 
 
 class AnswerSource(Protocol):
@@ -31,13 +30,13 @@ class AnswerSource(Protocol):
         ...
 
 
-def _posted(
+def form_answer(
     page: dict[str, Any],
-    values: dict[tuple[str, str], float],
+    values: Mapping[Asked, Any],
     justification: str = "",
-    seconds: Mapping[tuple[str, str], float] | None = None,
+    seconds: Mapping[Asked, float] | None = None,
 ) -> dict[str, Any]:
-    """An answer in the page's own format; `values` go by blind key and question.
+    """An answer in the page's own format.
 
     Without `seconds` nobody knows how long each took.
     """
@@ -93,81 +92,20 @@ class RecordedAnswers:
         draft = next((d for d in drafts if worker in (d.identity, d.annotator)), None)
         if draft is None:
             raise CrowdStuck(f"The record has no answer of '{worker}' for item '{item}'.")
-        recorded = {(j.candidate, j.question): j.value for j in draft.judgments}
-        asked = [(key, asked["name"]) for key in page["candidates"] for asked in page["questions"]]
-        names = {pair: (self.candidates[page["item"], pair[0]], pair[1]) for pair in asked}
+        record = {(j.candidate, j.question): j.value for j in draft.judgments}
+        pairs = [(key, pairs["name"]) for key in page["candidates"] for pairs in page["questions"]]
+        names = {pair: (self.candidates[page["item"], pair[0]], pair[1]) for pair in pairs}
         for candidate, question in names.values():
-            if (candidate, question) not in recorded:
+            if (candidate, question) not in record:
                 raise CrowdStuck(
                     f"The record of '{worker}' has no {question} of '{candidate}' in item '{item}'."
                 )
-        values = {pair: recorded[name] for pair, name in names.items()}
-        return _posted(page, values, draft.justification)
-
-
-class SimulatedAnswers:
-    """A seeded model of annotators.
-
-    A candidate is as good as the words it shares with the item's reference (or, among
-    products, with the target's title); an annotator adds a bias and noise of their own.
-    It has no other claim to be like people.
-    """
-
-    def __init__(self, study: Study, *, seed: int, noise: float = 0.15) -> None:
-        self.seed, self.noise = seed, noise
-        items = study.items.prefetch_related("candidates")
-        self.shown = {
-            (str(item.pk), candidate.blind_key): (item, candidate)
-            for item in items
-            for candidate in item.candidates.all()
-        }
-
-    def answer(self, worker: str, page: dict[str, Any]) -> dict[str, Any]:
-        values, seconds = {}, {}
-        for question in page["questions"]:
-            bias = self._random(worker, question["name"]).gauss(0, self.noise / 2)
-            for key in page["candidates"]:
-                item, candidate = self.shown[page["item"], key]
-                names = (worker, question["name"], item.key, candidate.key)
-                error = self._random(*names).gauss(0, self.noise)
-                share = _shared_words(candidate, item) + bias + error
-                low, high = question["min"], question["max"]
-                values[key, question["name"]] = _on_scale(low + share * (high - low), low, high)
-                seconds[key, question["name"]] = self._seconds(*names)
-        return _posted(page, values, self._reason(worker, page), seconds)
-
-    def _seconds(self, worker: str, *judged: str) -> float:
-        """Each has a pace, and takes more or less time than that for a judgment."""
-        pace = self._random(worker, "pace").uniform(3, 12)
-        return round(pace * self._random(worker, *judged, "time").lognormvariate(0, 0.4), 1)
-
-    def _reason(self, worker: str, page: dict[str, Any]) -> str:
-        """Sentences until they are as long as the page asks for; none where it asks for none."""
-        item, _ = self.shown[page["item"], page["candidates"][0]]
-        chance = self._random(worker, item.key)
-        reason = ""
-        while len(reason) < page["justification_min_length"]:
-            reason = f"{reason} {chance.choice(REASONS)}".strip()
-        return reason
-
-    def _random(self, *names: str) -> random.Random:
-        return random.Random(":".join((str(self.seed), *names)))
-
-
-def _on_scale(value: float, low: float, high: float) -> float:
-    """The nearest value the page's control can take: whole steps from its low end."""
-    steps = round(min(max(value, low), high) - low)
-    return float(low + min(steps, math.floor(high - low)))
-
-
-def _shared_words(candidate: Candidate, item: Item) -> float:
-    wanted = set((item.reference or item.context).lower().split())
-    found = set(candidate.text.lower().split())
-    return len(wanted & found) / len(wanted | found) if wanted | found else 0.0
+        values = {pair: record[name] for pair, name in names.items()}
+        return form_answer(page, values, draft.justification)
 
 
 @dataclass(frozen=True)
-class Replayed:
+class ReplayResult:
     """How much work the crowd did, and how many HITs it could not have."""
 
     n_workers: int
@@ -176,8 +114,9 @@ class Replayed:
 
     def __str__(self) -> str:
         return (
-            f"{self.n_workers} workers submitted {self.n_submitted} assignments"
-            f" ({self.n_gone} HITs were taken or done already)."
+            f"{count_of(self.n_workers, 'worker')} submitted "
+            f"{count_of(self.n_submitted, 'assignment')} "
+            f"({count_of(self.n_gone, 'HIT was', 'HITs were')} taken or done already)."
         )
 
 
@@ -187,18 +126,19 @@ def replay_plan(
     source: AnswerSource,
     site_url: str,
     prefix: str = "",
+    tests: Tests = NO_TESTS,
     progress: Progress = silently,
-) -> Replayed:
-    """Let each worker do the HITs planned for them, in order."""
-    submitted = 0
-    workers = {name: _worker(site_url, prefix + name) for name in plan}
+) -> ReplayResult:
+    """Let each worker do the HITs planned for them, in order, once they passed the tests."""
+    n_submitted = 0
+    workers = {name: _worker(site_url, prefix + name, tests) for name in plan}
     steps = [(name, hit_id) for name, hits in plan.items() for hit_id in hits]
     for name, hit_id in progress(steps, len(steps)):
         task = workers[name].accept(hit_id)
         if task is not None:
             workers[name].submit(task, source.answer(name, task.page))
-            submitted += 1
-    return Replayed(len(workers), submitted, len(steps) - submitted)
+            n_submitted += 1
+    return ReplayResult(len(workers), n_submitted, len(steps) - n_submitted)
 
 
 def crowd_names(n_workers: int, *, seed: int) -> list[str]:
@@ -213,30 +153,34 @@ def replay_group(
     source: AnswerSource,
     site_url: str,
     total: int,
+    tests: Tests = NO_TESTS,
     progress: Progress = silently,
-) -> Replayed:
-    """Let workers take turns at whatever the group has next, until there is nothing left."""
-    workers = {name: _worker(site_url, name) for name in names}
+) -> ReplayResult:
+    """Let workers take turns at whatever the group has next, until there is nothing left, once
+    they passed the tests."""
+    workers = {name: _worker(site_url, name, tests) for name in names}
     tasks = _turns(workers, hit_type_id)
-    submitted = 0
+    n_submitted = 0
     for name, task in progress(tasks, total):
         workers[name].submit(task, source.answer(name, task.page))
-        submitted += 1
-    return Replayed(len(workers), submitted, 0)
+        n_submitted += 1
+    return ReplayResult(len(workers), n_submitted, 0)
 
 
 def _turns(workers: dict[str, CrowdWorker], hit_type_id: str) -> Iterable[tuple[str, Task]]:
-    waiting = list(workers)
-    while waiting:
-        for name in list(waiting):
+    queue = list(workers)
+    while queue:
+        for name in list(queue):
             task = workers[name].accept_next(hit_type_id)
             if task is None:
-                waiting.remove(name)
+                queue.remove(name)
             else:
                 yield name, task
 
 
-def _worker(site_url: str, name: str) -> CrowdWorker:
+def _worker(site_url: str, name: str, tests: Tests) -> CrowdWorker:
     worker = CrowdWorker(site_url, name, secret=settings.SECRET_KEY)
     worker.arrive()
+    for type_id, choices in tests.items():
+        worker.take_test(type_id, choices)
     return worker

@@ -8,7 +8,7 @@ import hashlib
 import hmac
 import json
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
@@ -58,13 +58,13 @@ class CrowdWorker:
         form = next((form for form in page.forms if form.asks_for_password), None)
         if form is None:
             raise CrowdStuck(f"There is no form with a password at {self.site_url}{path}.")
-        answer = self._fill(self.site_url + path, self._filled(form))
+        answer = self._fill(self.site_url + path, self._completed_form(form))
         return urlsplit(answer.url).path != path
 
-    def _filled(self, form: Form) -> Form:
-        known = {name: self._password for name in form.fields if "password" in name}
-        known |= {name: self.name for name in form.fields if name == "username"}
-        return Form(form.action, form.classes, form.fields | known)
+    def _completed_form(self, form: Form) -> Form:
+        credentials = {name: self._password for name in form.fields if "password" in name}
+        credentials |= {name: self.name for name in form.fields if name == "username"}
+        return Form(form.action, form.classes, form.fields | credentials)
 
     def accept(self, hit_id: str) -> Task | None:
         """Accept one HIT by its address; None if it cannot be had any more."""
@@ -76,12 +76,12 @@ class CrowdWorker:
 
     def _accept(self, path: str) -> Task | None:
         """A worker who holds the HIT already is shown the work page at once."""
-        shown = self._get(path, allowed=GONE)
-        form = Page(shown.text).form("accept") if shown.status_code not in GONE else None
+        page = self._get(path, accepted_statuses=GONE)
+        form = Page(page.text).form("accept") if page.status_code not in GONE else None
         if form is not None:
-            shown = self._fill(shown.url, form, allowed=GONE)
-        held = shown.status_code not in GONE and "/worker/assignments/" in shown.url
-        return self._open(shown) if held else None
+            page = self._fill(page.url, form, accepted_statuses=GONE)
+        is_accepted = page.status_code not in GONE and "/worker/assignments/" in page.url
+        return self._open(page) if is_accepted else None
 
     def _open(self, work: requests.Response) -> Task:
         frame = Page(work.text).frame
@@ -99,29 +99,48 @@ class CrowdWorker:
             page=json.loads(task),
         )
 
+    def take_test(self, type_id: str, choices: Sequence[int]) -> None:
+        """Take a qualification test with these options, unless it cannot be begun again."""
+        page = self._get(f"/worker/qualifications/{type_id}/")
+        form = Page(page.text).form("accept")
+        if form is None:
+            return
+        test = self._fill(page.url, form)
+        form = Page(test.text).form("questions")
+        if form is None:
+            raise CrowdStuck(f"The page at {test.url} has no test.")
+        answers = {f"question-{n}": str(choice) for n, choice in enumerate(choices, start=1)}
+        self._fill(test.url, Form(form.action, form.classes, form.fields | answers))
+
     def submit(self, task: Task, answer: dict[str, Any]) -> None:
         """Post the form of the task's page."""
         fields = {"assignmentId": task.assignment_id, "answer": json.dumps(answer)}
-        self._ask("POST", task.submit_url, data=fields)
+        self._request("POST", task.submit_url, data=fields)
 
-    def _get(self, path: str, *, allowed: Collection[int] = ()) -> requests.Response:
-        return self._ask("GET", urljoin(f"{self.site_url}/", path), allowed=allowed)
+    def _get(self, path: str, *, accepted_statuses: Collection[int] = ()) -> requests.Response:
+        return self._request(
+            "GET", urljoin(f"{self.site_url}/", path), accepted_statuses=accepted_statuses
+        )
 
-    def _fill(self, page: str, form: Form, *, allowed: Collection[int] = ()) -> requests.Response:
-        address, told = urljoin(page, form.action), {"Referer": page}
-        return self._ask("POST", address, data=form.fields, headers=told, allowed=allowed)
+    def _fill(
+        self, page: str, form: Form, *, accepted_statuses: Collection[int] = ()
+    ) -> requests.Response:
+        address, headers = urljoin(page, form.action), {"Referer": page}
+        return self._request(
+            "POST", address, data=form.fields, headers=headers, accepted_statuses=accepted_statuses
+        )
 
-    def _ask(
-        self, method: str, address: str, *, allowed: Collection[int] = (), **sent: Any
+    def _request(
+        self, method: str, address: str, *, accepted_statuses: Collection[int] = (), **options: Any
     ) -> requests.Response:
         for pause_seconds in (*PAUSES_SECONDS, None):
             try:
-                answer = self.session.request(method, address, timeout=PATIENCE_SECONDS, **sent)
+                answer = self.session.request(method, address, timeout=PATIENCE_SECONDS, **options)
             except requests.RequestException as error:
                 raise CrowdStuck(f"No worker site answers at {self.site_url}: {error}") from error
             if answer.status_code != HTTPStatus.TOO_MANY_REQUESTS or pause_seconds is None:
                 break
             time.sleep(pause_seconds)
-        if answer.status_code >= 400 and answer.status_code not in allowed:
+        if answer.status_code >= 400 and answer.status_code not in accepted_statuses:
             raise CrowdStuck(f"{method} {address} answered {answer.status_code}.")
         return answer

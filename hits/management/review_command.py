@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
+from decimal import Decimal
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
 from annotation.models import Study
-from hits.exceptions import AssignmentsUnknown
+from hits.budgets import require_within_budgets
+from hits.exceptions import AssignmentsUnknown, PaymentRefused
+from hits.management.numbers import dollars
 from hits.models import Assignment, AssignmentRecordQuerySet, Batch
-from hits.sending import Sent, send_review
+from hits.review_dispatch import ReviewResult, send_review
 from presentation.progress import bar
 
 
@@ -30,12 +33,48 @@ class ReviewCommand(BaseCommand):
 
     def send(self, study: Study, *, as_json: bool, problems: Sequence[str] = ()) -> None:
         """Send everything that was decided, and report it."""
-        sent = send_review(study=study, reporter=bar)
-        self.report_sent(sent, as_json=as_json, problems=problems)
+        result = send_review(study=study, reporter=bar)
+        self.report_result(result, as_json=as_json, problems=problems)
 
-    def report_sent(self, sent: Sent, *, as_json: bool, problems: Sequence[str] = ()) -> None:
-        text = "\n".join([*problems, str(sent)])
-        self.report(text, sent.record() | {"problems": list(problems)}, as_json=as_json)
+    def report_result(
+        self, result: ReviewResult, *, as_json: bool, problems: Sequence[str] = ()
+    ) -> None:
+        text = "\n".join([*problems, str(result)])
+        self.report(text, result.record() | {"problems": list(problems)}, as_json=as_json)
+
+
+def add_spend_argument(parser: CommandParser) -> None:
+    """For commands that may spend elsewhere than on this site."""
+    parser.add_argument(
+        "--spend",
+        type=dollars,
+        metavar="USD",
+        help="the sum with fees, typed to confirm it where another marketplace is paid",
+    )
+
+
+def require_typed_amount(payments: Iterable[tuple[Assignment, Decimal]], typed: object) -> None:
+    """PaymentRefused where money leaves this site, and its sum was not typed."""
+    elsewhere_usd = sum(
+        (
+            amount_usd
+            for assignment, amount_usd in payments
+            if not assignment.hit.batch.connection.is_on_this_site
+        ),
+        Decimal(0),
+    )
+    if elsewhere_usd and typed != elsewhere_usd:
+        raise PaymentRefused(
+            f"This pays ${elsewhere_usd:.2f} with fees on another marketplace. To confirm it, "
+            f"run the command again with --spend {elsewhere_usd:.2f}. Nothing was paid."
+        )
+
+
+def require_room(study: Study, assignments: Iterable[Assignment]) -> None:
+    """OverBudget, where what was written down about these assignments is more than the budgets of
+    the team, the study and each of their batches allow: it counts from that moment on."""
+    batches = {assignment.hit.batch_id for assignment in assignments}
+    require_within_budgets(study=study, extra_usd_by_batch=dict.fromkeys(batches, Decimal(0)))
 
 
 def study_with_batches(slug: str) -> Study:
@@ -43,11 +82,11 @@ def study_with_batches(slug: str) -> Study:
     return Batch.objects.started_of(slug)[0].study
 
 
-def assignments_named(study: Study, ids: Iterable[str]) -> AssignmentRecordQuerySet:
+def assignments_of_ids(study: Study, ids: Iterable[str]) -> AssignmentRecordQuerySet:
     """The study's assignments of these ids, or AssignmentsUnknown with those that are not."""
-    wanted = set(ids)
-    rows = Assignment.objects.filter(hit__batch__study=study, assignment_id__in=wanted)
-    missing = wanted - set(rows.values_list("assignment_id", flat=True))
-    if missing:
-        raise AssignmentsUnknown(study.slug, sorted(missing))
+    requested_ids = set(ids)
+    rows = Assignment.objects.filter(hit__batch__study=study, assignment_id__in=requested_ids)
+    unknown = requested_ids - set(rows.values_list("assignment_id", flat=True))
+    if unknown:
+        raise AssignmentsUnknown(study.slug, sorted(unknown))
     return rows.select_related("hit__batch__connection", "worker")

@@ -15,12 +15,22 @@ from hits.models.batches import (
     new_batch_key,
 )
 from hits.models.connections import Connection
-from hits.models.exclusions import Exclusion, ExclusionQuerySet
-from hits.models.payments import Budget, Message, Payment, Sending, WorkerBlock, WorkerNote
+from hits.models.devices import SharedDevice
+from hits.models.exclusions import Exclusion, ExclusionQuerySet, WorkerClearance
+from hits.models.payments import (
+    PART,
+    Budget,
+    DeliveryState,
+    Message,
+    Payment,
+    WorkerBlock,
+    WorkerNote,
+)
 from hits.models.reviews import Appeal, DraftDecision, RejectionReason
 from hits.models.statements import Statement
 
 __all__ = [
+    "PART",
     "SIZE",
     "YEAR_SECONDS",
     "Appeal",
@@ -30,6 +40,7 @@ __all__ = [
     "BatchQuerySet",
     "Budget",
     "Connection",
+    "DeliveryState",
     "DraftDecision",
     "Exclusion",
     "ExclusionQuerySet",
@@ -38,10 +49,11 @@ __all__ = [
     "Message",
     "Payment",
     "RejectionReason",
-    "Sending",
+    "SharedDevice",
     "Statement",
     "Worker",
     "WorkerBlock",
+    "WorkerClearance",
     "WorkerNote",
     "new_batch_key",
 ]

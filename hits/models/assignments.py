@@ -48,6 +48,10 @@ class AssignmentRecordQuerySet(models.QuerySet["Assignment"]):
         """Submitted, with neither a decision made nor one on its way."""
         return self.filter(status=Assignment.Status.SUBMITTED, decision="")
 
+    def held(self) -> AssignmentRecordQuerySet:
+        """Those that the protocol holds for a person, as was measured."""
+        return self.filter(submission__evidence__is_held=True)
+
     def decided_but_unsent(self) -> AssignmentRecordQuerySet:
         """Without those that the marketplace refused; each of them says why."""
         unsent = self.filter(status=Assignment.Status.SUBMITTED, decision_problem="")
@@ -64,8 +68,8 @@ class AssignmentRecordQuerySet(models.QuerySet["Assignment"]):
     def overridable(self) -> AssignmentRecordQuerySet:
         """Rejected, submitted within the 30 days in which that can be taken back."""
         late = timezone.now() - OVERRIDABLE_FOR
-        rejected = self.filter(status=Assignment.Status.REJECTED, submitted_at__gt=late)
-        return rejected.exclude(decision=Assignment.Decision.OVERRIDE, decision_problem="")
+        rejections = self.filter(status=Assignment.Status.REJECTED, submitted_at__gt=late)
+        return rejections.exclude(decision=Assignment.Decision.OVERRIDE, decision_problem="")
 
     def refused(self) -> AssignmentRecordQuerySet:
         """Those whose decision the marketplace refused; each says why."""
@@ -87,7 +91,7 @@ class Assignment(models.Model):
 
     hit = models.ForeignKey(Hit, on_delete=models.PROTECT, related_name="assignments")
     worker = models.ForeignKey(Worker, on_delete=models.PROTECT, related_name="assignments")
-    assignment_id = models.CharField(max_length=64, unique=True)
+    assignment_id = models.CharField(max_length=64, db_index=True)
     status = models.CharField(max_length=16, choices=Status)
     answer_xml = models.TextField()
     accepted_at = models.DateTimeField()
@@ -102,6 +106,7 @@ class Assignment(models.Model):
         blank=True, help_text="Why the marketplace refused the decision."
     )
     problem = models.TextField(blank=True, help_text="Why no submission could be made of it.")
+    reading_note = models.TextField(blank=True, help_text="What was amended as it was read.")
     submission = models.OneToOneField(
         Submission, on_delete=models.SET_NULL, null=True, blank=True, related_name="assignment"
     )
@@ -110,6 +115,10 @@ class Assignment(models.Model):
 
     class Meta:
         ordering = ["hit", "submitted_at", "pk"]
+        # Each marketplace gives its own ids: one may name what another has named already.
+        constraints = [
+            models.UniqueConstraint(fields=["hit", "assignment_id"], name="assignment_once_a_hit")
+        ]
         # Who waits for a decision is counted on every study's first page.
         indexes = [
             models.Index(

@@ -10,17 +10,24 @@ from typing import Self
 
 from django.apps import apps
 from django.conf import settings
+from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.db.models import Count, F, Min, Q
 from django.db.models.functions import Coalesce
+from django.utils.translation import gettext_lazy as _
 
 from annotation.counts import counted
-from annotation.models import Item, Study
+from annotation.models import Item, Protocol, Study
+from annotation.protocols.documents import read_document
+from annotation.protocols.records import ProtocolDocument
+from annotation.protocols.versions import current_document
 from hits.exceptions import NothingPublished
 from hits.models.connections import Connection
 
 YEAR_SECONDS = 365 * 24 * 3600
+MOST_WAVES = 1000
+TOO_MANY_WAVES = _("An item's assignments make at most %(most)s waves; offer fewer of them.")
 
 
 def new_batch_key() -> str:
@@ -38,6 +45,10 @@ class BatchQuerySet(models.QuerySet["Batch"]):
     def started(self) -> BatchQuerySet:
         """Those of which something may be on a marketplace."""
         return self.exclude(hit_type_id="")
+
+    def open(self) -> BatchQuerySet:
+        """Those that more may be published of."""
+        return self.filter(closed_at=None)
 
     def started_of(self, slug: str) -> list[Batch]:
         """The study's started ones, or NothingPublished where there are none."""
@@ -69,6 +80,14 @@ class Batch(models.Model):
     """
 
     study = models.ForeignKey(Study, on_delete=models.PROTECT, related_name="batches")
+    protocol = models.ForeignKey(
+        Protocol,
+        on_delete=models.PROTECT,
+        null=True,
+        blank=True,
+        related_name="batches",
+        help_text="The version that its workers see; frozen when the batch is planned.",
+    )
     key = models.CharField(max_length=16, unique=True, default=new_batch_key, editable=False)
     connection = models.ForeignKey(Connection, on_delete=models.PROTECT, related_name="batches")
     part = models.PositiveSmallIntegerField(
@@ -112,6 +131,9 @@ class Batch(models.Model):
         blank=True,
         help_text="Of the qualification that bars a worker from the batch, once there is one.",
     )
+    test_type_ids = models.JSONField(
+        default=list, blank=True, help_text="Of the protocol's tests, in order, once there are any."
+    )
     hit_type_id = models.CharField(max_length=64, blank=True)
     launched_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
@@ -150,7 +172,6 @@ class Batch(models.Model):
             models.CheckConstraint(
                 condition=Q(max_assignments__gte=1), name="at_least_one_assignment"
             ),
-            # A study's published version belongs here once there are protocols.
             models.UniqueConstraint(
                 fields=["study", "round", "connection", "part"],
                 name="one_batch_per_round_and_marketplace",
@@ -161,16 +182,37 @@ class Batch(models.Model):
         return f"batch {self.pk} of {self.study.slug}"
 
     @property
+    def document(self) -> ProtocolDocument:
+        """What its workers see."""
+        if self.protocol is None:
+            return current_document(self.study)
+        return read_document(self.protocol.document)
+
+    @property
     def is_of_all_items(self) -> bool:
         """Whether items imported later become HITs of it too, when it is published again."""
         return not self.selection
 
+    def clean(self) -> None:
+        """Refuse HITs beyond number; that there are none is said of the field."""
+        if self.max_assignments and self.n_waves > MOST_WAVES:
+            raise ValidationError({"wave_size": [TOO_MANY_WAVES % {"most": MOST_WAVES}]})
+
     @property
-    def hit_sizes(self) -> list[int]:
-        """The assignments of each HIT that an item becomes: of one, or of one a wave."""
+    def n_waves(self) -> int:
+        """How many HITs, one after the other, an item becomes."""
+        return -(-self.max_assignments // self.wave_assignments(1))
+
+    def wave_assignments(self, wave: int) -> int:
+        """The assignments of an item's HIT in a wave; waves count from 1."""
         size = min(self.wave_size or self.max_assignments, self.max_assignments)
-        n_whole, rest = divmod(self.max_assignments, size)
-        return [size] * n_whole + ([rest] if rest else [])
+        return min(size, self.max_assignments - size * (wave - 1))
+
+    @property
+    def n_hits_by_size(self) -> dict[int, int]:
+        """How many HITs of how many assignments an item becomes."""
+        size, rest = self.wave_assignments(1), self.max_assignments % self.wave_assignments(1)
+        return {size: self.max_assignments // size} | ({rest: 1} if rest else {})
 
 
 class HitRecordQuerySet(models.QuerySet["Hit"]):
@@ -188,49 +230,50 @@ class HitRecordQuerySet(models.QuerySet["Hit"]):
         the marketplace's own decision. What is complete and waits for ours is not among them."""
         n_here = Count("assignments")
         due = Q(assignments__status="Submitted", assignments__submitted_at__lte=decided_since)
-        wanted = Coalesce(F("n_answers"), SIZE)
+        n_needed = Coalesce(F("n_answers"), SIZE)
         rows = self.published().annotate(n_here=n_here, n_due=Count("assignments", filter=due))
-        return rows.filter(Q(n_here__lt=wanted) | Q(n_due__gt=0))
+        return rows.filter(Q(n_here__lt=n_needed) | Q(n_due__gt=0))
 
-    def lacking(self, n_wanted: int, *, can_still_come: bool) -> Self:
+    def lacking(self, n_needed: int, *, can_still_come: bool) -> Self:
         """Those with fewer submissions that count than are wanted, with `n_taken`, the assignments
         that came in, and `n_usable`, those of them that are submissions and not rejected.
 
         While more can still come, only those of which some that came do not count.
         """
         usable = Q(assignments__submission__isnull=False) & ~Q(assignments__status="Rejected")
-        lacks = Q(n_usable__lt=n_wanted)
+        lacks = Q(n_usable__lt=n_needed)
         return self.annotate(
             n_taken=Count("assignments"), n_usable=Count("assignments", filter=usable)
         ).filter(lacks & Q(n_taken__gt=F("n_usable")) if can_still_come else lacks)
 
     def awaiting_change(self) -> HitRecordQuerySet:
         """Published, and intended to be other than the marketplace has confirmed."""
-        sized = ~Q(confirmed_assignments=F("max_assignments")) | Q(confirmed_assignments=None)
-        timed = ~Q(expiry_confirmed_at=F("batch__expires_at")) | Q(expiry_confirmed_at=None)
+        is_resized = ~Q(confirmed_assignments=F("max_assignments")) | Q(confirmed_assignments=None)
+        is_retimed = ~Q(expiry_confirmed_at=F("batch__expires_at")) | Q(expiry_confirmed_at=None)
         return self.published().filter(
-            Q(sized, max_assignments__isnull=False) | Q(timed, batch__expires_at__isnull=False)
+            Q(is_resized, max_assignments__isnull=False)
+            | Q(is_retimed, batch__expires_at__isnull=False)
         )
 
     def collectable(self) -> HitRecordQuerySet:
         """Published, and not known to us with every answer they will have, all decided."""
-        decided = Count("assignments", filter=~Q(assignments__status="Submitted"))
-        wanted = Coalesce(F("n_answers"), SIZE)
-        return self.published().annotate(n_decided=decided).filter(n_decided__lt=wanted)
+        n_decisions = Count("assignments", filter=~Q(assignments__status="Submitted"))
+        n_needed = Coalesce(F("n_answers"), SIZE)
+        return self.published().annotate(n_decided=n_decisions).filter(n_decided__lt=n_needed)
 
     def short_of_answers(self) -> HitRecordQuerySet:
         """Not published, or with fewer answers collected than they will have."""
-        collected = self.annotate(n_collected=Count("assignments"))
-        return collected.filter(n_collected__lt=Coalesce(F("n_answers"), SIZE))
+        counts = self.annotate(n_collected=Count("assignments"))
+        return counts.filter(n_collected__lt=Coalesce(F("n_answers"), SIZE))
 
     def due(self, batch: Batch) -> HitRecordQuerySet:
         """Of the batch's unpublished ones those of the next wave, once all waves before are in."""
-        unpublished = self.of(batch).unpublished()
-        wave = unpublished.aggregate(first=Min("wave"))["first"]
+        rest = self.of(batch).unpublished()
+        wave = rest.aggregate(first=Min("wave"))["first"]
         earlier = self.of(batch).filter(wave__lt=wave or 1)
         if wave is None or batch.closed_at or earlier.short_of_answers().exists():
             return self.none()
-        return unpublished.filter(wave=wave)
+        return rest.filter(wave=wave)
 
     def uncollected_since(self, at: datetime) -> HitRecordQuerySet:
         """Less those that an unfinished collection had looked at, the longest ago first."""

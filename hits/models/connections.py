@@ -47,6 +47,10 @@ class Connection(models.Model):
         settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
     )
     created_at = models.DateTimeField(auto_now_add=True)
+    failed_at = models.DateTimeField(null=True, blank=True, editable=False)
+    problem = models.TextField(
+        blank=True, editable=False, help_text="Why nothing could be collected over it last."
+    )
     closed_at = models.DateTimeField(
         null=True, blank=True, help_text="Since when nothing new is published over it."
     )

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from django.conf import settings
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
+from annotation.models import Study
 from hits.models.assignments import Worker
 from hits.models.batches import Batch
-from hits.models.payments import Sending
+from hits.models.payments import DeliveryState
 
 
 class ExclusionQuerySet(models.QuerySet["Exclusion"]):
@@ -15,7 +17,7 @@ class ExclusionQuerySet(models.QuerySet["Exclusion"]):
         return self.filter(batch=batch)
 
     def unsent(self) -> ExclusionQuerySet:
-        return self.filter(state=Sending.INTENDED)
+        return self.filter(state=DeliveryState.INTENDED)
 
 
 class Exclusion(models.Model):
@@ -26,11 +28,13 @@ class Exclusion(models.Model):
         EARLIER_ROUND = "round", _("worked in an earlier round")
         EARLIER_WAVE = "wave", _("worked in an earlier wave")
         LIMIT = "limit", _("did as many HITs as one worker may")
+        STUDY = "study", _("worked in a study that is excluded")
+        HELD = "held", _("waits until someone has looked at the first HITs")
 
     batch = models.ForeignKey(Batch, on_delete=models.CASCADE, related_name="exclusions")
     worker = models.ForeignKey(Worker, on_delete=models.PROTECT, related_name="exclusions")
     reason = models.CharField(max_length=8, choices=Reason)
-    state = models.CharField(max_length=10, choices=Sending, default=Sending.INTENDED)
+    state = models.CharField(max_length=10, choices=DeliveryState, default=DeliveryState.INTENDED)
     problem = models.TextField(blank=True, help_text="Why the marketplace refused it.")
     created_at = models.DateTimeField(auto_now_add=True)
 
@@ -46,3 +50,23 @@ class Exclusion(models.Model):
 
     def __str__(self) -> str:
         return f"{self.worker} from {self.batch}"
+
+
+class WorkerClearance(models.Model):
+    """A person has looked at a worker's first HITs in a study, and lets them go on."""
+
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="worker_clearances")
+    worker = models.ForeignKey(Worker, on_delete=models.PROTECT, related_name="clearances")
+    cleared_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
+    )
+    cleared_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["pk"]
+        constraints = [
+            models.UniqueConstraint(fields=["study", "worker"], name="worker_cleared_once_a_study")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.worker} in {self.study_id}"

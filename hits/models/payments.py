@@ -18,7 +18,7 @@ from hits.models.batches import Batch
 from hits.models.connections import Connection
 
 
-class Sending(models.TextChoices):
+class DeliveryState(models.TextChoices):
     """How far something is that the marketplace must confirm."""
 
     INTENDED = "intended", _("not sent yet")
@@ -26,16 +26,20 @@ class Sending(models.TextChoices):
     REFUSED = "refused", _("refused")
 
 
+PART = "part"
+"""The purpose of what rejected work is paid all the same."""
+
+
 class PaymentQuerySet(models.QuerySet["Payment"]):
     def of(self, study: Study) -> PaymentQuerySet:
         return self.filter(assignment__hit__batch__study=study)
 
     def unsent(self) -> PaymentQuerySet:
-        return self.filter(state=Sending.INTENDED)
+        return self.filter(state=DeliveryState.INTENDED)
 
     def standing(self) -> PaymentQuerySet:
         """Paid, or to be paid."""
-        return self.exclude(state=Sending.REFUSED)
+        return self.exclude(state=DeliveryState.REFUSED)
 
 
 class Payment(models.Model):
@@ -51,7 +55,7 @@ class Payment(models.Model):
     )
     fee_usd = models.DecimalField(max_digits=8, decimal_places=2, default=Decimal(0))
     reason = models.TextField()
-    state = models.CharField(max_length=10, choices=Sending, default=Sending.INTENDED)
+    state = models.CharField(max_length=10, choices=DeliveryState, default=DeliveryState.INTENDED)
     problem = models.TextField(blank=True, help_text="Why the marketplace refused it.")
     requested_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
@@ -93,7 +97,7 @@ class Message(models.Model):
     )
     subject = models.CharField(max_length=200)
     text = models.TextField(max_length=4096)
-    state = models.CharField(max_length=10, choices=Sending, default=Sending.INTENDED)
+    state = models.CharField(max_length=10, choices=DeliveryState, default=DeliveryState.INTENDED)
     problem = models.TextField(blank=True)
     sent_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
@@ -108,13 +112,13 @@ class Message(models.Model):
 
 
 class WorkerBlock(models.Model):
-    """A worker whom a team's requester account does not admit; `is_wanted` until it is lifted."""
+    """A worker whom a team's requester account does not admit; `is_active` until it is lifted."""
 
     connection = models.ForeignKey(Connection, on_delete=models.PROTECT, related_name="blocks")
     worker = models.ForeignKey(Worker, on_delete=models.PROTECT, related_name="blocks")
     reason = models.TextField()
-    is_wanted = models.BooleanField(default=True)
-    state = models.CharField(max_length=10, choices=Sending, default=Sending.INTENDED)
+    is_active = models.BooleanField(default=True)
+    state = models.CharField(max_length=10, choices=DeliveryState, default=DeliveryState.INTENDED)
     problem = models.TextField(blank=True)
     blocked_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"

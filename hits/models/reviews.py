@@ -14,7 +14,7 @@ from django.utils.translation import gettext_lazy as _
 from accounts.models import Team
 from annotation.models import Study
 from hits.models.assignments import Assignment
-from hits.models.payments import Sending
+from hits.models.payments import DeliveryState
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import AbstractBaseUser
@@ -110,7 +110,7 @@ class AppealQuerySet(models.QuerySet["Appeal"]):
         return self.filter(answer="")
 
     def unsent(self) -> AppealQuerySet:
-        return self.exclude(answer="").filter(state=Sending.INTENDED)
+        return self.exclude(answer="").filter(state=DeliveryState.INTENDED)
 
 
 class Appeal(models.Model):
@@ -121,7 +121,7 @@ class Appeal(models.Model):
     appealed_at = models.DateTimeField()
     answer = models.TextField(blank=True)
     is_granted = models.BooleanField(default=False)
-    state = models.CharField(max_length=10, choices=Sending, default=Sending.INTENDED)
+    state = models.CharField(max_length=10, choices=DeliveryState, default=DeliveryState.INTENDED)
     problem = models.TextField(blank=True)
     answered_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"

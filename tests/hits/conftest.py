@@ -14,7 +14,7 @@ from marketplace.models import WorkerAccount
 from marketplace.people.enrolment import create_worker, issue_access_key
 from tests.annotation.studies import rating_study
 from tests.browsers import opened_page
-from tests.hits.frames import Frame, framed
+from tests.hits.frames import Frame, frame_of
 from tests.hits.samples import alternatives_item, rating_item
 from tests.hits.wire import Wire, wire_of
 from tests.marketplace.conftest import assert_ledger_balances
@@ -26,12 +26,6 @@ def marketplace_clock() -> Iterator[None]:
     clock.reset()
     yield
     clock.reset()
-
-
-@pytest.fixture(autouse=True)
-def quick_passwords(settings: Any) -> None:
-    """Hashing slowly is Django's to test."""
-    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 
 
 @pytest.fixture
@@ -81,13 +75,13 @@ def open_page(chromium: Browser) -> Iterator[Callable[..., Page]]:
 
     def open_(address: str, **options: object) -> Page:
         options = {"viewport": {"width": 1280, "height": 900}} | options
-        page = opened.enter_context(opened_page(chromium, **options))
+        page = stack.enter_context(opened_page(chromium, **options))
         page.on("pageerror", lambda error: problems.append(str(error)))
-        page.on("console", lambda said: said.type == "error" and problems.append(said.text))
+        page.on("console", lambda entry: entry.type == "error" and problems.append(entry.text))
         page.goto(address)
         return page
 
-    with ExitStack() as opened:
+    with ExitStack() as stack:
         yield open_
     assert problems == []
 
@@ -104,11 +98,11 @@ def alternatives(db: None) -> Item:
 
 @pytest.fixture
 def rating_frame(rating: Item) -> Iterator[Frame]:
-    with framed(task_page(rating)) as frame:
+    with frame_of(task_page(rating)) as frame:
         yield frame
 
 
 @pytest.fixture
 def alternatives_frame(alternatives: Item) -> Iterator[Frame]:
-    with framed(task_page(alternatives)) as frame:
+    with frame_of(task_page(alternatives)) as frame:
         yield frame

@@ -8,29 +8,29 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from urllib.parse import urlsplit
 
-Cut = Callable[[bytes, bytes], bytes]
+CutFunction = Callable[[bytes, bytes], bytes]
 """Makes of an answer's head and body what the client gets before its connection closes."""
 
 
 def half_a_body(head: bytes, body: bytes) -> bytes:
     """A 200 whose length is right for the half that is left."""
-    return _framed(head, body[: len(body) // 2])
+    return _frame_bytes(head, body[: len(body) // 2])
 
 
 def no_body(head: bytes, body: bytes) -> bytes:
-    return _framed(head, b"")
+    return _frame_bytes(head, b"")
 
 
 def no_keys(head: bytes, body: bytes) -> bytes:
-    return _framed(head, b"{}")
+    return _frame_bytes(head, b"{}")
 
 
 def a_list(head: bytes, body: bytes) -> bytes:
-    return _framed(head, b"[]")
+    return _frame_bytes(head, b"[]")
 
 
 def half_a_character(head: bytes, body: bytes) -> bytes:
-    return _framed(head, b'{"HIT": {"Title": "\xc3')
+    return _frame_bytes(head, b'{"HIT": {"Title": "\xc3')
 
 
 def a_cut_line(head: bytes, body: bytes) -> bytes:
@@ -38,7 +38,7 @@ def a_cut_line(head: bytes, body: bytes) -> bytes:
     return head + body[: len(body) // 2]
 
 
-def _framed(head: bytes, body: bytes) -> bytes:
+def _frame_bytes(head: bytes, body: bytes) -> bytes:
     length = b"Content-Length: %d" % len(body)
     return re.sub(rb"(?i)content-length: *\d+", length, head) + body
 
@@ -52,11 +52,11 @@ class CuttingProxy:
         self.server = socket.create_server(("127.0.0.1", 0))
         self.url = f"http://127.0.0.1:{self.server.getsockname()[1]}"
         self.calls: Counter[str] = Counter()
-        self.cuts: dict[tuple[str, int], Cut] = {}
+        self.cuts: dict[tuple[str, int], CutFunction] = {}
         self.n_cut = 0
         self._lock = threading.Lock()
 
-    def cut(self, operation: str, how: Cut, *numbers: int) -> None:
+    def cut(self, operation: str, how: CutFunction, *numbers: int) -> None:
         """Cut the answers to these calls of the operation, counted from now on, from 1."""
         for number in numbers:
             self.cuts[operation, self.calls[operation] + number] = how
@@ -69,8 +69,8 @@ class CuttingProxy:
 
     def _carry(self, downstream: socket.socket) -> None:
         with downstream, suppress(OSError):
-            request = _message(downstream)
-            operation = re.search(rb"(?i)x-amz-target: *\S+\.(\w+)", request)
+            request = read_message(downstream)
+            operation = re.search(rb"(?i)x-amz-target: *(?:\S+\.)?(\w+)", request)
             name = operation[1].decode() if operation else ""
             with self._lock:
                 self.calls[name] += 1
@@ -78,25 +78,27 @@ class CuttingProxy:
                 self.n_cut += how is not None
             with socket.create_connection(self.upstream, timeout=60) as upstream:
                 upstream.sendall(request)
-                head, _, body = _message(upstream).partition(b"\r\n\r\n")
+                head, _, body = read_message(upstream).partition(b"\r\n\r\n")
             head = (
                 re.sub(rb"(?i)\r\nconnection: *\S+", b"", head) + b"\r\nConnection: close\r\n\r\n"
             )
             downstream.sendall(how(head, body) if how else head + body)
 
 
-def _message(connection: socket.socket) -> bytes:
+def read_message(connection: socket.socket) -> bytes:
     """A whole request or answer, which has a length."""
-    read = b""
-    while b"\r\n\r\n" not in read:
-        read += (chunk := connection.recv(65_536))
+    data = b""
+    while b"\r\n\r\n" not in data:
+        data += (chunk := connection.recv(65_536))
         if not chunk:
             raise ConnectionResetError
-    length = re.search(rb"(?i)\r\ncontent-length: *(\d+)", read)
-    whole = read.index(b"\r\n\r\n") + 4 + (int(length[1]) if length else 0)
-    while len(read) < whole:
-        read += connection.recv(65_536)
-    return read
+    length = re.search(rb"(?i)\r\ncontent-length: *(\d+)", data)
+    size = data.index(b"\r\n\r\n") + 4 + (int(length[1]) if length else 0)
+    while len(data) < size:
+        data += (chunk := connection.recv(65_536))
+        if not chunk:
+            raise ConnectionResetError
+    return data
 
 
 @contextmanager

@@ -48,8 +48,8 @@ class Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         parts = urlsplit(self.path)
         inner = f'<iframe sandbox="{SANDBOX}" src="/task?{escape(parts.query)}"'
-        framed = f'<!DOCTYPE html>{inner} width="1250" height="880" title="task"></iframe>'
-        self.answer(framed if parts.path == "/frame" else self.server.page)
+        document = f'<!DOCTYPE html>{inner} width="1250" height="880" title="task"></iframe>'
+        self.answer(document if parts.path == "/frame" else self.server.page)
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers["Content-Length"])).decode()
@@ -69,7 +69,7 @@ class Handler(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def framed(page: str) -> Iterator[Frame]:
+def frame_of(page: str) -> Iterator[Frame]:
     with Frame(page) as frame:
         thread = threading.Thread(target=frame.serve_forever, daemon=True)
         thread.start()

@@ -31,7 +31,7 @@ def picture_of(content: bytes, media_type: str = "image/svg+xml") -> Picture:
     return Picture.objects.get_or_create(sha256=digest, defaults=fields)[0]
 
 
-def drawing(number: int) -> Picture:
+def picture(number: int) -> Picture:
     """A drawn product, different for each number."""
     shape = SHAPES[number % 3].format(size=30 + number, colour=COLOURS[number % 7])
     frame = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 120 120">{shape}</svg>'
@@ -94,7 +94,7 @@ def alternatives_item(justification: int = 20, products: int = 14) -> Item:
         level=Question.Level.NOMINAL,
     )
     item = Item.objects.create(
-        study=study, key="B000TARGET", context="Desk lamp, brass, dimmable", picture=drawing(0)
+        study=study, key="B000TARGET", context="Desk lamp, brass, dimmable", picture=picture(0)
     )
     for number in range(products):
         Candidate.objects.create(
@@ -102,7 +102,7 @@ def alternatives_item(justification: int = 20, products: int = 14) -> Item:
             key=f"B000POOL{number:02}",
             system=SYSTEMS[number % 4],
             text=f"Lamp {number + 1} with a rather long name & a “quoted” part",
-            picture=drawing(number + 1),
+            picture=picture(number + 1),
             position=number,
         )
     return item

@@ -14,7 +14,7 @@ from tests.hits.samples import alternatives_item, rating_item
 pytestmark = pytest.mark.django_db
 NAMESPACE = "http://mechanicalturk.amazonaws.com/AWSMechanicalTurkDataSchemas/2005-10-01/QuestionFormAnswers.xsd"
 ONE_ITEM_FOR_ALL = settings(
-    deadline=None, max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 
 
@@ -30,7 +30,7 @@ def xml_of(fields: dict[str, str]) -> str:
     )
 
 
-def given_for(item: Item) -> dict:
+def answer_for(item: Item) -> dict:
     """A good answer: the values count up from 0, or every other alternative is ticked."""
     keys = [candidate.blind_key for candidate in item.candidates.all()][::-1]
     names = [question.name for question in item.study.questions.all()]
@@ -51,79 +51,79 @@ def given_for(item: Item) -> dict:
     }
 
 
-def read(item: Item, given: object) -> Answer:
-    return read_answer(xml_of({"answer": json.dumps(given)}), item)
+def answer_of(item: Item, answer: object) -> Answer:
+    return read_answer(xml_of({"answer": json.dumps(answer)}), item)
 
 
-def refused(item: Item, given: object) -> str:
+def problem_with(item: Item, answer: object) -> str:
     with pytest.raises(AnswerUnreadable) as problem:
-        read(item, given)
+        answer_of(item, answer)
     return str(problem.value)
 
 
 def test_a_rating_is_read_with_its_candidates_questions_and_places():
     item = rating_item()
-    answer = read(item, given_for(item))
-    stored = list(item.candidates.all())
-    assert answer.order == tuple(candidate.key for candidate in stored[::-1])
+    answer = answer_of(item, answer_for(item))
+    candidates = list(item.candidates.all())
+    assert answer.order == tuple(candidate.key for candidate in candidates[::-1])
     rows = [(j.candidate.key, j.question.name, j.value, j.position) for j in answer.judgments]
     assert rows[:3] == [
-        (stored[3].key, "appropriateness", 0.0, 0),
-        (stored[3].key, "style_strength", 1.0, 0),
-        (stored[2].key, "appropriateness", 2.0, 1),
+        (candidates[3].key, "appropriateness", 0.0, 0),
+        (candidates[3].key, "style_strength", 1.0, 0),
+        (candidates[2].key, "appropriateness", 2.0, 1),
     ]
     assert len(rows) == 8
-    assert [judged.seconds for judged in answer.judgments][:2] == [0.0, 1.5]
+    assert [judgment.seconds for judgment in answer.judgments][:2] == [0.0, 1.5]
     assert (answer.active_seconds, answer.pasted, answer.comment) == (61.5, False, "")
 
 
 def test_an_unticked_alternative_is_a_judgment_of_zero():
     item = alternatives_item()
-    answer = read(item, given_for(item))
-    assert [judged.value for judged in answer.judgments] == [0.0, 1.0] * 7
+    answer = answer_of(item, answer_for(item))
+    assert [judgment.value for judgment in answer.judgments] == [0.0, 1.0] * 7
     assert answer.justification == "They are all of one kind."
 
 
 def test_judgments_may_come_in_any_order():
     item = rating_item()
-    given = given_for(item)
-    ordered = read(item, given)
-    given["judgments"].reverse()
-    assert read(item, given) == ordered
+    answer = answer_for(item)
+    in_order = answer_of(item, answer)
+    answer["judgments"].reverse()
+    assert answer_of(item, answer) == in_order
 
 
 def test_what_was_never_touched_has_no_time():
     item = alternatives_item()
-    given = given_for(item)
-    given["judgments"][0]["seconds"] = None
-    del given["judgments"][1]["seconds"], given["active_seconds"]
-    answer = read(item, given)
+    answer = answer_for(item)
+    answer["judgments"][0]["seconds"] = None
+    del answer["judgments"][1]["seconds"], answer["active_seconds"]
+    answer = answer_of(item, answer)
     assert answer.judgments[0].seconds is answer.judgments[1].seconds is None
     assert answer.active_seconds is None
 
 
 def test_a_prefetched_item_needs_no_query(django_assert_num_queries):
     pk = rating_item().pk
-    items = Item.objects.select_related("study").prefetch_related("candidates", "study__questions")
+    items = Item.objects.select_related("study").prefetch_related(*PREFETCHED)
     item = items.get(pk=pk)
-    xml = xml_of({"answer": json.dumps(given_for(item))})
+    xml = xml_of({"answer": json.dumps(answer_for(item))})
     with django_assert_num_queries(0):
         read_answer(xml, item)
 
 
-def test_a_bare_item_needs_three_queries(django_assert_num_queries):
+def test_a_bare_item_needs_five_queries(django_assert_num_queries):
     item = rating_item()
-    xml = xml_of({"answer": json.dumps(given_for(item))})
+    xml = xml_of({"answer": json.dumps(answer_for(item))})
     bare = Item.objects.get(pk=item.pk)
-    with django_assert_num_queries(3):
+    with django_assert_num_queries(5):
         read_answer(xml, bare)
 
 
 def test_text_that_no_database_keeps_is_mended():
     item = alternatives_item()
-    given = given_for(item)
-    given["justification"] = "Half a smile \ud83d, a zero \0, a whole one 🙂."
-    answer = read(item, given)
+    answer = answer_for(item)
+    answer["justification"] = "Half a smile \ud83d, a zero \0, a whole one 🙂."
+    answer = answer_of(item, answer)
     assert answer.justification == "Half a smile \ufffd, a zero \ufffd, a whole one 🙂."
     answer.justification.encode()
 
@@ -150,12 +150,15 @@ HOSTILE_CHANGES = {
 }
 
 
-@pytest.mark.parametrize(("change", "told"), HOSTILE_CHANGES.values(), ids=HOSTILE_CHANGES.keys())
-def test_an_answer_with_a_wrong_part_is_refused_with_what_is_wrong(change, told):
+@pytest.mark.parametrize(
+    ("change", "problem"), HOSTILE_CHANGES.values(), ids=HOSTILE_CHANGES.keys()
+)
+def test_an_answer_with_a_wrong_part_is_refused_with_what_is_wrong(change, problem):
     item = rating_item()
-    assert told in refused(item, given_for(item) | change)
+    assert problem in problem_with(item, answer_for(item) | change)
 
 
+PREFETCHED = ("candidates", "study__questions", "study__protocols")
 HOSTILE_VALUES = {
     "above": (101, "outside its scale from 0 to 100"),
     "just above": (100.0000001, "outside its scale"),
@@ -164,73 +167,75 @@ HOSTILE_VALUES = {
     "huge float": (1e308, "outside its scale"),
     "text": ("50", "is '50', not a number"),
     "true": (True, "is True, not a number"),
-    "null": (None, "is None, not a number"),
+    "null": (None, "is not judged"),
     "list": ([50], "is [50], not a number"),
     "object": ({"value": 50}, "not a number"),
 }
 
 
-@pytest.mark.parametrize(("value", "told"), HOSTILE_VALUES.values(), ids=HOSTILE_VALUES.keys())
-def test_a_value_off_its_scale_is_refused(value, told):
+@pytest.mark.parametrize(("value", "problem"), HOSTILE_VALUES.values(), ids=HOSTILE_VALUES.keys())
+def test_a_value_off_its_scale_is_refused(value, problem):
     item = rating_item()
-    given = given_for(item)
-    given["judgments"][5]["value"] = value
-    assert told in refused(item, given)
+    answer = answer_for(item)
+    answer["judgments"][5]["value"] = value
+    assert problem in problem_with(item, answer)
 
 
 @pytest.mark.parametrize("value", [2, -1, 0.5, 100])
 def test_an_alternative_is_ticked_or_not(value):
     item = alternatives_item()
-    given = given_for(item)
-    given["judgments"][0]["value"] = value
-    refused(item, given)
+    answer = answer_for(item)
+    answer["judgments"][0]["value"] = value
+    problem_with(item, answer)
 
 
 def test_a_category_is_a_whole_index():
     item = rating_item()
     item.study.questions.filter(position=1).update(categories=["no", "some", "much"])
-    given = given_for(item)
-    for row in given["judgments"]:
+    answer = answer_for(item)
+    for row in answer["judgments"]:
         row["value"] = 2
-    assert read(item, given).judgments[1].value == 2.0
-    given["judgments"][1]["value"] = 3
-    assert "outside its scale from 0 to 2" in refused(item, given)
-    given["judgments"][1]["value"] = 1.5
-    assert "between two choices" in refused(item, given)
+    assert answer_of(item, answer).judgments[1].value == 2.0
+    answer["judgments"][1]["value"] = 3
+    assert "outside its scale from 0 to 2" in problem_with(item, answer)
+    answer["judgments"][1]["value"] = 1.5
+    assert "between two choices" in problem_with(item, answer)
 
 
 def test_a_judgment_missing_doubled_or_made_up_is_refused():
     item = rating_item()
-    given = given_for(item)
-    rows = given["judgments"]
-    missing = rows[3]
-    told = refused(item, given | {"judgments": rows[:3] + rows[4:]})
-    assert f"'style_strength' of candidate '{missing['candidate']}' is not judged" in told
-    assert "is judged twice" in refused(item, given | {"judgments": [*rows, rows[0]]})
+    answer = answer_for(item)
+    rows = answer["judgments"]
+    row = rows[3]
+    problem = problem_with(item, answer | {"judgments": rows[:3] + rows[4:]})
+    assert f"'style_strength' of candidate '{row['candidate']}' is not judged" in problem
+    assert "is judged twice" in problem_with(item, answer | {"judgments": [*rows, rows[0]]})
     extra = {**rows[0], "question": "beauty"}
-    assert "was not asked for" in refused(item, given | {"judgments": [*rows, extra]})
+    assert "was not asked for" in problem_with(item, answer | {"judgments": [*rows, extra]})
     stranger = {**rows[0], "candidate": "0123456789ab"}
-    assert "was not asked for" in refused(item, given | {"judgments": [*rows, stranger]})
-    assert "lacks its candidate" in refused(item, given | {"judgments": [{"value": 1}]})
+    assert "was not asked for" in problem_with(item, answer | {"judgments": [*rows, stranger]})
+    assert "lacks its candidate" in problem_with(item, answer | {"judgments": [{"value": 1}]})
     nested = {**rows[0], "candidate": {"$ne": 1}}
-    assert "lacks its candidate" in refused(item, given | {"judgments": [nested]})
+    assert "lacks its candidate" in problem_with(item, answer | {"judgments": [nested]})
 
 
 def test_an_order_with_a_doubled_or_unknown_candidate_is_refused():
     item = rating_item()
-    given = given_for(item)
-    doubled = [given["order"][0], *given["order"][:3]]
-    assert "must name each" in refused(item, given | {"order": doubled})
-    assert "must name each" in refused(item, given | {"order": [*given["order"][:3], "llama"]})
-    named = [candidate.key for candidate in item.candidates.all()]
-    assert "must name each" in refused(item, given | {"order": named})
+    answer = answer_for(item)
+    twice = [answer["order"][0], *answer["order"][:3]]
+    assert "must name each" in problem_with(item, answer | {"order": twice})
+    assert "must name each" in problem_with(
+        item, answer | {"order": [*answer["order"][:3], "llama"]}
+    )
+    keys = [candidate.key for candidate in item.candidates.all()]
+    assert "must name each" in problem_with(item, answer | {"order": keys})
 
 
 def test_a_justification_too_short_is_refused_and_blanks_do_not_count():
     item = alternatives_item(justification=20)
-    given = given_for(item)
-    told = refused(item, given | {"justification": "   short" + " " * 40})
-    assert "has 5 characters; the study asks for 20" in told
+    answer = answer_for(item)
+    problem = problem_with(item, answer | {"justification": "   short" + " " * 40})
+    assert "has 5 characters; the study asks for 20" in problem
 
 
 @pytest.mark.parametrize(
@@ -263,9 +268,9 @@ def test_json_that_is_no_answer_is_refused(text):
 @pytest.mark.parametrize("literal", ["NaN", "Infinity", "-Infinity", "1e999", "-1e999"])
 def test_a_value_that_is_no_finite_number_is_refused(literal):
     item = rating_item()
-    given = given_for(item)
-    given["judgments"][2]["value"] = "HERE"
-    text = json.dumps(given).replace('"HERE"', literal)
+    answer = answer_for(item)
+    answer["judgments"][2]["value"] = "HERE"
+    text = json.dumps(answer).replace('"HERE"', literal)
     with pytest.raises(AnswerUnreadable):
         read_answer(xml_of({"answer": text}), item)
 
@@ -331,8 +336,8 @@ def test_answers_are_read_by_name_and_a_missing_text_is_empty():
 
 def test_a_problem_never_repeats_a_long_answer_in_full():
     item = rating_item()
-    told = refused(item, given_for(item) | {"item": "x" * 100_000})
-    assert len(told) < 300
+    problem = problem_with(item, answer_for(item) | {"item": "x" * 100_000})
+    assert len(problem) < 300
 
 
 JSON = st.recursive(
@@ -350,7 +355,7 @@ def either_reads_or_refuses(text: str, item: Item) -> None:
 @pytest.fixture
 def item():
     pk = rating_item().pk
-    items = Item.objects.select_related("study").prefetch_related("candidates", "study__questions")
+    items = Item.objects.select_related("study").prefetch_related(*PREFETCHED)
     return items.get(pk=pk)
 
 
@@ -372,12 +377,12 @@ PARTS = ["version", "item", "order", "judgments", "justification", "comment", "a
 @given(part=st.sampled_from([*PARTS, "pasted"]), junk=JSON)
 @ONE_ITEM_FOR_ALL
 def test_a_good_answer_with_any_junk_in_a_part_is_read_or_refused(item, part, junk):
-    either_reads_or_refuses(xml_of({"answer": json.dumps(given_for(item) | {part: junk})}), item)
+    either_reads_or_refuses(xml_of({"answer": json.dumps(answer_for(item) | {part: junk})}), item)
 
 
 @given(part=st.sampled_from(["candidate", "question", "value", "seconds"]), junk=JSON)
 @ONE_ITEM_FOR_ALL
 def test_a_good_answer_with_any_junk_in_a_judgment_is_read_or_refused(item, part, junk):
-    answer = given_for(item)
+    answer = answer_for(item)
     answer["judgments"][3][part] = junk
     either_reads_or_refuses(xml_of({"answer": json.dumps(answer)}), item)

@@ -2,25 +2,37 @@
 
 import pytest
 from django.test import Client
+from django.utils import timezone
 
 from accounts.models import User
-from hits.appeals import answer_appeal, fetch_appeals, send_answers
+from hits import requester_api
+from hits.appeals import (
+    answer_appeal,
+    connections_with_rejections,
+    fetch_appeals,
+    send_answers,
+)
 from hits.collect import collect_batch
-from hits.exceptions import DecisionRefused
-from hits.models import Appeal, Assignment
+from hits.exceptions import DecisionRefused, MarketplaceUnreachable
+from hits.models import Appeal, Assignment, Batch, Connection, Hit
 from hits.review import REJECT, decide, send_decisions
-from tests.hits.work import hand_in, hit_on, published
+from tests.console.filled import add_assignment
+from tests.hits import cutting_proxy as cuts
+from tests.hits.cutting_proxy import cutting_proxy
+from tests.hits.work import hand_in, hit_on, published_batch
+from work.execution import run_job
+from work.request import request_job
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture
-def rejected(live_server, keys, settings, study, client, ann):
+def rejection(live_server, keys, settings, study, client, ann):
     """Ann's assignment that was rejected."""
     settings.MARKETPLACE_ENDPOINT_URL = f"{live_server.url}/requester"
     settings.MARKETPLACE_ACCESS_KEY_ID = keys["access_key_id"]
     settings.MARKETPLACE_SECRET_ACCESS_KEY = keys["secret_access_key"]
-    batch = published(study, client)
+    batch = published_batch(study, client)
     hand_in(ann, hit_on(batch, "d0"), {"alpha": 1, "beta": 2})
     collect_batch(batch=batch, client=client)
     decide(assignments=Assignment.objects.all(), decision=REJECT, feedback="Too fast.")
@@ -34,17 +46,17 @@ def appeal(http, worker, assignment_id, reason="I read it twice."):
     return http.post(address, {"reason": reason})
 
 
-def test_an_appeal_is_made_once_read_and_answered(rejected, study, live_server, ann):
-    http, connection = Client(), rejected.hit.batch.connection
-    assert appeal(http, ann, rejected.assignment_id).status_code == 302
-    assert appeal(http, ann, rejected.assignment_id).status_code == 200
+def test_an_appeal_is_made_once_read_and_answered(rejection, study, live_server, ann):
+    http, connection = Client(), rejection.hit.batch.connection
+    assert appeal(http, ann, rejection.assignment_id).status_code == 302
+    assert appeal(http, ann, rejection.assignment_id).status_code == 200
     assert fetch_appeals(connection=connection) == 1
     assert fetch_appeals(connection=connection) == 0
-    stored, rosa = Appeal.objects.get(), User.objects.create_user("rosa")
-    assert stored.reason == "I read it twice."
-    answer_appeal(appeal=stored, answer="We looked again.", actor=rosa, study=study)
+    row, rosa = Appeal.objects.get(), User.objects.create_user("rosa")
+    assert row.reason == "I read it twice."
+    answer_appeal(appeal=row, answer="We looked again.", actor=rosa, study=study)
     with pytest.raises(DecisionRefused, match="already"):
-        answer_appeal(appeal=stored, answer="No.", actor=rosa, study=study)
+        answer_appeal(appeal=row, answer="No.", actor=rosa, study=study)
     assert send_answers(study=study) == 1
     assert send_answers(study=study) == 0
     page = http.get("/worker/dashboard/").content.decode()
@@ -52,11 +64,72 @@ def test_an_appeal_is_made_once_read_and_answered(rejected, study, live_server, 
     assert "I read it twice." in page
 
 
-def test_only_the_worker_whose_work_it_is_appeals(rejected, bob, live_server):
-    assert appeal(Client(), bob, rejected.assignment_id).status_code == 404
+def test_appeals_come_by_themselves_though_nothing_else_is_awaited(rejection, ann):
+    appeal(Client(), ann, rejection.assignment_id)
+    run_job(request_job(kind="collect_appeals").pk)
+    assert Appeal.objects.get().assignment == rejection
+    assert connections_with_rejections() == []
+
+
+def test_a_connection_that_does_not_answer_holds_up_no_other(rejection, ann, study, settings):
+    appeal(Client(), ann, rejection.assignment_id)
+    away = Connection.objects.create(
+        name="Away", marketplace="away.example.org", endpoint_url="http://127.0.0.1:9/requester"
+    )
+    batch = Batch.objects.create(
+        study=study, connection=away, title="Judge", description="Judge.", reward_usd="0.10", part=9
+    )
+    hit = Hit.objects.create(batch=batch, item=study.items.first(), hit_id="3ELSEWHERE")
+    refused = add_assignment(hit)
+    Assignment.objects.filter(pk=refused.pk).update(
+        status=Assignment.Status.REJECTED, submitted_at=timezone.now()
+    )
+    run_job(request_job(kind="collect_appeals").pk)
+    assert Appeal.objects.get().assignment == rejection
+
+
+def test_only_the_worker_whose_work_it_is_appeals(rejection, bob, live_server):
+    assert appeal(Client(), bob, rejection.assignment_id).status_code == 404
 
 
 @pytest.mark.parametrize("reason", ["", "x" * 4097])
-def test_an_appeal_says_why(rejected, ann, live_server, reason):
-    assert appeal(Client(), ann, rejected.assignment_id, reason).status_code == 200
-    assert fetch_appeals(connection=rejected.hit.batch.connection) == 0
+def test_an_appeal_says_why(rejection, ann, live_server, reason):
+    assert appeal(Client(), ann, rejection.assignment_id, reason).status_code == 200
+    assert fetch_appeals(connection=rejection.hit.batch.connection) == 0
+
+
+LOSSES = {
+    "half a body": cuts.half_a_body,
+    "no body": cuts.no_body,
+    "a cut line": cuts.a_cut_line,
+    "a gateway's page": lambda head, body: (
+        b"HTTP/1.1 502 Bad Gateway\r\nContent-Type: text/html\r\nContent-Length: 4\r\n\r\n<h1>"
+    ),
+    "too many requests": lambda head, body: (
+        b"HTTP/1.1 429 Too Many Requests\r\nContent-Type: application/json\r\n"
+        b"Content-Length: 2\r\n\r\n{}"
+    ),
+}
+
+
+@pytest.mark.parametrize("how", LOSSES.values(), ids=LOSSES)
+def test_an_answer_that_was_lost_on_its_way_is_sent_until_it_arrives(
+    rejection, study, settings, live_server, ann, how, monkeypatch
+):
+    monkeypatch.setattr(requester_api, "PAUSES_SECONDS", (0, 0))
+    assert appeal(Client(), ann, rejection.assignment_id).status_code == 302
+    with cutting_proxy(live_server.url) as proxy:
+        settings.MARKETPLACE_ENDPOINT_URL = f"{proxy.url}/requester"
+        # What calls beside the Requester API name as their operation.
+        proxy.cut("Assay", how, 1, 2)
+        assert fetch_appeals(connection=rejection.hit.batch.connection) == 1
+        row, rosa = Appeal.objects.get(), User.objects.create_user("rosa")
+        answer_appeal(appeal=row, answer="We looked again.", actor=rosa, study=study)
+        proxy.cut("Assay", how, 1, 2, 3)
+        with pytest.raises(MarketplaceUnreachable):
+            send_answers(study=study)
+        row.refresh_from_db()
+        assert row.state == "intended"
+        assert send_answers(study=study) == 1
+    row.refresh_from_db()
+    assert row.state == "confirmed"

@@ -14,8 +14,7 @@ from hits.publish import publish_batch
 from hits.review import decide, send_decisions
 from tests.annotation.studies import rating_study
 from tests.boto_clients import in_process_client
-from tests.hits.work import balance_of, batch_of, hand_in, listed, published
-from tests.marketplace.conftest import file_database  # noqa: F401 - a fixture
+from tests.hits.work import balance_of, batch_of, hand_in, hits_there, published_batch
 
 pytestmark = pytest.mark.django_db(transaction=True)
 AT_ONCE = 3
@@ -35,7 +34,7 @@ def at_once(call):
 
 
 @pytest.fixture
-def lab(file_database, keys):  # noqa: F811 - the fixture
+def lab(transactional_db, keys):
     client = in_process_client(keys)
     client.get_account_balance()  # loads the site's addresses before threads meet in them
     return client
@@ -44,26 +43,26 @@ def lab(file_database, keys):  # noqa: F811 - the fixture
 def test_a_batch_is_published_once_however_many_publish_it(lab):
     batch = batch_of(rating_study(n_items=5))
     at_once(lambda: publish_batch(batch=Batch.objects.get(), client=lab))
-    there = {hit["HITId"] for hit in listed(lab)}
+    there = {hit["HITId"] for hit in hits_there(lab)}
     assert there == set(Hit.objects.of(batch).values_list("hit_id", flat=True))
     assert len(there) == 5
     assert balance_of(lab) == ("9.50", "0.50")
 
 
 def test_an_answer_is_collected_and_read_once_however_many_collect_it(lab, ann, bob):
-    batch = published(rating_study(), lab, max_assignments=2)
+    batch = published_batch(rating_study(), lab, max_assignments=2)
     for worker in (ann, bob):
         for hit in Hit.objects.of(batch):
             hand_in(worker, hit, {"alpha": 10, "beta": 20})
-    found = at_once(lambda: collect_batch(batch=batch, client=lab))
-    assert sum(collected.n_new for collected in found) == 6
+    results = at_once(lambda: collect_batch(batch=batch, client=lab))
+    assert sum(result.n_new for result in results) == 6
     assert Assignment.objects.count() == Submission.objects.count() == 6
     assert Judgment.objects.count() == 12
     assert not Assignment.objects.exclude(problem="").exists()
 
 
 def test_work_is_paid_once_however_many_send_the_decisions(lab, ann):
-    batch = published(rating_study(), lab, reward_usd="1.00")
+    batch = published_batch(rating_study(), lab, reward_usd="1.00")
     for hit in Hit.objects.of(batch):
         hand_in(ann, hit, {"alpha": 10, "beta": 20})
     collect_batch(batch=batch, client=lab)

@@ -9,15 +9,17 @@ from django.utils import timezone
 from accounts.models import User
 from accounts.teams import create_team
 from annotation.access import give_to_team
-from hits.budgets import set_budget
+from hits import publish
+from hits.budgets import rooms_of, set_budget
+from hits.change_dispatch import apply_changes
 from hits.changes import (
     add_assignments,
-    apply_changes,
     close_batch,
     expire_batch,
     expiry_of,
     extend_batch,
     missing_assignments,
+    price_of_extension,
     price_of_more,
     repost_missing,
 )
@@ -29,7 +31,7 @@ from hits.review import decide, send_decisions
 from marketplace import clock
 from marketplace.models import Hit as MarketplaceHit
 from tests.hits.wire import answer_lost, unreachable
-from tests.hits.work import hand_in, hit_on, published
+from tests.hits.work import batch_of, hand_in, hit_on, hits_there, published_batch
 
 pytestmark = pytest.mark.django_db
 VALUES = {"alpha": 70, "beta": 20}
@@ -37,7 +39,7 @@ VALUES = {"alpha": 70, "beta": 20}
 
 @pytest.fixture
 def batch(study, client):
-    return published(study, client, max_assignments=2)
+    return published_batch(study, client, max_assignments=2)
 
 
 def in_days(number):
@@ -45,8 +47,8 @@ def in_days(number):
 
 
 def more(batch, n):
-    expected = price_of_more(batch, n)
-    add_assignments(batch=batch, n_more=n, n_added=batch.n_added, expected=expected, actor=None)
+    cost = price_of_more(batch, n)
+    add_assignments(batch=batch, n_more=n, n_added=batch.n_added, expected=cost, actor=None)
     batch.refresh_from_db()
 
 
@@ -84,10 +86,10 @@ def test_an_interrupted_change_goes_on_where_it_was(batch, client, wire, fault):
 
 
 def test_the_same_request_twice_is_one(batch):
-    expected = price_of_more(batch, 1)
-    add_assignments(batch=batch, n_more=1, n_added=0, expected=expected, actor=None)
+    cost = price_of_more(batch, 1)
+    add_assignments(batch=batch, n_more=1, n_added=0, expected=cost, actor=None)
     with pytest.raises(ChangeUnfit):
-        add_assignments(batch=batch, n_more=1, n_added=0, expected=expected, actor=None)
+        add_assignments(batch=batch, n_more=1, n_added=0, expected=cost, actor=None)
     assert set(Hit.objects.values_list("max_assignments", flat=True)) == {3}
 
 
@@ -118,6 +120,25 @@ def test_an_extension_moves_every_expiry(batch, client):
     assert apply_changes(batch=batch, client=client).n_expiries_set == 0
 
 
+def test_what_an_extension_opens_again_is_within_the_budgets(batch, client, ann):
+    hand_in(ann, hit_on(batch, "d0"), VALUES)
+    expire_batch(batch=batch, actor=None)
+    Hit.objects.of(batch).update(n_answers=0)
+    Hit.objects.filter(pk=hit_on(batch, "d0").pk).update(n_answers=1)
+    cost = price_of_extension(batch)
+    assert (cost.n_assignments, cost.total_usd) == (5, Decimal("0.50"))
+    later = {"batch": batch, "expires_at": in_days(20), "actor": None}
+    with pytest.raises(ChangeUnfit, match="has changed since"):
+        extend_batch(**later)
+    set_budget(study=batch.study, cap_usd=Decimal("0.59"), actor=None)
+    with pytest.raises(OverBudget):
+        extend_batch(**later, expected=cost)
+    set_budget(study=batch.study, cap_usd=Decimal("0.60"), actor=None)
+    extend_batch(**later, expected=cost)
+    assert rooms_of(batch.study)[0].left_usd == 0
+    assert price_of_extension(batch).n_assignments == 0
+
+
 @pytest.mark.parametrize("days", [-1, 3, 400])
 def test_a_batch_ends_neither_earlier_nor_in_a_year(batch, days):
     with pytest.raises(ChangeUnfit):
@@ -146,6 +167,35 @@ def test_a_closed_batch_is_expired_and_stays_as_it_is(batch, client):
         publish_batch(batch=batch, client=client)
 
 
+def test_closing_ends_a_publication_that_is_under_way(study, client, monkeypatch):
+    monkeypatch.setattr(publish, "UNWRITTEN_SECONDS", -1)
+    batch = batch_of(study)
+
+    def closed_meanwhile(hits, total):
+        for n, hit in enumerate(hits):
+            if n == 1:
+                close_batch(batch=batch, actor=None)
+            yield hit
+
+    assert publish_batch(batch=batch, client=client, progress=closed_meanwhile).n_hits == 2
+    apply_changes(batch=Batch.objects.get(), client=client)
+    assert len(expiries()) == 2
+    assert all(expiry <= clock.now() for expiry in expiries())
+
+
+def test_a_hit_whose_answer_was_lost_does_not_outlive_its_closed_batch(study, client, wire):
+    batch = batch_of(study)
+    wire.fail("CreateHITWithHITType", answer_lost, at=2)
+    with pytest.raises(MarketplaceUnreachable):
+        publish_batch(batch=batch, client=client)
+    close_batch(batch=batch, actor=None)
+    apply_changes(batch=Batch.objects.get(), client=client)
+    there = {hit["HITId"] for hit in hits_there(client)}
+    assert there == set(Hit.objects.published().values_list("hit_id", flat=True))
+    assert len(there) == 2
+    assert all(expiry <= clock.now() for expiry in expiries())
+
+
 def test_nothing_is_missing_while_assignments_are_open(batch):
     assert missing_assignments(batch).hits == ()
     with pytest.raises(ChangeUnfit, match="Nothing is missing"):
@@ -167,10 +217,10 @@ def test_rejected_and_expired_work_is_offered_again_until_the_overlap_is_reached
     expire_batch(batch=batch, actor=None)
     batch.refresh_from_db()
     apply_changes(batch=batch, client=client)
-    missing = missing_assignments(batch)
+    gap = missing_assignments(batch)
     # One of d0 was rejected, one of d1 and two of d2 never came.
-    assert (missing.n_assignments, missing.cost.total_usd) == (4, Decimal("0.40"))
-    repost_missing(batch=batch, expires_at=in_days(3), expected=missing.cost, actor=None)
+    assert (gap.n_assignments, gap.cost.total_usd) == (4, Decimal("0.40"))
+    repost_missing(batch=batch, expires_at=in_days(3), expected=gap.cost, actor=None)
     batch.refresh_from_db()
     apply_changes(batch=batch, client=client)
     assert there() == [3, 2, 2]

@@ -21,9 +21,9 @@ from hits.exceptions import (
 from hits.models import Assignment, Batch, Hit
 from hits.review import decide
 from marketplace.models import Hit as MarketplaceHit
-from tests.annotation.importing import told
+from tests.annotation.importing import command_output
 from tests.annotation.studies import add_candidates
-from tests.hits.work import balance_of, listed, tables
+from tests.hits.work import balance_of, hits_there, tables
 from tests.marketplace.conftest import submit
 
 
@@ -37,33 +37,35 @@ def site(live_server, keys, settings):
 
 
 def publish(**options) -> str:
-    return told("publish_study", "ratings", reward=Decimal("0.10"), **options)
+    return command_output("publish_study", "ratings", reward=Decimal("0.10"), **options)
 
 
 def replay(site: str, **options) -> str:
-    return told("replay_crowd", "ratings", site=site, **options)
+    return command_output("replay_crowd", "ratings", site=site, **options)
 
 
-def typed(*words: str) -> object:
+def exit_code_of(*words: str) -> object:
     """The exit code of a command line that is refused before the command runs."""
-    with pytest.raises(SystemExit) as left:
+    with pytest.raises(SystemExit) as error:
         load_command_class("hits", words[0]).run_from_argv(["manage.py", *words])
-    return left.value.code
+    return error.value.code
 
 
-@pytest.mark.parametrize("reward", ["1e3", "1_0", "\uff11", "NaN", "Infinity", "-1", "", " 1"])
+@pytest.mark.parametrize("reward", ["1e3", "1_0", "\uff11", "NaN", "Infinity", "-1", ""])
 def test_a_reward_is_plain_dollars(reward):
-    assert typed("publish_study", "ratings", f"--reward={reward}") == 2
+    assert exit_code_of("publish_study", "ratings", f"--reward={reward}") == 2
 
 
 def test_the_whole_loop(study, site, client):
     cost = "3 HITs, 6 assignments: rewards $0.60, fees $0.00, in all $0.60"
     assert publish(assignments=2).endswith(f"({cost}).\n")
     assert "2 workers submitted 6 assignments" in replay(site, workers=2)
-    assert "6 new assignments from 3 open HITs." in told("collect_study", "ratings")
-    assert "would approve 6 assignments, $0.60" in told("approve_study", "ratings", dry_run=True)
+    assert "6 new assignments from 3 open HITs." in command_output("collect_study", "ratings")
+    assert "would approve 6 assignments, $0.60" in command_output(
+        "approve_study", "ratings", dry_run=True
+    )
     assert balance_of(client) == ("9.40", "0.60")
-    assert "6 assignments approved" in told("approve_study", "ratings")
+    assert "6 assignments approved" in command_output("approve_study", "ratings")
     assert balance_of(client) == ("9.40", "0.00")
     assert len(judgment_frame(study)) == 12
     assert set(Submission.objects.values_list("status", flat=True)) == {"approved"}
@@ -73,16 +75,18 @@ def test_the_whole_loop_again_changes_nothing(study, site, client):
     def loop() -> None:
         publish(assignments=2)
         replay(site, workers=2)
-        told("collect_study", "ratings")
-        told("approve_study", "ratings")
+        command_output("collect_study", "ratings")
+        command_output("approve_study", "ratings")
         Batch.objects.update(collected_at=None)  # when it was asked, which is later
 
     loop()
-    before = tables(), balance_of(client), listed(client)
+    before = tables(), balance_of(client), hits_there(client)
     loop()
-    assert (tables(), balance_of(client), listed(client)) == before
-    assert "0 new assignments from 0 open HITs." in told("collect_study", "ratings")
-    assert "would approve 0 assignments, $0.00" in told("approve_study", "ratings", dry_run=True)
+    assert (tables(), balance_of(client), hits_there(client)) == before
+    assert "0 new assignments from 0 open HITs." in command_output("collect_study", "ratings")
+    assert "would approve 0 assignments, $0.00" in command_output(
+        "approve_study", "ratings", dry_run=True
+    )
 
 
 def test_a_dry_run_needs_no_marketplace_and_keeps_nothing(study, settings):
@@ -103,19 +107,19 @@ def test_what_waits_in_a_batch_is_published_by_running_again(study, site, client
     add_candidates(item, ["alpha", "beta"], are_systems=True)
     assert "Would publish 2 HITs" in publish(dry_run=True)
     assert "Published 2 HITs" in publish()
-    assert len(listed(client)) == Hit.objects.published().count() == 4
+    assert len(hits_there(client)) == Hit.objects.published().count() == 4
 
 
-@pytest.mark.parametrize("changed", [{"reward": "0.20"}, {"assignments": 4}])
+@pytest.mark.parametrize("setting", [{"reward": "0.20"}, {"assignments": 4}])
 @pytest.mark.parametrize("dry_run", [True, False])
-def test_a_round_has_one_price(study, site, changed, dry_run):
-    told("publish_study", "ratings", reward=Decimal("0.10"), assignments=3)
-    options = {"reward": "0.10", "assignments": 3} | changed
+def test_a_round_has_one_price(study, site, setting, dry_run):
+    command_output("publish_study", "ratings", reward=Decimal("0.10"), assignments=3)
+    options = {"reward": "0.10", "assignments": 3} | setting
     options["reward"] = Decimal(options["reward"])
     with pytest.raises(BatchUnfit, match=r"--reward 0\.10 and --assignments 3.*--round 2"):
-        told("publish_study", "ratings", dry_run=dry_run, **options)
+        command_output("publish_study", "ratings", dry_run=dry_run, **options)
     assert Batch.objects.count() == 1
-    told("publish_study", "ratings", round=2, **options)
+    command_output("publish_study", "ratings", round=2, **options)
     assert Batch.objects.get(round=2).max_assignments == options["assignments"]
 
 
@@ -136,9 +140,9 @@ def test_without_the_money_nothing_is_published_or_kept(study, site, client):
     site_connection()  # a migration makes it, and flushing took it away
     before = tables()
     with pytest.raises(FundsMissing, match=r"in all \$18\.00; .* only \$10\.00"):
-        told("publish_study", "ratings", reward=Decimal("6.00"), assignments=1)
+        command_output("publish_study", "ratings", reward=Decimal("6.00"), assignments=1)
     assert tables() == before
-    assert listed(client) == []
+    assert hits_there(client) == []
 
 
 def test_without_a_key_nothing_is_kept(study, settings):
@@ -157,18 +161,18 @@ def test_without_a_key_nothing_is_kept(study, settings):
 def test_an_unknown_study_is_told(command):
     options = {"reward": Decimal("0.10")} if command == "publish_study" else {}
     with pytest.raises(StudyUnknown, match="nothing-such"):
-        told(command, "nothing-such", **options)
+        command_output(command, "nothing-such", **options)
 
 
 @pytest.mark.parametrize("reward", ["ten cents", "", "0,10"])
 def test_a_reward_that_is_no_number_is_bad_input(capsys, reward):
-    assert typed("publish_study", "ratings", f"--reward={reward}") == 2
+    assert exit_code_of("publish_study", "ratings", f"--reward={reward}") == 2
     assert f"--reward: '{reward}' is not an amount of dollars" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("number", ["0", "-2", "many"])
 def test_a_crowd_has_somebody_in_it(capsys, number):
-    assert typed("replay_crowd", "ratings", f"--workers={number}") == 2
+    assert exit_code_of("replay_crowd", "ratings", f"--workers={number}") == 2
     assert f"--workers: '{number}' is not a whole number from 1 up" in capsys.readouterr().err
 
 
@@ -180,9 +184,9 @@ def test_a_reward_that_no_account_can_hold_is_refused(study, reward):
 
 @pytest.mark.parametrize("option", ["--reward=nan", "--minutes=0", "--days=366", "--round=0"])
 def test_settings_that_no_marketplace_takes_are_refused(study, option):
-    given = [option] if "reward" in option else ["--reward=0.10", option]
+    options = [option] if "reward" in option else ["--reward=0.10", option]
     with pytest.raises((BatchUnfit, CommandError)):
-        call_command("publish_study", "ratings", *given)
+        call_command("publish_study", "ratings", *options)
     assert not Batch.objects.exists()
 
 
@@ -197,15 +201,15 @@ def test_a_study_that_was_never_published_asks_nothing_of_the_marketplace(study,
         reward_usd=Decimal("0.10"),
     )
     with pytest.raises(NothingPublished, match=r"Publish it first: .*publish_study ratings"):
-        told(command, "ratings")
+        command_output(command, "ratings")
 
 
 def test_what_could_not_be_read_is_not_approved(study, site, client, ann, bob):
     publish(assignments=2)
     replay(site, workers=1)
     submit(bob, Hit.objects.first().hit_id, answer="nonsense")
-    assert "kept but not read: 1" in told("collect_study", "ratings")
-    assert "3 assignments approved" in told("approve_study", "ratings")
+    assert "kept but not read: 1" in command_output("collect_study", "ratings")
+    assert "3 assignments approved" in command_output("approve_study", "ratings")
     unread = Assignment.objects.get(submission=None)
     assert (unread.status, unread.decision) == ("Submitted", "")
 
@@ -213,21 +217,23 @@ def test_what_could_not_be_read_is_not_approved(study, site, client, ann, bob):
 def test_approvals_that_were_written_down_but_not_sent_are_counted_and_sent(study, site, client):
     publish(assignments=2)
     replay(site, workers=2)
-    told("collect_study", "ratings")
+    command_output("collect_study", "ratings")
     four = Assignment.objects.filter(pk__in=Assignment.objects.values("pk")[:4])
     decide(assignments=four, decision=Assignment.Decision.APPROVE)
-    assert "would approve 6 assignments, $0.60" in told("approve_study", "ratings", dry_run=True)
-    assert "6 assignments approved" in told("approve_study", "ratings")
+    assert "would approve 6 assignments, $0.60" in command_output(
+        "approve_study", "ratings", dry_run=True
+    )
+    assert "6 assignments approved" in command_output("approve_study", "ratings")
     assert balance_of(client) == ("9.40", "0.00")
 
 
 def test_a_rejection_that_waited_to_be_sent_is_not_told_as_an_approval(study, site, client):
     publish(assignments=2)
     replay(site, workers=2)
-    told("collect_study", "ratings")
+    command_output("collect_study", "ratings")
     one = Assignment.objects.filter(pk=Assignment.objects.values("pk")[:1])
     decide(assignments=one, decision=Assignment.Decision.REJECT, feedback="Not read.")
-    assert "5 assignments approved, 1 rejected" in told("approve_study", "ratings")
+    assert "5 assignments approved, 1 rejected" in command_output("approve_study", "ratings")
 
 
 SYSTEMS = {"gpt": (71, 12), "rule": (30.5, 88)}
@@ -259,14 +265,18 @@ def values_of(slug: str):
 
 def test_a_recorded_batch_replayed_is_the_batch_imported(site, batch_results, client):
     layout = {"context": "said", "item": ["id"]}
-    told("import_mturk_batch", batch_results, study="imported", **layout)
-    told("import_mturk_batch", batch_results, study="replayed", items_only=True, **layout)
-    told("publish_study", "replayed", reward=Decimal("0.10"), assignments=2)
-    recorded = {"site": site, "recorded": batch_results} | layout
-    assert "2 workers submitted 3 assignments" in told("replay_crowd", "replayed", **recorded)
-    assert "submitted 0 assignments (3 HITs" in told("replay_crowd", "replayed", **recorded)
-    told("collect_study", "replayed")
-    told("approve_study", "replayed")
+    command_output("import_mturk_batch", batch_results, study="imported", **layout)
+    command_output("import_mturk_batch", batch_results, study="replayed", items_only=True, **layout)
+    command_output("publish_study", "replayed", reward=Decimal("0.10"), assignments=2)
+    options = {"site": site, "recorded": batch_results} | layout
+    assert "2 workers submitted 3 assignments" in command_output(
+        "replay_crowd", "replayed", **options
+    )
+    assert "submitted 0 assignments (3 HITs" in command_output(
+        "replay_crowd", "replayed", **options
+    )
+    command_output("collect_study", "replayed")
+    command_output("approve_study", "replayed")
     assert values_of("replayed") == values_of("imported")
     assert len(values_of("replayed")) == 6
 
@@ -279,3 +289,21 @@ def test_a_marketplace_that_is_down_is_one_sentence(study, site, settings, monke
         publish()
     assert isinstance(unreachable.value, HitsError)
     assert not Batch.objects.exists()
+
+
+@pytest.mark.parametrize(
+    "option",
+    ["--country=uk", "--country=Germany", "--min-approval=101", "--min-approved=-1", "listed"],
+)
+def test_what_no_worker_could_meet_is_refused_before_any_money_is_held(
+    study, site, client, tmp_path, option
+):
+    if option == "listed":
+        path = tmp_path / "workers.txt"
+        path.write_text("A1GOOD\nnobody@example.org\n")
+        option = f"--exclude-list={path}"
+    before = balance_of(client)
+    with pytest.raises((CommandError, BatchUnfit)):
+        call_command("publish_study", "ratings", "--reward=0.10", option)
+    assert not Batch.objects.exists()
+    assert (balance_of(client), hits_there(client)) == (before, [])

@@ -7,6 +7,7 @@ import pytest
 from accounts.models import AuditEntry, User
 from accounts.teams import create_team
 from encryption import decrypt
+from hits.connection_requests import request_connection
 from hits.connections import (
     balance_usd,
     client_of,
@@ -17,8 +18,12 @@ from hits.connections import (
 )
 from hits.endpoints import PROFILES, AccessKey
 from hits.exceptions import ConnectionUnfit, MarketplaceRefused, MarketplaceUnreachable
+from hits.marketplaces import marketplace_at
 from hits.models import Connection
 from marketplace.people.enrolment import issue_access_key
+from work.execution import run_job
+from work.models import Job
+from work.request import request_job
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -43,8 +48,8 @@ def site(live_server, settings):
 
 @pytest.fixture
 def key(site):
-    issued = issue_access_key(name="Lab elsewhere", deposit_usd=Decimal(5))
-    return AccessKey(issued.access_key_id, issued.secret_access_key)
+    access_key = issue_access_key(name="Lab elsewhere", deposit_usd=Decimal(5))
+    return AccessKey(access_key.access_key_id, access_key.secret_access_key)
 
 
 def test_a_team_is_a_requester_on_this_site_in_one_step(site, team, ada):
@@ -99,10 +104,55 @@ def test_worker_ids_are_of_the_marketplace_at_the_address(site, key, team, ada):
         team=team,
         name="There",
         key=key,
-        endpoint_url=f"{site.replace('localhost', '127.0.0.1')}/requester/",
+        endpoint_url=f"{site.replace('localhost', '127.0.0.1').upper()}/requester/",
+        fees="mturk",
         actor=ada,
     )
-    assert (here.marketplace, there.is_on_this_site) == ("local", False)
+    assert [(each.marketplace, each.fees) for each in (here, there)] == [("local", "none")] * 2
+
+
+@pytest.mark.parametrize(
+    ("address", "name", "fees"),
+    [
+        ("https://MTURK-requester.us-east-1.amazonaws.com./", "production", "mturk"),
+        ("http://mturk-requester-sandbox.us-east-1.amazonaws.com:80", "sandbox", "mturk"),
+        ("https://assay.example.org:443/requester/", "local", "none"),
+        ("http://ASSAY.example.org/requester", "local", "none"),
+        ("https://Other.example.org:443/requester/", "other.example.org", None),
+        ("https://assay.example.org:8443/requester", "assay.example.org:8443", None),
+        ("http://local/requester", "local:80", None),
+    ],
+)
+def test_an_address_is_one_marketplace_however_it_is_spelled(settings, address, name, fees):
+    settings.SITE_URL = "https://assay.example.org"
+    settings.MARKETPLACE_ENDPOINT_URL = "https://assay.example.org/requester"
+    there = marketplace_at(address)
+    assert (there.name, there.fees) == (name, fees)
+
+
+def test_a_request_that_failed_keeps_no_key(site, team, ada):
+    def request():
+        return request_connection(
+            team=team,
+            name="Lab",
+            endpoint_url=f"{site}/requester",
+            key=AccessKey("AKIAX", "y"),
+            fees="none",
+            actor=ada,
+        )
+
+    failed = request()
+    assert run_job(failed.pk) == "failed"
+    failed.refresh_from_db()
+    assert (failed.arguments["encrypted_secret"], failed.arguments["name"]) == ("", "Lab")
+    stopped = request()
+    Job.objects.filter(pk=stopped.pk).update(state=Job.State.STOPPED)
+    waiting = request()
+    run_job(request_job(kind="forget_secrets").pk)
+    stopped.refresh_from_db()
+    waiting.refresh_from_db()
+    assert stopped.arguments["encrypted_secret"] == ""
+    assert waiting.arguments["encrypted_secret"]
 
 
 @pytest.mark.parametrize(
@@ -136,6 +186,9 @@ def test_a_closed_connection_stays_in_the_audit_log(key, team, ada):
         "http://10.0.0.1/requester",
         "http://[::1]/requester",
         "http://[::ffff:127.0.0.1]/requester",
+        "http://[64:ff9b::7f00:1]/requester",
+        "http://[2002:7f00:1::]/requester",
+        "http://224.0.0.1/requester",
         "http://localhost/requester",
     ],
 )

@@ -1,14 +1,18 @@
+import time
 from decimal import Decimal
 
 import pytest
 
+from hits.connections import site_connection
 from hits.costs import SCHEDULES, estimate, price_items, require_funds
-from hits.exceptions import FundsMissing, MarketplaceUnreachable
+from hits.exceptions import BatchUnfit, FundsMissing, MarketplaceUnreachable
+from hits.exclusions import excludes_workers
+from hits.launch_plans import draft_batch
 from hits.models import Batch, Hit
-from hits.planning import draft_batch
+from hits.preflight import wave_saving_usd
 from hits.publish import publish_batch
 from tests.hits.wire import unreachable
-from tests.hits.work import balance_of, batch_of, published
+from tests.hits.work import balance_of, batch_of, published_batch
 
 
 @pytest.mark.parametrize(
@@ -54,7 +58,7 @@ def test_a_draft_costs_what_the_batch_will(study):
 
 
 def test_what_is_published_already_costs_nothing_more(study, client):
-    batch = published(study, client, reward_usd="0.50")
+    batch = published_batch(study, client, reward_usd="0.50")
     assert estimate(batch).total_usd == 0
     last = Hit.objects.of(batch).last()
     Hit.objects.filter(pk=last.pk).update(hit_id="")
@@ -144,10 +148,38 @@ def test_waves_of_nine_avoid_the_fee_for_ten(study, settings, assignments, wave,
         max_assignments=assignments,
         wave_size=wave,
     )
-    assert draft.hit_sizes == sizes
+    assert [draft.wave_assignments(n + 1) for n in range(draft.n_waves)] == sizes
     cost = price_items(draft, n_items=1)
     assert (cost.n_hits, cost.n_assignments) == (len(sizes), assignments)
     assert cost.fees_usd == Decimal(fees)
+
+
+@pytest.mark.parametrize("wave", [None, 9])
+def test_the_price_of_a_thousand_million_assignments_is_known_at_once(study, wave):
+    draft = Batch(
+        study=study,
+        connection=site_connection(),
+        reward_usd=Decimal("0.01"),
+        max_assignments=1_000_000_000,
+        wave_size=wave,
+    )
+    began = time.process_time()
+    assert price_items(draft, n_items=1).n_assignments == 1_000_000_000
+    assert wave_saving_usd(draft, 1) >= 0
+    assert not excludes_workers(draft) or wave
+    assert time.process_time() - began < 1
+
+
+def test_more_waves_than_anybody_waits_for_are_refused(study):
+    with pytest.raises(BatchUnfit, match="at most 1000 waves"):
+        draft_batch(
+            study=study,
+            title="T",
+            description="D",
+            reward_usd=Decimal("0.50"),
+            max_assignments=9_001,
+            wave_size=9,
+        )
 
 
 @pytest.mark.parametrize(

@@ -12,11 +12,11 @@ from hits.collect import collect_batch
 from hits.crowd.pages import Page
 from hits.crowd.replay import (
     RecordedAnswers,
-    SimulatedAnswers,
     crowd_names,
     replay_group,
     replay_plan,
 )
+from hits.crowd.simulated import SimulatedAnswers
 from hits.crowd.worker import CrowdWorker
 from hits.exceptions import CrowdStuck
 from hits.models import Assignment, Hit
@@ -24,7 +24,7 @@ from hits.questions import task_page
 from marketplace.models import Assignment as MarketplaceAssignment
 from marketplace.models import WorkerAccount
 from tests.annotation.studies import alternatives_study, rating_study
-from tests.hits.work import hit_on, listed, published
+from tests.hits.work import hit_on, hits_there, published_batch
 from tests.marketplace.conftest import HIT, submit
 
 SECRET = "known to no worker"
@@ -84,17 +84,17 @@ def test_a_worker_cannot_take_anothers_account(live_server, keys):
 
 
 def test_every_worker_does_every_hit_once_and_a_second_run_does_nothing(live_server, study, client):
-    batch = published(study, client, max_assignments=3)
+    batch = published_batch(study, client, max_assignments=3)
     assert simulate(batch, live_server).n_submitted == 6
     again = simulate(batch, live_server)
     assert (again.n_workers, again.n_submitted) == (2, 0)
     takers = MarketplaceAssignment.objects.values_list("hit", "worker")
     assert len(takers) == len(set(takers)) == 6
-    assert all(hit["NumberOfAssignmentsAvailable"] == 1 for hit in listed(client))
+    assert all(hit["NumberOfAssignmentsAvailable"] == 1 for hit in hits_there(client))
 
 
 def test_a_worker_cannot_take_a_hit_again_by_its_address(live_server, study, client):
-    batch = published(study, client, max_assignments=3)
+    batch = published_batch(study, client, max_assignments=3)
     hit = hit_on(batch, "d0")
     worker = crowd_worker(live_server)
     task = worker.accept(hit.hit_id)
@@ -106,34 +106,34 @@ def test_a_worker_cannot_take_a_hit_again_by_its_address(live_server, study, cli
 
 
 def test_more_workers_than_places_share_them(live_server, study, client):
-    batch = published(study, client, max_assignments=2)
+    batch = published_batch(study, client, max_assignments=2)
     assert simulate(batch, live_server, n_workers=3).n_submitted == 6
     assert simulate(batch, live_server, n_workers=3).n_submitted == 0
 
 
 def test_recorded_answers_come_back_exactly(live_server, study, client):
     Candidate.objects.filter(item__study=study, item__key="d0").update(text="The same words.")
-    batch = published(study, client, max_assignments=2)
+    batch = published_batch(study, client, max_assignments=2)
     drafts = [
         record("d0", {"alpha": 13, "beta": 87}, who="A1"),
         record("d0", {"alpha": 86, "beta": 12}, who="A2"),
         record("d2", {"alpha": 0, "beta": 100}, who="A1"),
         record("elsewhere", {"alpha": 0, "beta": 100}, who="A1"),
     ]
-    done = replay(batch, live_server, drafts)
-    assert (done.n_workers, done.n_submitted, done.n_gone) == (2, 3, 0)
+    result = replay(batch, live_server, drafts)
+    assert (result.n_workers, result.n_submitted, result.n_gone) == (2, 3, 0)
     again = replay(batch, live_server, drafts)
     assert (again.n_submitted, again.n_gone) == (0, 3)
     assert collect_batch(batch=batch, client=client).n_unreadable == 0
-    recorded = [(d.item, j.candidate, j.value) for d in drafts[:3] for j in d.judgments]
-    assert values_by_item(study) == sorted(recorded)
+    values = [(d.item, j.candidate, j.value) for d in drafts[:3] for j in d.judgments]
+    assert values_by_item(study) == sorted(values)
     by_annotator = judgment_frame(study).groupby("annotator", observed=True)["item"].nunique()
     assert sorted(by_annotator) == [1, 2]
 
 
 def test_recorded_fractions_and_justifications_come_back(live_server, client):
     study = rating_study(n_items=1, justification_min_length=5)
-    batch = published(study, client)
+    batch = published_batch(study, client)
     draft = record("d0", {"alpha": 12.5, "beta": 0}, who="A1", justification="Därum: “ja” & <b>")
     replay(batch, live_server, [draft])
     collect_batch(batch=batch, client=client)
@@ -142,24 +142,24 @@ def test_recorded_fractions_and_justifications_come_back(live_server, client):
 
 
 def test_a_run_that_stopped_between_accepting_and_submitting_goes_on(live_server, study, client):
-    batch = published(study, client)
+    batch = published_batch(study, client)
     worker = CrowdWorker(live_server.url, "A1", secret="x")
     worker.arrive()
-    held = worker.accept(hit_on(batch, "d0").hit_id)
+    task = worker.accept(hit_on(batch, "d0").hit_id)
     worker = CrowdWorker(live_server.url, "A1", secret="x")
     worker.arrive()
-    assert worker.accept(hit_on(batch, "d0").hit_id).assignment_id == held.assignment_id
+    assert worker.accept(hit_on(batch, "d0").hit_id).assignment_id == task.assignment_id
 
 
 def test_a_hit_that_is_gone_is_passed_over(live_server, study, client, bob):
-    batch = published(study, client)
+    batch = published_batch(study, client)
     client.update_expiration_for_hit(HITId=hit_on(batch, "d0").hit_id, ExpireAt=0)
     submit(bob, hit_on(batch, "d1").hit_id)
     Hit.objects.filter(pk=hit_on(batch, "d2").pk).update(hit_id="3NOSUCHHIT")
     drafts = [record(f"d{n}", {"alpha": 1, "beta": 2}, who="A1") for n in range(3)]
-    done = replay(batch, live_server, drafts)
-    assert (done.n_submitted, done.n_gone) == (0, 3)
-    assert str(done) == ("1 workers submitted 0 assignments (3 HITs were taken or done already).")
+    result = replay(batch, live_server, drafts)
+    assert (result.n_submitted, result.n_gone) == (0, 3)
+    assert str(result) == ("1 worker submitted 0 assignments (3 HITs were taken or done already).")
 
 
 def test_a_page_that_is_not_ours_stops_the_crowd(live_server, client):
@@ -169,12 +169,12 @@ def test_a_page_that_is_not_ours_stops_the_crowd(live_server, client):
 
 
 def test_an_answer_the_site_refuses_stops_the_crowd(live_server, study, client):
-    batch = published(study, client)
+    batch = published_batch(study, client)
     worker = crowd_worker(live_server)
     task = worker.accept(hit_on(batch, "d0").hit_id)
-    lost = type(task)("3NOSUCHASSIGNMENT", task.hit_id, task.submit_url, task.page)
+    unknown = type(task)("3NOSUCHASSIGNMENT", task.hit_id, task.submit_url, task.page)
     with pytest.raises(CrowdStuck, match="externalSubmit answered 404"):
-        worker.submit(lost, {})
+        worker.submit(unknown, {})
 
 
 def test_no_site_at_all_stops_the_crowd():
@@ -212,8 +212,8 @@ def test_a_seed_makes_the_same_answers_and_another_seed_others(study):
         source = SimulatedAnswers(study, seed=seed)
         return [source.answer(name, page) for name in ("one", "two") for page in pages]
 
-    def values(given):
-        return [sorted(judged["value"] for judged in one["judgments"]) for one in given]
+    def values(answers):
+        return [sorted(judgment["value"] for judgment in one["judgments"]) for one in answers]
 
     assert answers(1) == answers(1)
     assert values(answers(1)) != values(answers(2))
@@ -232,14 +232,14 @@ def test_an_answer_does_not_depend_on_what_was_answered_before(study):
 
 
 def test_simulated_annotators_take_time_and_give_reasons_only_where_asked(study):
-    given = SimulatedAnswers(study, seed=1).answer("one", task_of(study.items.get(key="d0")))
-    times = [judged["seconds"] for judged in given["judgments"]]
+    answer = SimulatedAnswers(study, seed=1).answer("one", task_of(study.items.get(key="d0")))
+    times = [judgment["seconds"] for judgment in answer["judgments"]]
     assert all(seconds > 0 for seconds in times)
-    assert given["active_seconds"] == sum(times)
-    assert given["justification"] == ""
-    asking = alternatives_study(justification_min_length=100)
-    page = task_of(asking.items.first())
-    assert len(SimulatedAnswers(asking, seed=1).answer("one", page)["justification"]) >= 100
+    assert answer["active_seconds"] == sum(times)
+    assert answer["justification"] == ""
+    with_reasons = alternatives_study(justification_min_length=100)
+    page = task_of(with_reasons.items.first())
+    assert len(SimulatedAnswers(with_reasons, seed=1).answer("one", page)["justification"]) >= 100
 
 
 def test_a_candidate_like_the_reference_is_rated_higher(study):
@@ -249,8 +249,8 @@ def test_a_candidate_like_the_reference_is_rated_higher(study):
     blind = dict(item.candidates.values_list("key", "blind_key"))
     source = SimulatedAnswers(study, seed=3)
     for number in range(20):
-        given = source.answer(f"worker-{number}", task_of(item))["judgments"]
-        values = {judged["candidate"]: judged["value"] for judged in given}
+        judgments = source.answer(f"worker-{number}", task_of(item))["judgments"]
+        values = {judgment["candidate"]: judgment["value"] for judgment in judgments}
         assert values[blind["beta"]] > values[blind["alpha"]]
 
 
@@ -273,7 +273,7 @@ def scales(kind: str) -> Study:
 )
 def test_simulated_answers_are_valid_for_every_kind_of_page(client, make_worker, kind):
     study = scales(kind)
-    batch = published(study, client, max_assignments=5, reward_usd="0.01")
+    batch = published_batch(study, client, max_assignments=5, reward_usd="0.01")
     source = SimulatedAnswers(study, seed=5, noise=2)
     for number in range(5):
         worker = make_worker(f"w{number}")

@@ -17,7 +17,7 @@ from tests.annotation.studies import rating_study
 from tests.hits import cutting_proxy as cuts
 from tests.hits.cutting_proxy import cutting_proxy
 from tests.hits.processes import environment, run_at_once
-from tests.hits.work import balance_of, batch_of, hand_in, listed, published
+from tests.hits.work import balance_of, batch_of, hand_in, hits_there, published_batch
 
 pytestmark = pytest.mark.django_db(transaction=True)
 N_ITEMS = 8
@@ -58,9 +58,9 @@ def lab(proxy, keys):
 
 
 @pytest.fixture
-def worked_on(study, client, ann):
+def batch_with_work(study, client, ann):
     """Every HIT published and done by Ann, over a good line."""
-    batch = published(study, client)
+    batch = published_batch(study, client)
     for hit in Hit.objects.of(batch):
         hand_in(ann, hit, {"alpha": 10, "beta": 20})
     return batch
@@ -75,76 +75,76 @@ def test_a_study_is_published_once_whatever_is_cut(study, proxy, lab, client, ho
     require_funds(cost=estimate(batch), client=lab)
     assert publish_batch(batch=batch, client=lab).n_hits == N_ITEMS
     assert proxy.n_cut == 6
-    there = {hit["HITId"] for hit in listed(client)}
+    there = {hit["HITId"] for hit in hits_there(client)}
     assert there == set(Hit.objects.of(batch).values_list("hit_id", flat=True))
     assert balance_of(client) == ("9.20", "0.80")
 
 
 @pytest.mark.parametrize("how", EVERY_CUT)
 def test_every_answer_is_collected_and_approved_once_whatever_is_cut(
-    worked_on, proxy, lab, client, how
+    batch_with_work, proxy, lab, client, how
 ):
     proxy.cut(LIST, how, 1, 3, 4, 8)
-    assert collect_batch(batch=worked_on, client=lab).n_new == N_ITEMS
+    assert collect_batch(batch=batch_with_work, client=lab).n_new == N_ITEMS
     decide(assignments=Assignment.objects.all(), decision=Assignment.Decision.APPROVE)
     proxy.cut("ApproveAssignment", how, 1, 5)
-    assert send_decisions(batch=worked_on, client=lab).n_approved == N_ITEMS
+    assert send_decisions(batch=batch_with_work, client=lab).n_approved == N_ITEMS
     assert balance_of(client) == ("9.20", "0.00")
     assert set(Submission.objects.values_list("status", flat=True)) == {"approved"}
 
 
-def test_a_refusal_that_was_cut_short_is_heard_the_second_time(worked_on, proxy, lab):
+def test_a_refusal_that_was_cut_short_is_heard_the_second_time(batch_with_work, proxy, lab):
     proxy.cut("GetHIT", cuts.half_a_body, 1)
     with pytest.raises(lab.exceptions.RequestError, match="does not exist"):
         lab.get_hit(HITId="3NOSUCHHIT")
     assert proxy.calls["GetHIT"] == 2
 
 
-def test_a_line_that_cuts_everything_is_given_up_in_words(worked_on, proxy, lab):
+def test_a_line_that_cuts_everything_is_given_up_in_words(batch_with_work, proxy, lab):
     proxy.cut(LIST, cuts.half_a_body, *range(1, 100))
     with pytest.raises(MarketplaceUnreachable, match=f"{proxy.url}/requester.*was cut short"):
-        collect_batch(batch=worked_on, client=lab)
+        collect_batch(batch=batch_with_work, client=lab)
     assert proxy.calls[LIST] == responses.MOST_ATTEMPTS
 
 
-def test_collecting_goes_on_where_it_stopped(worked_on, proxy, lab):
+def test_collecting_goes_on_where_it_stopped(batch_with_work, proxy, lab):
     proxy.cut(LIST, cuts.no_body, *range(CALLS_A_HIT * 5 + 1, 100))
     with pytest.raises(MarketplaceUnreachable):
-        collect_batch(batch=worked_on, client=lab)
+        collect_batch(batch=batch_with_work, client=lab)
     assert Submission.objects.count() == 5
     proxy.cuts.clear()
     before = proxy.calls[LIST]
-    collected = collect_batch(batch=worked_on, client=lab)
-    assert (collected.n_new, collected.n_hits, collected.n_skipped) == (3, 3, 5)
-    assert "(and 5 looked at before the last run was interrupted)" in str(collected)
+    result = collect_batch(batch=batch_with_work, client=lab)
+    assert (result.n_new, result.n_hits, result.n_skipped) == (3, 3, 5)
+    assert "(and 5 looked at before the last run was interrupted)" in str(result)
     assert proxy.calls[LIST] - before == CALLS_A_HIT * 3
-    assert collect_batch(batch=worked_on, client=lab).n_hits == N_ITEMS
+    assert collect_batch(batch=batch_with_work, client=lab).n_hits == N_ITEMS
 
 
-def test_what_was_looked_at_long_ago_is_looked_at_again_after_the_rest(worked_on, proxy, lab):
-    first, *rest = Hit.objects.of(worked_on)
-    long_ago = worked_on.publishing_started_at - 2 * RESUMED_WITHIN
+def test_what_was_looked_at_long_ago_is_looked_at_again_after_the_rest(batch_with_work, proxy, lab):
+    first, *rest = Hit.objects.of(batch_with_work)
+    long_ago = batch_with_work.publishing_started_at - 2 * RESUMED_WITHIN
     Hit.objects.filter(pk=first.pk).update(collected_at=long_ago)
     order = []
 
     def progress(hits, total):
-        for hit in hits:
+        for hit, answers in hits:
             order.append(hit)
-            yield hit
+            yield hit, answers
 
-    collect_batch(batch=worked_on, client=lab, progress=progress)
+    collect_batch(batch=batch_with_work, client=lab, progress=progress)
     assert order == [*rest, first]
 
 
-def test_hits_that_are_done_are_not_asked_about(worked_on, proxy, lab):
-    collect_batch(batch=worked_on, client=lab)
+def test_hits_that_are_done_are_not_asked_about(batch_with_work, proxy, lab):
+    collect_batch(batch=batch_with_work, client=lab)
     decide(
         assignments=Assignment.objects.filter(hit__item__position__lt=6),
         decision=Assignment.Decision.APPROVE,
     )
-    send_decisions(batch=worked_on, client=lab)
+    send_decisions(batch=batch_with_work, client=lab)
     before = proxy.calls[LIST]
-    collect_batch(batch=worked_on, client=lab)
+    collect_batch(batch=batch_with_work, client=lab)
     assert proxy.calls[LIST] - before == CALLS_A_HIT * 2
 
 

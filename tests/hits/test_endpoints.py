@@ -37,7 +37,7 @@ def no_aws_account(monkeypatch, tmp_path):
     monkeypatch.setattr("boto3.DEFAULT_SESSION", None)
 
 
-def ask(client) -> None:
+def request_balance(client) -> None:
     with translated_errors():
         client.get_account_balance()
 
@@ -56,7 +56,7 @@ def test_amazons_profiles_are_marked_as_retired(name):
 def test_a_request_is_signed_with_the_key_of_the_settings(keys, settings):
     settings.MARKETPLACE_ACCESS_KEY_ID = keys["access_key_id"]
     settings.MARKETPLACE_SECRET_ACCESS_KEY = keys["secret_access_key"]
-    ask(Wire(connect(endpoint_url=ENDPOINT_URL)).client)
+    request_balance(Wire(connect(endpoint_url=ENDPOINT_URL)).client)
 
 
 @pytest.mark.parametrize("name", ["MARKETPLACE_ACCESS_KEY_ID", "MARKETPLACE_SECRET_ACCESS_KEY"])
@@ -69,13 +69,13 @@ def test_a_key_that_is_not_whole_is_missing(settings, name):
 
 def test_without_a_key_for_amazon_its_profiles_say_so(no_aws_account):
     with pytest.raises(CredentialsMissing, match="no access key"):
-        ask(connect("sandbox"))
+        request_balance(connect("sandbox"))
 
 
 def test_half_a_key_for_amazon_is_none(no_aws_account, monkeypatch):
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIDEXAMPLE")
     with pytest.raises(CredentialsMissing, match="no access key"):
-        ask(connect("sandbox"))
+        request_balance(connect("sandbox"))
 
 
 def test_an_unknown_profile_is_told_with_those_there_are():
@@ -96,8 +96,8 @@ def test_an_unknown_profile_is_told_with_those_there_are():
     ],
 )
 def test_what_is_no_web_address_is_refused_at_once(address):
-    told = re.escape(f"'{address}' is no marketplace's address")
-    with pytest.raises(MarketplaceUnreachable, match=told):
+    message = re.escape(f"'{address}' is not a marketplace's address")
+    with pytest.raises(MarketplaceUnreachable, match=message):
         connect(key=KEY, endpoint_url=address)
 
 
@@ -108,11 +108,11 @@ def test_an_aws_profile_that_is_not_there_is_a_missing_key(no_aws_account, monke
 
 
 def test_nobody_listens(one_attempt):
-    with socket.socket() as closed:
-        closed.bind(("127.0.0.1", 0))
-        port = closed.getsockname()[1]
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
         with pytest.raises(MarketplaceUnreachable, match=f"127.0.0.1:{port}.*make run"):
-            ask(connect(key=KEY, endpoint_url=f"http://127.0.0.1:{port}/requester"))
+            request_balance(connect(key=KEY, endpoint_url=f"http://127.0.0.1:{port}/requester"))
 
 
 class SomebodyElse(BaseHTTPRequestHandler):
@@ -142,37 +142,37 @@ def elsewhere(request) -> Iterator[str]:
 
 def test_another_web_server_is_not_taken_for_a_marketplace(elsewhere, one_attempt):
     with pytest.raises(MarketplaceUnreachable, match="is not a marketplace"):
-        ask(connect(key=KEY, endpoint_url=elsewhere))
+        request_balance(connect(key=KEY, endpoint_url=elsewhere))
 
 
 def test_a_wrong_secret_is_a_refusal(keys):
     key = AccessKey(keys["access_key_id"], "not the secret")
-    with pytest.raises(MarketplaceRefused) as refused:
-        ask(Wire(connect(key=key, endpoint_url=ENDPOINT_URL)).client)
-    assert refused.value.says("InvalidSignatureException")
+    with pytest.raises(MarketplaceRefused) as refusal:
+        request_balance(Wire(connect(key=key, endpoint_url=ENDPOINT_URL)).client)
+    assert refusal.value.has_code("InvalidSignatureException")
 
 
 def test_a_refusal_tells_code_and_message_whatever_the_namespace(client):
-    with pytest.raises(MarketplaceRefused) as refused, translated_errors():
+    with pytest.raises(MarketplaceRefused) as refusal, translated_errors():
         client.get_hit(HITId="3NOSUCHHIT")
-    assert refused.value.code == "AWS.MechanicalTurk.HITDoesNotExist"
-    assert refused.value.says("HITDoesNotExist")
-    assert refused.value.says("hitdoesnotexist")
-    assert not refused.value.says("DoesNotExist")
-    assert "3NOSUCHHIT does not exist" in str(refused.value)
+    assert refusal.value.code == "AWS.MechanicalTurk.HITDoesNotExist"
+    assert refusal.value.has_code("HITDoesNotExist")
+    assert refusal.value.has_code("hitdoesnotexist")
+    assert not refusal.value.has_code("DoesNotExist")
+    assert "3NOSUCHHIT does not exist" in str(refusal.value)
 
 
 def test_an_error_before_the_operation_has_amazons_own_code(wire, client):
     wire.fail("GetAccountBalance", refusal("AccessDeniedException"))
     with pytest.raises(MarketplaceRefused, match=r"\(AccessDeniedException\): Not now\."):
-        ask(client)
+        request_balance(client)
 
 
 def test_a_throttled_call_is_tried_again(keys):
     key = AccessKey(keys["access_key_id"], keys["secret_access_key"])
     wire = Wire(connect(key=key, endpoint_url=ENDPOINT_URL))
     wire.fail("GetAccountBalance", refusal("ThrottlingException"))
-    ask(wire.client)
+    request_balance(wire.client)
     assert wire.calls["GetAccountBalance"] == 2
 
 

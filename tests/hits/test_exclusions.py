@@ -1,34 +1,37 @@
 """Who may take a batch's HITs: requirements and exclusions, over the wire."""
 
 from decimal import Decimal
+from unittest.mock import patch
 
+import pycountry
 import pytest
 
+from hits import qualifications
 from hits.collect import collect_batch
-from hits.exceptions import MarketplaceUnreachable
+from hits.exceptions import BatchUnfit, MarketplaceUnreachable
 from hits.exclusions import send_exclusions
+from hits.launch_plans import draft_batch, plan_batch
 from hits.models import Batch, Exclusion, Hit
-from hits.planning import draft_batch, plan_batch
 from hits.publish import publish_batch
-from hits.qualifications import country_error, requirements
+from hits.qualifications import country_error, has_languages, requirements
 from marketplace.exceptions import MarketplaceError
 from marketplace.models import QualificationType
 from tests.hits.wire import answer_lost, unreachable
-from tests.hits.work import hand_in, hit_on, listed
+from tests.hits.work import hand_in, hit_on, hits_there
 from tests.marketplace.conftest import submit
 
 CREATE_TYPE, GRANT = "CreateQualificationType", "AssociateQualificationWithWorker"
 
 
-def planned(study, *, excluded=(), **settings) -> Batch:
+def plan(study, *, worker_ids=(), **settings) -> Batch:
     terms = {"reward_usd": Decimal("0.05"), "max_assignments": 1} | settings
     texts = {"title": "Rate", "description": "Read and rate."}
     draft = draft_batch(study=study, **texts, **terms)
-    return plan_batch(draft=draft, excluded_workers=excluded).batch
+    return plan_batch(draft=draft, excluded_workers=worker_ids).batch
 
 
-def launched(study, client, **settings) -> Batch:
-    batch = planned(study, **settings)
+def launch(study, client, **settings) -> Batch:
+    batch = plan(study, **settings)
     publish_batch(batch=batch, client=client)
     return batch
 
@@ -42,17 +45,17 @@ def may_take(worker, hit: Hit) -> bool:
     return True
 
 
-def required(client, batch) -> dict[str, str]:
+def requirements_there(client, batch) -> dict[str, str]:
     """What the batch's HITs require there: comparators by qualification type."""
     hit = client.get_hit(HITId=batch.hits.first().hit_id)["HIT"]
-    found = hit.get("QualificationRequirements", [])
-    return {each["QualificationTypeId"]: each["Comparator"] for each in found}
+    rows = hit.get("QualificationRequirements", [])
+    return {each["QualificationTypeId"]: each["Comparator"] for each in rows}
 
 
 def test_countries_rates_and_masters_become_requirements(study, client):
-    wanted = requirements(countries=["DE", "AT"], min_approval_percent=95, min_approved=100)
-    batch = launched(study, client, requirements=wanted, needs_masters=True)
-    assert required(client, batch) == {
+    rows = requirements(countries=["DE", "AT"], min_approval_percent=95, min_approved=100)
+    batch = launch(study, client, requirements=rows, needs_masters=True)
+    assert requirements_there(client, batch) == {
         "00000000000000000071": "In",
         "000000000000000000L0": "GreaterThanOrEqualTo",
         "00000000000000000040": "GreaterThanOrEqualTo",
@@ -61,12 +64,32 @@ def test_countries_rates_and_masters_become_requirements(study, client):
 
 
 def test_a_worker_elsewhere_may_not_take_what_one_country_may(study, client, ann, bob):
-    batch = launched(study, client, requirements=requirements(countries=["DE"]))
+    batch = launch(study, client, requirements=requirements(countries=["DE"]))
     ann.country, bob.country = "DE", "FR"
     for worker in (ann, bob):
         worker.save()
     assert may_take(ann, hit_on(batch, "d0"))
     assert not may_take(bob, hit_on(batch, "d1"))
+
+
+def test_languages_are_required_of_workers_who_say_that_they_know_them(study, client, ann, bob):
+    rows = requirements(languages=["de", "gsw", "de", "en"])
+    assert rows == [
+        {"QualificationTypeId": "ASSAYLANGUAGEDEU", "Comparator": "Exists"},
+        {"QualificationTypeId": "ASSAYLANGUAGEGSW", "Comparator": "Exists"},
+        {"QualificationTypeId": "ASSAYLANGUAGEENG", "Comparator": "Exists"},
+    ]
+    batch = launch(study, client, requirements=rows)
+    ann.languages, bob.languages = ["de", "gsw", "en"], ["de", "en"]
+    for worker in (ann, bob):
+        worker.save()
+    assert may_take(ann, hit_on(batch, "d0"))
+    assert not may_take(bob, hit_on(batch, "d1"))
+    assert has_languages(client)
+    with patch.object(qualifications, "ANY_LANGUAGE", "ASSAYLANGUAGEQQQ"):
+        assert not has_languages(client)  # as a marketplace that has no such qualification
+    with pytest.raises(BatchUnfit, match="“xx” is not an ISO 639 code"):
+        requirements(languages=["xx"])
 
 
 @pytest.mark.parametrize(
@@ -77,13 +100,32 @@ def test_a_code_of_no_country_is_refused_with_the_one_that_was_meant(code, hint)
     assert country_error("GB") is None
 
 
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        ({"countries": ["DE", "uk", "XX"]}, "“uk” .* Did you mean GB.* “XX” is not"),
+        ({"countries": [country.alpha_2 for country in pycountry.countries][:31]}, "at most 30"),
+        ({"min_approval_percent": 101}, "from 0 to 100 percent, not 101"),
+        ({"min_approval_percent": -1}, "from 0 to 100 percent, not -1"),
+        ({"min_approved": 2**31}, "not 2147483648"),
+    ],
+)
+def test_requirements_that_no_worker_meets_are_refused_with_all_that_is_wrong(options, problem):
+    with pytest.raises(BatchUnfit, match=problem):
+        requirements(**options)
+
+
+def test_a_country_named_twice_is_required_once():
+    assert requirements(countries=["DE", "DE"]) == requirements(countries=["DE"])
+
+
 def test_a_batch_that_excludes_nobody_has_no_qualification_type(study, client, wire):
-    launched(study, client)
+    launch(study, client)
     assert wire.calls[CREATE_TYPE] == 0
 
 
 def test_workers_of_a_list_are_excluded_silently(study, client, wire, ann, bob):
-    batch = launched(study, client, excluded=[ann.worker_id, "A0UNKNOWNWORKER"])
+    batch = launch(study, client, worker_ids=[ann.worker_id, "A0UNKNOWNWORKER"])
     assert not may_take(ann, hit_on(batch, "d0"))
     assert may_take(bob, hit_on(batch, "d0"))
     states = dict(Exclusion.objects.values_list("worker__worker_id", "state"))
@@ -91,19 +133,19 @@ def test_workers_of_a_list_are_excluded_silently(study, client, wire, ann, bob):
 
 
 def test_workers_of_an_earlier_round_are_excluded(study, client, ann, bob):
-    first = launched(study, client)
+    first = launch(study, client)
     hand_in(ann, hit_on(first, "d0"), {"alpha": 10, "beta": 20})
     collect_batch(batch=first, client=client)
-    second = launched(study, client, round=2, excluded_rounds=[1])
+    second = launch(study, client, round=2, excluded_rounds=[1])
     assert not may_take(ann, hit_on(second, "d1"))
     assert may_take(bob, hit_on(second, "d1"))
 
 
 def test_who_reached_the_maximum_is_excluded_when_that_is_collected(study, client, ann, bob):
-    batch = launched(study, client, max_per_worker=2)
+    batch = launch(study, client, max_per_worker=2)
     for item in ("d0", "d1"):
         hand_in(ann, hit_on(batch, item), {"alpha": 10, "beta": 20})
-    hand_in(bob, hit_on(launched(study, client, round=2), "d0"), {"alpha": 10, "beta": 20})
+    hand_in(bob, hit_on(launch(study, client, round=2), "d0"), {"alpha": 10, "beta": 20})
     collect_batch(batch=batch, client=client)
     assert not may_take(ann, hit_on(batch, "d2"))
     assert may_take(bob, hit_on(batch, "d2"))
@@ -112,27 +154,27 @@ def test_who_reached_the_maximum_is_excluded_when_that_is_collected(study, clien
 @pytest.mark.parametrize("operation", [CREATE_TYPE, GRANT])
 @pytest.mark.parametrize("fault", [answer_lost, unreachable])
 def test_a_lost_answer_makes_no_second_type_and_no_gap(study, client, wire, ann, operation, fault):
-    batch = planned(study, excluded=[ann.worker_id])
+    batch = plan(study, worker_ids=[ann.worker_id])
     wire.fail(operation, fault)
     with pytest.raises(MarketplaceUnreachable):
         publish_batch(batch=batch, client=client)
-    assert not listed(client)
+    assert not hits_there(client)
     publish_batch(batch=batch, client=client)
     assert QualificationType.objects.count() == 1
     assert not may_take(ann, hit_on(batch, "d0"))
 
 
 def test_what_was_sent_is_not_sent_again(study, client, wire, ann):
-    batch = launched(study, client, excluded=[ann.worker_id])
+    batch = launch(study, client, worker_ids=[ann.worker_id])
     assert send_exclusions(batch=batch, client=client) == 0
     assert (wire.calls[CREATE_TYPE], wire.calls[GRANT]) == (1, 1)
 
 
 def test_a_later_wave_waits_for_the_earlier_one_and_for_other_workers(study, client, make_worker):
     study.items.exclude(key="d0").delete()
-    batch = launched(study, client, max_assignments=3, wave_size=2)
+    batch = launch(study, client, max_assignments=3, wave_size=2)
     first, second = Hit.objects.of(batch).order_by("wave")
-    assert [hit["MaxAssignments"] for hit in listed(client)] == [2]
+    assert [hit["MaxAssignments"] for hit in hits_there(client)] == [2]
     ann, bob, cyd = (make_worker(name) for name in ("ann2", "bob2", "cyd2"))
     hand_in(ann, first, {"alpha": 10, "beta": 20})
     collect_batch(batch=batch, client=client)
@@ -145,13 +187,13 @@ def test_a_later_wave_waits_for_the_earlier_one_and_for_other_workers(study, cli
     assert not may_take(bob, second)
     hand_in(cyd, second, {"alpha": 10, "beta": 20})
     assert collect_batch(batch=batch, client=client).n_new == 1
-    assert sorted(hit["MaxAssignments"] for hit in listed(client)) == [1, 2]
+    assert sorted(hit["MaxAssignments"] for hit in hits_there(client)) == [1, 2]
 
 
 def test_waves_are_published_at_the_lower_fee(study, client, settings):
     settings.MARKETPLACE_FEE_SCHEDULE = "mturk"
     study.items.exclude(key="d0").delete()
-    batch = planned(study, max_assignments=10, wave_size=9, reward_usd=Decimal("0.50"))
+    batch = plan(study, max_assignments=10, wave_size=9, reward_usd=Decimal("0.50"))
     cost = publish_batch(batch=batch, client=client).cost
     assert (cost.n_hits, cost.n_assignments) == (1, 9)
     assert cost.fees_usd == Decimal("0.90")

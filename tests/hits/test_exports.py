@@ -15,7 +15,7 @@ from hits.models import Assignment, Worker
 from presentation.exceptions import FileUnwritable
 from presentation.spreadsheets import from_cell
 from tests.annotation.studies import doubt, rate, rated_study, rating_study
-from tests.hits.work import hand_in, hit_on, published
+from tests.hits.work import hand_in, hit_on, published_batch
 
 pytestmark = pytest.mark.django_db
 COMMENT = '=HYPERLINK("http://a.example", "The second picture is broken for me!")'
@@ -23,9 +23,9 @@ REASON = '- too dark,\n\'- too small\r\nand "odd" ☂'
 
 
 @pytest.fixture
-def collected(study, client, ann, bob):
+def submissions_of_two(study, client, ann, bob):
     """Ann commented, pasted a reason and is in doubt; Bob said nothing and is rejected."""
-    batch = published(study, client, max_assignments=2)
+    batch = published_batch(study, client, max_assignments=2)
     remarks = {"comment": COMMENT, "justification": REASON, "pasted": True, "active_seconds": 7.25}
     hand_in(ann, hit_on(batch, "d0"), {"alpha": 30, "beta": 70}, **remarks)
     second = hand_in(bob, hit_on(batch, "d0"), {"alpha": 1, "beta": 2}, active_seconds=None)
@@ -40,7 +40,7 @@ def records_by_comment(study):
     return first, second
 
 
-def test_remarks_and_times_are_stored_with_the_submission(collected):
+def test_remarks_and_times_are_stored_with_the_submission(submissions_of_two):
     submission = Submission.objects.get(comment=COMMENT)
     assert (submission.active_seconds, submission.pasted) == (7.25, True)
     assert submission.justification == REASON
@@ -48,23 +48,23 @@ def test_remarks_and_times_are_stored_with_the_submission(collected):
     assert (other.active_seconds, other.pasted) == (None, False)
 
 
-def test_a_record_holds_all_but_the_judgments(collected):
-    said, silent = records_by_comment(collected)
-    made_of = Assignment.objects.select_related("hit", "submission").get(
+def test_a_record_holds_all_but_the_judgments(submissions_of_two):
+    with_comment, silent = records_by_comment(submissions_of_two)
+    assignment = Assignment.objects.select_related("hit", "submission").get(
         submission__comment=COMMENT
     )
-    assert said == {
+    assert with_comment == {
         "study": "ratings",
         "round": 1,
         "item": "d0",
         "condition": "",
-        "annotator": made_of.submission.annotator.pseudonym,
-        "hit_id": made_of.hit.hit_id,
-        "assignment_id": made_of.assignment_id,
+        "annotator": assignment.submission.annotator.pseudonym,
+        "hit_id": assignment.hit.hit_id,
+        "assignment_id": assignment.assignment_id,
         "status": "submitted",
-        "accepted_at": made_of.accepted_at.isoformat(),
-        "submitted_at": made_of.submitted_at.isoformat(),
-        "seconds": made_of.submission.seconds,
+        "accepted_at": assignment.accepted_at.isoformat(),
+        "submitted_at": assignment.submitted_at.isoformat(),
+        "seconds": assignment.submission.seconds,
         "active_seconds": 7.25,
         "pasted": True,
         "justification": REASON,
@@ -77,7 +77,7 @@ def test_a_record_holds_all_but_the_judgments(collected):
 
 
 @pytest.mark.parametrize("kind", ["csv", "jsonl"])
-def test_no_file_names_a_worker(collected, tmp_path, kind):
+def test_no_file_names_a_worker(submissions_of_two, tmp_path, kind):
     path = tmp_path / "submissions"
     call_command("export_submissions", "ratings", output=path, format=kind)
     content = path.read_text()
@@ -85,7 +85,7 @@ def test_no_file_names_a_worker(collected, tmp_path, kind):
     assert not [one.worker_id for one in Worker.objects.all() if one.worker_id in content]
 
 
-def test_the_csv_is_safe_in_a_spreadsheet_and_reads_back(collected, tmp_path, capsys):
+def test_the_csv_is_safe_in_a_spreadsheet_and_reads_back(submissions_of_two, tmp_path, capsys):
     path = tmp_path / "submissions.csv"
     call_command("export_submissions", "ratings", output=path)
     assert capsys.readouterr().out == f"{path}: 2 submissions of 'ratings'.\n"
@@ -93,18 +93,18 @@ def test_the_csv_is_safe_in_a_spreadsheet_and_reads_back(collected, tmp_path, ca
         rows = list(csv.DictReader(file))
     assert list(rows[0]) == NAMES
     assert not [cell for row in rows for cell in row.values() if cell.startswith(("=", "-"))]
-    (said,) = [row for row in rows if row["comment"]]
-    assert from_cell(said["comment"]) == COMMENT
-    assert from_cell(said["justification"]) == REASON
-    assert (said["pasted"], said["flagged"]) == ("True", "True")
+    (remark,) = [row for row in rows if row["comment"]]
+    assert from_cell(remark["comment"]) == COMMENT
+    assert from_cell(remark["justification"]) == REASON
+    assert (remark["pasted"], remark["flagged"]) == ("True", "True")
     assert {row["active_seconds"] for row in rows} == {"7.25", ""}
 
 
-def test_json_lines_hold_the_records_as_they_are(collected, tmp_path):
+def test_json_lines_hold_the_records_as_they_are(submissions_of_two, tmp_path):
     path = tmp_path / "submissions.jsonl"
     call_command("export_submissions", "ratings", output=path)
     lines = path.read_text().splitlines()
-    assert [json.loads(line) for line in lines] == list(submission_records(collected))
+    assert [json.loads(line) for line in lines] == list(submission_records(submissions_of_two))
 
 
 def test_submissions_from_no_marketplace_are_exported_as_well():

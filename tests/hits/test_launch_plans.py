@@ -13,13 +13,13 @@ from annotation.access import give_to_team
 from annotation.models import Item
 from hits.budgets import rooms_of, set_budget
 from hits.exceptions import BatchUnfit, LaunchedMeanwhile, OverBudget
+from hits.launch_plans import draft_batch, plan_batch
 from hits.models import Batch, Hit
-from hits.planning import draft_batch, plan_batch
 from hits.publish import publish_batch
-from hits.selections import REST, draw, listed, sample
-from tests.annotation.importing import told
+from hits.selections import REST, draw, item_list, of_round, sample
+from tests.annotation.importing import command_output
 from tests.annotation.studies import rating_study
-from tests.hits.work import listed as listed_there
+from tests.hits.work import hits_there
 
 
 @pytest.fixture
@@ -37,7 +37,7 @@ def keys_of(batch):
     return set(Hit.objects.of(batch).values_list("item__key", flat=True))
 
 
-def items_planned():
+def planned_items():
     """How many HITs each item has."""
     return Counter(Hit.objects.values_list("item__key", flat=True))
 
@@ -52,8 +52,8 @@ def test_a_pilot_is_a_sample_that_its_seed_draws_again(study):
 
 def test_a_sample_is_spread_over_the_conditions():
     rows = [(n, f"i{n}", "formal" if n < 20 else "informal") for n in range(24)]
-    drawn = draw(rows, n_items=6, seed=1)
-    assert Counter(condition for pk, _, condition in rows if pk in drawn) == {
+    keys = draw(rows, n_items=6, seed=1)
+    assert Counter(condition for pk, _, condition in rows if pk in keys) == {
         "formal": 3,
         "informal": 3,
     }
@@ -65,15 +65,27 @@ def test_the_rest_is_what_the_pilot_left(study):
     rest = plan_batch(draft=draft(study, REST), part=2).batch
     assert (pilot.part, rest.part) == (1, 2)
     assert not keys_of(pilot) & keys_of(rest)
-    assert set(items_planned().values()) == {1}
-    assert len(items_planned()) == 12
+    assert set(planned_items().values()) == {1}
+    assert len(planned_items()) == 12
 
 
 def test_a_list_of_items_is_launched_and_what_is_wrong_with_it_is_said_whole(study):
-    batch = plan_batch(draft=draft(study, listed(["d3", "d1", "d3"])), part=1).batch
+    batch = plan_batch(draft=draft(study, item_list(["d3", "d1", "d3"])), part=1).batch
     assert keys_of(batch) == {"d1", "d3"}
     with pytest.raises(BatchUnfit, match=r"no item 'x', 'y'\. .* there already for 'd1'"):
-        plan_batch(draft=draft(study, listed(["d1", "d2", "x", "y"])), part=2)
+        plan_batch(draft=draft(study, item_list(["d1", "d2", "x", "y"])), part=2)
+
+
+def test_a_second_round_asks_again_about_items_that_were_asked_about(study):
+    pilot = plan_batch(draft=draft(study, sample(5, seed=7))).batch
+    Hit.objects.of(pilot).update(hit_id="3PUBLISHED")
+    plan_batch(draft=draft(study, REST))
+    again = of_round(sample(3, seed=2), 1)
+    second = plan_batch(draft=draft(study, again, round=2)).batch
+    assert len(keys_of(second)) == 3
+    assert keys_of(second) < keys_of(pilot)
+    with pytest.raises(BatchUnfit, match="2 items without a HIT"):
+        plan_batch(draft=draft(study, of_round(sample(3, seed=5), 1), round=2))
 
 
 @pytest.mark.parametrize("n_items", [0, 13])
@@ -88,7 +100,7 @@ def test_the_same_launch_requested_twice_is_one(study):
     second = plan_batch(draft=draft(study, sample(5, seed=7)), part=1)
     assert (first.is_new, second.is_new) == (True, False)
     assert first.batch == second.batch
-    assert items_planned().total() == 5
+    assert planned_items().total() == 5
 
 
 def test_another_launch_made_for_the_same_moment_is_refused(study):
@@ -97,7 +109,7 @@ def test_another_launch_made_for_the_same_moment_is_refused(study):
         plan_batch(draft=draft(study, REST), part=1)
     with pytest.raises(LaunchedMeanwhile):
         plan_batch(draft=draft(study, sample(5, seed=7), reward_usd=Decimal("0.06")), part=1)
-    assert items_planned().total() == 5
+    assert planned_items().total() == 5
 
 
 def test_nothing_is_planned_where_every_item_has_a_hit(study):
@@ -125,7 +137,7 @@ def test_two_browsers_that_press_at_once_plan_each_item_once():
         thread.join()
     assert sorted(plan.is_new for plan in plans) == [False, False, False, True]
     assert len({plan.batch.pk for plan in plans}) == 1
-    assert items_planned().total() == 5
+    assert planned_items().total() == 5
 
 
 def test_an_item_imported_later_belongs_to_no_launch_of_some(study, client):
@@ -133,7 +145,7 @@ def test_an_item_imported_later_belongs_to_no_launch_of_some(study, client):
     item = Item.objects.create(study=study, key="later", position=99)
     publish_batch(batch=batch, client=client)
     assert not Hit.objects.filter(item=item).exists()
-    assert len(listed_there(client)) == 12
+    assert len(hits_there(client)) == 12
 
 
 def test_a_budget_is_a_hard_cap_on_what_is_committed(study):
@@ -236,10 +248,10 @@ def site(live_server, keys, settings):
 def test_the_command_launches_a_sample_and_then_the_rest(site, client):
     rating_study("ratings", n_items=12, systems=["alpha"])
     terms = {"reward": Decimal("0.05"), "assignments": 2}
-    report = told("publish_study", "ratings", items=5, seed=3, json=True, **terms)
+    report = command_output("publish_study", "ratings", items=5, seed=3, json=True, **terms)
     assert '"hits": 5' in report
     assert '"total_usd": "0.50"' in report
-    assert "0 HITs" in told("publish_study", "ratings", items=5, seed=3, **terms)
-    assert "Published 7 HITs" in told("publish_study", "ratings", **terms)
-    assert set(items_planned().values()) == {1}
-    assert len(listed_there(client)) == 12
+    assert "0 HITs" in command_output("publish_study", "ratings", items=5, seed=3, **terms)
+    assert "Published 7 HITs" in command_output("publish_study", "ratings", **terms)
+    assert set(planned_items().values()) == {1}
+    assert len(hits_there(client)) == 12

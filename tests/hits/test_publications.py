@@ -12,14 +12,14 @@ from annotation.study_jobs import PUBLISH, jobs_of
 from hits.collect import collect_batch
 from hits.connections import close_connection, connect_marketplace
 from hits.endpoints import AccessKey
+from hits.launch_plans import draft_batch, plan_batch
 from hits.models import Batch, Connection, Hit
-from hits.planning import draft_batch, plan_batch
 from hits.publications import request_publication
 from hits.selections import REST
 from marketplace.models import Requester
 from marketplace.money.deposits import deposit
 from tests.annotation.studies import rating_study
-from tests.hits.work import hand_in, listed
+from tests.hits.work import hand_in, hits_there
 from work.execution import run_job
 from work.models import Job
 from work.request import request_job, resume_job, stop_job
@@ -47,10 +47,10 @@ def connection(live_server, keys, settings):
 
 @pytest.fixture
 def batch(connection):
-    return planned(rating_study(n_items=4, systems=["alpha"]), connection)
+    return plan(rating_study(n_items=4, systems=["alpha"]), connection)
 
 
-def planned(study, connection, **settings) -> Batch:
+def plan(study, connection, **settings) -> Batch:
     terms = {"reward_usd": Decimal("0.05"), "selection": REST} | settings
     texts = {"title": "Rate", "description": "Read and rate."}
     draft = draft_batch(study=study, connection=connection, **texts, **terms)
@@ -68,10 +68,10 @@ def n_published(batch) -> int:
 
 def test_a_launch_is_published_by_a_background_worker(batch, client):
     request_publication(batch=batch)
-    done = work_off()
-    assert (done.state, done.n_done, done.n_total) == ("done", 4, 4)
-    assert done.message == "4 assignments published, for $0.20 with fees."
-    assert len(listed(client)) == n_published(batch) == 4
+    job = work_off()
+    assert (job.state, job.n_done, job.n_total) == ("done", 4, 4)
+    assert job.message == "4 assignments published, for $0.20 with fees."
+    assert len(hits_there(client)) == n_published(batch) == 4
 
 
 def test_requested_twice_it_is_one_job_and_then_nothing_more(batch, client):
@@ -79,7 +79,7 @@ def test_requested_twice_it_is_one_job_and_then_nothing_more(batch, client):
     work_off()
     request_publication(batch=batch)
     assert work_off().message == "0 assignments published, for $0.00 with fees."
-    assert len(listed(client)) == 4
+    assert len(hits_there(client)) == 4
 
 
 def test_where_no_answer_comes_it_is_tried_again_and_says_that_this_is_safe(
@@ -89,33 +89,33 @@ def test_where_no_answer_comes_it_is_tried_again_and_says_that_this_is_safe(
     job = request_publication(batch=batch)
     for _attempt in range(job.max_attempts):
         run_job(job.pk)
-    failed = Job.objects.get(pk=job.pk)
-    assert (failed.state, failed.attempts) == ("failed", failed.max_attempts)
-    assert "not known yet" in failed.message
-    assert "each HIT is published once" in failed.message
+    after = Job.objects.get(pk=job.pk)
+    assert (after.state, after.attempts) == ("failed", after.max_attempts)
+    assert "not known yet" in after.message
+    assert "each HIT is published once" in after.message
     Connection.objects.filter(pk=connection.pk).update(endpoint_url=connection.endpoint_url)
     resume_job(job=job)
     assert work_off().state == "done"
-    assert len(listed(client)) == n_published(batch) == 4
+    assert len(hits_there(client)) == n_published(batch) == 4
 
 
 def test_stopped_before_it_began_nothing_is_published_until_it_goes_on(batch, client):
     job = request_publication(batch=batch)
     stop_job(job=job)
     assert work_off().state == "stopped"
-    assert listed(client) == []
+    assert hits_there(client) == []
     resume_job(job=job)
     assert work_off().state == "done"
-    assert len(listed(client)) == 4
+    assert len(hits_there(client)) == 4
 
 
 def test_without_the_money_nothing_is_published_and_the_sums_are_said(connection, client):
     study = rating_study(n_items=4, systems=["alpha"])
-    batch = planned(study, connection, reward_usd=Decimal("2.51"))
-    job = request_publication(batch=batch)
-    failed = work_off()
-    assert failed.state == "failed"
-    assert "in all $10.04; but the account has only $10.00" in failed.message
+    batch = plan(study, connection, reward_usd=Decimal("2.51"))
+    request_publication(batch=batch)
+    job = work_off()
+    assert job.state == "failed"
+    assert "in all $10.04; but the account has only $10.00" in job.message
     assert n_published(batch) == 0
     deposit(requester=Requester.objects.get(), amount_usd=Decimal(1))
     resume_job(job=job)
@@ -124,7 +124,7 @@ def test_without_the_money_nothing_is_published_and_the_sums_are_said(connection
 
 def test_a_wave_is_published_by_itself_once_the_one_before_is_in(connection, client, ann, bob):
     study = rating_study(n_items=1, systems=["alpha"])
-    batch = planned(study, connection, max_assignments=2, wave_size=1)
+    batch = plan(study, connection, max_assignments=2, wave_size=1)
     request_publication(batch=batch)
     work_off()
     call_command("run_worker", until_empty=True)
@@ -142,6 +142,6 @@ def test_over_a_connection_that_was_closed_meanwhile_nothing_is_published(
 ):
     request_publication(batch=batch)
     close_connection(connection=connection, actor=User.objects.get())
-    failed = work_off()
-    assert (failed.state, n_published(batch)) == ("failed", 0)
-    assert "'Here' is closed" in failed.message
+    job = work_off()
+    assert (job.state, n_published(batch)) == ("failed", 0)
+    assert "'Here' is closed" in job.message

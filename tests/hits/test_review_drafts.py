@@ -8,13 +8,14 @@ import pytest
 from accounts.models import AuditEntry, User
 from accounts.teams import create_team
 from annotation.access import give_to_team
-from hits.budgets import set_budget
+from hits.budgets import commitments, set_budget
 from hits.collect import collect_batch
 from hits.contacts import note_worker
 from hits.drafts import (
     Action,
     draft_decision,
     drafts_of,
+    paid_part,
     record_drafts,
     summary_of,
     undo_draft,
@@ -27,13 +28,23 @@ from hits.exceptions import (
     PaymentRefused,
     SummaryOutdated,
 )
-from hits.models import Assignment, DraftDecision, Message, Payment, WorkerBlock, WorkerNote
-from hits.sending import retry_refused, send_review
+from hits.models import (
+    Assignment,
+    Batch,
+    DraftDecision,
+    Message,
+    Payment,
+    WorkerBlock,
+    WorkerNote,
+)
+from hits.review import override
+from hits.review_dispatch import retry_refused, send_review
 from marketplace import clock
 from marketplace.models import BonusPayment, WorkerMessage
 from marketplace.models import WorkerBlock as BlockThere
+from tests.annotation.importing import command_output
 from tests.hits.wire import answer_lost
-from tests.hits.work import balance_of, hand_in, hit_on, published
+from tests.hits.work import balance_of, hand_in, hit_on, published_batch
 
 
 @pytest.fixture
@@ -57,10 +68,10 @@ def study(study, rosa):
 @pytest.fixture
 def work(study, client, ann, bob):
     """Six assignments of $1.00 by Ann and Bob, collected."""
-    batch = published(study, client, reward_usd="1.00", max_assignments=2)
+    batch = published_batch(study, client, reward_usd="1.00", max_assignments=2)
     for worker in (ann, bob):
-        for place in range(3):
-            hand_in(worker, hit_on(batch, f"d{place}"), {"alpha": place, "beta": 50})
+        for position in range(3):
+            hand_in(worker, hit_on(batch, f"d{position}"), {"alpha": position, "beta": 50})
     collect_batch(batch=batch, client=client)
     return list(Assignment.objects.of(batch).order_by("pk"))
 
@@ -83,10 +94,10 @@ def draft(rosa):
 def send(study, client, rosa):
     """Sends what a reviewer decided, as the summary said."""
 
-    def send_(reviewer=rosa, **typed):
+    def send_(reviewer=rosa, **form):
         digest = summary_of(drafts_of(study, reviewer)).digest
-        recorded = record_drafts(reviewer=reviewer, study=study, digest=digest, **typed)
-        return recorded, send_review(study=study, client_for=lambda connection: client)
+        result = record_drafts(reviewer=reviewer, study=study, digest=digest, **form)
+        return result, send_review(study=study, client_for=lambda connection: client)
 
     return send_
 
@@ -154,31 +165,33 @@ def test_every_kind_of_decision_arrives(work, draft, send, client, ann, bob):
     draft(work[0], Action.BONUS, "Thanks.", "0.20")
     draft(work[0], Action.MESSAGE, "More will come.", subject="Thank you")
     draft(work[1], Action.BLOCK, "Answers at random.")
-    recorded, sent = send()
-    assert (recorded.n_recorded, recorded.problems) == (6, [])
-    assert (sent.n_approved, sent.n_rejected, sent.n_paid) == (1, 2, 2)
-    assert (sent.paid_usd, sent.n_messages, sent.n_blocks) == (Decimal("0.50"), 1, 1)
+    drafts, review = send()
+    assert (drafts.n_recorded, drafts.problems) == (6, [])
+    assert (review.n_approved, review.n_rejected, review.n_paid) == (1, 2, 2)
+    assert (review.paid_usd, review.n_messages, review.n_blocks) == (Decimal("0.50"), 1, 1)
     assert statuses() == ["Approved", "Rejected", "Rejected", *["Submitted"] * 3]
     assert balance_of(client) == ("5.50", "3.00")
-    told = client.get_assignment(AssignmentId=work[2].assignment_id)["Assignment"]
-    assert told["RequesterFeedback"] == "Half is missing."
-    assert [m.text for m in WorkerMessage.objects.all()] == ["More will come."]
+    record = client.get_assignment(AssignmentId=work[2].assignment_id)["Assignment"]
+    assert record["RequesterFeedback"] == "Half is missing."
+    assert [m.text for m in WorkerMessage.objects.filter(subject="Thank you")] == [
+        "More will come."
+    ]
     assert [b.reason for b in BlockThere.objects.all()] == ["Answers at random."]
     assert not DraftDecision.objects.exists()
-    assert sent.n_refused == 0
+    assert review.n_refused == 0
     assert set(Message.objects.values_list("state", flat=True)) == {"confirmed"}
     draft(work[1], Action.UNBLOCK)
     assert send()[1].n_blocks == 1
     assert not BlockThere.objects.exists()
-    assert WorkerBlock.objects.filter(is_wanted=False, state="confirmed").exists()
+    assert WorkerBlock.objects.filter(is_active=False, state="confirmed").exists()
 
 
 def test_a_rejection_is_overridden_within_its_30_days_and_paid(work, draft, send, client):
     draft(work[0], Action.REJECT, "Too quick.")
     send()
     draft(work[0], Action.OVERRIDE, "We looked again.")
-    _, sent = send()
-    assert (sent.n_overridden, statuses()[0]) == (1, "Approved")
+    _, review = send()
+    assert (review.n_overridden, statuses()[0]) == (1, "Approved")
     assert Assignment.objects.get(pk=work[0].pk).submission.status == "approved"
     assert balance_of(client) == ("4.00", "5.00")
 
@@ -199,10 +212,10 @@ def test_an_override_the_marketplace_finds_too_late_is_kept_with_the_reason(
     send()
     clock.advance(timedelta(days=31))
     draft(work[0], Action.OVERRIDE)
-    _, sent = send()
-    refused = Assignment.objects.get(pk=work[0].pk)
-    assert (sent.n_refused, refused.status) == (1, "Rejected")
-    assert "Too late" in refused.decision_problem
+    _, review = send()
+    assignment = Assignment.objects.get(pk=work[0].pk)
+    assert (review.n_refused, assignment.status) == (1, "Rejected")
+    assert "Too late" in assignment.decision_problem
     assert send_review(study=study, client_for=lambda connection: client).n_refused == 0
     assert retry_refused(study=study) == 1
 
@@ -211,9 +224,9 @@ def test_who_decides_second_is_told_and_changes_nothing(work, draft, send, carl)
     draft(work[0], Action.APPROVE)
     draft(work[0], Action.PART_PAY, "Half.", "0.50", reviewer=carl)
     send()
-    recorded, _ = send(carl)
-    assert recorded.n_recorded == 0
-    assert "decided already" in recorded.problems[0]
+    result, _ = send(carl)
+    assert result.n_recorded == 0
+    assert "decided already" in result.problems[0]
     assert not Payment.objects.exists()
     assert not DraftDecision.objects.exists()
 
@@ -221,8 +234,8 @@ def test_who_decides_second_is_told_and_changes_nothing(work, draft, send, carl)
 def test_what_approved_itself_meanwhile_is_taken_over_and_gets_no_part(work, draft, send):
     draft(work[0], Action.PART_PAY, "Half is missing.", "0.30")
     clock.advance(timedelta(days=4))
-    _, sent = send()
-    assert (sent.n_decided_before, sent.n_paid, sent.n_refused) == (1, 0, 1)
+    _, review = send()
+    assert (review.n_decided_before, review.n_paid, review.n_refused) == (1, 0, 1)
     assert statuses()[0] == "Approved"
     assert not BonusPayment.objects.exists()
 
@@ -250,8 +263,8 @@ def test_the_same_bonus_by_two_reviewers_is_paid_once(work, draft, send, carl):
     draft(work[0], Action.BONUS, "Thanks.", "0.20")
     draft(work[0], Action.BONUS, "Thanks.", "0.20", reviewer=carl)
     send()
-    recorded, _ = send(carl)
-    assert "paid already" in recorded.problems[0]
+    result, _ = send(carl)
+    assert "paid already" in result.problems[0]
     assert BonusPayment.objects.count() == 1
 
 
@@ -264,6 +277,59 @@ def test_a_bonus_beyond_the_budget_is_not_sent(work, draft, send, study, rosa):
     assert Assignment.objects.undecided().count() == 6
     draft(work[0], Action.BONUS, "Thanks.", "0.30")
     assert send()[1].n_paid == 1
+
+
+def test_a_batch_is_held_to_its_own_budget(work, draft, send, study, rosa):
+    draft(work[0], Action.REJECT, "Not read.")
+    send()
+    batch = work[0].hit.batch
+    assert commitments(Batch.objects.all())[0].usd == Decimal("5.00")
+    set_budget(cap_usd=Decimal("5.99"), actor=rosa, batch=batch)
+    draft(work[0], Action.OVERRIDE)
+    with pytest.raises(OverBudget, match="batch's budget"):
+        send()
+    with pytest.raises(OverBudget, match="batch's budget"):
+        command_output("override_rejections", study.slug, all=True)
+    bonus = {"assignment": work[1].assignment_id, "amount": Decimal(1), "reason": "Thanks."}
+    with pytest.raises(OverBudget, match="batch's budget"):
+        command_output("pay_bonuses", study.slug, **bonus)
+    assert not Payment.objects.exists()
+    set_budget(cap_usd=Decimal("6.00"), actor=rosa, batch=batch)
+    rejected = Assignment.objects.filter(pk=work[0].pk)
+    override(assignments=rejected)
+    # It will be paid, and so counts before the marketplace has heard of it.
+    assert commitments(Batch.objects.all())[0].usd == Decimal("6.00")
+    rejected.update(decision_problem="Not now.")
+    set_budget(cap_usd=Decimal("5.99"), actor=rosa, batch=batch)
+    with pytest.raises(OverBudget, match="batch's budget"):
+        retry_refused(study=study)
+
+
+def test_an_override_beside_a_part_names_both_together(work, draft, send):
+    draft(work[0], Action.PART_PAY, "Half is missing.", "0.40")
+    send()
+    assert paid_part(Assignment.objects.get(pk=work[0].pk)).with_reward_usd == Decimal("1.40")
+    for amount in (None, "1.00"):
+        with pytest.raises(PaymentRefused, match=r"\$1\.40 in all"):
+            draft(work[0], Action.OVERRIDE, "", amount)
+    draft(work[0], Action.OVERRIDE, "", "1.40")
+    assert send()[1].n_overridden == 1
+
+
+def test_a_part_counts_once_before_and_after_its_rejection_is_confirmed(
+    work, draft, study, rosa, client
+):
+    draft(work[0], Action.PART_PAY, "Half is missing.", "0.40")
+    record_drafts(reviewer=rosa, study=study, digest=summary_of(drafts_of(study, rosa)).digest)
+    # Whatever the marketplace makes of the rejection, no more than the reward is paid.
+    assert commitments(Batch.objects.all())[0].usd == Decimal("6.00")
+    send_review(study=study, client_for=lambda connection: client)
+    assert commitments(Batch.objects.all())[0].usd == Decimal("5.40")
+    draft(work[0], Action.OVERRIDE, "", "1.40")
+    record_drafts(reviewer=rosa, study=study, digest=summary_of(drafts_of(study, rosa)).digest)
+    assert commitments(Batch.objects.all())[0].usd == Decimal("6.40")
+    send_review(study=study, client_for=lambda connection: client)
+    assert commitments(Batch.objects.all())[0].usd == Decimal("6.40")
 
 
 def test_what_is_spent_elsewhere_has_its_amount_typed(work, draft, send):

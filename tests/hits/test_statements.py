@@ -10,10 +10,10 @@ from annotation.models import Submission
 from hits.collect import collect_batch
 from hits.models import Assignment, Hit
 from hits.review import decide, send_decisions
-from hits.statements import batch_report, fetch_statement
+from hits.statements import batch_report, fetch_statement, refresh_statements
 from marketplace.hits.assignments import accept_hit, return_assignment
 from marketplace.models import Hit as MarketplaceHit
-from tests.hits.work import hand_in, hit_on, published
+from tests.hits.work import hand_in, hit_on, published_batch
 
 pytestmark = pytest.mark.django_db(transaction=True)
 VALUES = {"alpha": 70, "beta": 20}
@@ -25,11 +25,11 @@ def batch(live_server, keys, settings, study, client):
     settings.MARKETPLACE_ACCESS_KEY_ID = keys["access_key_id"]
     settings.MARKETPLACE_SECRET_ACCESS_KEY = keys["secret_access_key"]
     settings.MARKETPLACE_FEE_SCHEDULE = "mturk"
-    return published(study, client, max_assignments=2, reward_usd="0.63")
+    return published_batch(study, client, max_assignments=2, reward_usd="0.63")
 
 
 @pytest.fixture
-def worked(batch, client, ann, bob):
+def batch_with_work(batch, client, ann, bob):
     """Ann does all three items and bob one, which he first gave back; one of ann's is rejected."""
     for hit in Hit.objects.of(batch):
         hand_in(ann, hit, VALUES)
@@ -51,27 +51,37 @@ def test_a_batch_nobody_worked_on_has_spent_nothing_and_knows_no_wage(batch):
     assert report.seconds is report.hourly_usd is report.statement is report.difference_usd is None
 
 
-def test_our_record_and_the_marketplaces_agree_to_the_cent(worked):
-    fetch_statement(batch=worked)
-    report = batch_report(worked)
+def test_our_record_and_the_marketplaces_agree_to_the_cent(batch_with_work):
+    fetch_statement(batch=batch_with_work)
+    report = batch_report(batch_with_work)
     assert (report.spend.rewards_usd, report.spend.fees_usd) == (Decimal("1.26"), Decimal("0.26"))
     assert report.difference_usd == 0
     # Of six assignments at 0.76 two are paid and one was rejected.
     assert report.statement.held_usd == 3 * Decimal("0.76")
 
 
-def test_what_we_have_not_heard_of_yet_is_a_difference(worked, client):
-    waiting = Assignment.objects.of(worked).get(status="Submitted")
-    client.approve_assignment(AssignmentId=waiting.assignment_id)
-    fetch_statement(batch=worked)
-    assert batch_report(worked).difference_usd == Decimal("0.76")
-    collect_batch(batch=worked, client=client)
-    assert batch_report(worked).difference_usd == 0
+def test_what_we_have_not_heard_of_yet_is_a_difference(batch_with_work, client):
+    assignment = Assignment.objects.of(batch_with_work).get(status="Submitted")
+    client.approve_assignment(AssignmentId=assignment.assignment_id)
+    fetch_statement(batch=batch_with_work)
+    assert batch_report(batch_with_work).difference_usd == Decimal("0.76")
+    collect_batch(batch=batch_with_work, client=client)
+    assert batch_report(batch_with_work).difference_usd == 0
 
 
-def test_decisions_and_dropouts_are_counted(worked):
-    fetch_statement(batch=worked)
-    report = batch_report(worked)
+def test_a_statement_that_payments_left_behind_is_fetched_anew(batch_with_work, client):
+    fetch_statement(batch=batch_with_work)
+    rows = Assignment.objects.of(batch_with_work).filter(status="Submitted")
+    decide(assignments=rows, decision=Assignment.Decision.APPROVE)
+    send_decisions(batch=batch_with_work, client=client)
+    assert batch_report(batch_with_work).difference_usd == Decimal("-0.76")
+    refresh_statements(study=batch_with_work.study)
+    assert batch_report(batch_with_work).difference_usd == 0
+
+
+def test_decisions_and_dropouts_are_counted(batch_with_work):
+    fetch_statement(batch=batch_with_work)
+    report = batch_report(batch_with_work)
     assert (report.n_collected, report.n_approved, report.n_rejected, report.n_undecided) == (
         4,
         2,
@@ -81,12 +91,12 @@ def test_decisions_and_dropouts_are_counted(worked):
     assert (report.n_workers, report.dropout_share) == (2, 1 / 5)
 
 
-def test_the_wage_is_the_median_of_what_an_hour_of_each_assignment_paid(worked):
+def test_the_wage_is_the_median_of_what_an_hour_of_each_assignment_paid(batch_with_work):
     for number, submission in enumerate(Submission.objects.order_by("pk"), start=1):
         Submission.objects.filter(pk=submission.pk).update(
             seconds=60 * number, accepted_at=F("submitted_at") - timedelta(minutes=number)
         )
-    report = batch_report(worked)
+    report = batch_report(batch_with_work)
     assert report.seconds.median == 150
     # 0.63 for 1, 2, 3, 4 minutes: 37.80, 18.90, 12.60, 9.45 dollars an hour
     assert report.hourly_usd.median == pytest.approx((18.90 + 12.60) / 2)

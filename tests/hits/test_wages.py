@@ -6,6 +6,8 @@ from decimal import Decimal
 import pytest
 
 from annotation.models import Annotator, Submission
+from annotation.versions import count_judgments_change
+from hits.texts import study_texts
 from hits.wages import (
     QUICK,
     SLOW,
@@ -42,9 +44,9 @@ def test_a_reason_is_typed_and_a_tick_is_quick():
 
 def test_a_studys_page_is_counted_from_its_texts(study):
     # Contexts "Context 0" are 9 characters, "alpha on d0" 11 and "beta on d0" 10; the wording.
-    wording = len(study.questions.get().wording)
-    page = page_size(study)
-    assert page.n_words == pytest.approx((9 + 11 + 10 + wording) / 6)
+    n_characters = len(study.questions.get().wording)
+    page = page_size(study_texts(study))
+    assert page.n_words == pytest.approx((9 + 11 + 10 + n_characters) / 6)
     assert page.n_answers == 2
 
 
@@ -71,6 +73,8 @@ def test_measured_times_take_the_estimates_place(study):
             submitted_at=NOON,
             seconds=60 + 10 * number,
         )
+    count_judgments_change(study_ids=[study.pk])
+    study.refresh_from_db()
     duration = duration_of(study)
     # 60, 70, 80, 90, 100, 110
     assert (duration.n, duration.typical_seconds) == (6, 85)

@@ -9,9 +9,15 @@ from playwright.sync_api import Page, expect
 from annotation.models import Item
 from hits.questions import task_page
 from tests.accessibility import CONTROLS, GROUPS, Node, accessibility_problems, accessible_nodes
-from tests.hits.frames import Frame, counts, framed, label
+from tests.hits.frames import Frame, counts, frame_of, label
 from tests.hits.samples import rating_item
-from tests.hits.test_worker_pages import answer_every_slider, inside, sent, sliders, tab_to
+from tests.hits.test_worker_pages import (
+    answer_every_slider,
+    inside,
+    sliders,
+    submitted_answer,
+    tab_to,
+)
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db]
 WORDINGS = {
@@ -44,7 +50,7 @@ def categories() -> Item:
 
 @pytest.fixture
 def categories_frame(categories: Item) -> Iterator[Frame]:
-    with framed(task_page(categories)) as frame:
+    with frame_of(task_page(categories)) as frame:
         yield frame
 
 
@@ -109,7 +115,9 @@ def test_categories_are_chosen_by_keyboard_alone(categories, categories_frame, o
     tab_to(page, task.locator("#send [type=submit]"))
     page.keyboard.press("Enter")
     expect(task.get_by_text("Received.")).to_be_visible()
-    values = [judged.value for judged in sent(categories_frame, categories)[1].judgments]
+    values = [
+        judgment.value for judgment in submitted_answer(categories_frame, categories)[1].judgments
+    ]
     assert values == [float(value) for value in ANSWERS]
 
 
@@ -209,7 +217,7 @@ def test_each_slider_is_announced_with_its_own_question_and_ends(rating_frame, o
 def test_lines_and_categories_stand_on_one_page(rating, open_page):
     rating.study.questions.filter(position=0).update(categories=LABELS["Appropriateness"])
     item = Item.objects.get(pk=rating.pk)
-    with framed(task_page(item)) as frame:
+    with frame_of(task_page(item)) as frame:
         page = open_page(frame.address("task"))
         check_ids(page)
         answer_every_slider(page)

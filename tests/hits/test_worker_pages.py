@@ -11,7 +11,7 @@ from hits.answers import Answer, read_answer
 from hits.questions import task_page
 from tests.accessibility import accessibility_problems
 from tests.browsers import opened_page
-from tests.hits.frames import Frame, counts, framed, label
+from tests.hits.frames import Frame, counts, frame_of, label
 from tests.hits.samples import rating_item
 from tests.hits.test_answers import xml_of
 
@@ -27,7 +27,7 @@ def inside(page: Page) -> FrameLocator:
     return task
 
 
-def shown_order(page: Page | FrameLocator) -> list[str]:
+def displayed_order(page: Page | FrameLocator) -> list[str]:
     cards = page.locator("[data-candidate]")
     return [card.get_attribute("data-candidate") for card in cards.all()]
 
@@ -48,7 +48,7 @@ def tab_to(page: Page, target: Locator, key: str = "Tab", most: int = 60) -> Non
     raise AssertionError(f"{most} presses of {key} do not lead to {target}")
 
 
-def sent(frame: Frame, item: Item) -> tuple[dict, Answer]:
+def submitted_answer(frame: Frame, item: Item) -> tuple[dict, Answer]:
     """What the one post held, and the answer as the study reads it."""
     assert [path for path, _ in frame.posts] == ["/mturk/externalSubmit"]
     fields = {name: values[0] for name, values in frame.posts[0][1].items()}
@@ -78,19 +78,19 @@ def test_a_rating_is_done_by_keyboard_alone_in_a_sandboxed_frame(rating, rating_
     expect(task.locator("#progress")).to_have_text(counts(8, 8))
     tab_to(page, task.locator("#comment"))
     page.keyboard.type("Clear.")
-    order = shown_order(task)
+    order = displayed_order(task)
     tab_to(page, task.locator("#send [type=submit]"))
     page.keyboard.press("Enter")
     expect(task.get_by_text("Received.")).to_be_visible()
-    given, answer = sent(rating_frame, rating)
-    values = [judged.value for judged in answer.judgments]
+    form, answer = submitted_answer(rating_frame, rating)
+    values = [judgment.value for judgment in answer.judgments]
     assert values == [50, 49, 60, 39, 0, 100, 52, 10]
-    assert given["order"] == order
+    assert form["order"] == order
     keys = {candidate.blind_key: candidate.key for candidate in rating.candidates.all()}
     assert answer.order == tuple(keys[key] for key in order)
-    assert [judged.position for judged in answer.judgments] == [0, 0, 1, 1, 2, 2, 3, 3]
-    assert all(judged.seconds is not None for judged in answer.judgments)
-    assert answer.active_seconds >= max(judged.seconds for judged in answer.judgments) - 0.2
+    assert [judgment.position for judgment in answer.judgments] == [0, 0, 1, 1, 2, 2, 3, 3]
+    seconds = [judgment.seconds for judgment in answer.judgments]  # since the page was asked for
+    assert answer.active_seconds >= max(seconds) - min(seconds) - 0.2
     assert (answer.comment, answer.pasted) == ("Clear.", False)
 
 
@@ -197,11 +197,11 @@ def test_a_finger_that_scrolls_over_a_slider_changes_nothing(rating_frame, open_
     if key:
         slider.press(key)
     slider.evaluate("node => node.scrollIntoView({ block: 'center' })")
-    told, value = page.locator("#progress").inner_text(), slider.input_value()
+    progress, value = page.locator("#progress").inner_text(), slider.input_value()
     box, before = slider.bounding_box(), page.evaluate("scrollY")
     swipe(page, box["x"] + box["width"] * share, box["y"] + box["height"] / 2, up=130)
     page.wait_for_function(f"scrollY > {before + 40}")
-    expect(page.locator("#progress")).to_have_text(told)
+    expect(page.locator("#progress")).to_have_text(progress)
     assert slider.input_value() == value
 
 
@@ -263,7 +263,9 @@ def test_nothing_is_sent_while_a_rating_is_missing(rating, rating_frame, open_pa
     assert rating_frame.posts == []
     task.locator("#send [type=submit]").click()
     expect(task.get_by_text("Received.")).to_be_visible()
-    assert [judged.value for judged in sent(rating_frame, rating)[1].judgments][-2:] == [100, 0]
+    assert [judgment.value for judgment in submitted_answer(rating_frame, rating)[1].judgments][
+        -2:
+    ] == [100, 0]
 
 
 def test_a_double_click_on_submit_sends_once(rating, rating_frame, open_page):
@@ -272,7 +274,7 @@ def test_a_double_click_on_submit_sends_once(rating, rating_frame, open_page):
     answer_every_slider(task)
     task.locator("#send [type=submit]").evaluate("node => { node.click(); node.click(); }")
     expect(task.get_by_text("Received.")).to_be_visible()
-    sent(rating_frame, rating)
+    submitted_answer(rating_frame, rating)
 
 
 @pytest.mark.parametrize("assignment_id", [NOT_ACCEPTED, None])
@@ -304,9 +306,9 @@ def test_each_assignment_has_its_own_order_and_keeps_it(rating, rating_frame, op
     orders = []
     for number in range(24):
         page.goto(rating_frame.address("task", f"3ASSIGNMENT{number}"))
-        orders.append(tuple(shown_order(page)))
+        orders.append(tuple(displayed_order(page)))
     page.goto(rating_frame.address("task", "3ASSIGNMENT5"))
-    assert tuple(shown_order(page)) == orders[5]
+    assert tuple(displayed_order(page)) == orders[5]
     assert len(set(orders)) > 12
     assert {order[0] for order in orders} == {each.blind_key for each in rating.candidates.all()}
 
@@ -317,7 +319,7 @@ def test_every_place_is_equally_likely_for_every_response(rating_frame, open_pag
     script = render_to_string("worker_page/page.js")
     pieces = [script[script.index(f"function {name}(") :] for name in ("hash", "shuffled")]
     functions = "".join(piece[: piece.index("\n}\n") + 3] for piece in pieces)
-    counting = """
+    counting_script = """
         const counts = [0, 1, 2, 3].map(() => [0, 0, 0, 0]);
         for (let at = 0; at < 4000; at++) {
           const order = shuffled([0, 1, 2, 3], hash("3ASSIGNMENT" + at));
@@ -325,7 +327,7 @@ def test_every_place_is_equally_likely_for_every_response(rating_frame, open_pag
         }
         return counts;
     """
-    counts = page.evaluate(f"() => {{ {functions} {counting} }}")
+    counts = page.evaluate(f"() => {{ {functions} {counting_script} }}")
     chi_square = sum((count - 1000) ** 2 / 1000 for row in counts for count in row)
     assert chi_square < 27.9  # p = 0.001
 
@@ -356,56 +358,53 @@ def test_instructions_are_open_the_first_time_and_then_as_they_were_left(rating_
     expect(details).not_to_have_attribute("open", "")
 
 
-def test_a_long_context_can_be_read_whole(rating, open_page):
+def test_a_context_taller_than_the_window_stays_with_its_end_in_sight(rating, open_page):
     rating.context = "\n".join(f"A: line {number}" for number in range(60))
-    with framed(task_page(rating)) as frame:
-        page = open_page(frame.address("task"))
-        last = page.get_by_text("A: line 59")
-        box = page.locator("#context .scroll")
-        assert box.bounding_box()["height"] < 300
-        page.locator("#whole").click()
-        assert box.bounding_box()["height"] > 1000
-        expect(last).to_be_visible()
-        page.locator("#whole").click()
-        assert box.bounding_box()["height"] < 300
+    with frame_of(task_page(rating)) as frame:
+        page = open_page(frame.address("task"), viewport={"width": 1280, "height": 600})
+        page.evaluate("document.querySelector('.cards').style.paddingBottom = '4000px'")
+        page.evaluate("scrollTo(0, 4800)")
+        expect(page.locator("#context").get_by_text("line 59")).to_be_in_viewport(ratio=1)
+        expect(page.locator("#context").get_by_text("line 1", exact=True)).not_to_be_in_viewport()
 
 
 def test_the_context_stays_in_view_on_a_wide_screen(rating_frame, open_page):
     page = open_page(rating_frame.address("task"), viewport={"width": 1280, "height": 600})
     page.evaluate("scrollTo(0, document.body.scrollHeight)")
     assert page.evaluate("scrollY") > 100
-    assert page.locator("#context").bounding_box()["y"] == pytest.approx(0, abs=1)
+    assert page.locator("#context").bounding_box()["y"] == pytest.approx(16, abs=1)
 
 
-@pytest.mark.parametrize(("width", "columns"), [(1200, 4), (800, 2), (599, 1), (320, 1)])
-def test_responses_stand_in_columns_of_equal_width(rating_frame, open_page, width, columns):
+@pytest.mark.parametrize("width", [1200, 800, 599, 320])
+def test_each_response_has_its_questions_beside_or_below_it(rating_frame, open_page, width):
     page = open_page(rating_frame.address("task"), viewport={"width": width, "height": 800})
-    boxes = [card.bounding_box() for card in page.locator("#cards > .card").all()]
-    assert len({box["x"] for box in boxes}) == columns
-    assert max(box["width"] for box in boxes) - min(box["width"] for box in boxes) < 1
+    for card in page.locator("#cards > .card").all():
+        said, asked = (card.locator(part).bounding_box() for part in (".said", ".asked"))
+        assert (asked["x"] > said["x"] + said["width"]) is (width >= 1000)
+        assert (asked["y"] >= said["y"] + said["height"]) is (width < 1000)
     assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
 def test_categories_are_chosen_among_buttons(rating, open_page):
     rating.study.questions.filter(position=1).update(categories=["no style", "some", "much"])
     item = Item.objects.get(pk=rating.pk)
-    with framed(task_page(item)) as frame:
+    with frame_of(task_page(item)) as frame:
         page = open_page(frame.address("frame"))
         task = inside(page)
         answer_every_slider(task)
         task.locator("#send [type=submit]").click()
         expect(task.locator("#problems").get_by_role("listitem")).to_have_count(4)
-        for number, group in enumerate(task.locator("fieldset").all()):
+        for number, group in enumerate(task.get_by_role("radiogroup").all()):
             group.get_by_role("radio").nth(number % 3).check()
         task.locator("#send [type=submit]").click()
         expect(task.get_by_text("Received.")).to_be_visible()
-        values = [judged.value for judged in sent(frame, item)[1].judgments]
+        values = [judgment.value for judgment in submitted_answer(frame, item)[1].judgments]
     assert values == [100, 0, 100, 1, 100, 2, 100, 0]
 
 
 def test_a_rating_study_may_ask_for_a_reason(open_page):
     item = rating_item(justification=10)
-    with framed(task_page(item)) as frame:
+    with frame_of(task_page(item)) as frame:
         page = open_page(frame.address("frame"))
         task = inside(page)
         answer_every_slider(task)
@@ -415,7 +414,7 @@ def test_a_rating_study_may_ask_for_a_reason(open_page):
         page.keyboard.type("Because 🙂.")
         task.locator("#send [type=submit]").click()
         expect(task.get_by_text("Received.")).to_be_visible()
-        assert sent(frame, item)[1].justification == "Because 🙂."
+        assert submitted_answer(frame, item)[1].justification == "Because 🙂."
 
 
 def test_hostile_texts_are_shown_as_they_are(rating, open_page):
@@ -426,10 +425,10 @@ def test_hostile_texts_are_shown_as_they_are(rating, open_page):
     rating.study.questions.update(wording=evil, low_label='" onfocus="alert(1)'[:64])
     item = Item.objects.get(pk=rating.pk)
     item.context, item.study.title = evil, evil
-    with framed(task_page(item)) as frame:
+    with frame_of(task_page(item)) as frame:
         page = open_page(frame.address("task"))
         assert page.title() == evil
-        assert page.locator("#cards .card > div > .text").all_inner_texts() == [evil] * 4
+        assert page.locator("#cards .said .text").all_inner_texts() == [evil] * 4
         assert page.locator("img").count() == 0
 
 
@@ -442,7 +441,7 @@ def test_alternatives_are_chosen_by_keyboard_alone_in_a_sandboxed_frame(
     page = open_page(alternatives_frame.address("frame"))
     task = inside(page)
     boxes = task.locator(".grid input")
-    order = shown_order(task)
+    order = displayed_order(task)
     for number in (0, 3):
         tab_to(page, boxes.nth(number))
         page.keyboard.press("Space")
@@ -452,13 +451,13 @@ def test_alternatives_are_chosen_by_keyboard_alone_in_a_sandboxed_frame(
     tab_to(page, task.locator("#send [type=submit]"))
     page.keyboard.press("Enter")
     expect(task.get_by_text("Received.")).to_be_visible()
-    given, answer = sent(alternatives_frame, alternatives)
-    assert given["order"] == order
-    chosen = [judged.position for judged in answer.judgments if judged.value]
-    assert chosen == [0, 3]
+    form, answer = submitted_answer(alternatives_frame, alternatives)
+    assert form["order"] == order
+    positions = [judgment.position for judgment in answer.judgments if judgment.value]
+    assert positions == [0, 3]
     assert len(answer.judgments) == 14
-    untouched = {judged.seconds for judged in answer.judgments if not judged.value}
-    assert untouched == {None}
+    times = {judgment.seconds for judgment in answer.judgments if not judgment.value}
+    assert times == {None}
     assert (answer.justification, answer.pasted) == ("Both of them are lamps as well.", False)
 
 
@@ -488,15 +487,15 @@ def test_none_of_them_excludes_every_other(alternatives, alternatives_frame, ope
     task.locator("#justification").fill("None of them is a lamp at all.")
     task.locator("#send [type=submit]").click()
     expect(task.get_by_text("Received.")).to_be_visible()
-    answer = sent(alternatives_frame, alternatives)[1]
-    assert {judged.value for judged in answer.judgments} == {0.0}
+    answer = submitted_answer(alternatives_frame, alternatives)[1]
+    assert {judgment.value for judgment in answer.judgments} == {0.0}
     assert answer.judgments[0].seconds is not None
 
 
 def test_no_choice_and_a_short_reason_are_both_named(alternatives_frame, open_page):
     page = open_page(alternatives_frame.address("task"))
     page.locator("#justification").fill("  too short   ")
-    expect(page.locator("#count")).to_have_text("9")
+    expect(page.locator("#reason .count")).to_have_text("9")
     page.locator("#send [type=submit]").click()
     problems = page.locator("#problems")
     expect(problems.get_by_role("listitem")).to_have_count(2)
@@ -517,7 +516,7 @@ def test_pasting_a_reason_is_allowed_and_noted(alternatives, alternatives_frame,
     task.locator(".grid input").nth(1).check()
     task.locator("#send [type=submit]").click()
     expect(task.get_by_text("Received.")).to_be_visible()
-    answer = sent(alternatives_frame, alternatives)[1]
+    answer = submitted_answer(alternatives_frame, alternatives)[1]
     assert answer.pasted
     assert answer.justification == "These are close enough to it"
 
@@ -539,6 +538,9 @@ def test_a_picture_is_enlarged_by_key_and_by_button(alternatives_frame, open_pag
     page.keyboard.press("Enter")
     expect(dialog).to_be_hidden()
     expect(box).not_to_be_checked()
+    page.keyboard.press("Enter")
+    task.get_by_role("button", name="Tick this one").click()
+    expect(box).to_be_checked()
 
 
 def test_the_letter_z_can_be_typed_into_the_reason(alternatives_frame, open_page):
@@ -548,24 +550,27 @@ def test_the_letter_z_can_be_typed_into_the_reason(alternatives_frame, open_page
     expect(page.get_by_role("dialog")).to_be_hidden()
 
 
-@pytest.mark.parametrize(("width", "columns"), [(1280, 5), (800, 3), (360, 2), (320, 2)])
-def test_the_target_is_twice_as_large_as_the_alternatives(
+@pytest.mark.parametrize(("width", "columns"), [(1280, 5), (800, 5), (360, 2), (320, 2)])
+def test_the_target_is_large_beside_the_alternatives_or_pinned_above_them(
     alternatives_frame, open_page, width, columns
 ):
     page = open_page(alternatives_frame.address("task"), viewport={"width": width, "height": 800})
     boxes = [card.bounding_box() for card in page.locator(".grid .card:not(.none)").all()]
     assert len({box["x"] for box in boxes}) == columns
-    target = page.locator(".target img").bounding_box()["width"]
-    assert target >= 1.75 * boxes[0]["width"]
-    assert target >= 2 * page.locator(".grid img").first.bounding_box()["width"]
     assert page.evaluate("document.documentElement.scrollWidth") <= width
+    page.locator(".grid input").last.scroll_into_view_if_needed()
+    target = page.locator(".target img")
+    expect(target).to_be_in_viewport(ratio=1)
+    if width >= 1000:
+        picture = page.locator(".grid img").first.bounding_box()["width"]
+        assert target.bounding_box()["width"] >= 2 * picture
 
 
 def test_none_stays_the_last_card_however_the_others_are_shuffled(alternatives_frame, open_page):
     page = open_page(alternatives_frame.address("task"))
     last = page.locator("#cards > *").last
     expect(last.locator("#none")).to_be_visible()
-    assert len(shown_order(page)) == 14
+    assert len(displayed_order(page)) == 14
 
 
 # Both
@@ -574,29 +579,29 @@ def test_none_stays_the_last_card_however_the_others_are_shuffled(alternatives_f
 @pytest.mark.parametrize("kind", ["rating", "alternatives"])
 def test_the_page_asks_nothing_of_any_other_place(request, chromium, kind):
     frame = request.getfixturevalue(f"{kind}_frame")
-    asked = []
+    addresses = []
     with opened_page(chromium) as page:
-        page.on("request", lambda made: asked.append(made.url))
+        page.on("request", lambda sent: addresses.append(sent.url))
         page.goto(frame.address("frame"))
         expect(inside(page).locator("#send [type=submit]")).to_be_enabled()
         page.wait_for_load_state("networkidle")
-    outside = [url for url in asked if not url.startswith((frame.origin, "data:"))]
+    outside = [url for url in addresses if not url.startswith((frame.origin, "data:"))]
     assert outside == []
-    assert any("/task" in url for url in asked)
+    assert any("/task" in url for url in addresses)
 
 
 @pytest.mark.parametrize("kind", ["rating", "alternatives"])
 def test_nothing_moves(request, open_page, kind):
     frame = request.getfixturevalue(f"{kind}_frame")
     page = open_page(frame.address("task"), reduced_motion="reduce")
-    moving = page.evaluate(
+    animations = page.evaluate(
         """() => [...document.querySelectorAll("*")].filter((node) => {
           const style = getComputedStyle(node);
           return style.transitionDuration !== "0s" || style.animationName !== "none"
             || style.scrollBehavior === "smooth";
         }).length"""
     )
-    assert moving == 0
+    assert animations == 0
 
 
 @pytest.mark.parametrize("kind", ["rating", "alternatives"])
@@ -612,31 +617,33 @@ def test_without_javascript_the_page_says_that_it_needs_it(request, open_page, k
 @pytest.mark.parametrize("kind", ["rating", "alternatives"])
 def test_axe_finds_nothing_at_any_stage(request, open_page, kind, scheme):
     frame = request.getfixturevalue(f"{kind}_frame")
-    page = open_page(frame.address("task", NOT_ACCEPTED), color_scheme=scheme)
-    found = accessibility_problems(page)
+    # So tall that nothing is under the pinned foot, where axe could not tell the contrast.
+    size = {"width": 1280, "height": 3000}
+    page = open_page(frame.address("task", NOT_ACCEPTED), color_scheme=scheme, viewport=size)
+    problems = accessibility_problems(page)
     page.goto(frame.address("task"))
-    found += accessibility_problems(page)
+    problems += accessibility_problems(page)
     if kind == "rating":
         sliders(page).nth(0).press("End")
     else:
         page.locator(".grid input").nth(0).check()
     page.locator("#send [type=submit]").click()
     expect(page.locator("#problems")).to_be_visible()
-    found += accessibility_problems(page)
+    problems += accessibility_problems(page)
     if kind == "alternatives":
         page.locator(".target .enlarge").click()
-        found += accessibility_problems(page)
-    assert found == []
+        problems += accessibility_problems(page)
+    assert problems == []
 
 
 @pytest.mark.parametrize("kind", ["rating", "alternatives"])
 def test_what_has_the_focus_is_outlined_and_in_sight(request, open_page, kind):
     frame = request.getfixturevalue(f"{kind}_frame")
     page = open_page(frame.address("task"), viewport={"width": 1280, "height": 700})
-    seen = []
+    outlines = []
     for _ in range(30):
         page.keyboard.press("Tab")
-        seen.append(
+        outlines.append(
             page.evaluate(
                 """() => {
                   const node = document.activeElement, box = node.getBoundingClientRect();
@@ -648,6 +655,6 @@ def test_what_has_the_focus_is_outlined_and_in_sight(request, open_page, kind):
                 }"""
             )
         )
-    wrong = [each for each in seen if each[0] != "BODY" and not (each[1] and each[2])]
+    wrong = [each for each in outlines if each[0] != "BODY" and not (each[1] and each[2])]
     assert wrong == []
-    assert len(seen) - len([each for each in seen if each[0] == "BODY"]) > 10
+    assert len(outlines) - len([each for each in outlines if each[0] == "BODY"]) > 10

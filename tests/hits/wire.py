@@ -23,14 +23,15 @@ class Wire:
         client.meta.events.register("before-send.mturk.*", self._carry)
 
     def fail(self, operation: str, how: Fault, *, at: int = 1) -> None:
-        """Let the operation fail once, when it is called for the `at`-th time from now on."""
-        self._faults[operation, self.calls[operation] + at] = how
+        """Let the operation, or any (*), fail once, at the `at`-th call of it from now on."""
+        n_before = self.calls.total() if operation == "*" else self.calls[operation]
+        self._faults[operation, n_before + at] = how
 
     def _carry(self, request: AWSPreparedRequest, event_name: str, **kwargs: Any) -> AWSResponse:
         operation = event_name.rsplit(".", 1)[-1]
         self.calls[operation] += 1
         fault = self._faults.pop((operation, self.calls[operation]), send_in_process)
-        return fault(request)
+        return self._faults.pop(("*", self.calls.total()), fault)(request)
 
 
 class _Json:
@@ -50,6 +51,21 @@ def answer_lost(request: AWSPreparedRequest) -> AWSResponse:
     """The marketplace does what it was asked, and nobody hears of it."""
     assert send_in_process(request).status_code == 200
     raise ConnectionClosedError(endpoint_url=request.url)
+
+
+class Killed(BaseException):
+    """What ends a process: nothing that it would still do is done."""
+
+
+def killed_before(request: AWSPreparedRequest) -> AWSResponse:
+    """The process is killed as it is about to send."""
+    raise Killed
+
+
+def killed_after(request: AWSPreparedRequest) -> AWSResponse:
+    """The marketplace does what it was asked, and the process is killed before it hears of it."""
+    assert send_in_process(request).status_code == 200
+    raise Killed
 
 
 def refusal(code: str) -> Fault:

@@ -8,8 +8,8 @@ from typing import Any
 from django.apps import apps
 
 from annotation.models import Study
+from hits.launch_plans import draft_batch, plan_batch
 from hits.models import Batch, Hit
-from hits.planning import draft_batch, plan_batch
 from hits.publish import publish_batch
 from marketplace.models import WorkerAccount
 from tests.marketplace.conftest import submit
@@ -29,7 +29,7 @@ def batch_of(study: Study, *, reward_usd: str = "0.10", **settings: Any) -> Batc
     return plan_batch(draft=draft).batch
 
 
-def published(study: Study, client: Any, **settings: Any) -> Batch:
+def published_batch(study: Study, client: Any, **settings: Any) -> Batch:
     batch = batch_of(study, **settings)
     publish_batch(batch=batch, client=client)
     return batch
@@ -45,17 +45,17 @@ def answer_to(
     """
     question = hit.item.study.questions.get().name
     blind = dict(hit.item.candidates.values_list("key", "blind_key"))
-    shown = list(order) or list(values)
+    order = list(order) or list(values)
     return {
         "version": 1,
         "item": str(hit.item.pk),
-        "order": [blind[key] for key in shown],
+        "order": [blind[key] for key in order],
         "judgments": [
             {
                 "candidate": blind[key],
                 "question": question,
                 "value": values[key],
-                "seconds": shown.index(key) + 0.5,
+                "seconds": order.index(key) + 0.5,
             }
             for key in values
         ],
@@ -75,7 +75,7 @@ def hit_on(batch: Batch, item: str) -> Hit:
     return Hit.objects.of(batch).get(item__key=item)
 
 
-def listed(client: Any) -> list[dict[str, Any]]:
+def hits_there(client: Any) -> list[dict[str, Any]]:
     """Every HIT of the requester, as the marketplace lists them."""
     pages = client.get_paginator("list_hits").paginate(PaginationConfig={"PageSize": 100})
     return [hit for page in pages for hit in page["HITs"]]

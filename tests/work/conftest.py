@@ -19,6 +19,7 @@ BACKENDS = {"database": "django_tasks_db.DatabaseBackend", "rq": "work.rq_backen
 @pytest.fixture
 def kind(monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
     """Registers a handler for one test."""
+    registry.job_kinds()  # the apps' own are imported once, and not into what this test drops
     monkeypatch.setattr(registry, "_kinds", {})
 
     def registered(handler: Handler, name: str = "job", **options: Any) -> str:

@@ -14,6 +14,7 @@ from redis.exceptions import RedisError
 
 from tests.work.conftest import REDIS_URL
 
+pytestmark = pytest.mark.long
 PROJECT = Path(__file__).resolve().parents[2]
 POSTGRES = os.environ.get("TEST_POSTGRES", "postgres://postgres@127.0.0.1:5432")
 N_KILLS = 20

@@ -4,17 +4,19 @@ import os
 import signal
 import threading
 import time
+from datetime import timedelta
 
 import pytest
 from django.core.exceptions import SuspiciousOperation
 from django.db import connection
+from django.utils import timezone
 from django_tasks import task_backends
 from django_tasks_db.models import DBTaskResult
 
 from work.execution import current
 from work.models import Job
 from work.queues import waiting_ids
-from work.registry import INTERACTIVE
+from work.registry import INTERACTIVE, QUEUES
 from work.request import request_job
 from work.workers import Worker
 
@@ -47,6 +49,21 @@ def working(backend):
     worker.is_stopping = True
     thread.join(WAIT)
     assert not thread.is_alive()
+
+
+def test_a_message_that_a_killed_worker_had_taken_is_deleted_in_time(backend):
+    """Killed between taking it off the queue and deleting it, it is in no queue for ever."""
+    if backend != "rq":
+        pytest.skip("the database's own messages: test_periodic.py")
+    rq = task_backends["default"]
+    jobs = [request_job(kind="clean_up"), request_job(kind="sweep_marketplace")]
+    taken, waiting = (rq.queue(job.queue) for job in jobs)
+    key = taken.get_job_ids()[0]
+    rq.connection.lrem(taken.key, 1, key)
+    assert rq.delete_taken(QUEUES, before=timezone.now() - timedelta(minutes=1)) == 0
+    assert rq.delete_taken(QUEUES, before=timezone.now() + timedelta(minutes=1)) == 1
+    assert rq.delete_taken(QUEUES, before=timezone.now() + timedelta(minutes=1)) == 0
+    assert [message.id for message in waiting.get_jobs()] == waiting.get_job_ids() != []
 
 
 def wait_for_state(job, state):

@@ -4,8 +4,10 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser
 
 from hits.connections import client_of
-from hits.models import Assignment, Batch
+from hits.models import Assignment, AssignmentRecordQuerySet, Batch
 from hits.review import APPROVE, decide, send_decisions
+from hits.review_rules import measure_holds
+from presentation.counts import count_of
 from presentation.progress import bar
 
 
@@ -15,11 +17,25 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("study", metavar="SLUG")
         parser.add_argument("--dry-run", action="store_true", help="say what it would pay")
+        parser.add_argument(
+            "--with-held", action="store_true", help="also what the protocol holds for a person"
+        )
         parser.add_argument("--json", action="store_true", help="print the outcome as JSON")
 
-    def handle(self, *args: Any, study: str, dry_run: bool, json: bool, **options: Any) -> None:
+    def handle(
+        self,
+        *args: Any,
+        study: str,
+        dry_run: bool,
+        with_held: bool,
+        json: bool,
+        **options: Any,
+    ) -> None:
         outcome = _preview if dry_run else _approve
-        batches = [outcome(batch) for batch in Batch.objects.started_of(study)]
+        started = Batch.objects.started_of(study)
+        if not with_held:
+            measure_holds(started[0].study)
+        batches = [outcome(batch, with_held) for batch in started]
         if json:
             content = [
                 {name: value for name, value in one.items() if name != "text"} for one in batches
@@ -30,28 +46,43 @@ class Command(BaseCommand):
             self.stdout.write(f"Batch {one['batch']}: {one['text']}")
 
 
-def _preview(batch: Batch) -> dict[str, Any]:
+def _readable(batch: Batch, with_held: bool) -> tuple[AssignmentRecordQuerySet, int]:
+    """What is approved, and how much of it all waits for a person."""
+    readable = Assignment.objects.of(batch).undecided().exclude(submission=None)
+    held = readable.held()
+    return (readable, 0) if with_held else (readable.exclude(pk__in=held), held.count())
+
+
+def _held_text(n_held: int) -> str:
+    return f" {count_of(n_held, 'assignment')} held for a person, see Review." if n_held else ""
+
+
+def _preview(batch: Batch, with_held: bool) -> dict[str, Any]:
     """What approving a batch would pay."""
-    waiting = Assignment.objects.of(batch).undecided().exclude(submission=None)
-    n = waiting.count() + _decided_before(batch)
+    assignments, n_held = _readable(batch, with_held)
+    n = assignments.count() + _decided_before(batch)
     rewards_usd = f"{n * batch.reward_usd}"
-    text = f"would approve {n} assignments, ${rewards_usd} in rewards. Nothing was paid."
+    text = (
+        f"would approve {count_of(n, 'assignment')}, ${rewards_usd} in rewards. Nothing was paid."
+    )
     return {
         "batch": batch.pk,
         "would_approve": n,
         "rewards_usd": rewards_usd,
-        "text": text,
+        "held": n_held,
+        "text": text + _held_text(n_held),
     }
 
 
-def _approve(batch: Batch) -> dict[str, Any]:
+def _approve(batch: Batch, with_held: bool) -> dict[str, Any]:
     """What approving a batch came to."""
-    waiting = Assignment.objects.of(batch).undecided().exclude(submission=None)
-    decide(assignments=waiting, decision=APPROVE)
-    sent = send_decisions(
+    assignments, n_held = _readable(batch, with_held)
+    decide(assignments=assignments, decision=APPROVE)
+    result = send_decisions(
         batch=batch, client=client_of(batch.connection), progress=bar("approving")
     )
-    return {"batch": batch.pk} | sent.record() | {"text": str(sent)}
+    text = f"{result}{_held_text(n_held)}"
+    return {"batch": batch.pk} | result.record() | {"held": n_held, "text": text}
 
 
 def _decided_before(batch: Batch) -> int:

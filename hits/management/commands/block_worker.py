@@ -30,11 +30,11 @@ class Command(ReviewCommand):
     ) -> None:
         if not (reason.strip() or unblock):
             raise CommandError("A block needs a --reason.")
-        studied = study_with_batches(study)
-        connections = Connection.objects.filter(batches__study=studied).distinct()
-        known = Worker.objects.filter(assignments__hit__batch__study=studied, worker_id=worker)
-        concerned = known.distinct().first()
-        if concerned is None:
+        target = study_with_batches(study)
+        connections = Connection.objects.filter(batches__study=target).distinct()
+        workers = Worker.objects.filter(assignments__hit__batch__study=target, worker_id=worker)
+        match = workers.distinct().first()
+        if match is None:
             raise WorkerUnknown(f"No worker '{worker}' has worked on study '{study}'.")
         verb = "unblock" if unblock else "block"
         names = [str(connection) for connection in connections]
@@ -42,13 +42,11 @@ class Command(ReviewCommand):
             text = f"Would {verb} {worker} at {', '.join(names)}. Nothing was sent."
             self.report(text, {f"would_{verb}": worker, "connections": names}, as_json=json)
             return
-        for connection in connections.filter(marketplace=concerned.marketplace):
+        for connection in connections.filter(marketplace=match.marketplace):
             if unblock:
                 request_unblock(
-                    connection=connection, worker=concerned, reason=reason, unblocked_by=None
+                    connection=connection, worker=match, reason=reason, unblocked_by=None
                 )
             else:
-                request_block(
-                    connection=connection, worker=concerned, reason=reason, blocked_by=None
-                )
-        self.send(studied, as_json=json)
+                request_block(connection=connection, worker=match, reason=reason, blocked_by=None)
+        self.send(target, as_json=json)

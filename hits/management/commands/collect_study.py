@@ -17,5 +17,5 @@ class Command(BaseCommand):
     def handle(self, *args: Any, study: str, **options: Any) -> None:
         for batch in Batch.objects.started_of(study):
             client = client_of(batch.connection)
-            collected = collect_batch(batch=batch, client=client, progress=bar("collecting"))
-            self.stdout.write(f"Batch {batch.pk}: {collected}")
+            result = collect_batch(batch=batch, client=client, progress=bar("collecting"))
+            self.stdout.write(f"Batch {batch.pk}: {result}")

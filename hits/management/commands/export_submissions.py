@@ -26,8 +26,8 @@ class Command(BaseCommand):
         parser.add_argument("--format", choices=FORMATS, help="default: as the file is named")
 
     def handle(self, *args: Any, study: str, output: Path, **options: Any) -> None:
-        found = Study.objects.named(study)
+        target = Study.objects.named(study)
         kind = options["format"] or ("jsonl" if output.suffix.lower() == ".jsonl" else "csv")
-        write_whole(output, FORMATS[kind](found))
-        count = Submission.objects.of(found).count()
+        write_whole(output, FORMATS[kind](target))
+        count = Submission.objects.of(target).count()
         self.stdout.write(f"{output}: {count} submission{'s' * (count != 1)} of '{study}'.")

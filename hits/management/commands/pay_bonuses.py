@@ -6,11 +6,18 @@ from django.core.management.base import CommandError, CommandParser
 from django.db import transaction
 
 from hits.bonus_files import BonusLine, read_bonuses
-from hits.budgets import require_within_budgets
 from hits.management.numbers import dollars
-from hits.management.review_command import ReviewCommand, assignments_named, study_with_batches
+from hits.management.review_command import (
+    ReviewCommand,
+    add_spend_argument,
+    assignments_of_ids,
+    require_room,
+    require_typed_amount,
+    study_with_batches,
+)
 from hits.models import Assignment, Payment
 from hits.payments import bonus_fee_usd, bonus_purpose, request_payment, validate_bonus
+from presentation.counts import count_of
 
 
 class Command(ReviewCommand):
@@ -25,6 +32,7 @@ class Command(ReviewCommand):
         parser.add_argument("--assignment", metavar="ID")
         parser.add_argument("--amount", type=dollars, metavar="USD")
         parser.add_argument("--reason", help="what the worker reads")
+        add_spend_argument(parser)
 
     def handle(
         self,
@@ -38,21 +46,22 @@ class Command(ReviewCommand):
         json: bool,
         **options: Any,
     ) -> None:
-        studied = study_with_batches(study)
+        target = study_with_batches(study)
         if file is not None and assignment is None:
             lines = read_bonuses(file)
         elif assignment and amount and reason:
             lines = [BonusLine(assignment, amount, reason)]
         else:
             raise CommandError("Name a FILE, or --assignment with --amount and --reason.")
-        chosen = assignments_named(studied, [line.assignment_id for line in lines])
-        by_id = {one.assignment_id: one for one in chosen}
+        assignments = assignments_of_ids(target, [line.assignment_id for line in lines])
+        by_id = {one.assignment_id: one for one in assignments}
         for line in lines:
             validate_bonus(line.amount_usd, line.reason)
         if dry_run:
             total = sum(line.amount_usd for line in lines)
             fees = sum(bonus_fee_usd(by_id[line.assignment_id], line.amount_usd) for line in lines)
-            text = f"Would pay {len(lines)} bonuses, ${total:.2f} and ${fees:.2f} in fees, less "
+            bonuses = count_of(len(lines), "bonus", "bonuses")
+            text = f"Would pay {bonuses}, ${total:.2f} and ${fees:.2f} in fees, less "
             content = {
                 "n_bonuses": len(lines),
                 "total_usd": f"{total:.2f}",
@@ -61,18 +70,26 @@ class Command(ReviewCommand):
             self.report(f"{text}what was paid before. Nothing was paid.", content, as_json=json)
             return
         with transaction.atomic():
-            requested = [(line, _requested(by_id[line.assignment_id], line)) for line in lines]
+            requests = [(line, _request_bonus(by_id[line.assignment_id], line)) for line in lines]
+            require_typed_amount(
+                [
+                    (payment.assignment, payment.amount_usd + payment.fee_usd)
+                    for _, payment in requests
+                    if payment
+                ],
+                options["spend"],
+            )
             # They count as committed from the moment they are written down.
-            require_within_budgets(study=studied, extra_usd=Decimal(0))
+            require_room(target, assignments)
         problems = [
             f"{line.assignment_id}: paid for this reason before."
-            for line, payment in requested
+            for line, payment in requests
             if payment is None
         ]
-        self.send(studied, as_json=json, problems=problems)
+        self.send(target, as_json=json, problems=problems)
 
 
-def _requested(assignment: Assignment, line: BonusLine) -> Payment | None:
+def _request_bonus(assignment: Assignment, line: BonusLine) -> Payment | None:
     return request_payment(
         assignment=assignment,
         purpose=bonus_purpose(line.reason),

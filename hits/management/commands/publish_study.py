@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-import re
 from argparse import ArgumentTypeError
 from decimal import Decimal
 from pathlib import Path
@@ -10,21 +9,21 @@ from typing import TYPE_CHECKING, Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from annotation.models import Study
-from hits.connections import client_of, named_connection, site_connection
+from hits.amounts import read_usd
+from hits.connections import client_of, connection_of_name, site_connection
 from hits.costs import Estimate, estimate, require_funds
 from hits.endpoints import PROFILES
 from hits.exceptions import FundsMissing
+from hits.launch_plans import Plan, batch_like, draft_batch, plan_batch, require_same_terms
 from hits.models import Batch
-from hits.planning import Plan, draft_batch, plan_batch, planned_like, require_same_terms
 from hits.publish import publish_batch
-from hits.qualifications import country_error, requirements
-from hits.selections import ALL_ITEMS, sample
+from hits.qualifications import country_error, protocol_terms, requirements
+from hits.selections import ALL_ITEMS, of_round, sample
+from presentation.counts import count_of
 from presentation.progress import bar
 
 if TYPE_CHECKING:
     from mypy_boto3_mturk.client import MTurkClient
-
-PLAIN_AMOUNT = re.compile(r"[0-9]{1,12}(?:\.[0-9]{1,12})?")
 
 
 class Command(BaseCommand):
@@ -36,7 +35,9 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("study", metavar="SLUG")
         parser.add_argument("--reward", type=_usd, required=True, metavar="USD")
-        parser.add_argument("--assignments", type=int, default=3, help="workers per item")
+        parser.add_argument(
+            "--assignments", type=int, help="workers per item (default: the protocol's, or 3)"
+        )
         parser.add_argument("--title", help="shown to workers (default: the study's)")
         parser.add_argument("--description", default="Judge what is on the page.")
         parser.add_argument("--keywords", default="")
@@ -49,7 +50,8 @@ class Command(BaseCommand):
         _add_workers(parser)
 
     def handle(self, *args: Any, study: str, dry_run: bool, **options: Any) -> None:
-        batch = _planned_or_draft(Study.objects.named(study), options)
+        row = Study.objects.named(study)
+        batch = _planned_or_draft(row, _with_terms_of_protocol(row, options))
         if dry_run:
             self._report(options, "Would publish {cost}. Nothing was published.", estimate(batch))
             return
@@ -60,15 +62,16 @@ class Command(BaseCommand):
                 f"Round {plan.batch.round} of study '{study}' is batch {plan.batch.pk} already; "
                 "this goes on with it."
             )
-        published = publish_batch(
+        publication = publish_batch(
             batch=plan.batch,
             client=client,
             progress=bar("publishing"),
             is_checking_funds=True,
-            waiting=self._report_waiting,
+            on_wait=self._report_waiting,
         )
-        sentence = f"Published {published.n_hits} HITs of batch {plan.batch.pk} ({{cost}})."
-        self._report(options, sentence, published.cost, plan.batch)
+        hits = count_of(publication.n_hits, "HIT")
+        sentence = f"Published {hits} of batch {plan.batch.pk} ({{cost}})."
+        self._report(options, sentence, publication.cost, plan.batch)
 
     def _report(
         self, options: dict[str, Any], sentence: str, cost: Estimate, batch: Batch | None = None
@@ -92,17 +95,21 @@ class Command(BaseCommand):
 
 
 def _add_where(parser: CommandParser) -> None:
-    place = parser.add_mutually_exclusive_group()
-    place.add_argument("--profile", choices=list(PROFILES), default="local")
-    place.add_argument("--connection", metavar="TEAM/NAME", help="of a team's connections")
+    group = parser.add_mutually_exclusive_group()
+    group.add_argument("--profile", choices=list(PROFILES), default="local")
+    group.add_argument("--connection", metavar="TEAM/NAME", help="of a team's connections")
     parser.add_argument("--items", type=int, metavar="N", help="a sample of so many items")
     parser.add_argument("--seed", type=int, default=7, help="that the sample is drawn by")
+    parser.add_argument(
+        "--of-round", type=int, metavar="ROUND", help="only items that had a HIT in that round"
+    )
     parser.add_argument("--budget", type=_usd, metavar="USD", help="the most the batch may cost")
 
 
 def _add_workers(parser: CommandParser) -> None:
     parser.add_argument("--masters", action="store_true", help="Masters only, for a higher fee")
     parser.add_argument("--country", action="append", default=[], type=_country, metavar="CODE")
+    parser.add_argument("--language", action="append", default=[], metavar="CODE")
     parser.add_argument("--min-approval", type=int, metavar="PERCENT", help="approval rate")
     parser.add_argument("--min-approved", type=int, metavar="N", help="HITs approved before")
     parser.add_argument("--max-per-worker", type=int, metavar="N", help="HITs of the round")
@@ -113,14 +120,34 @@ def _add_workers(parser: CommandParser) -> None:
     parser.add_argument("--exclude-list", type=Path, metavar="FILE", help="a WorkerId a line")
 
 
+def _with_terms_of_protocol(study: Study, options: dict[str, Any]) -> dict[str, Any]:
+    """The options, with the protocol's own where they say nothing."""
+    terms = protocol_terms(study)
+    worker_terms = {
+        "country": options["country"] or terms.countries,
+        "language": options["language"] or terms.languages,
+        "min_approval": _or(options["min_approval"], terms.min_approval_percent),
+        "min_approved": _or(options["min_approved"], terms.min_approved),
+        "max_per_worker": _or(options["max_per_worker"], terms.max_per_worker),
+    }
+    assignments = _or(options["assignments"], terms.max_assignments)
+    return options | worker_terms | {"assignments": assignments}
+
+
+def _or(option: int | None, term: int | None) -> int | None:
+    return term if option is None else option
+
+
 def _planned_or_draft(study: Study, options: dict[str, Any]) -> Batch:
     """The round's batch of the same selection on that marketplace, or a draft of a new one."""
     name = options["connection"]
-    connection = named_connection(name) if name else site_connection(options["profile"])
+    connection = connection_of_name(name) if name else site_connection(options["profile"])
     items = options["items"]
     selection = ALL_ITEMS if items is None else sample(items, options["seed"])
+    if options["of_round"]:
+        selection = of_round(selection, options["of_round"])
     stub = Batch(study=study, connection=connection, round=options["round"], selection=selection)
-    batch = planned_like(stub)
+    batch = batch_like(stub)
     if batch is not None:
         require_same_terms(
             batch, reward_usd=options["reward"], max_assignments=options["assignments"]
@@ -146,6 +173,7 @@ def _workers(options: dict[str, Any]) -> dict[str, Any]:
     return {
         "requirements": requirements(
             countries=options["country"],
+            languages=options["language"],
             min_approval_percent=options["min_approval"],
             min_approved=options["min_approved"],
         ),
@@ -164,12 +192,14 @@ def _plan(batch: Batch, client: MTurkClient, options: dict[str, Any]) -> Plan:
         require_funds(cost=estimate(batch), client=client)
     except FundsMissing:
         # The money may be gone into this very batch, planned by another command meanwhile.
-        if planned_like(batch) is None:
+        if batch_like(batch) is None:
             raise
-    return plan_batch(draft=batch, excluded_workers=_listed(options), budget_usd=options["budget"])
+    return plan_batch(
+        draft=batch, excluded_workers=_listed_keys(options), budget_usd=options["budget"]
+    )
 
 
-def _listed(options: dict[str, Any]) -> list[str]:
+def _listed_keys(options: dict[str, Any]) -> list[str]:
     file: Path | None = options["exclude_list"]
     if file is None:
         return []
@@ -180,10 +210,10 @@ def _listed(options: dict[str, Any]) -> list[str]:
 
 
 def _usd(text: str) -> Decimal:
-    # As in the marketplace's own money forms: no sign, exponent or digits of other scripts.
-    if not PLAIN_AMOUNT.fullmatch(text):
-        raise ArgumentTypeError(f"'{text}' is not an amount of dollars, such as 0.10")
-    return Decimal(text)
+    try:
+        return read_usd(text)
+    except ValueError as error:
+        raise ArgumentTypeError(str(error)) from None
 
 
 def _country(text: str) -> str:

@@ -1,14 +1,23 @@
+from collections.abc import Iterable
 from decimal import Decimal
 from typing import Any
 
 from django.core.management.base import CommandParser
 from django.db import transaction
 
-from hits.budgets import require_within_budgets
 from hits.management.numbers import dollars
-from hits.management.review_command import ReviewCommand, assignments_named, study_with_batches
-from hits.payments import PART, request_payment, validate_part
+from hits.management.review_command import (
+    ReviewCommand,
+    add_spend_argument,
+    assignments_of_ids,
+    require_room,
+    require_typed_amount,
+    study_with_batches,
+)
+from hits.models import PART, Assignment
+from hits.payments import request_payment, validate_part
 from hits.review import REJECT, decide, validate_feedback
+from presentation.counts import count_of
 
 
 class Command(ReviewCommand):
@@ -21,6 +30,7 @@ class Command(ReviewCommand):
         )
         parser.add_argument("--reason", required=True, help="what the worker reads")
         parser.add_argument("--part", type=dollars, metavar="USD", help="paid all the same")
+        add_spend_argument(parser)
 
     def handle(
         self,
@@ -33,24 +43,35 @@ class Command(ReviewCommand):
         json: bool,
         **options: Any,
     ) -> None:
-        studied = study_with_batches(study)
-        chosen = assignments_named(studied, assignment).undecided()
+        target = study_with_batches(study)
+        assignments = assignments_of_ids(target, assignment).undecided()
         validate_feedback(reason, is_required=True)
         if part is not None:
-            for one in chosen:
+            for one in assignments:
                 validate_part(one, part, reason)
         if dry_run:
-            n = chosen.count()
-            paid = f", with ${n * (part or 0):.2f} paid in parts" if part else ""
-            content = {"would_reject": [one.assignment_id for one in chosen]}
-            text = f"Would reject {n} assignments{paid}. Nothing was sent."
+            n = assignments.count()
+            payment_text = f", with ${n * (part or 0):.2f} paid in parts" if part else ""
+            content = {"would_reject": [one.assignment_id for one in assignments]}
+            text = f"Would reject {count_of(n, 'assignment')}{payment_text}. Nothing was sent."
             self.report(text, content, as_json=json)
             return
         with transaction.atomic():
-            for one in list(chosen):
-                if part is not None:
-                    request_payment(assignment=one, purpose=PART, amount_usd=part, reason=reason)
-            decide(assignments=chosen, decision=REJECT, feedback=reason)
+            if part is not None:
+                _request_parts(assignments, part, reason, options["spend"])
+            decide(assignments=assignments, decision=REJECT, feedback=reason)
             # They count as committed from the moment they are written down.
-            require_within_budgets(study=studied, extra_usd=Decimal(0))
-        self.send(studied, as_json=json)
+            require_room(target, assignments)
+        self.send(target, as_json=json)
+
+
+def _request_parts(
+    assignments: Iterable[Assignment], part: Decimal, reason: str, typed: Decimal | None
+) -> None:
+    payments = [
+        request_payment(assignment=one, purpose=PART, amount_usd=part, reason=reason)
+        for one in assignments
+    ]
+    require_typed_amount(
+        [(one.assignment, one.amount_usd + one.fee_usd) for one in payments if one], typed
+    )

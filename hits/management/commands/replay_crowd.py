@@ -6,15 +6,17 @@ from django.core.management.base import BaseCommand, CommandParser
 
 from annotation.management.numbers import positive
 from annotation.readers.mturk_batch import read_mturk_batch
+from hits.crowd.faults import FAULTS, FaultyAnswers, faulty_names
 from hits.crowd.replay import (
     RecordedAnswers,
-    Replayed,
-    SimulatedAnswers,
+    ReplayResult,
     crowd_names,
     replay_group,
     replay_plan,
 )
+from hits.crowd.simulated import SimulatedAnswers
 from hits.models import Batch, Hit
+from hits.qualification_tests import right_choices
 from presentation.progress import bar
 
 
@@ -29,37 +31,49 @@ class Command(BaseCommand):
         parser.add_argument("--site", default=settings.SITE_URL, metavar="URL")
         parser.add_argument("--workers", type=positive, default=3, help="of the simulated crowd")
         parser.add_argument("--seed", type=int, default=0, help="of the simulated crowd")
+        parser.add_argument(
+            "--fault", action="append", choices=FAULTS, default=[],
+            help="a worker more with this fault (two who collude); may be repeated",
+        )  # fmt: skip
         parser.add_argument("--recorded", type=Path, metavar="CSV", help="batch results to replay")
         parser.add_argument("--context", metavar="COLUMN", help="as in import_mturk_batch")
         parser.add_argument("--condition", metavar="COLUMN", help="as in import_mturk_batch")
         parser.add_argument("--item", action="append", default=[], metavar="COLUMN")
 
     def handle(self, *args: Any, study: str, **options: Any) -> None:
-        replay = _recorded if options["recorded"] else _simulated
+        replay = _replay_record if options["recorded"] else _simulate
         for batch in Batch.objects.started_of(study):
             self.stdout.write(f"Batch {batch.pk}: {replay(batch, options)}")
 
 
-def _recorded(batch: Batch, options: dict[str, Any]) -> Replayed:
+def _replay_record(batch: Batch, options: dict[str, Any]) -> ReplayResult:
     record = read_mturk_batch(
         options["recorded"],
         context=options["context"],
         condition=options["condition"],
         item=tuple(options["item"]),
     )
-    approved = [draft for draft in record.submissions if draft.status == "approved"]
-    source = RecordedAnswers(batch.study, approved)
+    approvals = [draft for draft in record.submissions if draft.status == "approved"]
+    source = RecordedAnswers(batch.study, approvals)
     return replay_plan(
-        plan=source.plan(batch), source=source, site_url=options["site"], progress=bar("working")
+        plan=source.plan(batch),
+        source=source,
+        site_url=options["site"],
+        tests=right_choices(batch),
+        progress=bar("working"),
     )
 
 
-def _simulated(batch: Batch, options: dict[str, Any]) -> Replayed:
+def _simulate(batch: Batch, options: dict[str, Any]) -> ReplayResult:
+    seed = options["seed"]
+    faults = faulty_names(options["fault"], seed=seed)
+    careful = SimulatedAnswers(batch.study, seed=seed)
     return replay_group(
         hit_type_id=batch.hit_type_id,
-        names=crowd_names(options["workers"], seed=options["seed"]),
-        source=SimulatedAnswers(batch.study, seed=options["seed"]),
+        names=[*crowd_names(options["workers"], seed=seed), *faults],
+        source=FaultyAnswers(careful, faults, seed=seed) if faults else careful,
         site_url=options["site"],
         total=Hit.objects.of(batch).published().count() * batch.max_assignments,
+        tests=right_choices(batch),
         progress=bar("working"),
     )

@@ -3,15 +3,16 @@ from datetime import timedelta
 import pytest
 
 from annotation.models import Submission
-from hits.collect import collect_batch, keep_assignment
+from hits.collect import collect_batch, store_assignment
 from hits.endpoints import AccessKey, connect
 from hits.exceptions import FeedbackUnfit, MarketplaceRefused, MarketplaceUnreachable
+from hits.foreign_records import assignment_record
 from hits.models import Assignment
-from hits.review import Decided, decide, send_decisions
+from hits.review import DecisionsResult, decide, send_decisions
 from marketplace import clock
 from tests.boto_clients import ENDPOINT_URL
 from tests.hits.wire import Wire, answer_lost, refusal, unreachable
-from tests.hits.work import balance_of, hand_in, hit_on, published
+from tests.hits.work import balance_of, hand_in, hit_on, published_batch
 
 APPROVE, REJECT = Assignment.Decision.APPROVE, Assignment.Decision.REJECT
 
@@ -19,9 +20,9 @@ APPROVE, REJECT = Assignment.Decision.APPROVE, Assignment.Decision.REJECT
 @pytest.fixture
 def batch(study, client, ann):
     """Three HITs of $1.00 that Ann has done and we have collected."""
-    batch = published(study, client, reward_usd="1.00")
-    for place in range(3):
-        hand_in(ann, hit_on(batch, f"d{place}"), {"alpha": place, "beta": 50})
+    batch = published_batch(study, client, reward_usd="1.00")
+    for position in range(3):
+        hand_in(ann, hit_on(batch, f"d{position}"), {"alpha": position, "beta": 50})
     collect_batch(batch=batch, client=client)
     return batch
 
@@ -31,8 +32,8 @@ def approve(batch) -> int:
 
 
 def send(batch, client) -> int:
-    decided = send_decisions(batch=batch, client=client)
-    return decided.n_approved + decided.n_rejected + decided.n_decided_before
+    result = send_decisions(batch=batch, client=client)
+    return result.n_approved + result.n_rejected + result.n_decided_before
 
 
 def statuses(client):
@@ -103,7 +104,7 @@ def test_what_was_approved_elsewhere_is_taken_over(batch, client):
     for assignment in Assignment.objects.all():
         client.approve_assignment(AssignmentId=assignment.assignment_id)
     approve(batch)
-    assert send_decisions(batch=batch, client=client) == Decided(n_decided_before=3)
+    assert send_decisions(batch=batch, client=client) == DecisionsResult(n_decided_before=3)
     assert list(statuses(client)) == [APPROVED] * 3
     assert balance_of(client) == ("7.00", "0.00")
 
@@ -113,7 +114,7 @@ def test_an_approval_that_boto3_sent_twice_is_ours(batch, keys):
     wire = Wire(connect(key=key, endpoint_url=ENDPOINT_URL))
     approve(batch)
     wire.fail("ApproveAssignment", answer_lost, at=2)
-    assert send_decisions(batch=batch, client=wire.client) == Decided(n_approved=3)
+    assert send_decisions(batch=batch, client=wire.client) == DecisionsResult(n_approved=3)
     assert wire.calls["ApproveAssignment"] == 4
 
 
@@ -122,7 +123,7 @@ def test_an_answer_older_than_a_decision_does_not_take_it_back(batch, client):
     (older,) = client.list_assignments_for_hit(HITId=hit.hit_id)["Assignments"]
     approve(batch)
     send(batch, client)
-    assert not keep_assignment(hit=hit, given=older)
+    assert not store_assignment(hit=hit, record=assignment_record(hit, older))
     assert list(statuses(client)) == [APPROVED] * 3
 
 
@@ -136,12 +137,12 @@ def test_a_rejection_that_comes_too_late_is_an_approval(batch, client):
 
 def test_a_rejection_carries_its_feedback_and_pays_nothing(batch, client):
     first = Assignment.objects.of(batch)[:1].get()
-    chosen = Assignment.objects.filter(pk=first.pk)
-    assert decide(assignments=chosen, decision=REJECT, feedback="Everything is 50.") == 1
+    assignments = Assignment.objects.filter(pk=first.pk)
+    assert decide(assignments=assignments, decision=REJECT, feedback="Everything is 50.") == 1
     send(batch, client)
     assert list(statuses(client)) == [REJECTED, SUBMITTED, SUBMITTED]
-    told = client.get_assignment(AssignmentId=first.assignment_id)["Assignment"]
-    assert told["RequesterFeedback"] == "Everything is 50."
+    record = client.get_assignment(AssignmentId=first.assignment_id)["Assignment"]
+    assert record["RequesterFeedback"] == "Everything is 50."
     assert Submission.objects.accepted().count() == 2
     approve(batch)
     send(batch, client)
@@ -187,7 +188,7 @@ def test_a_refusal_keeps_the_intent(batch, wire, client):
 
 
 def test_other_batches_decisions_are_left_alone(study, batch, client, bob):
-    other = published(study, client, round=2)
+    other = published_batch(study, client, round=2)
     hand_in(bob, hit_on(other, "d0"), {"alpha": 1, "beta": 2})
     collect_batch(batch=other, client=client)
     approve(batch)

@@ -10,9 +10,11 @@ from django.utils import timezone
 from annotation.models import Submission
 from annotation.study_jobs import COLLECT_NEW, request_study_job
 from hits import endpoints
+from hits.change_dispatch import apply_changes
+from hits.changes import close_batch
 from hits.collect import awaited_hits
-from hits.models import Assignment, Batch, Hit
-from tests.hits.work import hand_in, hit_on, published
+from hits.models import Assignment, Batch, Connection, Hit
+from tests.hits.work import hand_in, hit_on, published_batch
 from work.execution import run_job
 from work.models import Job
 from work.request import request_job
@@ -26,20 +28,20 @@ def batch(live_server, keys, settings, study, client):
     settings.MARKETPLACE_ENDPOINT_URL = f"{live_server.url}/requester"
     settings.MARKETPLACE_ACCESS_KEY_ID = keys["access_key_id"]
     settings.MARKETPLACE_SECRET_ACCESS_KEY = keys["secret_access_key"]
-    return published(study, client, max_assignments=2)
+    return published_batch(study, client, max_assignments=2)
 
 
 @pytest.fixture
 def look() -> Callable[[], list[str]]:
     """Half a minute passes: what the periodic job requests is done, and how it ended."""
 
-    def looked() -> list[str]:
+    def results() -> list[str]:
         Batch.objects.update(collected_at=timezone.now() - timedelta(hours=1))
         run_job(request_job(kind="collect_all").pk)
-        waiting = Job.objects.of_kind(COLLECT_NEW).queued().values_list("pk", flat=True)
-        return [run_job(pk) for pk in list(waiting)]
+        queue = Job.objects.of_kind(COLLECT_NEW).queued().values_list("pk", flat=True)
+        return [run_job(pk) for pk in list(queue)]
 
-    return looked
+    return results
 
 
 def test_an_answer_becomes_a_submission(batch, look, ann):
@@ -63,6 +65,16 @@ def test_only_hits_that_lack_answers_are_asked_for(batch, look, ann, bob):
     assert set(awaited_hits(batch)) == {hit_on(batch, "d1"), hit_on(batch, "d2")}
 
 
+def test_a_closed_batch_is_asked_for_once_more_and_then_never(batch, look, client, ann):
+    hand_in(ann, hit_on(batch, "d0"), VALUES)
+    close_batch(batch=batch, actor=None)
+    apply_changes(batch=Batch.objects.get(), client=client)
+    assert look() == ["done"]
+    assert Submission.objects.count() == 1
+    assert list(Hit.objects.of(batch).values_list("n_answers", flat=True)) == [1, 0, 0]
+    assert look() == []
+
+
 def test_what_the_marketplace_approves_by_itself_is_noticed(batch, look, ann, bob):
     for worker in (ann, bob):
         for hit in Hit.objects.of(batch):
@@ -83,7 +95,10 @@ def test_a_collection_that_failed_waits_before_it_is_tried_again(batch, look, se
     settings.MARKETPLACE_ACCESS_KEY_ID = ""
     assert look() == ["failed"]
     assert look() == []
-    Job.objects.of_kind(COLLECT_NEW).update(finished_at=timezone.now() - timedelta(minutes=11))
+    earlier = timezone.now() - timedelta(minutes=11)
+    assert Connection.objects.get().problem
+    Connection.objects.update(failed_at=earlier)
+    Job.objects.of_kind(COLLECT_NEW).update(finished_at=earlier)
     assert look() == ["failed"]
 
 

@@ -1,3 +1,4 @@
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -7,6 +8,10 @@ from django.utils import timezone
 
 from annotation.frames import judgment_frame
 from annotation.models import Judgment, Submission
+from annotation.protocols.records import Consent
+from annotation.protocols.studies import document_of_rows
+from annotation.protocols.versions import save_draft
+from hits.asked_questions import consent_fingerprint
 from hits.collect import CHUNK, collect_batch, read_assignments
 from hits.exceptions import MarketplaceUnreachable
 from hits.models import Assignment, Batch, Hit, Worker
@@ -16,7 +21,7 @@ from marketplace.models import Assignment as MarketplaceAssignment
 from marketplace.models import Hit as MarketplaceHit
 from tests.annotation.studies import alternatives_study, rating_study
 from tests.hits.wire import answer_lost, unreachable
-from tests.hits.work import batch_of, hand_in, hit_on, published, tables
+from tests.hits.work import batch_of, hand_in, hit_on, published_batch, tables
 from tests.marketplace.conftest import submit
 
 LIST = "ListAssignmentsForHIT"
@@ -38,7 +43,7 @@ def expire(batch: Batch) -> None:
     Batch.objects.filter(pk=batch.pk).update(publishing_started_at=timezone.now() - past)
 
 
-def what_was_said(study):
+def study_values(study):
     """All that the study knows, less the keys of rows."""
     submissions = Submission.objects.of(study).values_list(
         "item__key",
@@ -58,10 +63,10 @@ def what_was_said(study):
 
 
 def test_an_answer_becomes_judgments_with_places_and_times(study, client, ann):
-    batch = published(study, client)
+    batch = published_batch(study, client)
     hand_in(ann, hit_on(batch, "d0"), {"alpha": 30, "beta": 70}, order=["beta", "alpha"])
-    collected = collect(batch, client)
-    assert (collected.n_hits, collected.n_new, collected.n_unreadable) == (3, 1, 0)
+    result = collect(batch, client)
+    assert (result.n_hits, result.n_new, result.n_unreadable) == (3, 1, 0)
     assert rows(study, "item", "system", "value", "position", "seconds") == [
         ("d0", "alpha", 30, 1, 1.5),
         ("d0", "beta", 70, 0, 0.5),
@@ -70,13 +75,13 @@ def test_an_answer_becomes_judgments_with_places_and_times(study, client, ann):
     assert submission.shown_order == ["beta", "alpha"]
     assert submission.status == Submission.Status.SUBMITTED
     assert submission.raw == MarketplaceAssignment.objects.get().answer
-    worked = submission.submitted_at - submission.accepted_at
-    assert submission.seconds == worked.total_seconds() >= 0
+    duration = submission.submitted_at - submission.accepted_at
+    assert submission.seconds == duration.total_seconds() >= 0
 
 
 def test_what_was_not_ticked_is_judged_zero_and_the_justification_is_kept(client, ann):
     study = alternatives_study(justification_min_length=10)
-    batch = published(study, client)
+    batch = published_batch(study, client)
     ticks = {"clog": 1, "pump": 0, "flat": 0}
     hand_in(ann, hit_on(batch, "boot"), ticks, justification="Clogs are shoes as well.")
     collect(batch, client)
@@ -85,7 +90,7 @@ def test_what_was_not_ticked_is_judged_zero_and_the_justification_is_kept(client
 
 
 def test_collecting_twice_changes_nothing(study, client, ann, bob):
-    batch = published(study, client, max_assignments=2)
+    batch = published_batch(study, client, max_assignments=2)
     for worker, value in ((ann, 10), (bob, 90)):
         hand_in(worker, hit_on(batch, "d0"), {"alpha": value, "beta": 50})
     submit(ann, hit_on(batch, "d1").hit_id, answer="nonsense")
@@ -99,65 +104,96 @@ def test_collecting_twice_changes_nothing(study, client, ann, bob):
 
 
 def test_work_still_going_on_is_left_alone(study, client, ann, bob):
-    batch = published(study, client, max_assignments=2)
+    batch = published_batch(study, client, max_assignments=2)
     hit = hit_on(batch, "d0")
     accept_hit(worker=ann, hit=MarketplaceHit.objects.get(public_id=hit.hit_id))
-    held = accept_hit(worker=bob, hit=MarketplaceHit.objects.get(public_id=hit.hit_id))
-    return_assignment(assignment=held)
+    work = accept_hit(worker=bob, hit=MarketplaceHit.objects.get(public_id=hit.hit_id))
+    return_assignment(assignment=work)
     assert collect(batch, client).n_new == 0
     assert not Worker.objects.exists()
 
 
 def test_every_page_of_a_hits_assignments_is_collected(client, make_worker):
-    batch = published(
+    batch = published_batch(
         rating_study("one", n_items=1), client, reward_usd="0.01", max_assignments=104
     )
     hit = hit_on(batch, "d0")
     for number in range(104):
         hand_in(make_worker(f"w{number}"), hit, {"alpha": number % 101, "beta": 0})
-    with CaptureQueriesContext(connection) as captured:
+    with CaptureQueriesContext(connection) as queries:
         assert collect(batch, client).n_new == 104
     assert Judgment.objects.count() == 208
     chunks = -(-104 // CHUNK)
-    loads = [query["sql"] for query in captured if 'FROM "annotation_candidate"' in query["sql"]]
+    loads = [query["sql"] for query in queries if 'FROM "annotation_candidate"' in query["sql"]]
     assert len(loads) == chunks == 2
-    assert not any("annotation_picture" in query["sql"] for query in captured)
+    assert not any("annotation_picture" in query["sql"] for query in queries)
 
 
 @pytest.mark.parametrize(
-    ("fields", "told"),
+    ("fields", "problem"),
     [
         ({"answer": "not JSON"}, "not JSON"),
         ({"answer": '{"version": 2}'}, "version is 2"),
         ({"rating": "4"}, "no field 'answer'"),
     ],
 )
-def test_an_unreadable_answer_is_kept_and_stops_no_other(study, client, ann, bob, fields, told):
-    batch = published(study, client, max_assignments=2)
+def test_an_unreadable_answer_is_kept_and_stops_no_other(study, client, ann, bob, fields, problem):
+    batch = published_batch(study, client, max_assignments=2)
     bad = submit(ann, hit_on(batch, "d0").hit_id, **fields)
     hand_in(bob, hit_on(batch, "d0"), {"alpha": 1, "beta": 2})
     hand_in(ann, hit_on(batch, "d1"), {"alpha": 3, "beta": 4})
-    collected = collect(batch, client)
-    assert (collected.n_new, collected.n_unreadable) == (3, 1)
-    assert "kept but not read: 1" in str(collected)
-    kept = Assignment.objects.get(assignment_id=bad)
-    assert told in kept.problem
-    assert kept.answer_xml == MarketplaceAssignment.objects.get(public_id=bad).answer
+    result = collect(batch, client)
+    assert (result.n_new, result.n_unreadable) == (3, 1)
+    assert "kept but not read: 1" in str(result)
+    assignment = Assignment.objects.get(assignment_id=bad)
+    assert problem in assignment.problem
+    assert assignment.answer_xml == MarketplaceAssignment.objects.get(public_id=bad).answer
     assert rows(study, "item", "value") == [("d0", 1), ("d0", 2), ("d1", 3), ("d1", 4)]
 
 
+def test_an_impossible_time_of_consent_is_noted_and_stops_no_other(study, client, ann, bob):
+    document = document_of_rows(study, study.questions.all())
+    (asked,) = document.questions
+    asked = replace(asked, low_label="Bad", high_label="Good")
+    document = replace(document, questions=(asked,), consent=Consent("Agreed.", ""))
+    save_draft(study=study, document=document)
+    batch = published_batch(study, client, max_assignments=2)
+    text = consent_fingerprint(batch.document)
+    for worker, at in ((ann, "0001-01-01T00:00:00+14:00"), (bob, timezone.now().isoformat())):
+        consent = {"text": text, "at": at}
+        hand_in(worker, hit_on(batch, "d0"), {"alpha": 1, "beta": 2}, consent=consent)
+    assert (collect(batch, client).n_unreadable, Submission.objects.count()) == (0, 2)
+    odd, usual = Assignment.objects.order_by("pk")
+    assert odd.submission.consented_at == odd.submitted_at
+    assert "0001-01-01" in odd.reading_note
+    assert usual.reading_note == ""
+
+
+def test_a_number_beyond_all_floats_is_one_answers_problem(study, client, ann, bob):
+    batch = published_batch(study, client, max_assignments=2)
+    bad = hand_in(ann, hit_on(batch, "d0"), {"alpha": 1, "beta": 2})
+    stored = MarketplaceAssignment.objects.get(public_id=bad)
+    stored.answer = stored.answer.replace('"value": 1', '"value": 1' + "0" * 400, 1)
+    assert "0" * 400 in stored.answer
+    stored.save(update_fields=["answer"])
+    hand_in(bob, hit_on(batch, "d0"), {"alpha": 1, "beta": 2})
+    assert (collect(batch, client).n_unreadable, Submission.objects.count()) == (1, 1)
+    assert Assignment.objects.get(assignment_id=bad).problem
+
+
 def test_an_answer_that_can_be_read_later_loses_its_problem(study, client, ann):
-    batch = published(study, client)
+    batch = published_batch(study, client)
     hand_in(ann, hit_on(batch, "d0"), {"alpha": 100, "beta": 2})
-    study.questions.update(scale_max=50)
+    name = study.questions.get().name
+    study.questions.update(name="lost")
     assert collect(batch, client).n_unreadable == 1
-    study.questions.update(scale_max=100)
+    study.questions.update(name=name)
     assert collect(batch, client).n_unreadable == 0
     assert Assignment.objects.get().problem == ""
 
 
 def test_an_item_judged_twice_in_a_round_counts_once(study, client, ann):
-    batch = published(study, client)
+    batch = published_batch(study, client)
     hand_in(ann, hit_on(batch, "d0"), {"alpha": 10, "beta": 20})
     collect(batch, client)
     # As if the same annotator's first answer had come another way, such as from a file.
@@ -172,7 +208,7 @@ def test_an_item_judged_twice_in_a_round_counts_once(study, client, ann):
 
 def test_another_round_is_another_judgment_by_the_same_annotator(study, client, ann):
     for number in (1, 2):
-        batch = published(study, client, round=number)
+        batch = published_batch(study, client, round=number)
         hand_in(ann, hit_on(batch, "d0"), {"alpha": number, "beta": 0})
         assert collect(batch, client).n_unreadable == 0
     assert rows(study, "round", "value") == [(1, 0), (1, 1), (2, 0), (2, 2)]
@@ -180,7 +216,7 @@ def test_another_round_is_another_judgment_by_the_same_annotator(study, client, 
 
 
 def test_a_broken_rule_of_the_database_is_not_taken_for_a_second_judgment(study, client, ann):
-    batch = published(study, client)
+    batch = published_batch(study, client)
     hand_in(ann, hit_on(batch, "d0"), {"alpha": 1, "beta": 2})
     Batch.objects.filter(pk=batch.pk).update(round=0)
     with pytest.raises(IntegrityError, match="rounds_count_from_one"):
@@ -190,40 +226,40 @@ def test_a_broken_rule_of_the_database_is_not_taken_for_a_second_judgment(study,
     assert collect(batch, client).n_unreadable == 0
 
 
-@pytest.mark.parametrize("lost", ["submission", "assignment", "both"])
-def test_a_lost_row_is_collected_again_the_same(study, client, ann, bob, lost):
-    batch = published(study, client, max_assignments=2)
+@pytest.mark.parametrize("model", ["submission", "assignment", "both"])
+def test_a_lost_row_is_collected_again_the_same(study, client, ann, bob, model):
+    batch = published_batch(study, client, max_assignments=2)
     for worker, value in ((ann, 10), (bob, 90)):
         hand_in(worker, hit_on(batch, "d0"), {"alpha": value, "beta": 50}, order=["beta", "alpha"])
     client.approve_assignment(AssignmentId=MarketplaceAssignment.objects.get(worker=ann).public_id)
     collect(batch, client)
-    before = what_was_said(study)
+    before = study_values(study)
     theirs = Assignment.objects.get(worker__worker_id=ann.worker_id)
     submission = theirs.submission
-    if lost in ("assignment", "both"):
+    if model in ("assignment", "both"):
         theirs.delete()
-    if lost in ("submission", "both"):
+    if model in ("submission", "both"):
         submission.delete()
-    assert what_was_said(study) != before
+    assert study_values(study) != before
     assert collect(batch, client).n_unreadable == 0
-    assert what_was_said(study) == before
+    assert study_values(study) == before
     assert Assignment.objects.count() == Submission.objects.count() == 2
 
 
 def test_a_row_lost_after_everything_was_decided_is_collected_again(study, client, ann):
-    batch = published(study, client)
+    batch = published_batch(study, client)
     assignment = hand_in(ann, hit_on(batch, "d0"), {"alpha": 10, "beta": 50})
     client.approve_assignment(AssignmentId=assignment)
     collect(batch, client)
-    before = what_was_said(study)
+    before = study_values(study)
     Assignment.objects.all().delete()
     Submission.objects.all().delete()
     collect(batch, client)
-    assert what_was_said(study) == before
+    assert study_values(study) == before
 
 
 def test_automatic_approval_reaches_the_study(study, client, ann):
-    batch = published(study, client, auto_approval_delay_seconds=3600)
+    batch = published_batch(study, client, auto_approval_delay_seconds=3600)
     hand_in(ann, hit_on(batch, "d0"), {"alpha": 1, "beta": 2})
     collect(batch, client)
     assert Submission.objects.get().status == Submission.Status.SUBMITTED
@@ -234,7 +270,7 @@ def test_automatic_approval_reaches_the_study(study, client, ann):
 
 
 def test_a_rejection_made_elsewhere_takes_the_judgments_out_of_the_frame(study, client, ann):
-    batch = published(study, client)
+    batch = published_batch(study, client)
     assignment = hand_in(ann, hit_on(batch, "d0"), {"alpha": 1, "beta": 2})
     collect(batch, client)
     assert len(judgment_frame(study)) == 2
@@ -252,7 +288,7 @@ def test_new_answers_and_rejections_make_results_out_of_date_and_approvals_do_no
         study.refresh_from_db()
         return study.judgments_version
 
-    batch = published(study, client, max_assignments=2)
+    batch = published_batch(study, client, max_assignments=2)
     first, second = (
         hand_in(worker, hit_on(batch, "d0"), {"alpha": 1, "beta": 2}) for worker in (ann, bob)
     )
@@ -268,27 +304,27 @@ def test_new_answers_and_rejections_make_results_out_of_date_and_approvals_do_no
 
 
 def test_workers_are_strangers_to_the_study(study, client, ann, bob):
-    batch = published(study, client, max_assignments=2)
+    batch = published_batch(study, client, max_assignments=2)
     for worker in (ann, bob):
         hand_in(worker, hit_on(batch, "d0"), {"alpha": 1, "beta": 2})
     hand_in(ann, hit_on(batch, "d1"), {"alpha": 3, "beta": 4})
     collect(batch, client)
-    known = {
+    fields = {
         name: table for name, table in tables().items() if name not in ("Worker", "Assignment")
     }
-    shown = judgment_frame(study).to_csv()
+    frame_text = judgment_frame(study).to_csv()
     for worker in (ann, bob):
         assert Worker.objects.filter(worker_id=worker.worker_id).exists()
-        for told in (repr(known), shown):
-            assert worker.worker_id not in told
-            assert f"'{worker.user.username}'" not in told
+        for text in (repr(fields), frame_text):
+            assert worker.worker_id not in text
+            assert f"'{worker.user.username}'" not in text
     assert judgment_frame(study)["annotator"].nunique() == 2
 
 
 def test_the_same_worker_is_another_annotator_in_another_study(client, ann):
     studies = [rating_study("one"), rating_study("two")]
     for study in studies:
-        batch = published(study, client)
+        batch = published_batch(study, client)
         hand_in(ann, hit_on(batch, "d0"), {"alpha": 1, "beta": 2})
         collect(batch, client)
     names = [study.annotators.get().pseudonym for study in studies]
@@ -297,7 +333,7 @@ def test_the_same_worker_is_another_annotator_in_another_study(client, ann):
 
 
 def test_a_hit_answered_and_decided_in_full_is_not_listed_again(study, wire, client, ann):
-    batch = published(study, client)
+    batch = published_batch(study, client)
     assignment = hand_in(ann, hit_on(batch, "d0"), {"alpha": 1, "beta": 2})
     collect(batch, client)
     assert collect(batch, client).n_hits == 3
@@ -309,7 +345,9 @@ def test_a_hit_answered_and_decided_in_full_is_not_listed_again(study, wire, cli
 
 
 def test_an_expired_hit_is_listed_until_what_came_in_is_decided(study, wire, client, ann):
-    batch = published(study, client, max_assignments=3, auto_approval_delay_seconds=30 * 86_400)
+    batch = published_batch(
+        study, client, max_assignments=3, auto_approval_delay_seconds=30 * 86_400
+    )
     assignment = hand_in(ann, hit_on(batch, "d0"), {"alpha": 1, "beta": 2})
     expire(batch)
     assert collect(batch, client).n_hits == 3
@@ -324,19 +362,19 @@ def test_an_expired_hit_is_listed_until_what_came_in_is_decided(study, wire, cli
 
 
 def test_a_row_lost_from_an_expired_hit_is_collected_again(study, client, ann):
-    batch = published(study, client, max_assignments=3, auto_approval_delay_seconds=0)
+    batch = published_batch(study, client, max_assignments=3, auto_approval_delay_seconds=0)
     hand_in(ann, hit_on(batch, "d0"), {"alpha": 1, "beta": 2})
     expire(batch)
     collect(batch, client)
-    before = what_was_said(study)
+    before = study_values(study)
     Assignment.objects.all().delete()
     Submission.objects.all().delete()
     assert collect(batch, client).n_hits == 1
-    assert what_was_said(study) == before
+    assert study_values(study) == before
 
 
 def test_an_expired_hit_somebody_still_works_on_stays_open(study, client, ann):
-    batch = published(
+    batch = published_batch(
         study, client, max_assignments=2, lifetime_seconds=60, assignment_duration_seconds=7200
     )
     hit = hit_on(batch, "d0")
@@ -347,16 +385,16 @@ def test_an_expired_hit_somebody_still_works_on_stays_open(study, client, ann):
 
 
 def test_a_hit_is_asked_for_its_status_only_once_it_may_have_expired(study, wire, client):
-    batch = published(study, client)
+    batch = published_batch(study, client)
     collect(batch, client)
     assert wire.calls["GetHIT"] == 0
 
 
 @pytest.mark.parametrize("fault", [unreachable, answer_lost])
 def test_a_stopped_collection_goes_on_where_it_was(study, wire, client, ann, fault):
-    batch = published(study, client)
-    for place in range(3):
-        hand_in(ann, hit_on(batch, f"d{place}"), {"alpha": place, "beta": 50})
+    batch = published_batch(study, client)
+    for position in range(3):
+        hand_in(ann, hit_on(batch, f"d{position}"), {"alpha": position, "beta": 50})
     wire.fail(LIST, fault, at=3)
     with pytest.raises(MarketplaceUnreachable):
         collect(batch, client)
@@ -372,19 +410,19 @@ def test_nothing_is_asked_about_hits_that_were_never_published(study, wire, clie
 
 
 def test_a_decision_that_comes_while_answers_are_read_is_not_lost(study, client, ann):
-    batch = published(study, client)
+    batch = published_batch(study, client)
     hand_in(ann, hit_on(batch, "d0"), {"alpha": 1, "beta": 2})
     collect(batch, client)
     Submission.objects.all().delete()
-    decided = []
+    decisions = []
 
     def decide_once_loaded(execute, sql, params, many, context):
         result = execute(sql, params, many, context)
-        if 'FROM "annotation_question"' in sql and not decided:
-            decided.append(Assignment.objects.update(status=Assignment.Status.APPROVED))
+        if 'FROM "annotation_question"' in sql and not decisions:
+            decisions.append(Assignment.objects.update(status=Assignment.Status.APPROVED))
         return result
 
     with connection.execute_wrapper(decide_once_loaded):
         assert read_assignments(batch=batch) == 1
-    assert decided == [1]
+    assert decisions == [1]
     assert Submission.objects.get().status == Submission.Status.APPROVED

@@ -12,7 +12,10 @@ from django.db import transaction
 
 from accounts.audit import record
 from annotation.models import Study
+from annotation.protocols.versions import freeze, standing_version
+from hits.archive import require_current
 from hits.budgets import require_within_budgets
+from hits.checked_pages import place_batch_checks
 from hits.connections import site_connection
 from hits.costs import Estimate, price_items
 from hits.exceptions import BatchUnfit, LaunchedMeanwhile
@@ -98,9 +101,10 @@ def plan_batch(
     the same selection is the same.
     """
     study = Study.objects.select_for_update(of=("self",)).get(pk=draft.study_id)
+    require_current(study)
     beside = list(Batch.objects.parts_beside(draft).select_related("study"))
-    if planned := _planned_before(draft, beside, part):
-        return Plan(planned, is_new=False)
+    if earlier := _earlier_batch(draft, beside, part):
+        return Plan(earlier, is_new=False)
     items = selected_items(draft)
     if not items:
         raise BatchUnfit(
@@ -110,13 +114,15 @@ def plan_batch(
     cost = price_items(draft, n_items=len(items))
     draft.part = beside[-1].part + 1 if beside else 1
     draft.launched_by = launched_by
+    draft.protocol = freeze(study=study, actor=launched_by)
     draft.save(force_insert=True)
     if budget_usd is not None:
         # Not by set_budget, whose entry in the audit log would be locked before the budgets are.
         Budget.objects.create(batch=draft, cap_usd=budget_usd)
     # Its HITs are not there yet, so they are not among what is committed.
-    require_within_budgets(study=study, batch=draft, extra_usd=cost.total_usd)
+    require_within_budgets(study=study, extra_usd_by_batch={draft.pk: cost.total_usd})
     _store_hits(draft, items)
+    place_batch_checks(draft, items)
     exclude_workers(batch=draft, worker_ids=excluded_workers)
     _record_launch(study, draft, cost, budget_usd, launched_by)
     return Plan(draft, is_new=True)
@@ -146,38 +152,45 @@ def _record_launch(
     )
 
 
-def _planned_before(draft: Batch, beside: Sequence[Batch], part: int | None) -> Batch | None:
+def _earlier_batch(draft: Batch, beside: Sequence[Batch], part: int | None) -> Batch | None:
     if part is not None:
         same = next((batch for batch in beside if batch.part == part), None)
-        if same is not None and not _is_same_launch(same, draft):
+        if same is not None and not (_is_same_launch(same, draft) and _is_standing(same)):
             raise LaunchedMeanwhile(
                 f"Something else of this study was launched meanwhile (batch {same.pk}). "
                 "Nothing was launched now: look at what is left, and launch again."
             )
         return same
-    same = planned_like(draft, beside)
+    same = batch_like(draft, beside)
     if same is not None:
         require_same_terms(same, reward_usd=draft.reward_usd, max_assignments=draft.max_assignments)
     return same
 
 
-def planned_like(draft: Batch, beside: Sequence[Batch] | None = None) -> Batch | None:
+def batch_like(draft: Batch, beside: Sequence[Batch] | None = None) -> Batch | None:
     """The batch of the same selection, or the last where all items have HITs already."""
     if beside is None:
         beside = list(Batch.objects.parts_beside(draft).select_related("study", "connection"))
-    same = next((batch for batch in beside if batch.selection == draft.selection), None)
+    alike = [batch for batch in beside if batch.selection == draft.selection]
+    same = next((batch for batch in alike if _is_standing(batch)), None)
     if same is None and beside and draft.is_of_all_items:
         same = None if items_without_hit(draft).exists() else beside[-1]
     return same
 
 
-def _is_same_launch(planned: Batch, draft: Batch) -> bool:
+def _is_standing(batch: Batch) -> bool:
+    """Whether it is of the protocol's version that a launch now would be of."""
+    standing = standing_version(batch.study)
+    return batch.protocol_id == (None if standing is None else standing.pk)
+
+
+def _is_same_launch(earlier: Batch, draft: Batch) -> bool:
     names = (
         *("selection", "reward_usd", "max_assignments", "title", "description", "keywords"),
         *("assignment_duration_seconds", "lifetime_seconds", "auto_approval_delay_seconds"),
         *("requirements", "needs_masters", "max_per_worker", "wave_size", "excluded_rounds"),
     )
-    return all(getattr(planned, name) == getattr(draft, name) for name in names)
+    return all(getattr(earlier, name) == getattr(draft, name) for name in names)
 
 
 def require_same_terms(batch: Batch, *, reward_usd: Decimal, max_assignments: int) -> None:
@@ -195,23 +208,24 @@ def add_hits(*, batch: Batch) -> None:
     """Give a HIT of the batch to every item that has none in its round, such as one imported
     since; within the budgets."""
     study = Study.objects.select_for_update(of=("self",)).get(pk=batch.study_id)
+    require_current(study)
     items = list(items_without_hit(batch).values_list("pk", flat=True))
     if items:
         cost = price_items(batch, n_items=len(items))
-        require_within_budgets(study=study, batch=batch, extra_usd=cost.total_usd)
+        require_within_budgets(study=study, extra_usd_by_batch={batch.pk: cost.total_usd})
         _store_hits(batch, items)
+        place_batch_checks(batch, items)
 
 
 def _store_hits(batch: Batch, items: Sequence[int]) -> None:
-    sizes = batch.hit_sizes
     hits = (
         Hit(
             batch=batch,
             item_id=item,
             wave=wave,
-            max_assignments=None if len(sizes) == 1 else size,
+            max_assignments=None if batch.n_waves == 1 else batch.wave_assignments(wave),
         )
-        for wave, size in enumerate(sizes, start=1)
+        for wave in range(1, batch.n_waves + 1)
         for item in items
     )
     Hit.objects.bulk_create(hits, batch_size=1000)

@@ -9,13 +9,13 @@ from django.utils import timezone
 from hits.collect import collect_batch
 from hits.endpoints import AccessKey, connect
 from hits.exceptions import MarketplaceRefused, MarketplaceUnreachable, PaymentRefused
-from hits.models import Assignment, Payment, Sending
-from hits.payments import PART, bonus_purpose, request_payment, send_payments
+from hits.models import PART, Assignment, DeliveryState, Payment
+from hits.payments import bonus_purpose, request_payment, send_payments
 from hits.review import APPROVE, REJECT, decide, send_decisions
 from marketplace.models import BonusPayment
 from tests.boto_clients import ENDPOINT_URL
 from tests.hits.wire import Wire, answer_lost, refusal, unreachable
-from tests.hits.work import balance_of, hand_in, hit_on, published
+from tests.hits.work import balance_of, hand_in, hit_on, published_batch
 
 REASON = "Thank you for the careful reasons."
 
@@ -23,9 +23,9 @@ REASON = "Thank you for the careful reasons."
 @pytest.fixture
 def batch(study, client, ann):
     """Three HITs of $1.00 that Ann has done and we have collected."""
-    batch = published(study, client, reward_usd="1.00")
-    for place in range(3):
-        hand_in(ann, hit_on(batch, f"d{place}"), {"alpha": place, "beta": 50})
+    batch = published_batch(study, client, reward_usd="1.00")
+    for position in range(3):
+        hand_in(ann, hit_on(batch, f"d{position}"), {"alpha": position, "beta": 50})
     collect_batch(batch=batch, client=client)
     return batch
 
@@ -42,7 +42,7 @@ def three_bonuses(batch):
     return [bonus(assignment) for assignment in Assignment.objects.of(batch)]
 
 
-def paid_there():
+def bonuses_there():
     """The marketplace's own record."""
     return sorted(BonusPayment.objects.values_list("amount_usd", "reason"))
 
@@ -54,10 +54,10 @@ def states():
 def test_a_payment_is_written_down_before_it_is_sent_and_confirmed_after(
     three_bonuses, batch, client
 ):
-    assert (states(), paid_there()) == (["intended"] * 3, [])
-    paid = send_payments(batch=batch, client=client)
-    assert (paid.n_paid, paid.paid_usd) == (3, Decimal("1.50"))
-    assert (states(), paid_there()) == (["confirmed"] * 3, [(Decimal("0.50"), REASON)] * 3)
+    assert (states(), bonuses_there()) == (["intended"] * 3, [])
+    result = send_payments(batch=batch, client=client)
+    assert (result.n_paid, result.paid_usd) == (3, Decimal("1.50"))
+    assert (states(), bonuses_there()) == (["confirmed"] * 3, [(Decimal("0.50"), REASON)] * 3)
     assert balance_of(client) == ("5.50", "3.00")
 
 
@@ -87,7 +87,7 @@ def test_after_a_lost_answer_the_marketplace_is_asked_before_a_payment_is_sent_a
     assert send_payments(batch=batch, client=client).n_paid == 2
     assert wire.calls["ListBonusPayments"] >= 1
     assert wire.calls["SendBonus"] == (1 if fault is answer_lost else 2)
-    assert len(paid_there()) == 3
+    assert len(bonuses_there()) == 3
     assert states() == ["confirmed"] * 3
 
 
@@ -100,7 +100,7 @@ def test_after_a_day_when_the_token_is_forgotten_nothing_is_paid_twice(
     BonusPayment.objects.update(unique_request_token=None)
     Payment.objects.update(first_sent_at=timezone.now() - timedelta(days=3))
     send_payments(batch=batch, client=client)
-    assert len(paid_there()) == 3
+    assert len(bonuses_there()) == 3
     assert balance_of(client) == ("5.50", "3.00")
 
 
@@ -110,7 +110,7 @@ def test_what_boto3_sent_twice_is_paid_once(three_bonuses, batch, keys):
     wire.fail("SendBonus", answer_lost, at=2)
     assert send_payments(batch=batch, client=wire.client).n_paid == 3
     assert wire.calls["SendBonus"] == 4
-    assert len(paid_there()) == 3
+    assert len(bonuses_there()) == 3
 
 
 def test_throttling_leaves_what_is_not_sent_for_the_next_run(three_bonuses, batch, client, wire):
@@ -119,25 +119,25 @@ def test_throttling_leaves_what_is_not_sent_for_the_next_run(three_bonuses, batc
         send_payments(batch=batch, client=client)
     assert states() == ["confirmed", "intended", "intended"]
     send_payments(batch=batch, client=client)
-    assert (states(), len(paid_there())) == (["confirmed"] * 3, 3)
+    assert (states(), len(bonuses_there())) == (["confirmed"] * 3, 3)
 
 
 def test_what_the_account_cannot_pay_is_refused_with_what_to_do_and_paid_later(batch, client, keys):
     first, second, _ = Assignment.objects.of(batch)
     bonus(first, "50.00")
     bonus(second, "0.25")
-    paid = send_payments(batch=batch, client=client)
-    assert (paid.n_paid, paid.n_refused, states()) == (1, 1, ["refused", "confirmed"])
+    result = send_payments(batch=batch, client=client)
+    assert (result.n_paid, result.n_refused, states()) == (1, 1, ["refused", "confirmed"])
     assert "Add funds" in Payment.objects.first().problem
     assert bonus(first, "0.75") is not None
     assert send_payments(batch=batch, client=client).n_paid == 1
-    assert [str(amount) for amount, _ in paid_there()] == ["0.25", "0.75"]
+    assert [str(amount) for amount, _ in bonuses_there()] == ["0.25", "0.75"]
 
 
 def test_part_of_a_reward_is_paid_after_the_rejection(batch, client):
     first = Assignment.objects.of(batch).first()
-    chosen = Assignment.objects.filter(pk=first.pk)
-    decide(assignments=chosen, decision=REJECT, feedback="Half is missing.")
+    assignments = Assignment.objects.filter(pk=first.pk)
+    decide(assignments=assignments, decision=REJECT, feedback="Half is missing.")
     request_payment(
         assignment=first, purpose=PART, amount_usd=Decimal("0.40"), reason="Half is missing."
     )
@@ -149,15 +149,15 @@ def test_part_of_a_reward_is_paid_after_the_rejection(batch, client):
 
 def test_work_that_was_approved_meanwhile_gets_no_part_beside_its_reward(batch, client):
     first = Assignment.objects.of(batch).first()
-    chosen = Assignment.objects.filter(pk=first.pk)
+    assignments = Assignment.objects.filter(pk=first.pk)
     request_payment(assignment=first, purpose=PART, amount_usd=Decimal("0.40"), reason="Half.")
-    decide(assignments=chosen, decision=APPROVE)
+    decide(assignments=assignments, decision=APPROVE)
     send_decisions(batch=batch, client=client)
     assert send_payments(batch=batch, client=client).n_refused == 1
     payment = Payment.objects.get()
-    assert payment.state == Sending.REFUSED
+    assert payment.state == DeliveryState.REFUSED
     assert "approved" in payment.problem
-    assert paid_there() == []
+    assert bonuses_there() == []
 
 
 @pytest.mark.parametrize("amount", ["0", "0.001", "-1", "0.015", "10000.01"])

@@ -10,10 +10,11 @@ from django.utils.translation import gettext as _
 
 from accounts.models import Team, User
 from annotation.study_jobs import CONNECT
-from encryption import decrypt, encrypt
-from hits.connections import THIS_SITE, connect_marketplace, connect_this_site
+from encryption import UndecryptableSecret, decrypt, encrypt
+from hits.connections import connect_marketplace, connect_this_site
 from hits.endpoints import AccessKey
-from hits.exceptions import ConnectionUnfit
+from hits.exceptions import ConnectionUnfit, HitsError
+from hits.marketplaces import THIS_SITE
 from hits.models import Connection
 from work.models import Job, JobQuerySet
 from work.request import request_job
@@ -37,8 +38,8 @@ def request_this_site(*, team: Team, name: str, with_test_funds: bool, actor: Us
     earlier = Connection.objects.of(team).filter(marketplace=THIS_SITE)
     n_earlier = earlier.filter(closed_at__isnull=False).count()
     has_funds = with_test_funds and settings.MARKETPLACE_TEST_FUNDS and not earlier.exists()
-    numbered = f"{name} {n_earlier + 1}" if n_earlier else name
-    return _request(team, actor, {"name": numbered, "test_funds": has_funds})
+    unique_name = f"{name} {n_earlier + 1}" if n_earlier else name
+    return _request(team, actor, {"name": unique_name, "test_funds": has_funds})
 
 
 def request_connection(
@@ -56,7 +57,36 @@ def request_connection(
 
 
 def connect_in_background(running: RunningJob) -> str:
-    """Make the connection that was requested; the key stays with the connection alone."""
+    """Make the connection that was requested; the key stays with the connection alone, or, once
+    the request has failed for good, nowhere."""
+    try:
+        message = _connect_once(running)
+    except Exception as error:
+        job = running.job
+        if isinstance(error, HitsError) or job.attempts >= job.max_attempts:
+            _forget_secrets(Job.objects.filter(pk=job.pk))
+        raise
+    _forget_secrets(Job.objects.filter(pk=running.job.pk))
+    return message
+
+
+def forget_secrets() -> int:
+    """Take the keys out of requests that ended elsewhere: stopped before they began, or given up
+    after their worker was killed; return how many that was."""
+    return _forget_secrets(Job.objects.of_kind(CONNECT).finished())
+
+
+def _forget_secrets(jobs: JobQuerySet) -> int:
+    n_forgotten = 0
+    for job in jobs.exclude(arguments__encrypted_secret="").filter(
+        arguments__has_key="encrypted_secret"
+    ):
+        arguments = job.arguments | {"encrypted_secret": ""}
+        n_forgotten += Job.objects.filter(pk=job.pk).update(arguments=arguments)
+    return n_forgotten
+
+
+def _connect_once(running: RunningJob) -> str:
     arguments = running.arguments
     team, actor = Team.objects.get(pk=arguments["team"]), User.objects.get(pk=arguments["actor"])
     name = arguments["name"]
@@ -64,9 +94,6 @@ def connect_in_background(running: RunningJob) -> str:
     own = Connection.objects.of(team).filter(name=name, created_at__gte=running.job.created_at)
     if not own.exists():
         _connect(team, actor, arguments)
-    if "encrypted_secret" in arguments:
-        without = arguments | {"encrypted_secret": ""}
-        Job.objects.filter(pk=running.job.pk).update(arguments=without)
     return f"“{name}” is connected."
 
 
@@ -78,7 +105,7 @@ def _connect(team: Team, actor: User, arguments: dict[str, Any]) -> None:
         funds = TEST_FUNDS_USD if arguments.get("test_funds") else None
         connect_this_site(team=team, name=name, actor=actor, test_funds_usd=funds)
         return
-    key = AccessKey(arguments["access_key_id"], decrypt(arguments["encrypted_secret"]))
+    key = AccessKey(arguments["access_key_id"], _secret_of(arguments))
     connect_marketplace(
         team=team,
         name=name,
@@ -87,6 +114,17 @@ def _connect(team: Team, actor: User, arguments: dict[str, Any]) -> None:
         fees=arguments["fees"],
         actor=actor,
     )
+
+
+def _secret_of(arguments: dict[str, Any]) -> str:
+    if not arguments["encrypted_secret"]:
+        raise ConnectionUnfit(
+            _("The secret key of this request is stored no longer. Enter it anew.")
+        )
+    try:
+        return decrypt(arguments["encrypted_secret"])
+    except UndecryptableSecret as error:
+        raise ConnectionUnfit(str(error)) from error
 
 
 def _request(team: Team, actor: User, arguments: dict[str, Any]) -> Job:

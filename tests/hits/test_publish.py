@@ -15,19 +15,19 @@ from hits.exceptions import (
     MarketplaceUnreachable,
     QuestionTooLarge,
 )
+from hits.launch_plans import draft_batch
 from hits.models import Batch, Hit
 from hits.pages import CHUNK
-from hits.planning import draft_batch
-from hits.publish import find_published, publish_batch
+from hits.publish import match_published, publish_batch
 from hits.publishers import SILENT_FOR, Publisher
 from marketplace.models import Hit as MarketplaceHit
 from marketplace.models import Requester
 from marketplace.money.deposits import deposit
 from tests.annotation.studies import add_candidates, rating_study
 from tests.boto_clients import ENDPOINT_URL
-from tests.hits.samples import drawing
+from tests.hits.samples import picture
 from tests.hits.wire import Wire, answer_lost, refusal, unreachable
-from tests.hits.work import balance_of, batch_of, hit_on, listed, published, tables
+from tests.hits.work import balance_of, batch_of, hit_on, hits_there, published_batch, tables
 
 CREATE = "CreateHITWithHITType"
 
@@ -38,7 +38,7 @@ def hit_ids(batch: Batch) -> list[str]:
 
 def assert_each_once(batch: Batch, client) -> None:
     """The marketplace has one HIT for each of the batch's, and we know which."""
-    there = {hit["HITId"]: hit["RequesterAnnotation"] for hit in listed(client)}
+    there = {hit["HITId"]: hit["RequesterAnnotation"] for hit in hits_there(client)}
     ours = {hit.hit_id: hit.requester_annotation for hit in Hit.objects.of(batch)}
     assert there == ours
     assert len(ours) == Hit.objects.of(batch).count() == batch.study.items.count()
@@ -57,7 +57,7 @@ def forget_tokens() -> None:
 
 
 def test_every_item_becomes_a_hit_with_the_batchs_settings(study, client):
-    batch = published(
+    batch = published_batch(
         study,
         client,
         reward_usd="0.12",
@@ -68,7 +68,7 @@ def test_every_item_becomes_a_hit_with_the_batchs_settings(study, client):
         keywords="dialogue, rating",
     )
     assert_each_once(batch, client)
-    for hit in listed(client):
+    for hit in hits_there(client):
         assert hit["HITTypeId"] == batch.hit_type_id
         assert (hit["Title"], hit["Description"]) == ("Judge ratings", "Read and judge.")
         assert (hit["Reward"], hit["MaxAssignments"]) == ("0.12", 3)
@@ -81,7 +81,7 @@ def test_every_item_becomes_a_hit_with_the_batchs_settings(study, client):
 
 
 def test_a_hits_page_is_its_items(study, client):
-    batch = published(study, client)
+    batch = published_batch(study, client)
     question = client.get_hit(HITId=hit_on(batch, "d1").hit_id)["HIT"]["Question"]
     assert "Context 1" in question
     assert "alpha on d1" in question
@@ -89,7 +89,7 @@ def test_a_hits_page_is_its_items(study, client):
 
 
 def test_publishing_again_publishes_nothing(study, client):
-    batch = published(study, client)
+    batch = published_batch(study, client)
     before = tables()
     assert publish_batch(batch=batch, client=client).n_hits == 0
     assert tables() == before
@@ -101,10 +101,10 @@ def test_a_stopped_publication_goes_on_where_it_was(study, wire, client):
     wire.fail(CREATE, unreachable, at=3)
     with pytest.raises(MarketplaceUnreachable):
         publish_batch(batch=batch, client=client)
-    recorded = hit_ids(batch)
-    assert [bool(hit_id) for hit_id in recorded] == [True, True, False]
+    before = hit_ids(batch)
+    assert [bool(hit_id) for hit_id in before] == [True, True, False]
     assert publish_batch(batch=batch, client=client).n_hits == 1
-    assert hit_ids(batch)[:2] == recorded[:2]
+    assert hit_ids(batch)[:2] == before[:2]
     assert_each_once(batch, client)
 
 
@@ -113,10 +113,10 @@ def test_a_hit_whose_answer_was_lost_is_the_one_that_exists(study, wire, client)
     wire.fail(CREATE, answer_lost, at=2)
     with pytest.raises(MarketplaceUnreachable):
         publish_batch(batch=batch, client=client)
-    lost = listed(client)[0]["HITId"]
+    hit_id = hits_there(client)[0]["HITId"]
     assert hit_ids(batch)[1] == ""
     assert publish_batch(batch=batch, client=client).n_hits == 2
-    assert hit_ids(batch)[1] == lost
+    assert hit_ids(batch)[1] == hit_id
     assert_each_once(batch, client)
 
 
@@ -134,9 +134,9 @@ def test_boto3s_own_second_attempt_makes_no_second_hit(study, keys):
 def test_a_refusal_stops_the_publication_and_loses_nothing(study, wire, client, code):
     batch = batch_of(study)
     wire.fail(CREATE, refusal(code), at=2)
-    with pytest.raises(MarketplaceRefused) as refused:
+    with pytest.raises(MarketplaceRefused) as error:
         publish_batch(batch=batch, client=client)
-    assert refused.value.says(code)
+    assert error.value.has_code(code)
     assert publish_batch(batch=batch, client=client).n_hits == 2
     assert_each_once(batch, client)
 
@@ -162,11 +162,11 @@ def test_after_the_tokens_day_a_lost_hit_is_found_by_its_annotation(study, wire,
     wire.fail(CREATE, answer_lost, at=2)
     with pytest.raises(MarketplaceUnreachable):
         publish_batch(batch=batch, client=client)
-    lost = listed(client)[0]["HITId"]
+    hit_id = hits_there(client)[0]["HITId"]
     long_ago(batch, days=2)
     forget_tokens()
     assert publish_batch(batch=batch, client=client).n_hits == 1
-    assert hit_ids(batch)[1] == lost
+    assert hit_ids(batch)[1] == hit_id
     assert_each_once(batch, client)
     assert timezone.now() - batch.publishing_started_at < timedelta(hours=1)
 
@@ -209,26 +209,26 @@ def test_tokens_are_relied_on_for_twenty_hours_and_no_longer(
 
 def test_a_lost_hit_is_found_on_a_later_page_too(client):
     study = rating_study(n_items=103, systems=["alpha"])
-    batch = published(study, client, reward_usd="0.01")
+    batch = published_batch(study, client, reward_usd="0.01")
     oldest = Hit.objects.of(batch).order_by("pk")[:2]
     before = hit_ids(batch)
     Hit.objects.filter(pk__in=[hit.pk for hit in oldest]).update(hit_id="")
-    assert find_published(batch=batch, client=client) == 2
+    assert match_published(batch=batch, client=client) == 2
     assert hit_ids(batch) == before
 
 
 def test_others_hits_are_not_taken_for_the_batchs(study, client):
-    published(study, client, round=2)
+    published_batch(study, client, round=2)
     batch = batch_of(study)
-    assert find_published(batch=batch, client=client) == 0
+    assert match_published(batch=batch, client=client) == 0
     assert hit_ids(batch) == ["", "", ""]
 
 
 def test_where_money_runs_out_the_rest_waits_for_more(study, client):
     batch = batch_of(study, reward_usd="2.00", max_assignments=2)
-    with pytest.raises(MarketplaceRefused, match="insufficient funds") as refused:
+    with pytest.raises(MarketplaceRefused, match="insufficient funds") as error:
         publish_batch(batch=batch, client=client)
-    assert refused.value.says("InsufficientFunds")
+    assert error.value.has_code("InsufficientFunds")
     assert [bool(hit_id) for hit_id in hit_ids(batch)] == [True, True, False]
     assert balance_of(client) == ("2.00", "8.00")
     deposit(requester=Requester.objects.get(), amount_usd=Decimal(2))
@@ -238,16 +238,16 @@ def test_where_money_runs_out_the_rest_waits_for_more(study, client):
 
 
 def test_batches_of_different_rewards_have_different_hit_types(study, client):
-    first = published(study, client, reward_usd="0.10")
-    second = published(study, client, reward_usd="0.11", round=2)
+    first = published_batch(study, client, reward_usd="0.10")
+    second = published_batch(study, client, reward_usd="0.11", round=2)
     assert first.hit_type_id != second.hit_type_id
-    kept = first.hit_type_id
+    hit_type_id = first.hit_type_id
     publish_batch(batch=first, client=client)
-    assert first.hit_type_id == kept
+    assert first.hit_type_id == hit_type_id
 
 
 def test_an_item_imported_since_gets_a_hit_the_next_time(study, client):
-    batch = published(study, client)
+    batch = published_batch(study, client)
     item = Item.objects.create(study=study, key="d3", context="Context 3", position=3)
     add_candidates(item, ["alpha", "beta"], are_systems=True)
     assert publish_batch(batch=batch, client=client).n_hits == 1
@@ -255,7 +255,7 @@ def test_an_item_imported_since_gets_a_hit_the_next_time(study, client):
 
 
 @pytest.mark.parametrize(
-    ("chosen", "told"),
+    ("options", "message"),
     [
         ({"reward_usd": "-0.10"}, "-0.10 is not an amount"),
         ({"reward_usd": "0.105"}, "0.105 is not an amount"),
@@ -270,9 +270,9 @@ def test_an_item_imported_since_gets_a_hit_the_next_time(study, client):
         ({"keywords": "k" * 1001}, "keywords: .*1000"),
     ],
 )
-def test_settings_no_marketplace_takes_are_refused_before_anything_is_kept(study, chosen, told):
-    with pytest.raises(BatchUnfit, match=told):
-        batch_of(study, **chosen)
+def test_settings_no_marketplace_takes_are_refused_before_anything_is_kept(study, options, message):
+    with pytest.raises(BatchUnfit, match=message):
+        batch_of(study, **options)
     assert not Batch.objects.exists()
 
 
@@ -294,8 +294,8 @@ def test_a_draft_of_what_is_planned_already_is_that_batch(study):
 
 def test_a_publisher_that_was_killed_is_waited_for_only_so_long(study, client):
     batch = batch_of(study)
-    killed = Publisher(batch)
-    assert killed.claim()
+    publisher = Publisher(batch)
+    assert publisher.claim()
     assert not Publisher(batch).claim()
     long_silent = timezone.now() - SILENT_FOR - timedelta(seconds=1)
     Batch.objects.update(publisher_seen_at=long_silent)
@@ -358,25 +358,25 @@ def test_an_item_that_makes_no_page_stops_the_batch_before_its_first_hit(study):
         batch_of(study)
 
 
-def picture_queries(captured: CaptureQueriesContext) -> int:
+def picture_queries(queries: CaptureQueriesContext) -> int:
     """How often pictures of candidates were fetched."""
-    return sum('FROM "annotation_picture"' in query["sql"] for query in captured)
+    return sum('FROM "annotation_picture"' in query["sql"] for query in queries)
 
 
 def test_pages_and_pictures_are_in_memory_a_chunk_at_a_time(client):
     study = rating_study(n_items=2 * CHUNK + 1, systems=["alpha"])
     for number, candidate in enumerate(Candidate.objects.filter(item__study=study)):
-        candidate.picture = drawing(number % 5)
+        candidate.picture = picture(number % 5)
         candidate.save()
     with CaptureQueriesContext(
         connection,
-    ) as drafting:
+    ) as of_draft:
         batch = batch_of(study, reward_usd="0.01")
-    assert picture_queries(drafting) == 3
-    with CaptureQueriesContext(connection) as beginning:
+    assert picture_queries(of_draft) == 3
+    with CaptureQueriesContext(connection) as of_first:
         publish_batch(batch=batch, client=client, progress=lambda hits, total: [next(iter(hits))])
-    assert picture_queries(beginning) == 1
-    with CaptureQueriesContext(connection) as publishing:
+    assert picture_queries(of_first) == 1
+    with CaptureQueriesContext(connection) as of_all:
         publish_batch(batch=batch, client=client)
-    assert picture_queries(publishing) == 2
+    assert picture_queries(of_all) == 2
     assert_each_once(batch, client)

@@ -1,0 +1,171 @@
+"""How long a marketplace may take over its answers, and how much it may say.
+
+A marketplace may be another team's own, and drip a byte a minute. A timeout of a socket begins
+anew with every byte; these limits do not. They hold below boto3 and requests alike, in the
+response that both read from, headers included.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from http.client import HTTPResponse
+from io import BufferedReader, RawIOBase
+from socket import socket
+from typing import Any
+
+import requests
+from botocore.awsrequest import (
+    AWSHTTPConnection,
+    AWSHTTPConnectionPool,
+    AWSHTTPSConnection,
+    AWSHTTPSConnectionPool,
+)
+from requests.adapters import HTTPAdapter
+from urllib3 import HTTPConnectionPool, HTTPSConnectionPool
+from urllib3.connection import HTTPConnection, HTTPSConnection
+
+from hits.exceptions import MarketplaceSlow
+
+ANSWER_SECONDS = 60.0
+# A hundred assignments of the most that a form may hold fit in several times.
+MOST_BYTES = 64 * 2**20
+
+
+@dataclass
+class Deadline:
+    """When the calls of a block have had their time; where it `cuts`, an answer's middle too.
+
+    Threads that call for the block share it, so that one that is put off holds for all of them.
+    """
+
+    until: float
+    cuts: bool = True
+
+    def seconds_left(self) -> float:
+        return self.until - time.monotonic()
+
+
+_deadline: ContextVar[Deadline | None] = ContextVar("deadline", default=None)
+
+
+@contextmanager
+def call_time(seconds: float, *, cuts: bool = True) -> Iterator[Deadline]:
+    """Let all calls within the block take so long together; then they raise MarketplaceSlow."""
+    deadline = Deadline(time.monotonic() + seconds, cuts)
+    token = _deadline.set(deadline)
+    try:
+        yield deadline
+    finally:
+        _deadline.reset(token)
+
+
+def require_time_left(*event: Any, **details: Any) -> None:
+    """MarketplaceSlow where the calls of this block have had their time."""
+    deadline = _deadline.get()
+    if deadline is not None and deadline.seconds_left() <= 0:
+        raise MarketplaceSlow
+
+
+def _seconds_left() -> float:
+    deadline = _deadline.get()
+    if deadline is None or not deadline.cuts:
+        return ANSWER_SECONDS
+    return min(ANSWER_SECONDS, deadline.seconds_left())
+
+
+class _BoundedReader(RawIOBase):
+    """What a socket sends, until the time is over or it is too much."""
+
+    def __init__(self, raw: RawIOBase, connection: socket) -> None:
+        self._raw, self._socket = raw, connection
+        self._patience = connection.gettimeout()
+        self._until = time.monotonic() + _seconds_left()
+        self._n_bytes = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        seconds_left = self._until - time.monotonic()
+        if seconds_left <= 0:
+            raise TimeoutError("the answer takes too long")
+        patience = seconds_left if self._patience is None else min(self._patience, seconds_left)
+        self._socket.settimeout(patience)
+        n = self._raw.readinto(buffer) or 0
+        self._n_bytes += n
+        if self._n_bytes > MOST_BYTES:
+            raise OSError(f"the answer has more than {MOST_BYTES:,} bytes")
+        return n
+
+    def close(self) -> None:
+        self._raw.close()
+        super().close()
+
+
+class _Response(HTTPResponse):
+    """An answer within the limits, from its status line on."""
+
+    def __init__(self, sock: socket, *arguments: Any, **options: Any) -> None:
+        super().__init__(sock, *arguments, **options)
+        raw: Any = self.fp.detach()
+        self.fp = BufferedReader(_BoundedReader(raw, sock))
+
+
+class _Connection(HTTPConnection):
+    response_class = _Response
+
+
+class _SecureConnection(HTTPSConnection):
+    response_class = _Response
+
+
+class _Pool(HTTPConnectionPool):
+    ConnectionCls = _Connection
+
+
+class _SecurePool(HTTPSConnectionPool):
+    ConnectionCls = _SecureConnection
+
+
+class _AwsConnection(AWSHTTPConnection):
+    response_class = _Response  # type: ignore[assignment]
+
+
+class _AwsSecureConnection(AWSHTTPSConnection):
+    response_class = _Response  # type: ignore[assignment]
+
+
+class _AwsPool(AWSHTTPConnectionPool):
+    ConnectionCls = _AwsConnection
+
+
+class _AwsSecurePool(AWSHTTPSConnectionPool):
+    ConnectionCls = _AwsSecureConnection
+
+
+class _Adapter(HTTPAdapter):
+    def init_poolmanager(self, *arguments: Any, **options: Any) -> None:
+        super().init_poolmanager(*arguments, **options)
+        pools = {"http": _Pool, "https": _SecurePool}
+        self.poolmanager.pool_classes_by_scheme = pools
+
+
+def bounded_session() -> requests.Session:
+    """A session of requests whose answers are within the limits."""
+    session = requests.Session()
+    for scheme in ("http://", "https://"):
+        session.mount(scheme, _Adapter())
+    return session
+
+
+def bind(client: Any) -> None:
+    """Hold all answers to a boto3 client to the limits."""
+    pools = {"http": _AwsPool, "https": _AwsSecurePool}
+    # botocore offers no other way to its connections; tests/hits/test_call_limits.py notices if
+    # this is none any more.
+    client._endpoint.http_session._manager.pool_classes_by_scheme = pools
+    client.meta.events.register("before-send.mturk", require_time_left)

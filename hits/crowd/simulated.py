@@ -1,0 +1,216 @@
+"""A crowd that nobody has to find: a seeded model of annotators, for every kind of question."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from django.utils import timezone
+
+from annotation.models import Candidate, Item, PlacedCheck, Study
+from annotation.protocols.conditions import ValueCondition
+from hits.asked_questions import ALL
+from hits.comparisons import TIE
+from hits.crowd.replay import Asked, form_answer
+
+REASONS = (
+    "It has the same shape and would be worn on the same occasions.",
+    "The colour and the style are close enough to the target.",
+    "It would serve me equally well, though the details differ.",
+    "None of the others comes near the target in shape and colour.",
+)
+Change = Callable[[int, int, float], float]
+"""What becomes of a value on the scale from one number to the other."""
+CHOOSING = ("selection", "preference")
+# Two candidates that differ by less seem equally good.
+LEAST_DIFFERENCE = 0.02
+
+
+class SimulatedAnswers:
+    """A seeded model of annotators.
+
+    A candidate is as good as the words it shares with the item's reference (or, among
+    products, with the target's title); an annotator adds a bias and noise of their own, and
+    compares, chooses and writes by that. It has no other claim to be like people.
+    """
+
+    def __init__(self, study: Study, *, seed: int, noise: float = 0.15) -> None:
+        self.seed, self.noise = seed, noise
+        items = study.items.prefetch_related("candidates")
+        self.texts = {
+            (str(item.pk), candidate.blind_key): (item, candidate)
+            for item in items
+            for candidate in item.candidates.all()
+        }
+        checks = PlacedCheck.objects.filter(item__study=study).select_related("compared")
+        self.checks = {(str(each.item_id), each.blind_key): each for each in checks}
+
+    def answer(
+        self, worker: str, page: dict[str, Any], change: Change | None = None
+    ) -> dict[str, Any]:
+        """A careful answer; `change` spoils what is on a scale, before more is asked about it."""
+        values: dict[Asked, Any] = {}
+        seconds: dict[Asked, float] = {}
+        for asked in page["questions"]:
+            bias = self._random(worker, asked["name"]).gauss(0, self.noise / 2)
+            for key in _subjects(asked, page, values):
+                names = (worker, asked["name"], page["item"], self._key(page["item"], key))
+                value = self._value(asked, page, names, key, bias)
+                if change and "min" in asked:
+                    low, high = asked["min"], asked["max"]
+                    value = float(min(max(change(int(low), int(high), value), low), high))
+                values[key, asked["name"]] = value
+                seconds[key, asked["name"]] = self._seconds(*names)
+        answer = form_answer(page, values, self._reason(worker, page), seconds)
+        if page.get("consent"):
+            answer["consent"] = {"text": page["consent"], "at": timezone.now().isoformat()}
+        return answer | {"reasons": list(self._reasons(worker, page, values))}
+
+    def _value(
+        self,
+        asked: dict[str, Any],
+        page: dict[str, Any],
+        names: tuple[str, ...],
+        key: str | None,
+        bias: float,
+    ) -> Any:
+        """What the page's control would hold: a number, words, categories, or a comparison."""
+        if asked["kind"] in ("short_text", "long_text"):
+            return self._words(self._random(*names), max(asked["least_length"], 1), asked)
+        if asked.get("about") == ALL:
+            return _comparison(asked, self._qualities(page, names, bias))
+        if asked["kind"] == "categories":
+            chance = self._random(*names, "categories")
+            n = chance.randint(max(asked["least"], 1), asked["most"])
+            return sorted(chance.sample(range(asked["n"]), n))
+        low, high = asked["min"], asked["max"]
+        value = low + self._share(names, key, bias) * (high - low)
+        if (check := self.checks.get((page["item"], key or ""))) is not None:
+            value = self._checked_value(check, value, low)
+        return _on_scale(value, low, high)
+
+    def _qualities(
+        self, page: dict[str, Any], names: tuple[str, ...], bias: float
+    ) -> dict[str, float]:
+        """How good each candidate is, as this annotator sees it, from the best on."""
+        worker, question, item, _ = names
+        seen = {
+            key: self._share((worker, question, item, self._key(item, key)), key, bias)
+            for key in page["candidates"]
+        }
+        return dict(sorted(seen.items(), key=lambda pair: -pair[1]))
+
+    def _key(self, item: str, blind_key: str | None) -> str:
+        """The key of a candidate; a check has what it repeats or was made of, and an item none."""
+        if blind_key is None:
+            return ""
+        check = self.checks.get((item, blind_key))
+        if check is not None:
+            return check.compared.key if check.compared else check.key
+        return self.texts[item, blind_key][1].key
+
+    def _share(self, names: tuple[str, ...], blind_key: str | None, bias: float) -> float:
+        """How good a candidate is, from 0 to 1; a half where nothing is known of it."""
+        check = self.checks.get((names[2], blind_key or ""))
+        own = check.compared.blind_key if check and check.compared else blind_key
+        known = self.texts.get((names[2], own or ""))
+        quality = _shared_words(known[1], known[0]) if known else 0.5
+        item_key = known[0].key if known else names[2]
+        error = self._random(*names[:2], item_key, names[3]).gauss(0, self.noise)
+        return quality + bias + error
+
+    @staticmethod
+    def _checked_value(check: PlacedCheck, value: float, low: float) -> float:
+        """What is right: the known answer, the same again, or less than what was spoilt."""
+        if check.expected is not None:
+            return check.expected
+        return value if check.kind == "repeat" else low + (value - low) / 2 - 1
+
+    def _seconds(self, worker: str, *texts: str) -> float:
+        """Each has a pace, and takes more or less time than that for a judgment."""
+        pace = self._random(worker, "pace").uniform(3, 12)
+        return round(pace * self._random(worker, *texts, "time").lognormvariate(0, 0.4), 1)
+
+    def _reason(self, worker: str, page: dict[str, Any]) -> str:
+        """Of the page: sentences until they are as long as it asks for, or none."""
+        keys = ((page["item"], key) for key in page["candidates"])
+        item = next(self.texts[key][0] for key in keys if key in self.texts)
+        return self._words(self._random(worker, item.key), page["justification_min_length"])
+
+    def _reasons(
+        self, worker: str, page: dict[str, Any], values: dict[Asked, Any]
+    ) -> Iterator[dict[str, Any]]:
+        """Of each choice, where the page asks for that."""
+        if page["reason"]["rule"] != "choice":
+            return
+        names = {asked["name"] for asked in page["questions"] if asked["kind"] in CHOOSING}
+        for (key, name), value in values.items():
+            chosen = (key if value == 1 else None) if key else value
+            if name in names and chosen and chosen != TIE:
+                chance = self._random(worker, page["item"], self._key(page["item"], chosen))
+                text = self._words(chance, page["reason"]["least_length"])
+                yield {"candidate": chosen, "text": text}
+
+    @staticmethod
+    def _words(chance: random.Random, least: int, asked: dict[str, Any] | None = None) -> str:
+        words = ""
+        while len(words) < least:
+            words = f"{words} {chance.choice(REASONS)}".strip()
+        return words[: asked["most_length"]].strip() if asked else words
+
+    def _random(self, *names: str) -> random.Random:
+        return random.Random(":".join((str(self.seed), *names)))
+
+
+def _subjects(
+    asked: dict[str, Any], page: dict[str, Any], values: dict[Asked, Any]
+) -> list[str | None]:
+    """Whom a question is asked about, given the answers before it."""
+    about = page["candidates"] if asked.get("about", "candidate") == "candidate" else [None]
+    if (when := asked.get("when")) is None:
+        return list(about)
+    limits = {name: when[name] for name in ("below", "above") if name in when}
+    condition = ValueCondition(when["question"], tuple(when.get("any_of", ())), **limits)
+    before = {key for key, name in values if name == when["question"]}
+    return [
+        key
+        for key in about
+        if condition.holds(values.get((key if key in before else None, when["question"])))
+    ]
+
+
+def _comparison(asked: dict[str, Any], qualities: dict[str, float]) -> Any:
+    """The answer to a comparison, of candidates from the best to the worst."""
+    ordered = list(qualities)
+    if asked["kind"] == "best_worst":
+        return {"best": ordered[0], "worst": ordered[-1]}
+    if asked["kind"] == "ranking":
+        return _ranked(ordered, qualities, ties=asked["ties"])
+    if asked["ties"] and qualities[ordered[0]] - qualities[ordered[1]] < LEAST_DIFFERENCE:
+        return TIE
+    return ordered[0]
+
+
+def _ranked(ordered: list[str], qualities: dict[str, float], *, ties: bool) -> list[list[str]]:
+    """Groups of those that seem equal, each with the one before it."""
+    groups: list[list[str]] = []
+    for key in ordered:
+        if ties and groups and qualities[groups[-1][-1]] - qualities[key] < LEAST_DIFFERENCE:
+            groups[-1].append(key)
+        else:
+            groups.append([key])
+    return groups
+
+
+def _on_scale(value: float, low: float, high: float) -> float:
+    """The nearest value the page's control can take: whole steps from its low end."""
+    steps = round(min(max(value, low), high) - low)
+    return float(low + min(steps, math.floor(high - low)))
+
+
+def _shared_words(candidate: Candidate, item: Item) -> float:
+    target = set((item.reference or item.context).lower().split())
+    words = set(candidate.text.lower().split())
+    return len(target & words) / len(target | words) if target | words else 0.0

@@ -1,0 +1,58 @@
+"""What was spent, by our record: approved assignments with their fees, and payments beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+
+from django.db.models import Count, Sum
+
+from hits.costs import cost_of_assignment
+from hits.models import Assignment, Batch, DeliveryState, Payment
+
+NOTHING = Decimal("0.00")
+
+
+@dataclass(frozen=True)
+class Spend:
+    """Money that has left the requester's account for a batch."""
+
+    rewards_usd: Decimal = NOTHING
+    fees_usd: Decimal = NOTHING
+    bonuses_usd: Decimal = NOTHING
+    bonus_fees_usd: Decimal = NOTHING
+
+    @property
+    def total_usd(self) -> Decimal:
+        return self.rewards_usd + self.fees_usd + self.bonuses_usd + self.bonus_fees_usd
+
+
+def spend_of(batch: Batch) -> Spend:
+    """What our record says was paid for a batch."""
+    return spend_by_batch([batch])[batch.pk]
+
+
+def spend_by_batch(batches: Iterable[Batch]) -> Mapping[int, Spend]:
+    """Approved assignments, and confirmed payments beside them, of each batch."""
+    by_key = {batch.pk: batch for batch in batches}
+    rewards_usd, prices_usd = dict.fromkeys(by_key, NOTHING), dict.fromkeys(by_key, NOTHING)
+    approvals = Assignment.objects.filter(
+        hit__batch__in=by_key, status=Assignment.Status.APPROVED
+    ).order_by()
+    sizes = approvals.values_list("hit__batch", "hit__max_assignments").annotate(n=Count("pk"))
+    for key, size, n in sizes:
+        batch = by_key[key]
+        rewards_usd[key] += n * batch.reward_usd
+        prices_usd[key] += n * cost_of_assignment(batch, size or batch.max_assignments)
+    payments = Payment.objects.filter(
+        assignment__hit__batch__in=by_key, state=DeliveryState.CONFIRMED
+    ).order_by()
+    totals = payments.values_list("assignment__hit__batch").annotate(
+        amount=Sum("amount_usd"), fee=Sum("fee_usd")
+    )
+    paid_usd = {key: (amount, fee) for key, amount, fee in totals}
+    return {
+        key: Spend(rewards_usd[key], prices_usd[key] - rewards_usd[key], *paid_usd.get(key, ()))
+        for key in by_key
+    }

@@ -1,0 +1,120 @@
+"""What a marketplace says, checked before any of it is stored: it may be another team's own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+from hits.exceptions import MarketplaceFault
+from hits.models import Assignment, Hit
+
+LONGEST_ID = 64
+LONGEST_TEXT = 100_000
+MOST_COUNTED = 2_000_000_000
+MOST_USD = Decimal("9999999999.99")
+CENT = Decimal("0.01")
+EARLIEST, LATEST = datetime(2000, 1, 1, tzinfo=UTC), datetime(2200, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True)
+class AssignmentRecord:
+    """An assignment as a marketplace describes it."""
+
+    assignment_id: str
+    worker_id: str
+    status: Assignment.Status
+    answer_xml: str
+    accepted_at: datetime
+    submitted_at: datetime
+
+
+@dataclass(frozen=True)
+class AppealRecord:
+    """An appeal as a marketplace describes it."""
+
+    assignment_id: str
+    reason: str
+    appealed_at: datetime
+    answer: str
+
+
+def assignment_record(hit: Hit, content: Mapping[str, Any]) -> AssignmentRecord:
+    """One of a HIT's assignments; MarketplaceFault where it is another's, or none at all."""
+    if content.get("HITId", hit.hit_id) != hit.hit_id:
+        raise MarketplaceFault(f"asked for HIT {hit.hit_id}, it sent an assignment of another")
+    try:
+        status = Assignment.Status(str(content.get("AssignmentStatus")))
+    except ValueError:
+        raise MarketplaceFault("an assignment has a status that does not exist") from None
+    return AssignmentRecord(
+        assignment_id=identifier(content, "AssignmentId"),
+        worker_id=identifier(content, "WorkerId"),
+        status=status,
+        answer_xml=_text(content, "Answer"),
+        accepted_at=_time(content.get("AcceptTime"), "AcceptTime"),
+        submitted_at=_time(content.get("SubmitTime"), "SubmitTime"),
+    )
+
+
+def appeal_records(content: Mapping[str, Any]) -> list[AppealRecord]:
+    """The appeals of an answer that lists them."""
+    rows = content.get("appeals")
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        raise MarketplaceFault("it sent no list of appeals")
+    return [
+        AppealRecord(
+            assignment_id=identifier(row, "assignment_id"),
+            reason=_text(row, "reason", most=LONGEST_TEXT),
+            appealed_at=_time(row.get("appealed_at"), "appealed_at"),
+            answer=_text(row, "answer", most=LONGEST_TEXT),
+        )
+        for row in rows
+    ]
+
+
+def identifier(content: Mapping[str, Any], name: str) -> str:
+    """An id that a marketplace gave."""
+    value = _text(content, name, most=LONGEST_ID)
+    if not value:
+        raise MarketplaceFault(f"{name} is missing")
+    return value
+
+
+def amount_usd(value: Any, name: str) -> Decimal:
+    """An amount of money in whole cents; a balance may lie below nothing."""
+    try:
+        amount = Decimal(str(value))
+    except InvalidOperation:
+        amount = Decimal("NaN")
+    if not amount.is_finite() or abs(amount) > MOST_USD:
+        raise MarketplaceFault(f"{name} is not an amount of dollars")
+    return amount.quantize(CENT)
+
+
+def count(value: Any, name: str) -> int:
+    """A number of things."""
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MOST_COUNTED:
+        raise MarketplaceFault(f"{name} is not a number of things")
+    return value
+
+
+def _text(content: Mapping[str, Any], name: str, *, most: int | None = None) -> str:
+    value = content.get(name)
+    # No database keeps a NUL in a text, and no XML has one.
+    if not isinstance(value, str) or "\x00" in value or (most is not None and len(value) > most):
+        raise MarketplaceFault(f"{name} is not a text, or too long a one")
+    return value
+
+
+def _time(value: Any, name: str) -> datetime:
+    try:
+        at = value if isinstance(value, datetime) else datetime.fromisoformat(value)
+        at = at.astimezone(UTC)
+    except (TypeError, ValueError, OverflowError):
+        raise MarketplaceFault(f"{name} is not a time") from None
+    if not EARLIEST <= at <= LATEST:
+        raise MarketplaceFault(f"{name} is not a time of this century")
+    return at

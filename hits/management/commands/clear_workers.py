@@ -1,0 +1,48 @@
+from typing import Any
+
+from django.core.management.base import CommandError, CommandParser
+
+from hits.exceptions import WorkerUnknown
+from hits.exclusions import clear_workers
+from hits.management.review_command import ReviewCommand, study_with_batches
+from hits.models import Exclusion, Worker
+from presentation.counts import count_of
+
+
+class Command(ReviewCommand):
+    help = "Let held workers go on, once someone has looked at their first HITs of a study."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        super().add_arguments(parser)
+        parser.add_argument("worker", metavar="WORKER_ID", nargs="*")
+        parser.add_argument("--all", action="store_true", help="all who are held")
+
+    def handle(
+        self,
+        *args: Any,
+        study: str,
+        worker: list[str],
+        dry_run: bool,
+        json: bool,
+        **options: Any,
+    ) -> None:
+        if bool(worker) == options["all"]:
+            raise CommandError("Name workers, or --all of them.")
+        target = study_with_batches(study)
+        workers = Worker.objects.filter(assignments__hit__batch__study=target).distinct()
+        if options["all"]:
+            held = Exclusion.objects.filter(batch__study=target, reason=Exclusion.Reason.HELD)
+            workers = workers.filter(pk__in=held.values("worker"))
+        else:
+            workers = workers.filter(worker_id__in=worker)
+        found = list(workers.order_by("worker_id"))
+        if unknown := sorted(set(worker) - {each.worker_id for each in found}):
+            raise WorkerUnknown(f"No worker '{unknown[0]}' has worked on study '{study}'.")
+        if dry_run:
+            names = [each.worker_id for each in found]
+            text = f"Would clear {count_of(len(found), 'worker')}. Nothing was written."
+            self.report(text, {"would_clear": names}, as_json=json)
+            return
+        n = clear_workers(study=target, workers=found, cleared_by=None)
+        text = f"{count_of(n, 'worker')} cleared; they may go on once answers are collected."
+        self.report(text, {"cleared": n}, as_json=json)

@@ -1,0 +1,91 @@
+"""Marketplaces by their address: however it is spelled, the same one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from urllib.parse import SplitResult, urlsplit
+
+from django.conf import settings
+from django.utils.translation import gettext as _
+
+from hits.endpoints import PROFILES
+from hits.exceptions import MarketplaceUnreachable
+from hits.models import Connection
+
+THIS_SITE = "local"
+AMAZON = ("sandbox", "production")
+PORTS = {"http": 80, "https": 443}
+THIS_MACHINE = ("localhost", "127.0.0.1", "[::1]", "0.0.0.0", "[::]")
+
+
+@dataclass(frozen=True)
+class MarketplaceAddress:
+    """A marketplace: whose worker ids it has, where requests go, what it charges if that is known.
+
+    The site's own has no endpoint of a connection's own: that is a setting.
+    """
+
+    name: str
+    endpoint_url: str
+    fees: str | None = None
+
+
+def marketplace_at(address: str) -> MarketplaceAddress:
+    """The marketplace at an address; an empty one is this site's own."""
+    if not address:
+        return _this_site()
+    parts = _parts(address)
+    ours = {_origin(_parts(url)) for url in (settings.MARKETPLACE_ENDPOINT_URL, settings.SITE_URL)}
+    if _origin(parts) in ours:
+        return _this_site()
+    for name in AMAZON:
+        endpoint_url = PROFILES[name].endpoint_url or ""
+        if _origin(parts)[0] == _origin(_parts(endpoint_url))[0]:
+            return MarketplaceAddress(name, endpoint_url, Connection.Fees.MTURK)
+    return MarketplaceAddress(_name(parts), f"{parts.scheme}://{_netloc(parts)}{parts.path}")
+
+
+def _this_site() -> MarketplaceAddress:
+    return MarketplaceAddress(THIS_SITE, "", settings.MARKETPLACE_FEE_SCHEDULE)
+
+
+def _parts(address: str) -> SplitResult:
+    """The address in lower case as far as that means the same, and only what leads somewhere."""
+    try:
+        parts = urlsplit(address.strip())
+        is_valid = parts.port != 0 and bool(parts.hostname) and parts.scheme in PORTS
+    except ValueError:
+        is_valid = False
+    if not is_valid or parts.username is not None or parts.query or parts.fragment:
+        raise MarketplaceUnreachable(
+            _(
+                "“{address}” is not a marketplace's address: it needs http(s)://, a host and a "
+                "path, and nothing else."
+            ).format(address=address)
+        )
+    return parts._replace(path=parts.path.rstrip("/"))
+
+
+def _host(parts: SplitResult) -> str:
+    host = (parts.hostname or "").rstrip(".")
+    return f"[{host}]" if ":" in host else host
+
+
+def _origin(parts: SplitResult) -> tuple[str, int]:
+    host = _host(parts)
+    is_here = host in THIS_MACHINE or host.startswith("127.")
+    # http and https of one host, each at its usual port, are one site.
+    port = parts.port or PORTS[parts.scheme]
+    return "localhost" if is_here else host, 443 if port == 80 else port
+
+
+def _netloc(parts: SplitResult) -> str:
+    port = parts.port
+    own = "" if port in (None, PORTS[parts.scheme]) else f":{port}"
+    return f"{_host(parts)}{own}"
+
+
+def _name(parts: SplitResult) -> str:
+    """The host; with its port where the host alone would be the name of a profile."""
+    netloc = _netloc(parts)
+    return f"{netloc}:{PORTS[parts.scheme]}" if netloc in PROFILES else netloc

@@ -1,0 +1,153 @@
+"""The worker's page as HTML: its texts in the study's language, and of scripts and styles what it
+uses. Only the widgets of its own questions are in it, since a marketplace takes 65,535 bytes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from django.template.loader import render_to_string
+from django.utils.safestring import SafeString, mark_safe
+
+from hits.answer_schema import schema_script
+from hits.page_texts import RIGHT_TO_LEFT, page_language
+
+# Which of the widgets in templates/worker_page/widgets/ a question of each kind is.
+WIDGETS = {
+    "line": "line", "likert": "radio", "category": "radio", "yes_no": "radio",
+    "preference": "radio", "categories": "categories", "number": "number", "short_text": "text",
+    "long_text": "text", "best_worst": "best_worst", "ranking": "ranking",
+    "selection": "selection",
+}  # fmt: skip
+# Where a control of its own has no name, the group of its controls has.
+ROLES = {"radio": "radiogroup", "categories": "group", "best_worst": "group", "ranking": "group"}
+SPEAKER = re.compile(r"([^\s:][^:\n]{0,39}):\s+(.*\S)")
+
+
+@dataclass(frozen=True)
+class Turn:
+    """One turn of a conversation; without a speaker, the end of a context."""
+
+    speaker: str
+    text: str
+    is_first_speaker: bool = True
+
+
+def page_html(context: dict[str, Any]) -> str:
+    """The whole page of what `hits.questions` says there is on it."""
+    document, item = context["protocol"], context["item"]
+    questions = [_with_widget(number, each) for number, each in enumerate(context["questions"])]
+    language = page_language(document.language)
+    is_rtl = language in RIGHT_TO_LEFT or document.direction == "rtl"
+    shown = document.display
+    turns = conversation(item.context) if shown.context else ()
+    kinds = {question["widget"] for question in questions}
+    parts = tuple(_parts(context))
+    is_one_turn = "sheet" in parts and len(item.context.strip().splitlines()) == 1
+    return render_to_string(
+        "worker_page/page.html",
+        context
+        | {
+            "language": language,
+            "direction": "rtl" if is_rtl else "ltr",
+            "title": document.title or context["study"].title,
+            "reason": document.reason,
+            "has_comment": document.comment,
+            "kinds": dict.fromkeys(kinds, True),
+            "ticked": next((each for each in questions if each["kind"] == "selection"), None),
+            "of_each": [
+                each
+                for each in questions
+                if each["about"] == "candidate" and each["kind"] != "selection"
+            ],
+            "of_item": [each for each in questions if each["about"] == "item"],
+            "of_all": [each for each in questions if each["about"] == "all"],
+            "context": item.context if shown.context else "",
+            "turns": turns,
+            "has_last_turn": "sheet" in parts,
+            "is_one_turn": is_one_turn,
+            "is_pinned_alone": is_one_turn and not _has_more_context(context),
+            "reference": item.reference if shown.reference else "",
+            "condition": item.condition if shown.condition else "",
+            "condition_label": shown.condition_label,
+            "has_context": _has_context(context),
+            "has_pictures": "pictures" in parts,
+            "schema": schema_script(context["task"]),
+            "css": style(context["study"].kind, "line" in kinds),
+            "js": script((*sorted(f"widgets/{kind}" for kind in kinds), "page", *parts, "end")),
+        },
+    )
+
+
+def conversation(text: str) -> tuple[Turn, ...]:
+    """The turns of a text whose every line begins with its speaker; none of any other."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    matches = [SPEAKER.fullmatch(line) for line in lines]
+    if len(lines) < 2 or not all(matches):
+        return ()
+    pairs = [(match[1], match[2]) for match in matches if match]
+    return tuple(Turn(who, said, who == pairs[0][0]) for who, said in pairs)
+
+
+def _has_context(context: dict[str, Any]) -> bool:
+    shown, item = context["protocol"].display, context["item"]
+    return bool(shown.context and item.context.strip()) or _has_more_context(context)
+
+
+def _has_more_context(context: dict[str, Any]) -> bool:
+    """Whether anything belongs to the context beside its text."""
+    shown, item = context["protocol"].display, context["item"]
+    is_about = bool((shown.reference and item.reference) or (shown.condition and item.condition))
+    return is_about or bool(context["picture"])
+
+
+def _with_widget(number: int, question: dict[str, Any]) -> dict[str, Any]:
+    widget = WIDGETS[question["kind"]]
+    return question | {
+        "id": str(number),
+        "widget": widget,
+        "role": ROLES.get(widget, ""),
+        "template": f"worker_page/widgets/{widget}.html",
+    }
+
+
+def _parts(context: dict[str, Any]) -> Iterator[str]:
+    """The parts of the script that not every page needs."""
+    is_pool = context["study"].kind == "alternatives"
+    if context["picture"] or any(each["picture"] for each in context["candidates"]):
+        yield "pictures"
+        if is_pool:
+            yield "pair"
+    if not is_pool and context["protocol"].display.context and context["item"].context.strip():
+        yield "sheet"
+    if context["consent"]:
+        yield "consent"
+
+
+@cache
+def script(parts: tuple[str, ...]) -> SafeString:
+    """The page's module: what all pages share, then the parts of this one."""
+    sources = [_slim_script(f"worker_page/{part}.js") for part in ("base", *parts)]
+    return mark_safe("\n".join(sources))
+
+
+@cache
+def style(kind: str, has_lines: bool) -> SafeString:
+    """The page's style, with that of lines where there are any."""
+    parts = ["page", kind, *(["line"] if has_lines else [])]
+    return mark_safe("".join(_slim_style(f"worker_page/{part}.css") for part in parts))
+
+
+def _slim_script(name: str) -> str:
+    """Without its indentation and its lines of comment."""
+    source = re.sub(r"\n\s*//.*", "", f"\n{render_to_string(name)}")
+    return re.sub(r"\s*\n\s*", "\n", source).strip()
+
+
+def _slim_style(name: str) -> str:
+    source = re.sub(r"/\*.*?\*/", "", render_to_string(name), flags=re.DOTALL)
+    source = re.sub(r"\s*\n\s*", "\n", source).strip()
+    return re.sub(r"\s*([{};,>])\s*|(?<=:)\s+", r"\1", source).replace(";}", "}")

@@ -1,0 +1,206 @@
+"""The worker's page in other languages: the page is in the language of its study, not of the
+browser, so that its words stand in a table of their own. To add a language, add its table; a
+test says what is missing."""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+
+SOURCE = "en"
+RIGHT_TO_LEFT = frozenset({"ar"})
+
+GERMAN = {
+    "This page needs JavaScript: without it no answer can be given. Allow JavaScript for this page and load it again, or return the HIT.":
+        "Diese Seite braucht JavaScript: ohne es kann keine Antwort gegeben werden. Erlauben Sie JavaScript für diese Seite und laden Sie sie neu, oder geben Sie den HIT zurück.",
+    "Before you begin": "Bevor Sie beginnen",
+    "I agree": "Ich stimme zu",
+    "I do not agree": "Ich stimme nicht zu",
+    "Then return the HIT; that costs you nothing, and nothing is kept.":
+        "Dann geben Sie den HIT zurück; das schadet Ihnen nicht, und nichts wird aufbewahrt.",
+    "Instructions": "Anleitung",
+    "Instructions and examples": "Anleitung und Beispiele",
+    "Good example": "Gutes Beispiel",
+    "Bad example": "Schlechtes Beispiel",
+    "Questions about all of it": "Fragen zum Ganzen",
+    "Why did you choose as you did?": "Warum haben Sie so gewählt?",
+    "Why did you choose as you did? (optional)": "Warum haben Sie so gewählt? (freiwillig)",
+    "Why did you rate as you did?": "Warum haben Sie so bewertet?",
+    "of at least {least} characters": "von mindestens {least} Zeichen",
+    "You may paste; that you did is noted.": "Sie dürfen einfügen; es wird vermerkt.",
+    "Needs an answer": "Hier fehlt eine Antwort",
+    "Reasons": "Gründe",
+    "Comments for the requester (optional)": "Anmerkungen für die Auftraggeber (freiwillig)",
+    "Go to the first missing": "Zur ersten fehlenden Antwort",
+    "Submit": "Absenden",
+    "Not sent yet. Answers missing: {n}": "Noch nicht gesendet. Fehlende Antworten: {n}",
+    "Sending…": "Wird gesendet …",
+    "Sent": "Gesendet",
+    "This is a preview. Accept the HIT to begin.":
+        "Dies ist eine Vorschau. Nehmen Sie den HIT an, um zu beginnen.",
+    "This page was opened outside a marketplace: nothing can be sent from here.":
+        "Diese Seite wurde außerhalb eines Marktplatzes geöffnet: von hier kann nichts gesendet werden.",
+    "Nothing more can be sent from this page.": "Von dieser Seite kann nichts mehr gesendet werden.",
+    "This is what you sent.": "Das haben Sie gesendet.",
+    "Response {letter}": "Antwort {letter}",
+    "{question}, response {letter}": "{question}, Antwort {letter}",
+    "{n} of {total} ratings given": "{n} von {total} Bewertungen gegeben",
+    "Tick at least one, or “None of these would do”":
+        "Kreuzen Sie mindestens eine an, oder „Keine davon käme in Frage“",
+    "None would do": "Keine käme in Frage",
+    "{n} of {total} chosen": "{n} von {total} gewählt",
+    "Why would this one do? {title}": "Warum käme diese in Frage? {title}",
+    "Your reason has {n} of at least {least} characters":
+        "Ihre Begründung hat {n} von mindestens {least} Zeichen",
+    "The picture did not load": "Das Bild wurde nicht geladen",
+    "A picture is still loading": "Ein Bild wird noch geladen",
+    "Load again": "Neu laden",
+    "Report": "Melden",
+    "Reported. If it does not load again, return the HIT; that costs you nothing.":
+        "Gemeldet. Lädt es auch nochmals nicht, geben Sie den HIT zurück; das schadet Ihnen nicht.",
+    "Tick this one": "Diese ankreuzen",
+    "Take the tick away": "Kreuz entfernen",
+    "Not answered yet": "Noch nicht beantwortet",
+    "{value} on a scale from {min} to {max}": "{value} auf einer Skala von {min} bis {max}",
+    "Less: {question}": "Weniger: {question}",
+    "More: {question}": "Mehr: {question}",
+    "{question}: a number from {min} to {max}": "{question}: eine Zahl von {min} bis {max}",
+    "{question}: a whole number from {min} to {max}":
+        "{question}: eine ganze Zahl von {min} bis {max}",
+    "{question}: {n} of at least {least} characters":
+        "{question}: {n} von mindestens {least} Zeichen",
+    "{question}: choose from {least} to {most}": "{question}: wählen Sie {least} bis {most}",
+    "{question}: two have the same place": "{question}: zwei haben denselben Platz",
+    "Place of response {letter}": "Platz der Antwort {letter}",
+    "Equally good": "Gleich gut",
+    "Yes": "Ja",
+    "No": "Nein",
+    "None of these": "Keine davon",
+    "Best": "Am besten",
+    "Worst": "Am schlechtesten",
+    "Place": "Platz",
+    "1 is the best; two may share a place.": "1 ist am besten; zwei dürfen sich einen Platz teilen.",
+    "1 is the best; each place once.": "1 ist am besten; jeder Platz einmal.",
+    "Judge every response below: press a line where your answer lies, or use the arrow keys. Nothing is set before you press.":
+        "Beurteilen Sie jede Antwort: drücken Sie auf die Linie, wo Ihr Urteil liegt, oder nehmen Sie die Pfeiltasten. Nichts ist gesetzt, bevor Sie drücken.",
+    "Judge every response below.": "Beurteilen Sie jede Antwort.",
+    "Conversation": "Gespräch",
+    "Context": "Zusammenhang",
+    "Picture that belongs to the context": "Bild zum Zusammenhang",
+    "Reference": "Vergleich",
+    "Last turn": "Letzter Beitrag",
+    "Whole conversation": "Ganzes Gespräch",
+    "Close": "Schließen",
+    "Picture of this response": "Bild zu dieser Antwort",
+    "(empty response)": "(leere Antwort)",
+    "Target": "Ziel",
+    "Enlarge the target: {title}": "Ziel vergrößern: {title}",
+    "Tick every one that would do. Space ticks, Z enlarges the picture.":
+        "Kreuzen Sie alle an, die in Frage kämen. Die Leertaste kreuzt an, Z vergrößert das Bild.",
+    "Alternative without a title": "Alternative ohne Titel",
+    "(no title)": "(ohne Titel)",
+    "Enlarge: {title}": "Vergrößern: {title}",
+    "None of these would do": "Keine davon käme in Frage",
+    "Target and alternative": "Ziel und Alternative",
+    "Larger": "Größer",
+}  # fmt: skip
+ARABIC = {
+    "This page needs JavaScript: without it no answer can be given. Allow JavaScript for this page and load it again, or return the HIT.":
+        "تحتاج هذه الصفحة إلى JavaScript، وبدونه لا يمكن تقديم أي إجابة. اسمح به لهذه الصفحة وأعد تحميلها، أو أعد المهمة.",
+    "Before you begin": "قبل أن تبدأ",
+    "I agree": "أوافق",
+    "I do not agree": "لا أوافق",
+    "Then return the HIT; that costs you nothing, and nothing is kept.":
+        "إذن أعد المهمة؛ لن يكلفك ذلك شيئًا، ولن يُحفظ شيء.",
+    "Instructions": "التعليمات",
+    "Instructions and examples": "التعليمات والأمثلة",
+    "Good example": "مثال جيد",
+    "Bad example": "مثال سيئ",
+    "Questions about all of it": "أسئلة عن الكل",
+    "Why did you choose as you did?": "لماذا اخترت هذا الاختيار؟",
+    "Why did you choose as you did? (optional)": "لماذا اخترت هذا الاختيار؟ (اختياري)",
+    "Why did you rate as you did?": "لماذا قيّمت هذا التقييم؟",
+    "of at least {least} characters": "من {least} حرفًا على الأقل",
+    "You may paste; that you did is noted.": "يمكنك اللصق؛ وسيُسجَّل أنك فعلت.",
+    "Needs an answer": "تنقص الإجابة هنا",
+    "Reasons": "الأسباب",
+    "Comments for the requester (optional)": "ملاحظات لصاحب المهمة (اختياري)",
+    "Go to the first missing": "اذهب إلى أول إجابة ناقصة",
+    "Submit": "إرسال",
+    "Not sent yet. Answers missing: {n}": "لم يُرسل بعد. الإجابات الناقصة: {n}",
+    "Sending…": "جارٍ الإرسال…",
+    "Sent": "أُرسل",
+    "This is a preview. Accept the HIT to begin.": "هذه معاينة. اقبل المهمة لتبدأ.",
+    "This page was opened outside a marketplace: nothing can be sent from here.":
+        "فُتحت هذه الصفحة خارج السوق: لا يمكن إرسال شيء من هنا.",
+    "Nothing more can be sent from this page.": "لا يمكن إرسال شيء آخر من هذه الصفحة.",
+    "This is what you sent.": "هذا ما أرسلته.",
+    "Response {letter}": "الرد {letter}",
+    "{question}, response {letter}": "{question}، الرد {letter}",
+    "{n} of {total} ratings given": "أُعطي {n} من {total} تقييمات",
+    "Tick at least one, or “None of these would do”": "ضع علامة على واحد على الأقل، أو «لا يصلح أي منها»",
+    "None would do": "لا يصلح أي منها",
+    "{n} of {total} chosen": "اختير {n} من {total}",
+    "Why would this one do? {title}": "لماذا يصلح هذا؟ {title}",
+    "Your reason has {n} of at least {least} characters": "في تعليلك {n} من {least} حرفًا على الأقل",
+    "The picture did not load": "لم تُحمَّل الصورة",
+    "A picture is still loading": "ما زالت صورة قيد التحميل",
+    "Load again": "أعد التحميل",
+    "Report": "أبلغ",
+    "Reported. If it does not load again, return the HIT; that costs you nothing.":
+        "أُبلغ عنها. إن لم تُحمَّل ثانية فأعد المهمة؛ لن يكلفك ذلك شيئًا.",
+    "Tick this one": "ضع علامة على هذا",
+    "Take the tick away": "أزل العلامة",
+    "Not answered yet": "لم يُجب عنه بعد",
+    "{value} on a scale from {min} to {max}": "{value} على مقياس من {min} إلى {max}",
+    "Less: {question}": "أقل: {question}",
+    "More: {question}": "أكثر: {question}",
+    "{question}: a number from {min} to {max}": "{question}: عدد من {min} إلى {max}",
+    "{question}: a whole number from {min} to {max}": "{question}: عدد صحيح من {min} إلى {max}",
+    "{question}: {n} of at least {least} characters": "{question}: {n} من {least} حرفًا على الأقل",
+    "{question}: choose from {least} to {most}": "{question}: اختر من {least} إلى {most}",
+    "{question}: two have the same place": "{question}: اثنان في المرتبة نفسها",
+    "Place of response {letter}": "مرتبة الرد {letter}",
+    "Equally good": "متساويان في الجودة",
+    "Yes": "نعم",
+    "No": "لا",
+    "None of these": "لا شيء منها",
+    "Best": "الأفضل",
+    "Worst": "الأسوأ",
+    "Place": "المرتبة",
+    "1 is the best; two may share a place.": "‏1 هي الأفضل؛ يمكن أن يشترك اثنان في مرتبة.",
+    "1 is the best; each place once.": "‏1 هي الأفضل؛ كل مرتبة مرة واحدة.",
+    "Judge every response below: press a line where your answer lies, or use the arrow keys. Nothing is set before you press.":
+        "قيّم كل رد أدناه: اضغط على الخط حيث يقع تقييمك، أو استخدم مفاتيح الأسهم. لا يُحدَّد شيء قبل أن تضغط.",
+    "Judge every response below.": "قيّم كل رد أدناه.",
+    "Conversation": "المحادثة",
+    "Context": "السياق",
+    "Picture that belongs to the context": "صورة تخص السياق",
+    "Reference": "المرجع",
+    "Last turn": "آخر دور",
+    "Whole conversation": "المحادثة كاملة",
+    "Close": "إغلاق",
+    "Picture of this response": "صورة هذا الرد",
+    "(empty response)": "(رد فارغ)",
+    "Target": "المطلوب",
+    "Enlarge the target: {title}": "كبّر المطلوب: {title}",
+    "Tick every one that would do. Space ticks, Z enlarges the picture.":
+        "ضع علامة على كل ما يصلح. مفتاح المسافة يضع العلامة، وZ يكبّر الصورة.",
+    "Alternative without a title": "بديل بلا عنوان",
+    "(no title)": "(بلا عنوان)",
+    "Enlarge: {title}": "كبّر: {title}",
+    "None of these would do": "لا يصلح أي منها",
+    "Target and alternative": "المطلوب والبديل",
+    "Larger": "أكبر",
+}  # fmt: skip
+TABLES = MappingProxyType({"de": GERMAN, "ar": ARABIC})
+
+
+def page_language(language: str) -> str:
+    """The language the page has its own words in, for a study in this one."""
+    base = language.split("-")[0].lower()
+    return base if base in TABLES else SOURCE
+
+
+def page_text(text: str, language: str) -> str:
+    """The page's text in that language."""
+    return TABLES.get(language, {}).get(text, text)

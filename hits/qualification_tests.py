@@ -1,0 +1,223 @@
+"""The protocol's qualification tests, as the Requester API has them: a QuestionForm, an AnswerKey
+that grades it in percent, and HITs that ask for at least so much.
+
+So they hold on any marketplace. Explanations are processing instructions in the key, which Assay's
+marketplaces show to who handed the test in, and others leave alone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from xml.etree.ElementTree import Element, ProcessingInstruction, SubElement, tostring
+
+from django.utils.html import linebreaks
+from django.utils.translation import gettext as _
+
+from annotation.protocols.markdown import markdown_html
+from annotation.protocols.qualification_tests import (
+    choosable_values,
+    graded_answers,
+    right_values,
+)
+from annotation.protocols.records import (
+    AskedQuestion,
+    GradedCase,
+    ProtocolDocument,
+    QualificationTest,
+)
+from hits.exceptions import BatchUnfit
+from hits.models import Batch
+from hits.page_texts import page_language, page_text
+from hits.qualification_types import create_type
+from presentation.counts import count_of
+
+if TYPE_CHECKING:
+    from mypy_boto3_mturk.client import MTurkClient
+
+SCHEMAS = "http://mechanicalturk.amazonaws.com/AWSMechanicalTurkDataSchemas"
+FORM = f"{SCHEMAS}/2017-11-06/QuestionForm.xsd"
+KEY = f"{SCHEMAS}/2005-10-01/AnswerKey.xsd"
+EXPLANATION = "assay-explanation"
+MOST_BYTES = 65_535
+# So that a name has at most 200 characters.
+LONGEST_TITLE = 100
+
+
+@dataclass(frozen=True)
+class GradedQuestion:
+    """One question about one case; `number` counts from 1 over the test."""
+
+    number: int
+    case: GradedCase
+    asked: AskedQuestion
+    value: float
+    is_first_of_case: bool
+    is_last_of_case: bool
+
+    @property
+    def identifier(self) -> str:
+        return f"q{self.number}"
+
+
+def type_values(document: ProtocolDocument, test: QualificationTest) -> dict[str, Any]:
+    """What CreateQualificationType takes of a test. Its name bears a hash of all the rest, so that
+    the same test is one type for all batches and a changed one is another."""
+    questions = list(_questions(document, test))
+    values: dict[str, Any] = {
+        "description": _description(document, test, len(questions)),
+        "Test": _form(document, questions),
+        "AnswerKey": _answer_key(test, questions),
+        "TestDurationInSeconds": test.allowed_seconds,
+    }
+    if test.retry_after_seconds is not None:
+        values["RetryDelayInSeconds"] = test.retry_after_seconds
+    content = json.dumps(values, sort_keys=True).encode()
+    digest = hashlib.sha256(content).hexdigest()[:8]
+    return {"name": f"{document.title[:LONGEST_TITLE]} – {test.title} ({digest})", **values}
+
+
+def size_errors(document: ProtocolDocument) -> list[str]:
+    """What no marketplace would take."""
+    text = _("“%(title)s” has %(n)s bytes, more than the %(most)s that a marketplace takes.")
+    return [
+        text % {"title": test.title, "n": f"{n:,}", "most": f"{MOST_BYTES:,}"}
+        for test in document.qualifications.tests
+        for values in [type_values(document, test)]
+        if (n := max(len(values[name].encode()) for name in ("Test", "AnswerKey"))) > MOST_BYTES
+    ]
+
+
+def create_tests(batch: Batch, client: MTurkClient) -> None:
+    """Give a batch the qualification types of its protocol's tests, for its HITs to ask for."""
+    document = batch.document
+    if errors := size_errors(document):
+        raise BatchUnfit(" ".join(errors))
+    tests = document.qualifications.tests
+    if len(batch.test_type_ids) == len(tests):
+        return
+    batch.test_type_ids = [create_type(client, **type_values(document, test)) for test in tests]
+    Batch.objects.filter(pk=batch.pk).update(test_type_ids=batch.test_type_ids)
+
+
+def requirements_of_tests(batch: Batch) -> list[dict[str, Any]]:
+    """What a batch's HITs require of the tests that were created for it."""
+    tests = batch.document.qualifications.tests if batch.test_type_ids else ()
+    return [
+        {
+            "QualificationTypeId": type_id,
+            "Comparator": "GreaterThanOrEqualTo",
+            "IntegerValues": [test.pass_percent],
+        }
+        for type_id, test in zip(batch.test_type_ids, tests, strict=True)
+    ]
+
+
+def right_choices(batch: Batch) -> dict[str, list[int]]:
+    """Of each type that a batch asks for, a right option of every question, counted from 0."""
+    tests = batch.document.qualifications.tests if batch.test_type_ids else ()
+    return {
+        type_id: [_right_option(each, test) for each in _questions(batch.document, test)]
+        for type_id, test in zip(batch.test_type_ids, tests, strict=True)
+    }
+
+
+def _right_option(question: GradedQuestion, test: QualificationTest) -> int:
+    right = right_values(question.asked, question.value, test.tolerance_percent)
+    return choosable_values(question.asked).index(right[0])
+
+
+def _questions(document: ProtocolDocument, test: QualificationTest) -> Iterator[GradedQuestion]:
+    number = 0
+    for case in test.cases:
+        answers = graded_answers(document, case)
+        for index, (asked, value) in enumerate(answers):
+            number += 1
+            is_last = index == len(answers) - 1
+            yield GradedQuestion(number, case, asked, value, index == 0, is_last)
+
+
+def _description(document: ProtocolDocument, test: QualificationTest, n: int) -> str:
+    again = "It can be taken once."
+    if test.retry_after_seconds is not None:
+        again = "It can be taken again."
+    return (
+        f"{test.title} for “{document.title}”: {count_of(n, 'question')}; {test.pass_percent} % of "
+        f"the answers must be right. {again}"
+    )
+
+
+def _form(document: ProtocolDocument, questions: list[GradedQuestion]) -> str:
+    root = Element("QuestionForm", xmlns=FORM)
+    overview = SubElement(root, "Overview")
+    _text(overview, "Title", document.title)
+    if document.instructions.strip():
+        _text(overview, "FormattedContent", markdown_html(document.instructions))
+    for question in questions:
+        _add_question(root, question, page_language(document.language))
+    return tostring(root, encoding="unicode")
+
+
+def _add_question(root: Element, question: GradedQuestion, language: str) -> None:
+    asked = question.asked
+    element = SubElement(root, "Question")
+    _text(element, "QuestionIdentifier", question.identifier)
+    _text(element, "DisplayName", f"{question.number}. {asked.heading}")
+    _text(element, "IsRequired", "true")
+    content = SubElement(element, "QuestionContent")
+    if question.is_first_of_case:
+        if question.case.context.strip():
+            _text(content, "Text", question.case.context)
+        paragraph = linebreaks(question.case.candidate, autoescape=True)
+        _text(content, "FormattedContent", f"<blockquote>{paragraph}</blockquote>")
+    _text(content, "Text", asked.wording)
+    specification = SubElement(SubElement(element, "AnswerSpecification"), "SelectionAnswer")
+    _text(specification, "StyleSuggestion", "radiobutton")
+    selections = SubElement(specification, "Selections")
+    for value in choosable_values(asked):
+        selection = SubElement(selections, "Selection")
+        _text(selection, "SelectionIdentifier", f"{value:g}")
+        _text(selection, "Text", _label(asked, value, language))
+
+
+def _label(asked: AskedQuestion, value: float, language: str) -> str:
+    """What an option says; of a line its number, with the words at its ends and middle."""
+    values = choosable_values(asked)
+    index = values.index(value)
+    if asked.kind == "line":
+        words = {0: asked.low_label, len(values) // 2: asked.middle_label, 10: asked.high_label}
+        return f"{value:g} – {words[index]}" if words.get(index) else f"{value:g}"
+    if labels := asked.points or asked.categories:
+        return labels[index]
+    default = page_text(("No", "Yes")[index], language)
+    return (asked.no_label, asked.yes_label)[index] or default
+
+
+def _answer_key(test: QualificationTest, questions: list[GradedQuestion]) -> str:
+    root = Element("AnswerKey", xmlns=KEY)
+    for question in questions:
+        element = SubElement(root, "Question")
+        _text(element, "QuestionIdentifier", question.identifier)
+        if test.feedback:
+            element.append(_explanation(question))
+        for value in right_values(question.asked, question.value, test.tolerance_percent):
+            option = SubElement(element, "AnswerOption")
+            _text(option, "SelectionIdentifier", f"{value:g}")
+            _text(option, "AnswerScore", "1")
+    mapping = SubElement(SubElement(root, "QualificationValueMapping"), "PercentageMapping")
+    _text(mapping, "MaximumSummedScore", str(len(questions)))
+    return tostring(root, encoding="unicode")
+
+
+def _explanation(question: GradedQuestion) -> Element[Any]:
+    """Of a case once, under the last of its questions; the others say right or not."""
+    words = question.case.explanation if question.is_last_of_case else ""
+    # The sign that ends a processing instruction cannot stand in one.
+    return ProcessingInstruction(EXPLANATION, words.strip().replace("?>", "? >") or None)
+
+
+def _text(parent: Element, name: str, text: str) -> None:
+    SubElement(parent, name).text = text

@@ -1,0 +1,292 @@
+"""Every kind of question: what the page is given, what an answer becomes, what is refused."""
+
+import copy
+import json
+from typing import Any
+
+import pytest
+
+from annotation.models import Item, Study
+from annotation.protocols.documents import plain_document, read_document
+from annotation.protocols.records import ProtocolDocument
+from annotation.protocols.templates import read_protocol
+from annotation.protocols.versions import freeze, save_draft
+from hits.answers import Answer, read_answer
+from hits.asked_questions import consent_fingerprint, task_of
+from hits.exceptions import AnswerUnreadable
+from tests.annotation.studies import alternatives_study, rating_study
+from tests.hits.test_answers import xml_of
+
+pytestmark = pytest.mark.django_db
+
+EVERY_KIND = {
+    "assay_protocol": 1,
+    "title": "All kinds",
+    "questions": [
+        {"name": "fit", "kind": "line", "wording": "W", "low_label": "l", "high_label": "h"},
+        {
+            "name": "why",
+            "kind": "long_text",
+            "wording": "Why?",
+            "least_length": 5,
+            "when": {"question": "fit", "below": 20},
+        },
+        {"name": "agree", "kind": "likert", "wording": "W", "points": ["no", "so", "yes"]},
+        {"name": "kind", "kind": "category", "wording": "W", "categories": ["x", "y", "z"]},
+        {
+            "name": "tone",
+            "kind": "categories",
+            "wording": "W",
+            "categories": ["kind", "rude", "odd"],
+            "least": 1,
+            "most": 2,
+        },
+        {"name": "safe", "kind": "yes_no", "wording": "W", "about": "item"},
+        {
+            "name": "danger",
+            "kind": "short_text",
+            "wording": "W",
+            "about": "item",
+            "when": {"question": "safe", "any_of": ["no"]},
+        },
+        {
+            "name": "errors",
+            "kind": "number",
+            "wording": "W",
+            "minimum": 0,
+            "maximum": 9,
+            "whole": True,
+            "required": False,
+        },
+        {"name": "best", "kind": "preference", "wording": "W", "ties": True},
+        {"name": "ends", "kind": "best_worst", "wording": "W"},
+        {"name": "order", "kind": "ranking", "wording": "W", "ties": True},
+    ],
+}
+
+
+def item_of(study: Study, document: ProtocolDocument) -> Item:
+    save_draft(study=study, document=document)
+    freeze(study=study)
+    return study.items.order_by("position")[0]
+
+
+@pytest.fixture
+def item(db: None) -> Item:
+    study = rating_study(n_items=1, systems=("a", "b", "c"), questions=())
+    return item_of(study, read_document(EVERY_KIND))
+
+
+def keys_of(item: Item) -> list[str]:
+    """Blind keys of a, b and c."""
+    return [candidate.blind_key for candidate in item.candidates.order_by("key")]
+
+
+def answer_to(item: Item) -> dict[str, Any]:
+    a, b, c = keys_of(item)
+    rows: list[dict[str, Any]] = []
+    for key, fit in ((a, 10), (b, 20), (c, 90)):
+        row = {"fit": fit, "agree": 2, "kind": 1, "tone": [0, 2]}
+        rows += [{"candidate": key, "question": n, "value": v} for n, v in row.items()]
+    rows.append({"candidate": a, "question": "why", "value": " It is rude. "})
+    whole = {
+        "safe": 0,
+        "danger": "knives",
+        "best": b,
+        "ends": {"best": b, "worst": a},
+        "order": [[b], [a, c]],
+    }
+    rows += [{"candidate": None, "question": n, "value": v} for n, v in whole.items()]
+    return {"version": 1, "item": str(item.pk), "order": [c, a, b], "judgments": rows}
+
+
+def read(item: Item, answer: dict[str, Any]) -> Answer:
+    return read_answer(xml_of({"answer": json.dumps(answer)}), item)
+
+
+def values_of(answer: Answer, question: str) -> dict[str, float]:
+    return {
+        each.candidate.key if each.candidate else "": each.value
+        for each in answer.judgments
+        if each.question.name == question
+    }
+
+
+def test_every_kind_lands_as_its_values(item: Item) -> None:
+    answer = read(item, answer_to(item))
+    named = {candidate.key: candidate.system for candidate in item.candidates.all()}
+    by_system = {
+        question: {named.get(key, ""): value for key, value in values_of(answer, question).items()}
+        for question in {each.question.name for each in answer.judgments}
+    }
+    every = dict.fromkeys("abc", 0.0)
+    assert by_system == {
+        "fit": {"a": 10, "b": 20, "c": 90},
+        "agree": every | dict.fromkeys("abc", 2.0),
+        "kind": dict.fromkeys("abc", 1.0),
+        "tone:kind": dict.fromkeys("abc", 1.0),
+        "tone:rude": every,
+        "tone:odd": dict.fromkeys("abc", 1.0),
+        "safe": {"": 0.0},
+        "best": {"a": 0, "b": 1, "c": 0},
+        "ends": {"a": 0, "b": 1, "c": 0.5},
+        "order": {"a": 0.25, "b": 1, "c": 0.25},
+    }
+    words = [(each.question, each.candidate and each.candidate.system) for each in answer.written]
+    assert words == [("why", "a"), ("danger", None)]
+    assert answer.written[0].text == "It is rude."
+
+
+def test_the_page_is_told_all_that_it_needs_to_ask(item: Item) -> None:
+    asked = {one["name"]: one for one in task_of(read_document(EVERY_KIND))["questions"]}
+    assert asked["agree"] == {"name": "agree", "kind": "likert", "min": 1, "max": 3}
+    assert asked["why"]["when"] == {"question": "fit", "below": 20}
+    assert asked["danger"]["when"] == {"question": "safe", "any_of": [0]}
+    assert asked["danger"]["about"] == "item"
+    assert asked["best"] == {"name": "best", "kind": "preference", "ties": True, "about": "all"}
+    assert asked["errors"]["required"] is False
+
+
+def _set(question: str, value: Any, system: str = "") -> Any:
+    def change(item: Item, answer: dict[str, Any]) -> None:
+        keys = dict(zip("abc", keys_of(item), strict=True))
+        about = keys.get(system)
+        text = json.dumps(value)
+        for name, key in keys.items():
+            text = text.replace(f'"@{name}"', f'"{key}"')
+        rows = [
+            row
+            for row in answer["judgments"]
+            if (row["candidate"], row["question"]) != (about, question)
+        ]
+        rows.append({"candidate": about, "question": question, "value": json.loads(text)})
+        answer["judgments"] = rows
+
+    return change
+
+
+REFUSED = {
+    "a point off the scale": (_set("agree", 4, "a"), "outside its scale from 1 to 3"),
+    "half a point": (_set("agree", 1.5, "a"), "between two choices"),
+    "a category that is none": (_set("kind", 3, "a"), "outside its scale"),
+    "no category where one is needed": (_set("tone", [], "a"), "names 0 categories, not 1 to 2"),
+    "too many categories": (_set("tone", [0, 1, 2], "a"), "names 3 categories"),
+    "one category twice": (_set("tone", [0, 0], "a"), "not categories from 0 to 2"),
+    "true for a category": (_set("tone", [True], "a"), "not categories"),
+    "words where none were asked for": (_set("why", "because", "b"), "not asked there"),
+    "too few words": (_set("why", "  no  ", "a"), "2 characters, not 5"),
+    "no words where they are needed": (_set("why", "", "a"), "is not judged"),
+    "a condition that does not hold": (_set("safe", 1), "'danger' is answered"),
+    "half an error": (_set("errors", 1.5, "a"), "between two choices"),
+    "a preference for nobody": (_set("best", "x"), "not a candidate here"),
+    "a number for a preference": (_set("best", 1), "not a candidate here"),
+    "the best is the worst": (
+        _set("ends", {"best": "@a", "worst": "@a"}),
+        "the best and the worst",
+    ),
+    "only a best": (_set("ends", {"best": "@a"}), "not a best and a worst"),
+    "a ranking without one": (_set("order", [["@a"], ["@b"]]), "each of the 3 candidates once"),
+    "a ranking with one twice": (_set("order", [["@a"], ["@a"], ["@b"]]), "once"),
+    "a flat ranking": (_set("order", ["@a", "@b", "@c"]), "not lists of candidates"),
+    "an empty rank": (_set("order", [[], ["@a", "@b", "@c"]]), "not lists of candidates"),
+    "a list where a text belongs": (_set("danger", ["knives"]), "not a text"),
+}
+
+
+@pytest.mark.parametrize(("change", "problem"), REFUSED.values(), ids=REFUSED.keys())
+def test_what_the_page_would_not_send_is_refused(item: Item, change: Any, problem: str) -> None:
+    answer = answer_to(item)
+    read(item, copy.deepcopy(answer))
+    change(item, answer)
+    with pytest.raises(AnswerUnreadable, match=problem):
+        read(item, answer)
+
+
+def test_an_optional_question_may_be_left_open(item: Item) -> None:
+    answer = answer_to(item)
+    _set("errors", 3, "a")(item, answer)
+    assert len(values_of(read(item, answer), "errors")) == 1
+    _set("errors", None, "a")(item, answer)
+    assert values_of(read(item, answer), "errors") == {}
+
+
+def test_ranks_without_ties_are_refused_where_none_are_allowed(db: None) -> None:
+    values = {**EVERY_KIND, "questions": [{"name": "order", "kind": "ranking", "wording": "W"}]}
+    study = rating_study(n_items=1, systems=("a", "b", "c"), questions=())
+    item = item_of(study, read_document(values))
+    a, b, c = keys_of(item)
+    rows = [{"question": "order", "value": [[a, b], [c]]}]
+    answer = {"version": 1, "item": str(item.pk), "order": [a, b, c], "judgments": rows}
+    with pytest.raises(AnswerUnreadable, match="equal ranks"):
+        read(item, answer)
+    rows[0]["value"] = [[a], [b], [c]]
+    assert sorted(each.value for each in read(item, answer).judgments) == [0, 0.5, 1]
+
+
+# AlterEval's protocol
+
+
+@pytest.fixture
+def target(db: None) -> Item:
+    return item_of(alternatives_study(), read_protocol("alternatives"))
+
+
+def ticks_of(item: Item, chosen: set[str]) -> dict[str, Any]:
+    candidates = list(item.candidates.all())
+    return {
+        "version": 1,
+        "item": str(item.pk),
+        "order": [each.blind_key for each in candidates],
+        "judgments": [
+            {"candidate": one.blind_key, "question": "acceptable", "value": int(one.key in chosen)}
+            for one in candidates
+        ],
+        "reasons": [
+            {"candidate": one.blind_key, "text": f"I like {one.key} just as much."}
+            for one in candidates
+            if one.key in chosen
+        ],
+        "consent": {
+            "text": consent_fingerprint(read_protocol("alternatives")),
+            "at": "2026-11-22T10:00:00Z",
+        },
+    }
+
+
+def test_each_choice_has_its_reason_and_consent_its_time(target: Item) -> None:
+    key = target.candidates.all()[0].key
+    answer = read(target, ticks_of(target, {key}))
+    assert [(each.question, each.candidate and each.candidate.key) for each in answer.written] == [
+        ("acceptable", key)
+    ]
+    assert answer.consented_at is not None
+    assert answer.consented_at.isoformat() == "2026-11-22T10:00:00+00:00"
+    assert read(target, ticks_of(target, set())).written == ()
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        ({"reasons": []}, "has 0 characters; the study asks for 20"),
+        ({"consent": None}, "consent is None"),
+        ({"consent": {"text": "other", "at": "2026-11-22T10:00:00Z"}}, "not to the study's text"),
+    ],
+)
+def test_a_choice_without_its_reason_or_work_without_consent_is_refused(
+    target: Item, change: dict[str, Any], problem: str
+) -> None:
+    key = target.candidates.all()[0].key
+    with pytest.raises(AnswerUnreadable, match=problem):
+        read(target, ticks_of(target, {key}) | change)
+
+
+def test_a_reason_for_what_was_not_chosen_is_refused(target: Item) -> None:
+    key = target.candidates.all()[0].key
+    answer = ticks_of(target, {key})
+    answer["judgments"][0]["value"] = 0
+    with pytest.raises(AnswerUnreadable, match="was not asked for"):
+        read(target, answer)
+
+
+def test_the_documents_of_this_file_are_valid() -> None:
+    assert plain_document(read_document(EVERY_KIND)) == EVERY_KIND

@@ -1,0 +1,167 @@
+"""What a marketplace that is another team's own may do: nothing to anybody else."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from accounts.models import User
+from accounts.teams import create_team
+from annotation.models import Submission
+from encryption import encrypt
+from hits.appeals import fetch_appeals
+from hits.collect import collect_batch
+from hits.connections import client_of
+from hits.exceptions import MarketplaceFault
+from hits.foreign_records import amount_usd, appeal_records
+from hits.models import Appeal, Assignment, Batch, Connection, Hit
+from hits.review import REJECT, decide, send_decisions
+from hits.statements import fetch_statement
+from tests.annotation.studies import rating_study
+from tests.console.filled import add_batch
+from tests.hits.foreign_site import foreign_site
+from tests.hits.work import hand_in, hit_on, published_batch
+
+pytestmark = pytest.mark.django_db
+AT = datetime(2026, 3, 2, 12, tzinfo=UTC).timestamp()
+APPEAL = {
+    "assignment_id": "A",
+    "reason": "",
+    "appealed_at": "2026-03-02T12:00:00+00:00",
+    "answer": "",
+}
+
+
+def assignment(assignment_id, **fields):
+    return {
+        "AssignmentId": assignment_id,
+        "WorkerId": "A1FOREIGN",
+        "AssignmentStatus": "Rejected",
+        "AcceptTime": AT,
+        "SubmitTime": AT,
+        "Answer": "<x/>",
+    } | fields
+
+
+@pytest.fixture
+def site():
+    with foreign_site() as site:
+        yield site
+
+
+@pytest.fixture
+def victim(study, client, ann):
+    """Another team's assignment."""
+    batch = published_batch(study, client)
+    hand_in(ann, hit_on(batch, "d0"), {"alpha": 1, "beta": 2})
+    collect_batch(batch=batch, client=client)
+    return Assignment.objects.get()
+
+
+@pytest.fixture
+def batch(victim, site):
+    """A batch at a marketplace of somebody else's."""
+    batch = add_batch(rating_study("evil", n_items=1), max_assignments=2)
+    evil = Connection.objects.create(
+        team=create_team(name="Evil", owner=User.objects.create_user("eve")),
+        name="evil",
+        marketplace="evil.example.org",
+        endpoint_url=site.endpoint_url,
+        access_key_id="AKIA",
+        encrypted_secret=encrypt("secret"),
+    )
+    Batch.objects.filter(pk=batch.pk).update(connection=evil)
+    batch.refresh_from_db()
+    return batch
+
+
+def collect(batch):
+    return collect_batch(batch=batch, client=client_of(batch.connection))
+
+
+def test_no_other_teams_assignment_is_changed(victim, batch, site):
+    site.answers["ListAssignmentsForHIT"] = {"Assignments": [assignment(victim.assignment_id)]}
+    collect(batch)
+    own = Assignment.objects.get(hit__batch=batch)
+    assert (own.assignment_id, own.status) == (victim.assignment_id, "Rejected")
+    victim.refresh_from_db()
+    assert victim.status == "Submitted"
+    assert Submission.objects.get().status == Submission.Status.SUBMITTED
+
+
+def test_no_other_teams_rejection_is_appealed(victim, batch, site, client):
+    decide(assignments=Assignment.objects.all(), decision=REJECT, feedback="Too fast.")
+    send_decisions(batch=victim.hit.batch, client=client)
+    site.answers["/appeals"] = {"appeals": [APPEAL | {"assignment_id": victim.assignment_id}]}
+    assert fetch_appeals(connection=batch.connection) == 0
+    assert not Appeal.objects.exists()
+
+
+@pytest.mark.parametrize(
+    "records",
+    [
+        [assignment("A", HITId="3ANOTHER")],
+        [assignment("A", AssignmentStatus="Paid")],
+        [assignment("A" * 65)],
+        [assignment("A", WorkerId="")],
+        [assignment("A", Answer="\x00")],
+        [assignment("A", AcceptTime=-6e10)],
+        [assignment("A", SubmitTime=1e300)],
+        [assignment("A", SubmitTime="soon")],
+        [assignment(str(number)) for number in range(3)],
+    ],
+    ids=[
+        "another HIT",
+        "status",
+        "long id",
+        "nobody",
+        "NUL",
+        "year 68",
+        "no year",
+        "no time",
+        "more than on offer",
+    ],
+)
+def test_an_answer_that_cannot_be_is_a_fault_and_stores_nothing(batch, site, records):
+    n_before = Assignment.objects.count()
+    site.answers["ListAssignmentsForHIT"] = {"Assignments": records}
+    with pytest.raises(MarketplaceFault):
+        collect(batch)
+    assert Assignment.objects.count() == n_before
+
+
+def test_a_list_without_end_comes_to_one(batch, site):
+    site.answers["ListAssignmentsForHIT"] = lambda n: {"Assignments": [], "NextToken": f"t{n}"}
+    with pytest.raises(MarketplaceFault, match="has no end"):
+        collect(batch)
+    assert site.n_calls < 20
+    assert not Hit.objects.of(batch).exclude(collected_at=None).exists()
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        {"nonsense": 1},
+        {"appeals": [{"nonsense": 1}]},
+        {"appeals": ["nonsense"]},
+        {"appeals": [APPEAL | {"appealed_at": "0001-01-01T00:00:00+14:00"}]},
+        {"appeals": [APPEAL | {"reason": 7}]},
+    ],
+)
+def test_appeals_that_are_none_are_a_fault(content):
+    with pytest.raises(MarketplaceFault):
+        appeal_records(content)
+
+
+@pytest.mark.parametrize("text", ["NaN", "ten", "1e99", None])
+def test_an_amount_that_is_none_is_a_fault(text):
+    with pytest.raises(MarketplaceFault):
+        amount_usd(text, "AvailableBalance")
+
+
+@pytest.mark.parametrize(
+    "content", [{"assignments": 3}, {"rewards_usd": "x", "assignments": {}}, {"id": 1}]
+)
+def test_a_statement_that_is_none_is_a_fault(batch, site, content):
+    site.answers["/statement"] = content
+    with pytest.raises(MarketplaceFault):
+        fetch_statement(batch=batch)

@@ -1,0 +1,212 @@
+"""A marketplace that takes its time over every call ends a run, which goes on where it was."""
+
+import json
+import time
+from collections import Counter
+from datetime import UTC, datetime
+from decimal import Decimal
+
+import pytest
+
+from accounts.models import User
+from accounts.teams import create_team
+from annotation.study_jobs import PUBLISH, REVIEW, request_study_job
+from encryption import encrypt
+from hits import run_limits
+from hits.connections import client_of
+from hits.exceptions import MarketplaceSlow
+from hits.jobs import APPLY_CHANGES
+from hits.models import Assignment, Batch, Connection, Hit, Payment
+from hits.payments import bonus_purpose, request_payment
+from hits.publish import publish_batch
+from hits.publishers import sole_publisher
+from hits.review import decide
+from tests.annotation.studies import rating_study
+from tests.console.filled import add_assignment, add_batch
+from tests.hits.foreign_site import foreign_site
+from work.execution import run_job
+from work.models import Job
+from work.request import resume_job
+
+pytestmark = pytest.mark.django_db(transaction=True)
+N = 6
+HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
+
+
+def dripped(text, seconds=0.15):
+    """An answer whose bytes come one by one, all of them just within the limit of a call."""
+    yield HEAD % len(text)
+    for letter in text:
+        time.sleep(seconds / len(text))
+        yield letter.encode()
+
+
+class SlowMarketplace:
+    """Makes a HIT once for each token, as a marketplace does, and never hurries."""
+
+    def __init__(self, site):
+        self.site, self.seconds = site, 0.15
+        self.hits, self.max_assignments = {}, Counter()
+        site.answers |= {
+            "GetAccountBalance": {"AvailableBalance": "100.00"},
+            "CreateHITType": {"HITTypeId": "3TYPE"},
+            "CreateHITWithHITType": self.create_hit,
+            "ListBonusPayments": self.list_bonuses,
+            "GetHIT": self.get_hit,
+            "CreateAdditionalAssignmentsForHIT": self.add_assignments,
+            **dict.fromkeys(("ApproveAssignment", "SendBonus", "NotifyWorkers"), self.done),
+        }
+
+    def create_hit(self, number):
+        token = self.site.requests[number - 1][1]["UniqueRequestToken"]
+        hit_id = self.hits.setdefault(token, f"3HIT{len(self.hits)}")
+        return dripped(f'{{"HIT": {{"HITId": "{hit_id}"}}}}', self.seconds)
+
+    def get_hit(self, number):
+        hit_id = self.site.requests[number - 1][1]["HITId"]
+        there = {
+            "HITId": hit_id,
+            "HITStatus": "Assignable",
+            "MaxAssignments": 3 + self.max_assignments[hit_id],
+            "Expiration": 2e9,
+        }
+        return dripped(json.dumps({"HIT": there}), self.seconds)
+
+    def add_assignments(self, number):
+        content = self.site.requests[number - 1][1]
+        self.max_assignments[content["HITId"]] += content["NumberOfAdditionalAssignments"]
+        return dripped("{}", self.seconds)
+
+    def list_bonuses(self, number):
+        about = self.site.requests[number - 1][1]["AssignmentId"]
+        paid = [
+            {name: one[name] for name in ("AssignmentId", "BonusAmount", "Reason")}
+            for operation, one in self.site.requests
+            if operation == "SendBonus" and one["AssignmentId"] == about
+        ]
+        return dripped(json.dumps({"BonusPayments": paid}), self.seconds)
+
+    def done(self, number):
+        return dripped("{}", self.seconds)
+
+    def subjects(self, operation, member):
+        """What the calls of an operation were about, with how often each came."""
+        return Counter(one[member] for name, one in self.site.requests if name == operation)
+
+
+@pytest.fixture
+def slow(monkeypatch):
+    monkeypatch.setattr(run_limits, "RUN_SECONDS", 0.5)
+    monkeypatch.setattr(run_limits, "SECONDS_EACH", 0.02)
+    with foreign_site() as site:
+        yield SlowMarketplace(site)
+
+
+@pytest.fixture
+def connection(slow):
+    return Connection.objects.create(
+        team=create_team(name="Slow", owner=User.objects.create_user("eve")),
+        name="slow",
+        marketplace="slow.example.org",
+        endpoint_url=slow.site.endpoint_url,
+        access_key_id="AKIA",
+        encrypted_secret=encrypt("secret"),
+    )
+
+
+def batch_at(connection, *, n_published):
+    batch = add_batch(rating_study("slow", n_items=N), n_published=n_published)
+    Batch.objects.filter(pk=batch.pk).update(connection=connection)
+    return Batch.objects.get(pk=batch.pk)
+
+
+@pytest.fixture
+def reviewed(connection):
+    """A batch whose work is approved and paid a bonus, none of which is sent."""
+    batch = batch_at(connection, n_published=N)
+    for hit in batch.hits.all():
+        assignment = add_assignment(hit)
+        Assignment.objects.filter(pk=assignment.pk).update(submitted_at=datetime.now(UTC))
+        request_payment(
+            assignment=assignment,
+            purpose=bonus_purpose("Careful work."),
+            amount_usd=Decimal("0.05"),
+            reason="Careful work.",
+        )
+    decide(assignments=Assignment.objects.of(batch), decision=Assignment.Decision.APPROVE)
+    return batch
+
+
+def runs(job):
+    """Try the job again, as a person does, until it is done; the message of each run."""
+    messages = []
+    while run_job(job.pk) == "failed":
+        assert len(messages) < 3 * N, messages
+        messages.append(Job.objects.get(pk=job.pk).message)
+        resume_job(job=Job.objects.get(pk=job.pk))
+    return messages
+
+
+def assert_says_what_to_do(message):
+    assert "answers too slowly" in message
+    assert "What was done is kept" in message
+    assert "Try again to go on with the rest" in message
+
+
+def test_a_slow_publication_ends_with_a_reason_and_goes_on_once(slow, connection, settings):
+    settings.MARKETPLACE_REQUESTS_AT_ONCE = 1
+    batch = batch_at(connection, n_published=0)
+    job = request_study_job(study=batch.study, kind=PUBLISH, arguments={"batch": batch.pk})
+    messages = runs(job)
+    assert messages
+    assert_says_what_to_do(messages[0])
+    ids = list(Hit.objects.of(batch).values_list("hit_id", flat=True))
+    assert sorted(ids) == sorted(slow.hits.values())
+    assert slow.subjects("CreateHITWithHITType", "UniqueRequestToken").total() == N
+
+
+def test_a_run_never_ends_in_the_middle_of_a_call(slow, connection, settings, monkeypatch):
+    settings.MARKETPLACE_REQUESTS_AT_ONCE = 1
+    monkeypatch.setattr(run_limits, "RUN_SECONDS", 1.0)
+    slow.seconds = 2.5
+    batch = batch_at(connection, n_published=0)
+    with pytest.raises(MarketplaceSlow, match="1 done"):
+        publish_batch(batch=batch, client=client_of(connection))
+    assert Hit.objects.of(batch).exclude(hit_id="").count() == 1
+
+
+def test_a_slow_review_ends_and_goes_on_and_pays_once(slow, reviewed):
+    job = request_study_job(study=reviewed.study, kind=REVIEW)
+    messages = runs(job)
+    assert len(messages) >= 2
+    assert_says_what_to_do(messages[0])
+    everyone = dict.fromkeys(
+        Assignment.objects.of(reviewed).values_list("assignment_id", flat=True), 1
+    )
+    assert slow.subjects("ApproveAssignment", "AssignmentId") == everyone
+    assert slow.subjects("SendBonus", "AssignmentId") == everyone
+    assert not Payment.objects.unsent().exists()
+    assert Assignment.objects.of(reviewed).filter(status="Approved").count() == N
+
+
+def test_slow_changes_end_and_go_on_once(slow, connection):
+    batch = batch_at(connection, n_published=N)
+    Hit.objects.of(batch).update(max_assignments=4, confirmed_assignments=3)
+    job = request_study_job(study=batch.study, kind=APPLY_CHANGES, arguments={"batch": batch.pk})
+    messages = runs(job)
+    assert len(messages) >= 2
+    assert_says_what_to_do(messages[0])
+    assert set(slow.max_assignments.values()) == {1}
+    assert len(slow.max_assignments) == N
+    assert not Hit.objects.of(batch).awaiting_change().exists()
+
+
+def test_what_goes_on_at_a_fair_pace_is_not_ended(slow, reviewed, monkeypatch):
+    monkeypatch.setattr(run_limits, "SECONDS_EACH", 0.5)
+    assert runs(request_study_job(study=reviewed.study, kind=REVIEW)) == []
+
+
+def test_who_waits_for_a_slow_publisher_waits_no_longer_than_a_run(connection):
+    batch = batch_at(connection, n_published=0)
+    with sole_publisher(batch), pytest.raises(MarketplaceSlow):
+        publish_batch(batch=Batch.objects.get(pk=batch.pk), client=None)

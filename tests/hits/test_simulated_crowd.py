@@ -1,0 +1,66 @@
+"""Simulated annotators answer every kind of page as a careful person might."""
+
+import json
+
+import pytest
+
+from annotation.models import Item
+from annotation.protocols.documents import read_document
+from annotation.protocols.templates import read_protocol, template_names
+from hits.answers import Answer, read_answer
+from hits.crowd.faults import FaultyAnswers
+from hits.crowd.simulated import SimulatedAnswers
+from tests.annotation.studies import alternatives_study, rating_study
+from tests.hits.test_answers import xml_of
+from tests.hits.test_answers_by_kind import EVERY_KIND, item_of, values_of
+from tests.hits.test_crowd import task_of
+
+pytestmark = pytest.mark.django_db
+N_WORKERS = 12
+
+
+def answers_to(item: Item, faults: dict[str, str] | None = None) -> list[Answer]:
+    source = FaultyAnswers(SimulatedAnswers(item.study, seed=3), faults or {}, seed=3)
+    given = [source.answer(f"w{number}", task_of(item)) for number in range(N_WORKERS)]
+    return [read_answer(xml_of({"answer": json.dumps(each)}), item) for each in given]
+
+
+@pytest.fixture
+def item() -> Item:
+    study = rating_study(n_items=1, systems=("a", "b", "c"), questions=())
+    study.items.get().candidates.filter(key="b").update(text=study.items.get().reference)
+    return item_of(study, read_document(EVERY_KIND))
+
+
+def test_every_kind_of_question_is_answered_as_its_page_allows(item: Item) -> None:
+    names = {each.question.name for answer in answers_to(item) for each in answer.judgments}
+    kinds = set(item.study.questions.values_list("name", flat=True))
+    assert names == kinds
+
+
+def test_comparisons_go_by_how_good_the_candidates_are(item: Item) -> None:
+    answers = answers_to(item)
+    best = item.candidates.get(key="b").key
+    for question in ("best", "ends", "order"):
+        places = [values_of(answer, question)[best] for answer in answers]
+        assert sum(places) / len(places) > 0.7
+
+
+def test_what_depends_on_an_answer_is_written_only_where_it_is_asked(item: Item) -> None:
+    for answer in answers_to(item):
+        low = {key for key, value in values_of(answer, "fit").items() if value < 20}
+        asked = {each.candidate.key for each in answer.written if each.question == "why"}
+        assert asked == low
+
+
+@pytest.mark.parametrize("name", template_names())
+@pytest.mark.parametrize("fault", ["", "random", "straight_line", "copy_paste", "machine_like"])
+def test_the_templates_are_answered_with_consent_and_reasons_by_good_and_bad(name, fault):
+    pool = name == "alternatives"
+    systems = ("a", "b")
+    study = alternatives_study() if pool else rating_study(systems=systems, questions=())
+    item = item_of(study, read_protocol(name))
+    faults = {f"w{number}": fault for number in range(N_WORKERS)} if fault else {}
+    answers = answers_to(item, faults)
+    assert all(answer.judgments for answer in answers)
+    assert any(answer.pasted for answer in answers) == (pool and fault == "copy_paste")

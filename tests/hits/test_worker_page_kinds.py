@@ -1,0 +1,405 @@
+"""Every kind of question on the worker's page: operated, announced, sent, and read as judgments."""
+
+import gzip
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from django.conf import settings
+from playwright.sync_api import FrameLocator, Locator, Page, expect
+
+from annotation.models import Item
+from annotation.protocols.records import (
+    AskedQuestion,
+    Condition,
+    Consent,
+    Display,
+    Example,
+    ProtocolDocument,
+    Reason,
+)
+from annotation.protocols.versions import freeze, save_draft
+from hits.answer_schema import answer_schema
+from hits.answers import read_answer
+from hits.page_texts import SOURCE, TABLES
+from hits.questions import html_question, task_page
+from marketplace.documents.answer_schemas import answer_errors
+from marketplace.documents.json_schema import check_schema
+from tests.accessibility import CONTROLS, GROUPS, Node, accessibility_problems, accessible_nodes
+from tests.hits.frames import Frame, counts, frame_of
+from tests.hits.samples import alternatives_item, rating_item
+from tests.hits.test_answers import xml_of
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db]
+ASKED = {
+    "line": AskedQuestion(
+        name="line", kind="line", wording="How fitting?", low_label="not at all",
+        high_label="completely",
+    ),
+    "likert": AskedQuestion(
+        name="likert", kind="likert", wording="It is fluent.", points=("no", "partly", "yes")
+    ),
+    "category": AskedQuestion(
+        name="category", kind="category", wording="Which act?", categories=("ask", "tell")
+    ),
+    "categories": AskedQuestion(
+        name="categories", kind="categories", wording="Which faults?", categories=("rude", "wrong")
+    ),
+    "yes_no": AskedQuestion(name="yes_no", kind="yes_no", wording="Would it do?"),
+    "number": AskedQuestion(
+        name="number", kind="number", wording="How many facts?", minimum=0, maximum=9, whole=True,
+        unit="facts",
+    ),
+    "short_text": AskedQuestion(
+        name="short_text", kind="short_text", wording="In a word?", least_length=3
+    ),
+    "long_text": AskedQuestion(name="long_text", kind="long_text", wording="At length?"),
+    "preference": AskedQuestion(
+        name="preference", kind="preference", wording="Which is best?", ties=True
+    ),
+    "best_worst": AskedQuestion(name="best_worst", kind="best_worst", wording="Best and worst?"),
+    "ranking": AskedQuestion(name="ranking", kind="ranking", wording="In which order?"),
+}  # fmt: skip
+
+
+def published(item: Item, **fields) -> tuple[Item, ProtocolDocument]:
+    document = ProtocolDocument(**{"title": "Judge it", "comment": False} | fields)
+    save_draft(study=item.study, document=document)
+    freeze(study=item.study)
+    return Item.objects.get(pk=item.pk), document
+
+
+@pytest.fixture
+def framed(open_page) -> Iterator:
+    """Opens the page of an item under a document, in a sandboxed frame and by itself."""
+    managers = []
+
+    def open_(item: Item, document: ProtocolDocument, path: str = "frame", **options):
+        manager = frame_of(task_page(item, document))
+        frame = manager.__enter__()
+        managers.append(manager)
+        return frame, open_page(frame.address(path), **options)
+
+    yield open_
+    for manager in managers:
+        manager.__exit__(None, None, None)
+
+
+def inside(page: Page) -> FrameLocator:
+    task = page.frame_locator("iframe")
+    expect(task.locator("#progress")).not_to_be_empty()
+    return task
+
+
+def read(frame: Frame, item: Item, document: ProtocolDocument):
+    """The answer as it was posted, held to the page's schema and read by the study."""
+    posted = frame.posts[0][1]["answer"][0]
+    assert answer_errors(frame.page, [("answer", [posted])]) == []
+    return json.loads(posted), read_answer(xml_of({"answer": posted}), item, document)
+
+
+def operate(page: Page, task: FrameLocator, kind: str, by: str) -> None:
+    """Answer every control of the kind, by keyboard alone, by mouse, or by touch."""
+
+    def press(control: Locator, key: str = "Space") -> None:
+        control.focus()
+        if by == "keyboard":
+            page.keyboard.press(key)
+        else:
+            control.tap() if by == "touch" else control.click()
+
+    if kind == "best_worst":
+        best, worst = task.get_by_role("radiogroup").all()
+        press(best.get_by_role("radio").first)
+        press(worst.get_by_role("radio").last)
+    elif kind == "ranking":
+        for place, select in enumerate(task.get_by_role("combobox").all(), 1):
+            select.focus()
+            page.keyboard.type(str(place)) if by == "keyboard" else select.select_option(str(place))
+    else:
+        for control in controls_of(task, kind):
+            press(control, "Space" if kind not in TYPED else "Home")
+            page.keyboard.type(TYPED.get(kind, ""))
+
+
+TYPED = {"number": "7", "short_text": "words", "long_text": "words"}
+
+
+def controls_of(task: FrameLocator, kind: str) -> list[Locator]:
+    """One control for each answer there is to give."""
+    if kind == "line":
+        return task.get_by_role("slider").all()
+    if kind == "number":
+        return task.get_by_role("spinbutton").all()
+    if kind in TYPED:
+        return task.get_by_role("textbox").all()
+    if kind == "categories":
+        return task.get_by_role("checkbox", name="wrong").all()
+    return [group.get_by_role("radio").first for group in task.get_by_role("radiogroup").all()]
+
+
+EXPECTED = {
+    "line": [50] * 4, "likert": [1] * 4, "category": [0] * 4, "categories": [0, 1] * 4,
+    "yes_no": [1] * 4, "number": [7] * 4, "short_text": [], "long_text": [],
+    "preference": [1, 0, 0, 0], "best_worst": [1, 0.5, 0.5, 0], "ranking": [1, 2 / 3, 1 / 3, 0],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("by", ["keyboard", "mouse", "touch"])
+@pytest.mark.parametrize("kind", list(ASKED))
+def test_every_kind_is_answered_and_read_as_the_right_judgments(framed, kind, by):
+    language = {"keyboard": "en", "mouse": "ar", "touch": "de"}[by]
+    item, document = published(rating_item(), questions=(ASKED[kind],), language=language)
+    size = {"keyboard": (1280, 900), "mouse": (320, 640), "touch": (390, 844)}[by]
+    viewport = dict(zip(("width", "height"), size, strict=True))
+    frame, page = framed(item, document, viewport=viewport, has_touch=by == "touch")
+    task = inside(page)
+    submit = task.locator("#send [type=submit]")
+    submit.click()
+    n_fields = (
+        4
+        if len(EXPECTED[kind]) != 4 or kind in ("line", "likert", "category", "yes_no", "number")
+        else 1
+    )
+    expect(task.locator("#problems li")).to_have_count(n_fields)
+    assert frame.posts == []
+    operate(page, task, kind, by)
+    expect(task.locator("#progress")).to_have_text(counts(n_fields, n_fields))
+    expect(task.locator("#problems")).to_be_hidden()
+    submit.click()
+    expect(task.get_by_text("Received.")).to_be_visible()
+    _, answer = read(frame, item, document)
+    assert [judged.value for judged in answer.judgments] == pytest.approx(
+        EXPECTED[kind], abs=1 if kind == "line" else 1e-9
+    )
+    texts = [each.text for each in answer.written]
+    assert texts == (["words"] * 4 if kind.endswith("_text") else [])
+
+
+def test_every_control_of_every_kind_is_announced_and_axe_finds_nothing(framed):
+    item, document = published(rating_item(), questions=tuple(ASKED.values()))
+    _, page = framed(item, document, "task")
+    assert accessibility_problems(page) == []
+    ids = page.evaluate("[...document.querySelectorAll('[id]')].map((each) => each.id)")
+    assert len(ids) == len(set(ids))
+    names = {asked.name: asked.heading for asked in ASKED.values()}
+    of_each = [
+        Node("button", f"Less: {names['line']}, response {{}}", ""),
+        Node("slider", f"{names['line']}, response {{}}", "How fitting? not at all completely"),
+        Node("button", f"More: {names['line']}, response {{}}", ""),
+        Node("radio", "no", ""), Node("radio", "partly", ""), Node("radio", "yes", ""),
+        Node("radio", "ask", ""), Node("radio", "tell", ""),
+        Node("checkbox", "rude", ""), Node("checkbox", "wrong", ""),
+        Node("checkbox", "None of these", ""),
+        Node("radio", "Yes", ""), Node("radio", "No", ""),
+        Node("spinbutton", f"{names['number']}, response {{}}", "How many facts? facts"),
+        Node("textbox", f"{names['short_text']}, response {{}}",
+             "In a word? 0 of at least 3 characters"),
+        Node("textbox", f"{names['long_text']}, response {{}}", "At length?"),
+    ]  # fmt: skip
+    responses = [Node("radio", f"Response {letter}", "") for letter in "ABCD"]
+    assert accessible_nodes(page, CONTROLS) == [
+        *(
+            Node(node.role, node.name.format(letter), node.description)
+            for letter in "ABCD"
+            for node in of_each
+        ),
+        *responses, Node("radio", "Equally good", ""),
+        *responses, *responses,
+        *(Node("combobox", f"Place of response {letter}", "") for letter in "ABCD"),
+        Node("link", "Go to the first missing", ""),
+        Node("button", "Submit", ""),
+    ]  # fmt: skip
+    groups = [
+        node
+        for node in accessible_nodes(page, GROUPS)
+        if node.description in {asked.wording for asked in ASKED.values()}
+    ]
+    of_each = ["likert", "category", "categories", "yes_no"]
+    assert [(node.name, node.description) for node in groups] == [
+        *(
+            (f"{names[kind]}, response {letter}", ASKED[kind].wording)
+            for letter in "ABCD"
+            for kind in of_each
+        ),
+        *((names[kind], ASKED[kind].wording) for kind in ("preference", "best_worst", "ranking")),
+    ]
+
+
+@pytest.mark.parametrize("language", [SOURCE, *TABLES])
+def test_a_page_of_every_kind_in_every_language_is_accessible_and_scrolls_down_only(
+    framed, language
+):
+    item, document = published(
+        rating_item(), questions=tuple(ASKED.values()), language=language,
+        examples=(Example("good", "Gladly.", scores={"likert": 3}, explanation="It is kind."),),
+        reason=Reason("page", 5),
+    )  # fmt: skip
+    _, page = framed(item, document, "task", viewport={"width": 320, "height": 9000})
+    html = page.locator("html")
+    expect(html).to_have_attribute("lang", language)
+    expect(html).to_have_attribute("dir", "rtl" if language == "ar" else "ltr")
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert accessibility_problems(page) == []
+
+
+def test_every_text_of_the_page_has_a_translation_in_every_table():
+    folder = Path(settings.BASE_DIR) / "templates" / "worker_page"
+    texts = {
+        match
+        for path in folder.rglob("*.html")
+        for match in re.findall(r'{% say "([^"]*)"', path.read_text())
+    }
+    for language, table in TABLES.items():
+        assert set(table) == texts, language
+        for text, translated in table.items():
+            placeholders = [sorted(re.findall(r"\{\w+\}", each)) for each in (text, translated)]
+            assert placeholders[0] == placeholders[1], text
+
+
+def test_in_a_right_to_left_language_a_line_grows_to_the_left(framed):
+    item, document = published(rating_item(), questions=(ASKED["line"],), language="ar")
+    _, page = framed(item, document, "task")
+    slider = page.get_by_role("slider").first
+    box = slider.bounding_box()
+    slider.click(position={"x": box["width"] * 0.1, "y": 20})
+    assert float(slider.input_value()) > 80
+    value = float(slider.input_value())
+    slider.press("ArrowLeft")
+    assert float(slider.input_value()) == value + 1
+    slider.press("ArrowRight")
+    assert float(slider.input_value()) == value
+
+
+# Conditions
+
+
+def test_a_question_appears_on_its_condition_and_is_asked_for_only_then(framed):
+    why = AskedQuestion(
+        name="why", kind="short_text", wording="Why not?", when=Condition("yes_no", any_of=("no",))
+    )
+    item, document = published(rating_item(), questions=(ASKED["yes_no"], why))
+    frame, page = framed(item, document)
+    task = inside(page)
+    groups = task.get_by_role("radiogroup")
+    expect(task.get_by_role("textbox")).to_have_count(0)
+    for group in groups.all()[:3]:
+        group.get_by_role("radio", name="Yes").check()
+    groups.last.get_by_role("radio", name="No").check()
+    expect(task.get_by_role("textbox")).to_have_count(1)
+    task.locator("#send [type=submit]").click()
+    expect(task.locator("#problems li")).to_have_count(1)
+    task.get_by_role("textbox").fill("It is rude.")
+    task.locator("#send [type=submit]").click()
+    expect(task.get_by_text("Received.")).to_be_visible()
+    posted, answer = read(frame, item, document)
+    assert [judged.value for judged in answer.judgments] == [1, 1, 1, 0]
+    assert [(each.text, each.candidate.key) for each in answer.written] == [
+        ("It is rude.", answer.order[3])
+    ]
+    assert len(posted["judgments"]) == 5
+
+
+# Reasons
+
+
+def test_a_reason_is_asked_for_each_choice_and_its_length_counted(framed):
+    ticked = AskedQuestion(name="acceptable", kind="selection", wording="Which would do?")
+    item, document = published(
+        alternatives_item(), questions=(ticked,), reason=Reason("choice", 10)
+    )
+    frame, page = framed(item, document)
+    task = inside(page)
+    boxes = task.get_by_role("checkbox")
+    boxes.nth(0).check()
+    boxes.nth(3).check()
+    reasons = task.get_by_role("textbox")
+    expect(reasons).to_have_count(2)
+    reasons.first.fill("short")
+    task.locator("#send [type=submit]").click()
+    problems = task.locator("#problems")
+    expect(problems.get_by_role("listitem")).to_have_count(2)
+    expect(problems).to_contain_text("5 of at least 10")
+    reasons.first.fill("It is as large.")
+    reasons.last.fill("It has the same colour.")
+    expect(problems).to_be_hidden()
+    task.locator("#send [type=submit]").click()
+    expect(task.get_by_text("Received.")).to_be_visible()
+    _, answer = read(frame, item, document)
+    assert {each.candidate.key: each.text for each in answer.written} == {
+        answer.order[0]: "It is as large.",
+        answer.order[3]: "It has the same colour.",
+    }
+
+
+# Consent
+
+
+def test_consent_is_asked_before_anything_else_and_sent(framed):
+    item, document = published(
+        rating_item(), questions=(ASKED["likert"],),
+        consent=Consent("I am 18 and take part.", "We **study** dialogue."),
+    )  # fmt: skip
+    _, alone = framed(item, document, "task")
+    expect(alone.get_by_text("I am 18 and take part.")).to_be_visible()
+    assert accessibility_problems(alone) == []
+    frame, page = framed(item, document)
+    task = page.frame_locator("iframe")
+    expect(task.get_by_text("I am 18 and take part.")).to_be_visible()
+    expect(task.locator("#work")).to_be_hidden()
+    expect(task.locator("footer")).to_be_hidden()
+    task.get_by_role("button", name="I do not agree").click()
+    expect(task.get_by_role("status")).to_contain_text("that costs you nothing")
+    task.get_by_role("button", name="I agree").press("Enter")
+    expect(task.locator("#work")).to_be_visible()
+    for group in task.get_by_role("radiogroup").all():
+        group.get_by_role("radio").first.check()
+    task.locator("#send [type=submit]").click()
+    expect(task.get_by_text("Received.")).to_be_visible()
+    _, answer = read(frame, item, document)
+    assert answer.consented_at is not None
+
+
+def test_what_is_shown_of_an_item_is_what_its_protocol_says(framed):
+    item, document = published(
+        rating_item(), questions=(ASKED["likert"],), instructions="Be **kind**.",
+        display=Display(context=False, condition=True, condition_label="Style"),
+    )  # fmt: skip
+    _, page = framed(item, document, "task")
+    expect(page.get_by_text("Lisbon")).to_have_count(0)
+    expect(page.locator("#context")).to_contain_text("Style: ironic")
+    expect(page.locator("#instructions strong")).to_have_text("kind")
+
+
+# Size
+
+
+def test_a_page_is_light_and_holds_only_the_widgets_it_uses():
+    item, document = published(rating_item(), questions=(ASKED["likert"],))
+    page = task_page(item, document)
+    assert "kinds.line" not in page
+    assert "kinds.ranking" not in page
+    assert len(gzip.compress(page.encode())) <= 12 * 1024
+    item, document = published(alternatives_item(), questions=(
+        AskedQuestion(name="acceptable", kind="selection", wording="Which would do?"),
+    ))  # fmt: skip
+    without_pictures = re.sub(r'src="data:[^"]*"', "", task_page(item, document))
+    assert len(gzip.compress(without_pictures.encode())) <= 12 * 1024
+
+
+def test_every_kind_at_once_still_fits_a_question_in_every_language():
+    item, document = published(rating_item(), questions=tuple(ASKED.values()))
+    for language in (SOURCE, *TABLES):
+        translated = replace(document, language=language)
+        assert len(html_question(item, translated).encode()) < 65_535
+
+
+def test_the_schema_of_an_answer_is_one_that_the_marketplace_takes():
+    item, document = published(rating_item(), questions=tuple(ASKED.values()))
+    task = json.loads(
+        re.search(r'<script id="task"[^>]*>(.*?)</script>', task_page(item, document))[1]
+    )
+    check_schema(answer_schema(task))
