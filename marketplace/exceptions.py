@@ -45,6 +45,11 @@ MarketplaceError
     +-- NotQualified
     +-- RequestRefused           of a qualification
     +-- SubmissionTooLarge
+    +-- AnswerRefused            against the schema that the requester's page carries
+    +-- DraftTooLarge
+    +-- DraftChanged             saved from another tab or device meanwhile
+    +-- NoMoreTime
+    +-- ErasureRefused           work or money is open
     +-- ChannelClosed            a link that leads nowhere, or not any more
     +-- ParticipantUnknown       a panel's link that doesn't say who comes
 """
@@ -243,6 +248,32 @@ class SubmissionTooLarge(WorkRefused):
         super().__init__(
             _("The form is larger than this marketplace takes. Nothing was submitted.")
         )
+
+
+class AnswerRefused(WorkRefused):
+    """Carries what the page's own schema forbids; the answer can be mended and sent again."""
+
+    status = 422
+
+    def __init__(self, problems: list[str]) -> None:
+        self.problems = problems
+        text = _("Your answer was not taken, since the page's own rules forbid it: %(problems)s.")
+        super().__init__(text % {"problems": "; ".join(problems)})
+
+
+class DraftTooLarge(WorkRefused):
+    status = 413
+
+
+class DraftChanged(WorkRefused):
+    """Saved from another tab or device since this one last looked."""
+
+
+class NoMoreTime(WorkRefused): ...
+
+
+class ErasureRefused(WorkRefused):
+    """Its text says what has to end first."""
 
 
 class ChannelClosed(WorkRefused):

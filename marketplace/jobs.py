@@ -2,7 +2,10 @@
 
 from marketplace import clock
 from marketplace.hits import lifecycle
+from marketplace.hits.devices import delete_old_prints
+from marketplace.hits.drafts import delete_closed_drafts
 from marketplace.notifications.delivery import send_due
+from marketplace.notifications.worker_mail import send_due_mail
 from work.execution import RunningJob
 from work.registry import MARKETPLACE, register
 
@@ -17,7 +20,10 @@ EVERY_SECONDS = 60
 )
 def sweep_marketplace(running: RunningJob) -> str:
     """Expire, abandon, auto-approve and dispose of what is due."""
-    return f"{lifecycle.sweep(clock.now())} HITs settled."
+    delete_closed_drafts()
+    delete_old_prints(clock.now())
+    n = lifecycle.sweep(clock.now())
+    return f"{n} HIT{'' if n == 1 else 's'} settled."
 
 
 @register(
@@ -30,6 +36,6 @@ def send_notifications(running: RunningJob) -> str:
     """Send what waits in the outbox."""
     n_sent = 0
     # Until nothing is due: what came meanwhile did not request a job of its own.
-    while n_delivered := send_due(clock.now()):
+    while n_delivered := send_due(clock.now()) + send_due_mail(clock.now()):
         n_sent += n_delivered
-    return f"{n_sent} notifications delivered."
+    return f"{n_sent} notification{'' if n_sent == 1 else 's'} delivered."

@@ -2,6 +2,7 @@ from django.urls import URLPattern, URLResolver, include, path, register_convert
 from django.urls.converters import StringConverter
 
 from marketplace.api import appeals as appeals_api
+from marketplace.api import devices as devices_api
 from marketplace.api import enrolment, statements, testing_pages
 from marketplace.api.dispatch import requester_api
 from marketplace.web.operator import pages as operator_pages
@@ -13,8 +14,10 @@ from marketplace.web.worker import (
     arrivals,
     assignments,
     continuation,
+    drafts,
     frames,
     groups,
+    personal_data,
     qualifications,
     question_forms,
     records,
@@ -33,6 +36,7 @@ requester_patterns: list[URLPattern | URLResolver] = [
     path("", requester_pages.overview, name="requester"),
     path("keys/", requester_pages.issue_key, name="issue_key"),
     path("keys/<entity_id:access_key_id>/revoke/", requester_pages.revoke_key, name="revoke_key"),
+    path("more-time/", requester_pages.more_time, name="set_more_time"),
     path("statement/", requester_pages.statement, name="statement"),
     path("channels/", channels.channels, name="channels"),
     path("channels/<slug:token>/", channels.channel, name="channel"),
@@ -66,6 +70,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("marketplace-api/v1/requesters", enrolment.requesters, name="enrol_requester"),
     path("marketplace-api/v1/workers", enrolment.workers, name="enrol_worker"),
     path("marketplace-api/v1/statement", statements.statement, name="statement_of_hits"),
+    path("marketplace-api/v1/devices", devices_api.devices, name="shared_devices"),
     path("marketplace-api/v1/appeals", appeals_api.appeals, name="appeals"),
     path("marketplace-api/v1/appeals/answer", appeals_api.answer, name="answer_appeal"),
     path("testing/clock", testing_pages.clock_page, name="testing_clock"),
@@ -77,6 +82,13 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("worker/login/", accounts.login, name="login"),
     path("worker/logout/", accounts.logout, name="logout"),
     path("worker/profile/", accounts.profile, name="profile"),
+    path("worker/privacy/", personal_data.privacy, name="privacy"),
+    path("worker/your-data/", personal_data.your_data, name="your_data"),
+    path("worker/your-data/file.json", personal_data.as_json, name="your_data_json"),
+    path("worker/your-data/file.html", personal_data.as_page, name="your_data_page"),
+    path("worker/your-data/erase/", personal_data.erase, name="erase"),
+    path("worker/erased/", personal_data.erased, name="erased"),
+    path("worker/payout/", accounts.payout_method, name="payout_method"),
     path("worker/dashboard/", records.dashboard, name="dashboard"),
     path("worker/earnings/", records.earnings, name="earnings"),
     path("worker/messages/", records.inbox, name="inbox"),
@@ -91,6 +103,18 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("worker/hits/<entity_id:hit_id>/accept/", assignments.accept_hit, name="accept_hit"),
     path(
         "worker/assignments/<entity_id:assignment_id>/", assignments.assignment, name="assignment"
+    ),
+    path(
+        "worker/assignments/<entity_id:assignment_id>/submitted/",
+        records.submitted,
+        name="submitted",
+    ),
+    path("worker/assignments/<entity_id:assignment_id>/draft/", drafts.draft, name="draft"),
+    path("worker/assignments/<entity_id:assignment_id>/report/", drafts.report, name="report"),
+    path(
+        "worker/assignments/<entity_id:assignment_id>/more-time/",
+        drafts.more_time,
+        name="more_time",
     ),
     path("worker/assignments/<entity_id:assignment_id>/appeal/", appeals.appeal, name="appeal"),
     path(

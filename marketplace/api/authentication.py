@@ -41,7 +41,8 @@ def requester_signed(view: RequesterView) -> Callable[[HttpRequest], HttpRespons
             throttle.take_token(key, now=timezone.now())
             return view(request, key.requester)
         except ProtocolError as error:
-            return JsonResponse({"error": str(error)}, status=403)
+            status = 429 if error.code == throttle.THROTTLED else 403
+            return JsonResponse({"error": str(error)}, status=status)
         except MarketplaceError as error:
             return JsonResponse({"error": str(error)}, status=400)
 

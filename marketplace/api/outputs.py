@@ -31,7 +31,7 @@ def with_output_fields(hits: HitQuerySet) -> HitQuerySet:
 
 
 def hit_output(hit: Hit) -> dict[str, Any]:
-    """The HIT structure, for a HIT that comes from `with_output_fields()`."""
+    """The HIT structure, for a HIT that comes from `with_output_fields()`, or is new."""
     hit_type = hit.hit_type
     output = {
         "HITId": hit.public_id,

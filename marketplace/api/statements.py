@@ -28,11 +28,14 @@ def statement(request: HttpRequest, requester: Requester) -> JsonResponse:
 
     Access: whoever holds an access key; of its requester's HITs alone.
     """
-    hits = Hit.objects.of(requester).filter(requester_annotation__startswith=_prefix(request))
+    hits = Hit.objects.of(requester).filter(
+        requester_annotation__startswith=annotation_prefix(request)
+    )
     return JsonResponse(_money(hits) | {"assignments": _assignments(hits)})
 
 
-def _prefix(request: HttpRequest) -> str:
+def annotation_prefix(request: HttpRequest) -> str:
+    """With which the RequesterAnnotation of the HITs begins that a request is about."""
     try:
         body = json.loads(request.body)
     except (ValueError, RecursionError) as error:

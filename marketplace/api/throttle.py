@@ -12,6 +12,8 @@ from django.db import transaction
 from marketplace.exceptions import ProtocolError
 from marketplace.models import AccessKey, RateBucket
 
+THROTTLED = "ThrottlingException"
+
 
 def take_token(access_key: AccessKey, *, now: datetime) -> None:
     """Count a call; raise what AWS answers where there have been too many."""
@@ -36,4 +38,4 @@ def _take_token(access_key: AccessKey, rate: float, *, now: datetime) -> None:
 
 def throttled() -> ProtocolError:
     """What clients wait after and try again."""
-    return ProtocolError("ThrottlingException", "Rate exceeded")
+    return ProtocolError(THROTTLED, "Rate exceeded")

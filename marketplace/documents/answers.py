@@ -4,6 +4,8 @@ import re
 from collections.abc import Iterable, Sequence
 from xml.sax.saxutils import escape
 
+from defusedxml.ElementTree import fromstring
+
 from marketplace.documents.xml import SCHEMAS
 
 NAMESPACE = f"{SCHEMAS}/2005-10-01/QuestionFormAnswers.xsd"
@@ -35,3 +37,10 @@ def document(answers: str) -> str:
 def escaped(value: str) -> str:
     """Text as it stands in the document."""
     return escape(ILLEGAL_IN_XML.sub(REPLACEMENT, value), VERBATIM)
+
+
+def read_answers(xml: str) -> list[tuple[str, str]]:
+    """Name and text of each answer in a document of ours, as a person may read them."""
+    root = fromstring(xml, forbid_dtd=True)
+    answers = [[part.text or "" for part in answer] for answer in root]
+    return [(parts[0], ", ".join(parts[1:])) for parts in answers if parts]

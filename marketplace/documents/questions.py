@@ -7,6 +7,7 @@ from urllib.parse import urlencode, urlsplit, urlunsplit
 from xml.etree.ElementTree import Element
 
 from marketplace.documents.addresses import is_web_address
+from marketplace.documents.answer_schemas import answer_schemas
 from marketplace.documents.question_forms import is_question_form, read_question_form
 from marketplace.documents.xml import SCHEMAS, read_xml
 from marketplace.exceptions import InvalidQuestion
@@ -40,7 +41,9 @@ def parse_question(xml: str, *, allow_http: bool) -> Question:
     served without TLS, as on a machine of one's own."""
     root = read_xml(xml)
     if root.tag == f"{{{HTML_QUESTION}}}HTMLQuestion":
-        return Question("html", _child(root, HTML_QUESTION, "HTMLContent"), _frame_height(root))
+        html = _child(root, HTML_QUESTION, "HTMLContent")
+        answer_schemas(html)
+        return Question("html", html, _frame_height(root))
     if root.tag == f"{{{EXTERNAL_QUESTION}}}ExternalQuestion":
         url = _child(root, EXTERNAL_QUESTION, "ExternalURL").strip()
         _check_url(url, allow_http=allow_http)

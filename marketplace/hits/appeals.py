@@ -8,6 +8,7 @@ from django.utils.translation import gettext as _
 from marketplace import clock
 from marketplace.exceptions import AssignmentDoesNotExist, InvalidParameter, RequestRefused
 from marketplace.hits.review import OVERRIDE_WITHIN
+from marketplace.hits.worker_messages import report_appeal_answer
 from marketplace.models import Appeal, Assignment, Requester, WorkerAccount
 
 LONGEST_TEXT = 4096
@@ -38,8 +39,9 @@ def appeal(*, worker: WorkerAccount, assignment: Assignment, reason: str) -> App
         raise RequestRefused(_("You have appealed already.")) from error
 
 
+@transaction.atomic
 def answer_appeal(*, requester: Requester, assignment_id: str, answer: str) -> Appeal:
-    """Answer an appeal; the same answer again changes nothing."""
+    """Answer an appeal, and write to its worker; the same answer again changes nothing."""
     rows = Appeal.objects.filter(assignment__hit__requester=requester)
     found = rows.filter(assignment__public_id=assignment_id).first()
     if found is None:
@@ -47,8 +49,10 @@ def answer_appeal(*, requester: Requester, assignment_id: str, answer: str) -> A
     if not 0 < len(answer.strip()) <= LONGEST_TEXT:
         raise InvalidParameter(f"'answer' must be a text of 1 to {LONGEST_TEXT} characters.")
     unanswered = Appeal.objects.filter(pk=found.pk, answer="")
-    if not unanswered.update(answer=answer.strip(), answered_at=clock.now()):
-        found.refresh_from_db()
-        if found.answer != answer.strip():
-            raise InvalidParameter("The appeal has another answer already.")
+    is_new = bool(unanswered.update(answer=answer.strip(), answered_at=clock.now()))
+    found.refresh_from_db()
+    if found.answer != answer.strip():
+        raise InvalidParameter("The appeal has another answer already.")
+    if is_new:
+        report_appeal_answer(found)
     return found

@@ -8,10 +8,12 @@ from django.db.models import Q
 from django.utils.translation import gettext as _
 
 from marketplace import clock
+from marketplace.documents.answer_schemas import SCHEMA_TYPE, answer_errors
 from marketplace.documents.answers import render_answers
-from marketplace.documents.questions import is_form
+from marketplace.documents.questions import is_form, parse_question
 from marketplace.exceptions import (
     AlreadyWorkedOn,
+    AnswerRefused,
     AssignmentClosed,
     AssignmentDoesNotExist,
     AssignmentNotHeld,
@@ -28,7 +30,7 @@ from marketplace.hits import lifecycle
 from marketplace.hits.review_policies.application import review_assignment
 from marketplace.hits.tallies import count_assignments
 from marketplace.identifiers import is_entity_id
-from marketplace.models import Assignment, Hit, HitType, WorkerAccount
+from marketplace.models import Assignment, AssignmentDraft, Hit, HitType, WorkerAccount
 from marketplace.notifications.events import announce
 from marketplace.qualifications.eligibility import require_acceptance, require_preview
 
@@ -76,11 +78,12 @@ def find_next(*, worker: WorkerAccount, hit_type: HitType, after: int = 0) -> Hi
 def return_assignment(*, assignment: Assignment) -> None:
     """Return the assignment; another worker may take it."""
     now = clock.now()
-    assignment, hit = _lock(assignment.public_id, now=now)
+    assignment, hit = lock_assignment(assignment.public_id, now=now)
     require_accepted(assignment)
     assignment.status = Status.RETURNED
     assignment.closed_at = now
     assignment.save(update_fields=["status", "closed_at"])
+    AssignmentDraft.objects.filter(assignment=assignment).delete()
     announce("AssignmentReturned", hit=hit, assignment=assignment, at=now)
     lifecycle.refresh(hit, now=now)
 
@@ -90,20 +93,39 @@ def submit_assignment(*, public_id: str, fields: Sequence[tuple[str, list[str]]]
     done to the assignment meanwhile stays written down even where the answers come too late."""
     if public_id == PREVIEW_ID:
         raise PreviewOnly(_("This was a preview. Accept the HIT first, then submit your work."))
+    problems = _problems_of(public_id, fields)
+    answer = answer_document(fields)
+    return submit_answer(public_id=public_id, answer=answer, is_checked=False, problems=problems)
+
+
+def answer_document(fields: Sequence[tuple[str, list[str]]]) -> str | None:
+    """The posted fields as QuestionFormAnswers; None where there is not one answer."""
     answers = [field for field in fields if field[0] not in RESERVED_FIELDS]
-    answer = render_answers(answers) if answers else None
-    return submit_answer(public_id=public_id, answer=answer, is_checked=False)
+    return render_answers(answers) if answers else None
 
 
-def submit_answer(*, public_id: str, answer: str | None, is_checked: bool) -> Assignment:
+def _problems_of(public_id: str, fields: Sequence[tuple[str, list[str]]]) -> list[str]:
+    """What the page's own schema forbids, of an assignment that is still worked on."""
+    rows = Hit.objects.filter(assignments__public_id=public_id, assignments__status=Status.ACCEPTED)
+    xml = rows.values_list("question", flat=True).first() if is_entity_id(public_id) else None
+    if xml is None or SCHEMA_TYPE not in xml:
+        return []
+    return answer_errors(parse_question(xml, allow_http=True).content, fields)
+
+
+def submit_answer(
+    *, public_id: str, answer: str | None, is_checked: bool, problems: Sequence[str] = ()
+) -> Assignment:
     """Hand in a QuestionFormAnswers document; None stands for a form without an answer. What
     a QuestionForm asks for must have been checked against it."""
     now = clock.now()
     with transaction.atomic():
-        assignment, hit = _lock(public_id, now=now)
+        assignment, hit = lock_assignment(public_id, now=now)
         if not is_checked and is_form(hit.question):
             raise FormNotChecked(_("This HIT is answered on the marketplace's own page."))
         if assignment.status == Status.ACCEPTED and answer is not None:
+            if problems:
+                raise AnswerRefused(list(problems))
             _hand_in(assignment, hit, answer, now=now)
     if assignment.status in Assignment.GIVEN_UP_STATUSES:
         require_accepted(assignment)
@@ -201,6 +223,7 @@ def _hand_in(assignment: Assignment, hit: Hit, answer: str, *, now: datetime) ->
     assignment.save(
         update_fields=["status", "answer", "submitted_at", "closed_at", "auto_approval_at"]
     )
+    AssignmentDraft.objects.filter(assignment=assignment).delete()
     announce("AssignmentSubmitted", hit=hit, assignment=assignment, at=now)
     review_assignment(assignment, hit, now=now)
     # An assignment that became dearer meanwhile was held at its new price, in case it was returned.
@@ -209,7 +232,8 @@ def _hand_in(assignment: Assignment, hit: Hit, answer: str, *, now: datetime) ->
     lifecycle.apply_time(hit, now=now)  # a delay of 0 approves at once
 
 
-def _lock(public_id: str, *, now: datetime) -> tuple[Assignment, Hit]:
+def lock_assignment(public_id: str, *, now: datetime) -> tuple[Assignment, Hit]:
+    """The assignment and its HIT, held and brought up to the present."""
     if not is_entity_id(public_id):
         raise AssignmentDoesNotExist(public_id)
     hit = Hit.objects.filter(assignments__public_id=public_id).locked().first()

@@ -14,6 +14,7 @@ from marketplace.exceptions import (
     InvalidParameter,
 )
 from marketplace.hits import lifecycle
+from marketplace.hits.worker_messages import report_bonus
 from marketplace.models import Assignment, BonusPayment, Hit, Requester
 from marketplace.money import ledger
 from marketplace.money.fees import CENT, fee_schedule
@@ -74,18 +75,21 @@ def _pay(requester: Requester, bonus: Bonus) -> BonusPayment:
         # The same token came in on another connection at the same moment.
         _refuse_repetition(requester, bonus.token)
         raise
+    report_bonus(payment)
     return payment
 
 
 def _find_assignment(requester: Requester, bonus: Bonus) -> Assignment:
     rows = Assignment.objects.of(requester).filter(public_id=bonus.assignment_id)
-    assignment = rows.select_related("worker", "hit__requester").first()
+    assignment = rows.select_related("worker", "hit__requester", "hit__hit_type").first()
     if assignment is None:
         raise AssignmentDoesNotExist(bonus.assignment_id)
     if assignment.worker.worker_id != bonus.worker_id:
         raise InvalidParameter(
             f"The assignment {bonus.assignment_id} is not one of the worker {bonus.worker_id}."
         )
+    if assignment.worker.erased_at is not None:
+        raise InvalidParameter("The worker had their account erased: no bonus can be paid.")
     if assignment.status not in Assignment.HANDED_IN_STATUSES:
         raise InvalidAssignmentState(
             "This operation can be called with a status of: Submitted,Approved,Rejected"

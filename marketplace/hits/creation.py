@@ -18,8 +18,10 @@ from marketplace.exceptions import (
     HitLayoutDoesNotExist,
     HitTypeDoesNotExist,
     InvalidParameter,
+    MarketplaceError,
 )
 from marketplace.hits import lifecycle
+from marketplace.hits.holds import hold_for_new
 from marketplace.hits.review_policies.parameters import (
     SCORE_MY_KNOWN_ANSWERS,
     SIMPLE_PLURALITY,
@@ -101,16 +103,29 @@ def create_hit(*, requester: Requester, type_values: HitTypeValues, values: HitV
 
 def find_hit_type(requester: Requester, public_id: str) -> HitType:
     """The requester's HIT type of this id."""
-    hit_type = HitType.objects.filter(requester=requester, public_id=public_id).first()
+    own = HitType.objects.filter(requester=requester).select_related("notification_setting")
+    own = own.prefetch_related("requirements__qualification_type")
+    hit_type = own.filter(public_id=public_id).first()
     if hit_type is None:
         raise HitTypeDoesNotExist(public_id)
     return hit_type
 
 
-@transaction.atomic
 def create_hit_with_hit_type(*, requester: Requester, hit_type: HitType, values: HitValues) -> Hit:
-    """Publish a HIT and hold what it will cost; without the money nothing is created."""
-    _refuse_repetition(requester, values.unique_request_token)
+    """Publish a HIT and hold what it will cost; without the money nothing is created.
+
+    That a token makes one HIT rests on the database's constraint. Whatever is wrong with a request,
+    its repetition is first of all that, so the earlier HIT is looked for then only.
+    """
+    try:
+        with transaction.atomic():
+            return _create(requester, hit_type, values)
+    except (MarketplaceError, IntegrityError):
+        _refuse_repetition(requester, values.unique_request_token)
+        raise
+
+
+def _create(requester: Requester, hit_type: HitType, values: HitValues) -> Hit:
     question = _checked_question(values)
     _check_policies(values.review_policies)
     requirements = requirements_of(hit_type)
@@ -127,9 +142,10 @@ def create_hit_with_hit_type(*, requester: Requester, hit_type: HitType, values:
         created_at=now,
         expiration=now + timedelta(seconds=values.lifetime_seconds),
     )
-    _insert(hit)
+    lifecycle.begin(hit, now=now)
+    hit.save(force_insert=True)
     _write_policies(hit, values.review_policies)
-    lifecycle.refresh(hit, now=now)
+    hold_for_new(hit, now=now)
     announce("HITCreated", hit=hit, at=now)
     return hit
 
@@ -168,16 +184,6 @@ def _write_policies(hit: Hit, policies: Mapping[ReviewPolicy.Level, Mapping[str,
         ReviewPolicy.objects.create(
             hit=hit, level=level, name=policy["PolicyName"], parameters=policy["Parameters"] or []
         )
-
-
-def _insert(hit: Hit) -> None:
-    try:
-        with transaction.atomic():
-            hit.save(force_insert=True)
-    except IntegrityError:
-        # The same token came in on another connection at the same moment.
-        _refuse_repetition(hit.requester, hit.unique_request_token)
-        raise
 
 
 def _refuse_repetition(requester: Requester, token: str | None) -> None:

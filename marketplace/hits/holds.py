@@ -22,6 +22,11 @@ def hold_what_is_promised(hit: Hit, *, now: datetime, tally: Tally | None = None
     ledger.hold(hit=hit, amount_usd=_promised(hit, tally, now=now), at=now)
 
 
+def hold_for_new(hit: Hit, *, now: datetime) -> None:
+    """Hold what a HIT may cost that was stored in this very transaction: nothing is held yet."""
+    ledger.hold_more(hit=hit, more_usd=_promised(hit, Tally(), now=now), at=now)
+
+
 def _promised(hit: Hit, tally: Tally, *, now: datetime) -> Decimal:
     price_usd = hit.price_usd if hit.expiration > now else ledger.NOTHING
     total_usd = (hit.max_assignments - tally.taken) * price_usd

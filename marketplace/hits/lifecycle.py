@@ -54,6 +54,13 @@ def apply_time(hit: Hit, *, now: datetime) -> None:
     refresh(hit, now=now)
 
 
+def begin(hit: Hit, *, now: datetime) -> None:
+    """Give a HIT that is not stored yet the status and the date of one without assignments."""
+    hit.accepted_count = hit.submitted_count = hit.decided_count = 0
+    hit.status = _status(hit, Tally(), now=now)
+    hit.next_transition_at = _next_transition(hit, Tally(), now=now)
+
+
 def refresh(
     hit: Hit, *, now: datetime, tally: Tally | None = None, is_hold_right: bool = False
 ) -> None:

@@ -8,6 +8,7 @@ from marketplace import clock
 from marketplace.exceptions import AssignmentDoesNotExist, InvalidAssignmentState
 from marketplace.hits import lifecycle
 from marketplace.hits.settlement import approve_and_pay, reject
+from marketplace.hits.worker_messages import report_override
 from marketplace.models import Assignment, Hit, LedgerAccount, Requester
 
 OVERRIDE_WITHIN = timedelta(days=30)
@@ -30,6 +31,8 @@ def approve_assignment(
         _require(assignment, Status.SUBMITTED)
         source = LedgerAccount.Kind.HELD
     approve_and_pay(assignment=assignment, source=source, at=now, feedback=feedback)
+    if is_overridden:
+        report_override(assignment)
     lifecycle.refresh(hit, now=now)
 
 
@@ -77,6 +80,8 @@ def _require(assignment: Assignment, status: Status) -> None:
 
 
 def _check_overridable(assignment: Assignment, hit: Hit, *, now: datetime) -> None:
+    if assignment.worker.erased_at is not None:
+        raise InvalidAssignmentState("The worker had their account erased, and can't be paid.")
     if hit.status == Hit.Status.DISPOSED:
         raise InvalidAssignmentState("A rejection can't be overridden once its HIT is deleted.")
     if assignment.submitted_at is None or assignment.submitted_at < now - OVERRIDE_WITHIN:

@@ -3,6 +3,7 @@ review policy. The caller holds the lock on its HIT, and refreshes the HIT after
 
 from datetime import datetime
 
+from marketplace.hits.worker_messages import report_rejection
 from marketplace.models import Assignment, LedgerAccount
 from marketplace.money import ledger
 from marketplace.notifications.events import announce
@@ -21,9 +22,11 @@ def approve_and_pay(
 
 
 def reject(*, assignment: Assignment, at: datetime, feedback: str) -> None:
-    """Mark the assignment rejected; refreshing the HIT releases what was held for it."""
+    """Mark the assignment rejected, and write to its worker; refreshing the HIT releases what
+    was held for it."""
     assignment.status = Assignment.Status.REJECTED
     assignment.rejected_at = assignment.closed_at = at
     assignment.requester_feedback = feedback
     assignment.save(update_fields=["status", "rejected_at", "closed_at", "requester_feedback"])
     announce("AssignmentRejected", hit=assignment.hit, assignment=assignment, at=at)
+    report_rejection(assignment)

@@ -1,5 +1,7 @@
 """The marketplace's tables, one module per noun."""
 
+from marketplace.models.devices import DevicePrint
+from marketplace.models.drafts import AssignmentDraft, ProblemReport
 from marketplace.models.hits import (
     Assignment,
     AssignmentQuerySet,
@@ -16,6 +18,7 @@ from marketplace.models.money import (
     LedgerTransaction,
     Payout,
     PayoutBatch,
+    PayoutMethod,
 )
 from marketplace.models.notifications import Notification, NotificationSetting, Transport
 from marketplace.models.people import (
@@ -43,12 +46,14 @@ __all__ = [
     "Appeal",
     "Arrival",
     "Assignment",
+    "AssignmentDraft",
     "AssignmentQuerySet",
     "AuditEntry",
     "BonusPayment",
     "Channel",
     "ClockShift",
     "Deposit",
+    "DevicePrint",
     "Fault",
     "Hit",
     "HitExtension",
@@ -63,6 +68,8 @@ __all__ = [
     "PanelWorker",
     "Payout",
     "PayoutBatch",
+    "PayoutMethod",
+    "ProblemReport",
     "Qualification",
     "QualificationChange",
     "QualificationRequest",

@@ -222,6 +222,8 @@ class Assignment(models.Model):
     fee_usd = models.DecimalField(max_digits=12, decimal_places=2)
     accepted_at = models.DateTimeField()
     deadline = models.DateTimeField()
+    # When the worker took the one extension there is (see marketplace.hits.more_time).
+    extended_at = models.DateTimeField(null=True)
     submitted_at = models.DateTimeField(null=True)
     auto_approval_at = models.DateTimeField(null=True)
     approved_at = models.DateTimeField(null=True)
@@ -258,6 +260,11 @@ class Assignment(models.Model):
 
     def __str__(self) -> str:
         return self.public_id
+
+    @property
+    def receipt(self) -> str:
+        """The last characters of the id, which a worker can read out to the requester."""
+        return self.public_id[-4:]
 
     @property
     def price_usd(self) -> Decimal:

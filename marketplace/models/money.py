@@ -222,3 +222,18 @@ class Payout(models.Model):
 
     def __str__(self) -> str:
         return f"{self.amount_usd} to {self.worker}"
+
+
+class PayoutMethod(models.Model):
+    """How a worker wants to be paid (see marketplace.money.payout_methods)."""
+
+    worker = models.OneToOneField(
+        WorkerAccount, on_delete=models.CASCADE, related_name="payout_method"
+    )
+    # By the name that the operator's settings had for it at the time.
+    method = models.CharField(max_length=80)
+    encrypted_details = models.TextField()
+    changed_at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return f"{self.method} of {self.worker}"

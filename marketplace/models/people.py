@@ -13,6 +13,8 @@ class Requester(models.Model):
     users = models.ManyToManyField(
         settings.AUTH_USER_MODEL, blank=True, related_name="marketplace_requesters"
     )
+    # What a worker may add to the time allotted, once an assignment; 0 allows nothing.
+    more_time_percent = models.PositiveSmallIntegerField(default=50)
     created_at = models.DateTimeField()
 
     def __str__(self) -> str:
@@ -60,9 +62,12 @@ class WorkerAccount(models.Model):
     created_at = models.DateTimeField()
     country = models.CharField(max_length=2, blank=True)  # ISO 3166-1 alpha-2
     subdivision = models.CharField(max_length=3, blank=True)  # ISO 3166-2, without the country
+    languages = models.JSONField(default=list, blank=True)  # ISO 639, such as ["en", "de"]
     adult_confirmed_at = models.DateTimeField(null=True)
     # Since when the operator counts this worker among the Masters.
     master_since = models.DateTimeField(null=True)
+    # Since when nothing here says who it was (see marketplace.people.erasure).
+    erased_at = models.DateTimeField(null=True)
 
     def __str__(self) -> str:
         return self.worker_id
@@ -98,9 +103,21 @@ class WorkerMessage(models.Model):
     text = models.TextField()
     created_at = models.DateTimeField()
     read_at = models.DateTimeField(null=True)
+    # By e-mail too, where the worker has an address (see marketplace.notifications.worker_mail).
+    mail_attempts = models.PositiveSmallIntegerField(default=0)
+    # None once it is sent or given up, and where nothing is to be sent.
+    next_mail_at = models.DateTimeField(null=True)
+    mailed_at = models.DateTimeField(null=True)
 
     class Meta:
-        indexes = [models.Index(fields=["worker", "-id"], name="message_to_worker")]
+        indexes = [
+            models.Index(fields=["worker", "-id"], name="message_to_worker"),
+            models.Index(
+                fields=["next_mail_at"],
+                condition=models.Q(next_mail_at__isnull=False),
+                name="message_mail_due",
+            ),
+        ]
 
     def __str__(self) -> str:
         return self.subject

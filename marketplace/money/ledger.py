@@ -62,7 +62,11 @@ def reverse_deposit(
 @transaction.atomic
 def hold(*, hit: Hit, amount_usd: Decimal, at: datetime) -> None:
     """Make what is held for a HIT this amount, whatever it was."""
-    more_usd = amount_usd - held_for(hit)
+    hold_more(hit=hit, more_usd=amount_usd - held_for(hit), at=at)
+
+
+def hold_more(*, hit: Hit, more_usd: Decimal, at: datetime) -> None:
+    """Hold so much more for a HIT than is held, or less, in the caller's transaction."""
     if not more_usd:
         return
     kind = Kind.HOLD if more_usd > 0 else Kind.RELEASE

@@ -18,12 +18,16 @@ from django.db.models.functions import Round
 from marketplace import clock
 from marketplace.audit_log import note
 from marketplace.exceptions import InvalidPayoutFile
-from marketplace.models import LedgerAccount, Payout, PayoutBatch
+from marketplace.models import LedgerAccount, Payout, PayoutBatch, PayoutMethod
 from marketplace.money import ledger
 from marketplace.money.fees import CENT
+from marketplace.money.payout_methods import details_of
 from marketplace.users import User
 
-COLUMNS = ("payout_id", "batch_id", "worker_id", "username", "amount_usd", "made_at", "paid_at")
+OF_A_PAYOUT = ("payout_id", "batch_id", "worker_id", "username", "amount_usd", "made_at", "paid_at")
+COLUMNS = (*OF_A_PAYOUT, "method", "details")
+# What a spreadsheet begins a formula with.
+FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 
 
 @transaction.atomic
@@ -59,7 +63,9 @@ def earned_and_not_taken() -> Decimal:
 def export(batches: Iterable[PayoutBatch]) -> Iterator[tuple[str, ...]]:
     """The rows of the file, the header first."""
     yield COLUMNS
-    payouts = Payout.objects.filter(batch__in=list(batches)).select_related("batch", "worker__user")
+    payouts = Payout.objects.filter(batch__in=list(batches)).select_related(
+        "batch", "worker__user", "worker__payout_method"
+    )
     for payout in payouts.order_by("pk"):
         yield (
             str(payout.pk),
@@ -69,7 +75,21 @@ def export(batches: Iterable[PayoutBatch]) -> Iterator[tuple[str, ...]]:
             f"{payout.amount_usd:.2f}",
             payout.batch.created_at.isoformat(timespec="seconds"),
             payout.paid_at.isoformat(timespec="seconds") if payout.paid_at else "",
+            *_method(payout),
         )
+
+
+def _method(payout: Payout) -> tuple[str, str]:
+    """How to pay; nothing once it is done, and where the worker has not said."""
+    method: PayoutMethod | None = getattr(payout.worker, "payout_method", None)
+    if method is None or payout.paid_at is not None:
+        return "", ""
+    return _cell(method.method), _cell(details_of(method))
+
+
+def _cell(text: str) -> str:
+    """A worker's text that no spreadsheet takes for a formula."""
+    return f"'{text}" if text.startswith(FORMULA) else text
 
 
 def note_export(batch: PayoutBatch, *, user: User | None = None) -> None:

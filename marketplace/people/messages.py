@@ -1,12 +1,16 @@
-"""Writing to workers. What is written is read on the worker site."""
+"""Writing to workers. What is written is read on the worker site, and where the site sends mail
+and the worker has confirmed an address, there too."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from allauth.account.models import EmailAddress
+from django.conf import settings
 from django.db import transaction
 
 from marketplace import clock
 from marketplace.models import Assignment, Requester, WorkerAccount, WorkerMessage
+from work.request import request_job
 
 
 @dataclass(frozen=True)
@@ -18,10 +22,29 @@ class Undelivered:
 
 
 def send_message(*, requester: Requester, worker: WorkerAccount, subject: str, text: str) -> None:
-    """Put a message into a worker's inbox."""
+    """Put a message into a worker's inbox, in the transaction of what it is about. Nobody is
+    left to read one where the account was erased."""
+    if worker.erased_at is not None:
+        return
+    now = clock.now()
+    is_mailed = settings.SENDS_MAIL and mail_address(worker) is not None
     WorkerMessage.objects.create(
-        requester=requester, worker=worker, subject=subject, text=text, created_at=clock.now()
+        requester=requester,
+        worker=worker,
+        subject=subject,
+        text=text,
+        created_at=now,
+        next_mail_at=now if is_mailed else None,
     )
+    if is_mailed:
+        transaction.on_commit(_send_soon)
+
+
+def mail_address(worker: WorkerAccount) -> str | None:
+    """The address that the worker confirmed; an unconfirmed one may be somebody else's."""
+    addresses = EmailAddress.objects.filter(user=worker.user_id, primary=True, verified=True)
+    address: str | None = addresses.values_list("email", flat=True).first()
+    return address
 
 
 @transaction.atomic
@@ -32,7 +55,7 @@ def notify_workers(
     return the others. Who is named twice is written to once."""
     requested_ids = list(dict.fromkeys(worker_ids))
     decided = Assignment.objects.of(requester).filter(status__in=Assignment.DECIDED_STATUSES)
-    workers = WorkerAccount.objects.filter(worker_id__in=requested_ids)
+    workers = WorkerAccount.objects.filter(worker_id__in=requested_ids, erased_at=None)
     acquainted = {
         worker.worker_id: worker for worker in workers.filter(assignments__in=decided).distinct()
     }
@@ -52,3 +75,7 @@ def _reason(is_known: bool) -> str:
     if not is_known:
         return "The Worker ID is not valid"
     return "Cannot send a notification to a worker who has not done any work for you"
+
+
+def _send_soon() -> None:
+    request_job(kind="send_notifications")

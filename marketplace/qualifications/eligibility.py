@@ -25,7 +25,7 @@ from marketplace.models import (
     WorkerBlock,
 )
 from marketplace.qualifications.comparators import Locale, meets
-from marketplace.qualifications.system import DECLARED_IDS, SYSTEM_QUALIFICATIONS, Record
+from marketplace.qualifications.system import Record, find_system, is_declared
 
 Guard = QualificationRequirement.Guard
 PHRASES = {
@@ -138,7 +138,7 @@ def _compare(
     requestable = row.qualification_type
     if requestable and (requestable.deleted_at or requestable.status != "Active"):
         requestable = None
-    is_undeclared = row.system_id in DECLARED_IDS and not value
+    is_undeclared = is_declared(row.system_id) and not value
     return Unmet(
         Guard(row.actions_guarded), _reason(row, is_held, value), requestable, is_undeclared
     )
@@ -147,8 +147,8 @@ def _compare(
 def _value(
     row: QualificationRequirement, record: Record, qualifications: Mapping[int, Qualification]
 ) -> tuple[bool, int | Locale | None]:
-    if row.system_id:
-        value = SYSTEM_QUALIFICATIONS[row.system_id].value_of(record)
+    if system := find_system(row.system_id):
+        value = system.value_of(record)
         return value is not None, value
     qualification = qualifications.get(row.qualification_type_id or 0)
     if qualification is None:
@@ -179,6 +179,6 @@ def _reason(row: QualificationRequirement, is_held: bool, value: int | Locale | 
 
 
 def _name(row: QualificationRequirement) -> str:
-    if row.system_id:
-        return SYSTEM_QUALIFICATIONS[row.system_id].name
+    if system := find_system(row.system_id):
+        return system.name
     return row.qualification_type.name if row.qualification_type else row.type_id

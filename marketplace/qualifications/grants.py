@@ -31,7 +31,8 @@ def associate(
             requester=qualification_type.requester,
             worker=worker,
             subject="You were granted a qualification",
-            text=f"You now have the qualification “{qualification_type.name}”.",
+            text=f"You now have the qualification “{qualification_type.name}”, with the value "
+            f"{value}.",
         )
 
 

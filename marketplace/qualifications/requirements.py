@@ -14,7 +14,7 @@ from marketplace.people.countries import locale_error
 from marketplace.qualifications.system import (
     LOCALE_ID,
     MASTERS_IDS,
-    SYSTEM_QUALIFICATIONS,
+    find_system,
 )
 
 Comparator = QualificationRequirement.Comparator
@@ -64,7 +64,7 @@ def requirements_of(hit_type: HitType) -> tuple[RequirementValues, ...]:
 
 def check_types(requirements: Sequence[RequirementValues]) -> dict[str, QualificationType]:
     """The qualification types they refer to, by id; raises where one can't be required."""
-    ids = {requirement.type_id for requirement in requirements} - SYSTEM_QUALIFICATIONS.keys()
+    ids = {each.type_id for each in requirements if find_system(each.type_id) is None}
     types = {row.public_id: row for row in QualificationType.objects.filter(public_id__in=ids)}
     for public_id in sorted(ids):
         if public_id not in types or types[public_id].deleted_at:

@@ -12,6 +12,7 @@ from functools import cached_property
 from django.db.models import Count, Q
 
 from marketplace.models import Assignment, WorkerAccount
+from marketplace.people.languages import code_of_three_letters, language_name, three_letters
 from marketplace.qualifications.comparators import Locale
 
 Value = int | Locale | None
@@ -107,3 +108,33 @@ ALL = (
     ),
 )
 SYSTEM_QUALIFICATIONS = {each.public_id: each for each in ALL}
+# Before three letters of ISO 639-3. Amazon has no such qualifications.
+LANGUAGE_PREFIX = "ASSAYLANGUAGE"
+
+
+def find_system(public_id: str) -> SystemQualification | None:
+    """The qualification of this id that the marketplace computes, one for each language too."""
+    if not public_id.startswith(LANGUAGE_PREFIX):
+        return SYSTEM_QUALIFICATIONS.get(public_id)
+    code = code_of_three_letters(public_id.removeprefix(LANGUAGE_PREFIX))
+    return None if code is None else _language(code)
+
+
+def is_declared(public_id: str) -> bool:
+    """Whether it goes by what a worker gives in the profile."""
+    return public_id in DECLARED_IDS or public_id.startswith(LANGUAGE_PREFIX)
+
+
+def languages_of(worker: WorkerAccount) -> list[SystemQualification]:
+    """Those of the languages that a worker declares."""
+    return [_language(code) for code in worker.languages]
+
+
+def _language(code: str) -> SystemQualification:
+    name = language_name(code)
+    return SystemQualification(
+        f"{LANGUAGE_PREFIX}{three_letters(code)}",
+        f"Worker_Language {name}",
+        f"1 where the worker says to know {name}.",
+        lambda record: 1 if code in record.worker.languages else None,
+    )

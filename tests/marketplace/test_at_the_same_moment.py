@@ -46,12 +46,12 @@ def all_at_once(*calls):
 
 
 @pytest.fixture
-def workers(file_database):
+def workers(transactional_db):
     return [create_worker(username=f"w{number}", password="x") for number in range(THREADS)]
 
 
 @pytest.fixture
-def lab_keys(file_database, make_keys):
+def lab_keys(transactional_db, make_keys):
     return make_keys()
 
 

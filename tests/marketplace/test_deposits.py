@@ -116,7 +116,7 @@ def test_a_form_that_is_sent_again_with_other_values_is_refused(olga, requester,
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("with_token", [True, False])
-def test_six_posts_of_a_form_at_once_make_one_deposit(file_database, make_keys, with_token):
+def test_six_posts_of_a_form_at_once_make_one_deposit(transactional_db, make_keys, with_token):
     make_keys()
     requester = Requester.objects.get()
     operator = User.objects.create_user("olga", is_staff=True)
@@ -207,7 +207,7 @@ def test_only_what_is_available_is_taken_out(mturk, requester):
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_deposit_is_taken_out_by_one_of_those_who_try_at_once(file_database, make_keys):
+def test_a_deposit_is_taken_out_by_one_of_those_who_try_at_once(transactional_db, make_keys):
     make_keys()
     stored = Deposit.objects.select_related("requester").get()
     calls = [

@@ -69,7 +69,7 @@ def test_a_worker_from_there_can_sign_in(live_server):
     assert answer.status_code == 302
     with pytest.raises(MarketplaceRefused, match="NameTaken") as refused:
         enrol_worker(site_url=live_server.url, username="ada", password=PASSWORD)
-    assert refused.value.says("NameTaken")
+    assert refused.value.has_code("NameTaken")
 
 
 @pytest.mark.django_db(transaction=True)

@@ -23,13 +23,13 @@ WORKERS, HITS, MAX_ASSIGNMENTS = 50, 40, 3
 
 
 @pytest.fixture
-def workers(file_database):
+def workers(transactional_db):
     users = User.objects.bulk_create(User(username=f"w{number}") for number in range(WORKERS))
     return [open_worker_account(user=user) for user in users]
 
 
 @pytest.fixture
-def hits(file_database, make_keys):
+def hits(transactional_db, make_keys):
     lab = in_process_client(make_keys(deposit="1000"))
     for _ in range(HITS):
         lab.create_hit(**HIT, MaxAssignments=MAX_ASSIGNMENTS)

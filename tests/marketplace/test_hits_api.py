@@ -38,6 +38,33 @@ def test_a_new_hit_is_described_in_full(mturk):
     assert mturk.get_hit(HITId=hit["HITId"])["HIT"] == hit
 
 
+def test_a_new_hit_of_a_new_type_is_described_as_it_is_afterwards(mturk):
+    masters = {"QualificationTypeId": "000000000000000000L0", "Comparator": "Exists"}
+    lasting = {
+        "QualificationTypeId": "00000000000000000071",
+        "Comparator": "In",
+        "LocaleValues": [{"Country": "NZ"}, {"Country": "US", "Subdivision": "CA"}],
+    }
+    values = HIT | {"Reward": "0.5", "QualificationRequirements": [lasting, masters]}
+    hit = mturk.create_hit(**values)["HIT"]
+    assert hit["Reward"] == "0.50"
+    assert mturk.get_hit(HITId=hit["HITId"])["HIT"] == hit
+    again = mturk.create_hit_with_hit_type(
+        HITTypeId=hit["HITTypeId"], LifetimeInSeconds=60, Question=HTML_QUESTION
+    )["HIT"]
+    assert again["QualificationRequirements"] == hit["QualificationRequirements"]
+    assert mturk.get_hit(HITId=again["HITId"])["HIT"] == again
+
+
+def test_a_hit_of_a_type_takes_nine_statements(mturk, django_assert_num_queries):
+    hit_type = mturk.create_hit_type(**HIT_TYPE)["HITTypeId"]
+    hit = {"HITTypeId": hit_type, "LifetimeInSeconds": 60, "Question": HTML_QUESTION}
+    mturk.create_hit_with_hit_type(**hit)
+    # The test's own transaction turns the HIT's into a savepoint, which is two more.
+    with django_assert_num_queries(9 + 2):
+        mturk.create_hit_with_hit_type(**hit, UniqueRequestToken="batch-1-item-7")
+
+
 def test_the_same_values_are_the_same_hit_type(mturk):
     first = mturk.create_hit_type(**HIT_TYPE)["HITTypeId"]
     assert mturk.create_hit_type(**HIT_TYPE | {"Reward": "00.63"})["HITTypeId"] == first
@@ -73,6 +100,15 @@ def test_a_repeated_token_names_the_hit_that_exists(mturk):
     assert response["TurkErrorCode"] == "AWS.MechanicalTurk.HitAlreadyExists"
     assert first in response["Error"]["Message"]
     assert mturk.get_account_balance()["AvailableBalance"] == before
+    assert Hit.objects.count() == 1
+
+
+def test_a_repetition_is_named_as_one_whatever_else_is_wrong_with_it(mturk):
+    first = mturk.create_hit(**HIT, UniqueRequestToken="batch-1-item-7")["HIT"]["HITId"]
+    for wrong in ({"Question": "<HTMLQuestion"}, {"MaxAssignments": 100_000}):
+        with pytest.raises(ClientError, match=first) as caught:
+            mturk.create_hit(**HIT | wrong, UniqueRequestToken="batch-1-item-7")
+        assert caught.value.response["TurkErrorCode"].endswith("HitAlreadyExists")
     assert Hit.objects.count() == 1
 
 

@@ -52,6 +52,16 @@ def check_accessible(page):
     assert accessibility_problems(page, frames=False) == []
 
 
+def test_who_may_not_sign_up_so_is_led_to_what_to_mend(page):
+    page.goto("/worker/signup/")
+    page.get_by_label("Name or e-mail address").fill("ada")
+    page.get_by_label("Password", exact=True).fill("123")
+    page.get_by_label("Password confirmation").fill("123")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("alert")).to_be_focused()
+    expect(page.get_by_role("alert")).to_contain_text("too short")
+
+
 def test_a_worker_signs_up_works_and_is_led_on(page, two_hits):
     sign_up(page)
     check_accessible(page)
@@ -90,8 +100,8 @@ def test_coming_back_to_a_submitted_hit_says_that_it_was_submitted(page, two_hit
     frame.get_by_label("Rating").press("Enter")
     page.wait_for_url("**/worker/groups/**")
     page.go_back()
-    expect(page.get_by_role("alert")).to_contain_text("has been submitted already")
-    assert page.url == here
+    expect(page.get_by_text("has been submitted already")).to_be_visible()
+    assert page.url == f"{here}submitted/"
 
 
 def test_a_message_from_elsewhere_does_not_move_the_worker_on(page, two_hits):

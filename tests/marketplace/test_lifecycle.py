@@ -178,7 +178,7 @@ def test_the_periodic_job_sweeps(mturk, hit_id):
     job = request_job(kind="sweep_marketplace")
     assert run_job(job.pk) == "done"
     job.refresh_from_db()
-    assert job.message == "1 HITs settled."
+    assert job.message == "1 HIT settled."
     assert status_of(mturk, hit_id) == "Reviewable"
 
 

@@ -146,12 +146,12 @@ def test_later_earnings_make_a_later_batch(mturk, earned, tmp_path):
     run("mark_payouts_paid", file)
     hit = mturk.create_hit(**HIT)["HIT"]["HITId"]
     mturk.approve_assignment(AssignmentId=submit(earned[0], hit))
-    assert run("export_payouts", file).startswith("1 payouts")
+    assert run("export_payouts", file).startswith("1 payout")
     assert rows_of(file)[0]["amount_usd"] == "0.63"
 
 
 def test_small_earnings_can_wait(earned, tmp_path):
-    assert run("export_payouts", tmp_path / "1.csv", minimum="1").startswith("1 payouts")
+    assert run("export_payouts", tmp_path / "1.csv", minimum="1").startswith("1 payout")
     assert balance(ledger.earnings_account(earned[1])) == Decimal("0.63")
 
 

@@ -13,13 +13,18 @@ from marketplace.recruiting.channels import PROLIFIC, ChannelValues, invite, ope
 from tests.accessibility import accessibility_problems
 from tests.browsers import opened_page, sign_in
 from tests.marketplace.conftest import HIT, PASSWORD, submit
-from tests.marketplace.forms import FULL_FORM, form, question, selection
+from tests.marketplace.forms import FULL_FORM
+from tests.marketplace.test_taking_qualifications import KEY, TEST
 from tests.marketplace.test_tasks_in_a_browser import PLAIN
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 PICTURES = os.environ.get("PICTURES_FOLDER")
-TEST = form(question("capital", selection("bern", "zurich")))
+EXPLAINED_KEY = KEY.replace(
+    "<QuestionIdentifier>river</QuestionIdentifier>",
+    "<QuestionIdentifier>river</QuestionIdentifier><?assay-explanation The river is the Aare, and "
+    "not the Rhine, which it meets at Koblenz.?>",
+)
 
 
 @pytest.fixture(params=["light", "dark"])
@@ -71,6 +76,7 @@ def busy_worker(mturk, worker, requester):
         Description="Knows places.",
         QualificationTypeStatus="Active",
         Test=TEST,
+        AnswerKey=EXPLAINED_KEY,
         TestDurationInSeconds=600,
     )["QualificationType"]["QualificationTypeId"]
     wants = [
@@ -112,6 +118,12 @@ def test_the_workers_pages(page, busy_worker):
     page.get_by_role("button", name="Start the test").press("Enter")
     page.wait_for_url("**/worker/qualification-tests/**")
     look(page, page.url, "test")
+    for choice in page.get_by_text("Choice ").all()[::2]:
+        choice.click()
+    page.get_by_role("button", name="Hand in").press("Enter")
+    expect(page.get_by_role("heading", name="Your latest test")).to_be_visible()
+    expect(page.get_by_text("The river is the Aare")).to_be_visible()
+    look(page, page.url, "test-result")
 
 
 def test_the_rows_of_a_list_fit_a_telephone(page, busy_worker):

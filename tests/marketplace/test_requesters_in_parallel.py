@@ -27,7 +27,7 @@ row_locks = pytest.mark.skipif(
 
 
 @pytest.fixture
-def labs(file_database, make_keys, settings):
+def labs(transactional_db, make_keys, settings):
     """Clients of four requesters with $100 each, at a marketplace that takes fees."""
     settings.MARKETPLACE_FEE_SCHEDULE = "mturk"
     yield [in_process_client(make_keys(f"Lab {number}")) for number in range(4)]
@@ -35,7 +35,7 @@ def labs(file_database, make_keys, settings):
 
 
 @pytest.fixture
-def workers(file_database):
+def workers(transactional_db):
     return [create_worker(username=f"w{number}", password="x") for number in range(3)]
 
 

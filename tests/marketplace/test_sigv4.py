@@ -15,7 +15,6 @@ from marketplace.models import AccessKey
 from tests.boto_clients import in_process_client
 
 KEY_ID, SECRET = "ASSAYAAAAAAAAAAAAAAA", "a-secret"
-NOW = datetime.now(UTC)
 
 
 def signed(
@@ -40,12 +39,14 @@ def changed(request, **changes):
     return ReceivedRequest(**values | changes)
 
 
-def check(request, now=NOW):
+def check(request, now=None):
+    """The key of a request that comes in at a time, or now: hours after this file was read."""
+    now = now or datetime.now(UTC)
     secrets = {KEY_ID: ["not-this-one", SECRET]}
     return authenticate(request, secrets_for=lambda key: secrets.get(key, []), now=now)[0]
 
 
-def refusal_of(request, now=NOW):
+def refusal_of(request, now=None):
     with pytest.raises(ProtocolError) as caught:
         check(request, now=now)
     return caught.value.code

@@ -10,7 +10,7 @@ from accounts.teams import create_team
 from hits.connections import client_of, connect_this_site
 from hits.endpoints import AccessKey
 from hits.exceptions import MarketplaceRefused
-from hits.requester_api import _signed_headers, post
+from hits.requester_api import post, signed_headers
 from marketplace.hits import assignments
 from marketplace.models import Hit
 from marketplace.people.enrolment import create_worker
@@ -101,7 +101,7 @@ def test_a_wrong_signature_opens_nothing(connection, live_server):
     address = f"{live_server.url}/marketplace-api/v1/statement"
     body = b'{"annotation_prefix": "assay:"}'
     key = AccessKey(connection.access_key_id, "not the secret")
-    for headers in (_signed_headers(key, address, body), {}):
+    for headers in (signed_headers(key, address, body), {}):
         assert requests.post(address, data=body, headers=headers, timeout=10).status_code == 403
 
 

@@ -4,6 +4,7 @@ from datetime import timedelta
 
 import pytest
 from django.test import Client
+from django.utils.html import strip_tags
 
 from marketplace import clock
 from marketplace.models import Qualification, QualificationRequest
@@ -99,6 +100,75 @@ def test_a_test_is_timed_graded_and_opens_the_hits(mturk, ada):
     response = ada.post(test + "hand-in/", {"question-1": "0", "question-2": "1"}, follow=True)
     assert "with the value 100" in text_of(response)
     assert ada.post(f"/worker/hits/{hit}/accept/").status_code == 302
+
+
+def needing(mturk, type_id, comparator, *values):
+    """A HIT on offer that asks for this of the qualification."""
+    needs = {"QualificationTypeId": type_id, "Comparator": comparator}
+    needs |= {"IntegerValues": list(values)} if values else {}
+    terms = HIT | {"Title": f"{comparator} {values}"}
+    return mturk.create_hit(**terms, QualificationRequirements=[needs])["HIT"]["HITId"]
+
+
+def take(browser, type_id, *choices):
+    """Take the test and hand it in: the page that follows, as its reader sees it."""
+    answers = {f"question-{n}": choice for n, choice in enumerate(choices, start=1)}
+    response = browser.post(start(browser, type_id) + "hand-in/", answers, follow=True)
+    return " ".join(strip_tags(text_of(response).replace("<", " <")).split())
+
+
+def test_who_fails_reads_the_score_and_the_mark_that_was_not_reached(mturk, ada):
+    type_id = make(mturk, **TESTED, AnswerKey=KEY, RetryDelayInSeconds=3600)
+    needing(mturk, type_id, "GreaterThanOrEqualTo", 80)
+    before = text_of(ada.get(f"/worker/qualifications/{type_id}/"))
+    assert "Work on offer asks for: at least 80" in " ".join(strip_tags(before).split())
+    page = take(ada, type_id, "0", "0")
+    assert (
+        "Your score in “Geography” is 50. Work on offer asks for at least 80: not passed." in page
+    )
+    assert "You now have" not in page
+    assert "Score 50 Pass mark at least 80: not passed Attempts 1" in page
+    assert "You can request this qualification again from" in page
+    clock.advance(timedelta(hours=1, seconds=1))
+    assert "Take the test again" in text_of(ada.get(f"/worker/qualifications/{type_id}/"))
+    page = take(ada, type_id, "0", "1")
+    assert "Your score in “Geography” is 100. Work on offer asks for at least 80: passed." in page
+    assert "Pass mark at least 80: passed Attempts 2" in page
+
+
+def test_no_pass_mark_is_invented(mturk, ada):
+    type_id = make(mturk, **TESTED, AnswerKey=KEY)
+    needing(mturk, type_id, "Exists")
+    needing(mturk, type_id, "LessThan", 30)
+    over = needing(mturk, type_id, "GreaterThan", 20)
+    mturk.update_expiration_for_hit(HITId=over, ExpireAt=clock.now() - timedelta(hours=1))
+    page = take(ada, type_id, "1", "1")
+    assert "Your score in “Geography” is 50." in page
+    assert "passed" not in page
+    assert "Pass mark not known" in page
+
+
+def test_the_least_of_several_marks_is_passed_first(mturk, ada):
+    type_id = make(mturk, **TESTED, AnswerKey=KEY)
+    for value in (90, 50):
+        needing(mturk, type_id, "GreaterThanOrEqualTo", value)
+    page = take(ada, type_id, "0", "0")
+    assert "asks for at least 50; at least 90: passed." in page
+
+
+def test_answers_are_explained_where_the_key_explains_them(mturk, ada):
+    explanation = "<?assay-explanation Its name begins with B, & the parliament is there.?>"
+    identifier = "<QuestionIdentifier>capital</QuestionIdentifier>"
+    key = KEY.replace(identifier, identifier + explanation)
+    type_id = make(mturk, **TESTED, AnswerKey=key)
+    stored = mturk.get_qualification_type(QualificationTypeId=type_id)["QualificationType"]
+    assert stored["AnswerKey"] == key
+    page = take(ada, type_id, "1", "1")
+    assert "About capital? Not right: Choice zurich Its name begins with B, &amp; the" in page
+    assert "About river?" not in page
+    assert "Not right" not in take(
+        ada, make(mturk, **TESTED | {"Name": "Bare"}, AnswerKey=KEY), "1", "1"
+    )
 
 
 def test_a_half_filled_test_is_not_handed_in(mturk, ada):

@@ -244,6 +244,7 @@ def test_auto_accept_leads_from_hit_to_hit(page, publish):
     publish(PLAIN)
     open_preview(page)
     accept(page)
+    page.get_by_text("More", exact=True).click()
     with page.expect_response("**/auto-accept/"):
         page.get_by_label("Accept the next HIT by itself").check()
     first = page.url

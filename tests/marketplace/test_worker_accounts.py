@@ -51,6 +51,24 @@ def test_a_profile_is_kept(ada, worker):
     assert (worker.country, worker.adult_confirmed_at) == ("", None)
 
 
+def test_languages_are_given_by_name_or_code_and_shown_with_the_qualifications(mturk, ada, worker):
+    requirement = {"QualificationTypeId": "ASSAYLANGUAGEDEU", "Comparator": "Exists"}
+    mturk.create_hit(**HIT, QualificationRequirements=[requirement])
+    said = mturk.get_qualification_type(QualificationTypeId="ASSAYLANGUAGEDEU")
+    assert said["QualificationType"]["Name"] == "Worker_Language German"
+    page = text_of(ada.get("/worker/"))
+    assert "have the qualification “Worker_Language German”." in page
+    assert "Tell it in your profile" in page
+    wrong = ada.post("/worker/profile/", {"language_names": "Klingonese"})
+    assert "“Klingonese” is not a language" in text_of(wrong)
+    ada.post("/worker/profile/", {"language_names": "german, EN; Swiss German"})
+    worker.refresh_from_db()
+    assert worker.languages == ["de", "en", "gsw"]
+    assert "German, English, Swiss German" in text_of(ada.get("/worker/profile/"))
+    assert "Worker_Language Swiss German" in text_of(ada.get("/worker/qualifications/"))
+    assert "Worker_Language" not in text_of(ada.get("/worker/"))
+
+
 @pytest.mark.parametrize(
     "wrong",
     [

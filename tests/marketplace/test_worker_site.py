@@ -140,6 +140,7 @@ def test_a_preview_shows_the_page_without_an_assignment(ada, hit):
         "assignmentId": ["ASSIGNMENT_ID_NOT_AVAILABLE"],
         "hitId": [hit.public_id],
         "turkSubmitTo": ["http://testserver"],
+        "assayPage": ["1"],
     }
     assert f'<form class="accept" method="post" action="/worker/hits/{hit.public_id}/accept/">' in (
         text_of(response)
@@ -180,10 +181,11 @@ def test_the_work_page_has_the_frame_the_deadline_and_the_way_back(ada, worker, 
         "hitId": [hit.public_id],
         "workerId": [worker.worker_id],
         "turkSubmitTo": ["http://testserver"],
+        "assayPage": ["1"],
     }
     assert frame["sandbox"] == SANDBOX.removeprefix("sandbox ")
     assert frame["height"] == "450"
-    assert f'data-deadline="{assignment.deadline.isoformat()}"'[:35] in text_of(response)
+    assert f'"deadline": "{assignment.deadline.isoformat()}"' in text_of(response)
     assert '<form class="return" method="post"' in text_of(response)
     assert f'data-next="/worker/groups/{hit.hit_type.public_id}/next/"' in text_of(response)
 
@@ -269,7 +271,8 @@ def test_what_cannot_be_had_is_explained(ada, worker, hit, make_worker, browser_
     assignment = submit(worker, done)
     assert ada.get(f"/worker/hits/{done}/").status_code == 409
     assert "You have done this HIT already." in text_of(ada.post(f"/worker/hits/{done}/accept/"))
-    assert ada.get(f"/worker/assignments/{assignment}/").status_code == 409
+    submitted = f"/worker/assignments/{assignment}/submitted/"
+    assert ada.get(f"/worker/assignments/{assignment}/").headers["Location"] == submitted
     clock.advance(timedelta(days=1))
     eve = browser_of(make_worker("eve"))
     refused = eve.get(f"/worker/hits/{done}/")

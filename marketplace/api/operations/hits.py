@@ -9,7 +9,7 @@ from marketplace.exceptions import HitDoesNotExist
 from marketplace.hits import amendments, creation, lifecycle
 from marketplace.models import Hit, HitQuerySet, Requester, ReviewPolicy
 from marketplace.qualifications.definitions import find_type
-from marketplace.qualifications.system import SYSTEM_QUALIFICATIONS
+from marketplace.qualifications.system import find_system
 
 
 @operation("CreateHIT")
@@ -20,7 +20,7 @@ def create_hit(requester: Requester, parameters: Parameters) -> dict[str, Any]:
         type_values=type_values(parameters),
         values=_hit_values(parameters),
     )
-    return {"HIT": hit_output(find_hit(requester, hit.public_id))}
+    return {"HIT": hit_output(hit)}
 
 
 @operation("CreateHITWithHITType")
@@ -30,7 +30,7 @@ def create_hit_with_hit_type(requester: Requester, parameters: Parameters) -> di
     hit = creation.create_hit_with_hit_type(
         requester=requester, hit_type=hit_type, values=_hit_values(parameters)
     )
-    return {"HIT": hit_output(find_hit(requester, hit.public_id))}
+    return {"HIT": hit_output(hit)}
 
 
 @operation("GetHIT")
@@ -63,7 +63,7 @@ def list_hits_for_qualification_type(
 ) -> dict[str, Any]:
     """The requester's HITs that require this qualification, and are not disposed of."""
     type_id = parameters["QualificationTypeId"]
-    if type_id in SYSTEM_QUALIFICATIONS:
+    if find_system(type_id):
         requiring = Hit.objects.filter(hit_type__requirements__system_id=type_id)
     else:
         required = find_type(type_id)

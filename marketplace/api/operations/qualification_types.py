@@ -7,11 +7,7 @@ from marketplace.api.pagination import next_token, position_of
 from marketplace.api.registry import Parameters, operation
 from marketplace.models import QualificationType, Requester
 from marketplace.qualifications import definitions
-from marketplace.qualifications.system import (
-    ALL,
-    SYSTEM_QUALIFICATIONS,
-    SystemQualification,
-)
+from marketplace.qualifications.system import ALL, SystemQualification, find_system
 
 # Of all that is searched: a description's length.
 LONGEST_TEXT = 2000
@@ -44,8 +40,7 @@ def update_qualification_type(requester: Requester, parameters: Parameters) -> d
 def get_qualification_type(requester: Requester, parameters: Parameters) -> dict[str, Any]:
     """One of anybody's, or one that the marketplace computes."""
     public_id = parameters["QualificationTypeId"]
-    if public_id in SYSTEM_QUALIFICATIONS:
-        system = SYSTEM_QUALIFICATIONS[public_id]
+    if system := find_system(public_id):
         return {"QualificationType": system_qualification_output(system)}
     row = definitions.find_type(public_id)
     return {"QualificationType": qualification_type_output(row, requester)}

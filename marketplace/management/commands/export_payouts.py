@@ -41,4 +41,7 @@ class Command(BaseCommand):
             for batch in batches:
                 payouts.note_export(batch)
         total = sum((Decimal(row[4]) for row in rows[1:] if not row[6]), Decimal("0.00"))
-        self.stdout.write(f"{len(rows) - 1} payouts in {options['file']}, ${total} not yet paid.")
+        n = len(rows) - 1
+        self.stdout.write(
+            f"{n} payout{'' if n == 1 else 's'} in {options['file']}, ${total} not yet paid."
+        )

@@ -20,4 +20,8 @@ class Command(BaseCommand):
         except (OSError, UnicodeDecodeError, csv.Error) as error:
             raise CommandError(str(error), returncode=2) from error
         count = payouts.mark_paid(named)
-        self.stdout.write(f"{count} payouts marked as paid, {len(named) - count} were already.")
+        payouts_text = "1 payout" if count == 1 else f"{count} payouts"
+        known = len(named) - count
+        self.stdout.write(
+            f"{payouts_text} marked as paid, {known} {'was' if known == 1 else 'were'} already."
+        )

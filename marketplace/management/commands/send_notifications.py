@@ -4,11 +4,16 @@ from django.core.management.base import BaseCommand
 
 from marketplace import clock
 from marketplace.notifications.delivery import send_due
+from marketplace.notifications.worker_mail import send_due_mail
 
 
 class Command(BaseCommand):
-    help = "Send the notifications that wait in the outbox. Run it every minute."
+    help = (
+        "Send the notifications that wait in the outbox, and workers' messages by e-mail. "
+        "Run it every minute."
+    )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        count = send_due(clock.now())
+        now = clock.now()
+        count = send_due(now) + send_due_mail(now)
         self.stdout.write(f"{count} notification{'' if count == 1 else 's'} delivered.")

@@ -120,6 +120,9 @@ def payout_batches(request: HttpRequest, user: User) -> HttpResponse:
         payouts_count=Count("payouts"),
         unpaid_count=Count("payouts", Q(payouts__paid_at=None)),
         total_usd=Sum("payouts__amount_usd"),
+        without_method_count=Count(
+            "payouts", Q(payouts__paid_at=None, payouts__worker__payout_method=None)
+        ),
     )
     context = {
         "due_usd": payouts.earned_and_not_taken(),

@@ -118,6 +118,21 @@ class ChannelForm(forms.ModelForm[Channel]):
         return ChannelValues(**{name: cleaned[name] for name in ChannelValues.__annotations__})
 
 
+class MoreTimeForm(forms.ModelForm[Requester]):
+    """How much a worker may add to the time allotted, once an assignment."""
+
+    more_time_percent = forms.IntegerField(
+        min_value=0,
+        max_value=100,
+        label=gettext_lazy("More time, in percent of the time allotted"),
+        help_text=gettext_lazy("A worker may ask for it once an assignment; 0 gives none."),
+    )
+
+    class Meta:
+        model = Requester
+        fields = ("more_time_percent",)
+
+
 class InviteForm(forms.Form):
     """Participants who get a link of their own, one to a line."""
 

@@ -19,13 +19,14 @@ from django.views.decorators.debug import sensitive_variables
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from marketplace.exceptions import AccessKeyDoesNotExist, TooManyKeys
-from marketplace.models import AccessKey, LedgerEntry, Requester
+from marketplace.models import AccessKey, LedgerEntry, ProblemReport, Requester
 from marketplace.money import ledger
 from marketplace.people import access_keys
 from marketplace.web.requester.access import requester_required, requesters_of, user_of
-from marketplace.web.requester.forms import KeyForm, RequesterSignUpForm
+from marketplace.web.requester.forms import KeyForm, MoreTimeForm, RequesterSignUpForm
 
 ENTRIES_PER_PAGE = 100
+REPORTS_LISTED = 50
 
 
 class SignInView(LoginView):  # type: ignore[misc]
@@ -137,6 +138,22 @@ def revoke_key(request: HttpRequest, requester: Requester, access_key_id: str) -
     return redirect("marketplace:requester", requester.public_id)
 
 
+@require_POST
+@requester_required
+def more_time(request: HttpRequest, requester: Requester) -> HttpResponse:
+    """Set how much time workers may add.
+
+    Access: the requester's users.
+    """
+    form = MoreTimeForm(request.POST, instance=requester)
+    if not form.is_valid():
+        context = _overview(requester) | {"more_time": form}
+        return render(request, "marketplace/requester/overview.html", context, status=422)
+    form.save()
+    messages.success(request, _("Saved."))
+    return redirect("marketplace:requester", requester.public_id)
+
+
 @require_safe
 @requester_required
 def statement(request: HttpRequest, requester: Requester) -> HttpResponse:
@@ -162,4 +179,8 @@ def _overview(requester: Requester) -> dict[str, object]:
         "keys": AccessKey.objects.filter(requester=requester).order_by("-pk"),
         "endpoint_url": f"{settings.SITE_URL}/requester",
         "form": KeyForm(),
+        "more_time": MoreTimeForm(instance=requester),
+        "problem_reports": ProblemReport.objects.filter(assignment__hit__requester=requester)
+        .select_related("assignment__hit")
+        .order_by("-pk")[:REPORTS_LISTED],
     }

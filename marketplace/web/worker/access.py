@@ -4,9 +4,10 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Concatenate, ParamSpec
 
-from django.contrib.auth.decorators import login_required
-from django.http import HttpRequest, HttpResponse
+from django.contrib.auth.decorators import login_not_required, login_required
+from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
+from django.utils.translation import gettext as _
 
 from marketplace.exceptions import Missing, WorkRefused
 from marketplace.models import WorkerAccount
@@ -38,6 +39,26 @@ def worker_required(
             return view(request, worker, *args, **kwargs)
         except (Missing, WorkRefused) as error:
             return explain(request, error)
+
+    return guarded
+
+
+def worker_data(
+    view: Callable[Concatenate[HttpRequest, WorkerAccount, P], JsonResponse],
+) -> Callable[Concatenate[HttpRequest, P], JsonResponse]:
+    """What a page of ours asks for in the signed-in worker's name, in JSON; refusals too."""
+
+    @login_not_required
+    @wraps(view)
+    def guarded(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> JsonResponse:
+        worker = worker_of(request)
+        if worker is None:
+            return JsonResponse({"error": _("You are signed out.")}, status=401)
+        try:
+            return view(request, worker, *args, **kwargs)
+        except (Missing, WorkRefused) as error:
+            status = error.status if isinstance(error, WorkRefused) else 404
+            return JsonResponse({"error": str(error)}, status=status)
 
     return guarded
 

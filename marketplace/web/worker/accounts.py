@@ -13,9 +13,12 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
-from marketplace.models import WorkerAccount
+from marketplace import clock
+from marketplace.models import Payout, PayoutMethod, WorkerAccount
+from marketplace.money import ledger
+from marketplace.money.payout_methods import details_of, next_payout_date
 from marketplace.web.worker.access import worker_required
-from marketplace.web.worker.forms import ProfileForm, SignupForm
+from marketplace.web.worker.forms import PayoutMethodForm, ProfileForm, SignupForm
 
 
 @login_not_required
@@ -55,6 +58,32 @@ def profile(request: HttpRequest, worker: WorkerAccount) -> HttpResponse:
         messages.success(request, _("Your profile was saved."))
         return redirect("marketplace:profile")
     return render(request, "marketplace/profile.html", {"form": form, "worker": worker})
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@rate_limit(action="reauthenticate")  # type: ignore[untyped-decorator]
+@worker_required
+def payout_method(request: HttpRequest, worker: WorkerAccount) -> HttpResponse:
+    """How and when the worker is paid.
+
+    Access: workers, each their own; a change asks for the password.
+    """
+    form = PayoutMethodForm(request.POST if request.method == "POST" else None, worker=worker)
+    if form.is_valid():
+        form.save()
+        messages.success(request, _("Your payout method was saved."))
+        return redirect("marketplace:payout_method")
+    chosen = PayoutMethod.objects.filter(worker=worker).first()
+    context = {
+        "worker": worker,
+        "form": form,
+        "chosen": chosen,
+        "ending": details_of(chosen)[-4:] if chosen else "",
+        "balance_usd": ledger.balance_of(ledger.earnings_account(worker)),
+        "last": Payout.objects.filter(worker=worker).order_by("-pk").first(),
+        "next_date": next_payout_date(clock.now()),
+    }
+    return render(request, "marketplace/payout_method.html", context)
 
 
 def _next(request: HttpRequest) -> str:

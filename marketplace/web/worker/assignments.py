@@ -4,7 +4,7 @@ from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.decorators import login_not_required
 from django.core.exceptions import RequestDataTooBig, TooManyFieldsSent, TooManyFilesSent
-from django.http import HttpRequest, HttpResponse, QueryDict
+from django.http import HttpRequest, HttpResponse, JsonResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.clickjacking import xframe_options_exempt
@@ -13,10 +13,14 @@ from django.views.decorators.http import require_POST, require_safe
 
 from marketplace.exceptions import Missing, SubmissionTooLarge, WorkRefused
 from marketplace.hits import assignments as writes
-from marketplace.models import WorkerAccount
+from marketplace.hits.drafts import draft_of
+from marketplace.hits.wages import observed_wages
+from marketplace.models import Assignment, WorkerAccount
 from marketplace.web.content_policy import in_any_frame, with_requesters_content
-from marketplace.web.worker.access import explain, worker_required
+from marketplace.web.worker.access import explain, worker_of, worker_required
 from marketplace.web.worker.continuation import accepts_next_by_itself, remember_choice
+from marketplace.web.worker.device import note_device_of
+from marketplace.web.worker.drafts import work_state
 from marketplace.web.worker.tasks import task_for
 
 
@@ -55,13 +59,22 @@ def assignment(request: HttpRequest, worker: WorkerAccount, assignment_id: str) 
     Access: the worker whose assignment it is.
     """
     worker_assignment = writes.find_assignment_of(worker, assignment_id)
+    if worker_assignment.status in Assignment.HANDED_IN_STATUSES:
+        return redirect("marketplace:submitted", assignment_id)
     writes.require_accepted(worker_assignment)
+    draft = draft_of(worker_assignment)
+    task = task_for(request, worker_assignment.hit, worker_assignment, worker)
     context = {
         "worker": worker,
         "assignment": worker_assignment,
         "hit": worker_assignment.hit,
-        "task": task_for(request, worker_assignment.hit, worker_assignment, worker),
+        "task": task,
+        "is_working": task.frame is not None,
+        "wage": observed_wages([worker_assignment.hit.hit_type]).get(
+            worker_assignment.hit.hit_type_id
+        ),
         "auto_accept": accepts_next_by_itself(request),
+        "state": work_state(worker_assignment) | {"draft": draft.content if draft else ""},
     }
     return render(request, "marketplace/assignment.html", context)
 
@@ -71,11 +84,16 @@ def assignment(request: HttpRequest, worker: WorkerAccount, assignment_id: str) 
 def return_assignment(
     request: HttpRequest, worker: WorkerAccount, assignment_id: str
 ) -> HttpResponse:
-    """Give the assignment back.
+    """Give the assignment back; where something was entered, after asking.
 
     Access: the worker whose assignment it is.
     """
     worker_assignment = writes.find_assignment_of(worker, assignment_id)
+    draft = draft_of(worker_assignment)
+    if draft and request.POST.get("confirmed") != "yes":
+        writes.require_accepted(worker_assignment)
+        context = {"worker": worker, "assignment": worker_assignment, "draft": draft}
+        return render(request, "marketplace/return.html", context)
     writes.return_assignment(assignment=worker_assignment)
     title = worker_assignment.hit.hit_type.title
     messages.info(request, _("You returned “%(title)s”.") % {"title": title})
@@ -95,12 +113,31 @@ def external_submit(request: HttpRequest) -> HttpResponse:
     """
     try:
         form = _form(request)
-        submitted = writes.submit_assignment(
-            public_id=form.get("assignmentId", ""), fields=list(form.lists())
-        )
+        fields = list(form.lists())
+        submitted = writes.submit_assignment(public_id=form.get("assignmentId", ""), fields=fields)
+        note_device_of(request, submitted)
     except (Missing, WorkRefused) as error:
+        if _wants_data(request):
+            status = error.status if isinstance(error, WorkRefused) else 404
+            return JsonResponse({"error": str(error)}, status=status)
         return explain(request, error, template="marketplace/submission_refused.html")
+    if _wants_data(request):
+        return JsonResponse(_receipt(request, submitted, writes.answer_document(fields)))
     return render(request, "marketplace/receipt.html", {"assignment": submitted})
+
+
+def _wants_data(request: HttpRequest) -> bool:
+    """Whether the page around the frame sends, which says itself what happened."""
+    return request.headers.get("Accept") == "application/json"
+
+
+def _receipt(request: HttpRequest, submitted: Assignment, answer: str | None) -> dict[str, object]:
+    return {
+        "receipt": submitted.receipt,
+        "submitted_at": submitted.submitted_at,
+        "is_as_sent": submitted.answer == answer,
+        "is_signed_in": worker_of(request) == submitted.worker,
+    }
 
 
 def _form(request: HttpRequest) -> QueryDict:

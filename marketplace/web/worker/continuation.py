@@ -5,6 +5,8 @@ from datetime import timedelta
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
+from django.urls import reverse
+from django.utils.html import format_html
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST, require_safe
 
@@ -12,6 +14,7 @@ from marketplace import clock
 from marketplace.exceptions import NoAssignmentsLeft
 from marketplace.hits.assignments import accept_next, find_group, find_hit_for
 from marketplace.models import Assignment, HitType, WorkerAccount
+from marketplace.templatetags.marketplace_times import timestamp
 from marketplace.web.worker.access import worker_required
 from marketplace.web.worker.arrivals import way_out
 
@@ -96,9 +99,17 @@ def _confirm(request: HttpRequest, worker: WorkerAccount, hit_type: HitType) -> 
     mine = Assignment.objects.by(worker).handed_in().filter(hit__hit_type=hit_type)
     latest = mine.order_by("-submitted_at").first()
     if latest and latest.submitted_at and clock.now() - latest.submitted_at < CONFIRMED_WITHIN:
-        messages.success(
-            request, _("Your answers to “%(title)s” were submitted.") % {"title": hit_type.title}
+        text = _(
+            "Your answers to “{title}” were submitted. Received at {time}, receipt {receipt}. "
+            '<a href="{address}">See what you sent</a>'
         )
+        values = {
+            "title": hit_type.title,
+            "time": timestamp(latest.submitted_at, "H:i"),
+            "receipt": latest.receipt,
+            "address": reverse("marketplace:submitted", args=[latest.public_id]),
+        }
+        messages.success(request, format_html(text, **values), extra_tags="receipt")
 
 
 def _accept(request: HttpRequest, worker: WorkerAccount, hit_type: HitType) -> HttpResponse:

@@ -8,8 +8,10 @@ from django.utils.translation import gettext_lazy
 
 from marketplace import clock
 from marketplace.models import WorkerAccount
+from marketplace.money.payout_methods import choose_method, offered_methods
 from marketplace.people.countries import country_choices, locale_error
 from marketplace.people.enrolment import open_worker_account
+from marketplace.people.languages import language_name, read_languages
 from marketplace.users import User
 
 
@@ -50,6 +52,15 @@ class ProfileForm(forms.ModelForm[WorkerAccount]):
         ),
         error_messages={"invalid": gettext_lazy("One to three capital letters or digits.")},
     )
+    language_names = forms.CharField(
+        required=False,
+        max_length=1000,
+        label=gettext_lazy("Languages you know well"),
+        help_text=gettext_lazy(
+            "Names in English or ISO 639 codes, with commas, such as English, German. "
+            "HITs may ask for workers who know certain languages."
+        ),
+    )
     is_adult = forms.BooleanField(required=False, label=gettext_lazy("I am at least 18 years old"))
 
     class Meta:
@@ -58,7 +69,16 @@ class ProfileForm(forms.ModelForm[WorkerAccount]):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        names = [language_name(code) for code in self.instance.languages]
+        self.fields["language_names"].initial = ", ".join(names)
         self.fields["is_adult"].initial = self.instance.adult_confirmed_at is not None
+
+    def clean_language_names(self) -> list[str]:
+        """Their codes."""
+        codes, errors = read_languages(self.cleaned_data["language_names"])
+        if errors:
+            raise forms.ValidationError(errors)
+        return codes
 
     def clean(self) -> dict[str, Any]:
         """A part belongs to the country: what is in no list could meet no HIT's requirement."""
@@ -72,7 +92,60 @@ class ProfileForm(forms.ModelForm[WorkerAccount]):
 
     def save(self, commit: bool = True) -> WorkerAccount:
         """Store the time at which a worker first said to be an adult."""
+        self.instance.languages = self.cleaned_data["language_names"]
         is_adult = self.cleaned_data["is_adult"]
         before = self.instance.adult_confirmed_at
         self.instance.adult_confirmed_at = (before or clock.now()) if is_adult else None
         return super().save(commit)
+
+
+class ProofForm(forms.Form):
+    """Proof that it is the worker who asks: the password, or for who has none, the Worker ID."""
+
+    proof = forms.CharField(
+        strip=False,
+        label=gettext_lazy("Your password"),
+        widget=forms.PasswordInput(attrs={"autocomplete": "current-password"}),
+    )
+
+    def __init__(self, *args: Any, worker: WorkerAccount, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.worker = worker
+        self.has_password = worker.user.has_usable_password()
+        if not self.has_password:
+            self.fields["proof"] = forms.CharField(label=gettext_lazy("Your Worker ID"))
+        # After what it is the proof for.
+        self.fields["proof"] = self.fields.pop("proof")
+
+    def clean_proof(self) -> str:
+        """Refuse what is not this worker's."""
+        proof: str = self.cleaned_data["proof"]
+        if self.has_password:
+            if not self.worker.user.check_password(proof):
+                raise forms.ValidationError(_("That is not your password."))
+        elif proof != self.worker.worker_id:
+            raise forms.ValidationError(_("That is not your Worker ID."))
+        return proof
+
+
+class PayoutMethodForm(ProofForm):
+    """How to pay. Whoever finds a browser open must not lead the money elsewhere."""
+
+    method = forms.ChoiceField(
+        choices=lambda: [
+            (name, f"{name}: {details}" if details else name)
+            for name, details in offered_methods().items()
+        ],
+        label=gettext_lazy("Method"),
+    )
+    details = forms.CharField(
+        max_length=500,
+        label=gettext_lazy("Details"),
+        help_text=gettext_lazy("What the method asks for. Stored encrypted."),
+        widget=forms.TextInput(attrs={"autocomplete": "off"}),
+    )
+
+    def save(self) -> None:
+        """Store what was chosen."""
+        values = self.cleaned_data
+        choose_method(worker=self.worker, method=values["method"], details=values["details"])

@@ -57,7 +57,8 @@ def frame_for(
         else reverse("marketplace:preview_frame", args=[hit.public_id])
     )
     storage = f"{worker.worker_id}:{hit.hit_type.requester.public_id}"
-    source = f"{path}?{urlencode(parameters)}"
+    # Says which messages the page around the frame understands (docs/marketplace.md).
+    source = f"{path}?{urlencode(parameters | {'assayPage': '1'})}"
     return Frame(source, SANDBOX, question.frame_height, storage)
 
 

@@ -11,6 +11,7 @@ from django.views.decorators.http import require_safe
 from marketplace import clock
 from marketplace.hits import lifecycle
 from marketplace.hits.assignments import find_group, find_hit_for, find_next
+from marketplace.hits.wages import observed_wages
 from marketplace.models import Assignment, Hit, WorkerAccount
 from marketplace.qualifications.eligibility import (
     qualifies,
@@ -43,12 +44,13 @@ def groups(request: HttpRequest, worker: WorkerAccount) -> HttpResponse:
     hit_types = grant(wish, visible_groups(worker, now), worker).select_related("requester")
     page = Paginator(hit_types, GROUPS_PER_PAGE).get_page(request.GET.get("page"))
     unmet = unmet_by_hit_type(worker, page.object_list)
+    wages = observed_wages(page.object_list)
     mine = Assignment.objects.by(worker).filter(status=Assignment.Status.ACCEPTED, deadline__gt=now)
-    assignments = mine.select_related("hit__hit_type").order_by("deadline")
+    assignments = mine.select_related("hit__hit_type", "draft").order_by("deadline")
     context = {
         "worker": worker,
         "page": page,
-        "rows": [(group, unmet[group.pk]) for group in page],
+        "rows": [(group, unmet[group.pk], wages.get(group.pk)) for group in page],
         "wish": wish,
         "sorts": [(name, label) for name, (label, _) in SORTS.items()],
         "held": assignments,
@@ -97,6 +99,7 @@ def _preview(
     context = {
         "worker": worker,
         "hit": hit,
+        "wage": observed_wages([hit.hit_type]).get(hit.hit_type_id),
         "accept_url": accept_url,
         "unmet": qualifies(worker, hit.hit_type),
         "task": task_for(request, hit, None, worker),

@@ -28,7 +28,8 @@ from marketplace.qualifications.requests import (
     submit_test,
     why_not_request,
 )
-from marketplace.qualifications.system import ALL, Record
+from marketplace.qualifications.results import GradedTest, latest_result, pass_marks
+from marketplace.qualifications.system import ALL, Record, languages_of
 from marketplace.web.content_policy import with_requesters_content
 from marketplace.web.worker.access import worker_required
 from marketplace.web.worker.tasks import filled_in
@@ -54,13 +55,14 @@ def qualifications(request: HttpRequest, worker: WorkerAccount) -> HttpResponse:
     )
     offered = offered.select_related("requester").order_by("-pk")
     record = Record(worker)
+    computed = (*ALL, *languages_of(worker))
     owned = Qualification.objects.filter(worker=worker, status=Qualification.Status.GRANTED)
     requests = QualificationRequest.objects.filter(worker=worker).exclude(status=Status.GRANTED)
     context = {
         "worker": worker,
         "held": owned.select_related("qualification_type__requester").order_by("-granted_at"),
         "asked": requests.select_related("qualification_type__requester").order_by("-pk")[:50],
-        "computed": {each.name: each.value_of(record) for each in ALL}.items(),
+        "computed": {each.name: each.value_of(record) for each in computed}.items(),
         "page": Paginator(offered, TYPES_PER_PAGE).get_page(request.GET.get("page")),
         "search": search,
     }
@@ -68,6 +70,7 @@ def qualifications(request: HttpRequest, worker: WorkerAccount) -> HttpResponse:
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
+@with_requesters_content
 @worker_required
 def qualification(request: HttpRequest, worker: WorkerAccount, type_id: str) -> HttpResponse:
     """One qualification, and asking for it.
@@ -79,12 +82,15 @@ def qualification(request: HttpRequest, worker: WorkerAccount, type_id: str) -> 
         return _ask(request, worker, qualification_type)
     requests = _mine(worker).filter(qualification_type=qualification_type)
     owned = Qualification.objects.filter(worker=worker, qualification_type=qualification_type)
+    now = clock.now()
     context = {
         "worker": worker,
         "type": qualification_type,
         "obstacle": why_not_request(worker, qualification_type),
         "started": requests.filter(status=Status.STARTED).first(),
         "held": owned.first(),
+        "marks": pass_marks(qualification_type, now=now),
+        "result": latest_result(worker, qualification_type, now=now),
     }
     return render(request, "marketplace/qualification.html", context)
 
@@ -99,7 +105,7 @@ def test(request: HttpRequest, worker: WorkerAccount, request_id: str) -> HttpRe
     """
     test_request = _find_test(worker, request_id)
     filled = blank(parse_question_form(test_request.test))
-    context = {"worker": worker, "taken": test_request, "filled": filled}
+    context = {"worker": worker, "taken": test_request, "filled": filled, "now": clock.now()}
     return render(request, "marketplace/qualification_test.html", context)
 
 
@@ -114,10 +120,15 @@ def hand_in(request: HttpRequest, worker: WorkerAccount, request_id: str) -> Htt
     test_request = _find_test(worker, request_id)
     filled = filled_in(request, parse_question_form(test_request.test))
     if not filled.is_valid:
-        context = {"worker": worker, "taken": test_request, "filled": filled}
+        context = {"worker": worker, "taken": test_request, "filled": filled, "now": clock.now()}
         return render(request, "marketplace/qualification_test.html", context, status=422)
     decided = submit_test(request=test_request, answer=filled.to_xml())
-    messages.success(request, _news(decided, worker))
+    result = latest_result(worker, decided.qualification_type, now=clock.now())
+    if decided.status == Status.GRANTED and result is not None:
+        level = messages.WARNING if result.is_passed is False else messages.SUCCESS
+        messages.add_message(request, level, _graded(decided.qualification_type.name, result))
+    else:
+        messages.success(request, _news(decided, worker))
     return redirect("marketplace:qualification", decided.qualification_type.public_id)
 
 
@@ -144,6 +155,18 @@ def _news(qualification_request: QualificationRequest, worker: WorkerAccount) ->
         "name": name,
         "integer_value": owned.integer_value,
     }
+
+
+def _graded(name: str, result: GradedTest) -> str:
+    if result.is_passed is None:
+        text = _("Your score in “%(name)s” is %(score)s.")
+    elif result.is_passed:
+        text = _("Your score in “%(name)s” is %(score)s. Work on offer asks for %(mark)s: passed.")
+    else:
+        text = _(
+            "Your score in “%(name)s” is %(score)s. Work on offer asks for %(mark)s: not passed."
+        )
+    return text % {"name": name, "score": result.grade, "mark": result.phrase}
 
 
 def _find_type(public_id: str) -> QualificationType:

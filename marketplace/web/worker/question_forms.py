@@ -11,6 +11,8 @@ from marketplace.models import WorkerAccount
 from marketplace.web.content_policy import with_requesters_content
 from marketplace.web.worker.access import worker_required
 from marketplace.web.worker.continuation import accepts_next_by_itself
+from marketplace.web.worker.device import note_device_of
+from marketplace.web.worker.drafts import work_state
 from marketplace.web.worker.tasks import Task, filled_in, form_of
 
 
@@ -32,10 +34,12 @@ def submit_form(request: HttpRequest, worker: WorkerAccount, assignment_id: str)
             "hit": assignment.hit,
             "task": Task(None, filled),
             "auto_accept": accepts_next_by_itself(request),
+            "state": work_state(assignment),
         }
         return render(request, "marketplace/assignment.html", context, status=422)
     answer = filled.to_xml()
     submitted = writes.submit_answer(public_id=assignment.public_id, answer=answer, is_checked=True)
+    note_device_of(request, submitted)
     title = {"title": assignment.hit.hit_type.title}
     if submitted.answer == answer:
         messages.success(request, _("Your work on “%(title)s” was received.") % title)

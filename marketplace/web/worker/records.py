@@ -1,5 +1,6 @@
 """A worker's assignments, earnings and messages."""
 
+import json
 from datetime import timedelta
 from decimal import Decimal
 from typing import Any
@@ -12,7 +13,9 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_POST, require_safe
 
 from marketplace import clock
+from marketplace.documents.answers import read_answers
 from marketplace.hits import lifecycle
+from marketplace.hits.assignments import find_assignment_of
 from marketplace.models import (
     Assignment,
     AssignmentQuerySet,
@@ -23,7 +26,10 @@ from marketplace.models import (
     WorkerMessage,
 )
 from marketplace.money import ledger
+from marketplace.web.content_policy import with_requesters_content
 from marketplace.web.worker.access import worker_required
+from marketplace.web.worker.frames import question_of
+from marketplace.web.worker.tasks import task_for
 
 ROWS_PER_PAGE = 50
 DAYS_LISTED = 30
@@ -55,6 +61,30 @@ def dashboard(request: HttpRequest, worker: WorkerAccount) -> HttpResponse:
         "page": Paginator(rows, ROWS_PER_PAGE).get_page(request.GET.get("page")),
     }
     return render(request, "marketplace/dashboard.html", context)
+
+
+@require_safe
+@with_requesters_content
+@worker_required
+def submitted(request: HttpRequest, worker: WorkerAccount, assignment_id: str) -> HttpResponse:
+    """What the worker submitted, with its receipt, on the page it was entered on.
+
+    Access: the worker whose assignment it is.
+    """
+    assignment = find_assignment_of(worker, assignment_id)
+    if assignment.status not in STATUSES:
+        return redirect("marketplace:assignment", assignment_id)
+    fields = read_answers(assignment.answer)
+    is_form = question_of(assignment.hit).kind == "form"
+    context = {
+        "worker": worker,
+        "assignment": assignment,
+        "hit": assignment.hit,
+        "task": None if is_form else task_for(request, assignment.hit, assignment, worker),
+        "fields": [(name, _readable(text)) for name, text in fields],
+        "state": {"answer": dict(fields)},
+    }
+    return render(request, "marketplace/submitted.html", context)
 
 
 @require_safe
@@ -111,6 +141,14 @@ def mark_read(request: HttpRequest, worker: WorkerAccount) -> HttpResponse:
     """
     WorkerMessage.objects.filter(worker=worker, read_at=None).update(read_at=clock.now())
     return redirect("marketplace:inbox")
+
+
+def _readable(text: str) -> str:
+    """JSON with line breaks; whatever else it is, as it is."""
+    try:
+        return json.dumps(json.loads(text), indent=2, ensure_ascii=False)
+    except (ValueError, RecursionError):
+        return text
 
 
 def _pending_usd(assignments: AssignmentQuerySet) -> Decimal:

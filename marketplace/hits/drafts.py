@@ -1,0 +1,69 @@
+"""What comes from the page while the work goes on: drafts, kept by assignment until it is
+submitted, and reports of what is broken on the page."""
+
+from django.db import IntegrityError, transaction
+from django.utils.translation import gettext as _
+
+from marketplace import clock
+from marketplace.exceptions import DraftChanged, DraftTooLarge
+from marketplace.hits.assignments import require_accepted
+from marketplace.models import Assignment, AssignmentDraft, ProblemReport
+
+# A browser sends at most 64 KiB while it leaves a page.
+LARGEST_DRAFT = 60_000  # bytes
+MOST_REPORTS = 50  # of one assignment
+
+
+def draft_of(assignment: Assignment) -> AssignmentDraft | None:
+    """The assignment's draft, if there is one."""
+    return AssignmentDraft.objects.filter(assignment=assignment).first()
+
+
+def save_draft(
+    *, assignment: Assignment, content: str, progress: str, base_revision: int
+) -> AssignmentDraft:
+    """Save a draft that began from a revision, 0 where it began from none. A draft that was
+    saved meanwhile from elsewhere is not overwritten: DraftChanged."""
+    require_accepted(assignment)
+    if len(content.encode("utf-8", "replace")) > LARGEST_DRAFT:
+        raise DraftTooLarge(
+            _("What you entered has more than %(n)s bytes, too many to be kept here.")
+            % {"n": LARGEST_DRAFT}
+        )
+    values = {
+        "content": content.replace("\0", "\ufffd"),
+        "progress": progress.replace("\0", "")[:100],
+        "revision": base_revision + 1,
+        "saved_at": clock.now(),
+    }
+    if not _write(assignment, values, base_revision):
+        raise DraftChanged(_("These answers were changed in another tab or on another device."))
+    return AssignmentDraft(assignment=assignment, **values)
+
+
+def delete_closed_drafts() -> int:
+    """Delete the drafts of assignments that are not being worked on any more."""
+    closed = AssignmentDraft.objects.exclude(assignment__status=Assignment.Status.ACCEPTED)
+    return closed.delete()[0]
+
+
+def _write(assignment: Assignment, values: dict[str, object], base_revision: int) -> bool:
+    rows = AssignmentDraft.objects.filter(assignment=assignment)
+    if base_revision:
+        return bool(rows.filter(revision=base_revision).update(**values))
+    try:
+        with transaction.atomic():
+            AssignmentDraft.objects.create(assignment=assignment, **values)
+    except IntegrityError:
+        return False
+    return True
+
+
+def report_problem(*, assignment: Assignment, text: str) -> None:
+    """Tell the requester what is broken on the page; the same twice is one report."""
+    require_accepted(assignment)
+    text = text.replace("\0", "").strip()[:500]
+    reports = ProblemReport.objects.filter(assignment=assignment)
+    if not text or reports.filter(text=text).exists() or reports.count() >= MOST_REPORTS:
+        return
+    ProblemReport.objects.create(assignment=assignment, text=text, created_at=clock.now())

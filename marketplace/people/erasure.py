@@ -1,0 +1,109 @@
+"""Erasing a worker's personal data on the worker's own request.
+
+What says who somebody is goes at once: name, password, addresses, second factor, sessions,
+profile, payout details, messages, drafts, the ids that links carried. Assignments, answers,
+qualifications and the ledger stay under the Worker ID, a pseudonym that leads to nobody any more:
+requesters' studies and the books rest on them. Nothing is erased while work or money is open,
+because nobody could be paid afterwards.
+"""
+
+import uuid
+
+from allauth.usersessions.models import UserSession
+from django.db import transaction
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from marketplace import clock
+from marketplace.audit_log import note
+from marketplace.exceptions import ErasureRefused
+from marketplace.models import Assignment, Payout, WorkerAccount
+from marketplace.money import ledger
+from marketplace.people.personal_data import TABLES
+from marketplace.users import User
+
+Status = Assignment.Status
+
+
+@transaction.atomic
+def erase_worker(worker: WorkerAccount) -> None:
+    """Erase what says who the worker is; a second time changes nothing. Refused, with the
+    reasons, while work or money is open."""
+    # In full: whoever accepts a HIT for this worker, or posts to the earnings, waits.
+    user = User.objects.select_for_update().get(pk=worker.user_id)
+    locked = WorkerAccount.objects.select_for_update().get(pk=worker.pk)
+    if locked.erased_at is not None:
+        return
+    if obstacles := erasure_obstacles(locked):
+        raise ErasureRefused(" ".join(obstacles))
+    for session in UserSession.objects.filter(user=user):
+        session.end()
+    for table in TABLES:
+        if table.is_deleted:
+            table.rows(locked).delete()
+    _close(user)
+    _make_pseudonymous(locked)
+    note("worker.erase", subject=locked.worker_id)
+
+
+def erasure_obstacles(worker: WorkerAccount) -> list[str]:
+    """What has to end before the worker's data can be erased, in sentences."""
+    obstacles = []
+    if _is_more_than_a_worker(worker.user):
+        obstacles.append(
+            _("This account is also a researcher's, a requester's or an operator's.")
+            + " "
+            + _("Ask the operator to separate the two.")
+        )
+    assignments = Assignment.objects.by(worker)
+    if n := assignments.filter(status=Status.ACCEPTED).count():
+        text = ngettext(
+            "You hold %(n)s accepted assignment: submit or return it.",
+            "You hold %(n)s accepted assignments: submit or return them.",
+            n,
+        )
+        obstacles.append(text % {"n": n})
+    if n := assignments.filter(status=Status.SUBMITTED).count():
+        text = ngettext(
+            "%(n)s assignment waits for review, and may still be paid.",
+            "%(n)s assignments wait for review, and may still be paid.",
+            n,
+        )
+        obstacles.append(text % {"n": n})
+    balance_usd = ledger.balance_of(ledger.earnings_account(worker))
+    if balance_usd:
+        text = _("$%(amount)s of your earnings has not been paid out.")
+        obstacles.append(text % {"amount": f"{balance_usd:.2f}"})
+    if Payout.objects.filter(worker=worker, paid_at=None).exists():
+        obstacles.append(_("A payout to you is under way."))
+    return obstacles
+
+
+def _is_more_than_a_worker(user: User) -> bool:
+    """Whether anything but a worker's tables refers to the user, whatever app it is of."""
+    if user.is_staff or user.is_superuser:
+        return True
+    decided = {table.model for table in TABLES}
+    return any(
+        relation.related_model._default_manager.filter(**{relation.field.name: user.pk}).exists()
+        for relation in User._meta.related_objects
+        if relation.related_model not in decided
+    )
+
+
+def _close(user: User) -> None:
+    # Random, so that nothing leads from the Worker ID to whoever had the account.
+    user.username = f"erased-{uuid.uuid4().hex}"
+    user.first_name = user.last_name = user.email = ""
+    user.last_login = None
+    user.is_active = False
+    user.set_unusable_password()
+    user.save()
+
+
+def _make_pseudonymous(worker: WorkerAccount) -> None:
+    worker.country = worker.subdivision = ""
+    worker.languages = []
+    worker.adult_confirmed_at = worker.master_since = None
+    worker.erased_at = clock.now()
+    worker.save()

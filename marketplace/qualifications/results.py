@@ -1,0 +1,144 @@
+"""What came of a graded qualification test, for the worker who took it.
+
+An answer key grades; whether a grade is enough is for the HITs that ask for the qualification. So
+a pass mark is known only while its requester has such HITs on offer.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+
+from django.utils.translation import gettext as _
+
+from marketplace.documents.answer_keys import KeyQuestion, parse_answer_key
+from marketplace.documents.explanations import read_explanations
+from marketplace.documents.given_answers import read_answers
+from marketplace.documents.question_forms import FormQuestion, parse_question_form
+from marketplace.models import (
+    Hit,
+    QualificationRequest,
+    QualificationRequirement,
+    QualificationType,
+    WorkerAccount,
+)
+from marketplace.qualifications.comparators import meets
+from marketplace.qualifications.eligibility import PHRASES
+
+Comparator = QualificationRequirement.Comparator
+# Those that a greater grade may meet where a lesser one does not.
+PASSING = (
+    *(Comparator.GREATER_THAN_OR_EQUAL_TO, Comparator.GREATER_THAN),
+    *(Comparator.EQUAL_TO, Comparator.IN),
+)
+
+
+@dataclass(frozen=True)
+class PassMark:
+    """What HITs on offer ask of the grade."""
+
+    comparator: str
+    values: tuple[int, ...]
+
+    @property
+    def phrase(self) -> str:
+        """In words, such as “at least 80”."""
+        return str(PHRASES[self.comparator]).format(", ".join(map(str, self.values)))
+
+    def is_reached_by(self, grade: int) -> bool:
+        return meets(self.comparator, is_held=True, value=grade, required=self.values)
+
+
+@dataclass(frozen=True)
+class ExplainedAnswer:
+    """One answer, and what its requester says of it."""
+
+    question: FormQuestion
+    chosen: str
+    is_right: bool
+    explanation: str
+
+
+@dataclass(frozen=True)
+class GradedTest:
+    """A graded test, and how many its worker has taken by then."""
+
+    grade: int
+    marks: tuple[PassMark, ...]
+    n_attempts: int
+    answers: tuple[ExplainedAnswer, ...]
+
+    @property
+    def phrase(self) -> str:
+        """What work on offer asks for; empty where none asks."""
+        return "; ".join(mark.phrase for mark in self.marks)
+
+    @property
+    def is_passed(self) -> bool | None:
+        """Whether some work on offer is open to the grade; None where no pass mark is known."""
+        if not self.marks:
+            return None
+        return any(mark.is_reached_by(self.grade) for mark in self.marks)
+
+
+def pass_marks(qualification_type: QualificationType, *, now: datetime) -> tuple[PassMark, ...]:
+    """What the requester's HITs on offer ask of the qualification's value, the least first."""
+    offered = Hit.objects.filter(status=Hit.Status.ASSIGNABLE, expiration__gt=now)
+    rows = QualificationRequirement.objects.filter(
+        qualification_type=qualification_type,
+        comparator__in=PASSING,
+        hit_type__requester=qualification_type.requester_id,
+        hit_type__in=offered.values("hit_type"),
+    )
+    pairs = rows.order_by().values_list("comparator", "integer_values")
+    marks = {PassMark(comparator, tuple(values)) for comparator, values in pairs if values}
+    return tuple(sorted(marks, key=lambda mark: (min(mark.values), mark.comparator)))
+
+
+def latest_result(
+    worker: WorkerAccount, qualification_type: QualificationType, *, now: datetime
+) -> GradedTest | None:
+    """What came of the worker's latest graded test of this type, if there is one."""
+    mine = QualificationRequest.objects.filter(worker=worker, qualification_type=qualification_type)
+    graded = mine.filter(status=QualificationRequest.Status.GRANTED).exclude(answer_key="")
+    last = graded.order_by("-pk").first()
+    if last is None:
+        return None
+    return GradedTest(
+        grade=parse_answer_key(last.answer_key).grade(read_answers(last.answer)),
+        marks=pass_marks(qualification_type, now=now),
+        n_attempts=mine.exclude(test="").filter(pk__lte=last.pk).count(),
+        answers=_explained(last),
+    )
+
+
+def _explained(request: QualificationRequest) -> tuple[ExplainedAnswer, ...]:
+    """Of the questions that the requester explains, in the order of the test."""
+    explanations = read_explanations(request.answer_key)
+    if not explanations:
+        return ()
+    keys = {each.identifier: each for each in parse_answer_key(request.answer_key).questions}
+    answers = read_answers(request.answer)
+    return tuple(
+        ExplainedAnswer(
+            question=question,
+            chosen=_chosen(question, answers.get(question.identifier, ())),
+            is_right=_is_right(keys[question.identifier], answers.get(question.identifier, ())),
+            explanation=explanations[question.identifier],
+        )
+        for question in parse_question_form(request.test).questions
+        if question.identifier in explanations and question.identifier in keys
+    )
+
+
+def _chosen(question: FormQuestion, selections: Sequence[str]) -> str:
+    """The options chosen, as the worker read them."""
+    options = question.selection.options if question.selection else ()
+    texts = {option.identifier: option.text for option in options}
+    return ", ".join(texts.get(each, each) for each in selections) or _("no answer")
+
+
+def _is_right(key: KeyQuestion, selections: Sequence[str]) -> bool:
+    """Whether the answer has the greatest score that one can have, and it is more than nothing."""
+    best = max(key.default_score, *(option.score for option in key.options))
+    return best > Decimal(0) and key.score(frozenset(selections)) == best

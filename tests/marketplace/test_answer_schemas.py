@@ -1,0 +1,171 @@
+"""What a page says an answer must be, checked when it is submitted."""
+
+import json
+import time
+
+import jsonschema
+import pytest
+from botocore.exceptions import ClientError
+from django.test import Client
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from marketplace.documents import json_schema
+from marketplace.documents.answer_schemas import answer_errors, answer_schemas
+from marketplace.documents.json_schema import TooManySteps, check_schema, errors_of
+from marketplace.exceptions import InvalidQuestion
+from marketplace.hits.assignments import accept_hit
+from marketplace.models import Assignment, Hit
+from tests.marketplace.conftest import HIT, HTML_QUESTION
+
+values = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-3, 3)
+    | st.sampled_from([0.5, 1.0, -2.5, "", "a", "ab"]),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from("abc"), inner, max_size=3)
+    ),
+    max_leaves=6,
+)
+numbers, sizes = st.integers(-3, 3), st.integers(0, 3)
+leaves = st.booleans() | st.fixed_dictionaries(
+    {},
+    optional={
+        "type": st.sampled_from(list(json_schema.TYPES))
+        | st.lists(st.sampled_from(list(json_schema.TYPES)), min_size=1, max_size=2, unique=True),
+        "enum": st.lists(values, min_size=1, max_size=3),
+        "const": values,
+        "minimum": numbers, "maximum": numbers, "exclusiveMinimum": numbers,
+        "exclusiveMaximum": numbers, "minLength": sizes, "maxLength": sizes, "minItems": sizes,
+        "maxItems": sizes, "minProperties": sizes, "maxProperties": sizes,
+        "uniqueItems": st.booleans(),
+        "required": st.lists(st.sampled_from("abc"), max_size=2, unique=True),
+    },
+)  # fmt: skip
+schemas = st.recursive(
+    leaves,
+    lambda inner: st.fixed_dictionaries(
+        {},
+        optional={
+            **dict.fromkeys(("items", "contains", "not", "additionalProperties"), inner),
+            **dict.fromkeys(("if", "then", "else"), inner),
+            **dict.fromkeys(
+                sorted(json_schema.SUBSCHEMAS), st.lists(inner, min_size=1, max_size=2)
+            ),
+            "properties": st.dictionaries(st.sampled_from("abc"), inner, max_size=2),
+            "minContains": sizes, "maxContains": sizes,
+        },
+    ),
+    max_leaves=6,
+)  # fmt: skip
+
+
+@given(schemas, values)
+@settings(max_examples=1500)
+def test_schemas_are_read_as_the_reference_library_reads_them(schema, value):
+    check_schema(schema)
+    right = jsonschema.Draft202012Validator(schema).is_valid(value)
+    assert (errors_of(value, schema) == []) is right
+
+
+def test_comparing_takes_a_step_for_each_part():
+    large = [0] * 20_000
+    for schema in ({"const": []}, {"enum": [[]]}, {"uniqueItems": True}):
+        with pytest.raises(TooManySteps):
+            errors_of(large, {"anyOf": [schema] * 400})
+
+
+def test_an_integer_of_any_length_is_compared():
+    assert errors_of(10**400, {"type": "integer", "minimum": 0}) == []
+    assert errors_of(10**400, {"type": "integer", "maximum": 100}) != []
+
+
+def test_scripts_without_an_end_are_read_once():
+    began = time.process_time()
+    for html in ("<script>" * 8_000, "<script " * 8_000, "<script x>y" * 6_000 + "</script>"):
+        assert answer_schemas(html) == {}
+    assert time.process_time() - began < 1
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"pattern": "(a+)+$"}, {"$ref": "#"}, {"format": "email"}, {"type": "text"}, {"type": 7},
+        {"minLength": "3"}, {"minItems": True}, {"properties": []}, {"allOf": {}}, {"items": [{}]},
+        {"enum": "abc"}, [], 7, {"if": "x"}, {"patternProperties": {}},
+    ],
+)  # fmt: skip
+def test_a_schema_that_would_not_be_checked_whole_is_refused(schema):
+    with pytest.raises(InvalidQuestion):
+        check_schema(schema)
+
+
+def test_a_schema_is_bounded_in_size_and_depth_and_its_check_in_steps():
+    with pytest.raises(InvalidQuestion, match="parts"):
+        check_schema({"allOf": [True] * json_schema.MOST_NODES})
+    deep = True
+    for _ in range(json_schema.DEEPEST + 1):
+        deep = {"not": deep}
+    with pytest.raises(InvalidQuestion, match="levels"):
+        check_schema(deep)
+    costly = {"items": {"allOf": [True] * 1000}}
+    check_schema(costly)
+    with pytest.raises(TooManySteps):
+        errors_of([0] * 1000, costly)
+
+
+SCHEMA = {
+    "type": "object", "required": ["value"],
+    "properties": {"value": {"type": "integer", "minimum": 0, "maximum": 100}},
+}  # fmt: skip
+SCRIPT = '<script type="application/schema+json" data-field="answer">{}</script>'
+
+
+def with_schema(text):
+    return HTML_QUESTION.replace("<form", SCRIPT.format(text) + "<form")
+
+
+def test_only_scripts_that_name_a_field_are_schemas():
+    other = '<script type="application/schema+json">{"pattern": 1}</script><script>1</script>'
+    assert answer_schemas(other + SCRIPT.format('{"type": "null"}')) == {"answer": {"type": "null"}}
+    assert answer_errors(other, [("answer", ["x"])]) == []
+
+
+@pytest.mark.parametrize("text", ["{", '{"pattern": "x"}', '{"a": ' + "9" * 40_000 + "}"])
+def test_a_hit_whose_schema_cannot_be_checked_is_refused_when_it_is_made(mturk, text):
+    with pytest.raises(ClientError, match="schema"):
+        mturk.create_hit(**HIT | {"Question": with_schema(text)})
+
+
+@pytest.mark.parametrize(
+    ("answer", "problem"),
+    [
+        ("{}", "lacks value"), ('{"value": 101}', "value is more than 100"),
+        ('{"value": NaN}', "is not JSON"), ("[" * 100_000, "is not JSON"), ("", "is not JSON"),
+        ('{"value": true}', "value is not of type integer"), ("[]", "is not of type object"),
+    ],
+)  # fmt: skip
+def test_an_answer_that_the_page_forbids_is_refused_and_can_be_mended(
+    mturk, worker, answer, problem
+):
+    mturk.create_hit(**HIT | {"Question": with_schema(json.dumps(SCHEMA))})
+    assignment = accept_hit(worker=worker, hit=Hit.objects.get())
+    fields = {"assignmentId": assignment.public_id, "answer": answer}
+    refused = Client().post("/mturk/externalSubmit", fields, headers={"Accept": "application/json"})
+    assert (refused.status_code, problem in refused.json()["error"]) == (422, True)
+    page = Client().post("/mturk/externalSubmit", {"assignmentId": assignment.public_id, "x": "1"})
+    assert (page.status_code, "is missing" in page.content.decode()) == (422, True)
+    assert Assignment.objects.get().status == "Accepted"
+    assert (
+        Client().post("/mturk/externalSubmit", fields | {"answer": '{"value": 7}'}).status_code
+        == 200
+    )
+    # Once it is in, anything sent again gets the same receipt.
+    assert Client().post("/mturk/externalSubmit", fields).status_code == 200
+
+
+def test_an_integer_beyond_all_floats_is_an_integer():
+    schema = {"type": "integer", "maximum": 5}
+    assert errors_of(10**400, schema) == ["the answer is more than 5"]
+    assert errors_of(1e999, schema) == ["the answer is not of type integer"]

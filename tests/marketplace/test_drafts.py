@@ -1,0 +1,230 @@
+"""Drafts on the server, more time, and what a worker has submitted."""
+
+import json
+from datetime import timedelta
+
+import pytest
+from django.test import Client
+
+from marketplace import clock
+from marketplace.hits.assignments import accept_hit
+from marketplace.hits.drafts import LARGEST_DRAFT, delete_closed_drafts
+from marketplace.models import AssignmentDraft, Hit
+from tests.marketplace.conftest import HIT, submit
+
+
+@pytest.fixture
+def assignment(mturk, worker):
+    mturk.create_hit(**HIT)
+    return accept_hit(worker=worker, hit=Hit.objects.get())
+
+
+def path_of(assignment, name="draft"):
+    return f"/worker/assignments/{assignment.public_id}/{name}/"
+
+
+def save(browser, assignment, draft, revision=0, progress="1 of 8", **extra):
+    body = {"draft": draft, "progress": progress, "revision": revision}
+    return browser.post(
+        path_of(assignment), json.dumps(body), content_type="application/json", **extra
+    )
+
+
+def test_a_draft_is_kept_and_given_back(ada, assignment):
+    saved = save(ada, assignment, "ünï 🙂\0")
+    assert (saved.status_code, saved.json()["revision"]) == (200, 1)
+    assert save(ada, assignment, "two", revision=1).json()["revision"] == 2
+    read = ada.get(path_of(assignment)).json()
+    assert (read["draft"], read["revision"]) == ("two", 2)
+    assert (
+        '"draft": "two"' in ada.get(f"/worker/assignments/{assignment.public_id}/").content.decode()
+    )
+    assert AssignmentDraft.objects.get().progress == "1 of 8"
+
+
+def test_a_draft_that_began_from_an_older_one_gets_the_newer_one_and_overwrites_nothing(
+    ada, assignment
+):
+    save(ada, assignment, "mine")
+    for revision in (0, 2, 7):
+        refused = save(ada, assignment, "theirs", revision=revision)
+        assert refused.status_code == 409
+        assert (refused.json()["draft"], refused.json()["revision"]) == ("mine", 1)
+    assert AssignmentDraft.objects.get().content == "mine"
+
+
+def test_only_the_worker_whose_assignment_it_is_reads_or_writes_a_draft(
+    ada, assignment, make_worker, browser_of
+):
+    save(ada, assignment, "mine")
+    eve = browser_of(make_worker("eve"))
+    assert eve.get(path_of(assignment)).status_code == 404
+    assert save(eve, assignment, "hers", revision=1).status_code == 404
+    assert Client().get(path_of(assignment)).status_code == 401
+    assert save(Client(), assignment, "nobody's", revision=1).status_code == 401
+    checked = Client(enforce_csrf_checks=True)
+    checked.force_login(assignment.worker.user)
+    assert save(checked, assignment, "forged", revision=1).status_code == 403
+    assert AssignmentDraft.objects.get().content == "mine"
+
+
+def test_a_draft_is_bounded(ada, assignment):
+    assert save(ada, assignment, "x" * LARGEST_DRAFT).status_code == 200
+    assert save(ada, assignment, "é" * LARGEST_DRAFT, revision=1).status_code == 413
+    assert save(ada, assignment, "x" * 10 * LARGEST_DRAFT, revision=1).status_code == 413
+    assert len(AssignmentDraft.objects.get().content) == LARGEST_DRAFT
+
+
+@pytest.mark.parametrize(
+    "body",
+    ["", "7", "[]", "{}", '{"draft": 1, "progress": "", "revision": 0}',
+     '{"draft": "", "progress": "", "revision": true}',
+     '{"draft": "", "progress": "", "revision": -1}', "[" * 100_000],
+)  # fmt: skip
+def test_what_is_no_draft_is_refused(ada, assignment, body):
+    response = ada.post(path_of(assignment), body, content_type="application/json")
+    assert response.status_code == 409
+    assert response.json()["error"] == "This is not a draft."
+    assert not AssignmentDraft.objects.exists()
+
+
+def test_a_half_character_is_stored_as_none(ada, assignment):
+    body = '{"draft": "a\\ud83d", "progress": "", "revision": 0}'
+    assert ada.post(path_of(assignment), body, content_type="application/json").status_code == 200
+    assert AssignmentDraft.objects.get().content == "a\ufffd"
+
+
+def test_nothing_is_kept_of_what_was_submitted_returned_or_out_of_time(ada, worker, mturk):
+    for end in ("submit", "return", "time"):
+        hit = Hit.objects.get(public_id=mturk.create_hit(**HIT)["HIT"]["HITId"])
+        assignment = accept_hit(worker=worker, hit=hit)
+        save(ada, assignment, "x")
+        if end == "submit":
+            fields = {"assignmentId": assignment.public_id, "rating": "4"}
+            assert ada.post("/mturk/externalSubmit", fields).status_code == 200
+        elif end == "return":
+            ada.post(path_of(assignment, "return"), {"confirmed": "yes"})
+        else:
+            clock.advance(timedelta(hours=1))
+        assert save(ada, assignment, "late", revision=1).status_code in (409, 410)
+        delete_closed_drafts()
+        assert not AssignmentDraft.objects.exists()
+
+
+def test_returning_asks_first_where_something_was_entered(ada, assignment):
+    save(ada, assignment, "x", progress="3 of 8 ratings given")
+    response = ada.post(path_of(assignment, "return"))
+    assert "3 of 8 ratings given" in response.content.decode()
+    assignment.refresh_from_db()
+    assert assignment.status == "Accepted"
+    response = ada.post(path_of(assignment, "return"), {"confirmed": "yes"})
+    assert response.headers["Location"] == "/worker/"
+    assignment.refresh_from_db()
+    assert assignment.status == "Returned"
+
+
+# Time
+
+
+def test_more_time_can_be_had_once(ada, assignment, requester):
+    before = assignment.deadline
+    state = ada.get(path_of(assignment)).json()
+    assert state["more_seconds"] == 600  # half of twenty minutes
+    added = ada.post(path_of(assignment, "more-time")).json()
+    assignment.refresh_from_db()
+    assert assignment.deadline == before + timedelta(minutes=10)
+    assert (added["deadline"], added["more_seconds"]) == (assignment.deadline.isoformat(), 0)
+    assert ada.post(path_of(assignment, "more-time")).status_code == 409
+    clock.advance(timedelta(minutes=25))
+    assert ada.get(path_of(assignment)).status_code == 200
+    clock.advance(timedelta(minutes=10))
+    assert ada.get(path_of(assignment)).status_code == 410
+    assert ada.post(path_of(assignment, "more-time")).status_code == 410
+
+
+def test_a_requester_who_allows_none_gives_none(ada, assignment, requester):
+    requester.more_time_percent = 0
+    requester.save()
+    assert ada.get(path_of(assignment)).json()["more_seconds"] == 0
+    assert ada.post(path_of(assignment, "more-time")).status_code == 409
+    page = ada.get(f"/worker/assignments/{assignment.public_id}/").content.decode()
+    assert 'id="more-time"' not in page
+
+
+def test_nobody_else_puts_a_deadline_off(assignment, make_worker, browser_of):
+    eve = browser_of(make_worker("eve"))
+    assert eve.post(path_of(assignment, "more-time")).status_code == 404
+
+
+# Submitted
+
+
+def test_the_page_around_the_frame_gets_a_receipt_as_data(ada, assignment):
+    def send(rating):
+        return ada.post(
+            "/mturk/externalSubmit",
+            {"assignmentId": assignment.public_id, "rating": rating},
+            headers={"Accept": "application/json"},
+        )
+
+    first = send("4").json()
+    assert first["receipt"] == assignment.public_id[-4:]
+    assert (first["is_as_sent"], first["is_signed_in"]) == (True, True)
+    again = send("5").json()
+    assert again == first | {"is_as_sent": False}
+    refused = ada.post(
+        "/mturk/externalSubmit", {"assignmentId": "NONE"}, headers={"Accept": "application/json"}
+    )
+    assert (refused.status_code, "does not exist" in refused.json()["error"]) == (404, True)
+
+
+def test_workers_see_what_they_submitted_and_nobody_elses(
+    ada, worker, mturk, make_worker, browser_of
+):
+    hit = mturk.create_hit(**HIT)["HIT"]["HITId"]
+    submitted = submit(worker, hit, rating="4", answer='{"a": ["<b>"]}')
+    path = f"/worker/assignments/{submitted}/submitted/"
+    page = ada.get(path).content.decode()
+    assert f"receipt {submitted[-4:]}" in page
+    assert "&lt;b&gt;" in page
+    assert path in ada.get("/worker/dashboard/").content.decode()
+    assert browser_of(make_worker("eve")).get(path).status_code == 404
+
+
+def test_the_next_page_says_that_the_work_was_received(ada, worker, mturk):
+    hit = mturk.create_hit(**HIT)["HIT"]
+    submitted = submit(worker, hit["HITId"])
+    page = ada.get(f"/worker/groups/{hit['HITTypeId']}/next/", follow=True).content.decode()
+    assert 'id="receipt" tabindex="-1"' in page
+    assert f"receipt {submitted[-4:]}" in page
+    assert f'href="/worker/assignments/{submitted}/submitted/"' in page
+
+
+def test_a_requester_sets_how_much_time_may_be_added(requester, django_user_model):
+    user = django_user_model.objects.create_user("lab")
+    requester.users.add(user)
+    browser = Client()
+    browser.force_login(user)
+    path = f"/requester-console/{requester.public_id}/more-time/"
+    assert browser.post(path, {"more_time_percent": "101"}).status_code == 422
+    assert browser.post(path, {"more_time_percent": "25"}).status_code == 302
+    requester.refresh_from_db()
+    assert requester.more_time_percent == 25
+    other = Client()
+    other.force_login(django_user_model.objects.create_user("stranger"))
+    assert other.post(path, {"more_time_percent": "0"}).status_code in (403, 404)
+
+
+def test_what_a_worker_finds_broken_is_told_the_requester(
+    ada, assignment, requester, django_user_model
+):
+    body = json.dumps({"text": "The picture did not load: B"})
+    for _ in range(2):
+        response = ada.post(path_of(assignment, "report"), body, content_type="application/json")
+        assert response.status_code == 200
+    user = django_user_model.objects.create_user("lab")
+    requester.users.add(user)
+    browser = Client()
+    browser.force_login(user)
+    page = browser.get(f"/requester-console/{requester.public_id}/").content.decode()
+    assert page.count("The picture did not load: B") == 1

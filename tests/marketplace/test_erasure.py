@@ -1,0 +1,137 @@
+"""Erasing a worker's personal data: when it is refused, what goes, what stays."""
+
+import json
+
+import pytest
+from allauth.account.models import EmailAddress
+from allauth.mfa.models import Authenticator
+from django.core.serializers.json import DjangoJSONEncoder
+from django.test import Client
+
+from accounts.models import User
+from marketplace.hits.assignments import accept_hit
+from marketplace.models import (
+    Assignment,
+    AuditEntry,
+    Hit,
+    LedgerEntry,
+    PayoutBatch,
+    WorkerAccount,
+    WorkerMessage,
+)
+from marketplace.money import payouts
+from marketplace.people.erasure import erase_worker
+from marketplace.people.personal_data import TABLES
+from tests.marketplace.conftest import HIT, PASSWORD, submit
+from tests.marketplace.test_worker_site import text_of
+
+ERASE = "/worker/your-data/erase/"
+
+
+@pytest.fixture
+def browser(worker):
+    """Ada's, signed in with her password."""
+    client = Client()
+    client.post("/worker/login/", {"username": "ada", "password": PASSWORD})
+    return client
+
+
+@pytest.fixture
+def work(mturk, worker):
+    """Ada, with a profile, an address and a second factor: work approved and rejected."""
+    user = worker.user
+    EmailAddress.objects.create(user=user, email="ada@post.example", primary=True, verified=True)
+    Authenticator.objects.create(user=user, type="totp", data={"secret": "x"})
+    User.objects.filter(pk=user.pk).update(first_name="Ada", email="ada@post.example")
+    WorkerAccount.objects.update(country="CA", subdivision="ON", languages=["fr"])
+    hits = [mturk.create_hit(**HIT)["HIT"]["HITId"] for _ in range(2)]
+    paid, rejected = (submit(worker, hit, reason="My own words") for hit in hits)
+    mturk.approve_assignment(AssignmentId=paid)
+    mturk.reject_assignment(AssignmentId=rejected, RequesterFeedback="Half is missing.")
+    return {"paid": paid, "rejected": rejected}
+
+
+def pay_out():
+    payouts.make_batch()
+    payouts.mark_paid(PayoutBatch.objects.get().payouts.all())
+
+
+def all_rows():
+    """The rows of all personal tables, as one text."""
+    rows = [list(table.model._default_manager.values()) for table in TABLES]
+    return json.dumps(rows, cls=DjangoJSONEncoder)
+
+
+def test_erasure_waits_for_open_work_and_money(mturk, browser, worker):
+    def refusal(proof=PASSWORD):
+        page = text_of(browser.post(ERASE, {"proof": proof}))
+        worker.refresh_from_db()
+        assert worker.erased_at is None
+        return page
+
+    hit = mturk.create_hit(**HIT)["HIT"]["HITId"]
+    held = accept_hit(worker=worker, hit=Hit.objects.get(public_id=hit))
+    assert "You hold 1 accepted assignment" in refusal()
+    browser.post(f"/worker/assignments/{held.public_id}/return/")
+    submitted = submit(worker, hit)
+    assert "1 assignment waits for review" in refusal()
+    mturk.approve_assignment(AssignmentId=submitted)
+    assert "$0.63 of your earnings has not been paid out" in refusal()
+    payouts.make_batch()
+    assert "A payout to you is under way" in refusal()
+    payouts.mark_paid(PayoutBatch.objects.get().payouts.all())
+    assert "That is not your password" in refusal("wrong")
+
+
+def test_erasure_takes_the_person_and_leaves_work_and_books(browser, work, worker):
+    pay_out()
+    entries = LedgerEntry.objects.count()
+    done = browser.post(ERASE, {"proof": PASSWORD}, follow=True)
+    assert "Your account was erased" in text_of(done)
+    rows = all_rows()
+    for trace in ('"ada"', '"Ada"', "ada@", "post.example", '"CA"', '"ON"'):
+        assert trace not in rows
+    kept = {"id", "user", "worker_id", "created_at", "erased_at"}
+    for field in WorkerAccount._meta.concrete_fields:
+        value = getattr(WorkerAccount.objects.get(), field.attname)
+        assert field.name in kept or value == field.get_default(), field.name
+    assert WorkerMessage.objects.count() == Authenticator.objects.count() == 0
+    assert Assignment.objects.filter(worker=worker, status="Approved").count() == 1
+    assert "My own words" in Assignment.objects.get(public_id=work["paid"]).answer
+    assert LedgerEntry.objects.count() == entries
+    # Nobody gets in, by the session that was open or by the password.
+    assert "/login/" in browser.get("/worker/dashboard/").url
+    for name in ("ada", User.objects.get(pk=worker.user_id).username):
+        assert not Client().login(username=name, password=PASSWORD)
+    erase_worker(worker)  # again changes nothing
+    assert AuditEntry.objects.get(action="worker.erase").subject == worker.worker_id
+
+
+def test_requesters_can_neither_pay_nor_write_to_an_erased_worker(mturk, work, worker):
+    pay_out()
+    erase_worker(worker)
+    ids = {"WorkerId": worker.worker_id}
+    bonus = ids | {"AssignmentId": work["paid"], "BonusAmount": "1", "Reason": "x"}
+    override = {"AssignmentId": work["rejected"], "OverrideRejection": True}
+    for call, values in ((mturk.send_bonus, bonus), (mturk.approve_assignment, override)):
+        with pytest.raises(mturk.exceptions.RequestError, match="erased"):
+            call(**values)
+    mturk.create_worker_block(**ids, Reason="x")
+    answer = mturk.notify_workers(Subject="x", MessageText="x", WorkerIds=[worker.worker_id])
+    assert len(answer["NotifyWorkersFailureStatuses"]) == 1
+    assert WorkerMessage.objects.count() == 0
+
+
+def test_a_participant_without_a_password_gives_the_worker_id(ada, worker):
+    worker.user.set_unusable_password()
+    worker.user.save()
+    ada.force_login(worker.user)
+    assert "That is not your Worker ID" in text_of(ada.post(ERASE, {"proof": "A0NOBODY"}))
+    assert ada.post(ERASE, {"proof": worker.worker_id}).url == "/worker/erased/"
+
+
+def test_who_is_also_a_requester_is_not_erased(ada, worker, requester):
+    requester.users.add(worker.user)
+    page = text_of(ada.post(ERASE, {"proof": PASSWORD}))
+    assert "Ask the operator to separate the two" in page
+    assert User.objects.get().username == "ada"
