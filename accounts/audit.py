@@ -1,7 +1,8 @@
 """The audit log: what spends, decides, exports, views identities or deletes is appended here.
 
 An entry's hash covers its content and the entry before it. A chain's end is stored apart, so
-that neither a changed nor a missing entry goes unnoticed (`check_audit_log`).
+that neither a changed nor a missing entry goes unnoticed (`check_audit_log`); both are sealed, so
+that a chain which was written anew is noticed as well (accounts.audit_seals).
 """
 
 import hashlib
@@ -13,6 +14,13 @@ from typing import Any
 from django.db import transaction
 from django.utils import timezone
 
+from accounts.audit_seals import (
+    is_end_sealed,
+    move_seal,
+    seal_faults,
+    seal_of_end,
+    seal_of_entry,
+)
 from accounts.models import AuditChain, AuditEntry, Team, User, chain_of
 
 
@@ -29,8 +37,10 @@ def record(
 
     Entries of one team wait for each other until the transaction ends: call it last.
     """
-    AuditChain.objects.get_or_create(name=chain_of(team))
-    chain = AuditChain.objects.select_for_update().get(name=chain_of(team))
+    name = chain_of(team)
+    AuditChain.objects.get_or_create(name=name, defaults={"seal": seal_of_end(name, 0, "")})
+    chain = AuditChain.objects.select_for_update().get(name=name)
+    was_sealed = is_end_sealed(chain)
     entry = AuditEntry(
         chain=chain.name,
         position=chain.length + 1,
@@ -43,9 +53,12 @@ def record(
         previous_hash=chain.last_hash,
     )
     entry.hash = _hash(entry)
+    entry.seal = seal_of_entry(entry.hash)
     entry.save(force_insert=True)
     chain.length, chain.last_hash = entry.position, entry.hash
-    chain.save(update_fields=["length", "last_hash"])
+    if was_sealed:
+        move_seal(chain)
+    chain.save(update_fields=["length", "last_hash", "seal", "sealed_length"])
     return entry
 
 
@@ -67,6 +80,7 @@ def chain_faults(chain: AuditChain) -> Iterator[str]:
             f"The last entries of {chain.name} are missing: {position} are there, and "
             f"{chain.length} were written."
         )
+    yield from seal_faults(chain)
 
 
 def _hash(entry: AuditEntry) -> str:

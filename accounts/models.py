@@ -112,6 +112,8 @@ class AuditChain(models.Model):
     name = models.CharField(max_length=24, primary_key=True)
     length = models.PositiveBigIntegerField(default=0)
     last_hash = models.CharField(max_length=64, blank=True)
+    seal = models.CharField(max_length=64, help_text="Of the end at the sealed length.")
+    sealed_length = models.PositiveBigIntegerField(default=0)
 
     def __str__(self) -> str:
         return self.name
@@ -136,6 +138,7 @@ class AuditEntry(models.Model):
     details = models.JSONField(default=dict, blank=True)
     previous_hash = models.CharField(max_length=64, blank=True)
     hash = models.CharField(max_length=64)
+    seal = models.CharField(max_length=64)
 
     objects = AuditEntryQuerySet.as_manager()
 

@@ -23,7 +23,7 @@ import encryption
 from accounts.models import User
 
 FACTORS = [Authenticator.Type.TOTP]
-# What an operator may open before: the pages that set a second factor up, and the way out.
+# What an operator without a second factor may open: the pages that set one up.
 OPEN_PREFIXES = ("account", "mfa_", "usersessions_")
 SAFE_METHODS = ("GET", "HEAD")
 # Its views say who may read by themselves, and so pass for public ones.
@@ -81,24 +81,32 @@ class SecondFactorOfOperators:
     ) -> HttpResponse | None:
         """Lead operators to where they set their second factor up, or use it."""
         user = request.user
-        if not isinstance(user, User) or not needs_second_factor(user) or _is_open(request, view):
+        if not isinstance(user, User) or not needs_second_factor(user):
             return None
-        if has_second_factor(user) and is_verified(request, user):
+        if _is_public(request, view):
+            return None
+        name = request.resolver_match.view_name if request.resolver_match else ""
+        has_factor = has_second_factor(user)
+        if _is_open(name, has_factor) or (has_factor and is_verified(request, user)):
             return None
         if request.method not in SAFE_METHODS or request.path.startswith(API):
             raise PermissionDenied(_("Operators sign in with a second factor. Set one up first."))
-        return _lead(request, user)
+        return _lead(request, has_factor)
 
 
-def _is_open(request: HttpRequest, view: Callable[..., Any]) -> bool:
-    if not getattr(view, "login_required", True):
-        return not request.path.startswith(API)
-    name = request.resolver_match.view_name if request.resolver_match else ""
-    return name.startswith(OPEN_PREFIXES) or name.endswith("logout")
+def _is_public(request: HttpRequest, view: Callable[..., Any]) -> bool:
+    return not getattr(view, "login_required", True) and not request.path.startswith(API)
 
 
-def _lead(request: HttpRequest, user: User) -> HttpResponse:
-    if has_second_factor(user):
+def _is_open(name: str, has_factor: bool) -> bool:
+    """Once there is a factor, even its own pages, such as that of recovery codes, need a code."""
+    if name.endswith("logout"):
+        return True
+    return name == "mfa_reauthenticate" if has_factor else name.startswith(OPEN_PREFIXES)
+
+
+def _lead(request: HttpRequest, has_factor: bool) -> HttpResponse:
+    if has_factor:
         here = urlencode({"next": request.get_full_path()})
         return redirect(f"{reverse('mfa_reauthenticate')}?{here}")
     messages.warning(request, _("Operators sign in with a second factor. Set one up first."))

@@ -4,7 +4,8 @@ import logging
 import re
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, MutableMapping
+from contextvars import ContextVar
 from typing import Any
 
 import structlog
@@ -27,6 +28,11 @@ NAMED_IN_ADDRESSES = {
     "requester_id": "requester",
 }
 
+# What an address names that opens something: invitations, links to a new password.
+SECRETS_IN_ADDRESSES = ("token", "key")
+HIDDEN = "[hidden]"
+
+_secrets: ContextVar[tuple[str, ...]] = ContextVar("secrets", default=())
 logger = logging.getLogger("assay.request")
 
 
@@ -45,6 +51,7 @@ def logging_settings(*, log_format: str, level: str) -> dict[str, Any]:
         structlog.stdlib.add_logger_name,
         structlog.stdlib.ExtraAdder(),
         structlog.processors.TimeStamper(fmt="iso", utc=True),
+        hide_secrets,
     ]
     renderers: dict[str, list[Any]] = {
         "plain": [
@@ -77,6 +84,15 @@ def logging_settings(*, log_format: str, level: str) -> dict[str, Any]:
     }
 
 
+def hide_secrets(logger: object, method: str, event: MutableMapping[str, Any]) -> Any:
+    """No line of a request holds the secret that its address named."""
+    for secret in _secrets.get():
+        for name, value in event.items():
+            if isinstance(value, str):
+                event[name] = value.replace(secret, HIDDEN)
+    return event
+
+
 class RequestLog:
     """Middleware: gives each request an id, which its log lines and its answer bear."""
 
@@ -86,6 +102,7 @@ class RequestLog:
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         """Answer, and log that, with the seconds it took."""
         request_id = _request_id(request)
+        _secrets.set(())
         structlog.contextvars.clear_contextvars()
         structlog.contextvars.bind_contextvars(request_id=request_id)
         started = time.perf_counter()
@@ -108,6 +125,7 @@ class RequestLog:
             name: kwargs[part] for part, name in NAMED_IN_ADDRESSES.items() if kwargs.get(part)
         }
         structlog.contextvars.bind_contextvars(**named)
+        _secrets.set(tuple(str(kwargs[name]) for name in SECRETS_IN_ADDRESSES if kwargs.get(name)))
 
 
 def _request_id(request: HttpRequest) -> str:

@@ -119,6 +119,7 @@ MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "config.idle_sessions.end_idle_sessions",
     "allauth.account.middleware.AccountMiddleware",
     "django.contrib.auth.middleware.LoginRequiredMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
@@ -299,6 +300,8 @@ SPECTACULAR_SETTINGS = {
 # Served over HTTPS unless this is a machine of one's own.
 HTTPS = env.bool("HTTPS", default=SITE_URL.startswith("https://"))
 SECURE_SSL_REDIRECT = HTTPS
+# After so long without use a session ends; 0 for no such limit (docs/sign-in.md).
+SESSION_IDLE_MINUTES = _natural_number("SESSION_IDLE_MINUTES", 0)
 SESSION_COOKIE_SECURE = HTTPS
 CSRF_COOKIE_SECURE = HTTPS
 SECURE_HSTS_SECONDS = 31_536_000 if HTTPS else 0
@@ -331,6 +334,8 @@ TEST_RUNNER = "config.test_runner.PytestRunner"
 MARKETPLACE_ENDPOINT_URL = env.str("AWS_ENDPOINT_URL_MTURK", default=f"{SITE_URL}/requester")
 MARKETPLACE_ACCESS_KEY_ID = env.str("MARKETPLACE_ACCESS_KEY_ID", default="")
 MARKETPLACE_SECRET_ACCESS_KEY = env.str("MARKETPLACE_SECRET_ACCESS_KEY", default="")
+# How many calls to a marketplace one job or command makes at the same time.
+MARKETPLACE_REQUESTS_AT_ONCE = max(1, _natural_number("MARKETPLACE_REQUESTS_AT_ONCE", 4))
 
 # The marketplace itself (docs/marketplace.md says what each does).
 # Signs requests to enrol requesters and workers. Without one nobody outside this process can.
@@ -342,6 +347,24 @@ if MARKETPLACE_FEE_SCHEDULE not in ("none", "mturk"):
         f"MARKETPLACE_FEE_SCHEDULE is '{MARKETPLACE_FEE_SCHEDULE}'; it must be none or mturk."
     )
 MARKETPLACE_REQUESTER_SIGN_UP = env.bool("MARKETPLACE_REQUESTER_SIGN_UP", default=False)
+# How workers can be paid, each method with what its details are; and on which day of the month.
+MARKETPLACE_PAYOUT_METHODS = {
+    name.strip(): details.strip()
+    for name, _, details in (
+        each.partition(":")
+        for each in env.str(
+            "MARKETPLACE_PAYOUT_METHODS",
+            default="Bank transfer: Account holder and IBAN; Gift card: E-mail address",
+        ).split(";")
+        if each.strip()
+    )
+}
+MARKETPLACE_PAYOUT_DAY = _natural_number("MARKETPLACE_PAYOUT_DAY", 0)
+if not 0 <= MARKETPLACE_PAYOUT_DAY <= 28:
+    raise ImproperlyConfigured(
+        f"MARKETPLACE_PAYOUT_DAY is {MARKETPLACE_PAYOUT_DAY}; it must be from 1 to 28, a day that "
+        "every month has, or 0 for none."
+    )
 MARKETPLACE_REQUESTS_PER_SECOND = _number("MARKETPLACE_REQUESTS_PER_SECOND", 0)
 MARKETPLACE_REQUEST_BURST = _natural_number("MARKETPLACE_REQUEST_BURST", 0)
 MARKETPLACE_TESTING = env.bool("MARKETPLACE_TESTING", default=False)

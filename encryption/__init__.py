@@ -1,12 +1,21 @@
-"""Secrets at rest. What must be read back, and so cannot be hashed, is encrypted under the keys
-of the setting ENCRYPTION_KEYS: the first encrypts, each of them decrypts.
+"""Secrets at rest, and seals. What must be read back, and so cannot be hashed, is encrypted
+under the keys of the setting ENCRYPTION_KEYS: the first encrypts, each of them decrypts.
 
-To change keys, put a new one before the old, restart, let the owners of stored secrets
-encrypt them again (`manage.py reencrypt_secrets`), then take the old one away. The package is
-no app and imports none, so that any of them may use it.
+To change keys, put a new one before the old, restart, let the owners of stored secrets encrypt
+and seal them again (`manage.py reencrypt_secrets`, `reencrypt_second_factors`,
+`reseal_audit_log`), then take the old one away. A seal shows later that a text is one which was
+sealed here, for a purpose: it is made under a key of that purpose, derived from the first, and
+holds under each of them. The package is no app and imports none, so that any may use it.
 """
 
+import base64
+import hashlib
+import hmac
+from functools import lru_cache
+
 from cryptography.fernet import Fernet, InvalidToken, MultiFernet
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from django.conf import settings
 
 
@@ -41,6 +50,28 @@ def reencrypt(token: str) -> str:
         return _keys().rotate(token).decode("ascii")
     except InvalidToken as error:
         raise UndecryptableSecret from error
+
+
+def seal(text: str, *, purpose: str) -> str:
+    """An HMAC-SHA256 of the text under the first key, in hexadecimal."""
+    return _seal(text, _sealing_key(settings.ENCRYPTION_KEYS[0], purpose))
+
+
+def is_sealed(text: str, token: str, *, purpose: str) -> bool:
+    """Whether the text was sealed so, for this purpose, under any of the keys."""
+    keys = (_sealing_key(key, purpose) for key in settings.ENCRYPTION_KEYS)
+    return any(hmac.compare_digest(_seal(text, key), token) for key in keys)
+
+
+def _seal(text: str, key: bytes) -> str:
+    return hmac.new(key, text.encode(), hashlib.sha256).hexdigest()
+
+
+@lru_cache(maxsize=64)
+def _sealing_key(encryption_key: str, purpose: str) -> bytes:
+    """Other than the key that encrypts, from which nothing of it can be learned (RFC 5869)."""
+    derivation = HKDF(SHA256(), length=32, salt=None, info=f"assay seal: {purpose}".encode())
+    return derivation.derive(base64.urlsafe_b64decode(encryption_key))
 
 
 def _is_current(token: str) -> bool:

@@ -9,6 +9,7 @@ from allauth.mfa.recovery_codes.views import (
     ViewRecoveryCodesView,
 )
 from allauth.mfa.totp.views import ActivateTOTPView, DeactivateTOTPView
+from allauth.usersessions.internal.flows.sessions import end_other_sessions
 from django.http import HttpResponse
 
 from accounts.models import User
@@ -60,9 +61,10 @@ class SetUpView(OwnAccountMixin, ActivateTOTPView):  # type: ignore[misc]
     template_name = "accounts/set_up_second_factor.html"
 
     def form_valid(self, form: Any) -> HttpResponse:
-        """Count the code for this session, which need not ask for another."""
+        """Count the code for this session, and end all others, in which none was given."""
         response: HttpResponse = super().form_valid(form)
         record_code(self.request, self.request.user)
+        end_other_sessions(self.request, self.request.user)
         return response
 
 

@@ -1,5 +1,3 @@
-from typing import Any
-
 import pytest
 from django.test import Client
 
@@ -8,12 +6,6 @@ from accounts.models import User
 
 PASSWORD = "a-long-and-winding-password"
 SITES = ("/login/", "/worker/login/", "/requester-console/login/")
-
-
-@pytest.fixture(autouse=True)
-def quick_passwords(settings: Any) -> None:
-    """Hashing slowly is Django's to test."""
-    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 
 
 @pytest.fixture

@@ -174,6 +174,26 @@ def test_a_session_that_no_code_was_given_in_opens_nothing_to_an_operator(olga, 
     assert other.get("/marketplace-operator/").status_code == 200
 
 
+@pytest.mark.parametrize("page", ["codes/", "codes/file/", "remove/", "set-up/"])
+def test_such_a_session_does_not_read_the_recovery_codes_either(olga, operator, page):
+    set_up(operator, PASSWORD)
+    other = Client()
+    other.force_login(olga)
+    path = f"/account/second-factor/{page}"
+    other.post(f"/account/again/?next={path}", {"password": PASSWORD})
+    assert other.get(path).url.startswith("/account/second-factor/again/")
+    assert other.get("/account/email/").url.startswith("/account/second-factor/again/")
+
+
+def test_sessions_from_before_the_second_factor_end_with_it(rosa):
+    before, browser = Client(), Client()
+    assert sign_in(browser=before)
+    assert sign_in(browser=browser)
+    set_up(browser, PASSWORD)
+    assert before.get("/account/").status_code == 302
+    assert browser.get("/account/").status_code == 200
+
+
 def test_somebody_else_than_an_operator_may_do_without(rosa, strict):
     browser = Client()
     assert sign_in(browser=browser)

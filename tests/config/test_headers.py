@@ -17,7 +17,7 @@ pytestmark = pytest.mark.django_db
 BASE = {"default-src": "'none'", "base-uri": "'none'", "script-src": "'self'"}
 BASE |= {"style-src": "'self'", "form-action": "'self'", "connect-src": "'self'"}
 # Their answers have a policy of their own: they run in a sandbox.
-SANDBOXED = {"picture", "frame", "preview_frame"}
+SANDBOXED = {"picture", "frame", "preview_frame", "protocol-preview", "trial-page"}
 # Anything may stand in an address; what is no object is a page too, which says so.
 EXAMPLES = {"slug": "rated", "int": "1", "str": "x.csv", "entity_id": "A1", "format": "json"}
 

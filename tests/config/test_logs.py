@@ -5,7 +5,10 @@ import os
 import subprocess
 import sys
 
+import pytest
 from django.conf import settings
+
+pytestmark = pytest.mark.once
 
 PROGRAM = """
 import logging, django
@@ -14,9 +17,8 @@ settings.ALLOWED_HOSTS.append("testserver")
 settings.ALLAUTH_TRUSTED_PROXY_COUNT = {proxies}
 django.setup()
 from django.test import Client
-from django.core.management import call_command
-call_command("migrate", verbosity=0)
-answer = Client().get("/studies/vision-study/", headers={headers})
+for address in {addresses}:
+    answer = Client().get(address, headers={headers})
 logging.getLogger("annotation").warning("so many %s", "judgments")
 secret = "a secret in a variable"
 try:
@@ -27,25 +29,34 @@ print(answer.headers["X-Request-Id"])
 """
 
 
-def run(tmp_path, proxies=0, headers=None, **variables):
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """Ask a site in a process of its own: the last answer's request id, and what was logged."""
     environment = os.environ | {
-        "DATABASE_URL": f"sqlite:///{tmp_path}/site.sqlite3",
+        "DATABASE_URL": f"sqlite:///{tmp_path_factory.mktemp('site')}/site.sqlite3",
         "DJANGO_SETTINGS_MODULE": "config.settings",
-        "LOG_LEVEL": "INFO",
     }
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM.format(proxies=proxies, headers=headers)],
-        env=environment | variables,
-        cwd=settings.BASE_DIR,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    return done.stdout.strip(), done.stderr
+    migrate = [sys.executable, "manage.py", "migrate", "--verbosity", "0"]
+    subprocess.run(migrate, env=environment, cwd=settings.BASE_DIR, check=True)
+
+    def ask(*addresses, proxies=0, headers=None, **variables):
+        addresses = addresses or ("/studies/vision-study/",)
+        program = PROGRAM.format(addresses=addresses, proxies=proxies, headers=headers)
+        done = subprocess.run(
+            [sys.executable, "-c", program],
+            env=environment | {"LOG_LEVEL": "INFO"} | variables,
+            cwd=settings.BASE_DIR,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        return done.stdout.strip(), done.stderr
+
+    return ask
 
 
-def test_json_lines_name_the_request_and_the_study(tmp_path):
-    request_id, printed = run(tmp_path, LOG_FORMAT="json")
+def test_json_lines_name_the_request_and_the_study(run):
+    request_id, printed = run(LOG_FORMAT="json")
     request, later, failure = [json.loads(line) for line in printed.splitlines()]
     assert len(request_id) == 32
     assert request["duration_seconds"] >= 0
@@ -63,26 +74,36 @@ def test_json_lines_name_the_request_and_the_study(tmp_path):
     assert "OSError: no room" in failure["exception"]
 
 
-def test_plain_lines_are_for_people(tmp_path):
-    request_id, printed = run(tmp_path)
+def test_plain_lines_are_for_people(run):
+    request_id, printed = run()
     assert f"request_id={request_id}" in printed
     assert "so many judgments" in printed
     assert "OSError: no room" in printed
     assert "a secret in" not in printed
 
 
-def test_an_id_is_taken_from_ones_own_proxy_only(tmp_path):
+def test_an_id_is_taken_from_ones_own_proxy_only(run):
     headers = {"x-request-id": "from-the-proxy-7"}
-    assert run(tmp_path, proxies=1, headers=headers)[0] == "from-the-proxy-7"
-    assert run(tmp_path, proxies=0, headers=headers)[0] != "from-the-proxy-7"
+    assert run(proxies=1, headers=headers)[0] == "from-the-proxy-7"
+    assert run(proxies=0, headers=headers)[0] != "from-the-proxy-7"
     forged = {"x-request-id": "a b"}
-    assert run(tmp_path, proxies=1, headers=forged)[0] != "a b"
+    assert run(proxies=1, headers=forged)[0] != "a b"
 
 
-def test_a_log_format_there_is_not_is_refused_in_words(tmp_path):
-    assert (
-        "LOG_FORMAT is 'xml'; it must be one of plain, json." in run(tmp_path, LOG_FORMAT="xml")[1]
-    )
+@pytest.mark.parametrize("log_format", ["json", "plain"])
+def test_no_line_holds_what_an_address_opens(run, log_format):
+    printed = run(
+        "/invited/Opens-a-team-1/",
+        "/account/password/reset/1-Opens-an-account/",
+        LOG_FORMAT=log_format,
+    )[1]
+    assert "/invited/[hidden]/" in printed
+    assert "/account/password/reset/1-[hidden]/" in printed
+    assert "Opens" not in printed
+
+
+def test_a_log_format_there_is_not_is_refused_in_words(run):
+    assert "LOG_FORMAT is 'xml'; it must be one of plain, json." in run(LOG_FORMAT="xml")[1]
 
 
 def test_importing_settings_writes_nothing_and_warns_of_nothing(tmp_path):

@@ -18,6 +18,7 @@ from config.secret_keys import (
     signing_keys,
 )
 
+pytestmark = pytest.mark.once
 OWN_KEY = "k8sJ2vQ0-a key of one's own, long enough and nowhere in this repository"
 OWN_ENCRYPTION_KEY = Fernet.generate_key().decode()
 # Empty stands for missing, and keeps a .env of the checkout out of the test.

@@ -8,7 +8,6 @@ from tests.marketplace.conftest import (
     make_worker,
     marketplace_clock,
     mturk,
-    quick_passwords,
     requester,
     worker,
 )
@@ -22,7 +21,6 @@ __all__ = [
     "make_worker",
     "marketplace_clock",
     "mturk",
-    "quick_passwords",
     "requester",
     "researcher",
     "study",

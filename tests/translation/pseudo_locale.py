@@ -20,11 +20,12 @@ from django.db.models import CharField, JSONField, TextField
 
 from config.catalogues import LOCALE_DIR
 from config.unmarked_texts import READ_ALOUD, SILENT, VOID
+from tests.emptied_tables import filled_tables
 
 LANGUAGE = "zz"
 PACKAGES = [Path(module.__file__ or "").parent for module in (django, allauth)]
 # Tags, values and entities of a message stay as they are.
-KEPT = re.compile(r"(<[^>]*>|%\(\w+\)[sd]|%[sd%]|\{\w+\}|&\w+;)")
+KEPT = re.compile(r"(<[^>]*>|%\(\w+\)[.,\d]*[sdf]|%[sd%]|\{\w+\}|&\w+;)")
 LETTERS = str.maketrans("aceinoruyACEINORUY", "áçéíñóřúýÁÇÉÍÑÓŘÚÝ")
 # Names, formats and units, the same in all languages.
 NAMES = (
@@ -82,6 +83,29 @@ def unmarked_words(page: str, data: list[str]) -> list[str]:
     return [text for text in reader.outside() if _has_words(text, data)]
 
 
+def unmarked_in_text(text: str, data: list[str]) -> bool:
+    """Whether a text that stands alone has words outside the brackets that are no data."""
+    # A message may hold others, so that the innermost brackets go first.
+    while (outside := re.sub("⟦[^⟦⟧]*⟧", " ", text)) != text:
+        text = outside
+    return _has_words(text, data)
+
+
+def chart_titles(specification: object) -> list[str]:
+    """The titles of a Vega-Lite chart's axes, legends and tooltips."""
+    if isinstance(specification, list):
+        return [title for part in specification for title in chart_titles(part)]
+    if not isinstance(specification, dict):
+        return []
+    titles = []
+    for name, part in specification.items():
+        if name == "title" and isinstance(part, str | list):
+            titles.append(part if isinstance(part, str) else " ".join(map(str, part)))
+        elif name != "datasets":
+            titles += chart_titles(part)
+    return [title for title in titles if title]
+
+
 def _has_words(text: str, data: list[str]) -> bool:
     text = ADDRESS_OR_SIGNATURE.sub(" ", text)
     if not FORBIDDEN.search(text):
@@ -97,12 +121,16 @@ def _has_words(text: str, data: list[str]) -> bool:
 
 def stored_texts() -> list[str]:
     """Every text in the database that is no choice of the code's, the longest first."""
-    texts: set[str] = set()
+    filled, texts = filled_tables(), set[str]()
     for model in apps.get_models():
-        for field in model._meta.concrete_fields:
-            if isinstance(field, (CharField, TextField, JSONField)) and not field.choices:
-                for value in model._default_manager.values_list(field.name, flat=True):
-                    texts |= set(_strings(value))
+        names = [
+            field.name
+            for field in model._meta.concrete_fields
+            if isinstance(field, (CharField, TextField, JSONField)) and not field.choices
+        ]
+        if names and model._meta.db_table in filled:
+            for row in model._default_manager.values_list(*names):
+                texts |= set(_strings(list(row)))
     lines = {" ".join(line.split()) for text in texts for line in _lines(text)}
     return sorted((text for text in lines if text), key=len, reverse=True)
 

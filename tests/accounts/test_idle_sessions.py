@@ -1,0 +1,91 @@
+"""Sessions that nobody uses, links that operators make, and where a worker arrives."""
+
+import re
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from accounts.models import AuditEntry, User
+from config import idle_sessions
+from marketplace.people.enrolment import create_worker
+from tests.accounts.conftest import PASSWORD
+
+pytestmark = pytest.mark.django_db
+LINKS = "/account/password-links/"
+
+
+def signed_in(user):
+    browser = Client()
+    browser.force_login(user)
+    return browser
+
+
+@pytest.fixture
+def clock(monkeypatch, settings):
+    """The time that the middleware sees, in seconds, which a test sets."""
+    settings.SESSION_IDLE_MINUTES = 30
+    now = [1_000_000.0]
+    monkeypatch.setattr(idle_sessions.time, "time", lambda: now[0])
+    return now
+
+
+def is_signed_in(browser, **headers):
+    return browser.get("/teams/", headers=headers).status_code == 200
+
+
+def test_a_session_that_is_used_goes_on(rosa, clock):
+    browser = signed_in(rosa)
+    for _ in range(4):
+        assert is_signed_in(browser)
+        clock[0] += 25 * 60
+
+
+def test_one_that_is_not_used_ends_even_if_a_page_asks_by_itself(rosa, clock):
+    browser = signed_in(rosa)
+    assert is_signed_in(browser)
+    clock[0] += 20 * 60
+    assert is_signed_in(browser, **{"HX-Request": "true"})
+    clock[0] += 11 * 60
+    assert not is_signed_in(browser)
+
+
+def test_without_a_limit_nothing_is_written_down(rosa, settings):
+    settings.SESSION_IDLE_MINUTES = 0
+    browser = signed_in(rosa)
+    assert is_signed_in(browser)
+    assert idle_sessions.SEEN_AT not in browser.session
+
+
+def test_an_operator_makes_a_link_that_sets_a_password(rosa):
+    operator = User.objects.create_user("olga", password=PASSWORD, is_staff=True)
+    browser = signed_in(operator)
+    browser.post(f"/account/again/?next={LINKS}", {"password": PASSWORD})
+    page = browser.post(LINKS, {"username": "rosa"}).content.decode()
+    link = re.search(r"http://127\.0\.0\.1:8000(/\S+/)<", page)[1]
+    assert Client().get(link).status_code == 302
+    entry = AuditEntry.objects.get(action="member.password_link")
+    assert (entry.actor_name, entry.subject) == ("olga", "rosa")
+
+
+@pytest.mark.parametrize("name", ["olga", "nobody"])
+def test_no_link_is_made_for_operators_or_nobody(name):
+    operator = User.objects.create_user("olga", password=PASSWORD, is_staff=True)
+    browser = signed_in(operator)
+    browser.post(f"/account/again/?next={LINKS}", {"password": PASSWORD})
+    assert "reset/" not in browser.post(LINKS, {"username": name}).content.decode()
+    assert not AuditEntry.objects.exists()
+
+
+def test_nobody_else_makes_links(rosa):
+    browser = signed_in(rosa)
+    browser.post(f"/account/again/?next={LINKS}", {"password": PASSWORD})
+    assert browser.get(LINKS).status_code == 403
+
+
+def test_a_worker_arrives_at_the_marketplace_and_a_researcher_at_the_studies(rosa):
+    worker = create_worker(username="wanda", password=PASSWORD).user
+    answer = signed_in(worker).get("/")
+    assert (answer.status_code, answer.url) == (302, reverse("marketplace:groups"))
+    assert signed_in(rosa).get("/").status_code == 200
+    assert Client().get("/").url.startswith("/login/")
