@@ -18,6 +18,7 @@ from annotation.models import (
     AgreementVersion,
     AnnotatorAgreement,
     JudgedQuestion,
+    ProtocolCoefficient,
     RoundCoefficient,
 )
 from console.glossary import COEFFICIENTS, Term, title_of
@@ -49,6 +50,14 @@ class RoundRow:
 
     title: str
     cell: RoundCoefficient
+
+
+@dataclass(frozen=True)
+class ProtocolRow:
+    """A coefficient under one version of the protocol."""
+
+    title: str
+    cell: ProtocolCoefficient
 
 
 @dataclass(frozen=True)
@@ -132,6 +141,24 @@ class AgreementView:
         rows = self.version.round_coefficients.filter(question=self.displayed.question)
         defined = rows.filter(value__isnull=False)
         return [RoundRow(title_of(row.name), row) for row in defined]
+
+    @cached_property
+    def by_protocol(self) -> list[ProtocolRow]:
+        """The question's coefficients under each version of the protocol."""
+        rows = self.version.protocol_coefficients.filter(
+            question=self.displayed.question, round=self.round, value__isnull=False
+        )
+        order = {name: n for n, name in enumerate(dict.fromkeys(row.name for row in rows))}
+        # The versions of one coefficient stand together, alpha's first.
+        in_order = sorted(
+            rows,
+            key=lambda row: (
+                not row.name.startswith("krippendorff"),
+                order[row.name],
+                row.protocol,
+            ),
+        )
+        return [ProtocolRow(title_of(row.name), row) for row in in_order]
 
     @cached_property
     def forest(self) -> pd.DataFrame:

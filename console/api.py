@@ -21,8 +21,8 @@ from accounts.models import User
 from annotation.agreement_versions import current_agreement
 from annotation.disputes import adjudication_queue
 from annotation.models import AgreementCoefficient, Question, Study
-from console.pages.adjudication import Asked
-from console.pages.waiting import job_of
+from console.pages.adjudication import QueueSelection
+from console.pages.job_progress import job_of
 from console.results import AGREEMENT, VALIDATION, outcome_of
 from console.validation_view import correlations_of
 from validation.rows import StoredResults
@@ -233,11 +233,18 @@ class StudyViewSet(ReadOnlyModelViewSet[Study]):
         study = self.get_object()
         if _is_pending(request, study, AGREEMENT):
             return _being_computed()
-        asked = Asked.of(study, request.GET)
+        selection = QueueSelection.of(study, request.GET)
+        if selection.threshold_problem:
+            raise serializers.ValidationError(
+                {"threshold": ["Not a share from 0 to below 1. Leave it out for the scale's own."]}
+            )
         queue = adjudication_queue(
-            asked.question, round=asked.round, threshold=asked.threshold, skip=asked.skip
+            selection.question,
+            round=selection.round,
+            threshold=selection.threshold,
+            skip=selection.skip,
         )
-        return Response(QueueSerializer(queue.record(asked.question, asked.round)).data)
+        return Response(QueueSerializer(queue.record(selection.question, selection.round)).data)
 
 
 def _is_pending(request: Request, study: Study, name: str) -> bool:
@@ -250,5 +257,5 @@ def _is_pending(request: Request, study: Study, name: str) -> bool:
 
 def _being_computed() -> Response:
     """Neither there nor missing: ask again in a moment."""
-    told = {"detail": "Being computed; ask again in a moment."}
-    return Response(told, status=status.HTTP_202_ACCEPTED, headers={"Retry-After": "2"})
+    body = {"detail": "Being computed; ask again in a moment."}
+    return Response(body, status=status.HTTP_202_ACCEPTED, headers={"Retry-After": "2"})

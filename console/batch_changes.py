@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
@@ -15,13 +15,16 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from accounts.models import User
+from console.amount_fields import UsdField
 from hits.changes import (
+    NOTHING_MORE,
     add_assignments,
     close_batch,
     expire_batch,
     expiry_of,
     extend_batch,
     missing_assignments,
+    price_of_extension,
     price_of_more,
     repost_missing,
 )
@@ -29,7 +32,6 @@ from hits.costs import Estimate
 from hits.exceptions import ChangeUnfit
 from hits.models import Assignment, Batch, Hit
 
-NOTHING = Estimate(0, 0, Decimal("0.00"), Decimal("0.00"))
 DATE_AND_TIME = "%Y-%m-%dT%H:%M"
 
 
@@ -38,7 +40,7 @@ class Preview:
     """What a change would do, in sentences, and what it may cost."""
 
     sentences: tuple[str, ...]
-    cost: Estimate = NOTHING
+    cost: Estimate = NOTHING_MORE
 
 
 class MoreForm(forms.Form):
@@ -101,26 +103,38 @@ def _preview_more(batch: Batch, values: dict[str, Any]) -> Preview:
 
 
 def _preview_repost(batch: Batch, values: dict[str, Any]) -> Preview:
-    missing = missing_assignments(batch)
-    if not missing.hits:
+    gap = missing_assignments(batch)
+    if not gap.hits:
         raise ChangeUnfit(_("Nothing is missing: every item has the judgments it was meant to."))
     sentence = ngettext(
         "%(n)d missing assignment, of %(hits)d HITs, is offered again until %(at)s UTC.",
         "%(n)d missing assignments, of %(hits)d HITs, are offered again until %(at)s UTC.",
-        missing.n_assignments,
+        gap.n_assignments,
     )
-    counts = {"n": missing.n_assignments, "hits": len(missing.hits)}
-    return Preview((sentence % (counts | {"at": _written(values["expires_at"])}),), missing.cost)
+    counts = {"n": gap.n_assignments, "hits": len(gap.hits)}
+    sentences = [sentence % (counts | {"at": _time_text(values["expires_at"])})]
+    n_others = gap.cost.n_assignments - gap.n_assignments
+    if n_others > 0:
+        others = replace(gap.cost, n_assignments=n_others)
+        sentences.append(_reopening_sentence(others))
+    return Preview(tuple(sentences), gap.cost)
 
 
 def _preview_extension(batch: Batch, values: dict[str, Any]) -> Preview:
-    return Preview(
-        (
-            _("HITs can be accepted until %(at)s UTC instead of %(present)s UTC.")
-            % {"at": _written(values["expires_at"]), "present": _written(expiry_of(batch))},
-            _("It costs nothing beyond what the open assignments were meant to cost."),
-        )
-    )
+    cost = price_of_extension(batch)
+    times = {"at": _time_text(values["expires_at"]), "present": _time_text(expiry_of(batch))}
+    sentence = _("HITs can be accepted until %(at)s UTC instead of %(present)s UTC.") % times
+    return Preview((sentence, _reopening_sentence(cost)), cost)
+
+
+def _reopening_sentence(cost: Estimate) -> str:
+    if not cost.n_assignments:
+        return _("It costs nothing beyond what the open assignments were meant to cost.")
+    return ngettext(
+        "%(n)d assignment that nobody took is on offer again, at what it was meant to cost.",
+        "%(n)d assignments that nobody took are on offer again, at what they were meant to cost.",
+        cost.n_assignments,
+    ) % {"n": cost.n_assignments}
 
 
 def _preview_expiry(batch: Batch, values: dict[str, Any]) -> Preview:
@@ -157,7 +171,7 @@ def _preview_closing(batch: Batch, values: dict[str, Any]) -> Preview:
     return Preview(tuple(sentences))
 
 
-def _written(at: datetime) -> str:
+def _time_text(at: datetime) -> str:
     return f"{at:%Y-%m-%d %H:%M}"
 
 
@@ -190,7 +204,7 @@ CHANGES = {
         ExpiryForm,
         _preview_extension,
         lambda batch, values, expected, actor: extend_batch(
-            batch=batch, expires_at=values["expires_at"], actor=actor
+            batch=batch, expires_at=values["expires_at"], expected=expected, actor=actor
         ),
     ),
     "expire": Change(
@@ -215,7 +229,7 @@ class ConfirmationForm(forms.Form):
 
     n_added = forms.IntegerField(min_value=0, widget=forms.HiddenInput)
     expected_assignments = forms.IntegerField(min_value=0, widget=forms.HiddenInput)
-    expected_usd = forms.DecimalField(min_value=0, decimal_places=2, widget=forms.HiddenInput)
+    expected_usd = UsdField(max_digits=12, widget=forms.HiddenInput)
     typed_usd = forms.CharField(
         label=gettext_lazy("Type the amount to confirm"),
         widget=forms.TextInput(attrs={"class": "form-control", "inputmode": "decimal"}),
@@ -227,11 +241,11 @@ class ConfirmationForm(forms.Form):
             del self.fields["typed_usd"]
 
     def clean(self) -> dict[str, Any]:
-        cleaned = super().clean() or {}
-        typed = cleaned.get("typed_usd")
-        if typed is not None and typed.strip().lstrip("$") != f"{cleaned.get('expected_usd')}":
+        data = super().clean() or {}
+        amount = data.get("typed_usd")
+        if amount is not None and amount.strip().lstrip("$") != f"{data.get('expected_usd')}":
             self.add_error("typed_usd", _("This is not the amount above."))
-        return cleaned
+        return data
 
     @property
     def expected(self) -> Estimate:

@@ -43,7 +43,7 @@ def _volume(view: AgreementView) -> Picture:
     return annotator_scatter(view.annotators, against="n_judgments", statistic=statistic)
 
 
-def _speed(view: AgreementView) -> Picture:
+def _times(view: AgreementView) -> Picture:
     statistic = view.displayed.annotator_statistic
     return annotator_scatter(view.annotators, against="seconds", statistic=statistic)
 
@@ -78,7 +78,7 @@ CHARTS = {
             "speed",
             _("Agreement and speed"),
             lambda view: view.annotators,
-            _speed,
+            _times,
             lambda view: scatter_in_words(
                 view.annotators, "seconds", view.displayed.annotator_statistic
             ),

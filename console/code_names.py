@@ -29,6 +29,9 @@ CODE_NAMES: dict[str, str | Promise] = {
     "no_defined_item": _("no defined item"),
     "undefined_correlation": _("undefined correlation"),
     "same_metric": _("same metric"),
+    "too_few_systems": _("too few systems"),
+    "undefined_resamples": _("undefined resamples"),
+    "no_spread": _("no spread"),
     # How an interval was computed: agreement is over candidates, which items group.
     "jackknife-t-items": _("jackknife over candidates"),
     "jackknife-t-clusters": _("jackknife over items"),
@@ -37,6 +40,8 @@ CODE_NAMES: dict[str, str | Promise] = {
     "asymptotic-normal": _("normal approximation"),
     "linearised-t": _("linearised variance"),
     "analytic-f": _("F distribution"),
+    "dirichlet-posterior": _("posterior of the table"),
+    "jeffreys": _("Jeffreys"),
     "none": _("none"),
     # How several judgments become one value, and how labels are made.
     "mean": _("mean"),
@@ -47,6 +52,7 @@ CODE_NAMES: dict[str, str | Promise] = {
     "dawid_skene": _("dawid skene"),
     "one_coin": _("one coin"),
     "mace": _("mace"),
+    "mace_em": _("mace by maximum likelihood"),
     "glad": _("glad"),
     "zscore": _("zscore"),
 }

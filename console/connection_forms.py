@@ -11,6 +11,7 @@ from django.utils.translation import gettext_lazy
 
 from accounts.models import Membership, Team
 from accounts.roles import PERMISSIONS, Permission
+from console.amount_fields import UsdField
 from hits.models import Connection
 
 if TYPE_CHECKING:
@@ -52,13 +53,7 @@ class StudyTeamForm(forms.Form):
 class BudgetForm(forms.Form):
     """The most that something may cost; empty for no budget."""
 
-    cap_usd = forms.DecimalField(
-        label=gettext_lazy("Budget, $"),
-        min_value=0,
-        max_digits=10,
-        decimal_places=2,
-        required=False,
-    )
+    cap_usd = UsdField(label=gettext_lazy("Budget, $"), max_digits=10, required=False)
 
 
 class ConnectionForm(forms.Form):
@@ -77,4 +72,8 @@ class ConnectionForm(forms.Form):
         widget=forms.PasswordInput(attrs={"autocomplete": "off"}),
         help_text=gettext_lazy("Stored encrypted, and never displayed again."),
     )
-    fees = forms.ChoiceField(label=gettext_lazy("Fees"), choices=Connection.Fees.choices)
+    fees = forms.ChoiceField(
+        label=gettext_lazy("Fees"),
+        choices=Connection.Fees.choices,
+        help_text=gettext_lazy("Those of Amazon and of this site are known, whatever is chosen."),
+    )

@@ -29,7 +29,7 @@ class Decision:
     """One thing to decide or do, and where."""
 
     tone: str
-    told: str
+    message: str
     action: str
     url: str
 
@@ -39,8 +39,8 @@ def decisions_of(
 ) -> list[Decision]:
     """Everything that waits for someone in a study that comes from `counted()`."""
     return [
-        Decision(tone, told, action, reverse(f"console:{page}", args=[study.slug]))
-        for tone, told, action, page in (
+        Decision(tone, message, action, reverse(f"console:{page}", args=[study.slug]))
+        for tone, message, action, page in (
             *_failures(study, jobs),
             *_collection(study, progress),
             *_publication(study, progress),
@@ -58,13 +58,13 @@ def _collection(study: Study, progress: StudyProgress) -> Iterator[tuple[str, st
         )
         yield "warning", message % {"n": f"{n:,}"}, _("See why"), "answers"
     if n := progress.n_undecided:
-        message = _waiting(n)
+        message = _undecided_message(n)
         if due := first_auto_approval(study):
             message += f" {_automatic(n, due)}"
         yield "warning", message, _("Review them"), "review"
 
 
-def _waiting(n: int) -> str:
+def _undecided_message(n: int) -> str:
     message = ngettext(
         "%(n)s submission waits for approval.", "%(n)s submissions wait for approval.", n
     )
@@ -83,24 +83,28 @@ def _automatic(n: int, due: datetime) -> str:
 def _publication(
     study: CountedStudy, progress: StudyProgress
 ) -> Iterator[tuple[str, str, str, str]]:
-    waiting = progress.n_hits - progress.n_published
+    n_unpublished = progress.n_hits - progress.n_published
     if not study.n_items:
         yield "info", _("The study has no items yet."), _("Import some"), "items"
     elif not progress.n_hits:
         if not study.n_judgments:
             yield "info", _without_hits(study.n_items), _("Launch them"), "launch"
     else:
-        if waiting:
+        if n_unpublished:
             message = ngettext(
-                "%(n)s HIT is not published yet.", "%(n)s HITs are not published yet.", waiting
+                "%(n)s HIT is not published yet.",
+                "%(n)s HITs are not published yet.",
+                n_unpublished,
             )
-            yield "info", message % {"n": f"{waiting:,}"}, _("Launch them"), "launch"
+            yield "info", message % {"n": f"{n_unpublished:,}"}, _("Launch them"), "launch"
         if n := progress.n_items_without_hit:
             yield "info", _without_hits(n), _("Launch them"), "launch"
 
 
 def _without_hits(n_items: int) -> str:
-    message = ngettext("%(n)s item has no HIT yet.", "%(n)s items have no HITs yet.", n_items)
+    message = ngettext(
+        "%(n)s item is not launched yet.", "%(n)s items are not launched yet.", n_items
+    )
     return message % {"n": f"{n_items:,}"}
 
 
@@ -117,7 +121,7 @@ def _failures(study: Study, jobs: Sequence[Job]) -> Iterator[tuple[str, str, str
     }
     for job in jobs:
         if job.kind in pages and job.state == Job.State.FAILED:
-            message = _failed(job_kind(job.kind).label, job)
+            message = _failure_message(job_kind(job.kind).label, job)
             yield "error", message, _("Look at it"), pages[job.kind]
     # The title says which result; the newest of each in one statement.
     results = jobs_of(study).of_kind(RESULT)
@@ -125,8 +129,8 @@ def _failures(study: Study, jobs: Sequence[Job]) -> Iterator[tuple[str, str, str
     for job in results.filter(pk__in=newest):
         [name] = job.arguments["names"]
         if name in (AGREEMENT, VALIDATION) and job.state == Job.State.FAILED:
-            yield "error", _failed(job.title, job), _("Look at it"), name
+            yield "error", _failure_message(job.title, job), _("Look at it"), name
 
 
-def _failed(title: str, job: Job) -> str:
+def _failure_message(title: str, job: Job) -> str:
     return _("%(job)s failed: %(message)s") % {"job": title, "message": job.message}

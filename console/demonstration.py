@@ -39,10 +39,10 @@ def demonstrate(*, folder: Path, crowd: Crowd, reporter: Reporter = without_bars
             crowd=crowd,
             reporter=reporter,
         )
-    return Demonstration(tuple(studies), tuple(_written(studies, folder)))
+    return Demonstration(tuple(studies), tuple(_write_studies(studies, folder)))
 
 
-def _written(studies: list[Study], folder: Path) -> list[Path]:
+def _write_studies(studies: list[Study], folder: Path) -> list[Path]:
     files = []
     for study in studies:
         for name in file_names(study):

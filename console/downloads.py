@@ -9,8 +9,8 @@ from django.utils.translation import gettext_lazy as _
 
 from accounts.roles import Permission
 from annotation.agreement_records import agreement_records
-from annotation.exports import judgments_csv
-from annotation.models import Study
+from annotation.exports import checks_csv, judgments_csv, written_csv
+from annotation.models import CheckAnswer, Study, Submission, WrittenAnswer
 from annotation.qrels import stream_qrels
 from console.results import AGREEMENT, VALIDATION, require_agreement, require_validation
 from console.validation_view import correlations_of
@@ -44,8 +44,8 @@ def validation_json(study: Study) -> Iterator[str]:
     outcome = require_validation(study)
     source = {"study": study.slug, "input": outcome.fingerprint}
     if (version := outcome.version) is None:
-        nothing = {"report": None, "reason": outcome.reason} | source
-        yield json.dumps(nothing | {"rows": []}, indent=1)
+        empty = {"report": None, "reason": outcome.reason} | source
+        yield json.dumps(empty | {"rows": []}, indent=1)
         return
     results = StoredResults(version, with_variants=True)
     names = ("aggregation", "round", "n_resamples", "seed")
@@ -58,12 +58,25 @@ CSV, JSON, TEXT = "text/csv; charset=utf-8", "application/json", "text/plain; ch
 JSON_LINES = "application/jsonl; charset=utf-8"
 SUBMISSIONS = _("every submission: who, when, how long, reason, comment, status and flag")
 DOWNLOADS = {
-    "judgments.csv": Download(CSV, _("every judgment, one long table"), judgments_csv),
+    "judgments.csv": Download(
+        CSV,
+        _("every judgment but rejected ones, one long table"),
+        judgments_csv,
+    ),
     "submissions.csv": Download(
         CSV, SUBMISSIONS, submissions_csv, permission=Permission.VIEW_WORKERS
     ),
     "submissions.jsonl": Download(
         JSON_LINES, SUBMISSIONS, submissions_jsonl, permission=Permission.VIEW_WORKERS
+    ),
+    "written.csv": Download(
+        CSV,
+        _("every answer in words, and every reason"),
+        written_csv,
+        permission=Permission.VIEW_WORKERS,
+    ),
+    "checks.csv": Download(
+        CSV, _("every answer to a quality check"), checks_csv, permission=Permission.VIEW_WORKERS
     ),
     "scores.csv": Download(CSV, _("every score with its signature"), scores_csv),
     "agreement.json": Download(
@@ -84,4 +97,10 @@ def file_names(study: Study) -> list[str]:
     absent = {"qrels.txt"} if study.kind == Study.Kind.RATING else set()
     if not ScoringRun.objects.of(study).exists():
         absent |= {"scores.csv", "validation.json"}
+    words = WrittenAnswer.objects.filter(submission__item__study=study)
+    reasons = Submission.objects.of(study).exclude(justification="")
+    if not words.exists() and not reasons.exists():
+        absent |= {"written.csv"}
+    if not CheckAnswer.objects.filter(submission__item__study=study).exists():
+        absent |= {"checks.csv"}
     return [name for name in DOWNLOADS if name not in absent]

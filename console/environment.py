@@ -45,15 +45,15 @@ def remember_settings(environment: Mapping[str, str], path: Path = PATH) -> None
     """Write down where the site and its database are, for the commands that are run later."""
     for name in REMEMBERED:
         value = environment.get(name, "").strip()
-        if value and value != _setting(name, path):
+        if value and value != _set_variable(name, path):
             add_setting(name, value, path)
 
 
 def _has_setting(name: str, path: Path) -> bool:
-    return bool(_setting(name, path))
+    return bool(_set_variable(name, path))
 
 
-def _setting(name: str, path: Path) -> str:
+def _set_variable(name: str, path: Path) -> str:
     """The last value that the file gives the setting; empty where it gives none."""
     text = path.read_text("utf-8") if path.exists() else ""
     lines = (line.strip().removeprefix("export ").partition("=") for line in text.splitlines())

@@ -45,13 +45,13 @@ def figures_of(study: CountedStudy, progress: StudyProgress) -> list[Figure]:
 def _sizes(study: CountedStudy, progress: StudyProgress) -> Iterator[tuple[str, str, str, str]]:
     yield _("Items"), f"{study.n_items:,}", study.get_kind_display(), "items"
     if progress.n_hits:
-        told = _("of %(total)s") % {"total": f"{progress.n_hits:,}"}
-        yield _("HITs published"), f"{progress.n_published:,}", told, "launch"
-        told = _("of %(total)s on offer") % {"total": f"{progress.n_wanted:,}"}
-        yield _("Assignments collected"), f"{progress.n_collected:,}", told, "answers"
+        basis = _("of %(total)s") % {"total": f"{progress.n_hits:,}"}
+        yield _("HITs published"), f"{progress.n_published:,}", basis, "launch"
+        basis = _("of %(total)s on offer") % {"total": f"{progress.n_offered:,}"}
+        yield _("Assignments collected"), f"{progress.n_collected:,}", basis, "answers"
     n = study.n_submissions
-    told = ngettext("in %(shown)s submission", "in %(shown)s submissions", n) % {"shown": f"{n:,}"}
-    yield _("Judgments"), f"{study.n_judgments:,}", told, "items"
+    basis = ngettext("in %(shown)s submission", "in %(shown)s submissions", n) % {"shown": f"{n:,}"}
+    yield _("Judgments"), f"{study.n_judgments:,}", basis, "items"
 
 
 def _results(study: Study) -> Iterator[tuple[str, str, str, str]]:
@@ -77,6 +77,6 @@ def _figure_text(row: AgreementCoefficient) -> tuple[str, str]:
     size = row.n_items
     n = ngettext("n = %(n)s candidate", "n = %(n)s candidates", size) % {"n": f"{size:,}"}
     if row.value is None:
-        undefined = _("undefined: %(reason)s") % {"reason": words(row.reason)}
-        return "–", f"{undefined}; {n}"
+        reason = _("undefined: %(reason)s") % {"reason": words(row.reason)}
+        return "–", f"{reason}; {n}"
     return coefficient(row.value), f"{interval(row)}, {n}"

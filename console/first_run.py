@@ -61,7 +61,7 @@ def _opens(marketplace: Marketplace) -> bool:
         with translated_errors():
             client.get_account_balance()
     except MarketplaceRefused as refused:
-        if refused.says("UnrecognizedClientException"):
+        if refused.has_code("UnrecognizedClientException"):
             return False
         raise
     return True

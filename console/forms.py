@@ -74,7 +74,7 @@ def _value_field(question: Question) -> forms.Field:
 def _steps(question: Question) -> list[tuple[str, str]]:
     """The values of a short scale as they are stored and as they are told; else none."""
     if question.categories:
-        return [(str(place), str(name)) for place, name in enumerate(question.categories)]
+        return [(str(position), str(name)) for position, name in enumerate(question.categories)]
     low, high = question.scale_min, question.scale_max
     is_stepped = question.level == Question.Level.ORDINAL and low.is_integer()
     if not is_stepped or high - low >= MOST_CHOICES:
@@ -116,9 +116,9 @@ class LabelSetForm(forms.Form):
     @property
     def arguments(self) -> dict[str, Any]:
         """What the background worker needs to make the set."""
-        chosen = self.cleaned_data
-        method, _, question = chosen["rule"].partition(":")
-        rest = {name: chosen[name] for name in ("round", "with_flagged", "with_adjudications")}
+        data = self.cleaned_data
+        method, _, question = data["rule"].partition(":")
+        rest = {name: data[name] for name in ("round", "with_flagged", "with_adjudications")}
         return {"question": question, "method": method, **rest}
 
 

@@ -119,5 +119,5 @@ COEFFICIENTS = {
 
 def title_of(name: str) -> str:
     """A coefficient as people write it; one without an entry, by its code in words."""
-    known = COEFFICIENTS.get(name)
-    return str(known.title) if known else name.replace("_", " ")
+    title = COEFFICIENTS.get(name)
+    return str(title.title) if title else name.replace("_", " ")

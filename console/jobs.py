@@ -1,5 +1,7 @@
 """What pages show, computed in the background, and labels."""
 
+from django.utils.translation import gettext as _
+
 from annotation.exceptions import AnnotationError
 from annotation.label_sets import make_label_set
 from annotation.study_jobs import LABEL, RESULT, study_of
@@ -19,14 +21,18 @@ def label(running: RunningJob) -> str:
     """Make a set of labels by the rule that was requested."""
     rule = running.arguments["rule"]
     question = study_of(running).questions.get(name=rule["question"])
-    made = make_label_set(question=question, rule=rule_of(rule), made_by=running.job.requested_by)
-    note = "" if made.is_new else " They were made of the same before."
-    return f"Labels {made.label_set.version} of {question.name}, by {made.label_set.method}.{note}"
+    result = make_label_set(
+        question=question, rule=rule_of(rule), created_by=running.job.requested_by
+    )
+    made = _("Labels {version} of {question}, by {method}.").format(
+        version=result.label_set.version, question=question.name, method=result.label_set.method
+    )
+    return made if result.is_new else " ".join([made, _("They were made of the same before.")])
 
 
 @register(RESULT, label="Computing", queue=INTERACTIVE, refusals=REFUSALS)
 def result(running: RunningJob) -> str:
     """Compute and store what a page shows."""
     for name in running.arguments["names"]:
-        compute(study_of(running), name, progress=running.progress("step"))
+        compute(study_of(running), name, progress=running.progress(_("step")))
     return ""

@@ -27,14 +27,14 @@ class QuestionTable:
 
 def candidates_with_judgments(item: Item) -> list[QuestionTable]:
     """A table for each question and round in which the item was judged, rejected work left out."""
-    found = (
+    rows = (
         Judgment.objects.filter(candidate__item=item)
         .accepted()
         .select_related("question", "submission__annotator")
         .order_by("question__position", "submission__round", "submission__annotator__pseudonym")
     )
     tables: dict[tuple[Question, int], list[Judgment]] = defaultdict(list)
-    for judgment in found:
+    for judgment in rows:
         tables[judgment.question, judgment.submission.round].append(judgment)
     candidates = list(item.candidates.select_related("picture"))
     return [
@@ -50,15 +50,15 @@ def _table(
     values = {(j.candidate_id, j.submission.annotator): j.value for j in judgments}
     rows = []
     for candidate in candidates:
-        given = [values.get((candidate.pk, annotator)) for annotator in annotators]
-        numbers = [value for value in given if value is not None]
+        row_values = [values.get((candidate.pk, annotator)) for annotator in annotators]
+        numbers = [value for value in row_values if value is not None]
         mean = sum(numbers) / len(numbers) if numbers else None
-        told = tuple(written(question, value) for value in given)
-        rows.append(CandidateRow(candidate, told, None if question.categories else mean))
+        texts = tuple(value_text(question, value) for value in row_values)
+        rows.append(CandidateRow(candidate, texts, None if question.categories else mean))
     return QuestionTable(question, round, annotators, tuple(rows))
 
 
-def written(question: Question, value: float | None) -> str:
+def value_text(question: Question, value: float | None) -> str:
     """A value as its question calls it: a category's label, or a number; a dash for none."""
     if value is None:
         return "–"

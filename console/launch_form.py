@@ -11,9 +11,17 @@ from django.core.exceptions import ValidationError
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from console.amount_fields import UsdField
+from hits.exclusions import listed_workers, worker_id_errors
 from hits.models import Batch, Connection
-from hits.qualifications import MOST_COUNTRIES, country_error, requirements
-from hits.selections import REST, listed, sample
+from hits.qualifications import (
+    countries_errors,
+    languages_errors,
+    protocol_terms,
+    requirements,
+    who_may_work,
+)
+from hits.selections import OF_ROUND, REST, item_list, of_round, sample
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -22,12 +30,12 @@ if TYPE_CHECKING:
 
 MINUTE, DAY = 60, 24 * 3600
 MOST_DAYS = 365
-WORKER_ID = re.compile(r"[A-Z0-9]{1,64}")
 SAMPLE, THE_REST, LISTED = "sample", "rest", "listed"
 # Of the fields under More: a fault in one of them opens it.
 RARE = (
-    *("title", "description", "keywords", "minutes", "days", "approval_days", "round", "seed"),
-    *("wave_size", "needs_masters", "countries", "min_approval", "min_approved"),
+    *("title", "description", "keywords", "minutes", "days", "approval_days", "round", "of_round"),
+    "seed",
+    *("wave_size", "needs_masters", "countries", "languages", "min_approval", "min_approved"),
     *("max_per_worker", "excluded_rounds", "excluded_workers", "budget_usd"),
 )
 
@@ -50,13 +58,7 @@ class LaunchForm(forms.Form):
         required=False,
         widget=forms.Textarea({"rows": 3}),
     )
-    reward_usd = forms.DecimalField(
-        label=gettext_lazy("Reward for a HIT, $"),
-        min_value=0,
-        max_value=Decimal("999999.99"),
-        max_digits=8,
-        decimal_places=2,
-    )
+    reward_usd = UsdField(label=gettext_lazy("Reward for a HIT, $"), max_value=Decimal("999999.99"))
     max_assignments = _number(gettext_lazy("Workers for each item"), 1, 1_000_000_000)
     connection = forms.ModelChoiceField(
         Connection.objects.none(), label=gettext_lazy("Marketplace"), empty_label=None
@@ -79,6 +81,13 @@ class LaunchForm(forms.Form):
     round = _number(
         gettext_lazy("Round"), 1, 32_767, help_text=gettext_lazy("A second one asks again.")
     )
+    of_round = _number(
+        gettext_lazy("Only items of round"),
+        1,
+        32_767,
+        required=False,
+        help_text=gettext_lazy("Those that workers were asked about in it."),
+    )
     seed = _number(gettext_lazy("Seed that items are drawn by"), 0, 2**31 - 1)
     wave_size = forms.TypedChoiceField(
         label=gettext_lazy("Assignments of an item"),
@@ -93,6 +102,11 @@ class LaunchForm(forms.Form):
         label=gettext_lazy("Countries"),
         required=False,
         help_text=gettext_lazy("Codes such as DE, AT, CH."),
+    )
+    languages = forms.CharField(
+        label=gettext_lazy("Languages"),
+        required=False,
+        help_text=gettext_lazy("Codes such as de, en; workers who know all of them."),
     )
     min_approval = _number(gettext_lazy("Least approval rate, %"), 0, 100, required=False)
     min_approved = _number(
@@ -110,12 +124,8 @@ class LaunchForm(forms.Form):
         help_text=gettext_lazy("A WorkerId a line."),
         widget=forms.Textarea({"rows": 2}),
     )
-    budget_usd = forms.DecimalField(
-        label=gettext_lazy("Most that this launch may cost, $"),
-        required=False,
-        min_value=0,
-        max_digits=10,
-        decimal_places=2,
+    budget_usd = UsdField(
+        label=gettext_lazy("Most that this launch may cost, $"), required=False, max_digits=10
     )
     part = forms.IntegerField(min_value=1, max_value=32_767, widget=forms.HiddenInput)
 
@@ -137,50 +147,61 @@ class LaunchForm(forms.Form):
 
     def clean_countries(self) -> list[str]:
         codes = _words(self.cleaned_data["countries"])
-        errors = [error for code in codes if (error := country_error(code))]
-        if len(codes) > MOST_COUNTRIES:
-            errors.append(_("A marketplace takes at most 30 countries."))
-        if errors:
+        if errors := countries_errors(codes):
+            raise ValidationError(errors)
+        return codes
+
+    def clean_languages(self) -> list[str]:
+        codes = _words(self.cleaned_data["languages"])
+        if errors := languages_errors(codes):
             raise ValidationError(errors)
         return codes
 
     def clean_excluded_rounds(self) -> list[int]:
         words = _words(self.cleaned_data["excluded_rounds"])
-        wrong = [word for word in words if not word.isdecimal() or int(word) < 1]
+        # No study has rounds of more digits, which int() would take long to read.
+        wrong = [word for word in words if not re.fullmatch("0{0,3}[1-9][0-9]{0,4}", word)]
         if wrong:
             raise ValidationError(_("“%(word)s” is not a round.") % {"word": wrong[0]})
         return [int(word) for word in words]
 
     def clean_excluded_workers(self) -> list[str]:
         ids = _words(self.cleaned_data["excluded_workers"])
-        wrong = [each for each in ids if not WORKER_ID.fullmatch(each)]
-        if wrong:
-            text = _("“%(id)s” is not a WorkerId: capitals and digits, at most 64.")
-            raise ValidationError([text % {"id": each} for each in wrong[:5]])
+        if errors := worker_id_errors(ids):
+            raise ValidationError(errors)
         return ids
 
     def clean(self) -> dict[str, Any]:
         data = self.cleaned_data
         if data.get("how") == LISTED and not data.get("keys"):
             self.add_error("keys", _("Name at least one item."))
+        earlier, round_ = data.get("of_round"), data.get("round")
+        if earlier and round_ and earlier >= round_:
+            self.add_error("of_round", _("Name a round before this one."))
         return data
 
     @property
     def selection(self) -> dict[str, Any]:
         """Which items, as a batch stores it."""
+        earlier = self.cleaned_data["of_round"]
+        return of_round(self._drawn, earlier) if earlier else self._drawn
+
+    @property
+    def _drawn(self) -> dict[str, Any]:
         data = self.cleaned_data
         if data["how"] == THE_REST:
             return REST
         if data["how"] == LISTED:
-            return listed(data["keys"])
+            return item_list(data["keys"])
         return sample(data["n_items"], data["seed"])
 
     @property
     def draft(self) -> Batch:
         """The batch as it would be."""
         data = self.cleaned_data
-        wanted = requirements(
+        rows = requirements(
             countries=data["countries"],
+            languages=data["languages"],
             min_approval_percent=data["min_approval"],
             min_approved=data["min_approved"],
         )
@@ -192,7 +213,7 @@ class LaunchForm(forms.Form):
             assignment_duration_seconds=data["minutes"] * MINUTE,
             lifetime_seconds=data["days"] * DAY,
             auto_approval_delay_seconds=data["approval_days"] * DAY,
-            requirements=wanted,
+            requirements=rows,
             needs_masters=data["needs_masters"],
             max_per_worker=data["max_per_worker"],
             wave_size=data["wave_size"],
@@ -210,16 +231,12 @@ def pilot_size(n_items: int) -> int:
     return max(1, min(20, max(3, n_items // 10), n_items // 2))
 
 
-def initial(
-    study: Study, batches: Sequence[Batch], n_left: int, reward_usd: Decimal
-) -> dict[str, Any]:
-    """What the form begins with: the last batch's terms, or a pilot of the whole."""
-    last = batches[-1] if batches else None
+def initial(study: Study, last: Batch | None, n_left: int, reward_usd: Decimal) -> dict[str, Any]:
+    """What the form begins with: the rest on the last batch's terms, or a pilot of the whole."""
     content: dict[str, Any] = {
         "how": THE_REST if last else SAMPLE,
         "n_items": pilot_size(n_left),
         "reward_usd": reward_usd,
-        "max_assignments": 3,
         "title": study.title,
         "description": _("Read what is on the page and judge it."),
         "minutes": 60,
@@ -228,13 +245,49 @@ def initial(
         "round": 1,
         "seed": 7,
     }
-    return content | (_terms_of(last) if last else {})
+    return content | _terms_of_protocol(study) | (_terms_of(last) if last else {})
+
+
+def _terms_of_protocol(study: Study) -> dict[str, Any]:
+    terms = protocol_terms(study)
+    return {
+        "max_assignments": terms.max_assignments,
+        "countries": ", ".join(terms.countries),
+        "languages": ", ".join(terms.languages),
+        "min_approval": terms.min_approval_percent,
+        "min_approved": terms.min_approved,
+        "max_per_worker": terms.max_per_worker,
+    }
+
+
+def second_round(batch: Batch, batches: Sequence[Batch], n_items: int) -> dict[str, Any]:
+    """What the form begins with for asking again: the batch's terms, a sample of what was asked in
+    its round, and other workers. The sample is the protocol's share, where it says one."""
+    rounds = sorted({each.round for each in batches if each.study_id == batch.study_id})
+    share = batch.document.completion.second_round_share
+    n_asked = max(1, round(share * n_items)) if share else pilot_size(n_items)
+    return _terms_of(batch) | {
+        "how": SAMPLE,
+        "n_items": n_asked,
+        "seed": rounds[-1] + 1,
+        "round": rounds[-1] + 1,
+        "of_round": batch.round,
+        "excluded_rounds": ", ".join(map(str, rounds)),
+    }
 
 
 def _terms_of(batch: Batch) -> dict[str, Any]:
     names = ("title", "description", "keywords", "reward_usd", "max_assignments", "round")
+    who = who_may_work(batch)
     return {
         **{name: getattr(batch, name) for name in names},
+        "of_round": batch.selection.get(OF_ROUND) or "",
+        "excluded_rounds": ", ".join(map(str, batch.excluded_rounds)),
+        "countries": ", ".join(who.countries),
+        "languages": ", ".join(who.languages),
+        "min_approval": who.min_approval_percent,
+        "min_approved": who.min_approved,
+        "excluded_workers": "\n".join(listed_workers(batch)),
         "connection": batch.connection_id,
         "minutes": max(1, batch.assignment_duration_seconds // MINUTE),
         "days": max(1, batch.lifetime_seconds // DAY),

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import cached_property
 from typing import Any
 
+from django.db.models import prefetch_related_objects
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from accounts.models import User
 from annotation.models import Study
 from annotation.study_jobs import PUBLISH, jobs_of
-from console.launch_form import LISTED, RARE, SAMPLE, THE_REST, LaunchForm, initial
+from console.launch_form import LISTED, RARE, SAMPLE, THE_REST, LaunchForm, initial, second_round
 from hits.budgets import Room, rooms_of
 from hits.costs import CENT, Estimate, price_items
 from hits.exceptions import BatchUnfit
@@ -33,12 +34,15 @@ from hits.preflight import (
     budget_findings,
     connection_findings,
     fault,
+    language_findings,
     page_findings,
     pay_findings,
-    saved_by_waves,
+    qualification_test_findings,
     term_findings,
+    wave_saving_usd,
 )
-from hits.selections import items_without_hit, selected_items
+from hits.selections import OF_ROUND, items_without_hit, selected_items
+from hits.texts import StudyTexts, study_texts
 from hits.wages import Duration, Wage, duration_of, reward_for, wage_of
 from work.models import Job
 
@@ -66,12 +70,17 @@ class Choice:
 
 @dataclass
 class LaunchView:
-    """The page of one study for one person; `data` is what its form holds, if anything yet."""
+    """The page of one study for one person; `data` is what its form holds, if anything yet.
+
+    `again` is a batch whose items are to be asked about once more.
+    """
 
     study: Study
     person: User
     data: Mapping[str, Any] | None = None
     is_final: bool = False
+    again: Batch | None = None
+    counts: dict[tuple[int, int, int | None], int] = field(default_factory=dict)
     extra: list[Finding] = field(default_factory=list)
 
     @cached_property
@@ -87,20 +96,29 @@ class LaunchView:
 
     @cached_property
     def duration(self) -> Duration:
-        return duration_of(self.study)
+        return duration_of(self.study, self.texts)
+
+    @cached_property
+    def texts(self) -> StudyTexts:
+        return study_texts(self.study)
 
     @cached_property
     def form(self) -> LaunchForm:
+        # The form, its prices and its checks each ask what workers will see.
+        prefetch_related_objects([self.study], "protocols", "questions")
         usable = {connection.pk for connection in self.connections}
         own = [batch for batch in self.batches if batch.connection_id in usable]
-        if self.data is None:
+        if self.data is None and self.again is not None:
+            n_asked = self.again.hits.order_by().values("item").distinct().count()
+            content = {"connection": self.connections[0].pk}
+            content |= second_round(self.again, self.batches, n_asked)
+        elif self.data is None:
             hourly = self.floor_usd or SUGGESTED_HOURLY_USD
             reward = max(reward_for(hourly, self.duration), CENT)
             first = self.connections[0].pk
-            n_left = self._n_left(
-                own[-1].round if own else 1, own[-1].connection_id if own else first
-            )
-            content = {"connection": first} | initial(self.study, own, n_left, reward)
+            last = self._batch_to_follow(own)
+            n_left = self._n_left_beside(last) if last else self._n_left(1, first, {})
+            content = {"connection": first} | initial(self.study, last, n_left, reward)
         else:
             content = dict(self.data)
             if enough := content.get("enough_usd"):
@@ -109,9 +127,25 @@ class LaunchView:
             content["part"] = self._next_part(content)
         return LaunchForm(self.study, self.connections, content)
 
-    def _n_left(self, round_: int, connection_id: int) -> int:
-        stub = Batch(study=self.study, round=round_, connection_id=connection_id)
-        return items_without_hit(stub).count()
+    def _batch_to_follow(self, batches: Sequence[Batch]) -> Batch | None:
+        """The newest batch of the first round that has items left, else the newest of all."""
+        by_round = sorted(batches, key=lambda each: (each.round, -each.pk))
+        last = batches[-1] if batches else None
+        return next((each for each in by_round if self._n_left_beside(each)), last)
+
+    def _n_left_beside(self, batch: Batch) -> int:
+        return self._n_left(batch.round, batch.connection_id, batch.selection)
+
+    def _n_left(self, round_: int, connection_id: int, selection: Mapping[str, Any]) -> int:
+        """The items without a HIT, counted once for each round, connection and earlier round."""
+        key = (round_, connection_id, selection.get(OF_ROUND))
+        if key not in self.counts:
+            connection = next(one for one in self.connections if one.pk == connection_id)
+            stub = Batch(
+                study=self.study, round=round_, connection=connection, selection=dict(selection)
+            )
+            self.counts[key] = items_without_hit(stub).count()
+        return self.counts[key]
 
     def _next_part(self, content: Mapping[str, Any]) -> int:
         same = [
@@ -129,7 +163,8 @@ class LaunchView:
     @cached_property
     def n_left(self) -> int:
         """The items without a HIT, of the chosen round and connection."""
-        return items_without_hit(self.draft).count() if self.draft else 0
+        draft = self.draft
+        return self._n_left(draft.round, draft.connection_id, draft.selection) if draft else 0
 
     @cached_property
     def choices(self) -> list[Choice]:
@@ -149,7 +184,9 @@ class LaunchView:
         n = self.n_left
         if self.draft is None:
             return _("All items without a HIT")
-        if n < self.study.n_items:  # type: ignore[attr-defined]
+        if not n:
+            return _("No other item is left")
+        if self._next_part(self.form.data) > 1:
             return ngettext("The other item", "The other %(n)s items", n) % {"n": f"{n:,}"}
         return ngettext("The one item", "All %(n)s items", n) % {"n": f"{n:,}"}
 
@@ -157,7 +194,7 @@ class LaunchView:
         return price_items(self.draft, n_items=n_items) if self.draft and n_items else None
 
     @cached_property
-    def chosen(self) -> Choice | None:
+    def choice(self) -> Choice | None:
         if self.draft is None:
             return None
         how = self.form.cleaned_data["how"]
@@ -165,14 +202,14 @@ class LaunchView:
 
     @property
     def cost(self) -> Estimate | None:
-        return self.chosen.cost if self.chosen else None
+        return self.choice.cost if self.choice else None
 
     @property
     def later(self) -> Choice | None:
         """What is left for later, where not all is launched now."""
-        if self.chosen is None or not 0 < self.n_left - self.chosen.n_items < self.n_left:
+        if self.choice is None or not 0 < self.n_left - self.choice.n_items < self.n_left:
             return None
-        n = self.n_left - self.chosen.n_items
+        n = self.n_left - self.choice.n_items
         label = ngettext("The other item, later", "The other %(n)s items, later", n)
         return Choice("", label % {"n": f"{n:,}"}, n, self._price(n))
 
@@ -223,23 +260,23 @@ class LaunchView:
         return next(of_study, None)
 
     @property
-    def saved_usd(self) -> Decimal:
+    def saving_usd(self) -> Decimal:
         """What waves save, of what is launched now."""
-        if self.draft is None or self.chosen is None or len(self.draft.hit_sizes) < 2:
+        if self.draft is None or self.choice is None or self.draft.n_waves < 2:
             return Decimal(0)
         size = self.draft.wave_size or self.draft.max_assignments
-        whole = Batch(
+        undivided = Batch(
             study=self.study,
             connection=self.draft.connection,
             reward_usd=self.draft.reward_usd,
             max_assignments=self.draft.max_assignments,
             needs_masters=self.draft.needs_masters,
         )
-        return saved_by_waves(whole, self.chosen.n_items, size)
+        return wave_saving_usd(undivided, self.choice.n_items, size)
 
     @cached_property
     def fingerprint(self) -> str:
-        return texts_fingerprint(self.study)
+        return texts_fingerprint(self.texts)
 
     @cached_property
     def pages(self) -> PageCheck | None:
@@ -273,14 +310,16 @@ class LaunchView:
 
     def _draft_findings(self) -> Iterator[Finding]:
         yield from page_findings(self.pages)
-        if self.draft is None or self.chosen is None:
+        if self.draft is None or self.choice is None:
             return
         yield from self._selection_findings(self.draft)
         yield from connection_findings(self.draft, self.cost, self.funds)
+        yield from language_findings(self.draft, self.funds)
+        yield from qualification_test_findings(self.draft)
         yield from budget_findings(self.rooms, self.cost)
         yield from self._own_budget_findings()
         yield from pay_findings(self.draft, self.duration, self.floor_usd)
-        yield from term_findings(self.draft, self.chosen.n_items)
+        yield from term_findings(self.draft, self.choice.n_items)
 
     def _selection_findings(self, draft: Batch) -> Iterator[Finding]:
         data = self.form.cleaned_data
@@ -306,13 +345,13 @@ class LaunchView:
         return [each for each in self.findings if each.level is Level.FAULT]
 
     @property
-    def pending(self) -> list[Finding]:
+    def pending_findings(self) -> list[Finding]:
         return [each for each in self.findings if each.level is Level.PENDING]
 
     @property
     def is_held(self) -> bool:
         """Whether pressing would launch nothing."""
-        return bool(self.faults or self.pending)
+        return bool(self.faults or self.pending_findings)
 
     @property
     def warnings(self) -> list[Finding]:
@@ -324,7 +363,9 @@ class LaunchView:
 
     @property
     def is_more_open(self) -> bool:
-        """Whether a field under More needs somebody."""
+        """Whether a field under More needs somebody, or says what is special about this launch."""
+        if self.again is not None:
+            return True
         return any(each.field in RARE for each in (*self.faults, *self.warnings))
 
     @cached_property
@@ -334,4 +375,6 @@ class LaunchView:
         for job in jobs_of(self.study).of_kind(PUBLISH)[:100]:
             latest.setdefault(job.arguments["batch"], job)
         jobs = list(latest.values())
-        return [job for place, job in enumerate(jobs) if place == 0 or job.state != job.State.DONE]
+        return [
+            job for position, job in enumerate(jobs) if position == 0 or job.state != job.State.DONE
+        ]

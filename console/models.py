@@ -22,7 +22,7 @@ class ValidationOutcome(models.Model):
         ValidationVersion, on_delete=models.CASCADE, null=True, related_name="+"
     )
     reason = models.TextField(blank=True, help_text="Why there is no version.")
-    made_at = models.DateTimeField(auto_now=True)
+    updated_at = models.DateTimeField(auto_now=True)
 
     class Meta:
         constraints = [

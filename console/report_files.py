@@ -24,11 +24,11 @@ def _only(request: ReportRequest, form: str) -> bytes:
 def _archive(request: ReportRequest, form: str, layout: str = "full") -> bytes:
     """All files of a form."""
     files = FORMATS[form](study_report_document(request, layout))
-    written = BytesIO()
-    with ZipFile(written, "w", ZIP_DEFLATED) as archive:
+    buffer = BytesIO()
+    with ZipFile(buffer, "w", ZIP_DEFLATED) as archive:
         for name, content in files.items():
             archive.writestr(ZipInfo(name, TIME), content, ZIP_DEFLATED)
-    return written.getvalue()
+    return buffer.getvalue()
 
 
 REPORT_FILES: dict[str, Callable[[ReportRequest], bytes]] = {

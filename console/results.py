@@ -14,6 +14,7 @@ from annotation.agreement_versions import (
     current_agreement,
 )
 from annotation.models import AgreementVersion, Study
+from console.assignment_prices import assignment_price
 from console.models import ValidationOutcome
 from console.report_files import REPORT_FILES
 from metrics.exceptions import NothingToValidate
@@ -32,8 +33,8 @@ def fingerprint(study: Study, name: str = VALIDATION) -> str:
 
     The study counts its changes, so that nothing has to be read to know of them.
     """
-    counted = Study.objects.only("judgments_version", "scores_version")
-    return loaded_fingerprint(counted.get(pk=study.pk), name)
+    studies = Study.objects.only("judgments_version", "scores_version")
+    return loaded_fingerprint(studies.get(pk=study.pk), name)
 
 
 def loaded_fingerprint(study: Study, name: str = VALIDATION) -> str:
@@ -86,23 +87,24 @@ def compute(study: Study, name: str, progress: Progress = silently) -> None:
 
 def _compute_validation(study: Study, progress: Progress) -> ValidationOutcome:
     """Hold the metrics against human ratings as they are now."""
-    [(version, reason)] = [_validated(study) for _ in progress((VALIDATION,), 1)]
+    [(version, reason)] = [_validate(study) for _ in progress((VALIDATION,), 1)]
     return _store(study, VALIDATION, version, reason)
 
 
 def _compute_report(study: Study, progress: Progress) -> ValidationOutcome:
     """Write the report's files beside its version."""
-    version, reason = _validated(study)
+    version, reason = _validate(study)
     if version is not None:
+        request = ReportRequest(study, number=version.number, price=assignment_price(study))
         for name in progress(REPORT_FILES, len(REPORT_FILES)):
-            content = REPORT_FILES[name](ReportRequest(study, number=version.number))
+            content = REPORT_FILES[name](request)
             ReportFile.objects.update_or_create(
                 version=version, name=name, defaults={"content": content}
             )
     return _store(study, REPORT, version, reason)
 
 
-def _validated(study: Study) -> tuple[ValidationVersion | None, str]:
+def _validate(study: Study) -> tuple[ValidationVersion | None, str]:
     """The version, or why there is none."""
     try:
         return make_validation(study=study).version, ""

@@ -4,38 +4,82 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from django.db.models import Count, Q
+from django.db.models import (
+    BooleanField,
+    Case,
+    Exists,
+    OuterRef,
+    Q,
+    Subquery,
+    When,
+)
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from annotation.evidence import FAR, FAST, PASTED, SAME, Evidence, Flag, evidence_of
-from annotation.models import Candidate, Judgment, Question, Submission
+from annotation.counts import counted
+from annotation.evidence import FAR, FAST, PASTED, SAME, Flag
+from annotation.evidence_versions import flags_of
+from annotation.models import (
+    Candidate,
+    EvidenceVersion,
+    Item,
+    Judgment,
+    Question,
+    Study,
+    Submission,
+    WrittenAnswer,
+)
+from console.batch_standings import batch_standings
+from console.models import PagePreferences
+from console.quality_notes import (
+    NOTED,
+    Devices,
+    FlagNote,
+    annotator_notes,
+    check_notes,
+    device_notes,
+    devices_of,
+)
 from hits.drafts import price_usd
-from hits.models import Assignment, AssignmentRecordQuerySet, DraftDecision, WorkerBlock
+from hits.models import (
+    Appeal,
+    Assignment,
+    AssignmentRecordQuerySet,
+    DeliveryState,
+    DraftDecision,
+    Message,
+    Payment,
+    SharedDevice,
+)
 
 if TYPE_CHECKING:
     from accounts.models import User
-    from annotation.models import Study
+    from console.sizes import CountedStudy
 
 WAITING, REJECTED, APPROVED = "waiting", "rejected", "approved"
 SHOWN = (WAITING, REJECTED, APPROVED)
 MOST_ROWS = 500
+# What is looked at first: flagged by a person or by a measure, or not read at all.
+IS_FLAGGED = Case(
+    When(submission=None, then=True),
+    When(submission__flag_reason__gt="", then=True),
+    When(submission__evidence__is_flagged=True, then=True),
+    When(
+        Exists(
+            SharedDevice.objects.filter(batch=OuterRef("hit__batch"), worker=OuterRef("worker"))
+        ),
+        then=True,
+    ),
+    default=False,
+    output_field=BooleanField(),
+)
 # Where a line of 120 begins and ends, so that a dot at its end is whole.
 LINE_START, LINE_LENGTH = 6, 108
-
-
-@dataclass(frozen=True)
-class FlagNote:
-    """A flag in words: its number, and what others did."""
-
-    short: str
-    title: str
-    text: str
 
 
 @dataclass(frozen=True)
@@ -54,51 +98,67 @@ class QueueRow:
         return self.assignment.submitted_at + timedelta(seconds=delay)
 
     @property
-    def why(self) -> str:
+    def summary(self) -> str:
         """The row's few words: what was decided about it, else what speaks against it."""
         if self.drafts:
             actions = ", ".join(str(draft.get_action_display()) for draft in self.drafts)
             return _("{decisions}: not sent").format(decisions=actions)
         if self.assignment.decision_problem:
             return _("refused by the marketplace")
-        words = [flag.short for flag in self.flags]
+        words = list(dict.fromkeys(flag.short for flag in self.flags))
         submission = self.assignment.submission
         if submission is not None and submission.comment:
             words.append(_("left a comment"))
         return ", ".join(words) or _("no flag")
 
 
-def listed_assignments(study: Study, show: str) -> AssignmentRecordQuerySet:
+def listed_assignments(study: Study, list_name: str) -> AssignmentRecordQuerySet:
     """The assignments of one of the desk's lists."""
     of_study = Assignment.objects.filter(hit__batch__study=study)
-    if show == REJECTED:
+    if list_name == REJECTED:
         return of_study.filter(status=Assignment.Status.REJECTED)
-    if show == APPROVED:
+    if list_name == APPROVED:
         return of_study.filter(status=Assignment.Status.APPROVED)
     return of_study.undecided()
 
 
-def queue_of(study: Study, user: User, show: str, *, may_view_workers: bool) -> list[QueueRow]:
-    """Flagged work first, then what was handed in the longest ago."""
-    rows = listed_assignments(study, show).select_related(
-        "submission__annotator", "worker", "hit__item", "hit__batch__connection", "appeal"
+def queue_of(
+    study: Study,
+    user: User,
+    list_name: str,
+    *,
+    facts: DeskFacts,
+    drafts: Sequence[DraftDecision],
+    is_named: bool,
+) -> list[QueueRow]:
+    """Flagged work first, then what was handed in the longest ago, as far as the desk shows it.
+
+    `is_named` where the person may see the workers' ids.
+    """
+    rows = (
+        listed_assignments(study, list_name)
+        .select_related(
+            *("submission__annotator", "submission__evidence__version", "worker", "appeal"),
+            *("hit__item__picture", "hit__batch__connection"),
+        )
+        .prefetch_related(*NOTED)
     )
-    evidence = evidence_of(study)
-    ordered = rows.order_by("submitted_at", "pk")[:MOST_ROWS]
-    drafts = defaultdict(list)
-    for draft in DraftDecision.objects.of(study).select_related("reviewer"):
-        drafts[draft.assignment_id].append(draft)
-    queue = [
+    rows = rows.defer("answer_xml", "submission__raw", "hit__item__picture__content")
+    in_order = rows.annotate(is_flagged=IS_FLAGGED).order_by("-is_flagged", "submitted_at", "pk")
+    devices = devices_of(study) if facts.has_shared_devices else {}
+    by_assignment: dict[int, list[DraftDecision]] = defaultdict(list)
+    for draft in drafts:
+        by_assignment[draft.assignment_id].append(draft)
+    return [
         QueueRow(
             assignment=assignment,
-            name=name_of(assignment, may_view_workers=may_view_workers),
-            flags=notes_on(assignment, evidence),
-            drafts=[one for one in drafts[assignment.pk] if one.reviewer_id == user.pk],
-            others=[one for one in drafts[assignment.pk] if one.reviewer_id != user.pk],
+            name=name_of(assignment, may_view_workers=is_named),
+            flags=notes_on(assignment, devices),
+            drafts=[one for one in by_assignment[assignment.pk] if one.reviewer_id == user.pk],
+            others=[one for one in by_assignment[assignment.pk] if one.reviewer_id != user.pk],
         )
-        for assignment in ordered
+        for assignment in in_order[:MOST_ROWS]
     ]
-    return sorted(queue, key=lambda row: not row.flags)
 
 
 def name_of(assignment: Assignment, *, may_view_workers: bool) -> str:
@@ -109,16 +169,20 @@ def name_of(assignment: Assignment, *, may_view_workers: bool) -> str:
     return submission.annotator.pseudonym if submission else "–"
 
 
-def notes_on(assignment: Assignment, evidence: Evidence) -> list[FlagNote]:
+def notes_on(assignment: Assignment, devices: Devices) -> list[FlagNote]:
     """What speaks against an assignment, in words."""
     notes = []
+    if assignment.reading_note:
+        notes.append(FlagNote(_("amended"), _("Amended as it was read"), assignment.reading_note))
     if assignment.submission is None:
         notes.append(FlagNote(_("not read"), _("Could not be read"), assignment.problem))
         return notes
     if reason := assignment.submission.flag_reason:
         notes.append(FlagNote(_("flagged"), _("Flagged by a member of the team"), reason))
-    flags = evidence.flags_of(assignment.submission.pk)
-    return [*notes, *(_note(flag) for flag in flags)]
+    notes += annotator_notes(assignment.submission)
+    notes += device_notes(assignment, devices)
+    notes += check_notes(assignment.submission)
+    return [*notes, *(_note(flag) for flag in flags_of(assignment.submission))]
 
 
 def _note(flag: Flag) -> FlagNote:
@@ -186,28 +250,28 @@ class RatedCandidate:
     strips: Sequence[Strip]
 
 
-def rated_candidates(submission: Submission) -> list[RatedCandidate]:
+def rated_candidates(submission: Submission, item: Item) -> list[RatedCandidate]:
     """The candidates of a submission in the order the worker saw."""
-    judgments = list(
+    own_or_accepted = Q(submission=submission) | ~Q(submission__status=Submission.Status.REJECTED)
+    judgments = (
         Judgment.objects.filter(
-            candidate__item=submission.item_id, submission__round=submission.round
+            own_or_accepted, submission__item=item.pk, submission__round=submission.round
         )
-        .accepted()
         .select_related("question")
-        .order_by("question__position", "question")
+        .order_by("question__position", "question", "pk")
     )
-    own = Judgment.objects.filter(submission=submission).select_related("question", "candidate")
-    mine = {
-        (one.candidate_id, one.question_id): one
-        for one in own.order_by("question__position", "question")
-    }
-    others: dict[tuple[int, int], list[float]] = defaultdict(list)
+    mine: dict[tuple[int | None, int], Judgment] = {}
+    others: dict[tuple[int | None, int], list[float]] = defaultdict(list)
     for one in judgments:
-        if one.submission_id != submission.pk:
+        if one.submission_id == submission.pk:
+            mine[one.candidate_id, one.question_id] = one
+        else:
             others[one.candidate_id, one.question_id].append(one.value)
-    place = {key: number for number, key in enumerate(submission.shown_order)}
-    pictured = submission.item.candidates.select_related("picture").defer("picture__content")
-    ordered = sorted(pictured, key=lambda one: (place.get(one.key, len(place)), one.position))
+    position = {key: number for number, key in enumerate(submission.shown_order)}
+    candidates = item.candidates.select_related("picture").defer("picture__content")
+    in_order = sorted(
+        candidates, key=lambda one: (position.get(one.key, len(position)), one.position)
+    )
     return [
         RatedCandidate(
             letter=_letter(number),
@@ -218,8 +282,13 @@ def rated_candidates(submission: Submission) -> list[RatedCandidate]:
                 if pair[0] == candidate.pk
             ],
         )
-        for number, candidate in enumerate(ordered)
+        for number, candidate in enumerate(in_order)
     ]
+
+
+def written_answers(submission: Submission) -> list[WrittenAnswer]:
+    """Answers to questions for words, and reasons for single candidates."""
+    return list(submission.written_answers.select_related("candidate"))
 
 
 def _letter(number: int) -> str:
@@ -229,12 +298,12 @@ def _letter(number: int) -> str:
 def _strip(judgment: Judgment, others: list[float]) -> Strip:
     question = judgment.question
     dots = [Dot(_x(question, value), True) for value in others]
-    named = ", ".join(_value(question, value) for value in others)
+    values = ", ".join(_value(question, value) for value in others)
     return Strip(
         question=question,
         value=_value(question, judgment.value),
         dots=[*dots, Dot(_x(question, judgment.value), False)],
-        others=named or _("none yet"),
+        others=values or _("none yet"),
     )
 
 
@@ -250,34 +319,54 @@ def _value(question: Question, value: float) -> str:
 
 
 @dataclass(frozen=True)
-class History:
-    """A worker's record in a team."""
+class DeskFacts:
+    """What the desk says of a study beside its queue, counted in one statement."""
 
-    n_submitted: int
-    n_approved: int
-    n_rejected: int
-    block: WorkerBlock | None
-    notes: Sequence[Any] = field(default_factory=list)
+    n_appeals: int
+    n_refused: int
+    is_without_letter_keys: bool
+    has_shared_devices: bool
+    measured_version: int | None
+    n_measured: int | None
+
+    @property
+    def has_letter_keys(self) -> bool:
+        """Whether single letters decide; until somebody switches them off, they do."""
+        return not self.is_without_letter_keys
+
+    def is_measured(self, study: Study) -> bool:
+        """Whether the flags are of the judgments as they are."""
+        return self.measured_version == study.judgments_version
+
+    def n_unmeasured(self, study: CountedStudy) -> int:
+        """About how many submissions came since the flags were measured."""
+        return max(study.n_submissions - (self.n_measured or 0), 0)
 
 
-def history_of(assignment: Assignment, study: Study) -> History:
-    """What a worker has done for the study's team; for the study alone where it has none."""
-    mine = Assignment.objects.filter(worker=assignment.worker_id)
-    batches = Q(hit__batch__study=study.pk)
-    if study.team_id is not None:
-        batches |= Q(hit__batch__study__team=study.team_id)
-    counts = mine.filter(batches).aggregate(
-        submitted=Count("pk"),
-        approved=Count("pk", filter=Q(status=Assignment.Status.APPROVED)),
-        rejected=Count("pk", filter=Q(status=Assignment.Status.REJECTED)),
+def desk_facts(study: Study, user: User) -> DeskFacts:
+    refused = {"state": DeliveryState.REFUSED}
+    path = "assignment__hit__batch__study"
+    newest = EvidenceVersion.objects.filter(study=OuterRef("pk")).order_by("-version")
+    is_off = PagePreferences.objects.filter(user=user.pk, has_letter_keys=False)
+    rows = Study.objects.filter(pk=study.pk).values(
+        n_appeals=counted(Appeal.objects.unanswered(), path),
+        n_refused=counted(Assignment.objects.refused(), "hit__batch__study")
+        + counted(Payment.objects.filter(**refused), path)
+        + counted(Message.objects.filter(**refused), path),
+        is_without_letter_keys=Exists(is_off),
+        has_shared_devices=Exists(SharedDevice.objects.filter(batch__study=OuterRef("pk"))),
+        measured_version=Subquery(newest.values("judgments_version")[:1]),
+        n_measured=Subquery(newest.values("n_submissions")[:1]),
     )
-    block = WorkerBlock.objects.filter(
-        connection=assignment.hit.batch.connection_id, worker=assignment.worker_id, is_wanted=True
-    ).first()
-    notes = assignment.worker.notes.filter(team=study.team_id).select_related("author")
-    return History(counts["submitted"], counts["approved"], counts["rejected"], block, list(notes))
+    return DeskFacts(**rows.get())
 
 
 def waiting_usd(rows: Sequence[QueueRow]) -> Decimal:
     """What all of the rows cost, approved."""
     return sum((price_usd(row.assignment) for row in rows), Decimal(0))
+
+
+def undecided_usd(study: Study) -> Decimal:
+    """What all that waits in a study costs, approved."""
+    standings = batch_standings([study])
+    return sum((one.undecided_usd for one in standings), Decimal(0))

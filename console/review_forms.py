@@ -8,8 +8,9 @@ from django import forms
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from console.amount_fields import UsdField
 from hits.contacts import LONGEST_SUBJECT, LONGEST_TEXT
-from hits.drafts import Action
+from hits.drafts import Action, PaidPart
 from hits.models import RejectionReason
 from hits.review import LONGEST_FEEDBACK
 
@@ -52,7 +53,9 @@ def reasons_of(study: Study) -> list[tuple[str, str]]:
 class DecisionTextForm(forms.Form):
     """What goes with a decision: a text, and an amount or a subject where it has one."""
 
-    def __init__(self, action: str, *args: Any, **kwargs: Any) -> None:
+    def __init__(
+        self, action: str, *args: Any, part: PaidPart | None = None, **kwargs: Any
+    ) -> None:
         super().__init__(*args, **{"label_suffix": ""} | kwargs)
         self.action = action
         if action == Action.MESSAGE:
@@ -61,17 +64,26 @@ class DecisionTextForm(forms.Form):
             )
         if action in (Action.PART_PAY, Action.BONUS):
             self.fields["amount_usd"] = _amount_field()
+        if action == Action.OVERRIDE and part is not None:
+            self.fields["amount_usd"] = _confirmation_field(part)
         self.fields["text"] = _text_field(action)
         next(iter(self.fields.values())).widget.attrs["autofocus"] = True
 
 
-def _amount_field() -> forms.DecimalField:
-    return forms.DecimalField(
+def _amount_field() -> UsdField:
+    return UsdField(
         label=_("Amount, US dollars"),
-        min_value=0,
-        max_digits=8,
-        decimal_places=2,
         widget=forms.NumberInput(CONTROL | {"step": "0.01", "min": "0.01"}),
+    )
+
+
+def _confirmation_field(part: PaidPart) -> UsdField:
+    return UsdField(
+        label=_(
+            "${part} of the reward was paid already, and this adds the whole: type ${total} to "
+            "confirm it"
+        ).format(part=part.amount_usd, total=part.with_reward_usd),
+        widget=forms.TextInput(CONTROL | {"inputmode": "decimal", "autocomplete": "off"}),
     )
 
 
@@ -129,11 +141,8 @@ class BonusRuleForm(forms.Form):
         initial=10,
         widget=forms.NumberInput(CONTROL | {"min": "1"}),
     )
-    amount_usd = forms.DecimalField(
+    amount_usd = UsdField(
         label=gettext_lazy("Amount for each worker, US dollars"),
-        min_value=0,
-        max_digits=8,
-        decimal_places=2,
         widget=forms.NumberInput(CONTROL | {"step": "0.01", "min": "0.01"}),
     )
     text = forms.CharField(
@@ -169,11 +178,9 @@ class SendForm(forms.Form):
     """The summary that was read, and the amount where it is spent elsewhere."""
 
     digest = forms.CharField(widget=forms.HiddenInput)
-    typed_usd = forms.DecimalField(
+    typed_usd = UsdField(
         label=gettext_lazy("Type the amount that is spent elsewhere, in US dollars"),
         required=False,
         max_digits=10,
-        decimal_places=2,
-        localize=False,
         widget=forms.TextInput(CONTROL | {"inputmode": "decimal", "autocomplete": "off"}),
     )

@@ -1,19 +1,22 @@
 """The sample study of each kind: made, published, worked on by a crowd, scored."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from pathlib import Path
 
 from django.conf import settings
 from django.contrib.auth.models import AbstractBaseUser
+from django.db.models import F
 
 from annotation.imports import import_study
-from annotation.models import Study
+from annotation.models import Study, Submission
+from annotation.protocols.versions import current_document, newest_version, save_draft
 from annotation.readers.alternatives import read_alternatives
 from annotation.readers.drafts import QuestionDraft
 from annotation.readers.responses import APPROPRIATENESS, read_responses
-from hits.crowd.replay import Replayed, SimulatedAnswers, crowd_names, replay_group
+from hits.crowd.replay import ReplayResult, crowd_names, replay_group
+from hits.crowd.simulated import SimulatedAnswers
 from hits.loop import Marketplace, run_loop
 from hits.models import Batch
 from metrics.study_scores import named_scorer, score_study
@@ -81,9 +84,19 @@ def load_sample_answers(
         title="Sample: golden answers under two prompts",
         owner=owner,
     )
+    study = imported.study.study
+    _show_the_golden_answer(study)
     for name in METRICS:
-        score_study(study=imported.study.study, scorer=named_scorer(name), progress=reporter(name))
-    return imported.study.study
+        score_study(study=study, scorer=named_scorer(name), progress=reporter(name))
+    return study
+
+
+def _show_the_golden_answer(study: Study) -> None:
+    """Annotators are asked how near an answer comes to it; by default it is not shown."""
+    if newest_version(study) is None:
+        document = current_document(study)
+        shown = replace(document.display, reference=True)
+        save_draft(study=study, document=replace(document, display=shown))
 
 
 def work_on_samples(
@@ -104,12 +117,19 @@ def work_on_samples(
             description=DESCRIPTIONS[study.kind],
             reporter=reporter,
         )
+        _keep_simulated_times(study)
         if study.kind == Study.Kind.RATING:
             for name in METRICS:
                 score_study(study=study, scorer=named_scorer(name), progress=reporter(name))
 
 
-def _work(batch: Batch, site_url: str, crowd: Crowd, reporter: Reporter) -> Replayed:
+def _keep_simulated_times(study: Study) -> None:
+    """The crowd submits at once what its model took a while for; pages show the model's time."""
+    timed = Submission.objects.of(study).exclude(active_seconds=None)
+    timed.update(seconds=F("active_seconds"))
+
+
+def _work(batch: Batch, site_url: str, crowd: Crowd, reporter: Reporter) -> ReplayResult:
     return replay_group(
         hit_type_id=batch.hit_type_id,
         names=crowd_names(crowd.n_workers, seed=crowd.seed),

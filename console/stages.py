@@ -10,10 +10,10 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from annotation.models import Adjudication, AgreementVersion, LabelSet, Study
+from annotation.models import Adjudication, AgreementVersion, LabelSet, Protocol, Study
 from console.models import ValidationOutcome
 from console.results import AGREEMENT, VALIDATION
-from hits.progress import StudyProgress
+from hits.progress import StudyProgress, progress_counts
 from metrics.models import ScoringRun
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class Stage:
     title: str
     url: str
     state: str
-    told: str
+    detail: str
     group: str
 
     @property
@@ -50,12 +50,35 @@ class Stage:
         return SIGNS[self.state]
 
 
-def stages_of(study: CountedStudy, progress: StudyProgress) -> list[Stage]:
+@dataclass(frozen=True)
+class StageFacts:
+    """What the stages say of a study: its progress, and what came of its answers."""
+
+    progress: StudyProgress
+    standing: dict[str, Any]
+
+
+def stage_facts(study: Study) -> StageFacts:
+    """Both, in one statement; asked once of a study that a page has loaded."""
+    facts: StageFacts | None = getattr(study, "_stage_facts", None)
+    if facts is None:
+        counts = progress_counts()
+        rows = Study.objects.filter(pk=study.pk).values(**counts, **_standing_counts())
+        row: dict[str, Any] = dict(rows.get())
+        numbers = {name: row.pop(name) for name in counts}
+        facts = StageFacts(StudyProgress(**numbers), row)
+        study._stage_facts = facts  # type: ignore[attr-defined]
+    return facts
+
+
+def stages_of(study: CountedStudy) -> list[Stage]:
     """All stages of a study, which must come from `counted()`, in their order."""
-    standing = _standing(study)
+    facts = stage_facts(study)
+    progress, standing = facts.progress, facts.standing
     has_both = bool(study.n_judgments) and standing["has_scores"]
-    found = [
+    rows = [
         ("items", _("Items"), *_items(study)),
+        ("protocol", _("Protocol"), *_protocol(study, standing)),
         ("launch", _("Launch"), *_publish(study, progress)),
         ("answers", _("Collect"), *_answers(study, progress)),
         ("review", _("Review"), *_review(progress)),
@@ -66,14 +89,16 @@ def stages_of(study: CountedStudy, progress: StudyProgress) -> list[Stage]:
         ("downloads", _("Downloads"), DONE if study.n_judgments else LATER, ""),
     ]
     return [
-        Stage(name, title, reverse(f"console:{name}", args=[study.slug]), state, told, _group(name))
-        for name, title, state, told in found
+        Stage(
+            name, title, reverse(f"console:{name}", args=[study.slug]), state, detail, _group(name)
+        )
+        for name, title, state, detail in rows
     ]
 
 
 def _group(name: str) -> str:
     """The part of a study's life that a stage belongs to."""
-    if name in ("items", "launch"):
+    if name in ("items", "protocol", "launch"):
         return _("Prepare")
     return _("Collect") if name in ("answers", "review") else _("Answer")
 
@@ -82,30 +107,41 @@ def _items(study: CountedStudy) -> tuple[str, str]:
     return (DONE, f"{study.n_items:,}") if study.n_items else (NEEDS_YOU, _("none yet"))
 
 
+def _protocol(study: CountedStudy, standing: dict[str, Any]) -> tuple[str, str]:
+    """Judgments made elsewhere and imported need no protocol."""
+    number = standing["protocol"]
+    if number is None:
+        return (DONE if study.n_judgments else LATER), ""
+    is_frozen = standing["protocol_frozen_at"] is not None
+    return (DONE if is_frozen else ACTIVE), _("version %(n)d") % {"n": number}
+
+
 def _publish(study: CountedStudy, progress: StudyProgress) -> tuple[str, str]:
     counts = {"n": f"{progress.n_published:,}", "total": f"{progress.n_hits:,}"}
-    told = ngettext("%(n)s of %(total)s HIT", "%(n)s of %(total)s HITs", progress.n_hits) % counts
+    detail = ngettext("%(n)s of %(total)s HIT", "%(n)s of %(total)s HITs", progress.n_hits) % counts
     if progress.n_hits == 0:
         # Judgments made elsewhere and imported need no HITs.
         return (
-            (LATER, "") if study.n_judgments or not study.n_items else (NEEDS_YOU, _("no HITs yet"))
+            (LATER, "")
+            if study.n_judgments or not study.n_items
+            else (NEEDS_YOU, _("not launched"))
         )
     if progress.n_items_without_hit:
-        without = _("%(n)s without") % {"n": f"{progress.n_items_without_hit:,}"}
-        return ACTIVE, f"{told}; {without}"
-    return (DONE if progress.n_published == progress.n_hits else ACTIVE), told
+        without = _("%(n)s to launch") % {"n": f"{progress.n_items_without_hit:,}"}
+        return ACTIVE, f"{detail}; {without}"
+    return (DONE if progress.n_published == progress.n_hits else ACTIVE), detail
 
 
 def _answers(study: CountedStudy, progress: StudyProgress) -> tuple[str, str]:
     if progress.n_unreadable:
         return NEEDS_YOU, _("%(n)s unreadable") % {"n": f"{progress.n_unreadable:,}"}
-    if progress.n_wanted:
-        told = _of(progress.n_collected, progress.n_wanted)
-        return (DONE if progress.n_collected >= progress.n_wanted else ACTIVE), told
+    if progress.n_offered:
+        detail = _of(progress.n_collected, progress.n_offered)
+        return (DONE if progress.n_collected >= progress.n_offered else ACTIVE), detail
     if not study.n_judgments:
         return LATER, ""
-    told = ngettext("%(n)s judgment", "%(n)s judgments", study.n_judgments)
-    return DONE, told % {"n": f"{study.n_judgments:,}"}
+    detail = ngettext("%(n)s judgment", "%(n)s judgments", study.n_judgments)
+    return DONE, detail % {"n": f"{study.n_judgments:,}"}
 
 
 def _of(n: int, total: int) -> str:
@@ -125,20 +161,22 @@ def _result(is_possible: bool, is_computed: bool) -> tuple[str, str]:
     return (DONE, _("computed")) if is_computed else (ACTIVE, _("to be computed"))
 
 
-def _standing(study: Study) -> dict[str, Any]:
-    """What the stages after collecting have come to, in one statement."""
+def _standing_counts() -> dict[str, Any]:
+    """What the stages after collecting have come to, for a statement that reads a study."""
     outcomes = ValidationOutcome.objects.filter(study=OuterRef("pk"))
     newest = AgreementVersion.objects.filter(study=OuterRef("pk")).order_by("-version")
+    protocols = Protocol.objects.filter(study=OuterRef("pk")).order_by("-number")
     decisions = Adjudication.objects.standing().filter(question__study=OuterRef("pk"))
-    rows = Study.objects.filter(pk=study.pk).values(
-        agreement=Exists(newest),
-        validation=Exists(outcomes.filter(name=VALIDATION)),
-        has_scores=Exists(ScoringRun.objects.filter(study=OuterRef("pk"))),
-        n_disputed=Subquery(newest.values("n_disputed")[:1]),
-        n_decided=Subquery(_number(decisions)),
-        n_label_sets=Subquery(_number(LabelSet.objects.filter(study=OuterRef("pk")))),
-    )
-    return dict(rows.get())
+    return {
+        "protocol": Subquery(protocols.values("number")[:1]),
+        "protocol_frozen_at": Subquery(protocols.values("frozen_at")[:1]),
+        AGREEMENT: Exists(newest),
+        VALIDATION: Exists(outcomes.filter(name=VALIDATION)),
+        "has_scores": Exists(ScoringRun.objects.filter(study=OuterRef("pk"))),
+        "n_disputed": Subquery(newest.values("n_disputed")[:1]),
+        "n_decided": Subquery(_number(decisions)),
+        "n_label_sets": Subquery(_number(LabelSet.objects.filter(study=OuterRef("pk")))),
+    }
 
 
 def _number(rows: QuerySet[Any]) -> QuerySet[Any]:

@@ -13,10 +13,15 @@ from django.http import HttpRequest
 ROWS_A_PAGE = 50
 
 
-def sort_key(request: HttpRequest, known: Sequence[str], default: str) -> str:
+def sort_key(request: HttpRequest, columns: Sequence[str], default: str) -> str:
     """The column to sort by as the address names it, with a minus for descending."""
-    asked = request.GET.get("sort", default)
-    return asked if asked.removeprefix("-") in known else default
+    key = request.GET.get("sort", default)
+    return key if key.removeprefix("-") in columns else default
+
+
+def search_words(request: HttpRequest) -> str:
+    """What the reader searches for; a character that no text of the database has is left out."""
+    return request.GET.get("q", "").replace("\0", "").strip()
 
 
 def page_of(request: HttpRequest, rows: Any) -> Page[Any]:
@@ -51,8 +56,8 @@ def stretch_of(request: HttpRequest, rows: QuerySet[Any], key: str) -> Stretch:
     if (start := before if is_backward else after) is not None:
         orders = ("lt" if minus else "gt"), ("lt" if minus_pk else "gt")
         there = rows.filter(_beyond(rows, name, start, *orders))
-    read = list(there.order_by(f"{minus}{name}", f"{minus_pk}pk")[: ROWS_A_PAGE + 1])
-    has_more, page = len(read) > ROWS_A_PAGE, read[:ROWS_A_PAGE]
+    rows_and_next = list(there.order_by(f"{minus}{name}", f"{minus_pk}pk")[: ROWS_A_PAGE + 1])
+    has_more, page = len(rows_and_next) > ROWS_A_PAGE, rows_and_next[:ROWS_A_PAGE]
     page = page[::-1] if is_backward else page
     has_before = has_more if is_backward else after is not None
     has_after = is_backward or has_more

@@ -11,6 +11,7 @@ from django.utils.translation import gettext_lazy as _
 
 from accounts.models import Team
 from accounts.roles import Role
+from console.amount_fields import UsdField
 
 
 class NewTeamForm(forms.Form):
@@ -25,6 +26,7 @@ class WageFloorForm(forms.ModelForm[Team]):
     class Meta:
         model = Team
         fields = ["wage_floor_usd"]
+        field_classes = {"wage_floor_usd": UsdField}
         labels = {"wage_floor_usd": _("Least pay an hour, $")}
         widgets = {"wage_floor_usd": forms.TextInput(attrs={"inputmode": "decimal"})}
 
@@ -41,7 +43,7 @@ class RoleForm(forms.Form):
         field.choices = [(role.value, role.label) for role in roles]
 
     @property
-    def chosen(self) -> Role:
+    def choice(self) -> Role:
         return Role(self.cleaned_data["role"])
 
 
@@ -80,10 +82,10 @@ class AuditLogForm(forms.Form):
     person = forms.ChoiceField(label=_("Person"), required=False)
 
     def __init__(
-        self, *args: Any, actions: Sequence[str], people: Sequence[str], **kwargs: Any
+        self, *args: Any, actions: Sequence[str], names: Sequence[str], **kwargs: Any
     ) -> None:
         super().__init__(*args, **kwargs)
-        for name, values in (("action", actions), ("person", people)):
+        for name, values in (("action", actions), ("person", names)):
             field = self.fields[name]
             assert isinstance(field, forms.ChoiceField)
             field.choices = [("", _("all")), *((value, value) for value in values)]

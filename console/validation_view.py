@@ -11,7 +11,8 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from console.templatetags.numbers import coefficient as rounded
+from console.assignment_prices import assignment_price
+from console.templatetags.numbers import coefficient as coefficient_text
 from console.templatetags.numbers import interval
 from validation.analysis.records import ComparisonRecord, CorrelationRecord, SystemRecord
 from validation.documents.documents import Figure, Table
@@ -24,6 +25,7 @@ from validation.documents.figures import (
     significance_figure,
 )
 from validation.documents.methods import methods_paragraph
+from validation.documents.rated_systems import Verdict, verdicts
 from validation.documents.system_tables import (
     disagreements_table,
     systems_table,
@@ -80,30 +82,35 @@ class ValidationView:
     metric: str
 
     @classmethod
-    def requested(cls, results: StoredResults, query: Mapping[str, str]) -> ValidationView:
+    def from_query(cls, results: StoredResults, query: Mapping[str, str]) -> ValidationView:
         """The view an address asks for; KeyError names what of it is not there."""
         labels = list(results.labels.values())
-        known = {
+        options = {
             "question": (results.questions, results.questions[0]),
             "level": (results.levels, results.level),
             "coefficient": (results.coefficients, results.coefficient),
             "condition": (["", *results.conditions], ""),
             "metric": (labels, labels[0]),
         }
-        chosen = {name: query.get(name) or default for name, (_, default) in known.items()}
-        for name, (names, _default) in known.items():
-            if chosen[name] not in names:
-                raise KeyError(f"{name} {chosen[name]}")
-        results.chosen_level, results.chosen_coefficient = chosen["level"], chosen["coefficient"]
-        return cls(results, **chosen)
+        values = {name: query.get(name) or default for name, (_, default) in options.items()}
+        for name, (names, _default) in options.items():
+            if values[name] not in names:
+                raise KeyError(f"{name} {values[name]}")
+        results.chosen_level, results.chosen_coefficient = values["level"], values["coefficient"]
+        return cls(results, **values)
+
+    @cached_property
+    def verdicts(self) -> list[Verdict]:
+        """Which system people rate higher, question by question."""
+        return list(verdicts(self.results, assignment_price(self.results.version.study)))
 
     @property
     def query(self) -> str:
         """What the address says, for the addresses of charts and tables."""
         names = ("question", "level", "coefficient", "condition", "metric")
-        asked = {name: getattr(self, name) for name in names}
-        asked["report"] = str(self.results.version.number)
-        return urlencode(asked | ({"variants": "1"} if self.results.with_variants else {}))
+        values = {name: getattr(self, name) for name in names}
+        values["report"] = str(self.results.version.number)
+        return urlencode(values | ({"variants": "1"} if self.results.with_variants else {}))
 
     @property
     def coefficients(self) -> list[tuple[str, str]]:
@@ -118,7 +125,7 @@ class ValidationView:
         return list(self.results.labels.values())
 
     @property
-    def place(self) -> dict[str, str]:
+    def condition_filter(self) -> dict[str, str]:
         return {"scope": CONDITION if self.condition else ALL, "by": self.condition}
 
     @property
@@ -129,7 +136,7 @@ class ValidationView:
     def correlations(self) -> list[TableRow]:
         """The table's rows, one for a question and metric."""
         groups: dict[tuple[str, str, str], list[CorrelationRecord]] = {}
-        for row in self.results.rows(CorrelationRecord, level=self.level, **self.place):
+        for row in self.results.rows(CorrelationRecord, level=self.level, **self.condition_filter):
             groups.setdefault((row.question, row.metric, row.signature), []).append(row)
         order = {source: number for number, source in enumerate(self.results.labels)}
         several = {source for source, label in self.results.labels.items() if label != source[0]}
@@ -141,8 +148,8 @@ class ValidationView:
     @cached_property
     def charts(self) -> dict[str, ChartText]:
         """Those that there is something to draw of, by name; they draw themselves later."""
-        made = {name: text(self) for name, text in TEXTS.items()}
-        return {name.replace("-", "_"): one for name, one in made.items() if one is not None}
+        texts = {name: text(self) for name, text in TEXTS.items()}
+        return {name.replace("-", "_"): one for name, one in texts.items() if one is not None}
 
     def figure(self, name: str) -> Figure | None:
         """The chart of that name; None where there is none, or nothing to draw."""
@@ -186,7 +193,7 @@ def top_group_figures(results: StoredResults) -> Iterator[tuple[str, str, str]]:
     """By question, the metrics that no test tells from the greatest: label, value, and test."""
     of = {"scope": ALL, "level": "item", "coefficient": "spearman"}
     rows = top_groups(results, **of)
-    tested = [row.question for row in results.rows(ComparisonRecord, **of) if row.p is not None]
+    questions = [row.question for row in results.rows(ComparisonRecord, **of) if row.p is not None]
     for measure, group in list(rows.items())[:MOST_QUESTIONS]:
         first = group[0]
         which = (
@@ -194,13 +201,17 @@ def top_group_figures(results: StoredResults) -> Iterator[tuple[str, str, str]]:
         )
         label = f"{which}, {measure.question}: {names_of(results, group)}"
         test = TESTS["perm_items"] if results.settings.test == "auto" else results.settings.test
-        pairs = tested.count(measure.question)
+        pairs = questions.count(measure.question)
         size = {"n": f"{first.n_used:,}"}
         n = ngettext("n = %(n)s item, Spearman", "n = %(n)s items, Spearman", first.n_used) % size
-        yield label, rounded(first.value), f"{interval(first)}, {n}{_tested(test, pairs)}"
+        yield (
+            label,
+            coefficient_text(first.value),
+            f"{interval(first)}, {n}{_test_text(test, pairs)}",
+        )
 
 
-def _tested(test: str, pairs: int) -> str:
+def _test_text(test: str, pairs: int) -> str:
     if not pairs:
         return ""
     text = ngettext(
@@ -216,7 +227,7 @@ def _significance(view: ValidationView) -> Figure | None:
 
 
 def _ranks(view: ValidationView) -> Figure | None:
-    if len(view.results.rows(SystemRecord, question=view.question, **view.place)) < 2:
+    if len(view.results.rows(SystemRecord, question=view.question, **view.condition_filter)) < 2:
         return None
     return ranks_figure(view.results, view.question, by=view.condition)
 

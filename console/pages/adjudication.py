@@ -20,8 +20,8 @@ from annotation.disputes import Dispute, adjudication_queue
 from annotation.exceptions import DecisionRefused
 from annotation.models import AgreementVersion, Candidate, Question, Study
 from console.forms import DecisionForm, problems_of
+from console.pages.job_progress import job_of
 from console.pages.study import person, study_for, study_page
-from console.pages.waiting import job_of
 from console.results import AGREEMENT
 
 MOST_LISTED = 20
@@ -30,43 +30,44 @@ MOST_LISTED = 20
 @require_safe
 def adjudication(request: HttpRequest, slug: str) -> HttpResponse:
     """Access: whoever has a role in the study."""
-    shown = study_for(request, slug)
-    if not shown.n_judgments:
-        return study_page(request, shown, "adjudication")
+    study = study_for(request, slug)
+    if not study.n_judgments:
+        return study_page(request, study, "adjudication")
     # The queue is read from the agreement computed last; a newer one is made meanwhile.
-    job = job_of(request, shown, AGREEMENT)
-    is_computed = job is None or AgreementVersion.objects.of(shown).exists()
+    job = job_of(request, study, AGREEMENT)
+    is_computed = job is None or AgreementVersion.objects.of(study).exists()
     context = {"job": job, "is_computed": is_computed}
     if context["is_computed"]:
-        context |= _queue(request.GET, shown)
-    return study_page(request, shown, "adjudication", context)
+        context |= _queue(request.GET, study)
+    return study_page(request, study, "adjudication", context)
 
 
 def _queue(values: QueryDict, study: Study) -> dict[str, Any]:
     """The stretch of the queue that the address names, with the form of its first candidate."""
-    asked, decided = Asked.of(study, values), "decided" in values
+    selection, with_decided = QueueSelection.of(study, values), "decided" in values
     queue = adjudication_queue(
-        asked.question,
-        round=asked.round,
-        threshold=asked.threshold,
-        with_decided=decided,
-        skip=asked.skip,
+        selection.question,
+        round=selection.round,
+        threshold=selection.threshold,
+        with_decided=with_decided,
+        skip=selection.skip,
         most=1 + MOST_LISTED,
     )
-    first, *waiting = queue.disputes or (None,)
+    first, *others = queue.disputes or (None,)
     return {
-        "questions": asked.questions,
-        "question": asked.question,
-        "rounds": asked.rounds,
-        "round": asked.round,
+        "questions": selection.questions,
+        "question": selection.question,
+        "rounds": selection.rounds,
+        "round": selection.round,
         "queue": queue,
         "percent": 100 * queue.threshold,
-        "skipped": asked.skip,
-        "next_skip": asked.skip + 1,
-        "decided": decided,
-        "waiting": waiting,
+        "threshold_problem": selection.threshold_problem,
+        "skipped": selection.skip,
+        "next_skip": selection.skip + 1,
+        "decided": with_decided,
+        "waiting": others,
         # Whoever has decided one goes on to the next without looking for the form.
-        **(_first(asked.question, first, "skip" in values) if first else {}),
+        **(_first(selection.question, first, "skip" in values) if first else {}),
     }
 
 
@@ -76,8 +77,8 @@ def _first(question: Question, dispute: Dispute, takes_focus: bool) -> dict[str,
     candidate = pictures.defer("picture__content", "item__picture__content").get(
         pk=dispute.candidate_id
     )
-    made = dispute.decision
-    initial = {"value": _as_choice(made.value), "note": made.note} if made else {}
+    decision = dispute.decision
+    initial = {"value": _as_choice(decision.value), "note": decision.note} if decision else {}
     form = DecisionForm(question, initial=initial, takes_focus=takes_focus)
     return {"dispute": dispute, "candidate": candidate, "form": form}
 
@@ -89,10 +90,10 @@ def _as_choice(value: float) -> str:
 @require_POST
 def decision(request: HttpRequest, slug: str, candidate_id: int) -> HttpResponse:
     """Access: those who may adjudicate."""
-    shown = study_for(request, slug, Permission.ADJUDICATE)
-    candidate = get_object_or_404(Candidate, item__study=shown, pk=candidate_id)
-    asked = Asked.of(shown, request.POST)
-    question, round = asked.question, asked.round
+    study = study_for(request, slug, Permission.ADJUDICATE)
+    candidate = get_object_or_404(Candidate, item__study=study, pk=candidate_id)
+    selection = QueueSelection.of(study, request.POST)
+    question, round = selection.question, selection.round
     form = DecisionForm(question, request.POST)
     if form.is_valid():
         try:
@@ -117,7 +118,7 @@ def decision(request: HttpRequest, slug: str, candidate_id: int) -> HttpResponse
 
 
 @dataclass(frozen=True)
-class Asked:
+class QueueSelection:
     """What an address or a form names of a study's queue; Http404 where that is not there."""
 
     questions: list[Question]
@@ -126,30 +127,43 @@ class Asked:
     round: int
     threshold: float
     skip: int
+    threshold_problem: str
 
     @classmethod
-    def of(cls, study: Study, values: QueryDict) -> Asked:
+    def of(cls, study: Study, values: QueryDict) -> QueueSelection:
         """The question and round that are named; else the first of each."""
         questions, rounds = list(study.questions.all()), rounds_of(study) or [1]
         name = values.get("question") or (questions[0].name if questions else None)
         question = next((one for one in questions if one.name == name), None)
         if question is None:
             raise Http404(f"There is no question {name}.")
-        named_round = values.get("round")
-        round = _number(named_round) if named_round else rounds[0]
+        round_text = values.get("round")
+        round = _number(round_text) if round_text else rounds[0]
         if round not in rounds:
             raise Http404(f"There is no round {round}.")
-        threshold = _threshold(values.get("threshold", ""), question)
-        return cls(questions, question, rounds, round, threshold, _number(values.get("skip", "0")))
+        skip = _number(values.get("skip", "0"))
+        text = values.get("threshold", "").strip()
+        share = _share(text)
+        threshold = default_threshold(question) if share is None else share
+        problem = _threshold_problem(text, threshold) if text and share is None else ""
+        return cls(questions, question, rounds, round, threshold, skip, problem)
 
 
-def _threshold(text: str, question: Question) -> float:
-    """A share between 0 and 1; whatever else an address holds means the question's own."""
+def _share(text: str) -> float | None:
+    """A share from 0 to below 1; None for whatever else an address holds."""
     try:
         share = float(text)
     except ValueError:
-        return default_threshold(question)
-    return share if 0 <= share < 1 else default_threshold(question)
+        return None
+    return share if 0 <= share < 1 else None
+
+
+def _threshold_problem(text: str, instead: float) -> str:
+    sentence = _(
+        "The threshold “%(text)s” is not a share from 0 to below 1; the one of the scale is used: "
+        "%(share)s."
+    )
+    return sentence % {"text": text[:40], "share": f"{instead:g}"}
 
 
 def _number(text: str) -> int:

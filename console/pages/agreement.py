@@ -11,12 +11,12 @@ from django.views.decorators.http import require_safe
 from annotation.agreement_versions import current_agreement
 from console.agreement_view import AgreementView
 from console.charts import CHARTS
+from console.pages.job_progress import job_of
 from console.pages.pictures import FORMS, picture_in
 from console.pages.study import study_for, study_page
-from console.pages.waiting import job_of
 from console.results import AGREEMENT
 from console.sections import of_version
-from console.tables import page_of, sort_key
+from console.tables import page_of, search_words, sort_key
 from console.units import UNIT_COLUMNS, order_of, units_of
 from presentation.spreadsheets import frame_csv
 
@@ -29,52 +29,52 @@ ANNOTATOR_COLUMNS = ["annotator", "agreement", "n_judgments", "seconds", "alpha_
 @require_safe
 def agreement(request: HttpRequest, slug: str) -> HttpResponse:
     """Access: whoever has a role in the study."""
-    shown = study_for(request, slug)
+    study = study_for(request, slug)
     context: dict[str, Any] = {}
-    if shown.n_judgments:
-        context["job"] = job_of(request, shown, AGREEMENT)
-        if context["job"] is None and (view := _view(shown, request)):
+    if study.n_judgments:
+        context["job"] = job_of(request, study, AGREEMENT)
+        if context["job"] is None and (view := _view(study, request)):
             charts = [(chart, chart.words(view)) for chart in CHARTS.values()]
             context |= {"view": view, "charts": charts}
-    return study_page(request, shown, "agreement", context)
+    return study_page(request, study, "agreement", context)
 
 
 @require_safe
 def annotators(request: HttpRequest, slug: str) -> HttpResponse:
     """Access: whoever has a role in the study."""
-    shown, view = _study_and_view(request, slug)
+    study, view = _study_and_view(request, slug)
     key = sort_key(request, ANNOTATOR_COLUMNS, "-alpha_change")
     page = page_of(request, view.annotator_rows(key))
     context = {"view": view, "page": page, "sort": key, "section": AGREEMENT}
-    return study_page(request, shown, "annotators", context)
+    return study_page(request, study, "annotators", context)
 
 
 @require_safe
 def disagreement(request: HttpRequest, slug: str) -> HttpResponse:
     """Access: whoever has a role in the study."""
-    shown, view = _study_and_view(request, slug)
-    words = request.GET.get("q", "").strip()
+    study, view = _study_and_view(request, slug)
+    words = search_words(request)
     key = sort_key(request, [*UNIT_COLUMNS], "agreement")
     page = page_of(request, units_of(view, words).order_by(*order_of(key)))
     context = {"view": view, "page": page, "sort": key, "words": words, "section": AGREEMENT}
-    return study_page(request, shown, "disagreement", context)
+    return study_page(request, study, "disagreement", context)
 
 
 @require_safe
 def picture(request: HttpRequest, slug: str, chart: str, form: str) -> HttpResponse:
     """Access: whoever has a role in the study. A chart as specification, data or file."""
-    shown, view = _study_and_view(request, slug)
+    study, view = _study_and_view(request, slug)
     if chart not in CHARTS or form not in FORMS:
         raise Http404(f"There is no chart {chart}.{form}.")
-    drawn = CHARTS[chart]
+    chart_of = CHARTS[chart]
 
     def draw() -> HttpResponse:
         return picture_in(
             form,
             request,
-            name=f"{shown.slug}-{slugify(view.question)}-{chart}",
-            draw=lambda: drawn.draw(view),
-            data=lambda: frame_csv(drawn.rows(view)),
+            name=f"{study.slug}-{slugify(view.question)}-{chart}",
+            draw=lambda: chart_of.draw(view),
+            data=lambda: frame_csv(chart_of.rows(view)),
         )
 
     return of_version(request, view.version, f"{chart}.{form}", draw)
@@ -82,21 +82,21 @@ def picture(request: HttpRequest, slug: str, chart: str, form: str) -> HttpRespo
 
 def _study_and_view(request: HttpRequest, slug: str) -> tuple[CountedStudy, AgreementView]:
     """The study and the view of its agreement, or 404 while there is none."""
-    shown = study_for(request, slug)
-    if (view := _view(shown, request)) is None:
+    study = study_for(request, slug)
+    if (view := _view(study, request)) is None:
         raise Http404("Agreement is not computed yet; its page does that.")
-    return shown, view
+    return study, view
 
 
-def _view(shown: CountedStudy, request: HttpRequest) -> AgreementView | None:
+def _view(study: CountedStudy, request: HttpRequest) -> AgreementView | None:
     """What the address names of the agreement; None where it is not computed, or asks nothing."""
-    version = current_agreement(shown)
+    version = current_agreement(study)
     if version is None:
         return None
-    judged = list(version.questions.select_related("question"))
-    if not judged:
+    questions = list(version.questions.select_related("question"))
+    if not questions:
         return None
     try:
-        return AgreementView.from_query(version, judged, request.GET)
+        return AgreementView.from_query(version, questions, request.GET)
     except KeyError as missing:
         raise Http404(f"There is no round or question {missing}.") from missing

@@ -26,19 +26,19 @@ from hits.statements import BatchReport, batch_report, spend_there
 def batch(request: HttpRequest, slug: str, batch_id: int) -> HttpResponse:
     """Access: whoever has a role in the study; money for those who may see it."""
     study = study_for(request, slug)
-    shown = _batch_of(study, batch_id)
-    report = batch_report(shown)
+    row = _batch_of(study, batch_id)
+    report = batch_report(row)
     context = {
         "section": "answers",
-        "batch": shown,
+        "batch": row,
         "report": report,
         "money": _money_rows(report),
         "is_under_floor": _is_under_floor(study, report),
         "now": timezone.now(),
-        "expires_at": expiry_of(shown),
-        "missing": missing_assignments(shown),
-        "changes": {} if shown.closed_at else CHANGES,
-        "job": _change_job(study, shown),
+        "expires_at": expiry_of(row),
+        "missing": missing_assignments(row),
+        "changes": {} if row.closed_at else CHANGES,
+        "job": _change_job(study, row),
     }
     return study_page(request, study, "batch", context)
 
@@ -50,19 +50,19 @@ def batch_change(request: HttpRequest, slug: str, batch_id: int, name: str) -> H
     Access: those who may spend.
     """
     study = study_for(request, slug, Permission.SPEND)
-    changed, change = _batch_of(study, batch_id), CHANGES.get(name)
+    row, change = _batch_of(study, batch_id), CHANGES.get(name)
     if change is None:
         raise Http404
-    page = _ChangePage(request, changed, change)
+    page = _ChangePage(request, row, change)
     if request.method == "POST" and page.perform():
         request_study_job(
             study=study,
             kind=APPLY_CHANGES,
-            arguments={"batch": changed.pk},
+            arguments={"batch": row.pk},
             requested_by=person(request),
         )
         return redirect("console:batch", slug, batch_id)
-    context = {"section": "answers", "batch": changed, "name": name} | page.context()
+    context = {"section": "answers", "batch": row, "name": name} | page.context()
     return study_page(request, study, "batch_change", context)
 
 
@@ -72,11 +72,11 @@ class _ChangePage:
     def __init__(self, request: HttpRequest, batch: Batch, change: Change) -> None:
         self.request, self.batch, self.change = request, batch, change
         self.problem = ""
-        sent = request.POST if request.method == "POST" else request.GET
+        form_data = request.POST if request.method == "POST" else request.GET
         names = change.form.base_fields
-        is_filled = not names or any(name in sent for name in names)
+        is_filled = not names or any(name in form_data for name in names)
         self.form = change.form(
-            sent if is_filled else None, initial=initial_values(batch), label_suffix=""
+            form_data if is_filled else None, initial=initial_values(batch), label_suffix=""
         )
         self.preview = None
         if is_filled and self.form.is_valid():
@@ -85,12 +85,12 @@ class _ChangePage:
 
     def perform(self) -> bool:
         """Do what was confirmed; False, with the reason on the page, where it cannot be done."""
-        confirmed = ConfirmationForm(self.request.POST, is_typed=self._is_typed)
-        if self.preview is None or not confirmed.is_valid():
-            self.confirmation = confirmed
+        confirmation = ConfirmationForm(self.request.POST, is_typed=self._is_typed)
+        if self.preview is None or not confirmation.is_valid():
+            self.confirmation = confirmation
             return False
-        values = self.form.cleaned_data | {"n_added": confirmed.cleaned_data["n_added"]}
-        expected = confirmed.expected
+        values = self.form.cleaned_data | {"n_added": confirmation.cleaned_data["n_added"]}
+        expected = confirmation.expected
         actor = person(self.request)
         self._try(lambda: self.change.perform(self.batch, values, expected, actor))
         return not self.problem

@@ -11,25 +11,26 @@ from annotation.audit import record_in
 from annotation.models import Study
 from annotation.study_jobs import COLLECT, jobs_of, request_study_job
 from console.pages.study import person, study_for, study_page
+from console.stages import stage_facts
 from console.tables import page_of
 from hits.models import Batch
-from hits.progress import study_progress, unreadable_assignments
+from hits.progress import unreadable_assignments
 
 
 @require_safe
 def answers(request: HttpRequest, slug: str) -> HttpResponse:
     """Access: whoever has a role in the study."""
-    shown = study_for(request, slug)
-    unreadable = unreadable_assignments(shown).select_related("worker", "hit__item")
+    study = study_for(request, slug)
+    unreadable = unreadable_assignments(study).select_related("worker", "hit__item")
     page = page_of(request, unreadable)
-    _record_view(request, shown, len(page))
+    _record_view(request, study, len(page))
     context = {
-        "progress": study_progress(shown),
+        "progress": stage_facts(study).progress,
         "page": page,
-        "batches": Batch.objects.of(shown).select_related("connection").progressing(),
-        "job": jobs_of(shown).of_kind(COLLECT).first(),
+        "batches": Batch.objects.of(study).select_related("connection").progressing(),
+        "job": jobs_of(study).of_kind(COLLECT).first(),
     }
-    return study_page(request, shown, "answers", context)
+    return study_page(request, study, "answers", context)
 
 
 def _record_view(request: HttpRequest, study: Study, n_workers: int) -> None:
@@ -43,7 +44,7 @@ def _record_view(request: HttpRequest, study: Study, n_workers: int) -> None:
 @require_POST
 def collect(request: HttpRequest, slug: str) -> HttpResponse:
     """Access: those who may edit."""
-    shown = study_for(request, slug, Permission.EDIT)
-    request_study_job(study=shown, kind=COLLECT, requested_by=person(request))
+    study = study_for(request, slug, Permission.EDIT)
+    request_study_job(study=study, kind=COLLECT, requested_by=person(request))
     messages.success(request, _("Collecting in the background; this page follows it."))
     return redirect("console:answers", slug)

@@ -17,7 +17,7 @@ from console.pages.launch import connecting_context
 from console.pages.study import person
 from console.pages.teams import team_for
 from hits.budgets import set_budget
-from hits.connecting import connection_jobs, request_connection, request_this_site
+from hits.connection_requests import connection_jobs, request_connection, request_this_site
 from hits.connections import close_connection
 from hits.endpoints import AccessKey
 from hits.models import Budget, Connection
@@ -48,33 +48,33 @@ def _page(
 
 @require_safe
 @never_cache
-def connecting(request: HttpRequest, slug: str) -> HttpResponse:
+def connection_progress(request: HttpRequest, slug: str) -> HttpResponse:
     """Access: members of the team. Polled by pages; reloads them at the end."""
-    found, _permissions = team_for(request, slug, Permission.VIEW)
-    job = connection_jobs(found).first()
+    team, _permissions = team_for(request, slug, Permission.VIEW)
+    job = connection_jobs(team).first()
     if request.headers.get("HX-Request") and not (job and job.is_unfinished):
         return HttpResponse(headers={"HX-Refresh": "true"})
-    return render(request, "console/_connecting.html", {"connecting": job, "team": found})
+    return render(request, "console/_connecting.html", {"connecting": job, "team": team})
 
 
 @require_POST
 def connect_site(request: HttpRequest, slug: str) -> HttpResponse:
     """Access: managers of the team."""
-    found, _permissions = team_for(request, slug, Permission.MANAGE)
-    request_this_site(team=found, name=_("This site"), with_test_funds=True, actor=person(request))
+    team, _permissions = team_for(request, slug, Permission.MANAGE)
+    request_this_site(team=team, name=_("This site"), with_test_funds=True, actor=person(request))
     return redirect("console:connections", slug)
 
 
 @require_POST
 def connect(request: HttpRequest, slug: str) -> HttpResponse:
     """Access: managers of the team."""
-    found, permissions = team_for(request, slug, Permission.MANAGE)
+    team, permissions = team_for(request, slug, Permission.MANAGE)
     form = ConnectionForm(request.POST)
     if not form.is_valid():
-        return _page(request, found, permissions, form)
+        return _page(request, team, permissions, form)
     data = form.cleaned_data
     request_connection(
-        team=found,
+        team=team,
         name=data["name"],
         endpoint_url=data["endpoint_url"],
         key=AccessKey(data["access_key_id"], data["secret_access_key"]),
@@ -87,8 +87,8 @@ def connect(request: HttpRequest, slug: str) -> HttpResponse:
 @require_POST
 def close(request: HttpRequest, slug: str, connection_id: int) -> HttpResponse:
     """Access: managers of the team."""
-    found, _permissions = team_for(request, slug, Permission.MANAGE)
-    connection = get_object_or_404(Connection.objects.of(found), pk=connection_id)
+    team, _permissions = team_for(request, slug, Permission.MANAGE)
+    connection = get_object_or_404(Connection.objects.of(team), pk=connection_id)
     close_connection(connection=connection, actor=person(request))
     return redirect("console:connections", slug)
 
@@ -96,10 +96,10 @@ def close(request: HttpRequest, slug: str, connection_id: int) -> HttpResponse:
 @require_POST
 def team_budget(request: HttpRequest, slug: str) -> HttpResponse:
     """Access: managers of the team."""
-    found, _permissions = team_for(request, slug, Permission.MANAGE)
+    team, _permissions = team_for(request, slug, Permission.MANAGE)
     form = BudgetForm(request.POST)
     if form.is_valid():
-        set_budget(team=found, cap_usd=form.cleaned_data["cap_usd"], actor=person(request))
+        set_budget(team=team, cap_usd=form.cleaned_data["cap_usd"], actor=person(request))
     else:
         messages.error(request, problems_of(form))
     return redirect("console:connections", slug)

@@ -1,11 +1,19 @@
 """The files of a study, and the pictures its pages show."""
 
+from http import HTTPStatus
+from typing import Any
+
 from django.contrib import messages
 from django.contrib.auth.decorators import login_not_required
-from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http import (
+    Http404,
+    HttpRequest,
+    HttpResponse,
+    JsonResponse,
+    StreamingHttpResponse,
+)
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect
-from django.utils.translation import gettext as _
 from django.views.decorators.cache import cache_control
 from django.views.decorators.http import require_safe
 
@@ -14,37 +22,51 @@ from annotation.audit import record_in
 from annotation.exceptions import StudyUnfit
 from annotation.models import Picture, Study
 from console.downloads import DOWNLOADS, file_names
+from console.pages.job_progress import job_of
 from console.pages.study import person, study_for, study_page
-from console.pages.waiting import job_of
+from console.results import is_stored
+from work.models import Job
 
 
 @require_safe
 def downloads(request: HttpRequest, slug: str) -> HttpResponse:
     """Access: those who may export."""
-    shown = study_for(request, slug, Permission.EXPORT)
-    files = [(name, DOWNLOADS[name]) for name in _names(request, shown)]
-    return study_page(request, shown, "downloads", {"files": files})
+    study = study_for(request, slug, Permission.EXPORT)
+    files = [
+        (name, file, not file.result or is_stored(study, file.result))
+        for name in _names(request, study)
+        if (file := DOWNLOADS[name])
+    ]
+    return study_page(request, study, "downloads", {"files": files})
 
 
 @require_safe
 def download(request: HttpRequest, slug: str, name: str) -> HttpResponseBase:
     """Access: those who may export."""
-    shown = study_for(request, slug, Permission.EXPORT)
-    if name not in _names(request, shown):
+    study = study_for(request, slug, Permission.EXPORT)
+    if name not in _names(request, study):
         raise Http404(f"There is no download {name}.")
-    made = DOWNLOADS[name]
-    if made.result and job_of(request, shown, made.result):
-        text = _("%(file)s is still being computed; fetch it once it is there.")
-        messages.warning(request, text % {"file": name})
-        return redirect(f"console:{made.result}", slug)
+    file = DOWNLOADS[name]
+    if file.result and (job := job_of(request, study, file.result)):
+        return _not_computed(job)
     try:
-        response = StreamingHttpResponse(made.write(shown), content_type=made.content_type)
+        response = StreamingHttpResponse(file.write(study), content_type=file.content_type)
     except StudyUnfit as unfit:
         messages.error(request, str(unfit))
         return redirect("console:downloads", slug)
-    response["Content-Disposition"] = f'attachment; filename="{shown.slug}-{name}"'
-    record_export(request, shown, name)
+    response["Content-Disposition"] = f'attachment; filename="{study.slug}-{name}"'
+    record_export(request, study, name)
     return response
+
+
+def _not_computed(job: Job) -> HttpResponse:
+    """What a program reads until the file is there: how far it is, or why it will not come."""
+    state: dict[str, Any] = {"state": job.state, "detail": job.message}
+    if not job.is_unfinished:
+        return JsonResponse(state, status=HTTPStatus.INTERNAL_SERVER_ERROR)
+    state |= {"detail": "Being computed; fetch it again in a moment."}
+    state |= {"n_done": job.n_done, "n_total": job.n_total}
+    return JsonResponse(state, status=HTTPStatus.ACCEPTED, headers={"Retry-After": "2"})
 
 
 def _names(request: HttpRequest, study: Study) -> list[str]:
@@ -64,8 +86,8 @@ def record_export(request: HttpRequest, study: Study, name: str) -> None:
 @cache_control(public=True, max_age=31_536_000, immutable=True)
 def picture(request: HttpRequest, sha256: str) -> HttpResponse:
     """Access: anyone who knows the content's hash, since workers' frames have no session."""
-    found = get_object_or_404(Picture, sha256=sha256)
-    response = HttpResponse(bytes(found.content), content_type=found.media_type)
+    row = get_object_or_404(Picture, sha256=sha256)
+    response = HttpResponse(bytes(row.content), content_type=row.media_type)
     response["Content-Security-Policy"] = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
     response["X-Content-Type-Options"] = "nosniff"
     response["Cross-Origin-Resource-Policy"] = "cross-origin"

@@ -35,7 +35,7 @@ def invitation(request: HttpRequest, token: str) -> HttpResponse:
     try:
         invitation_of(token)
     except AnnotationError as error:
-        return _refused(request, error)
+        return _refusal_page(request, error)
     request.session[SESSION_KEY] = token
     return redirect("console:accept")
 
@@ -46,21 +46,21 @@ def invitation(request: HttpRequest, token: str) -> HttpResponse:
 def accept(request: HttpRequest) -> HttpResponse:
     """Access: whoever has a link that holds. Opening it accepts nothing yet."""
     try:
-        found = invitation_of(_token(request))
+        invitation = invitation_of(_token(request))
     except AnnotationError as error:
-        return _refused(request, error)
-    return _page(request, found, NewAccountForm())
+        return _refusal_page(request, error)
+    return _page(request, invitation, NewAccountForm())
 
 
 @require_POST
 def join_signed_in(request: HttpRequest) -> HttpResponse:
     """Access: signed in, with a link that holds."""
     try:
-        joined = join(token=_token(request), user=person(request))
+        destination = join(token=_token(request), user=person(request))
     except REFUSALS as error:
-        return _refused(request, error)
+        return _refusal_page(request, error)
     del request.session[SESSION_KEY]
-    return redirect(_address_of(joined))
+    return redirect(_address_of(destination))
 
 
 @login_not_required
@@ -71,14 +71,14 @@ def join_anew(request: HttpRequest) -> HttpResponse:
     """Access: whoever has a link that holds and is not signed in."""
     form, token = NewAccountForm(request.POST), _token(request)
     try:
-        found = invitation_of(token)
+        invitation = invitation_of(token)
     except AnnotationError as error:
-        return _refused(request, error)
+        return _refusal_page(request, error)
     user = None if request.user.is_authenticated else _new_user(form, token)
     if user is None:
-        return _page(request, found, form)
+        return _page(request, invitation, form)
     del request.session[SESSION_KEY]
-    signed_in: HttpResponse = perform_login(request, user, redirect_url=_address_of(found))
+    signed_in: HttpResponse = perform_login(request, user, redirect_url=_address_of(invitation))
     return signed_in
 
 
@@ -93,20 +93,20 @@ def _new_user(form: NewAccountForm, token: str) -> User | None:
         return None
 
 
-def _page(request: HttpRequest, found: Invitation, form: NewAccountForm) -> HttpResponse:
-    context = {"invitation": found, "form": form, "here": reverse("console:accept")}
+def _page(request: HttpRequest, invitation: Invitation, form: NewAccountForm) -> HttpResponse:
+    context = {"invitation": invitation, "form": form, "here": reverse("console:accept")}
     return render(request, "console/teams/accept.html", context)
 
 
-def _refused(request: HttpRequest, error: Exception) -> HttpResponse:
+def _refusal_page(request: HttpRequest, error: Exception) -> HttpResponse:
     return render(request, "console/teams/invitation_void.html", {"reason": error}, status=410)
 
 
-def _address_of(found: Invitation) -> str:
-    if found.study is not None:
-        return reverse("console:study", args=[found.study.slug])
-    assert found.team is not None
-    return reverse("console:team", args=[found.team.slug])
+def _address_of(invitation: Invitation) -> str:
+    if invitation.study is not None:
+        return reverse("console:study", args=[invitation.study.slug])
+    assert invitation.team is not None
+    return reverse("console:team", args=[invitation.team.slug])
 
 
 def _token(request: HttpRequest) -> str:

@@ -15,7 +15,7 @@ from annotation.models.judgments import SubmissionQuerySet
 from console.forms import FlagForm, problems_of
 from console.judgments import candidates_with_judgments
 from console.pages.study import person, study_for, study_page
-from console.tables import sort_key, stretch_of
+from console.tables import search_words, sort_key, stretch_of
 
 COLUMNS = ["position", "key", "condition", "n_candidates", "n_submissions"]
 
@@ -23,56 +23,58 @@ COLUMNS = ["position", "key", "condition", "n_candidates", "n_submissions"]
 @require_safe
 def items(request: HttpRequest, slug: str) -> HttpResponse:
     """Access: whoever has a role in the study."""
-    shown = study_for(request, slug)
-    found = Item.objects.filter(study=shown)
-    if words := request.GET.get("q", "").strip():
-        found = found.filter(Q(key__icontains=words) | Q(context__icontains=words))
+    study = study_for(request, slug)
+    rows = Item.objects.filter(study=study)
+    if words := search_words(request):
+        rows = rows.filter(Q(key__icontains=words) | Q(context__icontains=words))
     key = sort_key(request, COLUMNS, "position")
-    page = stretch_of(request, found.counted(), key)
-    return study_page(request, shown, "items", {"page": page, "sort": key, "words": words})
+    page = stretch_of(request, rows.counted(), key)
+    return study_page(request, study, "items", {"page": page, "sort": key, "words": words})
 
 
 @require_safe
 def item(request: HttpRequest, slug: str, item_id: int) -> HttpResponse:
     """Access: whoever has a role in the study."""
-    shown = study_for(request, slug)
-    found = get_object_or_404(Item.objects.select_related("picture"), study=shown, pk=item_id)
-    submissions = found.submissions.select_related("annotator", "assignment")
-    beside = Item.objects.filter(study=shown)
+    study = study_for(request, slug)
+    row = get_object_or_404(Item.objects.select_related("picture"), study=study, pk=item_id)
+    submissions = row.submissions.select_related("annotator", "assignment")
+    beside = Item.objects.filter(study=study)
     context = {
         "section": "items",
-        "item": found,
-        "questions": candidates_with_judgments(found),
+        "item": row,
+        "questions": candidates_with_judgments(row),
         "flag_form": FlagForm(auto_id=False),
         "submissions": submissions.order_by("round", "pk"),
-        "before": beside.preceding(found),
-        "after": beside.following(found),
+        "before": beside.preceding(row),
+        "after": beside.following(row),
     }
-    return study_page(request, shown, "item", context)
+    return study_page(request, study, "item", context)
 
 
 @require_POST
 def flag(request: HttpRequest, slug: str, submission_id: int) -> HttpResponse:
     """Access: those who may review."""
-    doubted = _submission(request, slug, submission_id)
-    item_id = get_object_or_404(doubted).item_id
+    submissions = _submission(request, slug, submission_id)
+    item_id = get_object_or_404(submissions).item_id
     form = FlagForm(request.POST)
     if form.is_valid():
         reason = form.cleaned_data["reason"]
-        flag_submissions(submissions=doubted, reason=reason, actor=person(request))
+        flag_submissions(submissions=submissions, reason=reason, actor=person(request))
         messages.success(request, _("The submission is flagged; it counts until it is rejected."))
     else:
-        told = problems_of(form)
-        messages.error(request, " ".join([_("Nothing was flagged: say why it is in doubt."), told]))
+        problems = problems_of(form)
+        messages.error(
+            request, " ".join([_("Nothing was flagged: say why it is in doubt."), problems])
+        )
     return redirect("console:item", slug, item_id)
 
 
 @require_POST
 def unflag(request: HttpRequest, slug: str, submission_id: int) -> HttpResponse:
     """Access: those who may review."""
-    doubted = _submission(request, slug, submission_id)
-    item_id = get_object_or_404(doubted).item_id
-    unflag_submissions(submissions=doubted, actor=person(request))
+    submissions = _submission(request, slug, submission_id)
+    item_id = get_object_or_404(submissions).item_id
+    unflag_submissions(submissions=submissions, actor=person(request))
     return redirect("console:item", slug, item_id)
 
 

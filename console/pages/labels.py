@@ -29,25 +29,25 @@ FORMS = {
 @require_safe
 def labels(request: HttpRequest, slug: str) -> HttpResponse:
     """Access: whoever has a role in the study."""
-    shown = study_for(request, slug)
-    sets = LabelSet.objects.of(shown).select_related("question", "made_by")
+    study = study_for(request, slug)
+    sets = LabelSet.objects.of(study).select_related("question", "created_by")
     context = {
         "page": page_of(request, sets.order_by("-version")),
-        "form": LabelSetForm(shown, rounds_of(shown)) if shown.n_judgments else None,
-        "job": jobs_of(shown).of_kind(LABEL).first(),
+        "form": LabelSetForm(study, rounds_of(study)) if study.n_judgments else None,
+        "job": jobs_of(study).of_kind(LABEL).first(),
     }
-    return study_page(request, shown, "labels", context)
+    return study_page(request, study, "labels", context)
 
 
 @require_POST
 def label(request: HttpRequest, slug: str) -> HttpResponse:
     """Access: those who may analyse."""
-    shown = study_for(request, slug, Permission.ANALYSE)
-    form = LabelSetForm(shown, rounds_of(shown), request.POST)
+    study = study_for(request, slug, Permission.ANALYSE)
+    form = LabelSetForm(study, rounds_of(study), request.POST)
     if form.is_valid():
         names = [form.arguments["question"], form.arguments["method"]]
         request_study_job(
-            study=shown,
+            study=study,
             kind=LABEL,
             names=names,
             arguments={"rule": form.arguments},
@@ -61,19 +61,19 @@ def label(request: HttpRequest, slug: str) -> HttpResponse:
 @require_safe
 def label_set(request: HttpRequest, slug: str, version: int, form: str) -> HttpResponseBase:
     """Access: those who may export."""
-    shown = study_for(request, slug, Permission.EXPORT)
-    sets = LabelSet.objects.of(shown).select_related("study", "question")
-    found = get_object_or_404(sets, version=version)
+    study = study_for(request, slug, Permission.EXPORT)
+    sets = LabelSet.objects.of(study).select_related("study", "question")
+    row = get_object_or_404(sets, version=version)
     if form not in FORMS:
         raise Http404(f"There is no form {form}.")
     content_type, write = FORMS[form]
     try:
-        response = StreamingHttpResponse(write(found), content_type=content_type)
+        response = StreamingHttpResponse(write(row), content_type=content_type)
     except StudyUnfit as unfit:
         messages.error(request, str(unfit))
         return redirect("console:labels", slug)
     what = "qrels" if form == "txt" else "labels"
-    name = f"{shown.slug}-{what}-{version}.{form}"
+    name = f"{study.slug}-{what}-{version}.{form}"
     response["Content-Disposition"] = f'attachment; filename="{name}"'
-    record_export(request, shown, name)
+    record_export(request, study, name)
     return response

@@ -23,13 +23,13 @@ from console.connection_forms import BudgetForm, StudyTeamForm
 from console.forms import problems_of
 from console.launch_view import LaunchView
 from console.pages.study import person, study_for, study_page
+from console.stages import stage_facts
 from hits.budgets import set_budget
-from hits.connecting import TEST_FUNDS_USD, connection_jobs, request_this_site
+from hits.connection_requests import TEST_FUNDS_USD, connection_jobs, request_this_site
 from hits.exceptions import HitsError
+from hits.launch_plans import plan_batch
 from hits.models import Batch
-from hits.planning import plan_batch
 from hits.preflight import fault
-from hits.progress import study_progress
 from hits.publications import request_publication
 
 if TYPE_CHECKING:
@@ -42,17 +42,33 @@ def launch(request: HttpRequest, slug: str) -> HttpResponse:
     """Access: whoever has a role in the study; the form for those who may spend."""
     study = study_for(request, slug)
     data = request.GET.dict() if "how" in request.GET else None
-    return _page(request, study, LaunchView(study, person(request), data))
+    view = LaunchView(study, person(request), data, again=_again(request, study))
+    return _page(request, study, view)
+
+
+@require_safe
+def former_address(request: HttpRequest, slug: str) -> HttpResponse:
+    """Access: whoever has a role in the study. Links to the page from before it was Launch."""
+    return redirect("console:launch", study_for(request, slug).slug, permanent=True)
+
+
+def _again(request: HttpRequest, study: CountedStudy) -> Batch | None:
+    """The batch whose items are to be asked about once more, where the address names one."""
+    key = request.GET.get("again", "")
+    if not key.isdecimal() or len(key) > 18:
+        return None
+    return Batch.objects.of(study).filter(pk=key).first()
 
 
 def _page(request: HttpRequest, study: CountedStudy, view: LaunchView) -> HttpResponse:
     may_spend = Permission.SPEND in request.permissions  # type: ignore[attr-defined]
-    context: dict[str, Any] = {"progress": study_progress(study), "view": view}
+    context: dict[str, Any] = {"progress": stage_facts(study).progress, "view": view}
     if may_spend and study.team is None:
         context["team_form"] = StudyTeamForm(person(request))
     elif may_spend and study.team is not None and not view.connections:
         context |= connecting_context(study.team)
-    context["has_form"] = may_spend and bool(view.connections) and study.n_items > 0
+    is_possible = may_spend and study.archived_at is None
+    context["has_form"] = is_possible and bool(view.connections) and study.n_items > 0
     return study_page(request, study, "launch", context)
 
 
@@ -78,7 +94,7 @@ def publish(request: HttpRequest, slug: str) -> HttpResponse:
         if view.is_held:
             return _page(request, study, view)
     try:
-        batch = _planned(request, view)
+        batch = _plan(request, view)
     except HitsError as error:
         view.extra.append(fault(str(error)))
         return _page(request, study, view)
@@ -106,7 +122,7 @@ def _confirmation_faults(request: HttpRequest, view: LaunchView) -> list[Any]:
     return []
 
 
-def _planned(request: HttpRequest, view: LaunchView) -> Batch:
+def _plan(request: HttpRequest, view: LaunchView) -> Batch:
     assert view.draft is not None
     data = view.form.cleaned_data
     return plan_batch(
@@ -127,10 +143,10 @@ def team(request: HttpRequest, slug: str) -> HttpResponse:
         messages.error(request, problems_of(form))
         return redirect("console:launch", slug)
     try:
-        chosen = form.cleaned_data["team"] or create_team(
+        new_team = form.cleaned_data["team"] or create_team(
             name=form.cleaned_data["name"], owner=person(request)
         )
-        give_to_team(study=study, team=chosen, actor=person(request))
+        give_to_team(study=study, team=new_team, actor=person(request))
     except (AccountsError, AnnotationError) as error:
         messages.error(request, str(error))
     return redirect("console:launch", slug)

@@ -53,7 +53,7 @@ def change_role(request: HttpRequest, slug: str, member_id: int) -> HttpResponse
     try:
         if not form.is_valid():
             raise AccountsError(problems_of(form))
-        set_role(team=team, user=member.user, role=form.chosen, actor=person(request))
+        set_role(team=team, user=member.user, role=form.choice, actor=person(request))
         messages.success(request, _("The role was changed."))
     except AccountsError as error:
         messages.error(request, str(error))
@@ -72,8 +72,12 @@ def remove(request: HttpRequest, slug: str, member_id: int) -> HttpResponse:
         return redirect("console:team", slug)
     name = member.user.get_username()
     messages.success(request, _("%(name)s is no longer in the team.") % {"name": name})
-    left = member.user_id == person(request).pk
-    return redirect("console:teams") if left else redirect("console:team", slug)
+    kept = StudyMembership.objects.filter(user=member.user_id, study__team=team)
+    if titles := [str(title) for title in kept.values_list("study__title", flat=True)]:
+        text = _("%(name)s still has access to: %(studies)s. It ends on “Who has access” there.")
+        messages.warning(request, text % {"name": name, "studies": ", ".join(titles)})
+    is_self = member.user_id == person(request).pk
+    return redirect("console:teams") if is_self else redirect("console:team", slug)
 
 
 @require_POST
@@ -84,7 +88,7 @@ def password_link(request: HttpRequest, slug: str, member_id: int) -> HttpRespon
     try:
         link = link_for_member(member=member, actor=person(request))
         words = _("With this link %(name)s sets a new password, once and within a day.")
-        _keep(request, team, link, words % {"name": member.user.get_username()})
+        _store_link(request, team, link, words % {"name": member.user.get_username()})
     except AccountsError as error:
         messages.error(request, str(error))
     return redirect("console:team", slug)
@@ -93,19 +97,19 @@ def password_link(request: HttpRequest, slug: str, member_id: int) -> HttpRespon
 @require_safe
 def study_members(request: HttpRequest, slug: str) -> HttpResponse:
     """Access: whoever has a role in the study; invitations are for those who may share it."""
-    shown = study_for(request, slug)
-    invitations = Invitation.objects.open().filter(study=shown).select_related("invited_by")
+    study = study_for(request, slug)
+    invitations = Invitation.objects.open().filter(study=study).select_related("invited_by")
     context = {
         "section": "members",
-        "of_team": _members_of_its_team(request, shown),
-        "members": shown.memberships.select_related("user").order_by("user__username"),
+        "of_team": _members_of_its_team(request, study),
+        "members": study.memberships.select_related("user").order_by("user__username"),
         "roles": StudyMembership.ROLES,
         "invitations": invitations,
         "invitation_form": InvitationForm(roles=StudyMembership.ROLES),
-        "teams": [] if shown.team_id else _teams_for_studies(request),
-        "link": request.session.pop(f"link:study:{shown.pk}", None),
+        "teams": [] if study.team_id else _teams_for_studies(request),
+        "link": request.session.pop(f"link:study:{study.pk}", None),
     }
-    return study_page(request, shown, "members", context)
+    return study_page(request, study, "members", context)
 
 
 @require_POST
@@ -131,7 +135,7 @@ def change_study_role(request: HttpRequest, slug: str, member_id: int) -> HttpRe
     member = get_object_or_404(StudyMembership, study=study, pk=member_id)
     form = RoleForm(request.POST, roles=StudyMembership.ROLES)
     if form.is_valid():
-        set_study_role(study=study, user=member.user, role=form.chosen, actor=person(request))
+        set_study_role(study=study, user=member.user, role=form.choice, actor=person(request))
         messages.success(request, _("The role was changed."))
     else:
         messages.error(request, problems_of(form))
@@ -149,7 +153,7 @@ def remove_from_study(request: HttpRequest, slug: str, member_id: int) -> HttpRe
 
 
 @require_POST
-def give(request: HttpRequest, slug: str) -> HttpResponse:
+def give_study(request: HttpRequest, slug: str) -> HttpResponse:
     """Access: the owner of a study that no team has, for a team they work in."""
     study = study_for(request, slug, Permission.OWN)
     team = get_object_or_404(Team.objects.of(person(request)), slug=request.POST.get("team", ""))
@@ -182,14 +186,14 @@ def _invite(request: HttpRequest, to: Team | Study, form: InvitationForm) -> Non
             raise AccountsError(problems_of(form))
         email = form.cleaned_data["email"]
         link = invite(
-            to=to, email=email, role=form.chosen, actor=person(request), link_of=_invitation_link
+            to=to, email=email, role=form.choice, actor=person(request), link_of=_invitation_link
         )
     except REFUSALS as error:
         messages.error(request, str(error))
         return
     if link:
-        words = _("Pass this link on to %(email)s. It holds once, and for a week.")
-        _keep(request, to, link, words % {"email": email})
+        words = _("Pass this link on to %(email)s. It works once, within a week.")
+        _store_link(request, to, link, words % {"email": email})
     else:
         messages.success(request, _("The invitation is on its way to %(to)s.") % {"to": email})
 
@@ -202,7 +206,7 @@ def _revoke(request: HttpRequest, invitation: Invitation) -> None:
         messages.error(request, str(error))
 
 
-def _keep(request: HttpRequest, of: Team | Study, link: str, words: str) -> None:
+def _store_link(request: HttpRequest, of: Team | Study, link: str, words: str) -> None:
     key = f"link:{of.pk}" if isinstance(of, Team) else f"link:study:{of.pk}"
     request.session[key] = {"address": link, "words": words}
 

@@ -1,4 +1,4 @@
-"""The review desk: deciding on submitted work, one by one, then sending all of it together."""
+"""The review desk: deciding on submitted work, one by one."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
-from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
@@ -17,36 +16,42 @@ from django.views.decorators.http import require_POST, require_safe
 from accounts.audit import record
 from accounts.roles import Permission
 from annotation.models import Study
-from annotation.study_jobs import REVIEW, jobs_of, request_study_job
+from annotation.study_jobs import MEASURE, REVIEW, jobs_of, request_study_job
 from console.forms import problems_of
-from console.models import PagePreferences
+from console.pages.review_sending import desk_address, request_sending
 from console.pages.study import person, study_for, study_page
 from console.review_desk import (
     SHOWN,
     WAITING,
+    DeskFacts,
     QueueRow,
-    history_of,
+    desk_facts,
     listed_assignments,
     queue_of,
     rated_candidates,
+    undecided_usd,
     waiting_usd,
+    written_answers,
 )
-from console.review_forms import DecisionTextForm, NoteForm, SendForm, reasons_of
+from console.review_forms import DecisionTextForm, NoteForm, reasons_of
+from console.stages import stage_facts
+from console.worker_records import record_of
 from hits.appeals import answer_appeal
 from hits.contacts import note_worker
 from hits.drafts import (
     Action,
     draft_decision,
-    drafts_of,
+    paid_part,
     price_usd,
-    record_drafts,
+    study_drafts,
     summary_of,
     undo_draft,
 )
 from hits.exceptions import HitsError
-from hits.models import Appeal, Assignment, Message, Payment, Sending
+from hits.exclusions import clear_workers
+from hits.models import Appeal, Assignment, DeliveryState, Message, Payment
 from hits.progress import first_auto_approval
-from hits.sending import retry_refused
+from work.models import Job
 
 MOST_LISTED = 60
 # A desk that was opened is the same opening for so long.
@@ -63,39 +68,59 @@ OF_STATUS = {
 def review(request: HttpRequest, slug: str) -> HttpResponse:
     """Access: those who may review."""
     study = study_for(request, slug, Permission.REVIEW)
-    show = request.GET.get("show", WAITING)
-    show = show if show in SHOWN else WAITING
+    list_name = request.GET.get("show", WAITING)
+    list_name = list_name if list_name in SHOWN else WAITING
     may_view_workers = _may(request, Permission.VIEW_WORKERS)
     if may_view_workers:
         _record_opening(request, study)
-    queue = queue_of(study, person(request), show, may_view_workers=may_view_workers)
+    facts, drafts = desk_facts(study, person(request)), study_drafts(study)
+    own = [draft for draft in drafts if draft.reviewer_id == person(request).pk]
+    queue = queue_of(
+        study, person(request), list_name, facts=facts, drafts=drafts, is_named=may_view_workers
+    )
     context = {
-        "show": show,
+        "show": list_name,
         "queue": queue[:MOST_LISTED],
-        "n_more": max(len(queue) - MOST_LISTED, 0),
-        "n_queue": len(queue),
-        "queue_usd": waiting_usd(queue) if show == WAITING else None,
-        "due": first_auto_approval(study),
-        "summary": summary_of(drafts_of(study, person(request))),
+        "summary": summary_of(own),
         "job": jobs_of(study).of_kind(REVIEW).first(),
-        "refused": _refusals(study),
-        "n_appeals": Appeal.objects.of(study).unanswered().count(),
-        "has_letter_keys": has_letter_keys(request),
+        "refused": _refusals(study) if facts.n_refused else [],
+        "facts": facts,
+        "measuring": _measuring(request, study, facts),
+        "n_unmeasured": facts.n_unmeasured(study),
         "may_view_workers": may_view_workers,
     }
+    progress = context["progress"] = stage_facts(study).progress
+    n_queue = progress.n_undecided if list_name == WAITING else len(queue)
+    context |= {"n_queue": n_queue, "n_more": max(n_queue - MOST_LISTED, 0)}
+    if list_name == WAITING:
+        context |= _waiting_facts(study, queue, n_queue)
     if queue:
         context |= _submission(request, study, queue)
     return study_page(request, study, "review", context)
 
 
+def _waiting_facts(study: Study, queue: list[QueueRow], n_queue: int) -> dict[str, Any]:
+    """What all that waits costs, and when the first of it is approved by itself."""
+    if n_queue > len(queue):
+        return {"queue_usd": undecided_usd(study), "due": first_auto_approval(study)}
+    due = min((row.approves_at for row in queue), default=None)
+    return {"queue_usd": waiting_usd(queue), "due": due}
+
+
+def _measuring(request: HttpRequest, study: Study, facts: DeskFacts) -> Job | None:
+    """The job that measures what came since the flags were stored; requested by the page, unless
+    it failed on just this."""
+    if facts.is_measured(study):
+        return None
+    basis = str(study.judgments_version)
+    last = jobs_of(study).of_kind(MEASURE).first()
+    if last is not None and last.state == Job.State.FAILED and last.basis == basis:
+        return last
+    return request_study_job(study=study, kind=MEASURE, requested_by=person(request), basis=basis)
+
+
 def _may(request: HttpRequest, permission: Permission) -> bool:
     return permission in request.permissions  # type: ignore[attr-defined]
-
-
-def has_letter_keys(request: HttpRequest) -> bool:
-    """Whether single letters decide; until somebody switches them off, they do."""
-    preferences = PagePreferences.objects.filter(user=person(request)).first()
-    return preferences is None or preferences.has_letter_keys
 
 
 def _record_opening(request: HttpRequest, study: Study) -> None:
@@ -104,7 +129,7 @@ def _record_opening(request: HttpRequest, study: Study) -> None:
     last = request.session.get(key, 0)
     if now.timestamp() - last > OPENING.total_seconds():
         record(team=study.team, actor=person(request), action="workers.view", subject=study.slug)
-    request.session[key] = now.timestamp()
+        request.session[key] = now.timestamp()
 
 
 def _refusals(study: Study) -> list[dict[str, Any]]:
@@ -115,8 +140,8 @@ def _refusals(study: Study) -> list[dict[str, Any]]:
         for assignment in Assignment.objects.filter(hit__batch__study=study).refused()[:20]
         if (problem := assignment.decision_problem)
     ]
-    payments = Payment.objects.filter(**of_study, state=Sending.REFUSED)
-    texts = Message.objects.filter(**of_study, state=Sending.REFUSED)
+    payments = Payment.objects.filter(**of_study, state=DeliveryState.REFUSED)
+    texts = Message.objects.filter(**of_study, state=DeliveryState.REFUSED)
     for payment in payments.select_related("assignment")[:20]:
         what = _("Payment of ${amount}").format(amount=payment.amount_usd)
         rows.append({"what": what, "about": payment.assignment, "why": payment.problem})
@@ -128,8 +153,8 @@ def _refusals(study: Study) -> list[dict[str, Any]]:
 
 def _submission(request: HttpRequest, study: Study, queue: list[QueueRow]) -> dict[str, Any]:
     """The submission to decide now, with what the page says of it."""
-    place = _place(request, queue)
-    row = queue[place]
+    position = _position(request, queue)
+    row = queue[position]
     assignment = row.assignment
     action = request.GET.get("do", "")
     if not _is_possible(request, row, action):
@@ -140,17 +165,20 @@ def _submission(request: HttpRequest, study: Study, queue: list[QueueRow]) -> di
         "assignment": assignment,
         "item": assignment.hit.item,
         "price_usd": price_usd(assignment),
-        "appeal": Appeal.objects.filter(assignment=assignment).first(),
-        "candidates": rated_candidates(submission) if submission else [],
-        "history": history_of(assignment, study),
-        "n_place": place + 1,
-        "before": queue[place - 1] if place else None,
-        "after": queue[place + 1] if place + 1 < len(queue) else None,
+        "appeal": getattr(assignment, "appeal", None),
+        "candidates": rated_candidates(submission, assignment.hit.item) if submission else [],
+        "written": written_answers(submission) if submission else [],
+        "record": record_of(assignment, study, person(request)),
+        "n_place": position + 1,
+        "before": queue[position - 1] if position else None,
+        "after": queue[position + 1] if position + 1 < len(queue) else None,
         "is_waiting": assignment.status == Assignment.Status.SUBMITTED,
         "is_rejected": assignment.status == Assignment.Status.REJECTED,
         "action": action,
         "action_name": Action(action).label if action else "",
-        "form": DecisionTextForm(action, initial=_initial(request, study, action))
+        "form": DecisionTextForm(
+            action, initial=_initial(request, study, action), part=paid_part(assignment)
+        )
         if action
         else None,
         "reasons": reasons_of(study) if action in (Action.REJECT, Action.PART_PAY) else [],
@@ -158,13 +186,13 @@ def _submission(request: HttpRequest, study: Study, queue: list[QueueRow]) -> di
     }
 
 
-def _place(request: HttpRequest, queue: list[QueueRow]) -> int:
+def _position(request: HttpRequest, queue: list[QueueRow]) -> int:
     """Where in the queue the named assignment is; else the first that nothing is drafted of."""
-    named = request.GET.get("assignment", "")
-    for place, row in enumerate(queue):
-        if str(row.assignment.pk) == named:
-            return place
-    return next((place for place, row in enumerate(queue) if not row.drafts), 0)
+    key = request.GET.get("assignment", "")
+    for position, row in enumerate(queue):
+        if str(row.assignment.pk) == key:
+            return position
+    return next((position for position, row in enumerate(queue) if not row.drafts), 0)
 
 
 def _is_possible(request: HttpRequest, row: QueueRow, action: str) -> bool:
@@ -187,11 +215,6 @@ def _assignment(study: Study, assignment_id: int) -> Assignment:
     return get_object_or_404(rows, pk=assignment_id)
 
 
-def _desk(study: Study, **query: Any) -> str:
-    named = {name: value for name, value in query.items() if value}
-    return reverse("console:review", args=[study.slug], query=named)
-
-
 @require_POST
 def draft(request: HttpRequest, slug: str, assignment_id: int) -> HttpResponse:
     """Access: those who may review; what costs money, those who may spend."""
@@ -200,23 +223,25 @@ def draft(request: HttpRequest, slug: str, assignment_id: int) -> HttpResponse:
     action = request.POST.get("action", "")
     if action not in Action.values:
         messages.error(request, _("Nothing was decided: choose what to do."))
-        return redirect(_desk(study, assignment=assignment_id))
+        return redirect(desk_address(study, assignment=assignment_id))
     if action in SPENDING and not _may(request, Permission.SPEND):
         raise PermissionDenied(_("Your role does not allow spending; a manager can change it."))
-    show = request.POST.get("show", "")
-    problem = _drafted(request, assignment, action)
+    list_name = request.POST.get("show", "")
+    problem = _draft_problem(request, assignment, action)
     if problem:
         messages.error(request, _("Nothing was decided. {problem}").format(problem=problem))
-        return redirect(_desk(study, show=show, assignment=assignment_id, do=action))
+        return redirect(desk_address(study, show=list_name, assignment=assignment_id, do=action))
     label = Action(action).label
     name = assignment.hit.item.key
     messages.success(request, _("{label}: {name}, not sent yet.").format(label=label, name=name))
-    return redirect(_desk(study, show=show, assignment=_next(study, assignment, show)))
+    return redirect(
+        desk_address(study, show=list_name, assignment=_next(study, assignment, list_name))
+    )
 
 
-def _drafted(request: HttpRequest, assignment: Assignment, action: str) -> str:
+def _draft_problem(request: HttpRequest, assignment: Assignment, action: str) -> str:
     """Why a decision could not be drafted; empty where it is."""
-    form = DecisionTextForm(action, request.POST)
+    form = DecisionTextForm(action, request.POST, part=paid_part(assignment))
     if not form.is_valid():
         return problems_of(form)
     try:
@@ -233,97 +258,27 @@ def _drafted(request: HttpRequest, assignment: Assignment, action: str) -> str:
     return ""
 
 
-def _next(study: Study, assignment: Assignment, show: str) -> str:
+def _next(study: Study, assignment: Assignment, list_name: str) -> str:
     """The next assignment of the list that has no draft; none where it is the first again."""
     if assignment.status != Assignment.Status.SUBMITTED:
         return str(assignment.pk)
-    undrafted = listed_assignments(study, show or WAITING).filter(drafts=None)
-    return "" if undrafted.exists() else str(assignment.pk)
+    rows = listed_assignments(study, list_name or WAITING).filter(drafts=None)
+    return "" if rows.exists() else str(assignment.pk)
 
 
 @require_POST
 def undo(request: HttpRequest, slug: str) -> HttpResponse:
     """Access: those who may review; each their own decisions."""
     study = study_for(request, slug, Permission.REVIEW)
-    named = request.POST.get("assignment", "")
-    about = _assignment(study, int(named)) if named.isdecimal() and len(named) < 19 else None
-    taken_back = undo_draft(reviewer=person(request), study=study, assignment=about)
-    if taken_back is None:
+    key = request.POST.get("assignment", "")
+    about = _assignment(study, int(key)) if key.isdecimal() and len(key) < 19 else None
+    draft = undo_draft(reviewer=person(request), study=study, assignment=about)
+    if draft is None:
         messages.warning(request, _("There is nothing to take back."))
-        return redirect(_desk(study))
-    label = taken_back.get_action_display()
+        return redirect(desk_address(study))
+    label = draft.get_action_display()
     messages.success(request, _("Taken back: {label}.").format(label=label))
-    return redirect(_desk(study, assignment=taken_back.assignment_id))
-
-
-@require_safe
-def send(request: HttpRequest, slug: str) -> HttpResponse:
-    """Access: those who may review. The summary of what they decided."""
-    study = study_for(request, slug, Permission.REVIEW)
-    summary = summary_of(drafts_of(study, person(request)))
-    actions = [
-        (Action(action).label, n, summary.costs_usd[action])
-        for action, n in summary.numbers.items()
-    ]
-    form = SendForm(initial={"digest": summary.digest}, label_suffix="")
-    context = {"summary": summary, "actions": actions, "form": form, "section": "review"}
-    return study_page(request, study, "review_send", context)
-
-
-@require_POST
-def sending(request: HttpRequest, slug: str) -> HttpResponse:
-    """Access: those who may review; what costs more than was held, those who may spend."""
-    study = study_for(request, slug, Permission.REVIEW)
-    form = SendForm(request.POST)
-    if not form.is_valid():
-        messages.error(request, _("Nothing was sent. {why}").format(why=problems_of(form)))
-    elif _sent(request, study, form):
-        return redirect(_desk(study))
-    return redirect("console:review-send", slug)
-
-
-def _sent(request: HttpRequest, study: Study, form: SendForm) -> bool:
-    """Write down what is to be sent and request the job that sends it; say what was refused."""
-    values = form.cleaned_data
-    try:
-        recorded = record_drafts(
-            reviewer=person(request),
-            study=study,
-            digest=values["digest"],
-            typed_usd=values["typed_usd"],
-        )
-    except HitsError as refused:
-        messages.error(request, _("Nothing was sent. {why}").format(why=refused))
-        return False
-    for problem in recorded.problems:
-        messages.warning(request, problem)
-    if recorded.n_recorded:
-        request_sending(request, study)
-    return True
-
-
-def request_sending(request: HttpRequest, study: Study) -> None:
-    """A job of its own for each press: one that runs may have read before what it is to send."""
-    request_study_job(
-        study=study,
-        kind=REVIEW,
-        arguments={"requested_at": timezone.now().isoformat()},
-        requested_by=person(request),
-    )
-    messages.success(request, _("Sending in the background; this page follows it."))
-
-
-@require_POST
-def retry(request: HttpRequest, slug: str) -> HttpResponse:
-    """Access: those who may review and spend."""
-    study = study_for(request, slug, Permission.REVIEW)
-    study_for(request, slug, Permission.SPEND)
-    try:
-        if retry_refused(study=study):
-            request_sending(request, study)
-    except HitsError as refused:
-        messages.error(request, str(refused))
-    return redirect(_desk(study))
+    return redirect(desk_address(study, assignment=draft.assignment_id))
 
 
 @require_POST
@@ -344,21 +299,32 @@ def note(request: HttpRequest, slug: str, assignment_id: int) -> HttpResponse:
         messages.success(request, _("The note is stored."))
     else:
         messages.error(request, problems_of(form))
-    show = request.POST.get("show", "")
-    return redirect(_desk(study, show=show, assignment=assignment.pk))
+    list_name = request.POST.get("show", "")
+    return redirect(desk_address(study, show=list_name, assignment=assignment.pk))
+
+
+@require_POST
+def clear(request: HttpRequest, slug: str, assignment_id: int) -> HttpResponse:
+    """Access: those who may review. The marketplace is told with the next collection."""
+    study = study_for(request, slug, Permission.REVIEW)
+    assignment = _assignment(study, assignment_id)
+    clear_workers(study=study, workers=[assignment.worker], cleared_by=person(request))
+    messages.success(request, _("The worker may go on as soon as answers are collected again."))
+    list_name = request.POST.get("show", "")
+    return redirect(desk_address(study, show=list_name, assignment=assignment.pk))
 
 
 @require_POST
 def appeal(request: HttpRequest, slug: str, assignment_id: int) -> HttpResponse:
     """Access: those who may review. To grant an appeal, the rejection is overridden as well."""
     study = study_for(request, slug, Permission.REVIEW)
-    appealed = Appeal.objects.of(study).filter(assignment=assignment_id).first()
-    if appealed is None:
+    row = Appeal.objects.of(study).filter(assignment=assignment_id).first()
+    if row is None:
         messages.error(request, _("Nobody has appealed this rejection."))
-        return redirect(_desk(study, show="rejected"))
+        return redirect(desk_address(study, show="rejected"))
     try:
         answer_appeal(
-            appeal=appealed,
+            appeal=row,
             answer=request.POST.get("answer", ""),
             actor=person(request),
             study=study,
@@ -366,4 +332,4 @@ def appeal(request: HttpRequest, slug: str, assignment_id: int) -> HttpResponse:
         request_sending(request, study)
     except HitsError as refused:
         messages.error(request, str(refused))
-    return redirect(_desk(study, show="rejected", assignment=assignment_id))
+    return redirect(desk_address(study, show="rejected", assignment=assignment_id))

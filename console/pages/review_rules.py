@@ -20,12 +20,12 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from accounts.audit import record
 from accounts.roles import Permission
-from annotation.evidence import evidence_of
+from accounts.teams import permissions_in_team
 from annotation.models import Study
 from console.forms import problems_of
 from console.models import PagePreferences
-from console.pages.review import has_letter_keys
 from console.pages.study import person, study_for, study_page
+from console.quality_notes import devices_of
 from console.review_desk import name_of, notes_on
 from console.review_forms import (
     ApproveRuleForm,
@@ -37,7 +37,12 @@ from console.review_forms import (
 from hits.drafts import Action, summary_of
 from hits.exceptions import HitsError
 from hits.models import Assignment, DraftDecision, RejectionReason
-from hits.review_rules import draft_all, fast, frequent_workers, unflagged
+from hits.review_rules import (
+    draft_all,
+    fast_assignments,
+    frequent_workers,
+    unflagged_assignments,
+)
 
 if TYPE_CHECKING:
     from console.sizes import CountedStudy
@@ -73,11 +78,11 @@ def rules(request: HttpRequest, slug: str) -> HttpResponse:
     rule = RULES.get(name)
     context: dict[str, Any] = {"section": "review", "rules": RULES, "name": name, "rule": rule}
     if rule is not None:
-        is_asked = len(request.GET) > 1
+        has_numbers = len(request.GET) > 1
         initial = {"text": reasons_of(study)[0][1]} if rule.action == Action.REJECT else {}
-        form = rule.form(request.GET if is_asked else None, initial=initial, label_suffix="")
+        form = rule.form(request.GET if has_numbers else None, initial=initial, label_suffix="")
         context["form"] = form
-        if is_asked and form.is_valid():
+        if has_numbers and form.is_valid():
             context |= _preview(request, study, name, form.cleaned_data)
             # The same fields again, which must not bear the same ids.
             context["hidden_form"] = rule.form(request.GET, auto_id=False)
@@ -88,33 +93,33 @@ def _preview(
     request: HttpRequest, study: Study, name: str, values: dict[str, Any]
 ) -> dict[str, Any]:
     """The assignments that a rule takes, and what that costs."""
-    chosen, action = _chosen(study, name, values), RULES[name].action
+    assignments, action = _assignments_of_rule(study, name, values), RULES[name].action
     drafts = [
         DraftDecision(
             pk=number, assignment=assignment, action=action, amount_usd=values.get("amount_usd")
         )
-        for number, assignment in enumerate(chosen)
+        for number, assignment in enumerate(assignments)
     ]
-    evidence = evidence_of(study)
     may_view = Permission.VIEW_WORKERS in request.permissions  # type: ignore[attr-defined]
+    devices = devices_of(study)
     rows = [
         {
             "assignment": one,
             "name": name_of(one, may_view_workers=may_view),
-            "flags": notes_on(one, evidence),
-            "measures": evidence.measures.get(one.submission_id or 0),
+            "flags": notes_on(one, devices),
+            "measures": getattr(one.submission, "evidence", None),
         }
-        for one in chosen
+        for one in assignments
     ]
-    keys = ",".join(str(one.pk) for one in chosen)
+    keys = ",".join(str(one.pk) for one in assignments)
     return {"rows": rows, "summary": summary_of(drafts), "keys": keys, "is_previewed": True}
 
 
-def _chosen(study: Study, name: str, values: dict[str, Any]) -> list[Assignment]:
+def _assignments_of_rule(study: Study, name: str, values: dict[str, Any]) -> list[Assignment]:
     if name == "approve-unflagged":
-        return unflagged(study, hours=values["hours"])
+        return unflagged_assignments(study, hours=values["hours"])
     if name == "reject-fast":
-        return fast(study, divisor=values["divisor"])
+        return fast_assignments(study, divisor=values["divisor"])
     return frequent_workers(study, least_approved=values["least_approved"], reason=values["text"])
 
 
@@ -149,13 +154,13 @@ def _require_spending(request: HttpRequest) -> None:
 
 def _draft(request: HttpRequest, study: Study, rule: Rule, values: dict[str, Any]) -> int:
     """Draft for what the preview listed, less what was decided since; return how many."""
-    chosen = _listed(request, study)
+    assignments = _assignments_of_form(request, study)
     if rule.action != Action.BONUS:
-        chosen = [one for one in chosen if one.status == "Submitted" and not one.decision]
+        assignments = [one for one in assignments if one.status == "Submitted" and not one.decision]
     amount: Decimal | None = values.get("amount_usd")
     drafts = draft_all(
         reviewer=person(request),
-        assignments=chosen,
+        assignments=assignments,
         action=rule.action,
         text=values.get("text", ""),
         amount_usd=amount,
@@ -163,7 +168,7 @@ def _draft(request: HttpRequest, study: Study, rule: Rule, values: dict[str, Any
     return len(drafts)
 
 
-def _listed(request: HttpRequest, study: Study) -> Sequence[Assignment]:
+def _assignments_of_form(request: HttpRequest, study: Study) -> Sequence[Assignment]:
     keys = [int(key) for key in request.POST.get("keys", "").split(",") if key.isdecimal()]
     rows = Assignment.objects.filter(hit__batch__study=study, pk__in=keys[:100_000])
     return list(rows.select_related("hit__batch__connection", "worker"))
@@ -178,8 +183,20 @@ def reasons(request: HttpRequest, slug: str) -> HttpResponse:
 
 def _reasons_page(request: HttpRequest, study: CountedStudy, form: ReasonForm) -> HttpResponse:
     own = RejectionReason.objects.filter(team=study.team_id) if study.team_id else []
-    context = {"section": "review", "form": form, "own": own, "reasons": reasons_of(study)}
+    context = {
+        "section": "review",
+        "form": form,
+        "own": own,
+        "reasons": reasons_of(study),
+        "may_delete": _reviews_for_team(request, study),
+    }
     return study_page(request, study, "review_reasons", context)
+
+
+def _reviews_for_team(request: HttpRequest, study: Study) -> bool:
+    if study.team is None:
+        return False
+    return Permission.REVIEW in permissions_in_team(study.team, person(request))
 
 
 @require_POST
@@ -214,13 +231,16 @@ def _is_stored(request: HttpRequest, study: Study, form: ReasonForm) -> bool:
 
 @require_POST
 def delete_reason(request: HttpRequest, slug: str, reason_id: int) -> HttpResponse:
-    """Access: those who may review, in a study of the template's team."""
+    """Access: those who may review for the template's team, not in this study alone."""
     study = study_for(request, slug, Permission.REVIEW)
     rows = RejectionReason.objects.filter(team=study.team_id) if study.team_id else None
     reason = get_object_or_404(rows or RejectionReason.objects.none(), pk=reason_id)
-    title = reason.title
-    reason.delete()
-    record(team=study.team, actor=person(request), action="reason.delete", subject=title)
+    if not _reviews_for_team(request, study):
+        raise PermissionDenied(_("The template is the team's; one of its reviewers can delete it."))
+    with transaction.atomic():
+        title = reason.title
+        reason.delete()
+        record(team=study.team, actor=person(request), action="reason.delete", subject=title)
     messages.success(request, _("The template is deleted."))
     return redirect("console:review-reasons", slug)
 
@@ -235,4 +255,5 @@ def letter_keys(request: HttpRequest) -> HttpResponse:
         )
         messages.success(request, _("Letter keys are on.") if is_on else _("Letter keys are off."))
         return redirect("console:letter-keys")
-    return render(request, "console/letter_keys.html", {"is_on": has_letter_keys(request)})
+    is_off = PagePreferences.objects.filter(user=person(request), has_letter_keys=False).exists()
+    return render(request, "console/letter_keys.html", {"is_on": not is_off})

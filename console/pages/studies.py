@@ -1,18 +1,24 @@
 """The list of studies, and a study's first page: what needs a decision, then the figures."""
 
+from django.contrib import messages
 from django.db.models import Q
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import render
-from django.views.decorators.http import require_safe
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from accounts.roles import Permission
+from annotation.access import with_roles_of
 from annotation.models import Study
 from annotation.study_jobs import RESULT, jobs_of
 from console.decisions import decisions_of
 from console.figures import figures_of
 from console.home import Home
 from console.pages.study import person, study_for, study_page
-from console.tables import page_of, sort_key
-from hits.progress import study_progress
+from console.stages import stage_facts
+from console.tables import page_of, search_words, sort_key
+from hits.archive import archive_study, restore_study, unfinished_work
+from hits.exceptions import HitsError
 
 # Of which the newest are looked at for what needs a decision.
 MOST_STUDIES = 500
@@ -22,18 +28,24 @@ COLUMNS = ["title", "kind", "n_items", "n_submissions", "n_judgments", "created_
 @require_safe
 def studies(request: HttpRequest) -> HttpResponse:
     """Access: signed in; lists the studies in which one has a role."""
-    visible = Study.objects.visible_to(person(request)).counted()
-    words = request.GET.get("q", "").strip()
-    found = visible.filter(Q(title__icontains=words) | Q(slug__icontains=words))
+    user = person(request)
+    own = with_roles_of(Study.objects.visible_to(user), user).select_related("team")
+    is_archive = "archived" in request.GET
+    visible = own.archived() if is_archive else own.current()
+    words = search_words(request)
+    rows = visible.counted().filter(Q(title__icontains=words) | Q(slug__icontains=words))
     key = sort_key(request, COLUMNS, "-created_at")
-    page = page_of(request, found.order_by(key, "-pk"))
-    listed = list(page)
-    newest = Study.objects.visible_to(person(request))[:MOST_STUDIES]
-    home = Home(person(request), list({study.pk: study for study in (*newest, *listed)}.values()))
+    page = page_of(request, rows.order_by(key, "-pk"))
+    page_rows = list(page)
+    newest = own.current()[:MOST_STUDIES]
+    home = Home(user, list({study.pk: study for study in (*newest, *page_rows)}.values()))
     context = {
         "page": page,
-        "rows": home.rows(listed),
-        "decisions": home.decisions(),
+        "rows": home.rows(page_rows),
+        "decisions": [] if is_archive else home.decisions(),
+        "team_rooms": home.team_rooms,
+        "is_archive": is_archive,
+        "n_archived": own.archived().count(),
         "sort": key,
         "words": words,
         "has_any": page or visible.exists(),
@@ -44,13 +56,40 @@ def studies(request: HttpRequest) -> HttpResponse:
 @require_safe
 def study(request: HttpRequest, slug: str) -> HttpResponse:
     """Access: whoever has a role in the study."""
-    shown = study_for(request, slug)
-    progress = study_progress(shown)
-    jobs = list(jobs_of(shown).exclude(kind=RESULT).latest_of_each_kind())
+    row = study_for(request, slug)
+    progress = stage_facts(row).progress
+    jobs = list(jobs_of(row).exclude(kind=RESULT).latest_of_each_kind())
     context = {
         "progress": progress,
-        "decisions": decisions_of(shown, progress, jobs),
-        "figures": figures_of(shown, progress),
+        "decisions": decisions_of(row, progress, jobs),
+        "figures": figures_of(row, progress),
         "jobs": jobs,
     }
-    return study_page(request, shown, "study", context)
+    return study_page(request, row, "study", context)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def archive(request: HttpRequest, slug: str) -> HttpResponse:
+    """First what it does, then doing it.
+
+    Access: those who may edit the study.
+    """
+    study = study_for(request, slug, Permission.EDIT)
+    if request.method == "POST":
+        try:
+            archive_study(study=study, actor=person(request))
+        except HitsError as refused:
+            messages.error(request, _("It was not archived. {why}").format(why=refused))
+            return redirect("console:archive", slug)
+        messages.success(request, _("“{title}” is in the archive.").format(title=study.title))
+        return redirect("console:studies")
+    return study_page(request, study, "archive", {"reasons": unfinished_work(study)})
+
+
+@require_POST
+def restore(request: HttpRequest, slug: str) -> HttpResponse:
+    """Access: those who may edit the study."""
+    study = study_for(request, slug, Permission.EDIT)
+    restore_study(study=study, actor=person(request))
+    messages.success(request, _("The study is out of the archive."))
+    return redirect("console:study", slug)

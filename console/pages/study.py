@@ -12,10 +12,9 @@ from django.utils.translation import gettext as _
 
 from accounts.models import User
 from accounts.roles import Permission, Role, permissions_of
-from annotation.access import roles_in
+from annotation.access import loaded_roles, with_roles_of
 from annotation.models import Study
 from console.stages import stages_of
-from hits.progress import study_progress
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,8 +35,8 @@ def study_for(
     What they may do is on the request from then on, for the page's buttons.
     """
     studies = Study.objects.visible_to(person(request)).select_related("team").with_n_items()
-    study = get_object_or_404(studies, slug=slug)
-    roles = roles_in(study, person(request))
+    study = get_object_or_404(with_roles_of(studies, person(request)), slug=slug)
+    roles = loaded_roles(study, person(request))
     permissions = permissions_of(*roles)
     if permission not in permissions:
         raise PermissionDenied(refusal_of(roles))
@@ -58,28 +57,24 @@ def _judged_sizes(study: Study) -> dict[str, int]:
     """The rest of what `counted()` counts, once for each version of the judgments: a million of
     them take a tenth of a second."""
     key = f"study-sizes:{study.pk}:{study.judgments_version}"
-    judged: dict[str, int] | None = cache.get(key)
-    if judged is None:
-        counted = cast("CountedStudy", Study.objects.counted().get(pk=study.pk))
-        judged = {"n_submissions": counted.n_submissions, "n_judgments": counted.n_judgments}
-        cache.set(key, judged)
-    return judged
+    sizes: dict[str, int] | None = cache.get(key)
+    if sizes is None:
+        row = cast("CountedStudy", Study.objects.counted().get(pk=study.pk))
+        sizes = {"n_submissions": row.n_submissions, "n_judgments": row.n_judgments}
+        cache.set(key, sizes)
+    return sizes
 
 
 def study_page(
     request: HttpRequest, study: CountedStudy, stage: str, context: dict[str, Any] | None = None
 ) -> HttpResponse:
-    """A page of a study: its own template, with the stages beside it.
-
-    A page that has asked for the study's progress passes it on in its context.
-    """
+    """A page of a study: its own template, with the stages beside it."""
     context = context or {}
-    progress = context.get("progress") or study_progress(study)
-    stages = stages_of(study, progress)
-    beside = {"study": study, "stage": stage, "stages": stages, "may": _may(request)}
+    stages = stages_of(study)
+    beside = {"study": study, "stage": stage, "stages": stages, "may": may_of(request)}
     return render(request, f"console/{stage}.html", beside | context)
 
 
-def _may(request: HttpRequest) -> dict[str, bool]:
+def may_of(request: HttpRequest) -> dict[str, bool]:
     """What the person may do, by name, for templates."""
     return {permission.value: True for permission in request.permissions}  # type: ignore[attr-defined]

@@ -45,9 +45,9 @@ def team_for(
 @require_safe
 def teams(request: HttpRequest) -> HttpResponse:
     """Access: signed in; lists the teams in which one has a role."""
-    found = Team.objects.of(person(request)).prefetch_related("memberships__user", "studies")
+    own = Team.objects.of(person(request)).prefetch_related("memberships__user", "studies")
     roles = dict(person(request).memberships.values_list("team", "role"))
-    rows = [(team, Role(roles[team.pk]).label if team.pk in roles else "") for team in found]
+    rows = [(team, Role(roles[team.pk]).label if team.pk in roles else "") for team in own]
     return render(request, "console/teams/teams.html", {"rows": rows, "form": NewTeamForm()})
 
 
@@ -68,17 +68,17 @@ def new_team(request: HttpRequest) -> HttpResponse:
 @require_safe
 def team(request: HttpRequest, slug: str) -> HttpResponse:
     """Access: members of the team; invitations are shown to those who may manage it."""
-    shown, permissions = team_for(request, slug)
+    row, permissions = team_for(request, slug)
     context = _may(permissions) | {
-        "team": shown,
-        "members": _members(shown, permissions),
+        "team": row,
+        "members": _members(row, permissions),
         "roles": appointable_roles(permissions),
-        "studies": shown.studies.order_by("title"),
+        "studies": row.studies.order_by("title"),
         "own_studies": _own_studies(request, permissions),
-        "invitations": Invitation.objects.open().filter(team=shown).select_related("invited_by"),
+        "invitations": Invitation.objects.open().filter(team=row).select_related("invited_by"),
         "invitation_form": InvitationForm(roles=appointable_roles(permissions)),
-        "wage_floor_form": WageFloorForm(instance=shown),
-        "link": request.session.pop(f"link:{shown.pk}", None),
+        "wage_floor_form": WageFloorForm(instance=row),
+        "link": request.session.pop(f"link:{row.pk}", None),
     }
     return render(request, "console/teams/team.html", context)
 
@@ -104,11 +104,11 @@ def _may(permissions: frozenset[Permission]) -> dict[str, Any]:
 @require_POST
 def wage_floor(request: HttpRequest, slug: str) -> HttpResponse:
     """Access: those who may manage the team."""
-    shown, _permissions = team_for(request, slug, Permission.MANAGE)
-    form = WageFloorForm(request.POST, instance=Team.objects.get(pk=shown.pk))
+    team, _permissions = team_for(request, slug, Permission.MANAGE)
+    form = WageFloorForm(request.POST, instance=Team.objects.get(pk=team.pk))
     if form.is_valid():
         floor = form.cleaned_data["wage_floor_usd"]
-        set_wage_floor(team=shown, wage_floor_usd=floor, actor=person(request))
+        set_wage_floor(team=team, wage_floor_usd=floor, actor=person(request))
         messages.success(request, _("The least pay an hour was saved."))
     else:
         messages.error(request, problems_of(form))
@@ -118,21 +118,21 @@ def wage_floor(request: HttpRequest, slug: str) -> HttpResponse:
 @require_safe
 def audit_log(request: HttpRequest, slug: str) -> HttpResponse:
     """Access: those who may view the audit log."""
-    shown, permissions = team_for(request, slug, Permission.VIEW_AUDIT_LOG)
-    entries, form = _entries(request, shown)
-    context = {"team": shown, "form": form, "page": page_of(request, entries)}
+    team, permissions = team_for(request, slug, Permission.VIEW_AUDIT_LOG)
+    entries, form = _entries(request, team)
+    context = {"team": team, "form": form, "page": page_of(request, entries)}
     return render(request, "console/teams/audit_log.html", context | _may(permissions))
 
 
 @require_safe
 def audit_log_file(request: HttpRequest, slug: str) -> HttpResponseBase:
     """Access: those who may view the audit log; the download is an entry itself."""
-    shown, _permissions = team_for(request, slug, Permission.VIEW_AUDIT_LOG)
-    entries, _form = _entries(request, shown)
+    team, _permissions = team_for(request, slug, Permission.VIEW_AUDIT_LOG)
+    entries, _form = _entries(request, team)
     rows = [_row(entry) for entry in entries]
-    record(team=shown, actor=person(request), action="export", subject="audit log")
+    record(team=team, actor=person(request), action="export", subject="audit log")
     response = StreamingHttpResponse(csv_parts(COLUMNS, rows), content_type="text/csv")
-    response["Content-Disposition"] = f'attachment; filename="{shown.slug}-audit-log.csv"'
+    response["Content-Disposition"] = f'attachment; filename="{team.slug}-audit-log.csv"'
     return response
 
 
@@ -143,7 +143,7 @@ def _entries(request: HttpRequest, team: Team) -> tuple[AuditEntryQuerySet, Audi
     form = AuditLogForm(
         request.GET,
         actions=sorted(set(names("action", flat=True).distinct())),
-        people=sorted(set(names("actor_name", flat=True).distinct()) - {""}),
+        names=sorted(set(names("actor_name", flat=True).distinct()) - {""}),
     )
     form.is_valid()
     if action := form.cleaned_data.get("action"):

@@ -14,9 +14,9 @@ from accounts.roles import Permission
 from annotation.models import Study
 from annotation.study_jobs import SCORE, jobs_of, request_study_job
 from console.models import ValidationOutcome
+from console.pages.job_progress import job_of
 from console.pages.pictures import FORMS, picture_in
 from console.pages.study import person, study_for, study_page
-from console.pages.waiting import job_of
 from console.report_files import ABOUT, type_of
 from console.results import REPORT, VALIDATION, outcome_of
 from console.sections import of_version
@@ -32,24 +32,26 @@ from validation.rows import StoredResults
 @require_safe
 def validation(request: HttpRequest, slug: str) -> HttpResponse:
     """Access: whoever has a role in the study."""
-    shown = study_for(request, slug)
-    runs = ScoringRun.objects.of(shown).counted()
+    study = study_for(request, slug)
+    runs = ScoringRun.objects.of(study).counted()
     context: dict[str, Any] = {
         "runs": runs,
-        "metrics": _offered(),
-        "scoring": jobs_of(shown).of_kind(SCORE).first(),
-        "has_judgments_and_scores": bool(shown.n_judgments and runs),
+        "metrics": _metrics_on_offer(),
+        "scoring": jobs_of(study).of_kind(SCORE).first(),
+        "has_judgments_and_scores": bool(study.n_judgments and runs),
     }
     if context["has_judgments_and_scores"]:
-        context["job"] = job_of(request, shown, VALIDATION)
+        outcome = outcome_of(study, VALIDATION)
+        context["job"] = None if outcome else job_of(request, study, VALIDATION)
         if context["job"] is None:
-            outcome = outcome_of(shown, VALIDATION)
-            context |= {"outcome": outcome, "view": _view(shown, request, outcome)}
-    return study_page(request, shown, "validation", context)
+            # Computed at once, where it was not there.
+            outcome = outcome or outcome_of(study, VALIDATION)
+            context |= {"outcome": outcome, "view": _view(study, request, outcome)}
+    return study_page(request, study, "validation", context)
 
 
 @cache
-def _offered() -> tuple[Description, ...]:
+def _metrics_on_offer() -> tuple[Description, ...]:
     """The metrics a page may start: none that asks an endpoint, which may cost money.
 
     Known once for a process, since describing them builds every scorer.
@@ -58,40 +60,40 @@ def _offered() -> tuple[Description, ...]:
 
 
 def _view(
-    shown: Study, request: HttpRequest, outcome: ValidationOutcome | None
+    study: Study, request: HttpRequest, outcome: ValidationOutcome | None
 ) -> ValidationView | None:
     """Of the version that the address names, or of the one that is of the study as it is.
 
     None where there is no such version as yet, or nothing was correlated.
     """
-    version = _version(shown, request.GET.get("report"), outcome)
+    version = _version(study, request.GET.get("report"), outcome)
     if version is None:
         return None
-    version.study = shown
+    version.study = study
     results = StoredResults(version, with_variants=bool(request.GET.get("variants")))
     if not results.measures:
         return None
     try:
-        return ValidationView.requested(results, request.GET)
+        return ValidationView.from_query(results, request.GET)
     except KeyError as missing:
         raise Http404(f"There is no {missing.args[0]}.") from missing
 
 
 def _version(
-    shown: Study, number: str | None, outcome: ValidationOutcome | None
+    study: Study, number: str | None, outcome: ValidationOutcome | None
 ) -> ValidationVersion | None:
     if number is None:
         return outcome.version if outcome else None
     try:
-        return ValidationVersion.objects.of(shown).numbered(int(number))
+        return ValidationVersion.objects.of(study).numbered(int(number))
     except (ValueError, ValidationUnknown) as unknown:
         raise Http404(f"There is no report {number}.") from unknown
 
 
-def _section(shown: Study, request: HttpRequest) -> ValidationView:
+def _section(study: Study, request: HttpRequest) -> ValidationView:
     """The view of a part of the page; 404 where nothing is computed yet."""
-    outcome = None if "report" in request.GET else outcome_of(shown, VALIDATION)
-    if (view := _view(shown, request, outcome)) is None:
+    outcome = None if "report" in request.GET else outcome_of(study, VALIDATION)
+    if (view := _view(study, request, outcome)) is None:
         raise Http404("Correlations are not computed yet; their page does that.")
     return view
 
@@ -99,8 +101,8 @@ def _section(shown: Study, request: HttpRequest) -> ValidationView:
 @require_safe
 def picture(request: HttpRequest, slug: str, chart: str, form: str) -> HttpResponse:
     """Access: whoever has a role in the study. A chart as specification, data or file."""
-    shown = study_for(request, slug)
-    view = _section(shown, request)
+    study = study_for(request, slug)
+    view = _section(study, request)
 
     def draw() -> HttpResponse:
         figure = view.figure(chart)
@@ -109,7 +111,7 @@ def picture(request: HttpRequest, slug: str, chart: str, form: str) -> HttpRespo
         return picture_in(
             form,
             request,
-            name=f"{shown.slug}-{figure.name}",
+            name=f"{study.slug}-{figure.name}",
             draw=lambda: figure.chart,
             data=lambda: records_csv(list(figure.rows)),
         )
@@ -120,13 +122,13 @@ def picture(request: HttpRequest, slug: str, chart: str, form: str) -> HttpRespo
 @require_safe
 def table(request: HttpRequest, slug: str, name: str) -> HttpResponse:
     """Access: whoever has a role in the study. A table of the page, as a part or by itself."""
-    shown = study_for(request, slug)
-    view = _section(shown, request)
+    study = study_for(request, slug)
+    view = _section(study, request)
     if name not in TABLES:
         raise Http404(f"There is no table {name}.")
     if not request.headers.get("HX-Request"):
         context = {"section": "validation", "view": view, "table": view.table(name)}
-        return study_page(request, shown, "validation_table", context)
+        return study_page(request, study, "validation_table", context)
     return of_version(
         request,
         view.results.version,
@@ -138,25 +140,25 @@ def table(request: HttpRequest, slug: str, name: str) -> HttpResponse:
 @require_safe
 def report(request: HttpRequest, slug: str) -> HttpResponse:
     """Access: whoever has a role in the study. The report's files, made in the background."""
-    shown = study_for(request, slug)
+    study = study_for(request, slug)
     context: dict[str, Any] = {"section": "validation"}
-    if shown.n_judgments:
-        context["job"] = job_of(request, shown, REPORT)
-        outcome = None if context["job"] else outcome_of(shown, REPORT)
+    if study.n_judgments:
+        context["job"] = job_of(request, study, REPORT)
+        outcome = None if context["job"] else outcome_of(study, REPORT)
         files = _files(outcome).values_list("name", flat=True)
         context |= {"outcome": outcome, "files": [(name, ABOUT[name]) for name in files]}
-    return study_page(request, shown, "report", context)
+    return study_page(request, study, "report", context)
 
 
 @require_safe
 def report_file(request: HttpRequest, slug: str, name: str) -> HttpResponse:
     """Access: whoever has a role in the study."""
-    shown = study_for(request, slug)
-    file = _files(outcome_of(shown, REPORT)).filter(name=name).first()
+    study = study_for(request, slug)
+    file = _files(outcome_of(study, REPORT)).filter(name=name).first()
     if file is None:
         raise Http404(f"There is no file {name}; the report's page makes it.")
     response = HttpResponse(bytes(file.content), content_type=type_of(name))
-    response["Content-Disposition"] = f'attachment; filename="{shown.slug}-{name}"'
+    response["Content-Disposition"] = f'attachment; filename="{study.slug}-{name}"'
     return response
 
 
@@ -169,13 +171,13 @@ def _files(outcome: ValidationOutcome | None) -> QuerySet[ReportFile]:
 @require_POST
 def score(request: HttpRequest, slug: str) -> HttpResponse:
     """Access: those who may analyse."""
-    shown = study_for(request, slug, Permission.ANALYSE)
-    known = {metric.name for metric in _offered()}
-    chosen = [name for name in request.POST.getlist("metric") if name in known]
-    if chosen:
-        request_study_job(study=shown, kind=SCORE, names=chosen, requested_by=person(request))
+    study = study_for(request, slug, Permission.ANALYSE)
+    names = {metric.name for metric in _metrics_on_offer()}
+    metrics = [name for name in request.POST.getlist("metric") if name in names]
+    if metrics:
+        request_study_job(study=study, kind=SCORE, names=metrics, requested_by=person(request))
         text = _("Scoring in the background: %(metrics)s.")
-        messages.success(request, text % {"metrics": ", ".join(chosen)})
+        messages.success(request, text % {"metrics": ", ".join(metrics)})
     else:
         messages.error(request, _("Nothing was scored: choose at least one metric."))
     return redirect("console:validation", slug)

@@ -20,8 +20,8 @@ def coefficient(value: float | None) -> str:
     """`0.34`, with a minus that lines up; undefined is a dash."""
     if value is None or math.isnan(value):
         return DASH
-    written = f"{value:.2f}".replace("-", "\N{MINUS SIGN}")
-    return "0.00" if written == "\N{MINUS SIGN}0.00" else written
+    text = f"{value:.2f}".replace("-", "\N{MINUS SIGN}")
+    return "0.00" if text == "\N{MINUS SIGN}0.00" else text
 
 
 @register.filter

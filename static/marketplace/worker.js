@@ -1,5 +1,7 @@
-// The worker site's page: local times, the time left, storage for the page in the frame, and
-// moving on after a submission.
+// The worker site's page: local times, the time left for a test, storage for the page in the
+// frame, and moving on after a page in it has sent its answers by itself.
+
+import { ServerClock, duration, everySecond, secondsUntil } from "./time_left.js";
 
 // As storage.js has it, with room for the quotes around.
 const LARGEST_STORAGE = 500_000;
@@ -7,27 +9,21 @@ const LARGEST_STORAGE = 500_000;
 function showLocalTimes() {
   for (const element of document.querySelectorAll("time[datetime]")) {
     const moment = new Date(element.dateTime);
-    element.textContent = moment.toLocaleString([], { dateStyle: "medium", timeStyle: "short" });
+    const isToday = moment.toDateString() === new Date().toDateString();
+    const dateStyle = isToday && element.closest("#receipt") ? undefined : "medium";
+    element.textContent = moment.toLocaleString([], { dateStyle, timeStyle: "short" });
   }
 }
 
-function formatSeconds(seconds) {
-  const hours = Math.floor(seconds / 3600);
-  const minutes = Math.floor((seconds % 3600) / 60);
-  if (hours > 0) return `${hours} h ${minutes} min`;
-  if (minutes > 0) return `${minutes} min ${seconds % 60} s`;
-  return `${seconds} s`;
-}
-
+// The test of a qualification; work.js has the time of a HIT.
 function countDown(element) {
-  const deadline = new Date(element.dataset.deadline);
-  const tick = () => {
-    const seconds = Math.max(0, Math.floor((deadline - Date.now()) / 1000));
-    element.textContent = seconds > 0 ? formatSeconds(seconds) : "none, the time is over";
+  const clock = new ServerClock(element.dataset.now);
+  const texts = Object.fromEntries(Object.entries(element.dataset));
+  const timer = everySecond(() => {
+    const seconds = secondsUntil(element.dataset.deadline, clock);
+    element.textContent = seconds > 0 ? duration(seconds, texts) : texts.over;
     if (seconds === 0) clearInterval(timer);
-  };
-  const timer = setInterval(tick, 1000);
-  tick();
+  });
 }
 
 // Who comes back from there sees this page as the browser kept it, ready to submit once more:
@@ -79,11 +75,12 @@ function keepChoice(form) {
 
 showLocalTimes();
 const timeLeft = document.getElementById("time-left");
-if (timeLeft) countDown(timeLeft);
+if (timeLeft?.dataset.deadline) countDown(timeLeft);
 const lent = document.querySelector("iframe[data-storage]");
 if (lent) lendStorage(lent);
 const work = document.getElementById("work");
-if (work) moveOnAfterSubmission(work);
+if (work?.dataset.next) moveOnAfterSubmission(work);
 const choice = document.getElementById("auto-accept");
 if (choice) keepChoice(choice);
 document.getElementById("complaints")?.focus();
+document.getElementById("receipt")?.focus();

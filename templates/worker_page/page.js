@@ -1,18 +1,13 @@
-// Shuffles the candidates, keeps what the worker says about them, and sends it once.
-// Comments that fill a line and indentation are left out of the page.
-const find = (selector, root = document) => root.querySelector(selector);
-const all = (selector, root = document) => [...root.querySelectorAll(selector)];
-const attempt = (action) => { try { return action(); } catch { return null; } };
-const task = JSON.parse(find("#task").textContent);
 const query = new URLSearchParams(location.search);
 const NOBODY = "ASSIGNMENT_ID_NOT_AVAILABLE", assignment = query.get("assignmentId") || NOBODY;
 const preview = assignment === NOBODY;
-const rating = task.kind === "rating", least = task.justification_min_length;
-const form = find("#send"), submit = find("button", form), problems = find("#problems");
-const texts = find("#texts").content, send = submit.textContent;
-// A text of the page with its values, {like} this.
-const text = (name, values) => find(`#${name}`, texts).textContent.replace(/\{(\w+)\}/g, (_, key) => values[key]);
-const reason = find("#justification"), comment = find("#comment"), none = find("#none");
+const rating = task.kind === "rating";
+const form = find("#send"), submit = find("button", form), problems = find("#problems"), main = find("main");
+const send = submit.textContent, reasonBox = find("#justification"), comment = find("#comment"), none = find("#none");
+const perChoice = task.reason.rule === "choice", least = task.reason.least_length;
+// A marketplace that understands our messages says so in the address.
+const isHeard = parent !== window && query.get("assayPage") === "1";
+const tell = (message) => isHeard && parent.postMessage(message, "*");
 
 // A frame without an origin has no storage, and says so by throwing.
 const recall = (key) => attempt(() => JSON.parse(localStorage[key]));
@@ -37,120 +32,164 @@ function shuffled(list, seed) {
   return list;
 }
 
-const cards = shuffled(all("[data-candidate]"), hash(assignment));
-cards.forEach((card, index) => {
-  card.parentNode.insertBefore(card, none?.closest(".card"));
-  if (!rating) return;
-  const letter = index < 26 ? String.fromCharCode(65 + index) : index + 1;
-  find(".badge", card).textContent = letter;
-  for (const each of all("[data-name]", card).concat(card)) {
-    const question = find(".name", each.closest(".field") || card).firstChild.data.trim();
-    each.ariaLabel = text(each.dataset.name, { question, letter });
-  }
-});
-const fields = all("[data-question]").map((node) => ({
-  node,
-  candidate: node.closest("[data-candidate]").dataset.candidate,
-  question: node.dataset.question,
-  input: find("input", node),
-  value: rating ? null : 0,
-  seconds: null,
-}));
+// Order
 
-const draftKey = `assay:draft:${task.item}:${assignment}`, draft = recall(draftKey) || {};
+// As they came; at random; or turned by a number of places, so that each is as often at each.
+function ordered(list) {
+  const { policy, seed } = task.order, drawn = hash((seed || "") + assignment);
+  if (policy === "fixed") return list;
+  if (policy !== "latin_square") return shuffled(list, drawn);
+  const turn = (drawn >>> 0) % list.length;
+  return list.slice(turn).concat(list.slice(0, turn));
+}
+const cards = ordered(all("[data-candidate]"));
+const order = cards.map((card) => card.dataset.candidate);
+const letterOf = Object.fromEntries(order.map((key, index) => [key, index < 26 ? String.fromCharCode(65 + index) : index + 1]));
+for (const card of cards) {
+  card.parentNode.insertBefore(card, none?.closest(".card") || null);
+  find(".badge", card).textContent = letterOf[card.dataset.candidate];
+}
+for (const option of order.flatMap((key) => all(`[data-option="${key}"]`))) {
+  const list = option.parentNode;
+  list.insertBefore(option, find(":scope > :not([data-option])", list));
+}
+for (const option of all("[data-option]"))
+  find("[data-letter]", option).textContent = text("letter", { letter: letterOf[option.dataset.option] });
+
+// Fields
+
+const fields = all("[data-question]").map((node) => {
+  const asked = task.questions.find(({ name }) => name === node.dataset.question);
+  const candidate = node.closest("[data-candidate]")?.dataset.candidate ?? null;
+  const question = find(".name span", node)?.textContent, letter = letterOf[candidate];
+  const label = !question ? "" : candidate === null ? question : text("rating", { question, letter });
+  return {
+    node, asked, candidate, label, key: `${candidate ?? ""}|${asked.name}`,
+    value: asked.kind === "selection" ? 0 : null, seconds: null, at: 0, pasted: false,
+  };
+});
+for (const card of cards) if (card.dataset.name) card.ariaLabel = text("letter", { letter: letterOf[card.dataset.candidate] });
+for (const field of fields) {
+  for (const each of all("[data-name]", field.node).concat(field.node)) {
+    const name = each.dataset.name;
+    if (name) each.ariaLabel = name === "rating" ? field.label : text(name, { question: field.label });
+  }
+  for (const select of all("select", field.node)) select.ariaLabel = text("place", { letter: letterOf[select.dataset.key] });
+}
+const fieldOf = (name, candidate) => fields.find((field) => field.asked.name === name && field.candidate === candidate);
+
+// What is written beside the questions is kept as fields are.
+const boxes = [];
+function addBox(key, input, on = input) {
+  const box = { key, input, value: null, seconds: null, at: 0, pasted: false, node: input.closest(".words") || input };
+  box.show = () => {
+    if (input.type === "checkbox") input.checked = !!box.value;
+    else if (input.value !== (box.value || "")) input.value = box.value || "";
+  };
+  on.oninput = () => { give(box, input.type === "checkbox" ? input.checked : input.value); refresh(); };
+  input.onpaste = input.ondrop = () => { box.pasted = true; };
+  boxes.push(box);
+  return box;
+}
+const reason = reasonBox && addBox("justification", reasonBox);
+const remark = comment && addBox("comment", comment);
+const noneBox = none && addBox("none", none);
+const whys = perChoice ? cards.map((card) => {
+  const row = find("#why").content.firstElementChild.cloneNode(true), key = card.dataset.candidate;
+  const picture = find("img", card), thumb = find("img", row), input = find("textarea", row), label = find("label", row);
+  if (picture) thumb.src = picture.src; else thumb.remove();
+  const title = find(".text", card).textContent;
+  label.textContent = text("why-chosen", { title: `${letterOf[key]}. ${title.slice(0, 120)}` });
+  label.htmlFor = input.id = `y${letterOf[key]}`;
+  find("#reasons").append(row);
+  return Object.assign(addBox(`why|${key}`, input), { candidate: key });
+}) : [];
+const entries = [...fields, ...boxes];
+
+const isChosen = (key) => fields.some(({ asked, candidate, value }) =>
+  asked.kind === "selection" ? candidate === key && value === 1 : asked.kind === "preference" && value === key);
+
+// On which answer a question appears.
+function appears({ asked, candidate }) {
+  if (!asked.when) return true;
+  const before = fieldOf(asked.when.question, candidate) || fieldOf(asked.when.question, null);
+  if (!before || before.value === null || !appears(before)) return false;
+  const { any_of: values = [], below, above } = asked.when;
+  return [before.value].flat().some((value) => values.includes(value) || value < below || value > above);
+}
+
+// Time
+
+let ahead = 0; // of the server's clock
+const now = () => Date.now() + ahead;
+const draftKey = `assay:draft:${task.item}:${assignment}`, first = recall(draftKey) || {};
 attempt(() => Object.keys(localStorage).forEach((key) => {
   if (key.startsWith("assay:draft:") && !(recall(key)?.saved > Date.now() - 7 * 864e5)) localStorage.removeItem(key);
 }));
-const seconds = () => Math.round((draft.seconds || 0) * 10 + performance.now() / 100) / 10;
-let active = draft.active || 0, since = seconds(), pasted = !!draft.pasted, tried = false, sent = false;
+let before = first.seconds || 0, active = first.active || 0, tried = false, sent = false, over = false, ready = false;
+const seconds = () => Math.round(before * 10 + performance.now() / 100) / 10;
+let since = seconds();
 // Counts the time since the last look, if the page could be seen.
 function look(wasVisible) {
-  if (wasVisible) active += seconds() - since;
+  if (wasVisible) active += Math.max(0, seconds() - since);
   since = seconds();
 }
 document.onvisibilitychange = () => look(document.hidden);
 
-function give(field, value, at = seconds()) {
-  const { input, node } = field;
-  Object.assign(field, { value, seconds: at });
-  if (input.type === "checkbox") input.checked = value;
-  else node.toggleAttribute("data-given", value !== null);
-  if (input.type === "radio") find(`[value="${value}"]`, node).checked = true;
-  if (input.type === "range") {
-    const { min, max } = input, empty = value === null;
-    input.value = value ?? input.defaultValue;
-    input.style.setProperty("--share", empty ? -1 : (value - min) / (max - min));
-    input.ariaValueText = text(empty ? "unanswered" : "scale", { value, min, max });
-  }
-}
+// What keeps an answer back beside questions, added by the parts of a page.
+const checks = [];
+let consent = null;
 
-// A range always has a value; until it is touched, ours has none and shows none.
-function slide(field) {
-  const { input, node } = field, low = +input.min, high = +input.max;
-  const tenth = Math.max(1, Math.round((high - low) / 10));
-  const set = (value) => {
-    give(field, Math.min(high, Math.max(low, value)));
-    refresh();
-  };
-  // The unseen thumb must not catch the press: the answer is where the worker pressed.
-  const press = (event) => {
-    if (field.value !== null || event.button || input.disabled) return;
-    const box = input.getBoundingClientRect();
-    set(low + Math.round((event.clientX - box.left - 12) / (box.width - 24) * (high - low)));
-  };
-  // A finger that comes down may be about to scroll: then all is as it was.
-  let before = field;
-  input.onpointerdown = (event) => {
-    before = { ...field };
-    if (event.pointerType === "mouse") press(event);
-  };
-  input.onpointerup = (event) => { if (event.pointerType !== "mouse") press(event); };
-  input.onpointercancel = () => {
-    give(field, before.value, before.seconds);
-    refresh();
-  };
-  input.oninput = () => set(input.valueAsNumber);
-  input.onkeydown = (event) => {
-    const now = input.valueAsNumber;
-    const to = {
-      ArrowLeft: now - 1, ArrowDown: now - 1, ArrowRight: now + 1, ArrowUp: now + 1,
-      PageDown: now - tenth, PageUp: now + tenth, Home: low, End: high, " ": now, Enter: now,
-    }[event.key];
-    if (to === undefined || event.ctrlKey || event.altKey || event.metaKey) return;
-    event.preventDefault();
-    set(to);
-  };
-  for (const button of all("button", node)) button.onclick = () => set(input.valueAsNumber + +button.value);
-}
+// Answers
 
-for (const field of fields) {
-  if (field.input.type === "range") slide(field);
-  else field.node.onchange = ({ target }) => {
-    if (none && target.checked) none.checked = false;
-    give(field, rating ? +target.value : +target.checked);
-    refresh();
-  };
+function give(entry, value, at = seconds(), changed = now()) {
+  Object.assign(entry, { value, seconds: at, at: changed });
+  show(entry);
 }
+function show(entry) {
+  if (!entry.asked) return entry.show();
+  if (entry.asked.kind !== "selection") entry.node.toggleAttribute("data-given", !faultOf(entry) && entry.value !== null);
+  widgetOf(entry.asked.kind).show(entry);
+}
+// What is wrong with a value that is there.
+const faultOf = (field) => field.value === null ? "" : widgetOf(field.asked.kind).problem?.(field) || "";
+
+for (const field of fields) widgetOf(field.asked.kind).start(field, (value, ...when) => {
+  if (none && value === 1 && field.asked.kind === "selection" && none.checked) give(noneBox, false);
+  give(field, value, ...when);
+  refresh();
+});
 if (none) none.onchange = () => {
-  if (none.checked) for (const field of fields) if (field.value) give(field, 0);
+  if (none.checked) for (const field of fields) if (field.asked.kind === "selection" && field.value) give(field, 0);
   refresh();
 };
 
-const reasonLength = () => [...reason.value.trim()].length;
+// What is missing
 
+const control = (node) => all("input, textarea, select, button", node).find((each) => each.tabIndex >= 0 && !each.closest("[hidden]"));
 function missing() {
-  const left = fields.filter((field) => field.value === null)
-    .map(({ node, input }) => ({ node, input, text: node.ariaLabel || input.ariaLabel }));
-  if (none && !none.checked && !fields.some(({ value }) => value))
-    left.push({ node: find(".choices"), input: fields[0].input, text: text("tick") });
-  if (reason && reasonLength() < least)
-    left.push({ node: find("#reason"), input: reason, text: text("short", { n: reasonLength() }) });
+  const left = checks.flatMap((check) => check());
+  for (const field of fields) {
+    const { node, asked, value, label } = field;
+    if (asked.kind === "selection" || !appears(field)) continue;
+    const problem = value === null ? asked.required !== false && label : faultOf(field);
+    if (problem) left.push({ node, input: control(node), text: problem });
+  }
+  if (none && !none.checked && !order.some((key) => isChosen(key)))
+    left.push({ node: find(".choices"), input: control(find(".grid")), text: text("tick") });
+  if (reason && lengthOf(reason.value) < least)
+    left.push({ node: find("#reason"), input: reasonBox, text: text("short", { n: lengthOf(reason.value), least }) });
+  for (const { node, input, value, candidate } of whys)
+    if (isChosen(candidate) && lengthOf(value) < least)
+      left.push({ node, input, text: `${letterOf[candidate]}: ${text("short", { n: lengthOf(value), least })}` });
   return left;
 }
 
 function goTo(node) {
   node.scrollIntoView({ block: "center" });
   node.focus({ preventScroll: true });
+  const box = node.getBoundingClientRect();
+  tell({ type: "assay:show", top: box.top + scrollY, height: box.height });
 }
 
 function link(anchor, { input }) {
@@ -161,127 +200,229 @@ function link(anchor, { input }) {
   };
 }
 
+function progress() {
+  const counted = fields.filter((field) => appears(field) && (rating || field.asked.kind === "selection"));
+  const n = counted.filter(({ value, asked }) => asked.kind === "selection" ? value : value !== null).length;
+  return none?.checked ? text("none") : text("done", { n, total: counted.length });
+}
+
 function refresh() {
-  const left = missing(), first = find("#first");
-  const n = fields.filter(({ value }) => rating ? value !== null : value).length;
-  find("#progress").textContent = text(none?.checked ? "none" : "done", { n, total: fields.length });
-  first.hidden = !left.length || submit.disabled;
-  if (left.length) link(first, left[0]);
-  if (reason && least) {
-    find("#count").textContent = reasonLength();
-    find("#reason").toggleAttribute("data-given", reasonLength() >= least);
+  for (const field of fields) if (field.asked.when) field.node.hidden = !appears(field);
+  for (const why of whys) {
+    why.node.hidden = !isChosen(why.candidate);
+    count(why.node, why.value);
   }
+  if (reason) count(find("#reason"), reason.value);
+  const left = missing(), missed = find("#first");
+  find("#progress").textContent = progress();
+  missed.hidden = !left.length || submit.disabled;
+  if (left.length) link(missed, left[0]);
   if (tried) mark(left);
-  if (!submit.disabled) save();
+  if (ready) save();
+}
+function count(node, value) {
+  const number = find(".count", node);
+  if (number) number.textContent = lengthOf(value);
+  node.toggleAttribute("data-given", !!number && lengthOf(value) >= least);
 }
 
 function mark(left) {
   problems.hidden = !left.length;
   find("h2", problems).textContent = text("missing", { n: left.length });
   find("ul", problems).replaceChildren(...left.map((each) => {
-    const line = document.createElement("li"), anchor = line.appendChild(document.createElement("a"));
-    anchor.textContent = each.text;
+    const anchor = make("a", { textContent: each.text });
     link(anchor, each);
-    return line;
+    return make("li", {}, anchor);
   }));
   for (const note of all(".needed")) {
-    const field = note.parentNode, isLeft = left.some(({ node }) => node === field);
+    const field = note.closest(".field, .words, .choices"), isLeft = left.some(({ node }) => node === field);
     note.hidden = !isLeft;
-    for (const each of field.role ? [field] : all("[type=range], textarea", field)) each.ariaInvalid = isLeft;
+    const marked = field.getAttribute("role") === "radiogroup" ? [field] : all("[type=range], [type=number], [type=text], textarea, select, [role=radiogroup]", field);
+    for (const each of marked) each.ariaInvalid = isLeft;
   }
 }
 
+// Drafts: each entry with the moment of its last change, so that two can be put together.
+
+let kept = "";
+function draft() {
+  const values = entries.filter(({ at }) => at).map(({ key, value, seconds, at, pasted }) => [key, value, seconds, at, pasted]);
+  return { saved: Date.now(), seconds: seconds(), active, entries: values };
+}
 function save() {
   look(!document.hidden);
-  keep(draftKey, {
-    saved: Date.now(), seconds: seconds(), active, pasted, none: none?.checked, reason: reason?.value, comment: comment.value,
-    values: fields.map((field) => [field.value, field.seconds]),
+  const whole = draft(), said = JSON.stringify(whole.entries);
+  if (said === kept) return;
+  kept = said;
+  keep(draftKey, whole);
+  if (whole.entries.length) tell({ type: "assay:draft", draft: JSON.stringify(whole), progress: progress() });
+}
+// Takes over what is newer there; says whether anything here is newer.
+function merge(other) {
+  let n = 0, isAhead = false;
+  const theirs = new Map((other.entries || []).map(([key, ...rest]) => [key, rest]));
+  for (const entry of entries) {
+    const [value, at, changed, pasted] = theirs.get(entry.key) || [null, null, 0, false];
+    if (changed > entry.at) {
+      entry.pasted = !!pasted;
+      give(entry, value, at, changed);
+      n += 1;
+    } else if (entry.at > changed) isAhead = true;
+  }
+  active = Math.max(active, other.active || 0);
+  before = Math.max(before, (other.seconds || 0) - (ready ? performance.now() / 1000 : 0));
+  since = seconds();
+  return { n, isAhead };
+}
+
+// The answer
+
+const written = (entry) => (entry?.value || "").trim();
+function answer() {
+  const rows = fields.filter(appears).map((field) => {
+    const { candidate, asked, value, seconds, pasted } = field;
+    const given = value === null || faultOf(field) ? null : widgetOf(asked.kind).answer?.(field) ?? value;
+    return { candidate, question: asked.name, value: given, seconds, ...(pasted && { pasted }) };
   });
+  return {
+    version: 1, item: task.item, order,
+    judgments: rows.filter(({ value, question }) => value !== null || task.questions.find(({ name }) => name === question).required !== false),
+    justification: written(reason), comment: written(remark),
+    ...(perChoice && { reasons: whys.filter(({ candidate }) => isChosen(candidate)).map((why) =>
+      ({ candidate: why.candidate, text: written(why), pasted: why.pasted })) }),
+    ...(consent && { consent }),
+    active_seconds: Math.round(active * 10) / 10,
+    pasted: !!reason?.pasted,
+  };
 }
 
-function restore() {
-  // One assignment always has one order, so an index is enough.
-  draft.values?.forEach(([value, at], index) => at !== null && give(fields[index], value, at));
-  if (none) none.checked = draft.none;
-  if (reason) reason.value = draft.reason || "";
-  comment.value = draft.comment || "";
+function sending(isOn) {
+  sent = isOn;
+  submit.ariaDisabled = isOn;
+  submit.textContent = isOn ? text("sending") : send;
+  main.inert = isOn || over;
 }
 
-const answer = () => ({
-  version: 1,
-  item: task.item,
-  order: cards.map((card) => card.dataset.candidate),
-  judgments: fields.map(({ candidate, question, value, seconds }) => ({ candidate, question, value, seconds })),
-  justification: reason ? reason.value.trim() : "",
-  comment: comment.value.trim(),
-  active_seconds: Math.round(active * 10) / 10,
-  pasted,
-});
-
-function sending(now) {
-  sent = now;
-  submit.ariaDisabled = now;
-  submit.textContent = now ? text("sending") : send;
+let isTaken = false;
+function hand() {
+  look(!document.hidden);
+  const said = JSON.stringify(answer());
+  sending(true);
+  tell({ type: "assay:submit", fields: { answer: said } });
+  // Nobody there to send it, against what the address said.
+  setTimeout(() => { if (sent && !isTaken) post(said); }, 4000);
 }
-
+function post(said) {
+  form.assignmentId.value = assignment;
+  form.answer.value = said;
+  form.submit();
+}
 form.onsubmit = (event) => {
+  event.preventDefault();
   const left = missing();
   tried = true;
-  if (sent || left.length) event.preventDefault();
-  if (sent) return;
+  if (sent || over || !form.getAttribute("action")) return;
   mark(left);
   if (left.length) return goTo(problems);
   save();
-  form.assignmentId.value = assignment;
-  form.answer.value = JSON.stringify(answer());
+  if (opened) keep(opened, true);
+  if (isHeard) return hand();
   sending(true);
+  post(JSON.stringify(answer()));
 };
 // Back from a page that failed to load.
 onpageshow = (event) => { if (event.persisted) sending(false); };
 
-for (const box of all("textarea")) box.oninput = refresh;
-if (reason) reason.onpaste = reason.ondrop = () => { pasted = true; };
+// What the page around the frame says.
 
-const zoom = find("#zoom");
-for (const button of all(".enlarge")) {
-  const card = button.parentNode, picture = find("img", card);
-  button.onclick = () => {
-    find("img", zoom).src = picture.src;
-    find("img", zoom).alt = find("p", zoom).textContent = picture.alt;
-    zoom.showModal();
-  };
-  card.onkeydown = (event) => { if (/^z$/i.test(event.key) && !event.ctrlKey) button.click(); };
+const heard = {
+  // What was said before the page around began to listen is said again.
+  "assay:around": () => {
+    tell({ type: "assay:hello" });
+    tellHeight();
+  },
+  "assay:work": ({ drafts = [], now: theirs, isOver, answer: given }) => {
+    if (theirs) ahead = Date.parse(theirs) - Date.now();
+    if (given) return review(given);
+    const merged = drafts.map((each) => merge(attempt(() => JSON.parse(each)) || {}));
+    if (isOver) heard["assay:over"]();
+    refresh();
+    if (merged.some(({ isAhead }) => isAhead)) kept = "";
+    save();
+  },
+  "assay:draft": ({ draft: theirs }) => {
+    const { n, isAhead } = merge(attempt(() => JSON.parse(theirs)) || {});
+    kept = isAhead ? "" : JSON.stringify(draft().entries);
+    refresh();
+    if (n) tell({ type: "assay:merged" });
+  },
+  "assay:sending": () => { isTaken = true; },
+  "assay:unsent": () => { isTaken = false; sending(false); },
+  "assay:received": () => { over = true; submit.textContent = text("sent"); main.inert = true; },
+  "assay:over": () => {
+    over = true;
+    sending(false);
+    submit.disabled = true;
+    notice(text("over"));
+  },
+};
+if (isHeard) addEventListener("message", (event) => event.source === parent && heard[event.data?.type]?.(event.data));
+
+function notice(words) {
+  find("#notice").hidden = false;
+  find("#notice").textContent = words;
 }
-if (zoom) find("button", zoom).onclick = () => zoom.close();
 
-const context = find("#context"), whole = find("#whole");
-if (context) {
-  const box = find(".scroll", context), unfold = whole.textContent;
-  whole.onclick = () => { whole.textContent = context.classList.toggle("whole") ? text("folded") : unfold; };
-  onresize = () => { whole.hidden = !context.matches(".whole") && box.scrollHeight <= box.clientHeight + 1; };
-  onresize();
+// What was sent, to be read again.
+function review(given) {
+  const said = attempt(() => JSON.parse(given.answer)) || {};
+  for (const row of said.judgments || []) {
+    const field = fieldOf(row.question, row.candidate ?? null);
+    const value = field?.asked.kind === "ranking" && row.value
+      ? Object.fromEntries(row.value.flatMap((group, index) => group.map((key) => [key, index + 1]))) : row.value;
+    if (field && value !== undefined) give(field, value);
+  }
+  if (reason) give(reason, said.justification || "");
+  if (remark) give(remark, said.comment || "");
+  for (const why of whys) give(why, said.reasons?.find(({ candidate }) => candidate === why.candidate)?.text || "");
+  if (noneBox) give(noneBox, !fields.some(({ asked, value }) => asked.kind === "selection" && value));
+  ready = false;
+  over = true;
+  for (const each of all("input, textarea, select, .line button", main)) each.disabled = true;
+  submit.disabled = true;
+  refresh();
+  find("footer").hidden = true;
+  notice(text("shown"));
 }
 
-const instructions = find("#instructions");
+// A column taller than the window scrolls with the page until its end is in sight, and stays.
+const column = find("#context") || find(".target");
+const tellHeight = () => tell({ type: "assay:height", height: document.body.getBoundingClientRect().height });
+new ResizeObserver(() => {
+  if (column) column.style.setProperty("--tall", `${column.offsetHeight}px`);
+  tellHeight();
+}).observe(document.body);
+
+// Instructions are open until work has been sent once.
+const instructions = find("#instructions"), opened = instructions && `assay:instructions:${hash(instructions.textContent)}`;
 if (instructions) {
-  const key = `assay:instructions:${hash(instructions.textContent)}`;
-  instructions.open = !recall(key);
-  form.addEventListener("submit", () => sent && keep(key, true));
-  instructions.ontoggle = () => keep(key, !instructions.open);
+  instructions.open = !recall(opened);
+  instructions.ontoggle = () => keep(opened, !instructions.open);
 }
 
 const address = attempt(() => {
   const { protocol, origin, pathname } = new URL(query.get("turkSubmitTo"));
   return /^https?:$/.test(protocol) && `${origin}${pathname.replace(/\/+$/, "")}/mturk/externalSubmit`;
 });
+for (const entry of entries) show(entry);
 if (address && !preview) {
   form.action = address;
-  restore();
+  merge(first);
+  ready = true;
   for (const each of all(":disabled")) each.disabled = false;
 } else {
-  const notice = find("#notice");
-  notice.hidden = false;
-  notice.textContent = text(preview ? "preview" : "outside");
+  notice(text(preview ? "preview" : "outside"));
   for (const each of all(".enlarge")) each.disabled = false;
 }
+if (isHeard) document.documentElement.classList.add("framed");
 refresh();

@@ -14,12 +14,6 @@ from tests.console.pages import words_of
 PASSWORD = "a-long-and-winding-password"
 
 
-@pytest.fixture(autouse=True)
-def quick_passwords(settings: Any) -> None:
-    """Hashing slowly is Django's to test."""
-    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
-
-
 @pytest.fixture
 def researcher(db: None) -> User:
     return User.objects.create_user("rosa", password=PASSWORD)
@@ -59,7 +53,7 @@ def rosa(researcher: User, signed_in: Callable[[User], Client]) -> Client:
 
 
 @pytest.fixture
-def read(rosa: Client) -> Callable[..., str]:
+def page_text(rosa: Client) -> Callable[..., str]:
     """The words of one of a study's pages."""
 
     def page(study: Study, name: str = "study", **query: Any) -> str:
@@ -74,10 +68,10 @@ def read(rosa: Client) -> Callable[..., str]:
 def fetch_picture(rosa: Client) -> Callable[..., HttpResponse]:
     """A chart of a study, as an address of that name hands it out."""
 
-    def fetched(name: str, study: Study, chart: str, form: str, **query: Any) -> HttpResponse:
+    def fetch_file(name: str, study: Study, chart: str, form: str, **query: Any) -> HttpResponse:
         return rosa.get(reverse(f"console:{name}", args=[study.slug, chart, form]), query)
 
-    return fetched
+    return fetch_file
 
 
 @pytest.fixture

@@ -30,12 +30,12 @@ def scored_study(
 
 def add_scores(study: Study, metric: str = "nll", *, higher_is_better: bool = True) -> None:
     """A score for every candidate, higher with each."""
-    places = [
+    candidates = [
         (item.key, candidate.key)
         for item in study.items.all()
         for candidate in item.candidates.all()
     ]
-    values = {place: number / 8 for number, place in enumerate(places)}
+    values = {pair: number / 8 for number, pair in enumerate(candidates)}
     write_scores(
         study=study,
         metric=metric,
@@ -59,18 +59,18 @@ def add_batch(
         max_assignments=max_assignments,
         hit_type_id="3TYPE" if n_published else "",
     )
-    for place, item in enumerate(study.items.all()):
-        hit_id = f"3HIT{batch.pk}N{place}" if place < n_published else ""
+    for position, item in enumerate(study.items.all()):
+        hit_id = f"3HIT{batch.pk}N{position}" if position < n_published else ""
         Hit.objects.create(batch=batch, item=item, hit_id=hit_id)
     return batch
 
 
 def add_assignment(hit: Hit, worker: str = "A1WORKER", *, problem: str = "") -> Assignment:
     """What a worker handed in for a HIT, as yet no submission."""
-    known, _ = Worker.objects.get_or_create(marketplace="local", worker_id=worker)
+    account, _ = Worker.objects.get_or_create(marketplace="local", worker_id=worker)
     return Assignment.objects.create(
         hit=hit,
-        worker=known,
+        worker=account,
         assignment_id=f"3ASSIGNMENT{hit.pk}{worker}",
         status=Assignment.Status.SUBMITTED,
         answer_xml="<answer/>",
@@ -80,7 +80,7 @@ def add_assignment(hit: Hit, worker: str = "A1WORKER", *, problem: str = "") -> 
     )
 
 
-def keep_validation(study: Study) -> None:
+def store_validation(study: Study) -> None:
     """A quick report on the study's metrics, and its file, as the background worker keeps them."""
     quick = Settings(n_resamples=0, n_permutations=1, n_splits=0, n_worst=0)
     version = make_validation(study=study, settings=quick).version

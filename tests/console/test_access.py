@@ -1,6 +1,7 @@
 """Who may open which address; the addresses are those there are, whoever adds one."""
 
 from collections.abc import Iterator
+from itertools import product
 
 import pytest
 from django.conf import settings
@@ -14,7 +15,7 @@ from console.results import AGREEMENT, compute
 from console.urls import urlpatterns
 from hits.models import Assignment, Batch, DraftDecision
 from tests.annotation.studies import rating_study
-from tests.console.filled import add_assignment, add_batch, keep_validation, scored_study
+from tests.console.filled import add_assignment, add_batch, scored_study, store_validation
 from tests.console.work import request_for_later
 from work.models import Job
 
@@ -27,6 +28,9 @@ PAGES = [
 ]
 OF_A_STUDY = {
     **{page: {"slug": "mine"} for page in PAGES},
+    "protocol": {"slug": "mine"},
+    "protocol-preview": {"slug": "mine"},
+    "try-item": {"slug": "mine", "item_id": 1},
     "item": {"slug": "mine", "item_id": 1},
     "batch": {"slug": "mine", "batch_id": 1},
     "agreement-picture": {"slug": "mine", "chart": "forest", "form": "json"},
@@ -41,12 +45,15 @@ OF_A_STUDY = {
     "api-study-validation": {"slug": "mine"},
     "api-study-disputes": {"slug": "mine"},
 }
+# Lead on to another page of the study.
+LEADING_ON = {"former-publish": {"slug": "mine"}, "try": {"slug": "mine"}}
 ACTIONS = {
     "publish": {"slug": "mine"},
     "launch-team": {"slug": "mine"},
     "launch-connect": {"slug": "mine"},
     "study-budget": {"slug": "mine"},
     "collect": {"slug": "mine"},
+    "restore": {"slug": "mine"},
     "score": {"slug": "mine"},
     "label": {"slug": "mine"},
     "decision": {"slug": "mine", "candidate_id": 1},
@@ -54,12 +61,14 @@ ACTIONS = {
     "review-draft": {"slug": "mine", "assignment_id": 1},
     "review-appeal": {"slug": "mine", "assignment_id": 1},
     "review-note": {"slug": "mine", "assignment_id": 1},
+    "review-clear": {"slug": "mine", "assignment_id": 1},
     "review-reason-delete": {"slug": "mine", "reason_id": 1},
     **{
         name: {"slug": "mine"}
         for name in (
             *("review-undo", "review-sending", "review-retry", "review-rules-draft"),
-            "review-reason-add",
+            *("review-reason-add", "protocol-save", "protocol-yaml", "protocol-freeze"),
+            *("protocol-begin", "protocol-discard"),
         )
     },
     "unflag": {"slug": "mine", "submission_id": 1},
@@ -87,8 +96,12 @@ OF_TEAMS = {
     "study-member-remove": {"slug": "mine", "member_id": 1},
     "give": {"slug": "mine"},
 }
-# By role, and what they do, in test_batch_pages.py.
-OF_BATCHES = {"batch-change": {"slug": "mine", "batch_id": 1, "name": "close"}}
+# Pages that ask first, and then do it; by role, and what they do, in test_batch_pages.py and
+# test_archive.py.
+ASKING_FIRST = {
+    "batch-change": {"slug": "mine", "batch_id": 1, "name": "close"},
+    "archive": {"slug": "mine"},
+}
 OF_ANYONE_SIGNED_IN = {
     "teams": {},
     "new-team": {},
@@ -120,8 +133,10 @@ PUBLIC = {
     "invitation": {"token": "x"},
     "accept": {},
     "join-anew": {},
+    "trial-page": {"token": "x"},
+    "trial-sent": {"token": "x"},
 }
-PRIVATE = OF_A_STUDY | ACTIONS | OF_TEAMS | OF_BATCHES | OF_ANYONE_SIGNED_IN
+PRIVATE = OF_A_STUDY | LEADING_ON | ACTIONS | OF_TEAMS | ASKING_FIRST | OF_ANYONE_SIGNED_IN
 
 
 def names(patterns: list[URLPattern | URLResolver]) -> Iterator[str]:
@@ -140,48 +155,48 @@ def address(name, more=None):
     return reverse(f"console:{name}", kwargs=parts)
 
 
-def nothing_was_done():
+def is_unchanged():
     """The study's one piece of work still waits, no other was asked for, nothing was decided or
     flagged."""
-    waiting = list(Job.objects.values_list("state", "stop_requested")) == [("queued", False)]
-    decided = (
+    is_queued = list(Job.objects.values_list("state", "stop_requested")) == [("queued", False)]
+    has_no_decision = (
         Adjudication.objects.exists()
         or Submission.objects.flagged().exists()
         or DraftDecision.objects.exists()
     )
-    return waiting and not decided
+    return is_queued and not has_no_decision
 
 
 @pytest.fixture
 def study(researcher):
-    made = scored_study("mine", owner=researcher)
-    compute(made, AGREEMENT)
-    keep_validation(made)
-    add_assignment(add_batch(made).hits.first())
-    make_label_set(question=made.questions.get(), rule=Rule("mean"))
-    request_for_later(study=made, kind=SCORE, names=["rouge1"])
-    return made
+    row = scored_study("mine", owner=researcher)
+    compute(row, AGREEMENT)
+    store_validation(row)
+    add_assignment(add_batch(row).hits.first())
+    make_label_set(question=row.questions.get(), rule=Rule("mean"))
+    request_for_later(study=row, kind=SCORE, names=["rouge1"])
+    return row
 
 
 def test_these_tests_know_every_address():
     assert set(names(urlpatterns)) == set(PRIVATE | PUBLIC)
 
 
-@pytest.mark.parametrize("method", ["get", "head", "post", "put", "delete"])
-@pytest.mark.parametrize("name", PRIVATE)
-def test_nothing_opens_without_signing_in(client, study, name, method):
-    answer = getattr(client, method)(address(name))
-    if name.startswith("api-") or name == "schema":
-        assert answer.status_code == 403
-    else:
-        assert answer.status_code == 302
-        assert answer.url == f"{reverse('console:login')}?next={address(name)}"
-    assert nothing_was_done()
+def test_nothing_opens_without_signing_in(client, study):
+    for name, method in product(PRIVATE, ["get", "head", "post", "put", "delete"]):
+        answer = getattr(client, method)(address(name))
+        if name.startswith("api-") or name == "schema":
+            assert answer.status_code == 403, (name, method)
+        else:
+            assert answer.status_code == 302, (name, method)
+            assert answer.url == f"{reverse('console:login')}?next={address(name)}"
+        assert is_unchanged(), (name, method)
 
 
-@pytest.mark.parametrize("name", [name for name in PRIVATE if name.startswith("api-")])
-def test_a_suffix_opens_nothing_either(client, study, name):
-    assert client.get(address(name, {"format": "json"})).status_code == 403
+def test_a_suffix_opens_nothing_either(client, study):
+    names = [name for name in PRIVATE if name.startswith("api-")]
+    statuses = {name: client.get(address(name, {"format": "json"})).status_code for name in names}
+    assert statuses == dict.fromkeys(names, 403)
 
 
 def test_a_person_who_signed_in_is_sent_where_they_were_going(client, study, researcher):
@@ -214,25 +229,34 @@ def test_signing_out_ends_the_session(rosa):
     assert rosa.get(address("studies")).status_code == 302
 
 
-@pytest.mark.parametrize("name", OF_A_STUDY)
-def test_the_owner_and_a_superuser_see_a_study(study, researcher, superuser, signed_in, name):
+def test_the_owner_and_a_superuser_see_a_study(study, researcher, superuser, signed_in):
     for user in (researcher, superuser):
-        assert signed_in(user).get(address(name)).status_code == 200
+        browser = signed_in(user)
+        statuses = {name: browser.get(address(name)).status_code for name in OF_A_STUDY}
+        assert statuses == dict.fromkeys(OF_A_STUDY, 200), user
 
 
-@pytest.mark.parametrize("name", OF_A_STUDY)
+def test_a_former_address_leads_to_a_page_of_the_same_study(rosa, study):
+    for name in LEADING_ON:
+        answer = rosa.get(address(name))
+        assert answer.status_code in (301, 302), name
+        assert rosa.get(answer.url).status_code == 200, name
+
+
 @pytest.mark.parametrize("person", ["colleague", "worker"])
-def test_to_anyone_else_a_study_is_not_there(request, study, signed_in, name, person):
+def test_to_anyone_else_a_study_is_not_there(request, study, signed_in, person):
     browser = signed_in(request.getfixturevalue(person))
-    assert browser.get(address(name)).status_code == 404
+    names = [*OF_A_STUDY, *LEADING_ON]
+    statuses = {name: browser.get(address(name)).status_code for name in names}
+    assert statuses == dict.fromkeys(names, 404)
 
 
 @pytest.mark.parametrize("person", ["colleague", "worker"])
-@pytest.mark.parametrize("name", ACTIONS)
-def test_nobody_else_sets_work_going(request, study, signed_in, name, person):
+def test_nobody_else_sets_work_going(request, study, signed_in, person):
     browser = signed_in(request.getfixturevalue(person))
-    assert browser.post(address(name), FORM).status_code == 404
-    assert nothing_was_done()
+    for name in ACTIONS:
+        assert browser.post(address(name), FORM).status_code == 404, name
+        assert is_unchanged(), name
 
 
 def test_a_study_without_an_owner_is_a_superusers(researcher, superuser, signed_in):
@@ -247,14 +271,14 @@ def test_people_are_shown_their_own_studies(
     study, researcher, colleague, worker, superuser, signed_in, page
 ):
     rating_study("theirs", owner=colleague)
-    shown = {
+    lists = {
         user.username: {
             slug for slug in ("mine", "theirs") if f">{slug}<" in text or f'"slug":"{slug}"' in text
         }
         for user in (researcher, colleague, worker, superuser)
         for text in [signed_in(user).get(address(page)).content.decode()]
     }
-    assert shown == {
+    assert lists == {
         "rosa": {"mine"},
         "carl": {"theirs"},
         "ada": set(),
@@ -262,22 +286,22 @@ def test_people_are_shown_their_own_studies(
     }
 
 
-@pytest.mark.parametrize("name", ACTIONS)
-def test_what_sets_work_going_must_be_posted(rosa, study, name):
-    assert rosa.get(address(name)).status_code == 405
-    assert nothing_was_done()
+def test_what_sets_work_going_must_be_posted(rosa, study):
+    for name in ACTIONS:
+        assert rosa.get(address(name)).status_code == 405, name
+        assert is_unchanged(), name
 
 
-@pytest.mark.parametrize("name", ACTIONS)
-def test_a_post_from_another_site_is_refused(study, researcher, name):
+def test_a_post_from_another_site_is_refused(study, researcher):
     browser = Client(enforce_csrf_checks=True, headers={"host": "localhost"})
     browser.force_login(researcher)
-    assert browser.post(address(name), FORM).status_code == 403
-    assert nothing_was_done()
+    for name in ACTIONS:
+        assert browser.post(address(name), FORM).status_code == 403, name
+        assert is_unchanged(), name
 
 
-@pytest.mark.parametrize("name", ["studies", *OF_A_STUDY])
-def test_what_is_only_shown_takes_no_other_method(rosa, study, name):
-    for method in ("post", "put", "patch", "delete"):
-        assert getattr(rosa, method)(address(name)).status_code == 405
-    assert rosa.head(address(name)).status_code == 200
+def test_what_is_only_shown_takes_no_other_method(rosa, study):
+    for name in ["studies", *OF_A_STUDY]:
+        for method in ("post", "put", "patch", "delete"):
+            assert getattr(rosa, method)(address(name)).status_code == 405, (name, method)
+        assert rosa.head(address(name)).status_code == 200, name

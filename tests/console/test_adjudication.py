@@ -41,14 +41,14 @@ def decide(browser, study, item, **form):
     return answer.content.decode()
 
 
-def decided_of(page):
+def progress_of(page):
     """How many of the disputes are decided, by the bar of progress; then how many there are."""
-    total, decided = re.search(r'<progress max="(\d+)" value="(\d+)"', page).groups()
-    return int(decided), int(total)
+    total, n_decided = re.search(r'<progress max="(\d+)" value="(\d+)"', page).groups()
+    return int(n_decided), int(total)
 
 
 def test_the_candidate_with_least_agreement_comes_first(look, study):
-    assert decided_of(look(study)) == (0, 2)
+    assert progress_of(look(study)) == (0, 2)
     page = words_of(look(study))
     assert page.index("d1 / alpha") < page.index("Next in the queue Item Candidate")
     assert "Ann 10 – – Bob 90 – –" in page
@@ -58,10 +58,14 @@ def test_the_candidate_with_least_agreement_comes_first(look, study):
 
 def test_a_decision_is_kept_with_who_made_it_and_leads_to_the_next(rosa, look, study, researcher):
     page = decide(rosa, study, "d1", value="35.5", note="Bob misread it.")
-    assert decided_of(page) == (1, 2)
+    assert progress_of(page) == (1, 2)
     assert "d0 / alpha" in words_of(page)
-    made = Adjudication.objects.get()
-    assert (made.value, made.note, made.decided_by) == (35.5, "Bob misread it.", researcher)
+    decision = Adjudication.objects.get()
+    assert (decision.value, decision.note, decision.decided_by) == (
+        35.5,
+        "Bob misread it.",
+        researcher,
+    )
     decide(rosa, study, "d0", value="45")
     assert "Everything that was disputed is decided. Make labels of it" in words_of(look(study))
 
@@ -69,7 +73,7 @@ def test_a_decision_is_kept_with_who_made_it_and_leads_to_the_next(rosa, look, s
 def test_a_decided_candidate_can_be_decided_anew_and_the_old_decision_stays(rosa, look, study):
     for value in ("20", "30"):
         decide(rosa, study, "d1", value=value)
-    assert [made.value for made in Adjudication.objects.all()] == [20, 30]
+    assert [decision.value for decision in Adjudication.objects.all()] == [20, 30]
     page = look(study, decided=1)
     assert "Decided by rosa" in words_of(page)
     assert 'value="30"' in page
@@ -124,10 +128,10 @@ def test_without_judgments_the_page_says_what_will_appear(look, researcher):
 def test_rounds_are_decided_apart(rosa, look, study):
     rate(study, "Ann", "d0", {"alpha": 0}, round=2)
     rate(study, "Bob", "d0", {"alpha": 100}, round=2)
-    assert decided_of(look(study, round=2)) == (0, 1)
+    assert progress_of(look(study, round=2)) == (0, 1)
     decide(rosa, study, "d0", value="50", round="2")
     assert Adjudication.objects.get().round == 2
-    assert decided_of(look(study)) == (0, 2)
+    assert progress_of(look(study)) == (0, 2)
 
 
 def test_a_round_that_was_not_judged_is_not_there(rosa, study):
@@ -141,23 +145,32 @@ def test_a_round_that_was_not_judged_is_not_there(rosa, study):
 
 
 def test_the_threshold_is_in_the_address_and_stays_with_a_decision(rosa, look, study):
-    assert decided_of(look(study)) == (0, 2)
+    assert progress_of(look(study)) == (0, 2)
     assert "lie more than 25 % of the scale apart" in words_of(look(study))
     page = look(study, threshold="0.5")
-    assert decided_of(page) == (0, 1)
+    assert progress_of(page) == (0, 1)
     assert 'name="threshold" value="0.5"' in page
-    assert decided_of(decide(rosa, study, "d1", value="50", threshold="0.5")) == (1, 1)
+    assert progress_of(decide(rosa, study, "d1", value="50", threshold="0.5")) == (1, 1)
 
 
-@pytest.mark.parametrize("threshold", ["much", "-1", "1", "nan", ""])
-def test_a_threshold_that_is_no_share_leaves_the_one_that_fits_the_scale(look, study, threshold):
-    assert decided_of(look(study, threshold=threshold)) == (0, 2)
+@pytest.mark.parametrize("threshold", ["much", "-1", "1", "nan"])
+def test_a_threshold_that_is_no_share_is_said_and_the_scales_own_is_used(look, study, threshold):
+    page = look(study, threshold=threshold)
+    assert progress_of(page) == (0, 2)
+    assert 'id="threshold-problem" role="alert"' in page
+    assert f"“{threshold}” is not a share from 0 to below 1" in words_of(page)
+
+
+def test_an_empty_threshold_is_the_scales_own(look, study):
+    page = look(study, threshold="")
+    assert progress_of(page) == (0, 2)
+    assert "threshold-problem" not in page
 
 
 def test_the_queue_of_the_judgments_before_stands_while_a_newer_one_is_made(look, study, settings):
     look(study)
     settings.TASKS = QUEUED
     rate(study, "Cyd", "d2", {"alpha": 0})
-    assert decided_of(look(study)) == (0, 2)
+    assert progress_of(look(study)) == (0, 2)
     page = words_of(look(study))
     assert "Until that is done, the queue is that of the judgments before." in page

@@ -16,28 +16,28 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_immediate_tasks")
 
 
 @pytest.fixture
-def ask(rosa):
+def get_json(rosa):
     """The JSON of an address, and its status."""
 
-    def asked(name, *slug, **query):
+    def get(name, *slug, **query):
         answer = rosa.get(reverse(f"console:{name}", args=slug), query)
         assert answer["Content-Type"] == "application/json"
         return answer.status_code, json.loads(answer.content)
 
-    return asked
+    return get
 
 
 def plain(records):
     return json.loads(json.dumps(records, allow_nan=False))
 
 
-def test_a_study_is_told_with_its_questions_and_sizes(ask, researcher):
+def test_a_study_is_told_with_its_questions_and_sizes(get_json, researcher):
     study = rated_study(owner=researcher, questions=("appropriateness", "style"))
-    status, told = ask("api-study-detail", study.slug)
+    status, content = get_json("api-study-detail", study.slug)
     assert status == 200
-    assert told.pop("created_at").endswith("Z")
+    assert content.pop("created_at").endswith("Z")
     question = {"level": "interval", "scale_min": 0, "scale_max": 100, "categories": []}
-    assert told == {
+    assert content == {
         "slug": "rated",
         "title": "Rated",
         "kind": "rating",
@@ -51,13 +51,13 @@ def test_a_study_is_told_with_its_questions_and_sizes(ask, researcher):
     }
 
 
-def test_studies_come_in_pages(ask, researcher):
+def test_studies_come_in_pages(get_json, researcher):
     for number in range(3):
         rating_study(f"study-{number}", owner=researcher)
-    status, told = ask("api-study-list", limit=2)
-    assert (status, told["count"]) == (200, 3)
-    assert [study["slug"] for study in told["results"]] == ["study-2", "study-1"]
-    assert told["next"].endswith("?limit=2&offset=2")
+    status, content = get_json("api-study-list", limit=2)
+    assert (status, content["count"]) == (200, 3)
+    assert [study["slug"] for study in content["results"]] == ["study-2", "study-1"]
+    assert content["next"].endswith("?limit=2&offset=2")
 
 
 def test_listing_many_studies_takes_as_many_queries_as_listing_one(
@@ -69,26 +69,28 @@ def test_listing_many_studies_takes_as_many_queries_as_listing_one(
         rosa.get(reverse("console:api-study-list"))
 
 
-def test_agreement_is_that_of_the_report(ask, researcher):
+def test_agreement_is_that_of_the_report(get_json, researcher):
     study = ticked_study(owner=researcher)
-    status, told = ask("api-study-agreement", study.slug)
+    status, content = get_json("api-study-agreement", study.slug)
     assert status == 200
     records = plain(study_agreement(study).records())
-    assert told == [{name: record[name] for name in told[0]} for record in records]
-    assert {"question", "by", "value", "ci_low", "ci_method", "n_items", "reason"} <= set(told[0])
+    assert content == [{name: record[name] for name in content[0]} for record in records]
+    assert {"question", "by", "value", "ci_low", "ci_method", "n_items", "reason"} <= set(
+        content[0]
+    )
 
 
-def test_undefined_agreement_is_null_with_a_reason(ask, researcher):
-    status, [told] = ask("api-study-agreement", rating_study(owner=researcher).slug)
-    assert (status, told["value"], told["reason"]) == (200, None, "no_labels")
+def test_undefined_agreement_is_null_with_a_reason(get_json, researcher):
+    status, [content] = get_json("api-study-agreement", rating_study(owner=researcher).slug)
+    assert (status, content["value"], content["reason"]) == (200, None, "no_labels")
 
 
-def test_agreement_follows_a_rejection(ask, researcher):
+def test_agreement_follows_a_rejection(get_json, researcher):
     study = rated_study(owner=researcher)
-    _, [before] = ask("api-study-agreement", study.slug)
+    _, [before] = get_json("api-study-agreement", study.slug)
     Submission.objects.filter(annotator__pseudonym="Bob").update(status="rejected")
     count_judgments_change(study_ids=[study.pk])
-    _, [after] = ask("api-study-agreement", study.slug)
+    _, [after] = get_json("api-study-agreement", study.slug)
     assert before["value"] > 0.9
     assert (after["value"], after["reason"]) == (None, "one_annotator")
 
@@ -105,39 +107,39 @@ def test_what_is_not_computed_yet_is_asked_for_once_and_promised(rosa, researche
     assert [job.arguments["names"] for job in jobs] == [["validation"], ["agreement"]]
 
 
-def test_validation_is_that_of_the_report(ask, researcher):
+def test_validation_is_that_of_the_report(get_json, researcher):
     study = scored_study(owner=researcher, conditions=("calm", "angry"), metrics=("nll", "bleu"))
-    status, told = ask("api-study-validation", study.slug)
+    status, content = get_json("api-study-validation", study.slug)
     assert status == 200
 
-    def place(record):
+    def key_of(record):
         return [record[name] for name in ("by", "metric", "level", "coefficient")]
 
     rows = study_report(study).correlations
     records = [plain_record(row) for row in rows if row.scope != "mean_of_conditions"]
-    assert len(told) == len(records) == 3 * 2 * 9
-    given = [{name: record[name] for name in told[0]} for record in records]
-    assert sorted(told, key=place) == sorted(given, key=place)
-    assert {"value", "ci_low", "ci_method", "seed", "n_missing", "signature"} <= set(told[0])
+    assert len(content) == len(records) == 3 * 2 * 9
+    expected = [{name: record[name] for name in content[0]} for record in records]
+    assert sorted(content, key=key_of) == sorted(expected, key=key_of)
+    assert {"value", "ci_low", "ci_method", "seed", "n_missing", "signature"} <= set(content[0])
 
 
-def test_undefined_correlations_are_null_with_a_reason(ask, researcher):
+def test_undefined_correlations_are_null_with_a_reason(get_json, researcher):
     study = rating_study(owner=researcher)
-    for place in range(3):
-        rate(study, "Ann", f"d{place}", {"alpha": 50, "beta": 50})
+    for position in range(3):
+        rate(study, "Ann", f"d{position}", {"alpha": 50, "beta": 50})
     add_scores(study)
-    status, told = ask("api-study-validation", study.slug)
+    status, content = get_json("api-study-validation", study.slug)
     assert status == 200
-    assert {(row["value"], row["reason"]) for row in told} == {
+    assert {(row["value"], row["reason"]) for row in content} == {
         (None, "constant_human"),
         (None, "no_defined_item"),
     }
 
 
-def test_a_study_without_scores_has_no_validation_yet(ask, researcher):
-    status, told = ask("api-study-validation", rated_study(owner=researcher).slug)
+def test_a_study_without_scores_has_no_validation_yet(get_json, researcher):
+    status, content = get_json("api-study-validation", rated_study(owner=researcher).slug)
     assert status == 404
-    assert told == {"detail": "Study 'rated' has no scores; score it or import some."}
+    assert content == {"detail": "Study 'rated' has no scores; score it or import some."}
 
 
 def test_the_schema_describes_this_api(rosa):
@@ -147,10 +149,10 @@ def test_the_schema_describes_this_api(rosa):
 
 
 @pytest.mark.parametrize("page", [{"limit": "9" * 30}, {"offset": "9" * 30}, {"limit": "-1"}])
-def test_a_page_of_studies_that_nobody_has_is_no_error(ask, researcher, page):
+def test_a_page_of_studies_that_nobody_has_is_no_error(get_json, researcher, page):
     rated_study(owner=researcher)
-    status, told = ask("api-study-list", **page)
-    assert (status, told["count"]) == (200, 1)
+    status, content = get_json("api-study-list", **page)
+    assert (status, content["count"]) == (200, 1)
 
 
 def test_the_schema_is_the_same_whatever_version_the_address_names(rosa):

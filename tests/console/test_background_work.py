@@ -1,3 +1,4 @@
+import json
 from datetime import timedelta
 from decimal import Decimal
 
@@ -16,10 +17,10 @@ from marketplace.people.enrolment import create_worker, issue_access_key
 from metrics.models import Score, ScoringRun
 from tests.annotation.studies import add_candidates, rate, rating_study
 from tests.boto_clients import in_process_client
-from tests.console.filled import add_scores
+from tests.console.filled import add_scores, scored_study
 from tests.console.pages import words_of
 from tests.console.work import request_for_later, work_off
-from tests.hits.work import hand_in, published
+from tests.hits.work import hand_in, published_batch
 from work.execution import claim, run_job
 from work.models import Job
 
@@ -34,7 +35,7 @@ def study(researcher):
 PAGES = {"collect": "answers", "score": "validation"}
 
 
-def ask(browser, action, **form):
+def post_form(browser, action, **form):
     """Post the form of the page, and return the words of the page one is sent to."""
     answer = browser.post(reverse(f"console:{action}", args=["ratings"]), form, follow=True)
     where = reverse(f"console:{PAGES[action]}", args=["ratings"])
@@ -57,12 +58,12 @@ def post(browser, action, work):
 
 
 def test_asking_for_scores_leaves_them_to_the_background_worker(rosa, study):
-    page = ask(rosa, "score", metric=["rouge1", "chrf"])
+    page = post_form(rosa, "score", metric=["rouge1", "chrf"])
     assert "Scoring in the background: rouge1, chrf." in page
     assert "Scoring rouge1, chrf: waiting for the background worker" in page
     assert not Score.objects.exists()
-    [waiting] = DBTaskResult.objects.all()
-    assert waiting.status == TaskResultStatus.READY
+    [result] = DBTaskResult.objects.all()
+    assert result.status == TaskResultStatus.READY
 
 
 def test_waiting_work_is_polled_by_the_page(rosa, study):
@@ -80,15 +81,15 @@ def test_waiting_work_is_polled_by_the_page(rosa, study):
 
 def test_asking_while_the_same_waits_doubles_nothing(rosa, study):
     for _ in range(2):
-        ask(rosa, "score", metric="rouge1")
+        post_form(rosa, "score", metric="rouge1")
     assert (Job.objects.count(), DBTaskResult.objects.count()) == (1, 1)
-    ask(rosa, "score", metric="chrf")
+    post_form(rosa, "score", metric="chrf")
     assert (Job.objects.count(), DBTaskResult.objects.count()) == (2, 2)
 
 
 @pytest.mark.django_db(transaction=True)
 def test_the_background_worker_scores_what_was_asked_for(rosa, study):
-    ask(rosa, "score", metric=["rouge1", "chrf"])
+    post_form(rosa, "score", metric=["rouge1", "chrf"])
     work_off()
     work = Job.objects.get()
     assert work.state == Job.State.DONE
@@ -96,8 +97,8 @@ def test_the_background_worker_scores_what_was_asked_for(rosa, study):
     assert {"rouge1", "chrf"} <= set(ScoringRun.objects.values_list("metric", flat=True))
     assert Score.objects.filter(run__metric="chrf").count() == 6
     assert poll(rosa, work)["HX-Refresh"] == "true"
-    told = words_of(poll(rosa, work, by_htmx=False).content.decode())
-    assert "Scoring rouge1, chrf: done" in told
+    text = words_of(poll(rosa, work, by_htmx=False).content.decode())
+    assert "Scoring rouge1, chrf: done" in text
 
 
 @pytest.mark.django_db(transaction=True)
@@ -119,21 +120,38 @@ def test_a_result_is_computed_by_the_background_worker_and_not_by_the_page(rosa,
     assert DBTaskResult.objects.count() == 1
 
 
-def test_a_download_that_is_not_computed_yet_leads_to_where_it_will_be(rosa, study):
-    rate(study, "Ann", "d0", {"alpha": 1, "beta": 2})
-    where = reverse("console:download", args=["ratings", "agreement.json"])
-    answer = rosa.get(where, follow=True)
-    assert answer.redirect_chain == [(reverse("console:agreement", args=["ratings"]), 302)]
-    page = words_of(answer.content.decode())
-    assert "agreement.json is still being computed" in page
-    assert "Computing agreement: waiting" in page
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("name", ["agreement.json", "validation.json"])
+def test_a_download_that_is_not_computed_yet_is_json_with_its_state(rosa, researcher, name):
+    study = scored_study(owner=researcher)
+    where = reverse("console:download", args=[study.slug, name])
+    answer = rosa.get(where)
+    assert (answer.status_code, answer["Content-Type"]) == (202, "application/json")
+    assert (answer.json()["state"], answer["Retry-After"]) == ("queued", "2")
+    # Nobody is led to a file that is not there.
+    page = rosa.get(reverse("console:downloads", args=[study.slug])).content.decode()
+    assert f'href="{where}"' not in page
+    work_off()
+    assert "rows" in json.loads(rosa.get(where).getvalue()) or name == "agreement.json"
+    page = rosa.get(reverse("console:downloads", args=[study.slug])).content.decode()
+    assert f'href="{where}"' in page
+
+
+def test_a_download_that_cannot_be_computed_is_json_with_the_reason(rosa, researcher):
+    study = scored_study(owner=researcher)
+    where = reverse("console:download", args=[study.slug, "agreement.json"])
+    rosa.get(where)
+    Job.objects.update(state=Job.State.FAILED, message="No memory is left.")
+    answer = rosa.get(where)
+    assert (answer.status_code, answer["Content-Type"]) == (500, "application/json")
+    assert answer.json() == {"state": "failed", "detail": "No memory is left."}
 
 
 @pytest.mark.usefixtures("_immediate_tasks")
 def test_asking_twice_scores_once(rosa, study):
-    ask(rosa, "score", metric="rouge1")
+    post_form(rosa, "score", metric="rouge1")
     before = list(Score.objects.order_by("pk").values_list())
-    ask(rosa, "score", metric="rouge1")
+    post_form(rosa, "score", metric="rouge1")
     assert list(Score.objects.order_by("pk").values_list()) == before
 
 
@@ -141,24 +159,24 @@ def test_asking_twice_scores_once(rosa, study):
     "form", [{}, {"metric": "bleurt"}, {"metric": "judge"}, {"metric": "<script>"}]
 )
 def test_a_form_without_a_known_metric_scores_nothing_and_says_so(rosa, study, form):
-    assert "Nothing was scored: choose at least one metric." in ask(rosa, "score", **form)
+    assert "Nothing was scored: choose at least one metric." in post_form(rosa, "score", **form)
     assert not Job.objects.exists()
 
 
 def test_known_metrics_are_scored_beside_unknown_ones(rosa, study):
-    assert "in the background: rouge1." in ask(rosa, "score", metric=["bleurt", "rouge1"])
+    assert "in the background: rouge1." in post_form(rosa, "score", metric=["bleurt", "rouge1"])
 
 
 @pytest.mark.usefixtures("_immediate_tasks")
 def test_collecting_a_study_that_was_never_published_finds_nothing(rosa, study):
-    assert "Collecting answers: done" in ask(rosa, "collect")
+    assert "Collecting answers: done" in post_form(rosa, "collect")
     assert Job.objects.get().message == "0 new assignments."
 
 
 @pytest.mark.usefixtures("_immediate_tasks")
 def test_work_that_fails_says_why_and_can_be_tried_again(rosa, researcher):
     study = rating_study(owner=researcher, n_items=0)
-    page = ask(rosa, "score", metric="rouge1")
+    page = post_form(rosa, "score", metric="rouge1")
     assert "Scoring rouge1 failed. Study 'ratings' has no candidates; import some first." in page
     assert "Try again" in page
     assert not ScoringRun.objects.exists()
@@ -182,7 +200,7 @@ def test_an_error_nobody_expected_is_told_without_its_secrets(rosa, study):
 
 
 def test_work_that_waits_can_be_stopped_and_is_then_not_done(rosa, study):
-    ask(rosa, "score", metric="rouge1")
+    post_form(rosa, "score", metric="rouge1")
     work = Job.objects.get()
     assert "Scoring rouge1 was stopped. Stopped before it began." in post(rosa, "stop", work)
     assert run_job(work.pk) == "not queued"
@@ -200,9 +218,9 @@ def test_running_work_tells_how_far_it_is(rosa, study):
         started_at=now - timedelta(seconds=60),
         progress_at=now,
     )
-    told = words_of(poll(rosa, work).content.decode())
-    assert "Scoring rouge1 : rouge1 30 of 90, 0.5 a second, 2 min 0 s left" in told
-    assert "Stop" in told
+    text = words_of(poll(rosa, work).content.decode())
+    assert "Scoring rouge1 : rouge1 30 of 90, 0.5 a second, 2 min 0 s left" in text
+    assert "Stop" in text
 
 
 @pytest.mark.usefixtures("_immediate_tasks")
@@ -226,12 +244,12 @@ def test_collecting_brings_workers_answers_into_the_study(rosa, study, settings,
     settings.MARKETPLACE_ACCESS_KEY_ID = key.access_key_id
     settings.MARKETPLACE_SECRET_ACCESS_KEY = key.secret_access_key
     settings.MARKETPLACE_ENDPOINT_URL = f"{live_server.url}/requester"
-    batch = published(study, in_process_client(vars(key)), max_assignments=2)
+    batch = published_batch(study, in_process_client(vars(key)), max_assignments=2)
     worker = create_worker(username="ann", password="a-long-and-winding-password")
     for hit in batch.hits.all():
         hand_in(worker, hit, {"alpha": 30, "beta": 70})
-    ask(rosa, "collect")
+    post_form(rosa, "collect")
     assert (Assignment.objects.count(), Submission.objects.count()) == (3, 3)
     assert sorted(Judgment.objects.values_list("value", flat=True)) == [30] * 3 + [70] * 3
-    ask(rosa, "collect")
+    post_form(rosa, "collect")
     assert Submission.objects.count() == 3

@@ -13,7 +13,7 @@ from accounts.teams import create_team, set_role
 from annotation.access import give_to_team
 from hits.models import Batch, Connection, Hit
 from tests.annotation.studies import rating_study
-from tests.console.filled import add_assignment, add_batch
+from tests.console.filled import add_batch
 from work.models import Job
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_immediate_tasks")]
@@ -47,8 +47,8 @@ def confirmation(answer):
 def test_a_change_says_first_what_it_costs_and_then_does_it(rosa, batch):
     preview = rosa.get(page(batch, "more"), {"n_more": 2})
     assert preview.context["preview"].cost.total_usd == Decimal("0.60")
-    sent = {"n_more": 2} | confirmation(preview)
-    answer = rosa.post(page(batch, "more"), sent)
+    form = {"n_more": 2} | confirmation(preview)
+    answer = rosa.post(page(batch, "more"), form)
     assert (answer.status_code, answer.url) == (302, page(batch))
     assert set(Hit.objects.values_list("max_assignments", flat=True)) == {4}
     assert Job.objects.of_kind("apply_changes").count() == 1
@@ -57,9 +57,9 @@ def test_a_change_says_first_what_it_costs_and_then_does_it(rosa, batch):
 
 def test_the_button_pressed_twice_changes_once(rosa, batch):
     preview = rosa.get(page(batch, "more"), {"n_more": 1})
-    sent = {"n_more": 1} | confirmation(preview)
-    rosa.post(page(batch, "more"), sent)
-    rosa.post(page(batch, "more"), sent)
+    form = {"n_more": 1} | confirmation(preview)
+    rosa.post(page(batch, "more"), form)
+    rosa.post(page(batch, "more"), form)
     assert set(Hit.objects.values_list("max_assignments", flat=True)) == {3}
 
 
@@ -76,11 +76,11 @@ def test_money_that_leaves_the_site_is_typed(rosa, batch, researcher):
     )
     Batch.objects.update(connection=elsewhere)
     preview = rosa.get(page(batch, "more"), {"n_more": 1})
-    sent = {"n_more": 1} | confirmation(preview)
-    for typed in ("", "0.35", "36"):
-        rosa.post(page(batch, "more"), sent | {"typed_usd": typed})
+    form = {"n_more": 1} | confirmation(preview)
+    for amount in ("", "0.35", "36"):
+        rosa.post(page(batch, "more"), form | {"typed_usd": amount})
     assert not Hit.objects.exclude(max_assignments=None).exists()
-    rosa.post(page(batch, "more"), sent | {"typed_usd": "$0.36"})
+    rosa.post(page(batch, "more"), form | {"typed_usd": "$0.36"})
     assert set(Hit.objects.values_list("max_assignments", flat=True)) == {3}
 
 
@@ -95,9 +95,9 @@ def test_an_end_is_confirmed_and_then_stands(rosa, batch, name):
 
 def test_an_extension_is_until_the_time_that_was_typed(rosa, batch):
     at = (timezone.now() + timedelta(days=30)).replace(second=0, microsecond=0)
-    typed = {"expires_at": f"{at:%Y-%m-%dT%H:%M}"}
-    preview = rosa.get(page(batch, "extend"), typed)
-    rosa.post(page(batch, "extend"), typed | confirmation(preview))
+    form = {"expires_at": f"{at:%Y-%m-%dT%H:%M}"}
+    preview = rosa.get(page(batch, "extend"), form)
+    rosa.post(page(batch, "extend"), form | confirmation(preview))
     batch.refresh_from_db()
     assert batch.expires_at == at
 
@@ -138,33 +138,3 @@ def test_an_unknown_change_and_anothers_batch_are_not_there(rosa, batch, colleag
     assert signed_in(colleague).get(page(batch)).status_code == 404
     other = rating_study("other", owner=batch.study.owner)
     assert rosa.get(reverse("console:batch", args=[other.slug, batch.pk])).status_code == 404
-
-
-def test_home_puts_what_passes_by_itself_first(rosa, batch):
-    hit = Hit.objects.of(batch).first()
-    add_assignment(hit)
-    Batch.objects.update(auto_approval_delay_seconds=3600, expires_at=timezone.now())
-    decisions = rosa.get(reverse("console:studies")).context["decisions"]
-    assert [(one.sign, one.url) for one in decisions] == [
-        ("!", reverse("console:review", args=["mine"])),
-        ("▲", page(batch, "repost")),
-    ]
-
-
-def test_home_asks_nobody_for_what_they_may_not_do(study, batch, signed_in, researcher):
-    add_assignment(Hit.objects.of(batch).first())
-    Batch.objects.update(expires_at=timezone.now())
-    carl = User.objects.create_user("carla")
-    set_role(team=study.team, user=carl, role=Role.ANALYST, actor=researcher)
-    answer = signed_in(carl).get(reverse("console:studies"))
-    assert answer.context["decisions"] == []
-    assert [row.spent_usd for row in answer.context["rows"]] == [None]
-
-
-def test_home_costs_no_more_queries_for_more_studies(
-    rosa, researcher, django_assert_max_num_queries
-):
-    for number in range(12):
-        add_batch(rating_study(f"s{number}", owner=researcher), n_published=2)
-    with django_assert_max_num_queries(22):
-        rosa.get(reverse("console:studies"))

@@ -49,7 +49,7 @@ def run_outside(script, argument, live_server, key, folder):
         "AWS_SECRET_ACCESS_KEY": key.secret_access_key,
         "AWS_DEFAULT_REGION": "us-east-1",
     }
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-I", "-c", script, argument],
         cwd=folder,
         env=environment,
@@ -58,23 +58,23 @@ def run_outside(script, argument, live_server, key, folder):
         timeout=120,
         check=False,
     )
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    assert process.returncode == 0, process.stderr
+    return json.loads(process.stdout)
 
 
 def test_it_creates_a_hit_and_reads_its_assignments(live_server, tmp_path):
     key = enrol_requester(site_url=live_server.url, name="Outsider", test_funds_usd=Decimal(10))
-    made = run_outside(CREATE, QUESTION, live_server, key, tmp_path)
-    assert made["balance"] == "9.95"
+    created_hit = run_outside(CREATE, QUESTION, live_server, key, tmp_path)
+    assert created_hit["balance"] == "9.95"
     worker = CrowdWorker(live_server.url, "ada", secret="of the test")
     worker.arrive()
-    preview = worker.session.get(f"{live_server.url}/worker/hits/{made['hit']}/")
+    preview = worker.session.get(f"{live_server.url}/worker/hits/{created_hit['hit']}/")
     accept = Page(preview.text).form("accept")
     work = worker.session.post(live_server.url + accept.action, accept.fields)
     assignment = work.url.rstrip("/").split("/")[-1]
-    sent = {"assignmentId": assignment, "opinion": "a good one"}
-    receipt = requests.post(f"{live_server.url}/mturk/externalSubmit", sent, timeout=60)
+    form = {"assignmentId": assignment, "opinion": "a good one"}
+    receipt = requests.post(f"{live_server.url}/mturk/externalSubmit", form, timeout=60)
     assert receipt.status_code == 200
-    [answer] = run_outside(READ, made["hit"], live_server, key, tmp_path)
+    [answer] = run_outside(READ, created_hit["hit"], live_server, key, tmp_path)
     assert "<QuestionIdentifier>opinion</QuestionIdentifier>" in answer
     assert "<FreeText>a good one</FreeText>" in answer

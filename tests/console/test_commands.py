@@ -28,7 +28,7 @@ def run(*arguments, **environment):
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "told"),
+    ("name", "value", "message"),
     [
         ("SITE_URL", "nonsense", "SITE_URL is 'nonsense'; it must be an address such as"),
         ("SITE_URL", "http://localhost:port", "SITE_URL is 'http://localhost:port'; it must be"),
@@ -47,46 +47,46 @@ def run(*arguments, **environment):
         ("LOG_LEVEL", "LOUD", "LOG_LEVEL is 'LOUD'; it must be one of CRITICAL"),
     ],
 )
-def test_a_setting_that_cannot_be_used_is_told_in_a_sentence(name, value, told):
-    ended = run("manage.py", "migrate", **{name: value})
-    assert ended.returncode == 2
-    assert told in ended.stderr
-    assert "Traceback" not in ended.stderr
-    assert "secret" not in ended.stderr
+def test_a_setting_that_cannot_be_used_is_told_in_a_sentence(name, value, message):
+    process = run("manage.py", "migrate", **{name: value})
+    assert process.returncode == 2
+    assert message in process.stderr
+    assert "Traceback" not in process.stderr
+    assert "secret" not in process.stderr
 
 
 def test_a_redis_that_is_away_is_reported_in_a_sentence():
     away = {"TASKS_BACKEND": "rq", "REDIS_URL": "redis://:secret@127.0.0.1:1/0"}
-    ended = run("manage.py", "run_worker", "--until-empty", **away)
-    assert ended.returncode == 2
-    assert "REDIS_URL names cannot be used" in ended.stderr
-    assert "Traceback" not in ended.stderr
-    assert "secret" not in ended.stderr
+    process = run("manage.py", "run_worker", "--until-empty", **away)
+    assert process.returncode == 2
+    assert "REDIS_URL names cannot be used" in process.stderr
+    assert "Traceback" not in process.stderr
+    assert "secret" not in process.stderr
 
 
 @pytest.mark.parametrize("secret", ["$ecret", "-secret", "s'e\"c#r e$t\\", "'quoted'"])
 def test_secrets_are_taken_as_they_stand(secret):
     program = "import config.settings as s; print(s.SECRET_KEY); print(s.SAMPLE_PASSWORD)"
-    ended = run("-c", program, SECRET_KEY=secret, SAMPLE_PASSWORD=secret)
-    assert ended.stdout.splitlines() == [secret, secret], ended.stderr
+    process = run("-c", program, SECRET_KEY=secret, SAMPLE_PASSWORD=secret)
+    assert process.stdout.splitlines() == [secret, secret], process.stderr
 
 
 @pytest.mark.parametrize(
     "bind", ["8000", ":8000", "localhost", "localhost:0", "localhost:99999", "localhost:80\u0663"]
 )
 def test_serving_takes_a_host_and_a_port(bind):
-    with pytest.raises(CommandError, match="--bind takes HOST:PORT, not") as refused:
+    with pytest.raises(CommandError, match="--bind takes HOST:PORT, not") as refusal:
         call_command("serve", bind=bind)
-    assert refused.value.returncode == 2
+    assert refusal.value.returncode == 2
 
 
 def test_serving_others_takes_keys_of_ones_own(settings):
     settings.USES_PUBLISHED_KEYS = True
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
-    with pytest.raises(CommandError, match="others can reach the site") as refused:
+    with pytest.raises(CommandError, match="others can reach the site") as refusal:
         call_command("serve", bind=f"0.0.0.0:{port}")
-    assert refused.value.returncode == 2
+    assert refusal.value.returncode == 2
 
 
 @pytest.mark.parametrize("threads", ["0", "-1", "many"])
@@ -96,11 +96,11 @@ def test_serving_takes_a_number_of_threads(threads):
 
 
 def test_serving_where_something_else_listens_is_refused_before_anything_starts():
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        bind = f"127.0.0.1:{taken.getsockname()[1]}"
-        with pytest.raises(CommandError, match=f"{bind}: Address already in use") as refused:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        bind = f"127.0.0.1:{listener.getsockname()[1]}"
+        with pytest.raises(CommandError, match=f"{bind}: Address already in use") as refusal:
             call_command("serve", bind=bind)
-    assert refused.value.returncode == 2
+    assert refusal.value.returncode == 2
 
 
 @pytest.mark.django_db

@@ -4,7 +4,7 @@ one, within the design's limits, and nothing over and over."""
 from collections import Counter
 
 import pytest
-from django.db import connection, transaction
+from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
@@ -15,12 +15,13 @@ from annotation.study_jobs import SCORE, jobs_of
 from console.results import AGREEMENT, compute
 from console.urls import urlpatterns
 from tests.annotation.studies import doubt, rate, rating_study
-from tests.console.filled import add_assignment, add_batch, add_scores, keep_validation
+from tests.console.filled import add_assignment, add_batch, add_scores, store_validation
 from tests.console.test_access import (
     ACTIONS,
+    ASKING_FIRST,
+    LEADING_ON,
     OF_A_STUDY,
     OF_ANYONE_SIGNED_IN,
-    OF_BATCHES,
     OF_TEAMS,
     PUBLIC,
     names,
@@ -38,7 +39,10 @@ VISITED = OF_A_STUDY | OF_ANYONE_SIGNED_IN
 # The review desk reads a submission, everything known of its worker, and what was drafted.
 DESK = "review"
 READ_IN_STRETCHES = {"download", "label-set"}
-NOT_PAGES = {"logout", "schema", "join", "new-team", *PUBLIC, *ACTIONS, *OF_TEAMS, *OF_BATCHES}
+NOT_PAGES = {
+    *("logout", "schema", "join", "new-team"),
+    *(*PUBLIC, *ACTIONS, *OF_TEAMS, *ASKING_FIRST, *LEADING_ON),
+}
 
 
 def judged_study(slug, owner, n_items):
@@ -46,18 +50,18 @@ def judged_study(slug, owner, n_items):
     study = rating_study(
         slug, owner=owner, n_items=n_items, questions=("wit", "tone"), conditions=("calm", "loud")
     )
-    for place in range(n_items):
+    for position in range(n_items):
         for person, less in (("Ann", 0), ("Bob", 40), ("Cyd", 70)):
             for question in ("wit", "tone"):
-                values = {"alpha": 90 - less - place % 7, "beta": 20 + less % 50 + place % 11}
-                submission = rate(study, person, f"d{place}", values, question=question)
+                values = {"alpha": 90 - less - position % 7, "beta": 20 + less % 50 + position % 11}
+                submission = rate(study, person, f"d{position}", values, question=question)
         doubt(submission)
     for hit in add_batch(study, n_published=n_items - 1).hits.all()[: n_items - 1]:
         add_assignment(hit, problem="The answer names no candidate.")
         add_assignment(hit, "A2WORKER")
     add_scores(study)
     compute(study, AGREEMENT)
-    keep_validation(study)
+    store_validation(study)
     question = study.question("wit")
     for item in study.items.all()[: n_items // 3]:
         candidate = item.candidates.first()
@@ -68,12 +72,10 @@ def judged_study(slug, owner, n_items):
 
 
 @pytest.fixture(scope="module")
-def studies(django_db_setup, django_db_blocker):
-    """The small and the large one, made once for all tests and gone after them."""
-    with django_db_blocker.unblock(), transaction.atomic():
-        owner = User.objects.create_user("rosa")
-        yield {n: judged_study(f"of-{n}", owner, n) for n in (SMALL, LARGE)}
-        transaction.set_rollback(True)
+def studies(stored_for_module):
+    """The small and the large one."""
+    owner = User.objects.create_user("rosa")
+    return {n: judged_study(f"of-{n}", owner, n) for n in (SMALL, LARGE)}
 
 
 @pytest.fixture
@@ -82,23 +84,23 @@ def researcher(studies):
 
 
 def where(name, study):
-    stored = {
+    files = {
         "item_id": study.items.order_by("position")[1],
         "job_id": jobs_of(study).first(),
         "batch_id": study.batches.first(),
     }
     parts = VISITED[name] | {"slug": study.slug}
-    parts |= {part: row.pk for part, row in stored.items() if part in parts}
+    parts |= {part: row.pk for part, row in files.items() if part in parts}
     return reverse(f"console:{name}", kwargs=parts if name in OF_A_STUDY else {})
 
 
 def statements(browser, address, **query):
     """The SQL of one request, read to its end."""
-    with CaptureQueriesContext(connection) as captured:
+    with CaptureQueriesContext(connection) as queries:
         answer = browser.get(address, query)
         assert answer.status_code == 200
         assert answer.getvalue() is not None
-    return [row["sql"] for row in captured.captured_queries]
+    return [row["sql"] for row in queries.captured_queries]
 
 
 def test_these_tests_know_every_address():
@@ -107,16 +109,16 @@ def test_these_tests_know_every_address():
 
 @pytest.mark.parametrize("name", sorted(set(VISITED) - NOT_PAGES))
 def test_a_request_costs_as_little_in_a_large_study_as_in_a_small_one(rosa, studies, name):
-    asked = {}
+    costs = {}
     for n_items, study in studies.items():
         where_to = where(name, study)
         rosa.get(where_to)
-        asked[n_items] = statements(rosa, where_to)
+        costs[n_items] = statements(rosa, where_to)
     more = 5 if name in READ_IN_STRETCHES else 7 if name == DESK else 0
-    assert len(asked[LARGE]) <= MOST_STATEMENTS + more
+    assert len(costs[LARGE]) <= MOST_STATEMENTS + more
     if name not in READ_IN_STRETCHES:
-        assert len(asked[SMALL]) == len(asked[LARGE])
-    often = {sql: n for sql, n in Counter(asked[LARGE]).items() if n > MOST_REPEATS}
+        assert len(costs[SMALL]) == len(costs[LARGE])
+    often = {sql: n for sql, n in Counter(costs[LARGE]).items() if n > MOST_REPEATS}
     assert not often
 
 
@@ -132,8 +134,8 @@ def test_a_request_costs_as_little_in_a_large_study_as_in_a_small_one(rosa, stud
     ],
 )
 def test_sorting_filtering_and_turning_pages_cost_no_more(rosa, studies, name, query):
-    asked = {}
+    costs = {}
     for n_items, study in studies.items():
-        asked[n_items] = statements(rosa, where(name, study), **query)
-    assert len(asked[SMALL]) <= len(asked[LARGE]) <= MOST_STATEMENTS
-    assert max(Counter(asked[LARGE]).values()) <= MOST_REPEATS
+        costs[n_items] = statements(rosa, where(name, study), **query)
+    assert len(costs[SMALL]) <= len(costs[LARGE]) <= MOST_STATEMENTS
+    assert max(Counter(costs[LARGE]).values()) <= MOST_REPEATS

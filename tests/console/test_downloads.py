@@ -23,10 +23,10 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_immediate_tasks")
 
 @pytest.fixture
 def fetch(rosa):
-    def fetched(study, name):
+    def fetch_file(study, name):
         return rosa.get(reverse("console:download", args=[study.slug, name]))
 
-    return fetched
+    return fetch_file
 
 
 def table(answer):
@@ -87,6 +87,17 @@ def test_judgments_and_scores_stream_as_their_frames_have_them(fetch, researcher
         assert answer.getvalue().decode() == frame(study).to_csv(index=False)
 
 
+def test_judgments_of_items_as_a_whole_are_in_the_table(fetch, researcher):
+    study = rated_study(owner=researcher)
+    whole = study.questions.create(name="safe", wording="Is all of it safe?", position=9)
+    for submission in Submission.objects.of(study):
+        submission.judgments.create(question=whole, value=1)
+    answer = fetch(study, "judgments.csv").getvalue().decode()
+    assert answer == judgment_frame(study).to_csv(index=False)
+    row = next(row for row in csv.DictReader(io.StringIO(answer)) if row["question"] == "safe")
+    assert (row["item"], row["candidate"], row["system"], row["value"]) == ("d0", "", "", "1.0")
+
+
 def test_scores_can_be_imported_into_the_same_study_elsewhere(fetch, researcher, tmp_path):
     path = tmp_path / "scores.csv"
     content = fetch(scored_study(owner=researcher), "scores.csv").getvalue()
@@ -100,16 +111,16 @@ def test_agreement_holds_what_the_page_shows_with_signatures(fetch, researcher):
     study = ticked_study(owner=researcher)
     tick(study, "Bob", "boot", {"clog"})
     tick(study, "Bob", "gown", {"coat"})
-    given = json.loads(fetch(study, "agreement.json").getvalue())
-    shown = study_agreement(study)
-    signatures = [row.pop("signature") for row in given["coefficients"]]
-    records = json.loads(json.dumps(shown.coefficient_records()))
-    assert given["coefficients"] == [{"round": 1, **row} for row in records]
+    content = json.loads(fetch(study, "agreement.json").getvalue())
+    report = study_agreement(study)
+    signatures = [row.pop("signature") for row in content["coefficients"]]
+    records = json.loads(json.dumps(report.coefficient_records()))
+    assert content["coefficients"] == [{"round": 1, **row} for row in records]
     assert {row["name"] for row in records} >= {"krippendorff_alpha", "cohen_kappa", "gwet_ac1"}
-    told = "krippendorff_alpha|ci:jackknife-t-clusters|round:1|input:"
-    assert [told in signature for signature in signatures].count(True) == 1
-    assert given["pairs"] == shown.pair_records()
-    assert (given["study"], len(given["pairs"])) == ("ticked", 1)
+    beginning = "krippendorff_alpha|ci:jackknife-t-clusters|round:1|input:"
+    assert [beginning in signature for signature in signatures].count(True) == 1
+    assert content["pairs"] == report.pair_records()
+    assert (content["study"], len(content["pairs"])) == ("ticked", 1)
 
 
 def test_the_input_in_a_signature_changes_with_the_judgments(fetch, researcher):
@@ -126,21 +137,21 @@ def test_the_input_in_a_signature_changes_with_the_judgments(fetch, researcher):
 
 def test_validation_holds_what_the_page_shows_and_how_it_was_made(fetch, researcher):
     study = scored_study(owner=researcher, conditions=("calm", "angry"))
-    given = json.loads(fetch(study, "validation.json").getvalue())
+    content = json.loads(fetch(study, "validation.json").getvalue())
     version = require_validation(study).version
-    stored = correlations_of(StoredResults(version, with_variants=True))
-    assert given["rows"] == [plain(row) for row in stored]
-    assert given["report"] == version.number
-    assert (given["study"], given["round"], given["aggregation"]) == ("scored", 1, "mean")
-    assert (given["n_resamples"], given["seed"]) == (1000, 0)
+    correlations = correlations_of(StoredResults(version, with_variants=True))
+    assert content["rows"] == [plain(row) for row in correlations]
+    assert content["report"] == version.number
+    assert (content["study"], content["round"], content["aggregation"]) == ("scored", 1, "mean")
+    assert (content["n_resamples"], content["seed"]) == (1000, 0)
 
 
 def test_scores_without_judgments_validate_nothing_and_say_so(fetch, researcher):
     study = rating_study(owner=researcher)
     add_scores(study)
-    given = json.loads(fetch(study, "validation.json").getvalue())
-    assert given["rows"] == []
-    assert "no judgments in round 1" in given["reason"]
+    content = json.loads(fetch(study, "validation.json").getvalue())
+    assert content["rows"] == []
+    assert "no judgments in round 1" in content["reason"]
 
 
 def test_undefined_numbers_are_null_in_json(fetch, researcher):
@@ -199,6 +210,8 @@ def test_alternatives_offer_scores_once_they_have_some(researcher):
 @pytest.mark.parametrize("build", [scored_study, ticked_study])
 def test_a_page_links_to_the_files_a_study_has_and_to_no_others(rosa, researcher, build):
     study = build(owner=researcher)
+    for name in ("agreement", "validation"):
+        rosa.get(reverse(f"console:{name}", args=[study.slug]))
     page = rosa.get(reverse("console:downloads", args=[study.slug])).content.decode()
     for name in file_names(study):
         where = reverse("console:download", args=[study.slug, name])

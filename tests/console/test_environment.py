@@ -14,13 +14,13 @@ def path(tmp_path):
 
 def settings_in(path):
     """As the site reads them."""
-    read = {}
+    values = {}
 
     class Env(environ.Env):
-        ENVIRON = read
+        ENVIRON = values
 
     Env.read_env(path)
-    return read
+    return values
 
 
 def mode(path):

@@ -44,12 +44,12 @@ def study(researcher: User):
 @pytest.fixture
 def worker():
     """A background worker beside the browser."""
-    with working():
+    with background_worker():
         yield
 
 
 @contextmanager
-def working():
+def background_worker():
     is_over = threading.Event()
 
     def work() -> None:
@@ -86,7 +86,7 @@ def assert_in_order(page: Page) -> None:
     assert fits(page)
 
 
-def pictured(page: Page, name: str) -> None:
+def save_picture(page: Page, name: str) -> None:
     """Keep a picture to look at, where LAUNCH_PICTURES names a folder."""
     if folder := os.environ.get("LAUNCH_PICTURES"):
         width = page.viewport_size["width"]
@@ -104,20 +104,20 @@ def test_a_newcomer_launches_a_pilot_by_mouse(page, worker):
     click("link", "Four assistants rated")
     click("link", "Launch them")
     assert_in_order(page)
-    pictured(page, "team")
+    save_picture(page, "team")
     click("button", "Give the study to the team")
     assert_in_order(page)
-    pictured(page, "connect")
+    save_picture(page, "connect")
     click("button", "Connect this site's marketplace")
     launch = page.get_by_role("button", name="Publish the pilot")
     expect(launch).to_be_visible()
     expect(page.locator("#checks .pending")).to_have_count(0)
     assert_in_order(page)
-    pictured(page, "launch")
+    save_picture(page, "launch")
     click("button", "Publish the pilot")
     expect(page.get_by_text("assignments published")).to_be_visible()
     assert_in_order(page)
-    pictured(page, "done")
+    save_picture(page, "done")
     # The README promises five minutes; most of it is reading.
     assert clicks == 5
     assert time.monotonic() - began < 120
@@ -161,7 +161,7 @@ def test_all_of_it_by_keyboard(page, worker):
     page.keyboard.press("Enter")
     expect(page.get_by_label("Title")).to_be_visible()
     assert_in_order(page)
-    pictured(page, "more")
+    save_picture(page, "more")
     tab_to(page, "Publish the pilot")
     page.keyboard.press("Enter")
     expect(page.get_by_text("assignments published")).to_be_visible()
@@ -184,7 +184,7 @@ def test_faults_are_listed_first_and_lead_to_their_fields(page, worker):
     alert = page.get_by_role("alert")
     expect(alert).to_contain_text("Reward for a HIT")
     assert_in_order(page)
-    pictured(page, "faults")
+    save_picture(page, "faults")
     alert.get_by_role("link", name="Go there").first.click()
     expect(page.get_by_label("Reward for a HIT, $")).to_be_focused()
     assert not Batch.objects.exists()
@@ -196,7 +196,7 @@ def test_a_teams_marketplaces_are_in_order(page, worker):
     page.goto(f"/teams/{team.slug}/marketplaces/")
     expect(page.get_by_role("button", name="Close This site")).to_be_visible()
     assert_in_order(page)
-    pictured(page, "marketplaces")
+    save_picture(page, "marketplaces")
     page.get_by_label("Budget, $").fill("25")
     page.get_by_label("Budget, $").press("Enter")
     expect(page.get_by_label("Budget, $")).to_have_value("25.00")

@@ -2,12 +2,18 @@
 
 import pytest
 from django.urls import reverse
+from django.utils import timezone
 
+from accounts.teams import create_team
+from annotation.access import give_to_team
+from annotation.label_sets import Rule, make_label_set
+from console.results import compute
+from hits.models import Connection
 from tests.accessibility import accessibility_problems
 from tests.annotation.studies import rate, rating_study
 from tests.browsers import opened_page, sign_in
 from tests.console.conftest import PASSWORD
-from tests.console.filled import scored_study
+from tests.console.filled import add_assignment, add_batch, scored_study, store_validation
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -67,9 +73,9 @@ def test_labels_are_made_on_the_smallest_telephone(page, study):
 
 
 @pytest.mark.usefixtures("_immediate_tasks")
-def test_the_report_s_file_is_accessible_and_fits_a_telephone(page, researcher, rosa, read):
+def test_the_report_s_file_is_accessible_and_fits_a_telephone(page, researcher, rosa, page_text):
     study = scored_study(owner=researcher, metrics=("nll", "bleurt"))
-    read(study, "report")
+    page_text(study, "report")
     file = rosa.get(reverse("console:report-file", args=[study.slug, "report.html"]))
     page.goto("about:blank")
     page.set_content(file.content.decode())
@@ -77,3 +83,101 @@ def test_the_report_s_file_is_accessible_and_fits_a_telephone(page, researcher, 
     assert accessibility_problems(page) == []
     page.set_viewport_size({"width": TELEPHONE, "height": 800})
     assert page.evaluate("document.documentElement.scrollWidth") <= TELEPHONE
+
+
+TABLES = ["", "items/", "launch/", "answers/", "agreement/", "agreement/annotators/"]
+TABLES += ["agreement/disagreement/", "adjudication/?threshold=0", "labels/", "validation/"]
+TABLES += ["downloads/", "report/", "members/"]
+
+
+@pytest.fixture
+def everything(researcher):
+    study = scored_study(owner=researcher, conditions=("calm", "angry"), metrics=("nll", "bleurt"))
+    batch = add_batch(study, n_published=2)
+    add_assignment(batch.hits.first(), problem="The answer names no candidate.")
+    compute(study, "agreement")
+    store_validation(study)
+    make_label_set(question=study.questions.get(), rule=Rule("mean"))
+    return study
+
+
+def sideways(page):
+    """What scrolls sideways: the page, or a table in it."""
+    return page.evaluate(
+        """() => [document.documentElement, ...document.querySelectorAll(".scroll")]
+          .filter((node) => node.scrollWidth > node.clientWidth + 1)
+          .map((node) => node.ariaLabel || node.tagName)"""
+    )
+
+
+@pytest.mark.parametrize("width", [SMALLEST, TELEPHONE])
+def test_on_a_telephone_tables_are_labelled_lines_and_nothing_scrolls_sideways(
+    page, everything, width
+):
+    page.set_viewport_size({"width": width, "height": 800})
+    item, batch = everything.items.first().pk, everything.batches.get().pk
+    wrong = {}
+    for path in [*TABLES, f"items/{item}/", f"batches/{batch}/"]:
+        page.goto(f"/studies/{everything.slug}/{path}")
+        page.wait_for_load_state("networkidle")
+        if found := sideways(page):
+            wrong[path] = found
+    page.goto("/")
+    assert sideways(page) == []
+    assert wrong == {}
+    row = page.get_by_role("region", name="Studies").locator("tbody tr").first
+    stage = row.locator("td[data-label=Stage]")
+    assert stage.evaluate("node => getComputedStyle(node).display") == "flow-root"
+    assert accessibility_problems(page) == []
+
+
+def connection_of(team, *, problem=""):
+    return Connection.objects.create(
+        team=team,
+        name="Elsewhere",
+        marketplace="crowd.example.org",
+        endpoint_url="https://crowd.example.org/requester",
+        access_key_id="AKIAEXAMPLE",
+        problem=problem,
+        failed_at=timezone.now(),
+    )
+
+
+@pytest.fixture
+def launch_page(page, study, researcher):
+    """The Launch page on a telephone, of a study with a batch that is out."""
+    team = create_team(name="Lab", owner=researcher)
+    give_to_team(study=study, team=team, actor=researcher)
+    connection_of(team)
+    add_batch(study)
+    page.set_viewport_size({"width": TELEPHONE, "height": 800})
+    page.goto(reverse("console:launch", args=[study.slug]))
+    return page
+
+
+def test_fields_beside_each_other_stand_in_a_row_though_a_label_wraps(launch_page):
+    launch_page.locator("details.more > summary").click()
+    minutes = launch_page.get_by_label("Minutes to finish a HIT").bounding_box()
+    days = launch_page.get_by_label("Days on offer").bounding_box()
+    assert minutes["x"] != days["x"]
+    assert minutes["y"] == days["y"]
+
+
+def test_a_value_stands_beside_its_label_however_long_that_is(launch_page):
+    cells = launch_page.locator("table.labelled tbody tr").first.locator("td:not(:first-child)")
+    left_edge = "cell => { const range = document.createRange(); range.selectNodeContents(cell);"
+    left_edge += " return range.getBoundingClientRect().left; }"
+    assert cells.count() > 3
+    assert len({cell.evaluate(left_edge) for cell in cells.all()}) == 1
+
+
+@pytest.mark.parametrize("width", [DESK, TELEPHONE, SMALLEST])
+def test_what_went_wrong_with_a_connection_stands_below_its_name(page, researcher, width):
+    team = create_team(name="Lab", owner=researcher)
+    connection_of(team, problem="It took so long that the rest is left for later. " * 2)
+    page.set_viewport_size({"width": width, "height": 800})
+    page.goto(reverse("console:connections", args=[team.slug]))
+    address = page.get_by_text("https://crowd.example.org").bounding_box()
+    problem = page.locator(".notice.error")
+    assert problem.bounding_box()["y"] >= address["y"] + address["height"]
+    assert right_edge(page, problem) <= width

@@ -13,7 +13,7 @@ from console.samples import FOLDER
 from hits.collect import collect_batch
 from hits.endpoints import connect
 from hits.enrolment import enrol_requester, enrol_worker
-from hits.planning import draft_batch, plan_batch
+from hits.launch_plans import draft_batch, plan_batch
 from hits.publish import publish_batch
 from tests.accessibility import accessibility_problems
 from tests.browsers import opened_page, sign_in
@@ -37,7 +37,7 @@ def page(chromium, live_server):
         yield page
 
 
-def published(study: Study, client):
+def published_batch(study: Study, client):
     draft = draft_batch(
         study=study,
         title=study.title,
@@ -50,7 +50,7 @@ def published(study: Study, client):
     return batch
 
 
-def accepted(page: Page, title: str) -> FrameLocator:
+def accept_task(page: Page, title: str) -> FrameLocator:
     """The task of the group's next HIT, found and accepted by keyboard."""
     page.get_by_role("link", name=title).press("Enter")
     page.get_by_role("button", name="Accept this HIT").press("Enter")
@@ -67,15 +67,17 @@ def test_a_rating_made_by_keyboard_becomes_the_studys_judgments(page, client):
     study = import_study(
         draft=read_responses(responses), path=responses, slug="rated", title="Rate responses"
     ).study
-    batch = published(study, client)
+    batch = published_batch(study, client)
     page.reload()
-    task = accepted(page, "Rate responses")
+    task = accept_task(page, "Rate responses")
     letters = {}
-    for place, slider in enumerate(task.get_by_role("slider").all()):
+    for position, slider in enumerate(task.get_by_role("slider").all()):
         slider.press("Home")
-        for _ in range(place + 1):
+        for _ in range(position + 1):
             page.keyboard.press("PageUp")
-        letters[task.locator("[data-candidate]").nth(place).inner_text()[0]] = 10 * (place + 1)
+        letters[task.locator("[data-candidate]").nth(position).inner_text()[0]] = 10 * (
+            position + 1
+        )
     before = page.url
     task.get_by_role("button", name="Submit").press("Enter")
     page.wait_for_url(lambda url: url != before)
@@ -95,14 +97,14 @@ def test_alternatives_ticked_by_keyboard_become_ones_and_the_rest_zeros(page, cl
     study = import_study(
         draft=read_alternatives(pools), path=pools, slug="pools", title="Tick alternatives"
     ).study
-    batch = published(study, client)
+    batch = published_batch(study, client)
     page.reload()
-    task = accepted(page, "Tick alternatives")
+    task = accept_task(page, "Tick alternatives")
     cards = task.locator("[data-candidate]")
-    chosen = [cards.nth(place) for place in (0, 3)]
-    for card in chosen:
+    two_cards = [cards.nth(position) for position in (0, 3)]
+    for card in two_cards:
         card.get_by_role("checkbox").press("Space")
-    titles = {card.get_by_role("img").first.get_attribute("alt") for card in chosen}
+    titles = {card.get_by_role("img").first.get_attribute("alt") for card in two_cards}
     before = page.url
     task.locator("textarea").first.press_sequentially("They have the same shape and colour.")
     task.get_by_role("button", name="Submit").press("Enter")

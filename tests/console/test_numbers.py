@@ -14,15 +14,15 @@ class Estimate:
 
 
 @pytest.mark.parametrize(
-    ("value", "written"),
+    ("value", "text"),
     [(0.344, "0.34"), (-0.5, "−0.50"), (-0.001, "0.00"), (1, "1.00"), (nan, "–"), (None, "–")],
 )
-def test_coefficients_have_two_decimals_and_a_minus_that_lines_up(value, written):
-    assert coefficient(value) == written
+def test_coefficients_have_two_decimals_and_a_minus_that_lines_up(value, text):
+    assert coefficient(value) == text
 
 
 @pytest.mark.parametrize(
-    ("estimate", "written"),
+    ("estimate", "text"),
     [
         (Estimate(-0.1, 0.25), "[−0.10, 0.25]"),
         (Estimate(nan, nan), ""),
@@ -32,8 +32,8 @@ def test_coefficients_have_two_decimals_and_a_minus_that_lines_up(value, written
         ({"ci_low": None, "ci_high": None}, ""),
     ],
 )
-def test_an_interval_is_written_where_there_is_one(estimate, written):
-    assert interval(estimate) == written
+def test_an_interval_is_written_where_there_is_one(estimate, text):
+    assert interval(estimate) == text
 
 
 def test_reasons_are_written_as_words():
@@ -41,15 +41,15 @@ def test_reasons_are_written_as_words():
 
 
 @pytest.mark.parametrize(
-    ("value", "written"), [(0.0123, "+0.012"), (-0.5, "−0.500"), (nan, "–"), (None, "–")]
+    ("value", "text"), [(0.0123, "+0.012"), (-0.5, "−0.500"), (nan, "–"), (None, "–")]
 )
-def test_a_change_has_its_sign(value, written):
-    assert change(value) == written
+def test_a_change_has_its_sign(value, text):
+    assert change(value) == text
 
 
 @pytest.mark.parametrize(
-    ("seconds", "written"),
+    ("seconds", "text"),
     [(160, "2 min 40 s"), (9.6, "10 s"), (7260, "2 h 1 min"), (None, "–"), (nan, "–")],
 )
-def test_durations_are_told_in_the_units_people_use(seconds, written):
-    assert duration(seconds) == written
+def test_durations_are_told_in_the_units_people_use(seconds, text):
+    assert duration(seconds) == text

@@ -7,9 +7,9 @@ KEPT = settings.BASE_DIR / "docs" / "openapi.yaml"
 
 
 def test_the_schema_that_is_kept_is_the_one_of_the_code(tmp_path: Path):
-    made = tmp_path / "openapi.yaml"
-    call_command("spectacular", file=str(made), validate=True, fail_on_warn=True)
-    assert made.read_text() == KEPT.read_text(), (
+    file = tmp_path / "openapi.yaml"
+    call_command("spectacular", file=str(file), validate=True, fail_on_warn=True)
+    assert file.read_text() == KEPT.read_text(), (
         "The API has changed. Look at the difference, then write it down with "
         "`python manage.py spectacular --file docs/openapi.yaml`."
     )

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = [pytest.mark.long, pytest.mark.once]
 ROOT = Path(__file__).resolve().parents[2]
 # What the README leaves to the reader: a benchmark's files, and tests within this test.
 LEFT_OUT = ("replay_lmstyle", "make test")
@@ -53,8 +54,8 @@ def bare_python(tmp_path_factory) -> Path:
 def checkout(tmp_path) -> Path:
     """The files under version control, or about to be, in a folder of their own."""
     folder = tmp_path / "assay"
-    listing = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
-    names = subprocess.run(listing, cwd=ROOT, check=True, capture_output=True).stdout
+    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    names = subprocess.run(command, cwd=ROOT, check=True, capture_output=True).stdout
     for name in map(os.fsdecode, names.split(b"\0")):
         if (ROOT / name).is_file():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -63,7 +64,7 @@ def checkout(tmp_path) -> Path:
 
 
 @pytest.fixture
-def installed(checkout) -> Path:
+def checkout_with_venv(checkout) -> Path:
     """The checkout with everything installed, as `make` leaves it."""
     (checkout / ".venv").symlink_to(sys.prefix)
     os.utime(checkout / "requirements.txt", (0, 0))
@@ -91,39 +92,39 @@ def shell(bare_python, checkout):
 
 
 def test_without_the_libraries_a_command_says_how_to_get_them(checkout, shell):
-    ended = shell("python manage.py collect_study my-study")
-    assert (ended.returncode, ended.stdout) == (2, "")
-    assert "`make run` installs them into .venv" in ended.stderr
-    assert "Traceback" not in ended.stderr
+    process = shell("python manage.py collect_study my-study")
+    assert (process.returncode, process.stdout) == (2, "")
+    assert "`make run` installs them into .venv" in process.stderr
+    assert "Traceback" not in process.stderr
 
 
 def test_a_virtual_environment_without_them_is_not_started_for_ever(checkout, bare_python, shell):
     (checkout / ".venv").symlink_to(bare_python.parent)
-    ended = shell("python manage.py collect_study my-study")
-    assert ended.returncode == 2
-    assert "`make run` installs them" in ended.stderr
+    process = shell("python manage.py collect_study my-study")
+    assert process.returncode == 2
+    assert "`make run` installs them" in process.stderr
 
 
-def test_any_python_goes_on_with_that_of_the_virtual_environment(installed, shell):
-    ended = shell("python manage.py agreement --help")
-    assert ended.returncode == 0, ended.stderr
-    assert "--annotator" in ended.stdout
+def test_any_python_goes_on_with_that_of_the_virtual_environment(checkout_with_venv, shell):
+    process = shell("python manage.py agreement --help")
+    assert process.returncode == 0, process.stderr
+    assert "--annotator" in process.stdout
 
 
 def free_port() -> int:
-    with socket.socket() as closed:
-        closed.bind(("127.0.0.1", 0))
-        return closed.getsockname()[1]
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
 
 
 @pytest.fixture
-def site(installed, shell, tmp_path) -> Iterator[str]:
+def site(checkout_with_venv, shell, tmp_path) -> Iterator[str]:
     """The address of a site that `make run` serves, which it was told in its environment."""
     url, log = f"http://127.0.0.1:{free_port()}", tmp_path / "run.log"
     with log.open("w") as output:
-        running = subprocess.Popen(
+        process = subprocess.Popen(
             ["make", "run"],
-            cwd=installed,
+            cwd=checkout_with_venv,
             env=shell.environment | {"SITE_URL": url},
             stdout=output,
             stderr=subprocess.STDOUT,
@@ -131,24 +132,41 @@ def site(installed, shell, tmp_path) -> Iterator[str]:
         )
     try:
         while "Ctrl-C stops it" not in log.read_text():
-            assert running.poll() is None, log.read_text()
+            assert process.poll() is None, log.read_text()
             time.sleep(0.5)
         yield url
     finally:
-        if running.poll() is None:
-            os.killpg(running.pid, signal.SIGINT)
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGINT)
         try:
-            running.wait(timeout=60)
+            process.wait(timeout=60)
         except subprocess.TimeoutExpired:
-            os.killpg(running.pid, signal.SIGKILL)
-            running.wait()
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
 
 
 def write_plain_files(folder: Path) -> None:
     """The files that the README's commands name, which are the reader's own."""
     shutil.copy(folder / "samples" / "responses.csv", folder)
-    labels = [f"i{item},{who},{(item + item * who) % 2}" for item in range(8) for who in range(3)]
+    labels = [
+        f"i{item},{who},{(item + item * index) % 2}"
+        for item in range(40)
+        for index, who in enumerate(("ann", "bob", "cid", "gpt"))
+    ]
     (folder / "labels.csv").write_text("\n".join(["item,who,label", *labels, ""]))
+    ratings = [
+        f"i{item},w{worker},s{system},{(3 * item + 5 * worker) % 7 + system * (1 + worker % 2)}"
+        for item in range(10)
+        for worker in range(6)
+        for system in range(2)
+    ]
+    (folder / "ratings.csv").write_text("\n".join(["item,worker,system,rating", *ratings, ""]))
+    judged = [
+        f"i{item},s{system},{(item + system) % 5 if item < 20 else ''},{(item * 7 + system) % 5}"
+        for item in range(60)
+        for system in range(2)
+    ]
+    (folder / "judged.csv").write_text("\n".join(["item,system,rating,gpt", *judged, ""]))
     rows = [
         f"i{item},s{system},{item + system * 3 % 5},0.{item}{system},{item * system % 7}"
         for item in range(6)
@@ -158,23 +176,24 @@ def write_plain_files(folder: Path) -> None:
 
 
 @pytest.mark.timeout(1200)
-def test_the_commands_of_the_readme_run_as_printed(installed, site, shell):
-    write_plain_files(installed)
-    printed = [line for line in printed_commands() if not any(name in line for name in LEFT_OUT)]
-    assert printed[0] == "make run"
-    assert len(printed) >= 12
+def test_the_commands_of_the_readme_run_as_printed(checkout_with_venv, site, shell):
+    write_plain_files(checkout_with_venv)
+    lines = [line for line in printed_commands() if not any(name in line for name in LEFT_OUT)]
+    assert lines[0] == "make run"
+    assert len(lines) >= 12
     outputs = {}
-    for line in printed[1:]:
-        ended = shell(line)
-        assert ended.returncode == 0, f"{line}\n{ended.stdout}\n{ended.stderr}"
-        outputs[line] = ended.stdout
+    for line in lines[1:]:
+        process = shell(line)
+        assert process.returncode == 0, f"{line}\n{process.stdout}\n{process.stderr}"
+        outputs[line] = process.stdout
         if "publish_study" in line and "--dry-run" not in line:
-            worked = shell("python manage.py replay_crowd my-study --workers 3")
-            assert worked.returncode == 0, worked.stderr
-    collected = next(output for line, output in outputs.items() if "collect_study" in line)
-    assert re.search(r"[1-9]\d* new assignments", collected)
-    assert (installed / "report").is_dir()
-    assert f"SITE_URL={site}\n" in (installed / ".env").read_text()
+            replay = shell("python manage.py replay_crowd my-study --workers 3")
+            assert replay.returncode == 0, replay.stderr
+    # Answers come in by themselves too: the site's own collection may have been before the command.
+    approval = next(output for line, output in outputs.items() if "approve_study" in line)
+    assert re.search(r"would approve [1-9]\d* assignments", approval), approval
+    assert (checkout_with_venv / "report").is_dir()
+    assert f"SITE_URL={site}\n" in (checkout_with_venv / ".env").read_text()
 
     elsewhere = shell("python manage.py collect_study my-study", SITE_URL="http://127.0.0.1:9")
     assert elsewhere.returncode == 2

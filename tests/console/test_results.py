@@ -42,7 +42,7 @@ def agreement_of(study):
     return records
 
 
-def pooled(study):
+def pooled_text(study):
     return next(row for row in rows_of(study) if row.level == "pooled")
 
 
@@ -53,14 +53,14 @@ def rows_of(study, **which):
 
 def view_of(study, **query):
     version = require_validation(study).version
-    return ValidationView.requested(StoredResults(version), query)
+    return ValidationView.from_query(StoredResults(version), query)
 
 
 def set_status(status, **which):
     """As whoever decides on submissions does."""
-    found = Submission.objects.filter(**which)
-    studies = set(found.values_list("item__study", flat=True))
-    found.update(status=status)
+    submissions = Submission.objects.filter(**which)
+    studies = set(submissions.values_list("item__study", flat=True))
+    submissions.update(status=status)
     count_judgments_change(study_ids=studies)
 
 
@@ -109,8 +109,8 @@ def test_rejecting_one_submission_instead_of_another_changes_the_agreement_shown
 def test_a_doubted_submission_makes_the_results_anew():
     study = rated_study()
     before = fingerprint(study)
-    doubted = Submission.objects.first()
-    doubt(doubted)
+    submission = Submission.objects.first()
+    doubt(submission)
     assert fingerprint(study) != before
     doubted_only = fingerprint(study)
     unflag_submissions(submissions=Submission.objects.all())
@@ -129,9 +129,9 @@ def test_scores_that_arrive_leave_the_agreement_as_it_is():
 def test_a_fingerprint_costs_the_same_however_much_there_is(n_items, django_assert_num_queries):
     study = rated_study(n_items=n_items)
     doubt(*Submission.objects.all())
-    with django_assert_num_queries(1) as captured:
+    with django_assert_num_queries(1) as queries:
         fingerprint(study)
-    assert len(captured[0]["sql"]) < 400
+    assert len(queries[0]["sql"]) < 400
 
 
 def test_a_new_judgment_changes_the_agreement_shown():
@@ -153,15 +153,15 @@ def test_scores_that_arrive_change_the_correlations_shown():
     study = rated_study()
     assert "has no scores" in require_validation(study).reason
     add_scores(study)
-    assert pooled(study).n_rows == 6
+    assert pooled_text(study).n_rows == 6
 
 
 def test_scores_imported_again_with_other_values_change_the_correlations_shown():
     study = scored_study()
-    before = pooled(study)
-    swapped = {("d0", "alpha"): 0.125, ("d0", "beta"): 0.0}
-    write_scores(study=study, metric="nll", signature="nll|v:1", values=swapped)
-    assert pooled(study).value < before.value
+    before = pooled_text(study)
+    values = {("d0", "alpha"): 0.125, ("d0", "beta"): 0.0}
+    write_scores(study=study, metric="nll", signature="nll|v:1", values=values)
+    assert pooled_text(study).value < before.value
 
 
 def test_what_happens_in_another_study_changes_nothing():
@@ -189,14 +189,14 @@ def test_correlations_are_those_of_the_study_and_lead_to_the_report_that_is_kept
 
 
 def test_computing_tells_how_far_it_is():
-    told = []
+    steps = []
 
     def progress(things, total):
-        told.append(total)
+        steps.append(total)
         yield from things
 
     compute(scored_study(), VALIDATION, progress)
-    assert told == [1]
+    assert steps == [1]
 
 
 def test_a_table_has_a_row_for_each_metric_and_question_and_a_cell_for_each_coefficient():

@@ -11,6 +11,7 @@ from accounts.models import AuditEntry, User
 from accounts.roles import Role
 from accounts.teams import create_team, set_role
 from annotation.access import give_to_team
+from annotation.evidence_versions import store_evidence
 from annotation.models import Submission
 from console.models import PagePreferences
 from hits.collect import collect_batch
@@ -23,10 +24,10 @@ from tests.annotation.studies import rating_study
 from tests.browsers import opened_page, sign_in
 from tests.console.conftest import PASSWORD
 from tests.console.work import work_off
-from tests.hits.work import hand_in, hit_on, published
+from tests.hits.work import hand_in, hit_on, published_batch
 from tests.marketplace.conftest import assert_ledger_balances
 
-pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.browser, pytest.mark.long, pytest.mark.django_db(transaction=True)]
 SIZES = {"desk": (1280, 900), "telephone": (390, 844)}
 SYSTEMS = ("alpha", "beta", "gamma", "delta")
 CAREFUL = dict(zip(SYSTEMS, (20, 80, 45, 60), strict=True))
@@ -42,7 +43,7 @@ def study(live_server, settings, researcher):
     study = rating_study(n_items=2, systems=SYSTEMS, owner=researcher, title="Help desk")
     give_to_team(study=study, team=create_team(name="Lab", owner=researcher), actor=researcher)
     client = client_of(site_connection())
-    batch = published(study, client, reward_usd="0.56", max_assignments=3)
+    batch = published_batch(study, client, reward_usd="0.56", max_assignments=3)
     for name, values in (("ann", CAREFUL), ("bob", CAREFUL), ("eve", dict.fromkeys(SYSTEMS, 50))):
         worker = create_worker(username=name, password=PASSWORD)
         for item in ("d0", "d1"):
@@ -50,6 +51,7 @@ def study(live_server, settings, researcher):
             seconds = 120 if name != "eve" else 12
             hand_in(worker, hit_on(batch, item), values, comment=comment, active_seconds=seconds)
     collect_batch(batch=batch, client=client)
+    store_evidence(study)
     yield study
     assert_ledger_balances()
 
@@ -61,7 +63,7 @@ def page(request, chromium, live_server, study):
     viewport = {"width": width, "height": height}
     problems = []
     with opened_page(chromium, base_url=live_server.url, viewport=viewport) as page:
-        page.on("console", lambda said: said.type == "error" and problems.append(said.text))
+        page.on("console", lambda entry: entry.type == "error" and problems.append(entry.text))
         page.on("pageerror", lambda error: problems.append(str(error)))
         sign_in(page, "/login/", "rosa", PASSWORD)
         page.goto(desk())
@@ -103,6 +105,11 @@ def send(page):
     page.locator(".dock").get_by_role("link", name="Send…").press("Enter")
     page.get_by_role("button", name="Send").press("Enter")
     expect(status(page)).to_contain_text("Sending in the background")
+    finish(page)
+
+
+def finish(page):
+    """Let the worker work; the page follows the job and loads itself anew in the end."""
     work_off()
     expect(page.locator(".notice.success").filter(has_text="done")).to_be_visible()
 
@@ -148,9 +155,9 @@ def test_work_is_approved_rejected_and_paid_in_part_and_sent_together(page):
     expect(status(page)).to_contain_text("Sending in the background")
     check(page)
     work_off()
-    expect(page.get_by_text("1 approved, 2 rejected, 1 payments, $0.20")).to_be_visible()
+    expect(page.get_by_text("1 approved, 2 rejected, 1 payment, $0.20")).to_be_visible()
     assert statuses() == ["Approved", "Rejected", "Rejected", *["Submitted"] * 3]
-    assert [str(paid.amount_usd) for paid in BonusPayment.objects.all()] == ["0.20"]
+    assert [str(bonus.amount_usd) for bonus in BonusPayment.objects.all()] == ["0.20"]
     check(page)
 
 
@@ -178,13 +185,23 @@ def test_bonus_message_block_and_note(page):
     expect(status(page)).to_contain_text("Block")
     send(page)
     assert BonusPayment.objects.get().reason == "Thank you."
-    assert WorkerMessage.objects.get().subject == "More to come"
+    assert WorkerMessage.objects.filter(subject="More to come").count() == 1
     assert WorkerBlock.objects.get().reason == "Wants a rest."
     page.goto(f"{desk()}?show=approved")
     act(page, "Unblock worker…")
     page.get_by_role("button", name="Unblock").press("Enter")
     send(page)
     assert not WorkerBlock.objects.exists()
+
+
+@on_desk
+def test_on_the_smallest_telephone_all_decisions_stand_in_one_row(page):
+    page.set_viewport_size({"width": 320, "height": 640})
+    decisions = page.locator(".dock .acts > *").filter(visible=True)
+    assert decisions.count() == 4
+    assert len({one.bounding_box()["y"] for one in decisions.all()}) == 1
+    assert "More" in page.locator(".dock").aria_snapshot()
+    check(page)
 
 
 def test_a_rejection_is_overridden(page):
@@ -195,6 +212,7 @@ def test_a_rejection_is_overridden(page):
     page.goto(f"{desk()}?show=rejected")
     check(page)
     act(page, "Override…")
+    expect(page.locator(".dock")).to_contain_text("pays $0.56, fees included")
     page.get_by_role("button", name="Override").press("Enter")
     send(page)
     assert statuses() == ["Approved", *["Submitted"] * 5]
@@ -215,7 +233,7 @@ def test_by_rule_shows_what_it_takes_and_then_decides(page):
     page.get_by_role("button", name="Decide so on 4").press("Enter")
     page.get_by_role("button", name="Send 6 decisions, $2.24").press("Enter")
     expect(status(page)).to_contain_text("Sending in the background")
-    work_off()
+    finish(page)
     assert statuses() == ["Approved"] * 4 + ["Rejected"] * 2
     query = "rule=bonus-workers&least_approved=2&amount_usd=0.25&text=Thank+you."
     page.goto(f"{desk('review-rules')}?{query}")
@@ -223,7 +241,7 @@ def test_by_rule_shows_what_it_takes_and_then_decides(page):
     page.get_by_role("button", name="Decide so on 2").press("Enter")
     page.get_by_role("button", name="Send 2 decisions, $0.50").press("Enter")
     expect(status(page)).to_contain_text("Sending in the background")
-    work_off()
+    finish(page)
     assert BonusPayment.objects.count() == 2
     page.goto(f"{desk('review-rules')}?{query}")
     expect(page.get_by_role("heading", name="It takes 0 submissions")).to_be_visible()
@@ -250,9 +268,9 @@ def test_letters_decide_while_no_field_has_the_focus(page):
     page.keyboard.press("u")
     expect(status(page)).to_contain_text("Taken back: Approve.")
     assert not DraftDecision.objects.exists()
-    for key, heading in (("p", "Part pay"), ("m", "Message")):
+    for key, title in (("p", "Part pay"), ("m", "Message")):
         page.keyboard.press(key)
-        expect(page.get_by_role("heading", name=heading)).to_be_visible()
+        expect(page.get_by_role("heading", name=title)).to_be_visible()
         page.keyboard.press("Escape")
         expect(page.locator(".act")).to_have_count(0)
     page.keyboard.press("?")

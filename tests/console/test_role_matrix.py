@@ -23,7 +23,7 @@ from hits.collect import set_status
 from hits.models import Assignment, Batch, Connection, Hit
 from marketplace.people.enrolment import create_worker, issue_access_key
 from tests.annotation.studies import rating_study
-from tests.console.filled import add_assignment, add_batch, keep_validation, scored_study
+from tests.console.filled import add_assignment, add_batch, scored_study, store_validation
 from tests.console.work import request_for_later
 from work.models import Job
 
@@ -36,20 +36,36 @@ WORKER_ID, ASSIGNMENT_ID = "A1IDENTIFIABLE", "3IDENTIFIABLE"
 PAGES_OF_A_STUDY = {
     **dict.fromkeys(
         [
-            *("study", "items", "item", "launch", "answers", "batch", "agreement", "annotators"),
+            *(
+                "study",
+                "items",
+                "item",
+                "protocol",
+                "protocol-preview",
+                "try",
+                "try-item",
+                "launch",
+                "answers",
+                "batch",
+                "agreement",
+                "annotators",
+            ),
             *("disagreement", "agreement-picture", "adjudication", "labels", "validation"),
             *("validation-picture", "validation-table", "report", "report-file", "work", "members"),
+            "former-publish",
         ],
         P.VIEW,
     ),
     **dict.fromkeys(["downloads", "download", "label-set"], P.EXPORT),
     "batch-change": P.SPEND,
+    "archive": P.EDIT,
     **dict.fromkeys(["review", "review-send", "review-rules", "review-reasons"], P.REVIEW),
 }
 ACTIONS_OF_A_STUDY = {
     **dict.fromkeys(
         [
             *("review-draft", "review-note", "review-appeal", "review-undo", "review-retry"),
+            "review-clear",
             *("review-rules-draft", "review-reason-add", "review-reason-delete", "review-sending"),
         ],
         P.REVIEW,
@@ -57,6 +73,14 @@ ACTIONS_OF_A_STUDY = {
     "flag": P.REVIEW,
     "unflag": P.REVIEW,
     "collect": P.EDIT,
+    **dict.fromkeys(
+        [
+            *("protocol-save", "protocol-yaml", "protocol-freeze", "protocol-begin"),
+            "protocol-discard",
+        ],
+        P.EDIT,
+    ),
+    "restore": P.EDIT,
     "decision": P.ADJUDICATE,
     "label": P.ANALYSE,
     "score": P.ANALYSE,
@@ -98,7 +122,18 @@ API_OF_A_STUDY = dict.fromkeys(
 )
 SIGNED_IN = {"studies", "teams", "new-team", "api-root", "api-study-list", "schema"}
 # Whose tests say what they do: sign-in, invitations by a secret link, pictures by their hash.
-OPEN = {"letter-keys", "login", "logout", "picture", "invitation", "accept", "join", "join-anew"}
+OPEN = {
+    "letter-keys",
+    "login",
+    "logout",
+    "picture",
+    "invitation",
+    "accept",
+    "join",
+    "join-anew",
+    "trial-page",
+    "trial-sent",
+}
 ACCOUNT = {
     *("account", "account_login", "account_reauthenticate", "account_change_password"),
     *("account_reset_password", "account_reset_password_done", "account_reset_password_from_key"),
@@ -106,18 +141,19 @@ ACCOUNT = {
     *("account_confirm_email", "mfa_index", "mfa_authenticate", "mfa_reauthenticate"),
     *("mfa_activate_totp", "mfa_deactivate_totp", "mfa_view_recovery_codes"),
     *("mfa_generate_recovery_codes", "mfa_download_recovery_codes"),
-    *("usersessions_list", "usersessions_end"),
+    *("usersessions_list", "usersessions_end", "password_links"),
 }
 # The marketplace, by who may open it; its own tests say what each does.
 WORKERS = {
     *("profile", "dashboard", "earnings", "inbox", "mark_read", "accept_next"),
     *("next_hit", "accept_hit", "assignment", "return_assignment", "submit_form"),
     *("auto_accept", "qualifications", "qualification", "qualification_test", "hand_in_test"),
-    *("mturk_preview_and_accept", "appeal"),
+    *("mturk_preview_and_accept", "appeal", "submitted", "draft", "report", "more_time"),
+    *("your_data", "your_data_json", "your_data_page", "erase", "payout_method"),
 }
 REQUESTERS = {
     *("requester", "issue_key", "revoke_key", "statement", "channels", "channel", "invite"),
-    *("close_channel", "channel_links"),
+    *("close_channel", "channel_links", "set_more_time"),
 }
 OPERATORS = {
     *("operator_requesters", "operator_requester", "reverse_deposit", "operator_payouts"),
@@ -125,19 +161,20 @@ OPERATORS = {
 }
 SIGNED_REQUESTS = {
     *("requester_api", "enrol_requester", "enrol_worker", "statement_of_hits"),
-    *("appeals", "answer_appeal"),
+    *("appeals", "answer_appeal", "shared_devices"),
 }
 MARKETPLACE_OPEN = {
     *("testing_clock", "testing_faults", "testing_sweep", "external_submit", "groups", "signup"),
     *("login", "logout", "group", "finish", "hit", "mturk_preview", "mturk_project", "arrive"),
     *("requester_index", "requester_login", "requester_logout", "requester_sign_up", "frame"),
-    *("preview_frame", "None"),
+    *("preview_frame", "privacy", "erased", "None"),
 }
 
 ROLES = {role.value: PERMISSIONS[role] for role in Role}
 STRANGERS = ("other_team", "worker", "operator")
 PARTS: dict[str, dict[str, Any]] = {
     "item": {"item_id": Item},
+    "try-item": {"item_id": Item},
     "batch": {"batch_id": Batch},
     "batch-change": {"batch_id": Batch, "name": "close"},
     "agreement-picture": {"chart": "forest", "form": "json"},
@@ -151,6 +188,7 @@ PARTS: dict[str, dict[str, Any]] = {
     "download": {"name": "judgments.csv"},
     "review-draft": {"assignment_id": Assignment},
     "review-note": {"assignment_id": Assignment},
+    "review-clear": {"assignment_id": Assignment},
     "review-appeal": {"assignment_id": Assignment},
     "review-reason-delete": {"reason_id": 1},
     "flag": {"submission_id": Submission},
@@ -196,7 +234,7 @@ def address(name: str, slug: str) -> str:
 
 
 @pytest.fixture
-def people(researcher: User) -> dict[str, User]:
+def users(researcher: User) -> dict[str, User]:
     """Somebody in each role of the team `lab`, and strangers to it."""
     team = create_team(name="Lab", owner=researcher)
     users = {"owner": researcher}
@@ -212,20 +250,20 @@ def people(researcher: User) -> dict[str, User]:
 
 
 @pytest.fixture
-def study(people: dict[str, User]) -> Study:
-    owner = people["owner"]
+def study(users: dict[str, User]) -> Study:
+    owner = users["owner"]
     study = scored_study("mine", owner=owner, team=owner.memberships.get().team)
     compute(study, AGREEMENT)
-    keep_validation(study)
+    store_validation(study)
     make_label_set(question=study.questions.get(), rule=Rule("mean"))
     batch = add_batch(study)
     first, second = Hit.objects.of(batch)[:2]
-    read = add_assignment(first, WORKER_ID)
-    Assignment.objects.filter(pk=read.pk).update(
+    readable = add_assignment(first, WORKER_ID)
+    Assignment.objects.filter(pk=readable.pk).update(
         assignment_id=ASSIGNMENT_ID, submission=Submission.objects.of(study).first()
     )
-    read.refresh_from_db()
-    set_status(assignment=read, status=Assignment.Status.APPROVED)
+    readable.refresh_from_db()
+    set_status(assignment=readable, status=Assignment.Status.APPROVED)
     add_assignment(second, WORKER_ID, problem="It was cut short.")
     Membership.objects.create(
         team=study.team, user=User.objects.create_user("last"), role=Role.ANALYST
@@ -266,7 +304,7 @@ def lines(slug: str = "mine") -> Iterator[tuple[str, str, Permission, bool]]:
 
 
 def test_every_address_has_a_line():
-    known = in_console(
+    names = in_console(
         PAGES_OF_A_STUDY.keys()
         | ACTIONS_OF_A_STUDY.keys()
         | PAGES_OF_A_TEAM.keys()
@@ -276,12 +314,12 @@ def test_every_address_has_a_line():
         | OPEN
     )
     marketplace = WORKERS | REQUESTERS | OPERATORS | SIGNED_REQUESTS | MARKETPLACE_OPEN
-    assert set(all_names()) == known | ACCOUNT | in_marketplace(marketplace)
+    assert set(all_names()) == names | ACCOUNT | in_marketplace(marketplace) | {"front_page"}
 
 
 @pytest.mark.parametrize("role", ROLES)
-def test_a_role_opens_what_it_may_and_nothing_else(study, people, role):
-    client, wrong = browser(people[role]), []
+def test_a_role_opens_what_it_may_and_nothing_else(study, users, role):
+    client, wrong = browser(users[role]), []
     for name, where, permission, is_action in lines():
         status = status_of(client, name, where, is_action=is_action)
         may = permission in ROLES[role]
@@ -295,8 +333,8 @@ def test_a_role_opens_what_it_may_and_nothing_else(study, people, role):
 
 
 @pytest.mark.parametrize("person", STRANGERS)
-def test_to_strangers_a_teams_studies_are_not_there(study, people, person):
-    client = browser(people[person])
+def test_to_strangers_a_teams_studies_are_not_there(study, users, person):
+    client = browser(users[person])
     statuses = {
         name: status_of(client, name, where, is_action=is_action)
         for name, where, _, is_action in lines()
@@ -313,9 +351,9 @@ def test_nobody_gets_in_without_signing_in(study):
         assert client.get(reverse(f"console:{name}")).status_code in (302, 403)
 
 
-def test_a_guest_of_one_study_sees_that_one_alone(study, people):
+def test_a_guest_of_one_study_sees_that_one_alone(study, users):
     team = study.team
-    other = rating_study("other", owner=people["owner"], team=team)
+    other = rating_study("other", owner=users["owner"], team=team)
     client = browser(User.objects.get(username="guest"))
     assert client.get(address("study", "mine")).status_code == 200
     assert client.get(address("study", other.slug)).status_code == 404
@@ -323,8 +361,8 @@ def test_a_guest_of_one_study_sees_that_one_alone(study, people):
 
 
 @pytest.mark.parametrize("role", ["analyst", "adjudicator", "auditor"])
-def test_no_page_export_or_answer_names_a_worker_to_who_may_not_know(study, people, role):
-    client = browser(people[role])
+def test_no_page_export_or_answer_names_a_worker_to_who_may_not_know(study, users, role):
+    client = browser(users[role])
     names = [*PAGES_OF_A_STUDY, *API_OF_A_STUDY]
     wheres = [address(name, "mine") for name in names]
     wheres += [
@@ -338,17 +376,17 @@ def test_no_page_export_or_answer_names_a_worker_to_who_may_not_know(study, peop
         assert ASSIGNMENT_ID.encode() not in content, where
 
 
-def test_who_may_know_workers_does(study, people):
-    client = browser(people["researcher"])
+def test_who_may_know_workers_does(study, users):
+    client = browser(users["researcher"])
     assert WORKER_ID in client.get(address("answers", "mine")).content.decode()
     where = reverse("console:download", kwargs={"slug": "mine", "name": "submissions.csv"})
     assert ASSIGNMENT_ID in b"".join(client.get(where).streaming_content).decode()
 
 
 @pytest.mark.parametrize("person", [*ROLES, "other_team", "worker"])
-def test_no_researcher_or_worker_opens_an_operators_or_a_requesters_page(study, people, person):
+def test_no_researcher_or_worker_opens_an_operators_or_a_requesters_page(study, users, person):
     requester = issue_access_key(name="Somebody", deposit_usd=None).requester
-    client = browser(people[person])
+    client = browser(users[person])
     wheres = [
         reverse("marketplace:operator_requesters"),
         reverse("marketplace:operator_payouts"),
@@ -362,7 +400,7 @@ def test_no_researcher_or_worker_opens_an_operators_or_a_requesters_page(study, 
 
 
 @pytest.mark.parametrize("person", ["owner", "operator"])
-def test_who_is_no_worker_opens_no_workers_page(study, people, person):
-    client = browser(people[person])
+def test_who_is_no_worker_opens_no_workers_page(study, users, person):
+    client = browser(users[person])
     for name in ("profile", "dashboard", "earnings", "inbox", "qualifications"):
         assert client.get(reverse(f"marketplace:{name}")).status_code in (302, 403), name

@@ -92,22 +92,22 @@ def test_the_export_of_judgments_gives_the_pages_agreement(rosa, researcher, tmp
     study = uneven_study(researcher)
     path = tmp_path / "judgments.csv"
     path.write_bytes(rosa.get(reverse("console:download", args=["ratings", path.name])).getvalue())
-    stored = agreement_records(require_agreement(study))["coefficients"]
-    rows = [row for row in stored if row["round"] == 1 and row["with_flagged"]]
-    compared = 0
+    coefficients = agreement_records(require_agreement(study))["coefficients"]
+    rows = [row for row in coefficients if row["round"] == 1 and row["with_flagged"]]
+    n_compared = 0
     for question in ("=style", "sense"):
         for condition in ("", "calm", "-angry"):
             where = ["round=1", f"question={question}"]
             where += [f"condition={condition}"] if condition else []
-            found = agreement_of(path, where, capsys)
+            in_file = agreement_of(path, where, capsys)
             for row in rows:
                 if (row["question"], row["by"]) == (question, condition):
-                    twin = found[row["name"]]
+                    twin = in_file[row["name"]]
                     for name in ("value", "ci_low", "ci_high", "se"):
                         there, here = (_number(each[name]) for each in (twin, row))
                         assert there == pytest.approx(here, rel=1e-12, nan_ok=True)
-                        compared += row["name"] == "krippendorff_alpha"
-    assert compared == 2 * 3 * 4
+                        n_compared += row["name"] == "krippendorff_alpha"
+    assert n_compared == 2 * 3 * 4
 
 
 def _number(value):
@@ -120,11 +120,11 @@ def uneven_study(owner):
     questions = ("=style", "sense")
     study = rating_study(owner=owner, n_items=6, questions=questions, conditions=("calm", "-angry"))
     for number, item in enumerate(study.items.all()):
-        for place, person in enumerate(("Ann", "=Bob", "Cyd")):
-            if (number + place) % 5:
-                for asked, question in enumerate(questions):
-                    values = (number * 37 + place * 11 + asked * 53) % 101
-                    ratings = {"alpha": values, "beta": (values * 7 + place) % 101 / 3}
+        for position, person in enumerate(("Ann", "=Bob", "Cyd")):
+            if (number + position) % 5:
+                for index, question in enumerate(questions):
+                    alpha = (number * 37 + position * 11 + index * 53) % 101
+                    ratings = {"alpha": alpha, "beta": (alpha * 7 + position) % 101 / 3}
                     last = rate(study, person, item.key, ratings, question=question)
     doubt(last)
     rate(study, "Ann", "d0", {"alpha": 1, "beta": 99}, question="sense", round=2)
@@ -137,5 +137,5 @@ def agreement_of(path, where, capsys):
     columns = ["--item", "item", "--item", "candidate", "--annotator", "annotator"]
     columns += ["--value", "value", "--cluster", "item", "--level", "interval", "--json"]
     call_command("agreement", str(path), *columns, *options)
-    found = json.loads(capsys.readouterr().out)
-    return {row["name"]: row for row in found["coefficients"]}
+    content = json.loads(capsys.readouterr().out)
+    return {row["name"]: row for row in content["coefficients"]}

@@ -16,6 +16,7 @@ from accounts.teams import create_team, set_role
 from annotation.access import set_study_role
 from annotation.invitations import HOLDS
 from annotation.models import Invitation, StudyMembership
+from marketplace.models import WorkerAccount
 from tests.annotation.studies import rated_study, rating_study
 from tests.console.conftest import PASSWORD
 
@@ -175,6 +176,15 @@ def test_removing_a_member_ends_their_access_at_once(rosa, team, member_of):
     assert [analyst.get(path).status_code for path in (page, "/teams/dialogue-lab/")] == [404, 404]
 
 
+def test_removing_a_member_names_the_studies_that_stay_open_to_them(rosa, team, member_of):
+    study = rated_study(team=team, title="Tone of voice")
+    member_of(team, "analyst")
+    nina = User.objects.get(username="the-analyst")
+    set_study_role(study=study, user=nina, role=Role.ADJUDICATOR, actor=None)
+    where = reverse("console:member-remove", args=[team.slug, member_id(team, nina.username)])
+    assert "still has access to: Tone of voice" in rosa.post(where, follow=True).content.decode()
+
+
 def test_members_leave_by_themselves(team, member_of):
     analyst = member_of(team, "analyst")
     answer = post(analyst, "member-remove", team.slug, member_id(team, "the-analyst"))
@@ -324,17 +334,27 @@ def test_a_manager_makes_a_link_for_an_account_that_the_team_invited(rosa, team)
     assert "member.password_link" in actions(team)
 
 
-@pytest.mark.parametrize("why", ["came_with_an_account", "other_team", "operator"])
+@pytest.mark.parametrize(
+    "reason",
+    ["came_with_an_account", "other_team", "other_teams_study", "own_study", "worker", "operator"],
+)
 def test_nobody_takes_over_an_account_that_is_not_the_teams_alone(
-    rosa, team, other_team, member_of, why
+    rosa, team, other_team, member_of, reason
 ):
     join_anew(invite(rosa, team))
     nina = User.objects.get(username="nina")
-    if why == "came_with_an_account":
+    if reason == "came_with_an_account":
         Invitation.objects.update(made_account=False)
-    if why == "other_team":
+    if reason == "other_team":
         set_role(team=other_team, user=nina, role=Role.ANALYST, actor=None)
-    if why == "operator":
+    if reason == "other_teams_study":
+        study = rating_study(slug="theirs", team=other_team)
+        set_study_role(study=study, user=nina, role=Role.ANALYST, actor=None)
+    if reason == "own_study":
+        rating_study(slug="hers", owner=nina)
+    if reason == "worker":
+        WorkerAccount.objects.create(user=nina, created_at=timezone.now())
+    if reason == "operator":
         User.objects.filter(pk=nina.pk).update(is_staff=True)
     assert password_link_of(rosa, team, "nina") is None
 
@@ -446,12 +466,12 @@ def test_the_log_of_a_team_is_not_another_teams(rosa, team, other_team):
 
 
 @pytest.fixture
-def shared(team, researcher):
+def shared_file(team, researcher):
     """A study of the team's that was judged."""
     return rated_study("judged", owner=researcher, team=team)
 
 
-def test_a_file_that_is_taken_away_is_recorded(rosa, team, shared):
+def test_a_file_that_is_taken_away_is_recorded(rosa, team, shared_file):
     where = reverse("console:download", args=["judged", "judgments.csv"])
     rosa.head(where)
     assert actions(team)[-1] != "export"
@@ -463,7 +483,7 @@ def test_a_file_that_is_taken_away_is_recorded(rosa, team, shared):
 
 @pytest.mark.parametrize(("role", "status"), [("researcher", 200), ("analyst", 404)])
 def test_submissions_with_comments_are_for_those_who_see_workers(
-    team, shared, member_of, role, status
+    team, shared_file, member_of, role, status
 ):
     browser = member_of(team, role)
     where = reverse("console:download", args=["judged", "submissions.csv"])

@@ -26,9 +26,9 @@ def page(chromium, live_server, settings):
 
 @pytest.fixture
 def team(researcher):
-    made = create_team(name="Dialogue Lab", owner=researcher)
-    rating_study("shared", owner=researcher, team=made)
-    return made
+    row = create_team(name="Dialogue Lab", owner=researcher)
+    rating_study("shared", owner=researcher, team=row)
+    return row
 
 
 def check_accessible(page):

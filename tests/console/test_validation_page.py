@@ -12,10 +12,10 @@ from django.urls import reverse
 
 from annotation.models import Submission
 from annotation.versions import count_judgments_change
-from console.results import VALIDATION, compute
+from console.results import REPORT, VALIDATION, compute
 from console.validation_view import TABLES
-from tests.annotation.studies import rated_study, rating_study
-from tests.console.filled import add_scores, scored_study
+from tests.annotation.studies import rate, rated_study, rating_study
+from tests.console.filled import add_batch, add_scores, scored_study
 from tests.console.pages import rows_of, words_of
 from validation.analysis.records import CorrelationRecord
 from validation.models import ReportFile, ValidationVersion
@@ -58,16 +58,16 @@ def test_every_chart_is_a_specification_and_a_file(fetch, study):
 
 def test_the_data_of_a_chart_are_those_of_the_table(fetch, study):
     compute(study, VALIDATION)
-    found = {
+    values = {
         (row.metric, row.level, row.coefficient, row.by): row.value
         for row in StoredResults(ValidationVersion.objects.get()).rows(
             CorrelationRecord, question="tone"
         )
     }
-    asked = {"question": "tone", "level": "pooled", "coefficient": "pearson", "condition": "cross"}
-    rows = rows_of(fetch(study, "forest", "csv", **asked))
+    query = {"question": "tone", "level": "pooled", "coefficient": "pearson", "condition": "cross"}
+    rows = rows_of(fetch(study, "forest", "csv", **query))
     assert {row["metric"]: float(row["value"]) for row in rows} == {
-        metric: found[metric, "pooled", "pearson", "cross"] for metric in ("nll", "bleu")
+        metric: values[metric, "pooled", "pearson", "cross"] for metric in ("nll", "bleu")
     }
 
 
@@ -94,8 +94,8 @@ def test_a_chart_of_another_name_or_form_is_not_found(fetch, study):
     assert fetch(study, "forest", "exe").status_code == 404
 
 
-def test_the_page_tells_each_picture_in_words_and_shows_tables_and_methods(read, rosa, study):
-    read(study, "validation")
+def test_the_page_tells_each_picture_in_words_and_shows_tables_and_methods(page_text, rosa, study):
+    page_text(study, "validation")
     page = rosa.get(reverse("console:validation", args=[study.slug])).content.decode()
     for name in CHARTS:
         assert re.search(rf'<figure class="chart" id="{name}">.*?<figcaption>[^<]*\w', page, re.S)
@@ -103,31 +103,31 @@ def test_the_page_tells_each_picture_in_words_and_shows_tables_and_methods(read,
         assert reverse("console:validation-table", args=[study.slug, name]) in page
 
 
-def test_one_metric_is_tested_against_none(read, fetch, researcher):
+def test_one_metric_is_tested_against_none(page_text, fetch, researcher):
     study = scored_study("alone", owner=researcher)
-    assert "differ beyond chance" not in read(study, "validation")
+    assert "differ beyond chance" not in page_text(study, "validation")
     assert fetch(study, "significance", "json").status_code == 404
 
 
-def test_candidates_of_one_system_are_not_ranked(read, fetch, researcher):
+def test_candidates_of_one_system_are_not_ranked(page_text, fetch, researcher):
     study = rated_study("alone", systems=("alpha",), owner=researcher)
     add_scores(study)
-    assert "the systems' ranks" not in read(study, "validation")
+    assert "the systems' ranks" not in page_text(study, "validation")
     assert fetch(study, "ranks", "json").status_code == 404
 
 
-def test_the_page_keeps_a_report_under_a_version(read, study):
-    read(study, "validation")
-    read(study, "validation")
+def test_the_page_keeps_a_report_under_a_version(page_text, study):
+    page_text(study, "validation")
+    page_text(study, "validation")
     assert ValidationVersion.objects.of(study).count() == 1
     Submission.objects.filter(annotator__pseudonym="Bob").update(status="rejected")
     count_judgments_change(study_ids=[study.pk])
-    read(study, "validation")
+    page_text(study, "validation")
     assert ValidationVersion.objects.of(study).count() == 2
 
 
-def test_the_report_can_be_taken_away_in_every_form(read, rosa, study):
-    page = read(study, "report")
+def test_the_report_can_be_taken_away_in_every_form(page_text, rosa, study):
+    page = page_text(study, "report")
     files = ReportFile.objects.values_list("name", flat=True)
     assert "report-latex.zip" in files
     for name in files:
@@ -143,10 +143,10 @@ def test_the_report_can_be_taken_away_in_every_form(read, rosa, study):
     assert rosa.get(reverse("console:report-file", args=[study.slug, "x.exe"])).status_code == 404
 
 
-def test_without_scores_there_is_nothing_to_report(read, researcher):
-    assert "has no scores" in read(rated_study("bare", owner=researcher), "report")
+def test_without_scores_there_is_nothing_to_report(page_text, researcher):
+    assert "has no scores" in page_text(rated_study("bare", owner=researcher), "report")
     empty = rating_study("empty", owner=researcher)
-    assert "A report will be here once there are judgments" in read(empty, "report")
+    assert "A report will be here once there are judgments" in page_text(empty, "report")
 
 
 def test_hostile_names_stay_text(rosa, researcher):
@@ -154,3 +154,22 @@ def test_hostile_names_stay_text(rosa, researcher):
     page = rosa.get(reverse("console:validation", args=[study.slug])).content.decode()
     assert "<script>alert" not in page
     assert HOSTILE in words_of(page).replace("\u2019", "'")
+
+
+def test_what_to_buy_next_has_the_price_that_the_last_batch_pays(rosa, researcher):
+    study = rating_study("close", owner=researcher)
+    leads = {"Ann": (3, -1, 1), "Bob": (3, 0, 0), "Cat": (2, -1, 1)}
+    for person, values in leads.items():
+        for item, lead in zip(study.items.all(), values, strict=True):
+            rate(study, person, item.key, {"alpha": 50, "beta": 50 + lead})
+    add_scores(study)
+    compute(study, VALIDATION)
+    where = reverse("console:validation", args=[study.slug])
+    page = rosa.get(where).content.decode()
+    assert "Buy next: about" in page
+    assert "an assignment, with fees" not in page
+    add_batch(study)
+    assert "At $0.10 an assignment, with fees, buying costs: " in rosa.get(where).content.decode()
+    compute(study, REPORT)
+    report = ReportFile.objects.get(name="report.html")
+    assert "At $0.10 an assignment, with fees" in bytes(report.content).decode()

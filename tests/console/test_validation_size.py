@@ -9,6 +9,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
+from accounts.models import User
 from console.results import VALIDATION, compute
 from metrics.study_scores import write_scores
 from tests.annotation.studies import rate, rating_study
@@ -21,33 +22,39 @@ PRIMARY, VARIANTS = 10, 13
 PARTS = ["forest", "heat-map", "significance", "ranks", "scatter"]
 
 
-@pytest.fixture
-def study(researcher):
+@pytest.fixture(scope="module")
+def study(stored_for_module):
     """The size of the sample study with 10 metrics, which make 23 sets of scores."""
-    made = rating_study("sized", owner=researcher, systems=SYSTEMS, n_items=N_ITEMS)
+    owner = User.objects.create_user("rosa")
+    row = rating_study("sized", owner=owner, systems=SYSTEMS, n_items=N_ITEMS)
     for number in range(N_ITEMS):
         for person in range(3):
             values = [(17 * number + 29 * at + 13 * person * at) % 101 for at in range(4)]
-            rate(made, f"p{person}", f"d{number}", dict(zip(SYSTEMS, values, strict=True)))
+            rate(row, f"p{person}", f"d{number}", dict(zip(SYSTEMS, values, strict=True)))
     for at in range(PRIMARY + VARIANTS):
         scores = {
-            (f"d{number}", system): float((number * 31 + (at + 3) * place * 7) % 97)
+            (f"d{number}", system): float((number * 31 + (at + 3) * position * 7) % 97)
             for number in range(N_ITEMS)
-            for place, system in enumerate(SYSTEMS)
+            for position, system in enumerate(SYSTEMS)
         }
         name = f"m{at}" if at < PRIMARY else f"m{at - PRIMARY}_variant"
         write_scores(
-            study=made,
+            study=row,
             metric=name[:64],
             signature=f"m{at}|v:1",
             values=scores,
             is_primary=at < PRIMARY,
         )
-    compute(made, VALIDATION)
-    return made
+    compute(row, VALIDATION)
+    return row
 
 
-def asked(client, address, **headers):
+@pytest.fixture
+def researcher(study):
+    return study.owner
+
+
+def get(client, address, **headers):
     """The answer, the queries it took, and the seconds of the processor."""
     with CaptureQueriesContext(
         connection,
@@ -65,27 +72,27 @@ def shape(sql):
 
 def test_the_page_is_light(rosa, study):
     where = reverse("console:validation", args=[study.slug])
-    asked(rosa, where)  # templates are compiled once for a process
-    measured = [asked(rosa, where + query) for query in ("", "?variants=1", "?level=pooled")]
-    for answer, queries, _ in measured:
+    get(rosa, where)  # templates are compiled once for a process
+    sizes = [get(rosa, where + query) for query in ("", "?variants=1", "?level=pooled")]
+    for answer, queries, _ in sizes:
         assert answer.status_code == 200
         assert len(answer.content) <= 300_000
         assert len(queries) <= 15, "\n".join(queries)
         assert max(Counter(map(shape, queries)).values()) <= 2
-    assert min(seconds for _, _, seconds in measured) <= 0.3
+    assert min(seconds for _, _, seconds in sizes) <= 0.3
 
 
 @pytest.mark.parametrize("part", PARTS)
 def test_a_picture_is_few_queries_and_is_known_again(rosa, study, part):
     where = reverse("console:validation-picture", args=[study.slug, part, "json"])
-    answer, queries, _ = asked(rosa, where)
+    answer, queries, _ = get(rosa, where)
     assert answer.status_code == 200
     assert len(queries) <= 15
     assert max(Counter(map(shape, queries)).values()) <= 2
-    again, fewer, _ = asked(rosa, where, if_none_match=answer["ETag"])
+    again, fewer, _ = get(rosa, where, if_none_match=answer["ETag"])
     assert (again.status_code, again.content) == (304, b"")
     assert len(fewer) < len(queries)
-    other, _, _ = asked(rosa, f"{where}?theme=dark", if_none_match=answer["ETag"])
+    other, _, _ = get(rosa, f"{where}?theme=dark", if_none_match=answer["ETag"])
     assert other.status_code == 200
 
 
@@ -95,17 +102,17 @@ def test_a_picture_is_few_queries_and_is_known_again(rosa, study, part):
 )
 def test_a_table_is_made_when_it_is_opened(rosa, study, name):
     where = reverse("console:validation-table", args=[study.slug, name])
-    part, queries, _ = asked(rosa, where, hx_request="true")
+    part, queries, _ = get(rosa, where, hx_request="true")
     assert part.status_code == 200
     assert len(queries) <= 15
     assert max(Counter(map(shape, queries)).values()) <= 2
     assert b"<html" not in part.content
     assert b"<table" in part.content
-    again, _, _ = asked(rosa, where, hx_request="true", if_none_match=part["ETag"])
+    again, _, _ = get(rosa, where, hx_request="true", if_none_match=part["ETag"])
     assert again.status_code == 304
-    whole, _, _ = asked(rosa, where)
-    assert b"<html" in whole.content
-    assert b"<table" in whole.content
+    page, _, _ = get(rosa, where)
+    assert b"<html" in page.content
+    assert b"<table" in page.content
 
 
 def test_another_version_is_another_etag(rosa, study):

@@ -9,6 +9,7 @@ from annotation.qrels import study_qrels
 from console.demonstration import demonstrate
 from console.samples import Crowd
 from hits.local_site import prepare_database
+from presentation.counts import count_of
 from presentation.progress import bar
 from validation.analysis import EVERY_CONDITION, Settings
 from validation.study_validation import study_report
@@ -25,16 +26,17 @@ class Command(BaseCommand):
     def handle(self, *args: Any, output: Path, workers: int, seed: int, **options: Any) -> None:
         prepare_database()
         crowd = Crowd(n_workers=workers, seed=seed)
-        shown = demonstrate(folder=output, crowd=crowd, reporter=bar)
-        for study in shown.studies:
+        report = demonstrate(folder=output, crowd=crowd, reporter=bar)
+        for study in report.studies:
             self.stdout.write("\n".join(_summary(study)))
         self.stdout.write("\nWritten:")
-        self.stdout.write("\n".join(f"  {path}" for path in shown.files))
+        self.stdout.write("\n".join(f"  {path}" for path in report.files))
 
 
 def _summary(study: Study) -> list[str]:
     n_submissions = Submission.objects.of(study).count()
-    size = f"{n_submissions} submissions, {Judgment.objects.of(study).count()} judgments"
+    n_judgments = Judgment.objects.of(study).count()
+    size = f"{count_of(n_submissions, 'submission')}, {count_of(n_judgments, 'judgment')}"
     lines = [f"\n{study.title}: {size}"]
     for row in study_agreement(study).questions:
         if row.condition == EVERY_CONDITION:
@@ -45,8 +47,8 @@ def _summary(study: Study) -> list[str]:
             )
     if study.kind == Study.Kind.ALTERNATIVES:
         qrels = study_qrels(study)
-        found = f"{qrels.n_topics} topics, {qrels.n_lines} lines, {qrels.n_relevant} relevant"
-        return [*lines, f"  qrels ({qrels.rule}): {found}"]
+        sizes = f"{count_of(qrels.n_topics, 'topic')}, {count_of(qrels.n_lines, 'line')}"
+        return [*lines, f"  qrels ({qrels.rule}): {sizes}, {qrels.n_relevant} relevant"]
     return lines + _correlations(study)
 
 

@@ -24,8 +24,8 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         if not settings.SAMPLE_PASSWORD:
-            told = "Set SAMPLE_PASSWORD in the environment or .env, or use `make run`, which does."
-            raise CommandError(told, returncode=2)
+            hint = "Set SAMPLE_PASSWORD in the environment or .env, or use `make run`, which does."
+            raise CommandError(hint, returncode=2)
         with served_site() as site_url:
             researcher = prepare_accounts(site_url, settings.SAMPLE_PASSWORD)
             studies = load_sample_studies(researcher)

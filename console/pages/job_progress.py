@@ -12,6 +12,7 @@ from annotation.study_jobs import (
     CHECK_LAUNCH,
     COLLECT,
     LABEL,
+    MEASURE,
     PUBLISH,
     RESULT,
     REVIEW,
@@ -19,7 +20,7 @@ from annotation.study_jobs import (
     jobs_of,
     request_study_job,
 )
-from console.pages.study import person, study_for
+from console.pages.study import may_of, person, study_for
 from console.results import is_stored, loaded_fingerprint
 from work.models import Job
 from work.request import resume_job, stop_job
@@ -31,6 +32,7 @@ PAGES = {
     PUBLISH: "launch",
     CHECK_LAUNCH: "launch",
     REVIEW: "review",
+    MEASURE: "review",
 }
 
 
@@ -53,8 +55,9 @@ def job_of(request: HttpRequest, study: Study, name: str) -> Job | None:
 
 
 def page_of(job: Job) -> str:
-    """The name of the page that shows the job."""
-    return PAGES.get(job.kind) or str(job.arguments["names"][0])
+    """The name of the page that shows the job; of one that has none, the study's first."""
+    names = job.arguments.get("names")
+    return PAGES.get(job.kind) or (str(names[0]) if names else "study")
 
 
 # What somebody may do who may also stop or resume a job of this kind.
@@ -77,23 +80,24 @@ def _controlled_job(request: HttpRequest, slug: str, job_id: int) -> tuple[Study
 def job(request: HttpRequest, slug: str, job_id: int) -> HttpResponse:
     """Access: whoever has a role in the study. Polled by the page; reloads it at the end."""
     study = study_for(request, slug)
-    polled = get_object_or_404(jobs_of(study), pk=job_id)
-    if not polled.is_unfinished and request.headers.get("HX-Request"):
+    row = get_object_or_404(jobs_of(study), pk=job_id)
+    if not row.is_unfinished and request.headers.get("HX-Request"):
         return HttpResponse(headers={"HX-Refresh": "true"})
-    return render(request, "console/_job.html", {"job": polled, "study": study})
+    context = {"job": row, "study": study, "may": may_of(request)}
+    return render(request, "console/_job.html", context)
 
 
 @require_POST
 def stop(request: HttpRequest, slug: str, job_id: int) -> HttpResponse:
     """Access: those who may request such a job."""
-    study, stopped = _controlled_job(request, slug, job_id)
-    stop_job(job=stopped)
-    return redirect(reverse(f"console:{page_of(stopped)}", args=[study.slug]))
+    study, current = _controlled_job(request, slug, job_id)
+    stop_job(job=current)
+    return redirect(reverse(f"console:{page_of(current)}", args=[study.slug]))
 
 
 @require_POST
-def again(request: HttpRequest, slug: str, job_id: int) -> HttpResponse:
+def resume(request: HttpRequest, slug: str, job_id: int) -> HttpResponse:
     """Access: those who may request such a job."""
-    study, resumed = _controlled_job(request, slug, job_id)
-    resume_job(job=resumed)
-    return redirect(reverse(f"console:{page_of(resumed)}", args=[study.slug]))
+    study, current = _controlled_job(request, slug, job_id)
+    resume_job(job=current)
+    return redirect(reverse(f"console:{page_of(current)}", args=[study.slug]))

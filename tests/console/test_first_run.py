@@ -36,11 +36,11 @@ def test_preparing_again_makes_nobody_new_and_takes_the_new_password(live_server
     assert authenticate(username="worker", password="another-winding-password")
 
 
-@pytest.mark.parametrize("known", ["", "AKIDOFADATABASETHATISGONE"])
+@pytest.mark.parametrize("access_key_id", ["", "AKIDOFADATABASETHATISGONE"])
 def test_a_new_key_opens_the_marketplace_and_is_written_down(
-    settings, tmp_path, live_server, known
+    settings, tmp_path, live_server, access_key_id
 ):
-    settings.MARKETPLACE_ACCESS_KEY_ID = settings.MARKETPLACE_SECRET_ACCESS_KEY = known
+    settings.MARKETPLACE_ACCESS_KEY_ID = settings.MARKETPLACE_SECRET_ACCESS_KEY = access_key_id
     path = tmp_path / ".env"
     key = prepare_key(live_server.url, path)
     balance = in_process_client(vars(key)).get_account_balance()["AvailableBalance"]

@@ -8,13 +8,13 @@ pytestmark = pytest.mark.django_db
 
 
 def numbers(study):
-    told = study_progress(study)
+    progress = study_progress(study)
     return (
-        told.n_hits,
-        told.n_published,
-        told.n_wanted,
-        told.n_collected,
-        told.n_unreadable,
+        progress.n_hits,
+        progress.n_published,
+        progress.n_offered,
+        progress.n_collected,
+        progress.n_unreadable,
     )
 
 
@@ -42,9 +42,9 @@ def test_an_assignment_that_waits_to_be_read_is_not_unreadable():
     study = rating_study()
     hit = add_batch(study).hits.first()
     add_assignment(hit, "A1")
-    kept = add_assignment(hit, "A2", problem="It is empty.")
+    assignment = add_assignment(hit, "A2", problem="It is empty.")
     assert numbers(study) == (3, 1, 3, 2, 1)
-    assert list(unreadable_assignments(study)) == [kept]
+    assert list(unreadable_assignments(study)) == [assignment]
 
 
 def test_other_studies_do_not_count():

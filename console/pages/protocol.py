@@ -1,0 +1,204 @@
+"""The protocol: its form, its YAML, its versions, and the very page that workers will get."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from csp.constants import SELF
+from csp.decorators import csp_update
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.html import format_html
+from django.utils.translation import gettext as _
+from django.utils.translation import override
+from django.views.decorators.cache import never_cache
+from django.views.decorators.clickjacking import xframe_options_sameorigin
+from django.views.decorators.http import require_POST, require_safe
+
+from accounts.roles import Permission
+from annotation.exceptions import AnnotationError
+from annotation.protocols.documents import read_document
+from annotation.protocols.records import ProtocolDocument
+from annotation.protocols.templates import read_protocol, template_names
+from annotation.protocols.versions import (
+    current_document,
+    discard_draft,
+    freeze,
+    newest_version,
+    numbered_version,
+    save_draft,
+)
+from annotation.protocols.yaml_files import MOST_CHARACTERS, parse_yaml
+from console.check_form import change_checks, is_of_checks
+from console.check_view import in_stored_order, previewed_check
+from console.pages.study import person, study_for, study_page
+from console.protocol_form import change_questions, document_of, unread_numbers
+from console.protocol_view import ProtocolView, view_of
+from console.qualification_test_form import change_tests, is_of_tests
+from hits.questions import task_page
+
+if TYPE_CHECKING:
+    from console.sizes import CountedStudy
+
+
+@require_safe
+@never_cache
+@csp_update({"frame-src": [SELF]})  # type: ignore[arg-type]
+def protocol(request: HttpRequest, slug: str) -> HttpResponse:
+    """Access: whoever has a role in the study; the form for those who may edit."""
+    study = study_for(request, slug)
+    view = _view(request, study)
+    item, next_item = view.item(request.GET.get("item"))
+    open_question = request.GET.get("question", "")
+    context: dict[str, Any] = {
+        "view": view,
+        "item": item,
+        "next_item": next_item,
+        "tab": "yaml" if request.GET.get("tab") == "yaml" else "form",
+        "open_question": int(open_question) if open_question.isdecimal() else None,
+        "open_check": request.GET.get("check", ""),
+        "open_test": request.GET.get("test", ""),
+        "placed": previewed_check(view.document, item, request.GET.get("placed")),
+        "may_edit": _may_edit(request, study) and not view.is_frozen,
+    }
+    return study_page(request, study, "protocol", context)
+
+
+def _may_edit(request: HttpRequest, study: CountedStudy) -> bool:
+    permissions = request.permissions  # type: ignore[attr-defined]
+    return Permission.EDIT in permissions and study.archived_at is None
+
+
+def _view(request: HttpRequest, study: CountedStudy) -> ProtocolView:
+    """The version that the address names, or the newest."""
+    number = request.GET.get("version", "")
+    if not number.isdecimal() or len(number) > 5:
+        return view_of(study, newest_version(study), current_document(study))
+    try:
+        version = numbered_version(study, int(number))
+    except AnnotationError as error:
+        raise Http404(str(error)) from None
+    return view_of(study, version, read_document(version.document))
+
+
+@require_POST
+def save(request: HttpRequest, slug: str) -> HttpResponse:
+    """Access: those who may edit the study. Saved while typing, or with a button of a question."""
+    study = study_for(request, slug, Permission.EDIT)
+    document = document_of(request.POST.dict(), current_document(study))
+    action = request.POST.get("action", "")
+    part, index = "", 0
+    if action:
+        part, (document, index) = _changed(document, action)
+    version = save_draft(study=study, document=document)
+    if request.headers.get("HX-Request") and not action:
+        return _saved(request, study, view_of(study, version, document))
+    address = redirect("console:protocol", slug)
+    if part:
+        address["Location"] += f"?{part}={index}#{part}-{index}"
+    return address
+
+
+def _changed(document: ProtocolDocument, action: str) -> tuple[str, tuple[ProtocolDocument, int]]:
+    """What a button's action is about, and the document after it."""
+    if is_of_checks(action):
+        return "check", change_checks(document, action)
+    if is_of_tests(action):
+        return "test", change_tests(document, action)
+    return "question", change_questions(document, action)
+
+
+def _saved(request: HttpRequest, study: CountedStudy, view: ProtocolView) -> HttpResponse:
+    """What a page that stays open is given after its draft was saved."""
+    view.unread = unread_numbers(request.POST.dict())
+    item, _next_item = view.item(request.POST.get("previewed_item"))
+    placed = previewed_check(view.document, item, request.POST.get("previewed_check"))
+    context = {"study": study, "view": view, "is_saved": True, "may_edit": True, "placed": placed}
+    return render(request, "console/protocol/_saved.html", context)
+
+
+@require_POST
+def save_yaml(request: HttpRequest, slug: str) -> HttpResponse:
+    """Access: those who may edit the study."""
+    study = study_for(request, slug, Permission.EDIT)
+    text = request.POST.get("yaml", "").replace("\r\n", "\n")[: MOST_CHARACTERS + 1]
+    parsed = parse_yaml(text)
+    if not parsed.faults:
+        save_draft(study=study, document=read_document(parsed.values))
+        messages.success(request, _("The draft is saved."))
+        address = redirect("console:protocol", slug)
+        address["Location"] += "?tab=yaml"
+        return address
+    view = view_of(study, newest_version(study), current_document(study))
+    context: dict[str, Any] = {"view": view, "tab": "yaml", "may_edit": True}
+    context |= {"yaml": text, "yaml_faults": parsed.faults}
+    return study_page(request, study, "protocol", context)
+
+
+@require_POST
+def freeze_draft(request: HttpRequest, slug: str) -> HttpResponse:
+    """Access: those who may edit the study."""
+    study = study_for(request, slug, Permission.EDIT)
+    try:
+        version = freeze(study=study, actor=person(request))
+    except AnnotationError as error:
+        messages.error(request, str(error))
+    else:
+        text = _("Version %(n)d is frozen. The next launch is of it.")
+        messages.success(request, text % {"n": version.number})
+    return redirect("console:protocol", slug)
+
+
+@require_POST
+def begin_draft(request: HttpRequest, slug: str) -> HttpResponse:
+    """Access: those who may edit the study. A template, or a version, becomes the draft."""
+    study = study_for(request, slug, Permission.EDIT)
+    source = request.POST.get("source", "")
+    if source in template_names():
+        save_draft(study=study, document=read_protocol(source))
+        return redirect("console:protocol", slug)
+    number = int(source) if source.isdecimal() and len(source) <= 5 else 0
+    version = study.protocols.filter(number=number).first()
+    if version is None:
+        messages.error(request, _("There is no such protocol."))
+        return redirect("console:protocol", slug)
+    save_draft(study=study, document=read_document(version.document), is_copy=True)
+    return redirect("console:protocol", slug)
+
+
+@require_POST
+def discard(request: HttpRequest, slug: str) -> HttpResponse:
+    """Access: those who may edit the study."""
+    study = study_for(request, slug, Permission.EDIT)
+    if discard_draft(study=study):
+        messages.success(request, _("The draft is discarded."))
+    return redirect("console:protocol", slug)
+
+
+@require_safe
+@never_cache
+@xframe_options_sameorigin
+def preview(request: HttpRequest, slug: str) -> HttpResponse:
+    """The very page that workers will get, in a sandbox of its own.
+
+    Access: whoever has a role in the study.
+    """
+    study = study_for(request, slug)
+    view = _view(request, study)
+    item, _next_item = view.item(request.GET.get("item"))
+    if item is None:
+        raise Http404(_("There is no item to show."))
+    document, checks = view.document, []
+    placed = previewed_check(document, item, request.GET.get("placed"))
+    if placed is not None and placed.placed is not None:
+        document, checks = in_stored_order(document), [placed.placed]
+    try:
+        with override(document.language or "en"):
+            page = task_page(item, document, checks)
+    except ValueError as error:
+        template = '<!doctype html><html lang="en"><title>{}</title><main><p>{}</p></main></html>'
+        page = format_html(template, _("Preview"), str(error))
+    policy = "sandbox allow-scripts allow-forms; frame-ancestors 'self'"
+    headers = {"Content-Security-Policy": policy}
+    return HttpResponse(page, headers=headers | {"Referrer-Policy": "no-referrer"})

@@ -1,0 +1,99 @@
+"""Sending what was decided at the review desk, all of it together."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_POST, require_safe
+
+from accounts.roles import Permission
+from annotation.models import Study
+from annotation.study_jobs import REVIEW, request_study_job
+from console.forms import problems_of
+from console.pages.study import person, study_for, study_page
+from console.review_forms import SendForm
+from hits.drafts import Action, drafts_of, record_drafts, summary_of
+from hits.exceptions import HitsError
+from hits.review_dispatch import retry_refused
+
+
+def desk_address(study: Study, **query: Any) -> str:
+    """Where the review desk is: its list, the submission it opens with."""
+    values = {name: value for name, value in query.items() if value}
+    return reverse("console:review", args=[study.slug], query=values)
+
+
+@require_safe
+def send(request: HttpRequest, slug: str) -> HttpResponse:
+    """Access: those who may review. The summary of what they decided."""
+    study = study_for(request, slug, Permission.REVIEW)
+    summary = summary_of(drafts_of(study, person(request)))
+    actions = [
+        (Action(action).label, n, summary.costs_usd[action])
+        for action, n in summary.numbers.items()
+    ]
+    form = SendForm(initial={"digest": summary.digest}, label_suffix="")
+    context = {"summary": summary, "actions": actions, "form": form, "section": "review"}
+    return study_page(request, study, "review_send", context)
+
+
+@require_POST
+def send_progress(request: HttpRequest, slug: str) -> HttpResponse:
+    """Access: those who may review; what costs more than was held, those who may spend."""
+    study = study_for(request, slug, Permission.REVIEW)
+    form = SendForm(request.POST)
+    if not form.is_valid():
+        messages.error(request, _("Nothing was sent. {why}").format(why=problems_of(form)))
+    elif _record_form(request, study, form):
+        return redirect(desk_address(study))
+    return redirect("console:review-send", slug)
+
+
+def _record_form(request: HttpRequest, study: Study, form: SendForm) -> bool:
+    """Write down what is to be sent and request the job that sends it; say what was refused."""
+    values = form.cleaned_data
+    try:
+        result = record_drafts(
+            reviewer=person(request),
+            study=study,
+            digest=values["digest"],
+            typed_usd=values["typed_usd"],
+        )
+    except HitsError as refused:
+        messages.error(request, _("Nothing was sent. {why}").format(why=refused))
+        return False
+    for problem in result.problems:
+        messages.warning(request, problem)
+    if result.n_recorded:
+        request_sending(request, study)
+    return True
+
+
+def request_sending(request: HttpRequest, study: Study) -> None:
+    """A job of its own for each press: one that runs may have read before what it is to send."""
+    request_study_job(
+        study=study,
+        kind=REVIEW,
+        arguments={"requested_at": timezone.now().isoformat()},
+        requested_by=person(request),
+    )
+    messages.success(request, _("Sending in the background; this page follows it."))
+
+
+@require_POST
+def retry(request: HttpRequest, slug: str) -> HttpResponse:
+    """Access: those who may review and spend."""
+    study = study_for(request, slug, Permission.REVIEW)
+    study_for(request, slug, Permission.SPEND)
+    try:
+        if retry_refused(study=study):
+            request_sending(request, study)
+    except HitsError as refused:
+        messages.error(request, str(refused))
+    return redirect(desk_address(study))

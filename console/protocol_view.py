@@ -1,0 +1,286 @@
+"""What the Protocol page shows: sections with their findings, questions, faults, versions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from annotation.models import Item, Protocol
+from annotation.protocols.conditions import OF_LABELS, OF_NUMBERS
+from annotation.protocols.documents import read_document
+from annotation.protocols.faults import Fault
+from annotation.protocols.kinds import KINDS
+from annotation.protocols.records import AskedQuestion, ProtocolDocument
+from annotation.protocols.templates import template_names
+from annotation.protocols.versions import freezing_faults
+from annotation.protocols.yaml_files import write_yaml
+from console.check_form import percent_of
+from console.check_view import CheckRow, check_rows, holding_rows
+from console.protocol_form import field_of
+from console.qualification_test_form import QualificationTestRow, qualification_test_rows
+
+if TYPE_CHECKING:
+    from annotation.models import Study
+
+WORDS_A_MINUTE = 230
+
+
+@dataclass(frozen=True)
+class FieldFault:
+    """A fault, and the field it is about."""
+
+    field: str
+    text: str
+
+
+@dataclass(frozen=True)
+class QuestionRow:
+    """A question as a fold of the form."""
+
+    index: int
+    asked: AskedQuestion
+    earlier: list[AskedQuestion]
+    has_faults: bool
+
+    @property
+    def prefix(self) -> str:
+        return f"q{self.index}-"
+
+    @property
+    def number(self) -> int:
+        return self.index + 1
+
+    @property
+    def kind(self) -> str:
+        return str(KINDS[self.asked.kind].title) if self.asked.kind in KINDS else ""
+
+    @property
+    def options(self) -> set[str]:
+        """Which fields its kind has."""
+        kind = KINDS.get(self.asked.kind, KINDS["line"])
+        own = {*kind.required, *kind.optional}
+        return own if kind.is_comparison else {*own, "about"}
+
+
+class ProtocolView:
+    """The newest version of a study's protocol, or the one that is named."""
+
+    def __init__(self, study: Study, version: Protocol | None, document: ProtocolDocument) -> None:
+        """Without a version, the document is what the study amounts to."""
+        self.study, self.version, self.document = study, version, document
+        self.unread: Sequence[str] = ()
+
+    @property
+    def is_frozen(self) -> bool:
+        return self.version is not None and self.version.frozen_at is not None
+
+    @property
+    def number(self) -> int:
+        return 1 if self.version is None else self.version.number
+
+    @cached_property
+    def faults(self) -> list[Fault]:
+        return [] if self.is_frozen else freezing_faults(self.study, self.document)
+
+    @property
+    def field_faults(self) -> list[FieldFault]:
+        unread = [
+            FieldFault(name, _("A number belongs here. What is typed is not stored."))
+            for name in self.unread
+        ]
+        return unread + [
+            FieldFault(self._field_of(fault), _in_words(fault)) for fault in self.faults
+        ]
+
+    def _field_of(self, fault: Fault) -> str:
+        match fault.path:
+            case ("checks", int(index), "cases", int(number), *_rest):
+                row = self.checks[index]
+                if number > row.cases[-1][0] - 1:
+                    return f"{row.prefix}hidden"
+        return field_of(fault.path)
+
+    @cached_property
+    def checks(self) -> list[CheckRow]:
+        return check_rows(self.document, self.faults)
+
+    @property
+    def tests(self) -> list[QualificationTestRow]:
+        return qualification_test_rows(self.document, self.faults)
+
+    @property
+    def holding(self) -> list[tuple[str, str, bool]]:
+        return holding_rows(self.document)
+
+    @property
+    def second_round_percent(self) -> str:
+        return percent_of(self.document.completion.second_round_share)
+
+    @cached_property
+    def versions(self) -> list[Protocol]:
+        return list(Protocol.objects.of(self.study).order_by("-number").defer("document"))
+
+    @property
+    def questions(self) -> list[QuestionRow]:
+        asked = self.document.questions
+        wrong = {f.path[1] for f in self.faults if f.path[:1] == ("questions",) and f.path[1:]}
+        return [
+            QuestionRow(index, each, _conditions(asked[:index]), index in wrong)
+            for index, each in enumerate(asked)
+        ]
+
+    @property
+    def kinds(self) -> list[tuple[str, str]]:
+        """Those that a study of its kind can ask."""
+        is_pool = self.study.kind == "alternatives"
+        return [(n, str(k.title)) for n, k in KINDS.items() if is_pool or n != "selection"]
+
+    @property
+    def templates(self) -> list[str]:
+        """Those that a study of its kind can use."""
+        is_pool = self.study.kind == "alternatives"
+        return [name for name in template_names() if (name == "alternatives") == is_pool]
+
+    @property
+    def yaml(self) -> str:
+        return write_yaml(self.document)
+
+    @property
+    def examples(self) -> list[tuple[int, Any, list[tuple[AskedQuestion, float | None]]]]:
+        """Each with its scores, and an empty one after them."""
+        rows = []
+        for index, example in enumerate((*self.document.examples, None)):
+            given = example.scores if example else {}
+            scores = [(asked, given.get(asked.name)) for asked in self.document.questions]
+            rows.append((index, example, scores))
+        return rows
+
+    @property
+    def summaries(self) -> dict[str, str]:
+        """What each section says, for its closed line."""
+        return {name: text(self.document) for name, text in SUMMARIES.items()}
+
+    def item(self, key: str | None) -> tuple[Item | None, Item | None]:
+        """The item of the preview, and the one after it."""
+        items = self.study.items.order_by("position", "pk")
+        chosen = items.filter(pk=key).first() if key and key.isdecimal() and len(key) < 19 else None
+        chosen = chosen or items.first()
+        after = items.following(chosen) if chosen else None
+        return chosen, after or (items.first() if chosen else None)
+
+
+def view_of(study: Study, version: Protocol | None, current: ProtocolDocument) -> ProtocolView:
+    document = current if version is None else read_document(version.document)
+    return ProtocolView(study, version, document)
+
+
+def _in_words(fault: Fault) -> str:
+    """Where and what, as people say it: a fold's title and a field's words."""
+    path = [str(part).replace("_", " ") for part in fault.path if isinstance(part, str)]
+    numbers = [part + 1 for part in fault.path if isinstance(part, int)]
+    if fault.path[:1] == ("questions",) and numbers:
+        where = _("Question %(n)d") % {"n": numbers[0]}
+        return f"{where}, {', '.join(path[1:])}: {fault.message}" if path[1:] else fault.message
+    if fault.path[:1] == ("checks",) and numbers:
+        return f"{_check_place(numbers, path[1:])}: {_check_message(fault)}"
+    return f"{', '.join(path)}: {fault.message}" if path else fault.message
+
+
+def _check_place(numbers: list[int], path: list[str]) -> str:
+    places = [_("Check %(n)d") % {"n": numbers[0]}]
+    if numbers[1:]:
+        places.append(_("case %(n)d") % {"n": numbers[1]})
+    return ", ".join([*places, *path[-1:]] if path[-1:] != ["cases"] else places)
+
+
+def _check_message(fault: Fault) -> str:
+    """The form has a share in percent."""
+    if fault.path[-1] == "share":
+        return _("A share is from 0 to 100 %.")
+    return fault.message
+
+
+def _conditions(earlier: tuple[AskedQuestion, ...]) -> list[AskedQuestion]:
+    return [each for each in earlier if each.kind in {*OF_NUMBERS, *OF_LABELS}]
+
+
+def _instructions(document: ProtocolDocument) -> str:
+    n = len(document.instructions.split())
+    if not n:
+        return _("none")
+    words = ngettext("%(n)d word", "%(n)d words", n) % {"n": n}
+    seconds = round(n / WORDS_A_MINUTE * 60 / 5) * 5
+    about = _("about %(n)d s to read") % {"n": max(seconds, 5)}
+    k = len(document.examples)
+    examples = ngettext("%(n)d example", "%(n)d examples", k) % {"n": k}
+    return f"{words}, {examples}; {about}"
+
+
+def _consent(document: ProtocolDocument) -> str:
+    return _("asked before the first page") if document.consent else _("not asked")
+
+
+def _display(document: ProtocolDocument) -> str:
+    shown = document.display
+    parts = [(shown.context, _("context")), (shown.reference, _("reference"))]
+    names = [name for is_shown, name in (*parts, (shown.condition, _("condition"))) if is_shown]
+    return _("%(what)s; system never") % {"what": ", ".join(names) or _("candidates only")}
+
+
+def _questions(document: ProtocolDocument) -> str:
+    n = len(document.questions)
+    return ngettext("%(n)d question", "%(n)d questions", n) % {"n": n}
+
+
+def _reason(document: ProtocolDocument) -> str:
+    rules = {"none": _("no reason"), "page": _("one reason"), "choice": _("a reason per choice")}
+    text = rules.get(document.reason.rule, _("no rule"))  # as of a form sent empty
+    if least := document.reason.least_length:
+        text += ", " + _("at least %(n)d characters") % {"n": least}
+    return f"{text}; " + (_("comment box") if document.comment else _("no comment box"))
+
+
+def _checks(document: ProtocolDocument) -> str:
+    n = len(document.checks)
+    return ngettext("%(n)d check", "%(n)d checks", n) % {"n": n} if n else _("none")
+
+
+def _qualifications(document: ProtocolDocument) -> str:
+    who = document.qualifications
+    parts = [", ".join(who.countries[:4]) or _("anywhere")]
+    if who.languages:
+        parts.append(", ".join(who.languages))
+    if who.least_approval_percent is not None:
+        parts.append(_("approval %(n)d %%") % {"n": who.least_approval_percent})
+    if who.most_hits_per_worker is not None:
+        parts.append(_("at most %(n)d HITs") % {"n": who.most_hits_per_worker})
+    if who.hold_after_hits is not None:
+        parts.append(_("held after %(n)d") % {"n": who.hold_after_hits})
+    if n := len(who.tests):
+        parts.append(ngettext("%(n)d test", "%(n)d tests", n) % {"n": n})
+    return "; ".join(parts)
+
+
+def _time(document: ProtocolDocument) -> str:
+    seconds = document.time.estimate_seconds
+    estimate = _("%(n)d s estimated") % {"n": seconds} if seconds else _("no estimate")
+    n = document.completion.assignments_per_item
+    workers = ngettext("%(n)d worker an item", "%(n)d workers an item", n) % {"n": n}
+    return f"{estimate}; {workers}"
+
+
+SUMMARIES = {
+    "instructions": _instructions,
+    "consent": _consent,
+    "display": _display,
+    "questions": _questions,
+    "reason": _reason,
+    "checks": _checks,
+    "qualifications": _qualifications,
+    "time": _time,
+}

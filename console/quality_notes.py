@@ -1,0 +1,119 @@
+"""Failed checks and flags of an annotator in words: each its numbers, and whom it hits wrongly."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.db.models import Prefetch
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from annotation.flag_rates import N_CAREFUL, N_HIT, SHARE_OF_CHECKS_FAILED
+from annotation.models import AnnotatorFlag, CheckAnswer, Study, Submission
+from hits.models import Assignment, SharedDevice
+
+# Of assignments, what these notes are made of.
+NOTED = (
+    Prefetch("submission__check_answers", CheckAnswer.objects.select_related("placed")),
+    Prefetch("submission__annotator__quality_flags", AnnotatorFlag.objects.select_related("other")),
+)
+# By batch and worker.
+Devices = dict[tuple[int, int], SharedDevice]
+
+
+@dataclass(frozen=True)
+class FlagNote:
+    """A flag in words: its number, and what others did."""
+
+    short: str
+    title: str
+    text: str
+
+
+def check_notes(submission: Submission) -> list[FlagNote]:
+    """The checks on this page that were failed."""
+    return [_check_note(each) for each in submission.check_answers.all() if each.is_failed]
+
+
+def _check_note(answer: CheckAnswer) -> FlagNote:
+    placed = answer.placed
+    title = {
+        "gold": _("Failed a check with a known answer"),
+        "repeat": _("Answered the same thing twice differently"),
+        "degraded": _("Did not rate a spoilt response lower"),
+        "instructed": _("Did not do what a response said"),
+        "known_alternative": _("Refused a known alternative"),
+        "known_other": _("Took what is not an alternative"),
+    }.get(placed.kind, placed.kind)
+    if answer.compared_value is not None:
+        text = _("{value} beside {other}.").format(
+            value=f"{answer.value:g}", other=f"{answer.compared_value:g}"
+        )
+    else:
+        text = _("{value}; right is {expected}, give or take {tolerance}.").format(
+            value=f"{answer.value:g}",
+            expected=f"{placed.expected or 0:g}",
+            tolerance=f"{placed.tolerance:g}",
+        )
+    rate = _("Simulated careful workers fail {percent} % of checks.").format(
+        percent=f"{100 * SHARE_OF_CHECKS_FAILED:.1f}"
+    )
+    return FlagNote(_("failed a check"), title, f"{text} {rate}")
+
+
+def devices_of(study: Study) -> Devices:
+    """The devices of a study's workers that others share."""
+    rows = SharedDevice.objects.filter(batch__study=study)
+    return {(row.batch_id, row.worker_id): row for row in rows}
+
+
+def device_notes(assignment: Assignment, devices: Devices) -> list[FlagNote]:
+    """Whether its worker submitted from a device that others of the batch submitted from."""
+    row = devices.get((assignment.hit.batch_id, assignment.worker_id))
+    return [_device_note(row)] if row else []
+
+
+def _device_note(row: SharedDevice) -> FlagNote:
+    title = ngettext(
+        "{k} of {n} submissions came from a device of {others} other worker too",
+        "{k} of {n} submissions came from a device of {others} other workers too",
+        row.n_others,
+    ).format(k=row.n_shared, n=row.n, others=row.n_others)
+    parts = [_("They are {names}.").format(names=", ".join(row.others))] if row.others else []
+    parts.append(
+        _(
+            "People who share a network and a kind of browser, as in a household, an office or a "
+            "class, look the same. How often that happens was not measured."
+        )
+    )
+    return FlagNote(_("same device"), title, " ".join(parts))
+
+
+def annotator_notes(submission: Submission) -> list[FlagNote]:
+    """What speaks against all work of its annotator."""
+    return [_annotator_note(each) for each in submission.annotator.quality_flags.all()]
+
+
+def _annotator_note(flag: AnnotatorFlag) -> FlagNote:
+    short, sentence = {
+        "failed_checks": (_("failed checks"), _("{k} of {n} checks failed")),
+        "straight_lines": (_("straight lines"), _("{k} of {n} pages with one and the same rating")),
+        "too_fast": (_("too fast to read"), _("{k} of {n} pages faster than their words are read")),
+        "copied_reasons": (_("copied reasons"), _("{k} of {n} reasons copied")),
+        "machine_like": (_("machine-like reasons"), _("{k} of {n} reasons read like a machine’s")),
+        "colluding": (_("like another worker"), _("{k} of {n} ratings as another worker’s")),
+        "late_change": (_("changed later"), _("The last {k} of {n} pages are far from others’")),
+    }[flag.name]
+    title = _("Worker: {what}").format(what=sentence.format(k=flag.n_hits, n=flag.n))
+    parts = []
+    if flag.other is not None:
+        parts.append(_("The other is {who}.").format(who=flag.other.pseudonym))
+    if flag.expected is not None:
+        parts.append(_("Expected by others: {n}.").format(n=f"{flag.expected:.1f}"))
+    hits = ngettext(
+        "Of {all} simulated careful workers, {n} is flagged so too.",
+        "Of {all} simulated careful workers, {n} are flagged so too.",
+        N_HIT[flag.name],
+    )
+    parts.append(hits.format(all=f"{N_CAREFUL:,}", n=N_HIT[flag.name]))
+    return FlagNote(short, title, " ".join(parts))

@@ -1,0 +1,201 @@
+// The page around the frame, while a HIT is worked on: gives the frame room, keeps what is entered
+// in it, sends it, and says how long there is. docs/marketplace.md has the messages.
+
+import { Drafts, post } from "./drafts.js";
+import { Submission } from "./submission.js";
+import { ServerClock, duration, everySecond, fill, secondsUntil } from "./time_left.js";
+
+const TALLEST = 100_000;
+const find = (selector, root = document) => root.querySelector(selector);
+const frame = () => find("#task"); // another may take its place (see worker.js)
+const work = find("#work").dataset;
+const state = JSON.parse(find("#state")?.textContent ?? "{}");
+const texts = Object.fromEntries(
+  [...(find("#work-texts")?.content.children ?? [])].map((each) => [each.id, each.textContent]));
+const timeOf = (moment) => new Date(moment).toLocaleTimeString([], { timeStyle: "short" });
+
+// One line above the work says how things stand; its buttons say what can be done.
+const line = find("#work-state");
+function say(text, { kind = "", buttons = [], focus = false } = {}) {
+  line.className = `notice ${kind}`;
+  line.hidden = !text;
+  find("p", line).textContent = text;
+  find(".row", line).replaceChildren(...buttons.map(([label, action]) => {
+    const button = document.createElement(typeof action === "string" ? "a" : "button");
+    button.textContent = label;
+    if (typeof action === "string") Object.assign(button, { href: action, className: "button" });
+    else Object.assign(button, { onclick: action, type: "button" });
+    return button;
+  }));
+  if (focus) line.focus();
+}
+const close = [texts.close, () => say("")];
+
+const tell = (message) => frame()?.contentWindow.postMessage(message, "*");
+const standing = { isOver: false };
+
+// Room
+
+function giveRoom(height) {
+  const pixels = Math.min(TALLEST, Math.ceil(Number(height)));
+  if (pixels > 0) frame().style.setProperty("--content-height", `${pixels}px`);
+}
+
+// The frame has all of the window but the header while something in it is enlarged.
+function enlarge(isOn) {
+  if (isOn === document.body.classList.contains("enlarged")) return;
+  if (isOn) standing.scroll = scrollY;
+  document.body.classList.toggle("enlarged", isOn);
+  if (!isOn) scrollTo(0, standing.scroll);
+}
+
+// A part of the frame comes into view; within the frame alone its own scrolling does it.
+function show(top, height) {
+  const start = frame().getBoundingClientRect().top + scrollY;
+  if (document.documentElement.scrollHeight <= innerHeight + 1) return;
+  scrollTo(0, Math.max(0, start + Number(top) - Math.max(16, (innerHeight - Number(height)) / 2)));
+}
+
+const heard = {
+  "assay:hello": () => tell({
+    type: "assay:work", version: 1, now: state.now, answer: state.answer,
+    drafts: drafts?.known ?? [], isOver: standing.isOver,
+  }),
+  "assay:height": ({ height }) => giveRoom(height),
+  "assay:enlarge": ({ isOn }) => enlarge(isOn === true),
+  "assay:show": ({ top, height }) => show(top, height),
+  "assay:draft": ({ draft, progress }) => drafts?.entered(draft, progress),
+  "assay:merged": () => say(texts.merged, { buttons: [close] }),
+  "assay:submit": ({ fields }) => {
+    tell({ type: "assay:sending" });
+    submission?.send(Object(fields));
+  },
+  "assay:report": ({ text }) => reportProblem(String(text).slice(0, 500)),
+};
+addEventListener("message", (event) => {
+  if (frame() && event.source === frame().contentWindow) heard[event.data?.type]?.(event.data);
+});
+
+// Time
+
+const clock = state.now && new ServerClock(state.now);
+let timer = null;
+
+function follow(data) {
+  clock.set(data.now);
+  Object.assign(state, { deadline: data.deadline, more_seconds: data.more_seconds });
+}
+
+const moreButton = () => [
+  fill(texts.more, { time: duration(state.more_seconds, texts) }), () => addTime(true)];
+
+function tick() {
+  const seconds = secondsUntil(state.deadline, clock);
+  find("#time-left").textContent = seconds ? duration(seconds, texts) : texts.over;
+  if (!seconds) return end();
+  const due = [60, standing.warnAt].filter((at) => seconds <= at)[0];
+  if (due === undefined || due === standing.warned) return;
+  standing.warned = due;
+  if (submission?.isSending) return;
+  say(fill(texts["soon-over"], { time: duration(seconds, texts) }), {
+    kind: "warning", buttons: [...(state.more_seconds ? [moreButton()] : []), close],
+  });
+}
+
+async function addTime() {
+  const response = await post(work.moreTime, {}).catch(() => null);
+  const data = await response?.json().catch(() => null);
+  if (!response?.ok) return data && say(data.error, { kind: "warning", buttons: [close] });
+  follow(data);
+  standing.warned = null;
+  find("#more-time")?.remove();
+  const time = duration(secondsUntil(state.deadline, clock), texts);
+  say(fill(texts.added, { time }), { kind: "success", buttons: [close], focus: true });
+}
+
+function end() {
+  clearInterval(timer);
+  standing.isOver = true;
+  tell({ type: "assay:over" });
+  drafts?.forget();
+  submission?.stop();
+  say(texts["time-over"], { kind: "error", buttons: [[texts.list, work.groups]] });
+}
+
+// What the worker found broken goes to the requester at once.
+async function reportProblem(text) {
+  const response = await post(work.report, { text }).catch(() => null);
+  if (!response?.ok) say(texts["not-reported"], { kind: "warning", buttons: [close] });
+}
+
+// Answers
+
+const signIn = () => [texts["sign-in"], work.signIn];
+const saved = find("#saved");
+const drafts = work.draft && new Drafts(work.draft, work.assignment, state, {
+  saving: () => { saved.textContent = texts.saving; },
+  saved: () => { saved.textContent = texts.saved; },
+  here: () => { saved.textContent = texts.here; },
+  state: follow,
+  other: (draft) => tell({ type: "assay:draft", draft }),
+  signedOut: () => say(texts["signed-out"], { kind: "warning", buttons: [signIn()] }),
+  closed: (reason) => {
+    if (submission.isSending || standing.isOver) return;
+    clearInterval(timer);
+    tell({ type: "assay:over" });
+    say(reason ?? texts["submitted-already"], { kind: "warning", buttons: [[texts.look, work.submitted]] });
+  },
+});
+
+const submission = work.submit && new Submission(work.submit, work.assignment, {
+  sending: () => say(texts.sending),
+  waiting: (n) => say(fill(texts.waiting, { n }), {
+    kind: "warning",
+    buttons: [[texts.now, () => submission.now()], [texts.change, () => {
+      submission.stop();
+      tell({ type: "assay:unsent" });
+      say("");
+    }]],
+  }),
+  refused: (problem, status) => {
+    if (status === 410) drafts.forget();
+    tell({ type: status === 410 ? "assay:over" : "assay:unsent" });
+    say(problem, { kind: "error", buttons: status === 410 ? [[texts.list, work.groups]] : [close], focus: true });
+  },
+  received: (receipt) => {
+    clearInterval(timer);
+    drafts.forget();
+    tell({ type: "assay:received" });
+    const words = receipt.is_as_sent ? texts.received : texts.others;
+    const text = fill(words, { time: timeOf(receipt.submitted_at), receipt: receipt.receipt });
+    if (receipt.is_signed_in && receipt.is_as_sent) return location.assign(work.next);
+    const next = receipt.is_signed_in ? [texts.look, work.submitted]
+      : [texts["sign-in"], work.signIn.replace(/next=.*/, `next=${encodeURIComponent(work.next)}`)];
+    say(receipt.is_signed_in ? text : `${text} ${texts["signed-out-sent"]}`, {
+      kind: receipt.is_as_sent ? "success" : "warning", buttons: [next], focus: true });
+  },
+});
+
+// Returning asks first where something was entered.
+const back = find("form.return"), really = find("#really");
+if (back) back.onsubmit = (event) => {
+  if (!drafts?.hasEntered || standing.isReturned) return;
+  event.preventDefault();
+  really.showModal();
+};
+if (really) for (const button of really.querySelectorAll("button")) button.onclick = () => {
+  really.close();
+  if (button.value !== "yes") return;
+  drafts.forget();
+  back.append(Object.assign(document.createElement("input"), { type: "hidden", name: "confirmed", value: "yes" }));
+  back.submit();
+};
+
+if (state.deadline) {
+  const total = secondsUntil(state.deadline, clock);
+  standing.warnAt = Math.min(300, Math.max(60, Math.floor(total / 5)));
+  timer = everySecond(tick);
+}
+if (find("#more-time")) find("#more-time").onclick = () => addTime();
+// The frame may have said hello before there was anybody to hear it.
+tell({ type: "assay:around" });

@@ -1,0 +1,2 @@
+// All is there: the page around the frame may say what it knows.
+tell({ type: "assay:hello" });

@@ -1,0 +1,23 @@
+// The whole conversation, where only its last turn is pinned.
+
+const sheet = find("#sheet"), whole = find("#whole");
+{
+  whole.onclick = () => {
+    find("div", sheet).replaceChildren(...all("#context > :not(h2)").map((each) => each.cloneNode(true)));
+    tell({ type: "assay:enlarge", isOn: true });
+    sheet.showModal();
+  };
+  find("button", sheet).onclick = () => sheet.close();
+  sheet.onclose = () => tell({ type: "assay:enlarge", isOn: false });
+}
+// The last turn stands in the context; in a narrow window it is pinned from here. The only turn is
+// pinned and nowhere else, with a way to all of it where it is cut off.
+{
+  const turns = all(".turns li", find("#context")), last = turns[turns.length - 1];
+  const lines = (last ? find(".text", last) : find("#context > .text")).textContent.trim().split("\n");
+  const text = find(".last .text");
+  text.textContent = last ? lines.join("\n") : lines[lines.length - 1];
+  if (last) find(".last .speaker").textContent = find(".who", last).textContent;
+  const offer = () => { whole.hidden = text.scrollHeight <= text.clientHeight; };
+  if (find("#context > .pinned")) { addEventListener("resize", offer); offer(); }
+}

@@ -1,0 +1,14 @@
+kinds.text = kinds.short_text = kinds.long_text = {
+  start: (field, set) => {
+    const input = find("input, textarea", field.node);
+    input.oninput = () => set(input.value.trim() ? input.value : null);
+    input.onpaste = input.ondrop = () => { field.pasted = true; };
+  },
+  show({ node, value }) {
+    const input = find("input, textarea", node), count = find(".count", node);
+    if (input.value.trim() !== (value || "").trim()) input.value = value || "";
+    if (count) count.textContent = lengthOf(value);
+  },
+  problem: ({ value, asked, label }) => lengthOf(value) < asked.least_length
+    ? text("words", { question: label, n: lengthOf(value), least: asked.least_length }) : "",
+};

@@ -1,0 +1,38 @@
+"""Money is typed in one way, everywhere."""
+
+from decimal import Decimal
+
+import pytest
+from django.core.exceptions import ValidationError
+
+from console.batch_changes import ConfirmationForm
+from console.connection_forms import BudgetForm
+from console.launch_form import LaunchForm
+from console.review_forms import BonusRuleForm, DecisionTextForm, SendForm
+from console.team_forms import WageFloorForm
+from hits.amounts import read_usd
+
+FIELDS = [
+    BudgetForm.base_fields["cap_usd"],
+    LaunchForm.base_fields["reward_usd"],
+    LaunchForm.base_fields["budget_usd"],
+    BonusRuleForm.base_fields["amount_usd"],
+    SendForm.base_fields["typed_usd"],
+    ConfirmationForm.base_fields["expected_usd"],
+    WageFloorForm.base_fields["wage_floor_usd"],
+]
+
+
+@pytest.mark.parametrize("field", [*FIELDS, None])
+def test_an_amount_is_plain_digits(field):
+    field = field or DecisionTextForm("bonus").fields["amount_usd"]
+    assert field.clean("3.50") == Decimal("3.50")
+    for text in ("1e3", "٣", "５.00", "-1", "1,000", "NaN", "0.005", "9" * 13):
+        with pytest.raises(ValidationError):
+            field.clean(text)
+
+
+@pytest.mark.parametrize("text", ["1e3", "٣", "５.00", "-1", "", "1.", ".5", "1.000", "9" * 13])
+def test_what_is_no_plain_amount_is_refused(text):
+    with pytest.raises(ValueError, match="amount"):
+        read_usd(text)

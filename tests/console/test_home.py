@@ -1,0 +1,195 @@
+"""Home: what needs a decision, over all studies, with what it costs; and the archive."""
+
+from datetime import timedelta
+from decimal import Decimal
+
+import pytest
+from django.urls import reverse
+from django.utils import timezone
+
+from accounts.models import Team, User
+from accounts.roles import Role
+from accounts.teams import create_team, set_role
+from annotation.access import give_to_team
+from annotation.models import Study, Submission
+from console.results import compute
+from hits.budgets import set_budget
+from hits.models import Appeal, Assignment, Batch, Connection, Hit
+from tests.annotation.studies import rate, rated_study, rating_study
+from tests.console.filled import add_assignment, add_batch
+from tests.console.pages import words_of
+from work.models import Job
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_immediate_tasks")]
+
+
+@pytest.fixture
+def study(researcher):
+    study = rating_study("mine", owner=researcher, title="Mine")
+    give_to_team(study=study, team=create_team(name="Lab", owner=researcher), actor=researcher)
+    return study
+
+
+@pytest.fixture
+def batch(study):
+    batch = add_batch(study, n_published=3, max_assignments=2)
+    Batch.objects.update(publishing_started_at=timezone.now())
+    Connection.objects.update(fees="mturk")
+    return batch
+
+
+def home(browser, **query):
+    return browser.get(reverse("console:studies"), query)
+
+
+def decisions(browser):
+    return home(browser).context["decisions"]
+
+
+def page(batch, name):
+    return reverse("console:batch-change", args=[batch.study.slug, batch.pk, name])
+
+
+def test_home_puts_what_passes_by_itself_first(rosa, batch):
+    hit = Hit.objects.of(batch).first()
+    add_assignment(hit)
+    Batch.objects.update(auto_approval_delay_seconds=3600, expires_at=timezone.now())
+    first, second = decisions(rosa)
+    assert (first.sign, first.url) == ("!", reverse("console:review", args=["mine"]))
+    assert (first.button, first.note) == ("Review 1", "Approving it costs $0.12 with fees.")
+    assert (second.sign, second.url) == ("▲", page(batch, "repost"))
+    assert second.button == "Offer 5 again"
+    assert "Offering them again costs $0.60 with fees." in second.note
+
+
+def test_home_asks_nobody_for_what_they_may_not_do(study, batch, signed_in, researcher):
+    add_assignment(Hit.objects.of(batch).first())
+    Batch.objects.update(expires_at=timezone.now())
+    carl = User.objects.create_user("carla")
+    set_role(team=study.team, user=carl, role=Role.ANALYST, actor=researcher)
+    answer = signed_in(carl).get(reverse("console:studies"))
+    assert answer.context["decisions"] == []
+    assert [row.spent_usd for row in answer.context["rows"]] == [None]
+
+
+def test_home_costs_no_more_queries_for_more_studies(
+    rosa, researcher, django_assert_max_num_queries
+):
+    for number in range(12):
+        add_batch(rating_study(f"s{number}", owner=researcher), n_published=2)
+    with django_assert_max_num_queries(22):
+        rosa.get(reverse("console:studies"))
+
+
+def test_appeals_wait_first_of_all_with_what_granting_them_costs(rosa, batch):
+    rejected = add_assignment(Hit.objects.of(batch).first())
+    Assignment.objects.update(status=Assignment.Status.REJECTED)
+    Appeal.objects.create(assignment=rejected, reason="I read it all.", appealed_at=timezone.now())
+    first = decisions(rosa)[0]
+    assert (first.sign, first.button) == ("!", "Read the appeal")
+    assert first.fact == "A worker asks you to look again at a rejection."
+    assert first.note == "Paying after all costs $0.12 with fees."
+    Appeal.objects.update(answer="We did.")
+    assert decisions(rosa) == []
+
+
+def test_answers_that_could_not_be_read_say_what_they_cost(rosa, batch):
+    add_assignment(Hit.objects.of(batch).first(), problem="It names no item.")
+    Batch.objects.update(auto_approval_delay_seconds=30 * 24 * 3600)
+    Assignment.objects.update(submitted_at=timezone.now())
+    unread = next(one for one in decisions(rosa) if "could not be read" in one.fact)
+    assert (unread.sign, unread.fact) == ("▲", "1 answer could not be read.")
+    assert unread.note == "Unless rejected they cost $0.12 with fees."
+
+
+def test_pay_under_the_floor_names_the_reward_that_meets_it(rosa, study, batch):
+    Team.objects.update(wage_floor_usd=Decimal("12.00"))
+    for number, hit in enumerate(Hit.objects.of(batch)):
+        for name in ("Ann", "Bob"):
+            submission = rate(study, name, f"d{number}", {"alpha": 1, "beta": 2})
+            Submission.objects.filter(pk=submission.pk).update(seconds=60)
+            assignment = add_assignment(hit, name.upper())
+            Assignment.objects.filter(pk=assignment.pk).update(
+                submission=submission, status=Assignment.Status.APPROVED
+            )
+    [low] = decisions(rosa)
+    # 10 cents a minute are $6 an hour; $12 an hour are 20 cents a minute.
+    assert low.fact == f"Batch {batch.pk} pays $6.00 an hour; your team’s floor is $12.00."
+    assert low.note == ("6 of 6 collected, median 1 min 0 s. At $0.20 a HIT the floor is met.")
+    assert (low.button, low.url) == ("Set the pay", reverse("console:launch", args=["mine"]))
+    Batch.objects.update(closed_at=timezone.now())
+    assert decisions(rosa) == []
+
+
+def test_a_budget_that_is_nearly_spent_is_said_to_who_may_raise_it(
+    rosa, study, batch, researcher, signed_in
+):
+    team = study.team
+    # Three HITs of two assignments at 12 cents with the fee.
+    set_budget(team=team, cap_usd=Decimal("0.80"), actor=researcher)
+    assert decisions(rosa) == []
+    set_budget(team=team, cap_usd=Decimal("0.75"), actor=researcher)
+    set_budget(study=study, cap_usd=Decimal("0.72"), actor=researcher)
+    facts = {one.fact: one for one in decisions(rosa)}
+    of_team = facts["The budget is nearly spent: $0.03 of $0.75 is left."]
+    assert (of_team.about, of_team.button) == ("Lab", "Change the budget")
+    assert facts["The budget is nearly spent: $0.00 of $0.72 is left."].about == "Mine"
+    assert "Lab has committed $0.72 of the $0.75 it may spend." in words_of(
+        home(rosa).content.decode()
+    )
+    carl = User.objects.create_user("carla")
+    set_role(team=team, user=carl, role=Role.RESEARCHER, actor=researcher)
+    assert decisions(signed_in(carl)) == []
+
+
+def test_a_failed_job_is_said_until_it_is_requested_again(rosa, study):
+    job = Job.objects.create(
+        kind="score",
+        subject=f"study:{study.pk}",
+        title="Scoring rouge1",
+        state=Job.State.FAILED,
+        message="There is no model.",
+        finished_at=timezone.now(),
+    )
+    [failed] = decisions(rosa)
+    assert (failed.fact, failed.note) == ("“Scoring rouge1” failed.", "There is no model.")
+    Job.objects.create(kind=job.kind, subject=job.subject, title=job.title)
+    assert decisions(rosa) == []
+
+
+def test_disagreement_is_said_last_until_labels_are_made(rosa, researcher):
+    study = rated_study("rated", owner=researcher, level="ordinal")
+    study.questions.update(scale_max=100)
+    for annotator in ("Cat", "Dan"):
+        for item in ("d0", "d1", "d2"):
+            rate(study, annotator, item, {"alpha": 99, "beta": 0})
+    compute(study, "agreement")
+    [apart] = decisions(rosa)
+    assert (apart.sign, apart.button) == ("○", "Decide 6")
+    assert apart.url == reverse("console:adjudication", args=["rated"])
+
+
+def test_archived_studies_leave_the_list_and_are_led_to(rosa, batch):
+    add_assignment(Hit.objects.of(batch).first())
+    Study.objects.update(archived_at=timezone.now())
+    answer = home(rosa)
+    assert answer.context["decisions"] == []
+    assert answer.context["rows"] == []
+    assert "1 archived study" in words_of(answer.content.decode())
+    [row] = home(rosa, archived="").context["rows"]
+    assert (row.study.slug, row.stage) == ("mine", "Archived")
+
+
+def test_a_study_is_archived_and_taken_out_again_on_its_pages(rosa, batch):
+    address = reverse("console:archive", args=["mine"])
+    assert "1 batch is still on offer" in words_of(rosa.get(address).content.decode())
+    rosa.post(address)
+    assert not Study.objects.archived().exists()
+    Batch.objects.update(expires_at=timezone.now() - timedelta(days=1))
+    assert "It costs nothing" in words_of(rosa.get(address).content.decode())
+    rosa.post(address)
+    assert Study.objects.archived().exists()
+    overview = words_of(rosa.get(reverse("console:study", args=["mine"])).content.decode())
+    assert "In the archive since" in overview
+    rosa.post(reverse("console:restore", args=["mine"]))
+    assert not Study.objects.archived().exists()

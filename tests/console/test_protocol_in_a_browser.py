@@ -1,0 +1,134 @@
+"""The Protocol page as it is used: saved while typing, beside the worker's page."""
+
+import os
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from accounts.models import User
+from annotation.models import Study
+from annotation.protocols.templates import read_protocol
+from annotation.protocols.versions import current_document, save_draft
+from tests.accessibility import accessibility_problems
+from tests.annotation.studies import rating_study
+from tests.browsers import opened_page, sign_in
+from tests.console.conftest import PASSWORD
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+SHOTS = os.environ.get("SCREENSHOTS")
+
+
+@pytest.fixture
+def study(researcher: User) -> Study:
+    study = rating_study(owner=researcher, title="Airline help desk", conditions=("ironic",))
+    save_draft(study=study, document=read_protocol("style_ratings"))
+    return study
+
+
+@pytest.fixture(params=[1280, 390])
+def page(request, chromium, live_server, study, researcher):
+    size = {"width": request.param, "height": 900}
+    with opened_page(chromium, base_url=live_server.url, viewport=size) as page:
+        sign_in(page, "/", researcher.username, PASSWORD)
+        page.goto(f"/studies/{study.slug}/protocol/")
+        yield page
+
+
+def shot(page: Page, name: str) -> None:
+    if SHOTS:
+        page.screenshot(path=f"{SHOTS}/{name}-{page.viewport_size['width']}.png", full_page=True)
+
+
+def test_a_draft_is_saved_while_it_is_typed_and_shown_beside(page: Page, study: Study) -> None:
+    page.locator("#question-0 > summary").click()
+    page.locator("#q0-wording").fill("Would a sensible person say this?")
+    expect(page.get_by_role("status")).to_contain_text("saved at")
+    assert current_document(study).questions[0].wording == "Would a sensible person say this?"
+    page.locator("#q0-high_label").fill("")
+    expect(page.locator("#q0-high_label")).to_have_attribute("aria-invalid", "true")
+    expect(page.locator("#fault-q0-high_label")).to_contain_text("greatest value")
+    shot(page, "protocol")
+    if page.viewport_size["width"] < 1000:
+        page.get_by_role("button", name="Preview", exact=True).click()
+    frame = page.frame_locator("#preview-frame")
+    expect(frame.get_by_text("Would a sensible person say this?").first).to_be_visible()
+    # The frame is loaded anew at each change; its page is the worker's, which has its own tests.
+    assert accessibility_problems(page, frames=False) == []
+    shot(page, "protocol-preview")
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_questions_are_moved_by_keys_and_other_kinds_bring_their_fields(
+    page: Page, study: Study
+) -> None:
+    page.locator("#question-1 > summary").click()
+    page.locator("#q1-wording").press("Alt+ArrowUp")
+    expect(page.locator("#q0-name")).to_have_value("style_strength")
+    page.locator("#q0-kind").select_option("likert")
+    expect(page.locator("#q0-points")).to_be_visible()
+    assert current_document(study).questions[0].kind == "likert"
+    page.locator("#q0-points").fill("low\nhigh")
+    expect(page.get_by_role("status")).to_contain_text("saved at")
+    assert current_document(study).questions[0].points == ("low", "high")
+
+
+def test_a_check_is_written_in_the_form_and_placed_on_the_preview(page: Page, study: Study) -> None:
+    page.locator("#section-checks > summary").click()
+    page.get_by_role("button", name="Add a check").click()
+    page.locator("#c0-case0-candidate").fill("I like trains. Goodbye.")
+    page.locator("#c0-case0-value").fill("500")
+    expect(page.locator("#fault-c0-case0-value")).to_contain_text("outside the scale")
+    shot(page, "protocol-check-fault")
+    page.locator("#c0-case0-value").fill("5")
+    expect(page.locator("#c0-case0-value")).not_to_have_attribute("aria-invalid", "true")
+    page.get_by_role("button", name="Add a case").click()
+    expect(page.locator("#c0-case1-candidate")).to_be_visible()
+    assert [case.value for case in current_document(study).checks[0].cases] == [5]
+    if page.viewport_size["width"] < 1000:
+        page.get_by_role("button", name="Preview", exact=True).click()
+    page.get_by_label("Quality check on it").select_option("1. Known value")
+    page.get_by_role("button", name="Place it").click()
+    if page.viewport_size["width"] < 1000:
+        page.get_by_role("button", name="Preview", exact=True).click()
+    note = page.locator("#placed-note")
+    expect(note).to_contain_text("Right is 5, give or take 20.")
+    letter = note.text_content().split("is response ")[1][0]
+    frame = page.frame_locator("#preview-frame")
+    card = frame.locator(".card").filter(has_text="I like trains. Goodbye.")
+    expect(card.locator(".badge")).to_have_text(letter)
+    assert accessibility_problems(page, frames=False) == []
+    shot(page, "protocol-check-placed")
+
+
+def test_a_fault_leads_to_its_line_of_the_yaml(page: Page, study: Study) -> None:
+    page.get_by_role("link", name="YAML").click()
+    page.locator("#yaml").fill("assay_protocol: 1\ntitle: x\nquestions: []\n")
+    page.get_by_role("button", name="Save the draft").click()
+    fault = page.get_by_role("link", name="Line 3, questions: has 0; at least 1 are needed.")
+    expect(fault).to_be_visible()
+    shot(page, "protocol-yaml")
+    fault.click()
+    expect(page.locator("#yaml")).to_be_focused()
+    assert page.evaluate("getSelection().toString()") == "questions: []"
+    assert accessibility_problems(page) == []
+
+
+def test_practice_is_written_case_by_case(page: Page, study: Study) -> None:
+    page.locator("#section-qualifications > summary").click()
+    page.get_by_role("button", name="Add a test").click()
+    page.locator("#t0-title").fill("Practice")
+    page.locator("#t0-retry_after_seconds").fill("0")
+    page.locator("#t0-case0-candidate").fill("The other one.")
+    page.locator("#t0-case0-score-appropriateness").fill("180")
+    expect(page.locator("#fault-t0-case0-score-appropriateness")).to_contain_text("outside")
+    page.locator("#t0-case0-score-appropriateness").fill("80")
+    page.locator("#t0-case0-explanation").fill("It answers what was asked.")
+    expect(page.locator("#fault-t0-case0-score-appropriateness")).to_have_count(0)
+    page.get_by_role("button", name="Add a case", exact=True).last.click()
+    expect(page.locator("#t0-case1-candidate")).to_be_visible()
+    assert accessibility_problems(page, frames=False) == []
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    shot(page, "protocol-test")
+    (test,) = current_document(study).qualifications.tests
+    assert (test.title, test.retry_after_seconds) == ("Practice", 0)
+    assert test.cases[0].scores == {"appropriateness": 80}

@@ -1,0 +1,335 @@
+"""The Protocol page: its form, its YAML, and versions; without a browser."""
+
+import re
+from dataclasses import replace
+from typing import Any
+
+import lxml.html
+import pytest
+from django.template.loader import render_to_string
+from django.test import Client
+from django.urls import reverse
+
+from accounts.models import User
+from annotation.models import Candidate, PlacedCheck, Study
+from annotation.protocols.records import Check, CheckCase, ProtocolDocument
+from annotation.protocols.templates import read_protocol
+from annotation.protocols.versions import current_document, newest_version, save_draft
+from annotation.protocols.yaml_files import write_yaml
+from console.protocol_form import change_questions, document_of, field_of
+from console.protocol_view import ProtocolView
+from console.qualification_test_form import change_tests
+from tests.annotation.studies import rating_study
+
+pytestmark = pytest.mark.django_db
+
+FORM = {
+    "title": "Rate",
+    "language": "de",
+    "direction": "ltr",
+    "instructions": "Read **all**.\r\nThen rate.",
+    "n_questions": "2",
+    "q0-name": "fit",
+    "q0-kind": "line",
+    "q0-wording": "How well does it fit?",
+    "q0-about": "candidate",
+    "q0-low_label": "not at all",
+    "q0-high_label": "wholly",
+    "q0-maximum": "50",
+    "q0-required": "on",
+    "q0-points": "left over from another kind",
+    "q1-name": "why",
+    "q1-kind": "long_text",
+    "q1-wording": "Why?",
+    "q1-about": "candidate",
+    "q1-when-question": "fit",
+    "q1-when-below": "20",
+    "q1-least_length": "10",
+    "consent-statement": "I agree.",
+    "display-condition": "on",
+    "display-condition_label": "Style",
+    "order-policy": "latin_square",
+    "order-seed": "7",
+    "reason-rule": "page",
+    "reason-least_length": "5",
+    "comment": "on",
+    "qualifications-countries": "US, GB",
+    "qualifications-hold_after_hits": "10",
+    "completion-assignments_per_item": "3",
+    "completion-second_round_percent": "10",
+}
+
+
+@pytest.fixture
+def study(researcher: User) -> Study:
+    return rating_study(owner=researcher)
+
+
+def address(name: str, study: Study) -> str:
+    return reverse(f"console:{name}", args=[study.slug])
+
+
+def test_the_form_is_saved_as_a_draft_with_only_its_kinds_options(
+    rosa: Client, study: Study
+) -> None:
+    answer = rosa.post(address("protocol-save", study), FORM, headers={"HX-Request": "true"})
+    assert answer.status_code == 200
+    document = current_document(study)
+    fit, why = document.questions
+    assert (fit.kind, fit.maximum, fit.low_label, fit.points) == ("line", 50, "not at all", ())
+    assert why.when is not None
+    assert (why.when.question, why.when.below, why.required) == ("fit", 20, False)
+    assert document.instructions == "Read **all**.\nThen rate."
+    assert (document.order.policy, document.order.seed) == ("latin_square", 7)
+    assert document.qualifications.countries == ("US", "GB")
+    assert document.qualifications.hold_after_hits == 10
+    assert document.completion.second_round_share == 0.1
+    assert document.consent is not None
+    assert not document.display.context  # its box is not ticked
+
+
+def test_what_has_no_field_in_the_form_stays() -> None:
+    before = replace(read_protocol("alternatives"), checks=(Check(kind="gold", share=0.2),))
+    assert document_of(FORM, before).checks == before.checks
+
+
+def fields_of_checks(study: Study, document: ProtocolDocument) -> dict[str, str]:
+    """What a browser would send of the form's part of checks, untouched."""
+    view = ProtocolView(study, None, document)
+    rows = {"view": view, "may_edit": True, "document": document}
+    page = "".join(
+        render_to_string("console/protocol/_check.html", rows | {"row": row}) for row in view.checks
+    )
+    form = lxml.html.fromstring(f"<form>{page}</form>")
+    fields = {name: value.removeprefix("\n") for name, value in form.form_values()}
+    return {"n_checks": str(len(view.checks)), "holding-colluding": "on"} | fields
+
+
+def test_checks_of_the_yaml_go_through_the_form_without_a_loss(study: Study) -> None:
+    many = tuple(CheckCase(candidate=f"case {n}\n and more", value=n % 7) for n in range(70))
+    source = CheckCase(item="a", source_item="b", source_candidate="c", value=0)
+    checks = (
+        Check(kind="gold", share=1 / 3, tolerance=0.1, holds_work=True, cases=many),
+        Check(kind="known_other", question="no longer there", cases=(source,)),
+        Check(kind="degraded", share=0.07),
+    )
+    before = replace(read_protocol("style_ratings"), checks=checks, holding_flags=("colluding",))
+    fields = fields_of_checks(study, before)
+    after = document_of(FORM | fields, before)
+    assert after.checks == checks
+    assert after.holding_flags == ("colluding",)
+    assert "c0-case69-candidate" not in fields  # it has no field, and stays
+
+
+def test_checks_are_added_filled_in_and_removed(rosa: Client, study: Study) -> None:
+    save = address("protocol-save", study)
+    answer = rosa.post(save, {**FORM, "n_checks": "0", "action": "add-check"})
+    assert answer.headers["Location"].endswith("?check=0#check-0")
+    page = rosa.get(address("protocol", study)).content.decode()
+    assert 'data-field="c0-case0-candidate"' in page
+    assert "nothing can be placed" in page
+    typed = {
+        **FORM,
+        **{"n_checks": "1", "c0-kind": "gold", "c0-share": "25", "c0-n_cases": "2"},
+        **{"c0-case0-candidate": "No.", "c0-case0-value": "99", "c0-tolerance": "few"},
+        "holding-too_fast": "on",
+    }
+    text = rosa.post(save, typed, headers={"HX-Request": "true"}).content.decode()
+    assert 'data-field="c0-case0-value"' in text
+    assert "Check 1, case 1, value: is 99, outside the scale 0 to 50" in text
+    assert 'data-field="c0-tolerance">A number belongs here' in text
+    document = current_document(study)
+    case = CheckCase(candidate="No.", value=99)
+    assert document.checks == (Check(kind="gold", share=0.25, cases=(case,)),)
+    assert document.holding_flags == ("too_fast",)
+    rosa.post(save, {**typed, "action": "remove-case:0.0"})
+    assert current_document(study).checks[0].cases == ()
+    rosa.post(save, {**typed, "action": "remove-check:0"})
+    assert current_document(study).checks == ()
+
+
+def test_the_preview_has_a_check_and_only_the_researcher_is_informed_where(
+    rosa: Client, study: Study
+) -> None:
+    case = CheckCase(candidate="I like trains.", value=5)
+    checks = (Check(kind="gold", cases=(case,)), Check(kind="repeat"))
+    save_draft(study=study, document=replace(read_protocol("style_ratings"), checks=checks))
+    page = rosa.get(address("protocol", study), {"placed": 0}).content.decode()
+    letter = re.search(r"Check 1 \(Known value\) is response ([A-Z]) on this page\.", page)
+    assert letter is not None
+    preview = rosa.get(address("protocol-preview", study), {"placed": 0}).content.decode()
+    cards = preview.split("data-candidate=")
+    card = next(each for each in cards if "I like trains." in each)
+    assert f'<h2 class="badge">{letter[1]}</h2>' in card
+    assert "Known value" not in preview
+    assert '"policy": "fixed"' in preview
+    page = rosa.get(address("protocol", study), {"placed": 1}).content.decode()
+    assert "It is made of response" in page
+    assert "I like trains." not in rosa.get(address("protocol-preview", study)).content.decode()
+    assert not PlacedCheck.objects.exists()
+
+
+def test_a_draft_that_is_not_finished_says_what_is_missing_at_its_field(
+    rosa: Client, study: Study
+) -> None:
+    rosa.post(address("protocol-save", study), {**FORM, "q0-high_label": ""})
+    page = rosa.get(address("protocol", study)).content.decode()
+    assert 'data-field="q0-high_label"' in page
+    rosa.post(address("protocol-freeze", study))
+    assert newest_version(study).frozen_at is None  # type: ignore[union-attr]
+
+
+def test_a_version_is_frozen_copied_and_discarded(rosa: Client, study: Study) -> None:
+    rosa.post(address("protocol-save", study), FORM)
+    rosa.post(address("protocol-freeze", study))
+    frozen = newest_version(study)
+    assert frozen is not None
+    assert frozen.frozen_at is not None
+    assert frozen.frozen_by is not None
+    rosa.post(address("protocol-begin", study), {"source": "1"})
+    assert study.protocols.count() == 2
+    assert (
+        "Version 1, frozen" in rosa.get(address("protocol", study), {"version": 1}).content.decode()
+    )
+    rosa.post(address("protocol-discard", study))
+    assert newest_version(study) == frozen
+
+
+def test_yaml_is_saved_only_without_a_fault(rosa: Client, study: Study) -> None:
+    text = write_yaml(read_protocol("preference"))
+    rosa.post(address("protocol-yaml", study), {"yaml": text.replace("\n", "\r\n")})
+    assert current_document(study) == read_protocol("preference")
+    wrong = rosa.post(address("protocol-yaml", study), {"yaml": text + "colour: red\n"})
+    assert "colour: is not known" in wrong.content.decode()
+    assert "colour: red" in wrong.content.decode()
+    assert current_document(study) == read_protocol("preference")
+
+
+def test_the_preview_is_the_workers_page_in_a_sandbox(rosa: Client, study: Study) -> None:
+    save_draft(study=study, document=read_protocol("style_ratings"))
+    Candidate.objects.update(system="hidden-system")
+    answer = rosa.get(address("protocol-preview", study))
+    assert "sandbox" in answer.headers["Content-Security-Policy"]
+    assert answer.headers["X-Frame-Options"] == "SAMEORIGIN"
+    page = answer.content.decode()
+    assert "How appropriate is the response to the conversation so far?" in page
+    assert "hidden-system" not in page
+    assert (
+        "frame-src 'self'"
+        in rosa.get(address("protocol", study)).headers["Content-Security-Policy"]
+    )
+
+
+@pytest.mark.parametrize(
+    ("action", "names"),
+    [
+        ("up:1", ["why", "fit"]),
+        ("down:0", ["why", "fit"]),
+        ("down:1", ["fit", "why"]),
+        ("remove:0", ["why"]),
+        ("copy:0", ["fit", "fit_3", "why"]),
+        ("add", ["fit", "why", "question_3"]),
+        ("show:1", ["fit", "why"]),
+    ],
+)
+def test_buttons_move_copy_add_and_remove_questions(
+    study: Study, action: str, names: list[str]
+) -> None:
+    document = document_of(FORM, read_protocol("preference"))
+    changed, _index = change_questions(document, action)
+    assert [asked.name for asked in changed.questions] == names
+
+
+@pytest.mark.parametrize(
+    ("path", "field"),
+    [
+        (("title",), "title"),
+        (("questions", 1, "low_label"), "q1-low_label"),
+        (("questions", 1, "when", "any_of", 0), "q1-when-any_of"),
+        (("examples", 0, "scores", "fit"), "e0-score-fit"),
+        (("reason", "rule"), "reason-rule"),
+        (("checks", 1, "cases", 2, "value"), "c1-case2-value"),
+        (("checks", 1, "cases", 2), "c1-case2-candidate"),
+        (("checks", 0, "share"), "c0-share"),
+        (("questions",), "add-question"),
+    ],
+)
+def test_a_fault_names_the_field_it_is_about(path: tuple[Any, ...], field: str) -> None:
+    assert field_of(path) == field
+
+
+TESTED = FORM | {
+    "n_tests": "1",
+    "t0-title": "Practice",
+    "t0-pass_percent": "100",
+    "t0-tolerance_percent": "20",
+    "t0-allowed_seconds": "600",
+    "t0-retry_after_seconds": "0",
+    "t0-feedback": "on",
+    "t0-n_cases": "3",
+    "t0-case0-context": "A: Which film?",
+    "t0-case0-candidate": "The other\r\none.",
+    "t0-case0-score-fit": "40",
+    "t0-case0-explanation": "It answers.",
+    "t0-case1-candidate": " ",
+    "t0-case1-score-fit": "10",
+    "t0-case2-candidate": "I like trains.",
+}
+
+
+def test_a_qualification_test_is_typed_into_the_form() -> None:
+    before = document_of(FORM, read_protocol("style_ratings"))
+    (test,) = document_of(TESTED, before).qualifications.tests
+    assert (test.title, test.pass_percent, test.retry_after_seconds) == ("Practice", 100, 0)
+    assert test.feedback
+    answered, other = test.cases
+    assert answered.candidate == "The other\none."
+    assert answered.scores == {"fit": 40}
+    assert other.scores == {}
+    once = document_of(TESTED | {"t0-retry_after_seconds": ""}, before).qualifications.tests[0]
+    assert once.retry_after_seconds is None
+    assert document_of(FORM, document_of(TESTED, before)).qualifications.tests == (test,)
+
+
+def test_right_values_follow_a_question_that_is_renamed_while_typing() -> None:
+    """The fields of a page that was not loaded again are still called by the former name."""
+    shown = TESTED | {"n_examples": "1", "e0-candidate": "Yes.", "e0-score-fit": "30"}
+    before = document_of(shown, read_protocol("style_ratings"))
+    for name in ("fitn", "fitness", ""):
+        typed = shown | {"q0-was": "fit", "q0-name": name, "q1-was": "why"}
+        before = document_of(typed, before)
+        assert before.examples[0].scores == {name or "fit": 30}
+        assert before.qualifications.tests[0].cases[0].scores == {name or "fit": 40}
+
+
+def test_buttons_add_and_remove_tests_up_to_three() -> None:
+    document = read_protocol("style_ratings")
+    for _press in range(4):
+        document, _index = change_tests(document, "add-test")
+    titles = [test.title for test in document.qualifications.tests]
+    assert titles == ["Test", "Practice", "Second test"]
+    document, _index = change_tests(document, "remove-test:1")
+    assert [test.title for test in document.qualifications.tests] == ["Test", "Second test"]
+
+
+def test_each_fault_of_a_test_stands_at_its_field(rosa: Client, study: Study) -> None:
+    wrong = {"t0-pass_percent": "0", "t0-case0-score-fot": "3", "t0-title": ""}
+    rosa.post(address("protocol-save", study), TESTED | wrong)
+    page = rosa.get(address("protocol", study)).content.decode()
+    fields = set(re.findall(r'data-field="(t0[^"]*)"', page))
+    assert fields == {
+        *("t0-title", "t0-pass_percent", "t0-case0-score-fot", "t0-case1-candidate"),
+    }
+    assert fields <= set(lxml.html.fromstring(page).xpath("//@id"))
+
+
+def test_tests_are_added_and_removed_on_the_page(rosa: Client, study: Study) -> None:
+    save = address("protocol-save", study)
+    answer = rosa.post(save, FORM | {"n_tests": "0", "action": "add-test"})
+    assert answer.headers["Location"].endswith("?test=0#test-0")
+    page = rosa.get(address("protocol", study)).content.decode()
+    assert 'data-field="t0-case0-candidate"' in page
+    rosa.post(save, TESTED | {"action": "show-test:0"})
+    assert current_document(study).qualifications.tests[0].title == "Practice"
+    rosa.post(save, TESTED | {"action": "remove-test:0"})
+    assert current_document(study).qualifications.tests == ()

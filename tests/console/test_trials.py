@@ -1,0 +1,82 @@
+"""Trying the worker's page: answered in its frame, read, and nothing stored."""
+
+import re
+
+import pytest
+from django.core import signing
+from django.test import Client
+from django.urls import reverse
+from playwright.sync_api import expect
+
+from annotation.models import Judgment, Submission
+from console.pages.trials import SALT
+from hits.models import Assignment
+from tests.accessibility import accessibility_problems
+from tests.annotation.studies import rating_study
+from tests.browsers import opened_page, sign_in
+from tests.console.conftest import PASSWORD
+from tests.console.hands import Pointer, rate_all
+
+
+@pytest.fixture
+def study(researcher):
+    return rating_study("mine", owner=researcher, n_items=2, systems=("alpha", "beta"))
+
+
+def page_of(study, name, *, token=None):
+    item = study.items.first()
+    return reverse(f"console:trial-{name}", args=[token or signing.dumps(item.pk, salt=SALT)])
+
+
+@pytest.mark.django_db
+def test_the_page_is_sandboxed_and_needs_a_token(study):
+    browser = Client(headers={"host": "localhost"})
+    answer = browser.get(page_of(study, "page"))
+    assert answer["Content-Security-Policy"].startswith("sandbox allow-scripts")
+    assert "Context 0" in answer.content.decode()
+    assert browser.get(page_of(study, "page", token="made-up")).status_code == 404
+    other = signing.dumps(study.items.first().pk, salt="another purpose")
+    assert browser.get(page_of(study, "page", token=other)).status_code == 404
+
+
+@pytest.mark.django_db
+def test_an_answer_that_could_not_be_read_says_why_and_is_escaped(study):
+    answer = Client(headers={"host": "localhost"}).post(
+        page_of(study, "sent"), {"answer": '{"version": 1, "item": "<b>"}'}
+    )
+    content = answer.content.decode()
+    assert "It could not be read" in content
+    assert "<b>" not in content
+
+
+@pytest.mark.django_db
+def test_a_study_without_items_has_nothing_to_try(researcher, rosa):
+    empty = rating_study("empty", owner=researcher, n_items=0)
+    assert rosa.get(reverse("console:try", args=[empty.slug])).status_code == 404
+
+
+@pytest.mark.browser
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("width", [1280, 390])
+def test_a_researcher_answers_and_sees_what_would_be_sent(chromium, live_server, study, width):
+    viewport = {"width": width, "height": 900}
+    with opened_page(chromium, base_url=live_server.url, viewport=viewport) as page:
+        sign_in(page, "/login/", "rosa", PASSWORD)
+        page.goto("/studies/mine/items/")
+        page.get_by_role("link", name="Try the worker's page").click()
+        expect(page.get_by_role("heading", name="The page as a worker has it")).to_be_visible()
+        rate_all(page, Pointer())
+        assert accessibility_problems(page, frames=False) == []
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        frame = page.frame_locator("iframe#task")
+        frame.get_by_role("button", name="Submit").click()
+        expect(frame.get_by_role("heading", name="What would be sent")).to_be_visible()
+        rows = frame.get_by_role("row", name=re.compile("^(alpha|beta) appropriateness"))
+        expect(rows).to_have_count(2)
+        page.get_by_role("link", name="Desktop").click()
+        expect(page.locator("iframe.trial.desktop")).to_be_visible()
+        page.get_by_role("link", name="Next item").click()
+        expect(page.locator("iframe.trial.desktop")).to_have_attribute("title", re.compile("d1"))
+    assert not Submission.objects.exists()
+    assert not Judgment.objects.exists()
+    assert not Assignment.objects.exists()

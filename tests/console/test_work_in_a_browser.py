@@ -1,0 +1,478 @@
+"""The way of a worker's answers when things go wrong, in a real Chromium: nothing typed is lost."""
+
+import json
+import re
+from datetime import timedelta
+from decimal import Decimal
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from annotation.models import Item, Study
+from hits.endpoints import connect
+from hits.enrolment import enrol_requester, enrol_worker
+from hits.launch_plans import draft_batch, plan_batch
+from hits.publish import publish_batch
+from marketplace import clock
+from marketplace.models import Assignment, AssignmentDraft, ProblemReport
+from tests.accessibility import accessibility_problems
+from tests.browsers import opened_page, sign_in, wait_until
+from tests.hits.samples import alternatives_item, rating_item
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+PASSWORD = "correct horse battery staple"
+WIDE = {"width": 1280, "height": 900}
+
+
+@pytest.fixture(autouse=True)
+def marketplace_clock():
+    clock.reset()
+    yield
+    clock.reset()
+
+
+@pytest.fixture
+def client(live_server):
+    key = enrol_requester(site_url=live_server.url, name="Test lab", test_funds_usd=Decimal(100))
+    return connect(key=key, endpoint_url=f"{live_server.url}/requester")
+
+
+@pytest.fixture
+def open_site(chromium, live_server):
+    """Opens the worker site in a browser of its own, signed in."""
+    enrol_worker(site_url=live_server.url, username="ada", password=PASSWORD)
+    opened = []
+
+    def open_(**options) -> Page:
+        manager = opened_page(chromium, **{"base_url": live_server.url, "viewport": WIDE} | options)
+        page = manager.__enter__()
+        opened.append(manager)
+        sign_in(page, "/worker/login/", "ada", PASSWORD)
+        return page
+
+    yield open_
+    for manager in opened:
+        manager.__exit__(None, None, None)
+
+
+def publish(item: Item, client) -> None:
+    study: Study = item.study
+    draft = draft_batch(
+        study=study,
+        title=study.title,
+        description="Judge what is on the page.",
+        reward_usd=Decimal("0.12"),
+        max_assignments=1,
+    )
+    publish_batch(batch=plan_batch(draft=draft).batch, client=client)
+
+
+@pytest.fixture
+def rating(client) -> Item:
+    item = rating_item()
+    publish(item, client)
+    return item
+
+
+@pytest.fixture
+def alternatives(client) -> Item:
+    item = alternatives_item()
+    publish(item, client)
+    return item
+
+
+def task_of(page: Page):
+    task = page.frame_locator("iframe#task")
+    expect(task.locator("#progress")).not_to_be_empty()
+    return task
+
+
+def accept(page: Page):
+    page.goto("/worker/")
+    page.locator("th a").first.click()
+    page.get_by_role("button", name="Accept this HIT").click()
+    page.wait_for_url("**/worker/assignments/**")
+    return task_of(page)
+
+
+def answer(task, *positions: int, key: str = "End") -> None:
+    for position in positions:
+        task.get_by_role("slider").nth(position).press(key)
+
+
+def saved_progress(page: Page, text: str) -> None:
+    """Wait until the server has it."""
+    for _ in range(200):
+        draft = AssignmentDraft.objects.first()
+        if draft is not None and draft.progress == text:
+            return
+        page.wait_for_timeout(50)
+    raise AssertionError(f"{draft and draft.progress} is saved, not {text}")
+
+
+def submit(task) -> None:
+    task.get_by_role("button", name="Submit").click()
+
+
+def expect_received(page: Page) -> None:
+    receipt = page.locator("#receipt")
+    number = Assignment.objects.get(status="Submitted").receipt
+    expect(receipt).to_contain_text(f"receipt {number}")
+    expect(receipt).to_be_focused()
+    expect(receipt).to_have_attribute("role", "status")
+
+
+def judgments() -> list[float]:
+    text = re.search("<FreeText>(.*?)</FreeText>", Assignment.objects.get().answer, re.DOTALL)[1]
+    return [row["value"] for row in json.loads(text.replace("&quot;", '"'))["judgments"]]
+
+
+# Drafts
+
+
+def test_another_browser_goes_on_where_the_first_was_closed(open_site, rating):
+    page = open_site()
+    task = accept(page)
+    answer(task, 0, 1, 2)
+    task.locator("#comment").fill("half way")
+    saved_progress(page, "3 of 8 ratings given")
+    address = page.url
+    page.context.close()
+    other = open_site()
+    other.goto("/worker/")
+    expect(other.get_by_text("3 of 8 ratings given")).to_be_visible()
+    other.goto(address)
+    task = task_of(other)
+    expect(task.locator("#progress")).to_have_text("3 of 8 ratings given")
+    expect(task.locator("#comment")).to_have_value("half way")
+
+
+def test_what_was_changed_a_moment_before_leaving_is_saved(open_site, rating):
+    page = open_site()
+    task = accept(page)
+    address = page.url
+    answer(task, 0, 1, 2, 3)
+    page.goto("/worker/earnings/")
+    saved_progress(page, "4 of 8 ratings given")
+    page.goto(address)
+    expect(task_of(page).locator("#progress")).to_have_text("4 of 8 ratings given")
+
+
+def test_two_tabs_are_put_together_and_the_newest_answer_wins(open_site, rating):
+    page = open_site()
+    task = accept(page)
+    second = page.context.new_page()
+    second.goto(page.url)
+    other = task_of(second)
+    answer(task, 0, 1)
+    saved_progress(page, "2 of 8 ratings given")
+    answer(other, 1, 2, key="Home")
+    saved_progress(second, "3 of 8 ratings given")
+    expect(second.locator("#work-state")).to_contain_text("from another tab")
+    for tab in (second, page):
+        if tab is page:
+            tab.bring_to_front()
+            tab.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+        frame = task_of(tab)
+        expect(frame.locator("#progress")).to_have_text("3 of 8 ratings given")
+        values = [frame.get_by_role("slider").nth(n).input_value() for n in range(3)]
+        assert values == ["100", "0", "0"]
+
+
+def test_without_a_connection_answers_stay_in_the_browser_until_there_is_one(open_site, rating):
+    page = open_site()
+    task = accept(page)
+    page.context.set_offline(True)
+    answer(task, 0, 1)
+    expect(page.locator("#saved")).to_have_text("Kept in this browser")
+    assert page.evaluate("Object.keys(localStorage).some((key) => key.startsWith('assay:draft:'))")
+    assert not AssignmentDraft.objects.exists()
+    page.context.set_offline(False)
+    saved_progress(page, "2 of 8 ratings given")
+    expect(page.locator("#saved")).to_have_text("Saved")
+    wait_until(page, "!Object.keys(localStorage).some((key) => key.startsWith('assay:draft:'))")
+
+
+def test_a_browser_that_was_closed_without_a_connection_still_has_the_answers(open_site, rating):
+    page = open_site()
+    task = accept(page)
+    page.route("**/draft/", lambda route: route.abort())
+    answer(task, 0, 1)
+    expect(page.locator("#saved")).to_have_text("Kept in this browser")
+    tab = page.context.new_page()
+    address = page.url
+    page.close()
+    tab.goto(address)
+    expect(task_of(tab).locator("#progress")).to_have_text("2 of 8 ratings given")
+    saved_progress(tab, "2 of 8 ratings given")
+
+
+# Sending
+
+
+def test_a_submission_is_received_and_said_so_on_the_next_page(open_site, rating):
+    page = open_site()
+    task = accept(page)
+    assert accessibility_problems(page) == []
+    answer(task, *range(8))
+    task.get_by_role("button", name="Submit").evaluate("node => { node.click(); node.click(); }")
+    page.wait_for_url("**/worker/")
+    expect_received(page)
+    assert judgments() == [100] * 8
+    assert accessibility_problems(page) == []
+    page.get_by_role("link", name="See what you sent").click()
+    task = task_of(page)
+    expect(task.get_by_role("slider").first).to_have_value("100")
+    expect(task.get_by_role("slider").first).to_be_disabled()
+    assert accessibility_problems(page) == []
+
+
+@pytest.mark.parametrize("fault", ["502", "cut", "offline"])
+def test_what_could_not_be_sent_is_kept_and_sent_again(open_site, rating, fault):
+    page = open_site()
+    task = accept(page)
+    answer(task, *range(8))
+    failures = []
+
+    def fail(route):
+        failures.append(1)
+        if fault == "502":
+            route.fulfill(status=502, body="<h1>Bad gateway</h1>")
+        else:
+            route.abort("connectionrefused")
+
+    if fault == "offline":
+        page.context.set_offline(True)
+    else:
+        page.route("**/externalSubmit", fail)
+    submit(task)
+    state = page.locator("#work-state")
+    expect(state).to_contain_text("Not sent yet. Your answers are kept; trying again in 10 s.")
+    assert accessibility_problems(page) == []
+    page.get_by_role("button", name="Change my answers").click()
+    expect(task.get_by_role("button", name="Submit")).to_be_enabled()
+    expect(task.locator("main")).not_to_have_attribute("inert", "")
+    answer(task, 7, key="Home")
+    expect(task.get_by_role("slider").nth(7)).to_have_value("0")
+    submit(task)
+    expect(state).to_contain_text("Not sent yet")
+    assert Assignment.objects.get().status == "Accepted"
+    if fault == "offline":
+        page.context.set_offline(False)
+    else:
+        page.unroute("**/externalSubmit")
+        page.get_by_role("button", name="Try now").click()
+    page.wait_for_url("**/worker/")
+    expect_received(page)
+    assert sorted(judgments()) == [0] + [100] * 7
+
+
+def test_an_expired_session_loses_nothing(open_site, rating):
+    page = open_site()
+    task = accept(page)
+    address = page.url
+    page.context.clear_cookies()
+    answer(task, 0, 1)
+    state = page.locator("#work-state")
+    expect(state).to_contain_text("You are signed out. Your answers are kept in this browser")
+    page.get_by_role("link", name="Sign in").click()
+    page.get_by_label("Username").fill("ada")
+    page.get_by_label("Password").fill(PASSWORD)
+    page.keyboard.press("Enter")
+    page.wait_for_url(address)
+    task = task_of(page)
+    expect(task.locator("#progress")).to_have_text("2 of 8 ratings given")
+    saved_progress(page, "2 of 8 ratings given")
+    answer(task, *range(8))
+    page.context.clear_cookies()
+    submit(task)
+    number = Assignment.objects.get().receipt
+    expect(state).to_contain_text(f"receipt {number}")
+    expect(state).to_contain_text("sign in to go on")
+    expect(state).to_be_focused()
+    assert Assignment.objects.get().status == "Submitted"
+
+
+def test_a_second_tab_learns_that_the_work_was_submitted(open_site, rating):
+    page = open_site()
+    task = accept(page)
+    second = page.context.new_page()
+    second.goto(page.url)
+    other = task_of(second)
+    answer(task, *range(8))
+    submit(task)
+    page.wait_for_url("**/worker/")
+    answer(other, 0, key="Home")
+    expect(second.locator("#work-state")).to_contain_text("has been submitted already")
+    expect(other.get_by_role("button", name="Submit")).to_be_disabled()
+    assert judgments() == [100] * 8
+
+
+def test_back_after_submitting_shows_what_was_sent(open_site, rating):
+    page = open_site()
+    task = accept(page)
+    answer(task, *range(8))
+    submit(task)
+    page.wait_for_url("**/worker/")
+    page.go_back()
+    expect(page.get_by_text("has been submitted already")).to_be_visible()
+
+
+def test_returning_asks_where_something_was_entered(open_site, rating):
+    page = open_site()
+    task = accept(page)
+    answer(task, 0)
+    page.get_by_role("button", name="Return this HIT").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_contain_text("What you entered will be deleted")
+    assert accessibility_problems(page) == []
+    dialog.get_by_role("button", name="Go on working").click()
+    expect(dialog).to_be_hidden()
+    assert Assignment.objects.get().status == "Accepted"
+    page.get_by_role("button", name="Return this HIT").click()
+    dialog.get_by_role("button", name="Return it").click()
+    expect(page.get_by_role("status").first).to_contain_text("You returned")
+    assert Assignment.objects.get().status == "Returned"
+
+
+# Time
+
+
+def test_the_time_left_is_the_servers_and_more_is_offered_once(open_site, rating):
+    page = open_site()
+    page.clock.install(time="2031-05-05T10:00:00Z")  # years ahead
+    accept(page)
+    total = Assignment.objects.get().deadline - Assignment.objects.get().accepted_at
+    minutes = int(total.total_seconds() // 60)
+    left = page.locator("#time-left")
+    expect(left).to_have_text(re.compile(rf"^({minutes // 60} h|{minutes - 1} min|{minutes} min)"))
+    page.clock.fast_forward((int(total.total_seconds()) - 200) * 1000)
+    state = page.locator("#work-state")
+    expect(state).to_contain_text("left. Your answers are kept")
+    page.get_by_role("button", name="Give me").click()
+    expect(state).to_contain_text("You have more time now")
+    assert Assignment.objects.get().deadline > Assignment.objects.get().accepted_at + total
+
+
+def test_when_the_time_is_over_the_page_takes_nothing_more_and_says_so(open_site, rating):
+    page = open_site()
+    task = accept(page)
+    answer(task, 0)
+    expect(page.locator("#saved")).to_have_text("Saved")  # nothing is under way that tells the time
+    clock.advance(timedelta(days=2))
+    answer(task, 1)
+    expect(page.locator("#work-state")).to_contain_text("is over")
+    expect(task.get_by_role("button", name="Submit")).to_be_disabled()
+    expect(task.locator("main")).to_have_attribute("inert", "")
+    assert Assignment.objects.get().status == "Abandoned"
+
+
+# Room
+
+
+def scrolls(page: Page) -> tuple[bool, bool]:
+    """Whether the page around the frame scrolls, and the page in it."""
+    script = "document.documentElement.scrollHeight > innerHeight + 1"
+    return page.evaluate(script), page.frames[1].evaluate(script)
+
+
+@pytest.mark.parametrize(
+    ("width", "height"), [(1280, 900), (390, 844), (320, 640), (640, 450), (320, 225)]
+)
+@pytest.mark.parametrize("kind", ["rating", "alternatives"])
+def test_one_thing_scrolls_and_nothing_sideways(open_site, request, kind, width, height):
+    """1280 by 900, two telephones, and the first at a zoom of 200 and of 400 %."""
+    request.getfixturevalue(kind)
+    page = open_site(viewport={"width": width, "height": height})
+    task = accept(page)
+    wait_until(page, "document.getElementById('task').style.getPropertyValue('--content-height')")
+    assert scrolls(page).count(True) == 1
+    for frame in page.frames:
+        assert frame.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    if height >= 480:
+        header, footer = page.locator("header.work"), task.locator("footer")
+        assert header.bounding_box()["height"] <= 72
+        assert footer.bounding_box()["y"] + footer.bounding_box()["height"] <= height + 1
+    # What is missing is brought into view however the page scrolls.
+    task.get_by_role("link", name="Go to the first missing").click()
+    control = task.locator(":focus")
+    expect(control).to_be_in_viewport()
+
+
+def test_on_a_telephone_the_last_turn_stays_in_sight(open_site, rating):
+    page = open_site(viewport={"width": 390, "height": 844})
+    task = accept(page)
+    task.get_by_role("slider").last.scroll_into_view_if_needed()
+    last = task.locator(".last")
+    expect(last).to_be_in_viewport()
+    expect(last).to_contain_text("my sister lives there now & I miss her.")
+    pinned = page.locator("header.work").bounding_box()["height"]
+    pinned += last.bounding_box()["height"] + task.locator("footer").bounding_box()["height"]
+    assert pinned <= 844 / 3
+    task.get_by_role("button", name="Whole conversation").click()
+    sheet = task.get_by_role("dialog")
+    expect(sheet).to_contain_text("I have finally booked the train to Lisbon.")
+    page.keyboard.press("Escape")
+    expect(sheet).to_be_hidden()
+
+
+@pytest.mark.parametrize(("width", "height"), [(390, 844), (1280, 900), (320, 225)])
+def test_enlarging_shows_the_pair_larger_than_the_cards(open_site, alternatives, width, height):
+    page = open_site(viewport={"width": width, "height": height})
+    task = accept(page)
+    card = task.locator("[data-candidate]").nth(2)
+    before = card.locator("img").bounding_box()
+    card.get_by_role("button").click()
+    pair = task.get_by_role("dialog")
+    pictures = [picture.bounding_box() for picture in pair.locator("img").all()]
+    assert len(pictures) == 2
+    if height > 480:
+        for picture in pictures:
+            assert picture["width"] * picture["height"] > before["width"] * before["height"]
+        is_beside = pictures[0]["y"] == pictures[1]["y"]
+        assert is_beside is (width > height)
+    for picture in pictures:
+        assert picture["y"] >= 0
+        assert picture["y"] + picture["height"] <= height + 1
+    pair.get_by_role("button", name="Tick this one").click()
+    pair.get_by_role("button", name="Close").click()
+    expect(card.get_by_role("checkbox")).to_be_checked()
+
+
+# Pictures
+
+
+def test_a_picture_that_does_not_load_holds_the_answer_back(
+    open_site, client, settings, live_server
+):
+    settings.SITE_URL = live_server.url
+    item = alternatives_item(products=3)
+    # Too large to travel inside the page, so that they are addresses.
+    for candidate in item.candidates.all():
+        picture = candidate.picture
+        picture.content = bytes(picture.content).replace(b"</svg>", b" " * 30_000 + b"</svg>")
+        picture.save()
+    publish(Item.objects.get(pk=item.pk), client)
+    page = open_site()
+    page.route("**/pictures/**", lambda route: route.abort())
+    task = accept(page)
+    task.locator("#none").check()
+    task.locator("#justification").fill("None of them is a lamp that would do for me.")
+    submit(task)
+    problems = task.locator("#problems")
+    expect(problems.get_by_role("listitem")).to_have_count(4)
+    assert Assignment.objects.get().status == "Accepted"
+    task.get_by_role("button", name="Report").first.click()
+    expect(task.get_by_role("status").first).to_contain_text("Reported.")
+    for _ in range(100):
+        if ProblemReport.objects.exists():
+            break
+        page.wait_for_timeout(50)
+    assert "The picture did not load" in ProblemReport.objects.get().text
+    page.unroute("**/pictures/**")
+    while task.get_by_role("button", name="Load again").count():
+        task.get_by_role("button", name="Load again").first.click()
+    expect(problems).to_be_hidden()
+    submit(task)
+    page.wait_for_url("**/worker/")
+    expect_received(page)

@@ -1,0 +1,159 @@
+"""Persons who walk pages, by keyboard or by pointing, and look at each page that they come to."""
+
+import os
+import re
+
+from playwright.sync_api import Error, Locator, Page, expect
+
+from hits.models import Assignment
+from tests.accessibility import accessibility_problems
+from tests.console.conftest import PASSWORD
+from tests.console.hands import Hands, Keyboard, rate_all
+from tests.console.work import work_off
+
+
+class Walker:
+    """Somebody's browser, and how they work it; a page is in order wherever it is looked at."""
+
+    def __init__(self, page: Page, hands: Hands, name: str) -> None:
+        self.page, self.hands, self.name = page, hands, name
+        self.problems: list[str] = []
+        page.on("console", lambda entry: entry.type == "error" and self._note(entry.text))
+        page.on("pageerror", lambda error: self._note(str(error)))
+
+    def _note(self, text: str) -> None:
+        # A request that a newer one replaced is no fault.
+        if not text.startswith(("htmx:afterRequest", "htmx:sendAbort")):
+            self.problems.append(text)
+
+    def press(self, role: str, name: str | re.Pattern[str], **options: bool) -> None:
+        self.hands.press(self.page.get_by_role(role, name=name, **options).first)
+
+    def submit(self, button: str) -> None:
+        """Press a form's button; what it asks for has been done by then."""
+        with self.page.expect_navigation():
+            self.press("button", button, exact=True)
+
+    def write(self, label: str, text: str) -> None:
+        fields = self.page.locator("input, textarea")
+        self.hands.write(self.page.get_by_label(label, exact=True).and_(fields), text)
+
+    def choose(self, label: str, option: str) -> None:
+        self.hands.choose(self.page.get_by_label(label, exact=True), option)
+
+    def see(self, text: str | re.Pattern[str]) -> None:
+        expect(self.page.get_by_text(text).first).to_be_visible()
+
+    def see_heading(self, text: str) -> None:
+        expect(self.page.get_by_role("heading", name=text).first).to_be_visible()
+
+    def finish_job(self) -> None:
+        """Let the background worker do what was requested; the page says when it is done."""
+        work_off()
+        expect(self.page.locator(".notice.success").filter(has_text="done")).to_be_visible()
+
+    def look(self, name: str, *, frames: bool = True) -> None:
+        """Accessible, within the window's width, without errors; the checker makes some itself."""
+        assert self.problems == []
+        for last in (False, False, True):
+            try:
+                problems = accessibility_problems(self.page, frames=frames)
+                break
+            except Error:  # a job that ended has the page loaded anew
+                if last:
+                    raise
+                self.page.wait_for_load_state()
+        assert problems == [], (name, problems)
+        width = self.page.viewport_size["width"]
+        assert self.page.evaluate("document.documentElement.scrollWidth") <= width, name
+        self.problems.clear()
+        if folder := os.environ.get("WALK_PICTURES"):
+            self.page.screenshot(path=f"{folder}/{name}-{width}.png", full_page=True)
+
+
+class Worker(Walker):
+    """Somebody who opens a worker account on the site, and does HITs in a browser."""
+
+    def sign_up(self) -> None:
+        self.page.goto("/worker/signup/")
+        self.look("worker-signup")
+        self.write("Name or e-mail address", self.name)
+        self.write("Password", PASSWORD)
+        self.write("Password confirmation", PASSWORD)
+        self.press("button", "Sign up")
+        self.page.wait_for_url("**/worker/")
+
+    def do_a_hit(self, title: str) -> None:
+        self.look("worker-hits")
+        self.press("link", title)
+        expect(self.page.locator("form.accept")).to_be_visible()
+        self.press("button", "Accept this HIT")
+        self.page.wait_for_url("**/worker/assignments/**")
+        rate_all(self.page, self.hands)
+        # Pinned on a telephone, beside the responses on a desk, and never both.
+        context = self.task.get_by_text(re.compile(r"^Context \d$")).filter(visible=True)
+        expect(context).to_have_count(1)
+        self.look("worker-task")
+        before = self.page.url
+        self.hands.press(self.task.get_by_role("button", name="Submit"))
+        self.page.wait_for_url(lambda url: url != before)
+        self.look("worker-submitted", frames=False)
+
+    @property
+    def task(self):
+        return self.page.frame_locator("iframe#task")
+
+
+class Reviewer(Walker):
+    """Somebody at the review desk."""
+
+    def turn_to(self, assignment: Assignment) -> None:
+        """Go through the queue to a submission: on to its end, then back."""
+        heading = f"{assignment.hit.item.key}, answered by {assignment.worker.worker_id}"
+        wanted = self.page.get_by_role("heading", name=heading)
+        with self.page.expect_navigation():
+            self.hands.press(self.page.locator(".tabs [aria-current]"))
+        onward = True
+        while not wanted.count():
+            onward = onward and self.page.get_by_role("link", name="Next submission").count() > 0
+            with self.page.expect_navigation():
+                self._turn(onward)
+
+    def _turn(self, onward: bool) -> None:
+        if isinstance(self.hands, Keyboard):
+            self.page.keyboard.press("j" if onward else "k")
+        else:
+            name = "Next submission" if onward else "Previous submission"
+            self.page.get_by_role("link", name=name).click()
+
+    def decide(self, name: str, **fields: str) -> None:
+        """Press a decision's button, or the menu's; write what it asks for, and store it."""
+        control = self._dock.locator("a, button").filter(has_text=name, visible=True)
+        if not control.count():
+            self.hands.press(self._dock.locator(".other-acts summary"))
+        self.hands.press(control.first)
+        for label, text in fields.items():
+            self.write(label, text)
+
+    def store(self, button: str, note: str) -> None:
+        self.press("button", button, exact=True)
+        expect(self.page.get_by_role("status").first).to_contain_text(note)
+
+    def approve(self, usd: str) -> None:
+        self.decide(f"Approve ${usd}")
+        expect(self.page.get_by_role("status").first).to_contain_text("Approve")
+
+    def send(self, n: int) -> None:
+        """Send what is decided, and wait for it."""
+        self.hands.press(self._dock.get_by_role("link", name="Send…"))
+        self.send_all(n)
+
+    def send_all(self, n: int) -> None:
+        self.look("send")
+        self.press("button", re.compile(f"Send {n} decision"))
+        expect(self.page.get_by_role("status").first).to_contain_text("Sending in the background")
+        self.finish_job()
+
+    @property
+    def _dock(self) -> Locator:
+        return self.page.locator(".dock")
