@@ -1,6 +1,8 @@
 # make run     the site, the marketplace and the background workers on this machine
-# make test    every test, on JOBS cores (2); TESTS=tests/stats runs a part
-# make long    random kills of all processes, 200 for each database and queue (docs/faults.md)
+# make test    every test, on JOBS cores (2); TESTS=tests/stats runs a part, and
+#              MARKS="not walk and not once" leaves out what asks nothing of the database
+# make long    random kills of all processes, and of the whole loop with a failing line
+#              (docs/faults.md); the whole loop walked in browsers
 # make check   style, types, layers, texts, migrations, deployment settings
 # make messages  collects the texts of pages into locale/ (docs/translation.md)
 # make demo    the whole loop without a browser, ending in a summary and files
@@ -10,6 +12,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 MANAGE := $(BIN)/python manage.py
 JOBS ?= 2
+MARKS ?= not walk
 
 .PHONY: run test long check messages demo format clean
 
@@ -20,11 +23,16 @@ run: $(VENV)/.installed
 	$(PYTHON) -m console.environment remember
 	$(MANAGE) serve
 
+# Each of the JOBS has a core: libraries that would use all cores would wait for each other.
+test: export OPENBLAS_NUM_THREADS = 1
+test: export OMP_NUM_THREADS = 1
 test: $(VENV)/.installed-dev
-	SITE_URL=http://127.0.0.1:8000 $(BIN)/python -m pytest -q -n $(JOBS) --dist loadfile $(TESTS)
+	SITE_URL=http://127.0.0.1:8000 $(BIN)/python -m pytest -q -n $(JOBS) --dist loadfile --no-loadscope-reorder -m "$(MARKS)" $(TESTS)
 
 long: $(VENV)/.installed-dev
 	$(BIN)/python -m benchmarks.faults
+	$(BIN)/python -m benchmarks.faults.loop
+	SITE_URL=http://127.0.0.1:8000 $(BIN)/python -m pytest -q -m walk tests/console
 
 check: $(VENV)/.installed-dev
 	$(BIN)/ruff check .

@@ -29,6 +29,7 @@ SETTINGS = {
     # A sandboxed frame has no origin of its own that could be named.
     "allowedOrigins": ["<unsafe_all_origins>"],
 }
+PAUSES_MS = (300, 1000)
 SCRIPT = f"{AXE_SCRIPT}; axe.configure({json.dumps(SETTINGS)});"
 
 
@@ -45,23 +46,73 @@ def accessibility_problems(page: Page, *, frames: bool = True) -> list[str]:
     """Every node that fails a rule of axe's, or of which axe cannot say that it passes.
 
     What is `incomplete` counts as a fault: ids that occur twice are among it. Without `frames`
-    their content is left out, such as the page that a requester answers for.
+    their content is left out, such as the page that a requester answers for. What fails is
+    scrolled to the middle and looked at again: a page may still be laid out, such as a frame
+    that grows with its content, and a pinned bar lies over whatever ends under it.
     """
+    problems = _problems(page, frames)
+    for pause in PAUSES_MS:
+        if not problems:
+            break
+        _scroll_to(page, next(iter(problems.values())))
+        page.wait_for_timeout(pause)
+        again = _problems(page, frames)
+        problems = {problem: node for problem, node in problems.items() if problem in again}
+    return list(problems)
+
+
+def _scroll_to(page: Page, node: dict) -> None:
+    """Its last selector is of the innermost frame."""
+    for frame in page.frames:
+        for found in frame.query_selector_all(node["target"][-1]):
+            found.evaluate("node => node.scrollIntoView({ block: 'center' })")
+
+
+def _problems(page: Page, frames: bool) -> dict[str, dict]:
+    """Each with the node that axe names."""
     options = {
         "iframes": frames,
+        # A frame of a busy machine answers late.
+        "pingWaitTime": 10_000,
         "resultTypes": ["violations", "incomplete"],
         "rules": {"frame-tested": {"enabled": frames}},
     }
     for frame in page.frames[1:] if frames else []:
         frame.evaluate(SCRIPT)
     response = Axe(SCRIPT).run(page, options=options).response
-    return [
-        f"{kind} {rule['id']}: {node['html']} ({_reasons(node)})"
+    return {
+        f"{kind} {rule['id']}: {node['html']} ({_reasons(node)})": node
         for kind in ("violations", "incomplete")
         for rule in response[kind]
         for node in rule["nodes"]
-        if not (kind == "incomplete" and (_is_in_a_picture(node) or _is_cut_off(page, node)))
-    ]
+        if not (kind == "incomplete" and _is_seen_to_be_well(page, node))
+    }
+
+
+# Whether the browser itself finds nothing over any line of an element's text.
+ON_TOP = """node => {
+  const range = document.createRange();
+  range.selectNodeContents(node);
+  return [...range.getClientRects()].every((line) => [0.02, 0.5, 0.98].every((share) => {
+    const x = line.left + share * line.width, y = line.top + line.height / 2;
+    const top = document.elementFromPoint(x, y);
+    return top && (node.contains(top) || top.contains(node));
+  }));
+}"""
+
+
+def _is_seen_to_be_well(page: Page, node: dict) -> bool:
+    """What axe leaves open, and a person or the browser can tell."""
+    return _is_in_a_picture(node) or _is_cut_off(page, node) or _is_on_top(page, node)
+
+
+def _is_on_top(page: Page, node: dict) -> bool:
+    """Whether axe takes a neighbour, a fraction of a pixel away, for one that lies over a text."""
+    if _contrast_key(node) != "bgOverlap":
+        return False
+    selector = node["target"][-1]
+    found = [each for frame in page.frames for each in frame.query_selector_all(selector)]
+    return len(found) == 1 and found[0].evaluate(ON_TOP)
 
 
 def _is_in_a_picture(node: dict) -> bool:

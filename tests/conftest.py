@@ -7,12 +7,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.db import connection
+from django.db import connection, transaction
+from hypothesis import settings as hypothesis_settings
 from pytest_django import DjangoDbBlocker
 
-pytest_plugins = ["tests.browsers"]
+pytest_plugins = ["tests.browsers", "tests.emptied_tables"]
+
+# A machine that is busy with the next process's tests is slow, which is no fault of the example.
+hypothesis_settings.register_profile("no deadline", deadline=None)
+hypothesis_settings.load_profile("no deadline")
 
 CACHE_NUMBERS = count()
+ROOMS_THAT_COMPUTE = ("stats/", "metrics/scorers/", "tests/stats/", "tests/metrics/scorers/")
+DATABASE = {"db", "transactional_db", "live_server", "stored_for_module"}
 SHARED_DATA = Path(__file__).resolve().parent.parent.parent / "shared" / "data"
 
 
@@ -34,12 +41,14 @@ def django_db_modify_db_settings(
     Django would keep it in memory and lend the test's own connection to a live server's
     threads; one that a browser holds open then outlives the loan, and fails the next test.
     On PostgreSQL the first fixture gives each of xdist's processes a database of its own.
+    Nobody needs either after a power cut.
     """
     if connection.vendor == "sqlite":
         file = tmp_path_factory.mktemp("database") / "test.sqlite3"
         connection.settings_dict["TEST"]["NAME"] = str(file)
-        # Nobody needs this file after a power cut.
         connection.settings_dict["OPTIONS"]["init_command"] += " PRAGMA synchronous=OFF;"
+    else:
+        connection.settings_dict["OPTIONS"]["options"] = "-c synchronous_commit=off"
 
 
 @pytest.fixture(scope="session")
@@ -69,9 +78,53 @@ def private_cache(settings: Any) -> None:
     }
 
 
+@pytest.fixture(autouse=True)
+def quick_passwords(settings: Any) -> None:
+    """Hashing slowly is Django's to test."""
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+
+
+@pytest.fixture(scope="module")
+def stored_for_module(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
+    """What a fixture of a module stores, its tests read, and is gone after them.
+
+    What a test changes of it is undone with the test's own transaction.
+    """
+    with django_db_blocker.unblock(), transaction.atomic():
+        yield
+        transaction.set_rollback(True)
+
+
 @pytest.fixture
 def shared_data() -> Path:
     """The research data beside the checkout; a test that needs it skips, and says so, without."""
     if not SHARED_DATA.is_dir():
         pytest.skip(f"research data is not at {SHARED_DATA}")
     return SHARED_DATA
+
+
+@pytest.fixture(autouse=True)
+def calls_one_by_one(settings: Any) -> None:
+    """A marketplace in this very process is called in this thread, which has the database's
+    transaction; what threads do is tested over the network (tests/hits/test_calls.py)."""
+    settings.MARKETPLACE_REQUESTS_AT_ONCE = 1
+
+
+def uses_the_database(item: pytest.Item) -> bool:
+    fixtures = set(getattr(item, "fixturenames", ()))
+    return item.get_closest_marker("django_db") is not None or bool(DATABASE & fixtures)
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """What only computes is tested once, not on each database."""
+    if item.nodeid.startswith(ROOMS_THAT_COMPUTE):
+        item.add_marker("once")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with what takes minutes, so that no process is left with it in the end."""
+    for item in items:
+        if item.get_closest_marker("once") and uses_the_database(item):
+            raise pytest.UsageError(f"{item.nodeid} is marked `once`, and uses the database.")
+    items.sort(key=lambda item: item.get_closest_marker("long") is None)
