@@ -10,7 +10,7 @@ from django.db import connection
 
 if TYPE_CHECKING:
     from accounts.models import User
-    from annotation.models import Study
+    from annotation.models import Item, Study
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
 N_ANNOTATORS = 40
@@ -21,7 +21,7 @@ BATCH_SIZE = 5000
 JUDGMENTS = """
 INSERT INTO annotation_judgment (submission_id, candidate_id, question_id, value, position, seconds)
 SELECT s.id, c.id, q.id,
-    (c.id * 37 + q.position * 11) % 61 + (s.id * 31 + c.id * 17 + q.id * 13) % 37,
+    (c.id * 37 + q.position * 11) %% 61 + (s.id * 31 + c.id * 17 + q.id * 13) %% 37,
     c.position, 4.5
 FROM annotation_submission s
 JOIN annotation_item i ON i.id = s.item_id
@@ -36,10 +36,9 @@ FROM annotation_candidate c JOIN annotation_item i ON i.id = c.item_id WHERE i.s
 """
 
 
-def build_study(owner: User, *, n_items: int, n_annotators: int, slug: str = "big") -> Study:
-    """Items of four systems' responses, published, and judged by so many under two questions."""
-    from annotation.models import Annotator, Candidate, Item, Question, Study, Submission
-    from annotation.versions import count_judgments_change
+def build_items(owner: User, *, n_items: int, slug: str = "big") -> tuple[Study, list[Item]]:
+    """A study under two questions, and its items of four systems' responses."""
+    from annotation.models import Candidate, Item, Question, Study
 
     study = Study.objects.create(slug=slug, title=slug.title(), kind="rating", owner=owner)
     for position, name in enumerate(QUESTIONS):
@@ -66,6 +65,15 @@ def build_study(owner: User, *, n_items: int, n_annotators: int, slug: str = "bi
         ),
         batch_size=BATCH_SIZE,
     )
+    return study, items
+
+
+def build_study(owner: User, *, n_items: int, n_annotators: int, slug: str = "big") -> Study:
+    """Items as of `build_items`, published, and judged by so many annotators."""
+    from annotation.models import Annotator, Submission
+    from annotation.versions import count_judgments_change
+
+    study, items = build_items(owner, n_items=n_items, slug=slug)
     annotators = Annotator.objects.bulk_create(
         Annotator(study=study, pseudonym=f"annotator-{n:03}") for n in range(N_ANNOTATORS)
     )

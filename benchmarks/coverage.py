@@ -1,107 +1,222 @@
-"""Coverage of nominal 95 % intervals of alpha: ``python -m benchmarks.coverage [--trials N]``.
+"""Coverage of 95 % intervals and type I error of tests: ``python -m benchmarks.coverage``.
 
-Four annotators label every item, and the value in the population is known. Binary labels miss
-the truth at rates that differ between items; continuous ones add noise to it. Clustered items
-share their truth half the time, and how hard they are, with the four others of their cluster.
-Only intervals that exist are counted; the last column says how often there was none.
+Each row simulates studies of which the truth is known. An interval's row has the share that
+holds the truth, their mean width, and how often there was none, with a reason; a test's the share
+of rejections at .05 where nothing differs, and where something does.
+
+It runs in parts: ``--part`` names one or more (all by default), ``--trials`` how many studies a
+row (by default each part's own: 2,000 where a study is cheap), ``--minutes`` when to stop. Rows
+are kept in ``--rows FILE`` as they are done, each with the source it was run on, and a later run
+goes on from there; ``--table`` prints what is kept.
 """
 
 import argparse
+import json
+import subprocess
 import sys
+import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass
-from itertools import product
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from time import monotonic
 
 import numpy as np
-from numpy.typing import NDArray
 
-from stats.agreement import Agreement, krippendorff_alpha
+from benchmarks.coverage_agreement import agreement_intervals
+from benchmarks.coverage_cases import IntervalCase, TestCase
+from benchmarks.coverage_correlations import correlation_intervals, metric_tests
+from benchmarks.coverage_judges import judge_intervals, judge_tests
+from benchmarks.coverage_means import mean_intervals, mean_tests
+from benchmarks.coverage_powered import powered_intervals
+from benchmarks.coverage_reports import report_intervals, report_tests
 
-ANNOTATORS = 4
-CLUSTER = 5
-ERRORS = np.array([0.05, 0.2])
-NOISES = np.array([0.3, 0.6])
+ROOT = Path(__file__).resolve().parents[1]
+ROWS = ROOT / "benchmarks" / "coverage_rows.jsonl"
+INTERVALS = (
+    *agreement_intervals(),
+    *correlation_intervals(),
+    *report_intervals(),
+    *powered_intervals(),
+    *mean_intervals(),
+    *judge_intervals(),
+)
+TESTS = (*mean_tests(), *metric_tests(), *report_tests(), *judge_tests())
+TRIALS = {
+    "kappa": 300, "alpha": 1000, "correlation": 400, "correlation_of_many_cells": 100,
+    "new_systems": 200, "ceilings": 200, "metrics": 200, "metrics_drawn": 100,
+    "preferences": 300, "alt_test": 300, "agreement_of_many": 1000, "powered_quantiles": 300,
+    "powered_correlations": 1000,
+}  # fmt: skip
+"""Studies a row where 2,000 would take too long."""
+
+LEAST_COVERAGE, LEAST_MEAN, MOST_REJECTED = 0.92, 0.94, 0.07
+MOSTLY_REFUSED = 0.5
+"""Where more studies have no interval than have one, those that have are not a random part."""
 
 
 @dataclass(frozen=True)
-class Setting:
-    """One row of the table."""
+class Row:
+    """A row of a table: `first` and `second` are coverage and width, or type I error and power."""
 
-    n_items: int
-    level: str
-    prevalence: float
-    clustered: bool
+    kind: str
+    part: str
+    setting: str
+    first: float
+    second: float
+    none: float
+    trials: int
+    seed: int
+    source: str
+    noted: str = ""
 
     @property
-    def alpha(self) -> float:
-        """Alpha in the population."""
-        spread = self.prevalence * (1 - self.prevalence)
-        if self.level == "interval":
-            return float(spread / (spread + np.square(NOISES).mean()))
-        positive = self.prevalence + (1 - 2 * self.prevalence) * ERRORS.mean()
-        disagreement = 2 * (ERRORS * (1 - ERRORS)).mean()
-        return float(1 - disagreement / (2 * positive * (1 - positive)))
+    def key(self) -> tuple[str, str, str]:
+        return self.kind, self.part, self.setting
 
-    def values(self, rng: np.random.Generator) -> NDArray[np.float64]:
-        """Labels, shape (n_items, n_annotators)."""
-        cluster = np.arange(self.n_items) // CLUSTER
-        truth = rng.random(self.n_items) < self.prevalence
-        hard = rng.integers(2, size=self.n_items)
-        if self.clustered:
-            shared = rng.random(self.n_items) < 0.5
-            truth = np.where(shared, (rng.random(self.n_items) < self.prevalence)[cluster], truth)
-            hard = hard[cluster]
-        shape = (self.n_items, ANNOTATORS)
-        if self.level == "interval":
-            return truth[:, None] + NOISES[hard][:, None] * rng.normal(size=shape)
-        return (truth[:, None] ^ (rng.random(shape) < ERRORS[hard][:, None])).astype(float)
+    @property
+    def error(self) -> float:
+        """The standard error of a share that is as it should be."""
+        target = 0.95 if self.kind == "interval" else 0.05
+        return float(np.sqrt(target * (1 - target) / self.trials))
+
+    def line(self) -> str:
+        """As a line of the table."""
+        cells = [self.part, self.setting, *(_cell(value) for value in (self.first, self.second))]
+        if self.kind == "interval":
+            cells.append(f"{self.none:.2f}")
+        return "| " + " | ".join([*cells, str(self.trials), self.noted]) + " |\n"
+
+    @property
+    def counts(self) -> bool:
+        """Whether the row is of sizes at which the product says what it says without a note."""
+        return not self.noted and self.none <= MOSTLY_REFUSED
 
 
-def intervals(setting: Setting, rng: np.random.Generator) -> Iterator[tuple[str, Agreement]]:
-    """The intervals of one simulated study, by method."""
-    item = np.arange(setting.n_items).repeat(ANNOTATORS)
-    annotator = np.tile(np.arange(ANNOTATORS), setting.n_items)
-    columns = (item, annotator, setting.values(rng).ravel())
-    clusters = item // CLUSTER if setting.clustered else None
-    options = {"level": setting.level, "clusters": clusters}
-    yield "jackknife", krippendorff_alpha(*columns, **options)
-    yield "analytic", krippendorff_alpha(*columns, **options, ci="analytic")
-    bootstrap = {"ci": "bootstrap", "n_resamples": 500, "rng": rng}
-    yield "bootstrap", krippendorff_alpha(*columns, **options, **bootstrap)
-    yield "no clusters", krippendorff_alpha(*columns, level=setting.level)
+def source() -> str:
+    """The commit of the source, with a mark where it was changed since."""
+    command = ["git", "describe", "--always", "--dirty", "--exclude=*"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    return done.stdout.strip() or "unknown"
 
 
-def row(setting: Setting, trials: int, rng: np.random.Generator) -> str:
-    """Coverage by each method in one setting."""
-    hits: dict[str, list[bool]] = {}
+def interval_row(case: IntervalCase, trials: int, seed: int) -> Row:
+    """Coverage, mean width and share without an interval in one setting."""
+    rng = _rng(case.part, case.setting, seed)
+    held, widths = [], []
     for _ in range(trials):
-        for method, interval in intervals(setting, rng):
-            inside = interval.ci_low <= setting.alpha <= interval.ci_high
-            hits.setdefault(method, []).extend([inside] * (not np.isnan(interval.ci_low)))
-    shares = "".join(f"{np.mean(inside):12.3f}" for inside in hits.values())
-    kind = "continuous" if setting.level == "interval" else "binary"
-    label = (
-        f"{setting.n_items:5d}  {kind:<10}  {setting.prevalence:4.1f}  "
-        f"{'yes' if setting.clustered else 'no':<9}  {setting.alpha:5.2f}"
+        low, high, truth = case.draw(rng)
+        if not np.isnan(low):
+            held.append(low - 1e-9 <= truth <= high + 1e-9)
+            widths.append(high - low)
+    share, width = (float(np.mean(x)) if x else float("nan") for x in (held, widths))
+    none = 1 - len(held) / trials
+    return Row(
+        "interval", case.part, case.setting, share, width, none, trials, seed, source(), case.noted
     )
-    return f"{label}{shares}{1 - len(hits['jackknife']) / trials:10.3f}\n"
+
+
+def test_row(case: TestCase, trials: int, seed: int) -> Row:
+    """Rejections at .05 where nothing differs, and where something does."""
+    rng = _rng(case.part, case.setting, seed)
+    shares = []
+    for differs in (False, True):
+        p = np.array([case.draw(rng, differs) for _ in range(trials)])
+        shares.append(float((p < 0.05).mean()))
+    return Row("test", case.part, case.setting, *shares, 0.0, trials, seed, source(), case.noted)
+
+
+def stored_rows(path: Path) -> dict[tuple[str, str, str], Row]:
+    """The last stored row of each setting."""
+    if not path.exists():
+        return {}
+    rows = [Row(**json.loads(line)) for line in path.read_text().splitlines()]
+    return {row.key: row for row in rows}
+
+
+def computed_rows(
+    parts: list[str], trials: int | None, seed: int, known: dict[tuple[str, str, str], Row]
+) -> Iterator[Row]:
+    """The rows that are not known with as many trials; each depends on its name and seed only."""
+    for kind, cases, compute in (
+        ("interval", INTERVALS, interval_row),
+        ("test", TESTS, test_row),
+    ):
+        for case in cases:
+            wanted = trials or TRIALS.get(case.part, 2000)
+            kept = known.get((kind, case.part, case.setting))
+            is_known = kept is not None and kept.trials >= wanted and kept.seed == seed
+            if case.part in parts and not is_known:
+                yield compute(case, wanted, seed)  # type: ignore[arg-type]
+
+
+def tables(rows: list[Row]) -> Iterator[str]:
+    """Both tables, and whether they are as they should be."""
+    for kind, head in (
+        ("interval", "| interval | setting | coverage | mean width | none | studies | noted |\n"),
+        ("test", "| test | setting | type I error | power | studies | noted |\n"),
+    ):
+        of_kind = [row for row in rows if row.kind == kind]
+        if of_kind:
+            yield "\n" + head + "|---" * (head.count("|") - 1) + "|\n"
+            yield from (row.line() for row in of_kind)
+    yield from _verdict([row for row in rows if row.counts])
+
+
+def _verdict(rows: list[Row]) -> Iterator[str]:
+    covered = [row for row in rows if row.kind == "interval"]
+    tests = [row for row in rows if row.kind == "test"]
+    if covered:
+        mean = float(np.mean([row.first for row in covered]))
+        low = [row for row in covered if row.first < LEAST_COVERAGE]
+        yield f"\n{len(covered)} intervals without a note cover {mean:.3f} on average"
+        yield f" ({LEAST_MEAN} wanted); below {LEAST_COVERAGE}: {_named(low)}.\n"
+    if tests:
+        high = [row for row in tests if row.first > MOST_REJECTED]
+        yield f"{len(tests)} tests without a note; type I error above {MOST_REJECTED}: "
+        yield f"{_named(high)}.\n"
+    sources = sorted({row.source for row in rows})
+    if sources:
+        yield f"Source: {', '.join(sources)}.\n"
+
+
+def _named(rows: list[Row]) -> str:
+    return "; ".join(f"{row.part} {row.setting} ({row.first:.3f})" for row in rows) or "none"
+
+
+def _cell(value: float) -> str:
+    return "" if np.isnan(value) else f"{value:.3f}"
+
+
+def _rng(part: str, setting: str, seed: int) -> np.random.Generator:
+    return np.random.default_rng([seed, zlib.crc32(f"{part} {setting}".encode())])
 
 
 def main() -> None:
-    """Print the table."""
+    """Compute the rows of the parts named, keep them, and print the tables of what is kept."""
+    known_parts = list(dict.fromkeys(case.part for case in [*INTERVALS, *TESTS]))
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--trials", type=int, default=500)
+    parser.add_argument("--part", action="append", choices=known_parts)
+    parser.add_argument("--trials", type=int)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--minutes", type=float, default=float("inf"))
+    parser.add_argument("--rows", type=Path, default=ROWS)
+    parser.add_argument("--table", action="store_true", help="print the rows kept, compute none")
     options = parser.parse_args()
-    rng = np.random.default_rng(options.seed)
-    sys.stdout.write(f"{options.trials} trials a row, seed {options.seed}\n")
-    sys.stdout.write(
-        "items  values      prev  clustered  alpha   jackknife    analytic   bootstrap"
-        " no clusters      none\n"
-    )
-    for cells in product((20, 50, 200), ("nominal", "interval"), (0.5, 0.1), (False, True)):
-        sys.stdout.write(row(Setting(*cells), options.trials, rng))
-        sys.stdout.flush()
+    parts, kept = options.part or known_parts, stored_rows(options.rows)
+    until = monotonic() + 60 * options.minutes
+    if not options.table:
+        for row in computed_rows(parts, options.trials, options.seed, kept):
+            kept[row.key] = row
+            with options.rows.open("a") as file:
+                file.write(json.dumps(asdict(row)) + "\n")
+            sys.stderr.write(row.line())
+            if monotonic() > until:
+                break
+    order = {("interval", c.part, c.setting): n for n, c in enumerate(INTERVALS)}
+    order |= {("test", c.part, c.setting): n for n, c in enumerate(TESTS)}
+    rows = [row for row in kept.values() if row.part in parts and row.key in order]
+    for text in tables(sorted(rows, key=lambda row: order[row.key])):
+        sys.stdout.write(text)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
@@ -20,7 +20,7 @@ import psycopg.sql
 from cryptography.fernet import Fernet
 
 CHECKOUT = Path(__file__).resolve().parent.parent
-START_WITHIN_SECONDS = 30
+START_WITHIN_SECONDS = 120
 
 
 @dataclass(frozen=True)
@@ -49,10 +49,10 @@ def fresh_site(database_url: str | None, *, processes: int, threads: int) -> Ite
     """Servers on a new database: an SQLite file, or the PostgreSQL database of this URL,
     which must not exist yet. Django is set up in this process too, to put things in."""
     with tempfile.TemporaryDirectory() as folder, _fresh_database(database_url, folder) as url:
-        os.environ |= _environment(url)
+        os.environ |= environment_of(url)
         django.setup()
         _migrate()
-        with _servers(Path(folder), processes=processes, threads=threads) as site:
+        with servers(Path(folder), processes=processes, threads=threads) as site:
             yield site
         _disconnect()
 
@@ -61,7 +61,7 @@ def fresh_site(database_url: str | None, *, processes: int, threads: int) -> Ite
 def fresh_database(database_url: str | None) -> Iterator[None]:
     """A new database, as of `fresh_site`, for this process alone."""
     with tempfile.TemporaryDirectory() as folder, _fresh_database(database_url, folder) as url:
-        os.environ |= _environment(url)
+        os.environ |= environment_of(url)
         django.setup()
         _migrate()
         yield
@@ -75,7 +75,8 @@ def describe_machine() -> str:
     return f"{cores} cores, Python {sys.version.split()[0]}, load average {load} at the start"
 
 
-def _environment(database_url: str) -> dict[str, str]:
+def environment_of(database_url: str) -> dict[str, str]:
+    """What a site's processes need to know."""
     return {
         "DATABASE_URL": database_url,
         "DJANGO_SETTINGS_MODULE": "config.settings",
@@ -117,13 +118,17 @@ def _disconnect() -> None:
 
 
 @contextlib.contextmanager
-def _servers(folder: Path, *, processes: int, threads: int) -> Iterator[Site]:
+def servers(
+    folder: Path, *, processes: int, threads: int, environment: Mapping[str, str] | None = None
+) -> Iterator[Site]:
+    """The web servers of a site, of this process's or of another environment."""
     from work.site import site_command
 
     site = Site("127.0.0.1", _free_port(), folder / "errors.log")
     command = site_command(f"{site.host}:{site.port}", processes=processes, threads=threads)
     with site.errors.open("w") as errors:
-        server = subprocess.Popen(command, cwd=CHECKOUT, stdout=errors, stderr=errors)
+        env = os.environ | (environment or {})
+        server = subprocess.Popen(command, cwd=CHECKOUT, env=env, stdout=errors, stderr=errors)
         try:
             _wait_for_answer(site, server)
             yield site

@@ -237,7 +237,7 @@ MUTANTS = (
         "hits/publish.py",
         "TOKEN_TRUSTED_FOR = timedelta(hours=20)",
         "TOKEN_TRUSTED_FOR = timedelta(hours=30)",
-        "tests/hits/test_publishing.py",
+        "tests/hits/test_publish.py",
         "twenty_hours",
     ),
 )

@@ -20,16 +20,27 @@ from dataclasses import dataclass, field
 from statistics import median
 from typing import Any
 
+from django.core import signing
+
 from benchmarks.big_study import add_scores, build_study
 from benchmarks.marketplace_site import describe_machine, fresh_database
 
 MOST_MS, MOST_STATEMENTS, MOST_REPEATS, MOST_KB = 300, 15, 2, 300
-# Asked for by a form, or not of a study; what they do is measured where it is done.
+# Sent by a form, or not of a study or a team; what they do is measured where it is done.
 NOT_VISITED = {
-    *("collect", "score", "label", "decision", "flag", "unflag", "stop", "again"),
-    *("login", "logout", "picture", "schema", "work", "report-file"),
+    *("collect", "score", "label", "decision", "flag", "unflag", "stop", "again", "archive"),
+    *("login", "logout", "picture", "schema", "work", "report-file", "restore", "letter-keys"),
+    *("publish", "launch-team", "launch-connect", "study-budget", "batch-change", "give"),
+    *("review-draft", "review-note", "review-appeal", "review-undo", "review-send"),
+    *("review-sending", "review-retry", "review-rules-draft", "review-reason-add"),
+    *("review-reason-delete", "study-invite", "study-invitation-revoke", "study-member-role"),
+    *("study-member-remove", "wage-floor", "connecting", "connect-site", "connect"),
+    *("connection-close", "team-budget", "invite", "invitation-revoke", "member-role"),
+    *("protocol-save", "protocol-yaml", "protocol-freeze", "protocol-begin", "protocol-discard"),
+    *("try", "former-publish", "trial-sent"),
+    *("member-remove", "member-password", "new-team", "accept", "join", "join-anew", "invitation"),
 }
-STREAMED = {"download", "label-set"}
+STREAMED = {"download", "label-set", "audit-log-file"}
 
 
 @dataclass
@@ -96,16 +107,25 @@ def timed(what: str) -> Iterator[None]:
 
 def addresses(study: Any) -> dict[str, tuple[str, dict[str, Any]]]:
     """A name for each visit, the address's own name, and what stands in it."""
+    from console.pages.trials import SALT
+
     item = study.items.order_by("position")[study.items.count() // 2]
     slug = {"slug": study.slug}
     pages = [
         *("study", "items", "launch", "answers", "agreement", "annotators", "disagreement"),
-        *("adjudication", "labels", "validation", "report", "downloads"),
+        *("adjudication", "labels", "validation", "report", "downloads", "members"),
+        *("review", "review-rules", "review-reasons", "protocol", "protocol-preview"),
         *("api-study-detail", "api-study-agreement", "api-study-validation", "api-study-disputes"),
     ]
     visits = {page: (page, dict(slug)) for page in pages}
-    visits |= {name: (name, {}) for name in ("studies", "api-root", "api-study-list")}
+    visits |= {name: (name, {}) for name in ("studies", "teams", "api-root", "api-study-list")}
+    team = {"slug": study.team.slug}
+    visits |= {name: (name, team) for name in ("team", "connections", "audit-log")}
+    visits["audit-log-file"] = ("audit-log-file", team)
+    visits["batch"] = ("batch", slug | {"batch_id": study.batches.get().pk})
     visits["item"] = ("item", slug | {"item_id": item.pk})
+    visits["try-item"] = ("try-item", slug | {"item_id": item.pk})
+    visits["trial-page"] = ("trial-page", {"token": signing.dumps(item.pk, salt=SALT)})
     for chart in ("forest", "matrix", "volume", "speed"):
         visits[f"agreement-picture {chart}"] = (
             "agreement-picture",
@@ -202,6 +222,8 @@ def measure(options: argparse.Namespace) -> int:
     from django.urls import reverse
 
     from accounts.models import User
+    from accounts.teams import create_team
+    from annotation.access import give_to_team
     from annotation.label_sets import Rule, make_label_set
     from annotation.models import Judgment
     from console.results import AGREEMENT, compute
@@ -209,6 +231,8 @@ def measure(options: argparse.Namespace) -> int:
     owner = User.objects.create_user("benchmark")
     with timed("building the study"):
         study = build_study(owner, n_items=options.items, n_annotators=options.annotators)
+    give_to_team(study=study, team=create_team(name="Benchmark", owner=owner), actor=owner)
+    study.refresh_from_db()
     add_scores(study, ("bleu", "rougeL"))
     say(f"{Judgment.objects.count():,} judgments of {options.items:,} items")
     known = addresses(study)

@@ -35,7 +35,9 @@ def main() -> int:
         for queue in ("database", "rq"):
             records.append(_in_a_process(options, database, queue))
             sys.stderr.write(json.dumps(records[-1]) + "\n")
-    DOCUMENT.write_text(_document(records))
+    # What other trials wrote after the first part stays.
+    rest = DOCUMENT.read_text().partition("\n## ")
+    DOCUMENT.write_text(_document(records) + "".join(rest[1:]))
     return 0 if all(record["is_good"] for record in records) else 1
 
 
@@ -66,8 +68,8 @@ def _one(options: argparse.Namespace) -> dict[str, Any]:
         url = f"sqlite:///{folder}/faults.sqlite3"
         if options.database == "postgresql":
             url = f"{options.postgres}/{name}"
-            _on_postgres(options.postgres, f"CREATE DATABASE {name}")
-        port = _free_port()
+            on_postgres(options.postgres, f"CREATE DATABASE {name}")
+        port = free_port()
         os.environ |= {
             "DJANGO_SETTINGS_MODULE": "benchmarks.faults.settings",
             "DATABASE_URL": url,
@@ -85,7 +87,7 @@ def _one(options: argparse.Namespace) -> dict[str, Any]:
             return _trial(options, port, Path(folder) / "site.log")
         finally:
             if options.database == "postgresql":
-                _on_postgres(options.postgres, f"DROP DATABASE {name} WITH (FORCE)")
+                on_postgres(options.postgres, f"DROP DATABASE {name} WITH (FORCE)")
 
 
 def _trial(options: argparse.Namespace, port: int, log: Path) -> dict[str, Any]:
@@ -105,14 +107,16 @@ def _trial(options: argparse.Namespace, port: int, log: Path) -> dict[str, Any]:
     return {"database": options.database, "queue": options.queue} | outcome.record()
 
 
-def _on_postgres(server: str, statement: str) -> None:
+def on_postgres(server: str, statement: str) -> None:
+    """Run a statement outside any transaction."""
     import psycopg
 
     with psycopg.connect(f"{server}/postgres", autocommit=True) as connection:
         connection.execute(statement.encode())
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """A port of this machine that nothing listens at."""
     with socket.create_server(("127.0.0.1", 0)) as probe:
         port: int = probe.getsockname()[1]
         return port

@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -28,9 +29,18 @@ ROLES = (
 class Site:
     """A running `serve`; every process it ever started is in one of its sessions."""
 
-    def __init__(self, *, port: int, log: Path) -> None:
+    def __init__(
+        self,
+        *,
+        port: int,
+        log: Path,
+        command: str = "serve_faults",
+        roles: Sequence[str] = ROLES,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
         self.port = port
         self.log = log
+        self.command, self.roles, self.environment = command, roles, environment or {}
         self.sessions: set[int] = set()
         self.supervisor: subprocess.Popen[bytes] | None = None
 
@@ -43,8 +53,9 @@ class Site:
             time.sleep(0.2)
         with self.log.open("ab") as log:
             self.supervisor = subprocess.Popen(
-                [sys.executable, "manage.py", "serve_faults", "--bind", f"127.0.0.1:{self.port}"],
+                [sys.executable, "manage.py", self.command, "--bind", f"127.0.0.1:{self.port}"],
                 cwd=PROJECT,
+                env=os.environ | self.environment,
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
@@ -60,7 +71,7 @@ class Site:
 
     def kill_one(self, rng: random.Random) -> str:
         """Kill a part, or the supervisor, which is then started again; what it was."""
-        role = rng.choice(ROLES)
+        role = rng.choice(self.roles)
         end = time.monotonic() + START_SECONDS
         while not (processes := self.processes().get(role)):
             if time.monotonic() > end:
@@ -120,7 +131,9 @@ def _processes(sessions: set[int]) -> list[tuple[int, int, str]]:
             continue
         try:
             state, parent, _, session = (folder / "stat").read_text().rpartition(")")[2].split()[:4]
-            command = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+            command = (
+                (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+            )
         except OSError:
             continue
         if int(session) in sessions and state != "Z":

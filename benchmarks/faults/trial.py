@@ -20,7 +20,8 @@ from work.request import request_job
 SHORTEST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.5, 3.0
 # One silent job takes longer than a lease; they are requested now and then.
 SILENT_EVERY = 3
-DRAIN_SECONDS = 240.0
+# A site that finishes no job for so long has left some waiting for ever.
+STILL_SECONDS = 120.0
 
 
 @dataclass
@@ -86,8 +87,12 @@ def _request(n: int) -> None:
 
 
 def _wait_for_the_end() -> None:
-    end = time.monotonic() + DRAIN_SECONDS
-    while time.monotonic() < end and _jobs().unfinished().exists():
+    n_before, end = -1, 0.0
+    while n := _jobs().unfinished().count():
+        if n != n_before:
+            n_before, end = n, time.monotonic() + STILL_SECONDS
+        if time.monotonic() > end:
+            break
         time.sleep(0.5)
 
 

@@ -1,0 +1,81 @@
+"""Simulated labels of people, for `benchmarks.coverage`: kappa, shares and alpha."""
+
+from collections.abc import Iterator
+from functools import cache, partial
+from itertools import product
+
+import numpy as np
+
+from benchmarks.coverage_alpha import ANNOTATORS, CLUSTER
+from benchmarks.coverage_alpha import Setting as AlphaSetting
+from benchmarks.coverage_cases import FEW_ITEMS, FEW_OF_A_CLASS, IntervalCase, Limits
+from stats.agreement import cohen_kappa, fleiss_kappa, icc
+from stats.agreement.posterior import share_posterior
+
+
+def kappa(rng: np.random.Generator, *, value: float, margins: tuple[float, ...], n: int) -> Limits:
+    shares = np.array(margins)
+    table = (1 - value) * np.outer(shares, shares) + value * np.diag(shares)
+    cells = rng.choice(table.size, p=table.ravel(), size=n)
+    counts = np.bincount(cells, minlength=table.size)
+    return *_kappa_limits(tuple(counts.tolist()), len(shares)), value
+
+
+_share_limits = cache(share_posterior)
+
+
+@cache
+def _kappa_limits(counts: tuple[int, ...], n_classes: int) -> tuple[float, float]:
+    """Of a table of counts, by rows; with few items the same ones come again and again."""
+    cells = np.repeat(np.arange(len(counts)), counts)
+    found = cohen_kappa(cells // n_classes, cells % n_classes)
+    return found.ci_low, found.ci_high
+
+
+def percent(rng: np.random.Generator, *, share: float, n: int) -> Limits:
+    interval = _share_limits(int(rng.binomial(n, share)), n)
+    return interval.low, interval.high, share
+
+
+def alpha(rng: np.random.Generator, *, setting: AlphaSetting) -> Limits:
+    found = setting.interval(rng)
+    return found.ci_low, found.ci_high, setting.alpha
+
+
+def of_many(rng: np.random.Generator, *, setting: AlphaSetting) -> Limits:
+    """Fleiss' kappa of categories, ICC(1) of numbers: each is alpha in a large study."""
+    items, annotators = np.indices((setting.n_items, ANNOTATORS)).reshape(2, -1)
+    values = setting.values(rng).ravel()
+    found = (
+        icc(items, annotators, values)
+        if setting.level == "interval"
+        else fleiss_kappa(items, annotators, values)
+    )
+    return found.ci_low, found.ci_high, setting.alpha
+
+
+def agreement_intervals() -> Iterator[IntervalCase]:
+    """Of coefficients of agreement."""
+    tables = ((0.5, 0.5), (0.1, 0.9), (0.2, 0.3, 0.5), (0.2,) * 5)
+    for value, margins, n in product((0.4, 0.8), tables, (10, 20, 50)):
+        shares = "/".join(f"{share:g}" for share in margins)
+        draw = partial(kappa, value=value, margins=margins, n=n)
+        noted = FEW_ITEMS if n < 20 else FEW_OF_A_CLASS if n * min(margins) < 5 else ""
+        yield IntervalCase("kappa", f"kappa {value}, classes {shares}, {n} items", draw, noted)
+    for share, n in product((0.5, 0.8, 0.95), (10, 20, 50, 100)):
+        noted = FEW_ITEMS if n < 20 else FEW_OF_A_CLASS if n * (1 - share) < 5 - 1e-9 else ""
+        draw = partial(percent, share=share, n=n)
+        yield IntervalCase("percent", f"share {share}, {n} items", draw, noted)
+    for cells in product((20, 50, 200), ("nominal", "interval"), (0.5, 0.1), (False, True)):
+        one = AlphaSetting(*cells)
+        clusters = one.n_items // CLUSTER if one.clustered else one.n_items
+        rare = one.n_items * one.prevalence < 5
+        noted = FEW_ITEMS if clusters < 20 else FEW_OF_A_CLASS if rare else ""
+        yield IntervalCase("alpha", one.label, partial(alpha, setting=one), noted)
+    for n, level, prevalence in product((20, 50), ("nominal", "interval"), (0.5, 0.2)):
+        one = AlphaSetting(n, level, prevalence, False)
+        name = "ICC(1)" if level == "interval" else "Fleiss' kappa"
+        noted = FEW_OF_A_CLASS if n * prevalence < 5 else ""
+        yield IntervalCase(
+            "agreement_of_many", f"{name}, {one.label}", partial(of_many, setting=one), noted
+        )

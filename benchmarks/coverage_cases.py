@@ -1,0 +1,33 @@
+"""One case a row of the tables of `benchmarks.coverage`: a study of which the truth is known."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Limits = tuple[float, float, float]
+
+
+@dataclass(frozen=True)
+class IntervalCase:
+    """A row: `draw` gives the limits of one simulated study, and the truth."""
+
+    part: str
+    setting: str
+    draw: Callable[[np.random.Generator], Limits]
+    noted: str = ""
+
+
+@dataclass(frozen=True)
+class TestCase:
+    """A row: `draw` gives p of one simulated study in which something differs, or nothing."""
+
+    part: str
+    setting: str
+    draw: Callable[[np.random.Generator, bool], float]
+    noted: str = ""
+
+
+FEW_ITEMS, FEW_OF_A_CLASS, FEW_LABELS = "items", "rarer class", "labels"

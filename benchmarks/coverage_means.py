@@ -1,0 +1,68 @@
+"""Simulated ratings of systems and shares, for `benchmarks.coverage`: means and their tests."""
+
+from collections.abc import Iterator
+from functools import partial
+from itertools import product
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.coverage_cases import Floats, IntervalCase, Limits, TestCase
+from stats.inference.crossed_means import mean_over_items_and_annotators
+from stats.inference.rogan_gladen import corrected_share
+
+
+def corrected(rng: np.random.Generator, *, theta: float, m: int) -> Limits:
+    found_positive, found_negative = int(rng.binomial(m, 0.85)), int(rng.binomial(m, 0.8))
+    found = corrected_share(
+        true_positives=found_positive,
+        false_negatives=m - found_positive,
+        true_negatives=found_negative,
+        false_positives=m - found_negative,
+        positives=int(rng.binomial(200, theta * 0.85 + (1 - theta) * 0.2)),
+        n=200,
+    )
+    return found.ci_low, found.ci_high, theta
+
+
+def _cells(
+    rng: np.random.Generator, n_items: int, n_annotators: int, share: float
+) -> tuple[NDArray[np.intp], NDArray[np.intp], Floats]:
+    items, annotators = np.indices((n_items, n_annotators)).reshape(2, -1)
+    values = rng.normal(size=n_items)[items] + 0.5 * rng.normal(size=n_annotators)[annotators]
+    values = values + rng.normal(size=len(items))
+    kept = rng.random(len(items)) < share
+    return items[kept], annotators[kept], values[kept]
+
+
+def crossed_mean(
+    rng: np.random.Generator, *, n_items: int, n_annotators: int, share: float
+) -> Limits:
+    found = mean_over_items_and_annotators(*_cells(rng, n_items, n_annotators, share))
+    return found.ci_low, found.ci_high, 0.0
+
+
+def crossed_p(
+    rng: np.random.Generator, differs: bool, *, n_items: int, n_annotators: int, share: float
+) -> float:
+    items, annotators, values = _cells(rng, n_items, n_annotators, share)
+    return mean_over_items_and_annotators(items, annotators, values + 0.8 * differs).p
+
+
+def mean_intervals() -> Iterator[IntervalCase]:
+    """Of corrected shares, and of means over items and annotators."""
+    for theta, m in product((0.1, 0.5, 0.9), (20, 50)):
+        draw = partial(corrected, theta=theta, m=m)
+        yield IntervalCase("rogan_gladen", f"share {theta}, {m} calibrated a class", draw)
+    for n_items, n_annotators, rated in product((20, 50), (3, 6, 12), (1.0, 0.4)):
+        draw = partial(crossed_mean, n_items=n_items, n_annotators=n_annotators, share=rated)
+        kind = f"{n_items} items, {n_annotators} annotators, {rated:.0%} rated"
+        yield IntervalCase("systems", kind, draw)
+
+
+def mean_tests() -> Iterator[TestCase]:
+    """Of a difference of two systems."""
+    for n_items, n_annotators, share in product((20, 50), (3, 6, 12), (1.0, 0.4)):
+        draw = partial(crossed_p, n_items=n_items, n_annotators=n_annotators, share=share)
+        kind = f"{n_items} items, {n_annotators} annotators, {share:.0%} rated"
+        yield TestCase("systems", kind, draw)

@@ -1,0 +1,142 @@
+"""What reports add, for `benchmarks.coverage`: systems drawn anew, ceilings and shares of them."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+from itertools import product
+
+import numpy as np
+import pandas as pd
+
+from benchmarks.coverage_cases import Floats, IntervalCase, Limits, TestCase
+from benchmarks.coverage_correlations import item_level_truth
+from stats.ceilings import ceilings
+from stats.correlation import correlation_at_level
+from stats.correlation.coefficients import row_values
+from validation.analysis.ceilings import share_limits
+from validation.analysis.new_systems import (
+    correlation_limits,
+    difference_for_new_systems,
+    values_without_systems,
+)
+from validation.analysis.panels import Metric, Panel
+from validation.analysis.replicates import item_replicates
+from validation.analysis.settings import Settings
+
+
+def _panel(human: Floats, scores: Floats) -> Panel:
+    """Cells of a table of items by systems, and each metric's scores of them."""
+    items, systems = np.indices(human.shape).reshape(2, -1)
+    names = {"item": items.astype(str), "system": systems.astype(str)}
+    return Panel(
+        question="q", scope="all", condition="", number=0,
+        metrics=tuple(Metric(name, name, True) for name in "ab"[: len(scores)]),
+        candidates=pd.DataFrame(names | {"candidate": names["system"]}),
+        item=items, system=systems, human=human.ravel(),
+        scores=scores.reshape(len(scores), -1),
+        states=np.ones((len(scores), human.size), dtype=np.int8),
+    )  # fmt: skip
+
+
+def _of_report(panel: Panel, level: str, coefficient: str) -> tuple[Floats, Floats]:
+    """Each metric's values in the draws of a report, and without each system."""
+    rules = Settings(levels=(level,), coefficients=(coefficient,), n_resamples=300)
+    drawn = item_replicates(panel, level, rules)[coefficient]
+    return drawn, values_without_systems(panel, level, rules)[coefficient]
+
+
+def _value(human: Floats, metric: Floats, level: str, coefficient: str) -> float:
+    tables = human, metric
+    if level == "system":
+        tables = human.mean(axis=0)[None], metric.mean(axis=0)[None]
+    if level == "pooled":
+        tables = human.reshape(1, -1), metric.reshape(1, -1)
+    return float(row_values(*tables, coefficient)[0].mean())
+
+
+def new_systems(
+    rng: np.random.Generator, *, level: str, coefficient: str, n_systems: int, rho: float
+) -> Limits:
+    """A report's interval for new systems: 20 items, systems with effects correlated at rho."""
+    shape = (20, n_systems)
+    human, metric = np.zeros((2, *shape))
+    for part in ((1, n_systems), (20, 1), shape):
+        one, other = rng.normal(size=(2, *part))
+        human, metric = human + one, metric + rho * one + np.sqrt(1 - rho**2) * other
+    drawn, without = _of_report(_panel(human, metric[None]), level, coefficient)
+    estimate = correlation_at_level(
+        human.ravel(), metric.ravel(), level=level, coefficient=coefficient, n_resamples=0,
+        items=np.arange(20).repeat(n_systems), systems=np.tile(np.arange(n_systems), 20),
+    )  # fmt: skip
+    found = correlation_limits(replace(estimate, n_units=20), drawn[0], without[0])
+    if level == "item":
+        truth = item_level_truth(rho, coefficient, n_systems)
+    else:
+        truth = rho if coefficient == "pearson" else 2 / np.pi * float(np.arcsin(rho))
+    return found.low, found.high, truth
+
+
+def new_systems_p(
+    rng: np.random.Generator, differs: bool, *, level: str, coefficient: str, n_systems: int
+) -> float:
+    """A report's p for new systems, of metrics with favourites of their own among the systems."""
+    shape = (40, n_systems)
+    human = rng.normal(size=n_systems) + rng.normal(size=shape)
+    scores = np.stack(
+        [
+            human + noise * (rng.normal(size=n_systems) + rng.normal(size=shape))
+            for noise in (1.0, 4.0 if differs else 1.0)
+        ]
+    )
+    drawn, without = _of_report(_panel(human, scores), level, coefficient)
+    delta = np.subtract(*(_value(human, one, level, coefficient) for one in scores))
+    found = difference_for_new_systems(
+        float(delta), drawn[0] - drawn[1], without[0] - without[1], 40, 0.95
+    )
+    return found.p
+
+
+def ceiling(
+    rng: np.random.Generator, *, n_items: int, noise: float, share: bool, level: str = "pooled"
+) -> Limits:
+    """Three ratings a cell of six systems; a metric that follows what they have in common."""
+    truth = rng.normal(size=(n_items, 6))
+    values = truth[..., None] + noise * rng.normal(size=(n_items, 6, 3))
+    items, systems, annotators = np.indices(values.shape).reshape(3, -1)
+    [found] = ceilings(
+        items.astype(str), systems, annotators, values.ravel(),
+        measures=[(level, "pearson")], n_splits=20,
+    )  # fmt: skip
+    if not share:
+        return found.attainable_low, found.attainable_high, 1 / float(np.sqrt(1 + noise**2 / 3))
+    metric = truth + rng.normal(size=truth.shape)
+    panel = _panel(values.mean(axis=2), metric[None])
+    value = _value(values.mean(axis=2), metric, level, "pearson")
+    limits = share_limits(panel, 0, value, found, 0.95)
+    return *limits, float(np.sqrt(0.5))
+
+
+def report_intervals() -> Iterator[IntervalCase]:
+    """Of correlations for new systems, of ceilings and of shares of them."""
+    for level, coefficient, n_systems, rho in product(
+        ("item", "system", "pooled"), ("pearson", "kendall"), (6, 12), (0.3, 0.8)
+    ):
+        of_new = partial(
+            new_systems, level=level, coefficient=coefficient, n_systems=n_systems, rho=rho
+        )
+        setting = f"{level} {coefficient} {rho}, 20 items x {n_systems}"
+        yield IntervalCase("new_systems", setting, of_new)
+    for n_items, noise, share in product((20, 50), (0.7, 1.5), (False, True)):
+        what = "share of it" if share else "attainable"
+        of_ceiling = partial(ceiling, n_items=n_items, noise=noise, share=share)
+        yield IntervalCase("ceilings", f"{what}, {n_items} items, rating noise {noise}", of_ceiling)
+
+
+def report_tests() -> Iterator[TestCase]:
+    """Of differences of two metrics, for new systems."""
+    for level, coefficient, n_systems in product(
+        ("item", "system", "pooled"), ("pearson", "kendall"), (6, 12)
+    ):
+        of_new = partial(new_systems_p, level=level, coefficient=coefficient, n_systems=n_systems)
+        kind = f"{level} {coefficient}, favourites among {n_systems} systems"
+        yield TestCase("new_systems", kind, of_new)

@@ -1,0 +1,144 @@
+"""What must hold after a trial, whatever happened in it: asked of both sides' own records."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from decimal import Decimal
+
+from django.db.models import Count
+
+from accounts.audit import chain_faults
+from accounts.models import AuditChain, AuditEntry
+from annotation.models import Judgment, Submission
+from hits.models import Assignment, Batch, DeliveryState, Hit, Message, Payment
+from hits.review import OUTCOMES
+from hits.statements import batch_report, spend_there
+from marketplace.models import Assignment as Work
+from marketplace.models import BonusPayment, Requester, WorkerMessage
+from marketplace.models import Hit as PublishedHit
+from marketplace.money import ledger
+from marketplace.money.reconciliation import audit
+
+
+def faults_of(batch: Batch, *, deposit_usd: Decimal) -> list[str]:
+    """Everything that is wrong, a sentence each."""
+    return [
+        *_of_hits(batch),
+        *_of_answers(),
+        *_of_decisions(),
+        *_of_payments(),
+        *_of_money(batch, deposit_usd),
+        *_of_logs(),
+        *audit(),
+    ]
+
+
+def n_double_messages() -> int:
+    """Messages that came twice: a marketplace knows no token for them."""
+    return WorkerMessage.objects.count() - Message.objects.count()
+
+
+def _of_hits(batch: Batch) -> Iterator[str]:
+    planned = {hit.requester_annotation: hit.hit_id for hit in Hit.objects.select_related("batch")}
+    rows = PublishedHit.objects.values_list("requester_annotation", "public_id")
+    there = Counter(annotation for annotation, _ in rows)
+    if double := [name for name, n in there.items() if n > 1]:
+        yield f"{len(double)} HITs are published twice, such as {double[0]}."
+    if missing := planned.keys() - there.keys():
+        yield f"{len(missing)} planned HITs are not published."
+    if planned != dict(rows):
+        yield "The HITs' ids, or the HITs themselves, differ between the two sides."
+    if wrong := PublishedHit.objects.exclude(max_assignments=2).count():
+        yield f"{wrong} HITs have not the two assignments that were asked for in two steps."
+    if still_open := PublishedHit.objects.filter(status="Assignable").count():
+        yield f"{still_open} HITs of the closed batch can still be accepted."
+    if Batch.objects.count() != 1:
+        yield f"There are {Batch.objects.count()} batches, for one launch."
+
+
+def _of_answers() -> Iterator[str]:
+    there = set(Work.objects.handed_in().values_list("public_id", flat=True))
+    here = list(Assignment.objects.values_list("assignment_id", flat=True))
+    if set(here) != there or len(here) != len(there):
+        yield f"{len(there)} answers were handed in, {len(here)} are stored."
+    if unread := Assignment.objects.filter(submission=None).count():
+        yield f"{unread} answers were not read."
+    if Submission.objects.count() != len(there):
+        yield f"There are {Submission.objects.count()} submissions of {len(there)} answers."
+    n_each = Submission.objects.annotate(n=Count("judgments")).values_list("n", flat=True)
+    if set(n_each) != {8}:
+        yield f"Submissions have {sorted(set(n_each))} judgments, not 8 each."
+    twice = Judgment.objects.values("submission", "candidate", "question")
+    if twice.annotate(n=Count("pk")).filter(n__gt=1).exists():
+        yield "A candidate is judged twice in one submission."
+
+
+def _of_decisions() -> Iterator[str]:
+    there = dict(Work.objects.handed_in().values_list("public_id", "status"))
+    for assignment in Assignment.objects.select_related("submission"):
+        decision, status = assignment.decision, there.get(assignment.assignment_id)
+        name = assignment.assignment_id
+        if not decision or assignment.decision_problem:
+            yield f"{name} is '{decision}' ({assignment.decision_problem})."
+        elif status != OUTCOMES[Assignment.Decision(decision)]:
+            yield f"{name} is to be '{decision}', and {status} there."
+        if assignment.status != status:
+            yield f"{name} is {assignment.status} here and {status} there."
+        if assignment.submission and assignment.submission.status != str(status).lower():
+            yield f"The submission of {name} is {assignment.submission.status}, not {status}."
+
+
+def _of_payments() -> Iterator[str]:
+    rows = Payment.objects.select_related("assignment")
+    if unpaid := rows.exclude(state=DeliveryState.CONFIRMED):
+        yield f"{len(unpaid)} payments are not confirmed: {unpaid[0].problem or unpaid[0].state}."
+    intended = Counter((p.assignment.assignment_id, p.amount_usd, p.reason) for p in rows)
+    paid = Counter(
+        (p.assignment.public_id, p.amount_usd, p.reason)
+        for p in BonusPayment.objects.select_related("assignment")
+    )
+    if twice := paid - intended:
+        yield f"{twice.total()} payments were made that nobody, or only once, intended."
+    if missing := intended - paid:
+        yield f"{missing.total()} intended payments were not made."
+    bonuses = rows.exclude(purpose="part")
+    if set(bonuses.values_list("assignment", flat=True)) != _for_bonus():
+        yield "Bonuses are missing among the intended payments, or too many."
+
+
+def _for_bonus() -> set[int]:
+    return {pk for pk in Assignment.objects.values_list("pk", flat=True) if pk % 3 == 0}
+
+
+def _of_money(batch: Batch, deposit_usd: Decimal) -> Iterator[str]:
+    report = batch_report(batch)
+    if report.statement is None:
+        yield "The marketplace gave no statement."
+        return
+    if report.spend != spend_there(report.statement):
+        yield f"Spent here: {report.spend}; there: {spend_there(report.statement)}."
+    total_usd = report.spend.total_usd
+    requester = Requester.objects.get()
+    available_usd = ledger.balance_of(ledger.available_account(requester))
+    held_usd = ledger.balance_of(ledger.held_account(requester))
+    if held_usd:
+        yield f"${held_usd} are held for a closed batch."
+    if available_usd + held_usd != deposit_usd - total_usd:
+        yield f"${available_usd} of ${deposit_usd} are left, after spending ${total_usd}."
+
+
+def _of_logs() -> Iterator[str]:
+    for chain in AuditChain.objects.all():
+        yield from chain_faults(chain)
+    n_launches = AuditEntry.objects.filter(action="batch.launch").count()
+    if n_launches != 1:
+        yield f"The audit log has {n_launches} launches."
+    verdicts = ("review.approve", "review.reject", "review.part_pay")
+    decided: Counter[str] = Counter()
+    for entry in AuditEntry.objects.filter(action__in=verdicts):
+        decided.update(entry.details["assignments"])
+    if any(n > 1 for n in decided.values()):
+        yield "The audit log has two verdicts on one assignment."
+    if AuditEntry.objects.filter(action="batch.add_assignments").count() != 1:
+        yield "The audit log does not have the added assignments once."

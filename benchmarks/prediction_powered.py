@@ -1,0 +1,179 @@
+"""Prediction-powered means on a published study: ``python -m benchmarks.prediction_powered``.
+
+Topical-Chat's 60 dialogues of 6 responses, rated by three people each, and G-Eval's 20 replies to
+each. Every draw takes as many responses (or whole dialogues) again with replacement, so that the
+pool's mean is the truth, and keeps the human ratings of a quarter of them. Printed by aspect: how
+often intervals hold the pool's mean, their mean width over that of people alone, and what theory
+allows for a judge of that correlation. Then the error of a mean whose items were sent to people
+where the judge is expected to err, over that of as many sent with even chances.
+
+The data are not ours to ship: ``--data FOLDER`` holds topical_chat_usr.json and
+geval_gpt35_n20.jsonl.
+"""
+
+import argparse
+import json
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from stats.arguments import Floats, Integers
+from stats.inference.active_labels import (
+    actively_labelled_mean,
+    expected_errors,
+    labelling_probabilities,
+)
+from stats.inference.powered_result import PredictionPowered
+from stats.inference.prediction_powered import prediction_powered_mean
+
+ASPECTS = ("naturalness", "coherence", "engagingness", "groundedness")
+KEPT = 0.25
+
+
+@dataclass(frozen=True)
+class Responses:
+    """Human means, the judge's means and spreads of replies, and the dialogue of each."""
+
+    human: Floats
+    judge: Floats
+    spread: Floats
+    dialogue: Integers
+
+    @property
+    def rho(self) -> float:
+        return float(np.corrcoef(self.human, self.judge)[0, 1])
+
+    def theory(self) -> float:
+        """The width of an interval over that of people alone, by the judge's correlation."""
+        return float(np.sqrt(1 - self.rho**2 * (1 - KEPT)))
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Over the draws: coverage, coverage of people alone, and the ratio of mean widths."""
+
+    covered: float
+    people_covered: float
+    width_ratio: float
+
+
+def responses(folder: Path, aspect: str) -> Responses:
+    """The responses of an aspect that the judge replied to."""
+    items = {
+        row["item_id"]: row
+        for row in json.loads((folder / "topical_chat_usr.json").read_text(encoding="utf-8"))
+    }
+    with (folder / "geval_gpt35_n20.jsonl").open(encoding="utf-8") as lines:
+        rows = [json.loads(line) for line in lines]
+    replies = {
+        row["item_id"]: np.array(row["scores"], dtype=np.float64)
+        for row in rows
+        if (row["mode"], row["dim"]) == ("geval", aspect) and row["scores"]
+    }
+    return Responses(
+        human=np.array([items[key]["scores"][aspect] for key in replies], dtype=np.float64),
+        judge=np.array([scores.mean() for scores in replies.values()]),
+        spread=np.array([scores.std() for scores in replies.values()]),
+        dialogue=np.array([items[key]["dialog_id"] for key in replies]),
+    )
+
+
+def drawn(
+    pool: Responses, rng: np.random.Generator, *, clustered: bool
+) -> tuple[PredictionPowered, float]:
+    """One draw's estimate, and the pool's mean."""
+    if clustered:
+        names = np.unique(pool.dialogue)
+        chosen = rng.choice(names, size=len(names))
+        rows = [np.flatnonzero(pool.dialogue == name) for name in chosen]
+        at = np.concatenate(rows)
+        cluster = np.repeat(np.arange(len(rows)), [len(part) for part in rows])
+        kept = rng.permutation(len(rows)) < round(KEPT * len(rows))
+        is_labelled = kept[cluster]
+    else:
+        at = rng.integers(len(pool.human), size=len(pool.human))
+        cluster = None
+        is_labelled = rng.permutation(len(at)) < round(KEPT * len(at))
+    human = np.where(is_labelled, pool.human[at], np.nan)
+    return prediction_powered_mean(human, pool.judge[at], clusters=cluster), float(
+        pool.human.mean()
+    )
+
+
+def outcome(pool: Responses, n_draws: int, *, clustered: bool, seed: int = 0) -> Outcome:
+    """Coverage and widths over draws with replacement."""
+    rng = np.random.default_rng(seed)
+    covered, people_covered, widths, people_widths = [], [], [], []
+    for _ in range(n_draws):
+        estimate, truth = drawn(pool, rng, clustered=clustered)
+        people = estimate.people_only
+        covered.append(estimate.ci_low <= truth <= estimate.ci_high)
+        people_covered.append(people.ci_low <= truth <= people.ci_high)
+        widths.append(estimate.ci_high - estimate.ci_low)
+        people_widths.append(people.ci_high - people.ci_low)
+    return Outcome(
+        float(np.mean(covered)),
+        float(np.mean(people_covered)),
+        float(np.mean(widths) / np.mean(people_widths)),
+    )
+
+
+def active_error(pool: Responses, n_draws: int, *, seed: int = 0) -> float:
+    """The root mean square error by active choice, over that of items sent with even chances.
+
+    A quarter of the items is a pilot, from which is learned where the judge errs; of the others,
+    as many are sent again.
+    """
+    rng = np.random.default_rng(seed)
+    n = len(pool.human)
+    n_pilot = round(KEPT * n)
+    squares = {"even": 0.0, "active": 0.0}
+    for _ in range(n_draws):
+        order = rng.permutation(n)
+        rest = order[n_pilot:]
+        pilot = np.where(np.isin(np.arange(n), rest), np.nan, pool.human)
+        expected = expected_errors(pilot, pool.judge, pool.spread)
+        judge, human = expected.judge[rest], pool.human[rest]
+        chances = {
+            "even": np.full(len(rest), n_pilot / len(rest)),
+            "active": labelling_probabilities(expected.error[rest], budget=n_pilot),
+        }
+        for name, chance in chances.items():
+            sent = np.where(rng.random(len(rest)) < chance, human, np.nan)
+            value = actively_labelled_mean(sent, judge, chance).value
+            squares[name] += (value - human.mean()) ** 2
+    return float(np.sqrt(squares["active"] / squares["even"]))
+
+
+def main() -> None:
+    """Print a row an aspect, of single responses and of whole dialogues."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    folder = Path(__file__).resolve().parents[2] / "shared" / "data" / "topical_chat_usr"
+    parser.add_argument("--data", type=Path, default=folder)
+    parser.add_argument("--draws", type=int, default=1000)
+    options = parser.parse_args()
+    sys.stdout.write(
+        "| aspect | judge's r | drawn | holds the mean | people alone hold it | width, of people's"
+        " | theory |\n|---|---|---|---|---|---|---|\n"
+    )
+    for aspect in ASPECTS:
+        pool = responses(options.data, aspect)
+        for clustered in (False, True):
+            found = outcome(pool, options.draws, clustered=clustered)
+            theory = "" if clustered else f"{pool.theory():.3f}"
+            sys.stdout.write(
+                f"| {aspect} | {pool.rho:.2f} | {'dialogues' if clustered else 'responses'} | "
+                f"{found.covered:.3f} | {found.people_covered:.3f} | {found.width_ratio:.3f} | "
+                f"{theory} |\n"
+            )
+            sys.stdout.flush()
+    sys.stdout.write("\n| aspect | error by active choice, of even chances |\n|---|---|\n")
+    for aspect in ASPECTS:
+        pool = responses(options.data, aspect)
+        sys.stdout.write(f"| {aspect} | {active_error(pool, options.draws):.3f} |\n")
+
+
+if __name__ == "__main__":
+    main()
