@@ -101,6 +101,12 @@ def act(page, name):
     control.first.press("Enter")
 
 
+def press(page, key):
+    """A key for the page's script, which a page that has just come may not have loaded yet."""
+    page.wait_for_load_state()
+    page.keyboard.press(key)
+
+
 def send(page):
     page.locator(".dock").get_by_role("link", name="Send…").press("Enter")
     page.get_by_role("button", name="Send").press("Enter")
@@ -252,33 +258,33 @@ def test_by_rule_shows_what_it_takes_and_then_decides(page):
 
 @on_desk
 def test_letters_decide_while_no_field_has_the_focus(page):
-    page.keyboard.press("j")
+    press(page, "j")
     expect(page.get_by_text("2 of 6")).to_be_visible()
-    page.keyboard.press("k")
+    press(page, "k")
     expect(page.get_by_text("1 of 6")).to_be_visible()
-    page.keyboard.press("a")
+    press(page, "a")
     expect(status(page)).to_contain_text("Approve")
-    page.keyboard.press("r")
+    press(page, "r")
     field = page.get_by_label("Reason, which the worker reads")
     expect(field).to_be_focused()
     page.keyboard.type("a rushed answer")
     expect(field).to_have_value("a rushed answer")
-    page.keyboard.press("Escape")
+    press(page, "Escape")
     expect(field).to_have_count(0)
-    page.keyboard.press("u")
+    press(page, "u")
     expect(status(page)).to_contain_text("Taken back: Approve.")
     assert not DraftDecision.objects.exists()
     for key, title in (("p", "Part pay"), ("m", "Message")):
-        page.keyboard.press(key)
+        press(page, key)
         expect(page.get_by_role("heading", name=title)).to_be_visible()
-        page.keyboard.press("Escape")
+        press(page, "Escape")
         expect(page.locator(".act")).to_have_count(0)
-    page.keyboard.press("?")
+    press(page, "?")
     expect(page.get_by_text("A approve, R reject")).to_be_visible()
     check(page)
-    page.keyboard.press("a")
+    press(page, "a")
     expect(status(page)).to_contain_text("Approve")
-    page.keyboard.press("s")
+    press(page, "s")
     expect(page.get_by_role("heading", name="Send decisions")).to_be_visible()
 
 
@@ -291,8 +297,8 @@ def test_letters_can_be_switched_off(page):
     expect(status(page)).to_contain_text("off")
     assert not PagePreferences.objects.get().has_letter_keys
     page.goto(desk())
-    page.keyboard.press("a")
-    page.keyboard.press("s")
+    press(page, "a")
+    press(page, "s")
     page.wait_for_timeout(300)
     assert not DraftDecision.objects.exists()
     expect(page.get_by_role("heading", name="Review", exact=True)).to_be_visible()
