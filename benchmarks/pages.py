@@ -32,7 +32,7 @@ NOT_VISITED = {
     *("login", "logout", "picture", "schema", "work", "report-file", "restore", "letter-keys"),
     *("publish", "launch-team", "launch-connect", "study-budget", "batch-change", "give"),
     *("review-draft", "review-note", "review-appeal", "review-undo", "review-send"),
-    *("review-sending", "review-retry", "review-rules-draft", "review-reason-add"),
+    *("review-sending", "review-retry", "review-rules-draft", "review-reason-add", "review-clear"),
     *("review-reason-delete", "study-invite", "study-invitation-revoke", "study-member-role"),
     *("study-member-remove", "wage-floor", "connecting", "connect-site", "connect"),
     *("connection-close", "team-budget", "invite", "invitation-revoke", "member-role"),

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from decimal import Decimal
 
-from django.db.models import Count, Min, Q
+from django.db.models import Count, DateTimeField, Min, Q, Value
 
 from annotation.models import Study
 from hits.costs import cost_of_assignment
@@ -109,14 +109,24 @@ def _counts(studies: Sequence[Study]) -> dict[int, list[_Counts]]:
     undecided = Q(status=Assignment.Status.SUBMITTED, decision="")
     unreadable = Q(submission=None) & ~Q(problem="")
     rows = Assignment.objects.filter(hit__batch__study__in=studies).order_by()
+    groups = rows.values_list("hit__batch", "hit__max_assignments")
+    # In two parts, which an index finds each, so that what is decided is not read again.
+    waiting = groups.filter(undecided).annotate(
+        n_undecided=Count("pk"),
+        n_flagged=Count("pk", filter=Q(submission__flag_reason__gt="")),
+        n_unreadable=Value(0),
+        n_unreadable_undecided=Value(0),
+        first=Min("submitted_at"),
+    )
+    unread = groups.filter(unreadable).annotate(
+        n_undecided=Value(0),
+        n_flagged=Value(0),
+        n_unreadable=Count("pk"),
+        n_unreadable_undecided=Count("pk", filter=undecided),
+        first=Value(None, output_field=DateTimeField()),
+    )
     counts: dict[int, list[_Counts]] = defaultdict(list)
-    for batch, size, *numbers in rows.values_list("hit__batch", "hit__max_assignments").annotate(
-        n_undecided=Count("pk", filter=undecided),
-        n_flagged=Count("pk", filter=undecided & Q(submission__flag_reason__gt="")),
-        n_unreadable=Count("pk", filter=unreadable),
-        n_unreadable_undecided=Count("pk", filter=unreadable & undecided),
-        first=Min("submitted_at", filter=undecided),
-    ):
+    for batch, size, *numbers in waiting.union(unread, all=True):
         counts[batch].append(_Counts(size, *numbers))
     return counts
 

@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING
 from django.db.models import (
     BooleanField,
     Case,
+    Count,
     Exists,
+    Min,
     OuterRef,
     Q,
     Subquery,
@@ -34,7 +36,6 @@ from annotation.models import (
     Submission,
     WrittenAnswer,
 )
-from console.batch_standings import batch_standings
 from console.models import PagePreferences
 from console.quality_notes import (
     NOTED,
@@ -45,11 +46,14 @@ from console.quality_notes import (
     device_notes,
     devices_of,
 )
+from console.stages import stage_facts
+from hits.costs import cost_of_assignment
 from hits.drafts import price_usd
 from hits.models import (
     Appeal,
     Assignment,
     AssignmentRecordQuerySet,
+    Batch,
     DeliveryState,
     DraftDecision,
     Message,
@@ -320,7 +324,7 @@ def _value(question: Question, value: float) -> str:
 
 @dataclass(frozen=True)
 class DeskFacts:
-    """What the desk says of a study beside its queue, counted in one statement."""
+    """What the desk says of a study beside its queue, counted with what its stages say."""
 
     n_appeals: int
     n_refused: int
@@ -348,7 +352,8 @@ def desk_facts(study: Study, user: User) -> DeskFacts:
     path = "assignment__hit__batch__study"
     newest = EvidenceVersion.objects.filter(study=OuterRef("pk")).order_by("-version")
     is_off = PagePreferences.objects.filter(user=user.pk, has_letter_keys=False)
-    rows = Study.objects.filter(pk=study.pk).values(
+    facts = stage_facts(
+        study,
         n_appeals=counted(Appeal.objects.unanswered(), path),
         n_refused=counted(Assignment.objects.refused(), "hit__batch__study")
         + counted(Payment.objects.filter(**refused), path)
@@ -358,15 +363,35 @@ def desk_facts(study: Study, user: User) -> DeskFacts:
         measured_version=Subquery(newest.values("judgments_version")[:1]),
         n_measured=Subquery(newest.values("n_submissions")[:1]),
     )
-    return DeskFacts(**rows.get())
+    return DeskFacts(**facts.also)
 
 
-def waiting_usd(rows: Sequence[QueueRow]) -> Decimal:
-    """What all of the rows cost, approved."""
-    return sum((price_usd(row.assignment) for row in rows), Decimal(0))
+@dataclass(frozen=True)
+class Waiting:
+    """All that waits in a study: what approving it costs, and when the first approves itself."""
+
+    usd: Decimal
+    due: datetime | None
 
 
-def undecided_usd(study: Study) -> Decimal:
-    """What all that waits in a study costs, approved."""
-    standings = batch_standings([study])
-    return sum((one.undecided_usd for one in standings), Decimal(0))
+def waiting_work(study: Study, queue: Sequence[QueueRow], n_waiting: int) -> Waiting:
+    """Of the rows of the queue where it has all that waits; else counted."""
+    if n_waiting <= len(queue):
+        usd = sum((price_usd(row.assignment) for row in queue), Decimal(0))
+        return Waiting(usd, min((row.approves_at for row in queue), default=None))
+    rows = Assignment.objects.undecided().filter(hit__batch__study=study).order_by()
+    groups = list(
+        rows.values_list("hit__batch", "hit__max_assignments").annotate(
+            n=Count("pk"), first=Min("submitted_at")
+        )
+    )
+    # Most often every batch of which something waits is in the queue's first rows.
+    batches = {row.assignment.hit.batch_id: row.assignment.hit.batch for row in queue}
+    if missing := {batch for batch, *_ in groups} - set(batches):
+        batches |= Batch.objects.select_related("connection").in_bulk(missing)
+    usd, due = Decimal(0), []
+    for key, size, n, first in groups:
+        batch = batches[key]
+        usd += n * cost_of_assignment(batch, size or batch.wave_assignments(1))
+        due.append(first + timedelta(seconds=batch.auto_approval_delay_seconds))
+    return Waiting(usd, min(due, default=None))

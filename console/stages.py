@@ -56,17 +56,22 @@ class StageFacts:
 
     progress: StudyProgress
     standing: dict[str, Any]
+    also: dict[str, Any]
 
 
-def stage_facts(study: Study) -> StageFacts:
-    """Both, in one statement; asked once of a study that a page has loaded."""
+def stage_facts(study: Study, **also: Any) -> StageFacts:
+    """Both, in one statement; asked once of a study that a page has loaded.
+
+    `also` names what else the page asks of the study, in the same statement.
+    """
     facts: StageFacts | None = getattr(study, "_stage_facts", None)
     if facts is None:
         counts = progress_counts()
-        rows = Study.objects.filter(pk=study.pk).values(**counts, **_standing_counts())
+        rows = Study.objects.filter(pk=study.pk).values(**counts, **_standing_counts(), **also)
         row: dict[str, Any] = dict(rows.get())
         numbers = {name: row.pop(name) for name in counts}
-        facts = StageFacts(StudyProgress(**numbers), row)
+        asked = {name: row.pop(name) for name in also}
+        facts = StageFacts(StudyProgress(**numbers), row, asked)
         study._stage_facts = facts  # type: ignore[attr-defined]
     return facts
 

@@ -84,20 +84,21 @@ def missing_assignments(batch: Batch) -> MissingAssignments:
     """Assignments that rejected, unreadable and expired work has left missing."""
     is_over = expiry_of(batch) <= timezone.now()
     n_needed = batch.max_assignments + batch.n_added
-    hits = Hit.objects.of(batch).published().select_related("batch")
-    hits = hits.lacking(n_needed, can_still_come=not is_over)
-    rows = []
-    for hit in hits:
+    published = Hit.objects.of(batch).published()
+    counts = published.counts_of_lacking(n_needed, can_still_come=not is_over)
+    hits = Hit.objects.select_related("batch").in_bulk(counts)
+    gaps, priced = [], []
+    for hit in sorted(hits.values(), key=lambda one: one.pk):
+        n_taken, n_usable = counts[hit.pk]
         needed = batch.wave_assignments(hit.wave) + batch.n_added
-        still_possible = 0 if is_over else max(hit.n_assignments - hit.n_taken, 0)
-        if (n := needed - hit.n_usable - still_possible) > 0:
-            rows.append((hit, n))
-    gaps = tuple((hit.pk, hit.n_taken, n) for hit, n in rows)
+        still_possible = 0 if is_over else max(hit.n_assignments - n_taken, 0)
+        if (n := needed - n_usable - still_possible) > 0:
+            gaps.append((hit.pk, n_taken, n))
+            # Of a HIT that is over, all that it has left is on offer again.
+            priced.append((hit, max(n, is_over * (hit.n_assignments - n_taken))))
     # A later expiry opens the other HITs too.
     others = _reopened(Hit.objects.of(batch).exclude(pk__in=[pk for pk, *_ in gaps]))
-    # Of a HIT that is over, all that it has left is on offer again.
-    priced = [(hit, max(n, is_over * (hit.n_assignments - hit.n_taken))) for hit, n in rows]
-    return MissingAssignments(gaps, _price(batch, priced + others))
+    return MissingAssignments(tuple(gaps), _price(batch, priced + others))
 
 
 @transaction.atomic

@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 from hits.collect import set_status
 from hits.endpoints import translated_errors
 from hits.exceptions import FeedbackUnfit, MarketplaceRefused
-from hits.models import Assignment, AssignmentRecordQuerySet, Batch
+from hits.models import MOST_PROBLEM, Assignment, AssignmentRecordQuerySet, Batch
 from hits.run_limits import earning, run_time
 from presentation.counts import count_of
 from presentation.progress import Progress, silently
@@ -177,7 +177,7 @@ def _status_there(client: MTurkClient, assignment: Assignment) -> Assignment.Sta
 
 
 def _note_refusal(assignment: Assignment, problem: str) -> str:
-    Assignment.objects.filter(pk=assignment.pk).update(decision_problem=problem)
+    Assignment.objects.filter(pk=assignment.pk).update(decision_problem=problem[:MOST_PROBLEM])
     return REFUSED
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from django.db.models import Count, Q
 from django.utils import timezone
 
+from annotation.counts import counted
 from hits.exceptions import MarketplaceFault
 from hits.expenses import Spend, spend_of
 from hits.foreign_records import amount_usd, count
@@ -82,11 +83,14 @@ def batch_report(batch: Batch) -> BatchReport:
         n_undecided=Count("pk", filter=Q(status=status.SUBMITTED)),
         n_workers=Count("worker", distinct=True),
     )
+    beside = Batch.objects.filter(pk=batch.pk).values(
+        n_published=counted(Hit.objects.published(), "batch"),
+        n_unreadable=counted(Assignment.objects.unreadable(), "hit__batch"),
+    )
     seconds = _seconds(batch)
     return BatchReport(
         **counts,
-        n_published=Hit.objects.of(batch).published().count(),
-        n_unreadable=assignments.unreadable().count(),
+        **beside.get(),
         seconds=_quartiles(seconds),
         hourly_usd=_quartiles(float(batch.reward_usd) * SECONDS_AN_HOUR / seconds),
         spend=spend_of(batch),
@@ -129,9 +133,14 @@ def refresh_statements(*, study: Study) -> None:
 
 
 def _seconds(batch: Batch) -> NDArray[np.float64]:
-    """How long each readable assignment took; what took no time at all was not measured."""
+    """How long each readable assignment took; what took no time at all was not measured.
+
+    Marketplaces tell whole seconds: the many that took as long are counted by the database.
+    """
     rows = Assignment.objects.of(batch).filter(submission__seconds__gt=0).order_by()
-    return np.fromiter(rows.values_list("submission__seconds", flat=True), float)
+    counts = list(rows.values_list("submission__seconds").annotate(n=Count("pk")))
+    seconds = np.array([value for value, _n in counts], float)
+    return np.repeat(seconds, [n for _value, n in counts])
 
 
 def _quartiles(values: NDArray[np.float64]) -> Quartiles | None:

@@ -29,8 +29,7 @@ from console.review_desk import (
     listed_assignments,
     queue_of,
     rated_candidates,
-    undecided_usd,
-    waiting_usd,
+    waiting_work,
     written_answers,
 )
 from console.review_forms import DecisionTextForm, NoteForm, reasons_of
@@ -50,7 +49,6 @@ from hits.drafts import (
 from hits.exceptions import HitsError
 from hits.exclusions import clear_workers
 from hits.models import Appeal, Assignment, DeliveryState, Message, Payment
-from hits.progress import first_auto_approval
 from work.models import Job
 
 MOST_LISTED = 60
@@ -75,6 +73,8 @@ def review(request: HttpRequest, slug: str) -> HttpResponse:
         _record_opening(request, study)
     facts, drafts = desk_facts(study, person(request)), study_drafts(study)
     own = [draft for draft in drafts if draft.reviewer_id == person(request).pk]
+    newest = jobs_of(study).filter(kind__in=(REVIEW, MEASURE)).latest_of_each_kind()
+    jobs = {job.kind: job for job in newest}
     queue = queue_of(
         study, person(request), list_name, facts=facts, drafts=drafts, is_named=may_view_workers
     )
@@ -82,10 +82,10 @@ def review(request: HttpRequest, slug: str) -> HttpResponse:
         "show": list_name,
         "queue": queue[:MOST_LISTED],
         "summary": summary_of(own),
-        "job": jobs_of(study).of_kind(REVIEW).first(),
+        "job": jobs.get(REVIEW),
         "refused": _refusals(study) if facts.n_refused else [],
         "facts": facts,
-        "measuring": _measuring(request, study, facts),
+        "measuring": _measuring(request, study, facts, jobs.get(MEASURE)),
         "n_unmeasured": facts.n_unmeasured(study),
         "may_view_workers": may_view_workers,
     }
@@ -93,28 +93,22 @@ def review(request: HttpRequest, slug: str) -> HttpResponse:
     n_queue = progress.n_undecided if list_name == WAITING else len(queue)
     context |= {"n_queue": n_queue, "n_more": max(n_queue - MOST_LISTED, 0)}
     if list_name == WAITING:
-        context |= _waiting_facts(study, queue, n_queue)
+        context["waiting"] = waiting_work(study, queue, n_queue)
     if queue:
         context |= _submission(request, study, queue)
     return study_page(request, study, "review", context)
 
 
-def _waiting_facts(study: Study, queue: list[QueueRow], n_queue: int) -> dict[str, Any]:
-    """What all that waits costs, and when the first of it is approved by itself."""
-    if n_queue > len(queue):
-        return {"queue_usd": undecided_usd(study), "due": first_auto_approval(study)}
-    due = min((row.approves_at for row in queue), default=None)
-    return {"queue_usd": waiting_usd(queue), "due": due}
-
-
-def _measuring(request: HttpRequest, study: Study, facts: DeskFacts) -> Job | None:
+def _measuring(
+    request: HttpRequest, study: Study, facts: DeskFacts, last: Job | None
+) -> Job | None:
     """The job that measures what came since the flags were stored; requested by the page, unless
-    it failed on just this."""
+    the last of them is under way on just this, or failed on it."""
     if facts.is_measured(study):
         return None
     basis = str(study.judgments_version)
-    last = jobs_of(study).of_kind(MEASURE).first()
-    if last is not None and last.state == Job.State.FAILED and last.basis == basis:
+    stays = (*Job.UNFINISHED, Job.State.FAILED)
+    if last is not None and last.basis == basis and last.state in stays:
         return last
     return request_study_job(study=study, kind=MEASURE, requested_by=person(request), basis=basis)
 

@@ -4,7 +4,12 @@ The marketplace's record is the truth for answers and money; a row lost here can
 collected again. What is to be paid, sent or blocked there is a row here first.
 """
 
-from hits.models.assignments import Assignment, AssignmentRecordQuerySet, Worker
+from hits.models.assignments import (
+    MOST_PROBLEM,
+    Assignment,
+    AssignmentRecordQuerySet,
+    Worker,
+)
 from hits.models.batches import (
     SIZE,
     YEAR_SECONDS,
@@ -30,6 +35,7 @@ from hits.models.reviews import Appeal, DraftDecision, RejectionReason
 from hits.models.statements import Statement
 
 __all__ = [
+    "MOST_PROBLEM",
     "PART",
     "SIZE",
     "YEAR_SECONDS",

@@ -234,17 +234,26 @@ class HitRecordQuerySet(models.QuerySet["Hit"]):
         rows = self.published().annotate(n_here=n_here, n_due=Count("assignments", filter=due))
         return rows.filter(Q(n_here__lt=n_needed) | Q(n_due__gt=0))
 
-    def lacking(self, n_needed: int, *, can_still_come: bool) -> Self:
-        """Those with fewer submissions that count than are wanted, with `n_taken`, the assignments
-        that came in, and `n_usable`, those of them that are submissions and not rejected.
+    def counts_of_lacking(
+        self, n_needed: int, *, can_still_come: bool
+    ) -> dict[int, tuple[int, int]]:
+        """The keys of those with fewer submissions that count than are wanted: how many assignments
+        came in, and how many of them are submissions and not rejected.
 
         While more can still come, only those of which some that came do not count.
         """
         usable = Q(assignments__submission__isnull=False) & ~Q(assignments__status="Rejected")
         lacks = Q(n_usable__lt=n_needed)
-        return self.annotate(
-            n_taken=Count("assignments"), n_usable=Count("assignments", filter=usable)
-        ).filter(lacks & Q(n_taken__gt=F("n_usable")) if can_still_come else lacks)
+        if can_still_come:
+            lacks &= Q(n_taken__gt=F("n_usable"))
+        # By key alone: grouped by all that a HIT has, they take twice as long.
+        rows = (
+            self.order_by()
+            .values("pk")
+            .annotate(n_taken=Count("assignments"), n_usable=Count("assignments", filter=usable))
+        )
+        counts = rows.filter(lacks).values_list("pk", "n_taken", "n_usable")
+        return {pk: (n_taken, n_usable) for pk, n_taken, n_usable in counts}
 
     def awaiting_change(self) -> HitRecordQuerySet:
         """Published, and intended to be other than the marketplace has confirmed."""
@@ -305,8 +314,6 @@ class Hit(models.Model):
     )
 
     # Present on what comes from `lacking()`.
-    n_taken: int
-    n_usable: int
 
     objects = HitRecordQuerySet.as_manager()
 
