@@ -3,6 +3,7 @@
 AnnotationError
 ├── FileRefused            a file holds something that cannot be used
 │   └── ImportRefused      ... or imported
+├── FileFaults             everything in a file that cannot be imported, each with its line
 ├── StudyUnknown           no study has that slug
 ├── StudyUnfit             the study is not of the kind that was asked for
 ├── QuestionUnknown        the study asks no such question
@@ -14,6 +15,7 @@ AnnotationError
 └── InvitationVoid         a link that was used, revoked or made too long ago, or never was one
 """
 
+from collections.abc import Sequence
 from pathlib import Path
 
 
@@ -33,13 +35,27 @@ class FileRefused(AnnotationError):
         name = path.name or str(path)
         position = f"Line {line} of {name}" if line else name
         where = f"{position}, field {field}" if field else position
-        super().__init__(f"{where}: {problem}{self.advice}")
+        self.statement = f"{where}: {problem}"
+        super().__init__(f"{self.statement}{self.advice}")
 
 
 class ImportRefused(FileRefused):
     """A file was refused, and nothing was imported."""
 
     advice = " Fix the file and import again; nothing was imported."
+
+
+class FileFaults(AnnotationError):
+    """All that is wrong with a file, in its order; the message lists the first of it."""
+
+    MOST_LISTED = 50
+
+    def __init__(self, faults: Sequence[ImportRefused]) -> None:
+        self.faults = tuple(faults)
+        lines = [fault.statement for fault in self.faults[: self.MOST_LISTED]]
+        if (n_more := len(self.faults) - len(lines)) > 0:
+            lines.append(f"... and {n_more:,} more.")
+        super().__init__("\n".join([*lines, ImportRefused.advice.strip()]))
 
 
 class StudyUnknown(AnnotationError):

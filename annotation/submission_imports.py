@@ -6,7 +6,15 @@ from pathlib import Path
 
 from annotation.bulk import DRAFTS_AT_ONCE, batched, insert_rows
 from annotation.exceptions import ImportRefused
-from annotation.models import Annotator, Candidate, Judgment, Question, Study, Submission
+from annotation.models import (
+    Annotator,
+    Candidate,
+    Judgment,
+    Question,
+    Study,
+    Submission,
+    WrittenAnswer,
+)
 from annotation.pseudonyms import pseudonym
 from annotation.readers.drafts import JudgmentDraft, QuestionDraft, StudyDraft, SubmissionDraft
 
@@ -138,6 +146,19 @@ def _write_judgments(
             )
             for name, draft in fresh
             for judgment in draft.judgments
+        ),
+    )
+    insert_rows(
+        WrittenAnswer,
+        ("submission_id", "candidate_id", "question", "text"),
+        (
+            (
+                submissions[target.annotators[name].pk, ids[draft.item], draft.round],
+                candidates[ids[draft.item], answer.candidate] if answer.candidate else None,
+                *(answer.question, answer.text),
+            )
+            for name, draft in fresh
+            for answer in draft.written
         ),
     )
 

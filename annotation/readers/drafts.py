@@ -44,6 +44,16 @@ class QuestionDraft:
     low_label: str = ""
     high_label: str = ""
     categories: tuple[str, ...] = ()
+    kind: str = "line"
+
+
+@dataclass(frozen=True)
+class WrittenDraft:
+    """An answer in words, about a candidate where one is named."""
+
+    question: str
+    text: str
+    candidate: str = ""
 
 
 @dataclass(slots=True)
@@ -77,6 +87,7 @@ class SubmissionDraft:
     submitted_at: datetime | None = None
     seconds: float | None = None
     path: Path | None = None
+    written: tuple[WrittenDraft, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -171,8 +171,8 @@ def _submission(row: Row, layout: BatchLayout, item: str) -> SubmissionDraft:
         identity=row.required("WorkerId"),
         status=STATUSES[status],
         raw=json.dumps(answers, ensure_ascii=False),
-        accepted_at=_time(row, "AcceptTime"),
-        submitted_at=_time(row, "SubmitTime"),
+        accepted_at=time_of(row, "AcceptTime"),
+        submitted_at=time_of(row, "SubmitTime"),
         seconds=row.number("WorkTimeInSeconds") if row.text("WorkTimeInSeconds") else None,
         judgments=tuple(
             JudgmentDraft(system, question, row.number(field := f"Answer.{answer}"), field=field)
@@ -200,7 +200,7 @@ def _keep(
     )
 
 
-def _time(row: Row, field: str) -> datetime | None:
+def time_of(row: Row, field: str) -> datetime | None:
     """Amazon's `Tue Jun 13 14:13:34 PDT 2023`, or ISO 8601; absent is None."""
     text = row.text(field).strip()
     if not text:

@@ -11,7 +11,7 @@ import json
 import math
 import re
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +24,8 @@ from presentation.spreadsheets import from_cell
 MOST = 1e15
 DEEPEST = 20
 READ_AT_ONCE = 1 << 20
+# What takes the fault of a row that is left out, where all faults of a file are wanted.
+OnFault = Callable[[ImportRefused], None]
 # A dialogue of 100,000 words is not a mistake; Python's own limit is 131,072 characters.
 csv.field_size_limit(10_000_000)
 SURROGATE = re.compile("[\ud800-\udfff]")
@@ -108,12 +110,17 @@ def read_rows(path: Path, columns: Sequence[str] = ()) -> list[Row]:
     return list(each_row(path, columns))
 
 
-def each_row(path: Path, columns: Sequence[str] = ()) -> Iterator[Row]:
-    """The rows of such a file as they are read, so that none but the last is in memory."""
+def each_row(
+    path: Path, columns: Sequence[str] = (), *, on_fault: OnFault | None = None
+) -> Iterator[Row]:
+    """The rows of such a file as they are read, so that none but the last is in memory.
+
+    With `on_fault` a row that cannot be read is its to take, and the next ones follow.
+    """
     reader = _json_lines if kind_of(path) in {".jsonl", ".ndjson"} else _csv
     is_empty = True
     with _opened(path) as lines, _refusing_other_encodings(path):
-        for row in reader(path, lines, columns):
+        for row in reader(path, lines, columns, on_fault):
             is_empty = False
             yield row
     if is_empty:
@@ -221,7 +228,9 @@ def _unstorable(text: str) -> str | None:
     return None
 
 
-def _csv(path: Path, lines: TextIO, columns: Sequence[str]) -> Iterator[Row]:
+def _csv(
+    path: Path, lines: TextIO, columns: Sequence[str], on_fault: OnFault | None
+) -> Iterator[Row]:
     delimiter = "\t" if kind_of(path) == ".tsv" else ","
     reader = csv.reader(lines, strict=True, delimiter=delimiter)
     header: list[str] | None = None
@@ -230,7 +239,8 @@ def _csv(path: Path, lines: TextIO, columns: Sequence[str]) -> Iterator[Row]:
         if header is None:
             header = _header(path, record, columns)
         elif record:
-            yield _csv_row(path, line, header, record)
+            with _taking_faults(on_fault):
+                yield _csv_row(path, line, header, record)
         line = reader.line_num + 1
 
 
@@ -266,10 +276,23 @@ def _csv_row(path: Path, line: int, header: list[str], record: list[str]) -> Row
     return Row(path, line, dict(zip(header, record, strict=True)), is_csv=True)
 
 
-def _json_lines(path: Path, lines: TextIO, columns: Sequence[str]) -> Iterator[Row]:
+def _json_lines(
+    path: Path, lines: TextIO, columns: Sequence[str], on_fault: OnFault | None
+) -> Iterator[Row]:
     for line, text in enumerate(lines, start=1):
         if text.strip():
-            yield _fit(Row(path, line, _json_object(path, line, text.rstrip())), columns)
+            with _taking_faults(on_fault):
+                yield _fit(Row(path, line, _json_object(path, line, text.rstrip())), columns)
+
+
+@contextmanager
+def _taking_faults(on_fault: OnFault | None) -> Iterator[None]:
+    try:
+        yield
+    except ImportRefused as fault:
+        if on_fault is None:
+            raise
+        on_fault(fault)
 
 
 def _fit(row: Row, columns: Sequence[str]) -> Row:

@@ -1,0 +1,74 @@
+"""A table of labels with columns of any names: a row a label, or a row with several."""
+
+from annotation.exceptions import AnnotationError
+from annotation.readers.tables import Row
+from annotation.readers.tool_exports.entries import (
+    LONGEST_QUESTION,
+    Answer,
+    Entry,
+    Export,
+    FieldNames,
+    item_key,
+    named_texts,
+    require_fields,
+    texts,
+)
+
+SOLE_QUESTION = "value"
+
+
+def read_plain_table(export: Export) -> list[Entry]:
+    fields = export.fields
+    for name in ("item", "annotator", "values"):
+        if not getattr(fields, name):
+            option = f"--{name.removesuffix('s')}"
+            raise AnnotationError(f"Name the column that holds each {option[2:]} with {option}.")
+    if fields.question and len(fields.values) > 1:
+        raise AnnotationError(
+            "--question names a column of questions, whose values stand in one column: give "
+            "--value once; or leave --question out, and each --value is a question."
+        )
+    entries: list[Entry] = []
+    for row in export.records():
+        if not entries:
+            rest = (fields.annotator, fields.question, fields.round, *fields.values)
+            require_fields(row, (*named_texts(fields), *rest))
+        with export.faults.noting():
+            entries.append(_entry(row, fields))
+    return entries
+
+
+def _entry(row: Row, fields: FieldNames) -> Entry:
+    about = texts(row, fields)
+    entry = Entry(
+        row=row,
+        item=item_key(row, fields.item),
+        annotator=row.required(fields.annotator),
+        round=round_of(row, fields.round),
+        **about,
+    )
+    for column in fields.values:
+        # An empty cell is a question that was not answered.
+        if (value := row.optional(column, longest=20_000)) != "":
+            question = _question(row, fields, column)
+            candidate = entry.candidates[0].key
+            entry.answers.append(Answer(question, "plain", value, column, candidate))
+    return entry
+
+
+def _question(row: Row, fields: FieldNames, column: str) -> str:
+    if fields.question:
+        return row.required(fields.question, longest=LONGEST_QUESTION)
+    name = column.strip()
+    if len(name) > LONGEST_QUESTION:
+        raise row.refuse(f"a question's name has {LONGEST_QUESTION} characters at most.", column)
+    return name
+
+
+def round_of(row: Row, column: str) -> int:
+    if not column or not row.text(column).strip():
+        return 1
+    number = row.number(column)
+    if number != int(number) or not 1 <= number <= 1000:
+        raise row.refuse("expected a whole number from 1 to 1000.", column)
+    return int(number)

@@ -1,0 +1,207 @@
+"""Which questions an export's answers are to, on which scales, and what each answer counts as."""
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from annotation.exceptions import AnnotationError
+from annotation.readers.drafts import QuestionDraft
+from annotation.readers.judgments import MOST_CATEGORIES
+from annotation.readers.tables import MOST
+from annotation.readers.tool_exports.entries import LONGEST_QUESTION, Answer, Entry, Faults
+
+LEVELS = {"number": "interval", "points": "ordinal", "placed": "ordinal"}
+YES_NO = ("no", "yes")
+
+
+@dataclass(frozen=True)
+class QuestionSettings:
+    """What the person says of questions by name; under the empty name, of all of them."""
+
+    levels: Mapping[str, str] = field(default_factory=dict)
+    scales: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    wordings: Mapping[str, str] = field(default_factory=dict)
+    written: frozenset[str] = frozenset()
+
+    def level(self, name: str) -> str:
+        return self.levels.get(name) or self.levels.get("", "")
+
+    def require_known(self, names: Iterable[str]) -> None:
+        there = sorted(names)
+        for given in (*self.levels, *self.scales, *self.wordings, *self.written):
+            if given and given not in there:
+                raise AnnotationError(
+                    f"There are no answers to a question '{given}'. Questions: {', '.join(there)}."
+                )
+
+
+@dataclass(frozen=True)
+class Column:
+    """A question as answered: rows of `Question`, and the values of an answer under them."""
+
+    drafts: tuple[QuestionDraft, ...]
+    is_written: bool = False
+    codes: Mapping[str, float] = field(default_factory=dict)
+
+    def values(self, answer: Answer) -> list[tuple[str, float]]:
+        """The value under each of the drafts' names."""
+        if len(self.drafts) > 1 or self.drafts[0].name != answer.question:
+            chosen = [f"{answer.question}:{label}" for label in answer.value]
+            return [(draft.name, float(draft.name in chosen)) for draft in self.drafts]
+        name = answer.question
+        if self.codes:
+            return [(name, self.codes[label]) for label in labels_of(answer)]
+        return [(name, float(answer.value))]
+
+
+def labels_of(answer: Answer) -> list[str]:
+    """The categories that an answer names."""
+    if isinstance(answer.value, list):
+        return answer.value
+    return [f"{answer.value:g}" if isinstance(answer.value, float) else str(answer.value)]
+
+
+def columns_of(
+    entries: Iterable[Entry], settings: QuestionSettings, faults: Faults
+) -> dict[str, Column]:
+    """A column for each question, in the order in which the file first answers them."""
+    answered: dict[str, list[tuple[Entry, Answer]]] = {}
+    for entry in entries:
+        for answer in entry.answers:
+            answered.setdefault(answer.question, []).append((entry, answer))
+    settings.require_known(answered)
+    columns: dict[str, Column] = {}
+    for name, answers in answered.items():
+        with faults.noting():
+            columns[name] = _column(name, answers, settings, faults)
+    return columns
+
+
+Answers = list[tuple[Entry, Answer]]
+
+
+def _column(name: str, answers: Answers, settings: QuestionSettings, faults: Faults) -> Column:
+    if name in settings.written or answers[0][1].kind == "written":
+        return Column(drafts=(), is_written=True)
+    kind = answers[0][1].kind
+    for entry, answer in answers:
+        if answer.kind != kind:
+            problem = f"question '{name}' is answered by {answer.kind} here, by {kind} before."
+            raise entry.row.refuse(problem, answer.field)
+    level = settings.level(name)
+    if kind == "categories":
+        if level not in ("", "nominal"):
+            problem = f"question '{name}' is answered by categories, which are nominal."
+            raise answers[0][0].row.refuse(problem, answers[0][1].field)
+        return _categories(name, answers, settings)
+    if level == "nominal" or (kind == "plain" and not level and not _all_numbers(answers)):
+        return _labels(name, answers, settings)
+    return _numbers(name, answers, settings, faults)
+
+
+def _all_numbers(answers: Answers) -> bool:
+    return all(_number(answer.value) is not None for _, answer in answers)
+
+
+def _number(value: object) -> float | None:
+    """A text as a finite number that no rounding changes, if it is one."""
+    try:
+        number = float("" if "_" in str(value) else str(value))
+    except ValueError:
+        return None
+    return number if math.isfinite(number) and abs(number) <= MOST else None
+
+
+def _numbers(name: str, answers: Answers, settings: QuestionSettings, faults: Faults) -> Column:
+    level = settings.level(name) or LEVELS.get(answers[0][1].kind, "interval")
+    scale = settings.scales.get(name) or settings.scales.get("")
+    if answers[0][1].kind == "placed":
+        scale = (0.0, 1.0)
+    values: list[float] = []
+    for entry, answer in answers:
+        with faults.noting():
+            values.append(_value(entry, answer, level, scale))
+    low, high = scale or (min(values, default=0.0), max(values, default=1.0))
+    draft = QuestionDraft(
+        name=name,
+        wording=settings.wordings.get(name, name),
+        level=level,
+        scale_min=low,
+        scale_max=high if high > low else low + 1,
+        kind=_comparison(answers),
+    )
+    return Column(drafts=(draft,))
+
+
+def _value(entry: Entry, answer: Answer, level: str, scale: tuple[float, float] | None) -> float:
+    number = _number(answer.value)
+    if number is None:
+        problem = (
+            f"'{str(answer.value)[:40]}' is not a number. If '{answer.question}' has categories, "
+            f"say --level {answer.question}=nominal; if words, --written {answer.question}."
+        )
+        raise entry.row.refuse(problem, answer.field)
+    if level == "ratio" and number < 0:
+        problem = f"{number:g} is below zero, where a ratio scale begins."
+        raise entry.row.refuse(problem, answer.field)
+    if scale and not scale[0] <= number <= scale[1]:
+        problem = f"{number:g} is outside the scale, {scale[0]:g} to {scale[1]:g}."
+        raise entry.row.refuse(problem, answer.field)
+    return number
+
+
+def _comparison(answers: Answers) -> str:
+    """The kind of a question that compares; any other was asked in a way that nobody knows."""
+    if answers[0][1].kind != "placed":
+        return "line"
+    entry, answer = answers[0]
+    n = sum(each.question == answer.question for each in entry.answers)
+    return "preference" if n == 2 else "ranking"
+
+
+def _labels(name: str, answers: Answers, settings: QuestionSettings) -> Column:
+    """One category an answer."""
+    labels = sorted({label for _, answer in answers for label in labels_of(answer)})
+    if (n := len(labels)) > MOST_CATEGORIES:
+        entry, answer = answers[0]
+        problem = (
+            f"question '{name}' has {n:,} different answers, where {MOST_CATEGORIES} categories "
+            f"fit. If they are words, say --written {name}."
+        )
+        raise entry.row.refuse(problem, answer.field)
+    draft = QuestionDraft(
+        name=name,
+        wording=settings.wordings.get(name, name),
+        level="nominal",
+        scale_max=float(max(len(labels) - 1, 1)),
+        categories=tuple(labels),
+    )
+    return Column(drafts=(draft,), codes={label: float(code) for code, label in enumerate(labels)})
+
+
+def _categories(name: str, answers: Answers, settings: QuestionSettings) -> Column:
+    """One question where everyone chose one; else one of yes and no for each category."""
+    if max(len(answer.value) for _, answer in answers) <= 1:
+        return _labels(name, answers, settings)
+    labels = sorted({label for _, answer in answers for label in answer.value})
+    wording = settings.wordings.get(name, name)
+    return Column(drafts=tuple(_parts(name, wording, labels, answers)))
+
+
+def _parts(name: str, wording: str, labels: list[str], answers: Answers) -> Iterator[QuestionDraft]:
+    for label in labels:
+        part = f"{name}:{label}"
+        if len(part) > LONGEST_QUESTION:
+            entry, answer = next((e, a) for e, a in answers if label in a.value)
+            problem = (
+                f"'{part[:40]}...' would name a question, by {len(part)} characters, where "
+                f"{LONGEST_QUESTION} fit. Shorten the category."
+            )
+            raise entry.row.refuse(problem, answer.field)
+        yield QuestionDraft(
+            name=part,
+            wording=f"{wording}: {label}",
+            level="nominal",
+            scale_max=1.0,
+            categories=YES_NO,
+        )

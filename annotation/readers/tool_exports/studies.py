@@ -1,0 +1,224 @@
+"""Entries of an export as a study: its items, and one submission of an annotator for each."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from annotation.exceptions import ImportRefused
+from annotation.readers.drafts import (
+    CandidateDraft,
+    ItemDraft,
+    JudgmentDraft,
+    StudyDraft,
+    SubmissionDraft,
+    WrittenDraft,
+)
+from annotation.readers.tool_exports.argilla import read_argilla
+from annotation.readers.tool_exports.doccano import read_doccano
+from annotation.readers.tool_exports.entries import Entry, Export, FieldNames
+from annotation.readers.tool_exports.label_studio import read_label_studio
+from annotation.readers.tool_exports.mturk import read_mturk
+from annotation.readers.tool_exports.plain_table import read_plain_table
+from annotation.readers.tool_exports.questions import (
+    Column,
+    QuestionSettings,
+    columns_of,
+    labels_of,
+)
+
+READERS: dict[str, Callable[[Export], list[Entry]]] = {
+    "label-studio": read_label_studio,
+    "argilla": read_argilla,
+    "doccano": read_doccano,
+    "mturk": read_mturk,
+    "csv": read_plain_table,
+}
+SHARED = ("context", "reference", "condition")
+
+
+def read_tool_export(
+    path: Path,
+    tool: str,
+    *,
+    fields: FieldNames,
+    settings: QuestionSettings,
+    answers: str = "",
+    keep_names: bool = False,
+) -> StudyDraft:
+    """The study that a tool's export makes, or FileFaults with all that is wrong.
+
+    Annotators get pseudonyms when it is written, unless their names are to be kept. `answers` is
+    how a Mechanical Turk column of answers names its question and system.
+    """
+    export = Export(path, fields)
+    entries = read_mturk(export, answers) if tool == "mturk" else READERS[tool](export)
+    entries, repairs = _without_rejected_repeats(entries)
+    columns = columns_of(entries, settings, export.faults)
+    items = _items(export, entries)
+    passes = _passes(entries)
+    for group in passes.values():
+        _note_repeats(export, group)
+    export.faults.require_none()
+    submissions = _submissions(passes, columns, keep_names)
+    if not submissions:
+        raise ImportRefused(
+            path, "; ".join(["nobody answered anything in it", *export.left_out.sentences()]) + "."
+        )
+    return StudyDraft(
+        kind="rating",
+        items=items,
+        questions=tuple(draft for column in columns.values() for draft in column.drafts),
+        submissions=submissions,
+        repairs=(*repairs, *export.left_out.sentences()),
+    )
+
+
+Pass = tuple[str, str, int]
+
+
+def _passes(entries: list[Entry]) -> dict[Pass, list[Entry]]:
+    """The entries of each annotator's pass over an item in a round."""
+    passes: dict[Pass, list[Entry]] = {}
+    for entry in entries:
+        if entry.annotator:
+            passes.setdefault((entry.item, entry.annotator, entry.round), []).append(entry)
+    return passes
+
+
+def _without_rejected_repeats(entries: list[Entry]) -> tuple[list[Entry], list[str]]:
+    """A rejected assignment gives way to one of the same worker and item that was not."""
+    dropped: list[Entry] = []
+    for group in _passes(entries).values():
+        rejected = [entry for entry in group if entry.status == "rejected"]
+        dropped += rejected[1:] if len(rejected) == len(group) else rejected
+    left_out = {id(entry) for entry in dropped}
+    kept = [entry for entry in entries if id(entry) not in left_out]
+    repairs = [
+        f"line {entry.row.line} left out: rejected, and the same worker has another assignment of "
+        f"item '{entry.item}'"
+        for entry in dropped
+    ]
+    return kept, repairs
+
+
+def _items(export: Export, entries: list[Entry]) -> list[ItemDraft]:
+    firsts: dict[str, Entry] = {}
+    candidates: dict[str, dict[str, CandidateDraft]] = {}
+    for entry in entries:
+        first = firsts.setdefault(entry.item, entry)
+        known = candidates.setdefault(entry.item, {})
+        with export.faults.noting():
+            for name in SHARED:
+                if getattr(entry, name) != getattr(first, name):
+                    problem = (
+                        f"the {name} differs from line {first.row.line} of the same item; name "
+                        "the fields that tell items apart with --item."
+                    )
+                    raise entry.row.refuse(problem)
+            for candidate in entry.candidates:
+                if known.setdefault(candidate.key, candidate) != candidate:
+                    problem = (
+                        f"'{candidate.key}' of item '{entry.item}' has another text than on an "
+                        "earlier line; name the fields that tell items apart with --item, or the "
+                        "system's with --system."
+                    )
+                    raise entry.row.refuse(problem)
+    return [
+        ItemDraft(
+            key=key,
+            line=first.row.line,
+            context=first.context,
+            reference=first.reference,
+            condition=first.condition,
+            candidates=tuple(candidates[key].values()),
+        )
+        for key, first in firsts.items()
+    ]
+
+
+def _submissions(
+    passes: dict[Pass, list[Entry]], columns: dict[str, Column], keep_names: bool
+) -> list[SubmissionDraft]:
+    submissions = []
+    for (item, annotator, round), group in passes.items():
+        if not any(entry.answers for entry in group):
+            continue
+        submissions.append(
+            SubmissionDraft(
+                item=item,
+                round=round,
+                line=group[0].row.line,
+                path=group[0].row.path,
+                raw=json.dumps(_raw(group), ensure_ascii=False),
+                status=_status(group),
+                accepted_at=min((e.accepted_at for e in group if e.accepted_at), default=None),
+                submitted_at=max((e.submitted_at for e in group if e.submitted_at), default=None),
+                seconds=_seconds(group),
+                judgments=tuple(_judgments(group, columns)),
+                written=tuple(_written(group, columns)),
+                **{"annotator" if keep_names else "identity": annotator},
+            )
+        )
+    return submissions
+
+
+def _note_repeats(export: Export, group: list[Entry]) -> None:
+    """Refuse what an annotator answered twice."""
+    seen: dict[tuple[str, str], Entry] = {}
+    for entry in group:
+        for answer in entry.answers:
+            first = seen.setdefault((answer.candidate, answer.question), entry)
+            if (
+                first is not entry
+                or sum(
+                    (one.candidate, one.question) == (answer.candidate, answer.question)
+                    for one in entry.answers
+                )
+                > 1
+            ):
+                problem = (
+                    f"annotator '{entry.annotator}' answered '{answer.question}' about item "
+                    f"'{entry.item}' twice (first on line {first.row.line}). Leave one out, or "
+                    "name the fields that tell items apart with --item."
+                )
+                export.faults.add(entry.row.refuse(problem, answer.field))
+                break
+
+
+def _raw(group: list[Entry]) -> list[dict[str, Any]]:
+    """What was answered, and nothing that says by whom."""
+    return [
+        {"question": answer.question, "candidate": answer.candidate, "value": answer.value}
+        for entry in group
+        for answer in entry.answers
+    ]
+
+
+def _status(group: list[Entry]) -> str:
+    statuses = {entry.status for entry in group}
+    return statuses.pop() if len(statuses) == 1 else "submitted"
+
+
+def _seconds(group: list[Entry]) -> float | None:
+    times = [entry.seconds for entry in group]
+    return None if None in times else float(sum(time for time in times if time is not None))
+
+
+def _judgments(group: list[Entry], columns: dict[str, Column]) -> list[JudgmentDraft]:
+    return [
+        JudgmentDraft(answer.candidate, name, value, entry.row.line, answer.field)
+        for entry in group
+        for answer in entry.answers
+        if (column := columns.get(answer.question)) and not column.is_written
+        for name, value in column.values(answer)
+    ]
+
+
+def _written(group: list[Entry], columns: dict[str, Column]) -> list[WrittenDraft]:
+    return [
+        WrittenDraft(answer.question, "\n".join(labels_of(answer)), answer.candidate)
+        for entry in group
+        for answer in entry.answers
+        if (column := columns.get(answer.question)) and column.is_written
+    ]

@@ -1,0 +1,454 @@
+"""Labels collected in other tools. The files in `tool_exports/` are written by hand in the
+schemas that each tool documents:
+
+- label_studio.json: https://labelstud.io/guide/task_format.html
+- argilla.json, argilla_ranking.json: `Record.to_dict` as written by `dataset.records.to_json`,
+  https://docs.argilla.io/latest/reference/argilla/records/records/
+- doccano_*.jsonl: "Export the dataset" of https://doccano.github.io/doccano/tutorial/, one file
+  an annotator; doccano_by_user.jsonl is the JSONL of doccano up to 1.2
+- mturk_*.csv: the results file of a batch, "Review results" in
+  https://docs.aws.amazon.com/AWSMechTurk/latest/RequesterUI/
+"""
+
+import csv
+import json
+import zipfile
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from annotation.agreement import study_agreement
+from annotation.exceptions import AnnotationError, FileFaults, ImportRefused
+from annotation.exports import judgments_csv
+from annotation.frames import judgment_frame
+from annotation.models import Annotator, Item, Study, Submission, WrittenAnswer
+from annotation.readers.labels import Columns
+from annotation.tables.agreement import agree_on_file
+from tests.annotation.importing import command_output, everything
+
+pytestmark = pytest.mark.django_db
+
+FOLDER = Path(__file__).parent / "tool_exports"
+LABEL_STUDIO: dict[str, Any] = {
+    "from": "label-studio", "item": ["dialogue"], "system": "system", "context": "turns",
+    "response": "text",
+}  # fmt: skip
+ARGILLA: dict[str, Any] = {
+    "from": "argilla", "context": "prompt", "response": "reply", "condition": "group",
+    "written": ["why"],
+}  # fmt: skip
+BY_SYSTEM: dict[str, Any] = {
+    "from": "mturk", "item": ["dialogue"], "system": "system", "context": "turns",
+    "response": "reply", "written": ["why"],
+}  # fmt: skip
+SEVERAL: dict[str, Any] = {
+    "from": "mturk", "answers": "Answer.{question}_{system}", "context": "turns",
+    "response": "Input.{system}",
+}  # fmt: skip
+WIDE: dict[str, Any] = {
+    "from": "csv", "item": ["doc"], "system": "reply_of", "annotator": "rater",
+    "response": "text", "value": ["fluency", "tone"],
+}  # fmt: skip
+EVERY_FORMAT = {
+    "label_studio.json": LABEL_STUDIO,
+    "argilla.json": ARGILLA,
+    "argilla_ranking.json": {"from": "argilla", "context": "prompt"},
+    "doccano_by_user.jsonl": {"from": "doccano"},
+    "mturk_system_in_a_column.csv": BY_SYSTEM,
+    "mturk_several_answers.csv": SEVERAL,
+    "mturk_form.csv": {"from": "mturk", "response": "text"},
+    "mturk_radio.csv": {"from": "mturk", "response": "text"},
+    "wide.csv": WIDE,
+}
+
+
+def imported(name: str | Path, study: str = "s", **options: Any) -> str:
+    """Import a file of the folder by its options, and return what the command says."""
+    options = dict(options)
+    return command_output(
+        "import_annotations", FOLDER / name, study=study, tool=options.pop("from"), **options
+    )
+
+
+def rows_of(study: Study, *columns: str) -> list[list[Any]]:
+    return [list(row) for row in judgment_frame(study)[list(columns)].to_numpy()]
+
+
+def pseudonyms(study: Study) -> set[str]:
+    return set(Annotator.objects.filter(study=study).values_list("pseudonym", flat=True))
+
+
+@pytest.mark.parametrize("name", EVERY_FORMAT)
+def test_importing_again_changes_nothing(name: str) -> None:
+    imported(name, **EVERY_FORMAT[name])
+    before = everything()
+    output = imported(name, **EVERY_FORMAT[name])
+    assert "0 items" in output
+    assert everything() == before
+
+
+@pytest.mark.parametrize("name", EVERY_FORMAT)
+def test_no_name_of_an_annotator_is_stored(name: str) -> None:
+    imported(name, **EVERY_FORMAT[name])
+    stored = repr(everything())
+    for identity in ("A1WORKER", "A2WORKER", "ann@example", "bo@example", "5e0c3f0a-0001"):
+        assert identity not in stored
+    assert all(len(name) == 11 and name.startswith("A") for name in pseudonyms(Study.objects.get()))
+
+
+@pytest.mark.parametrize("name", EVERY_FORMAT)
+def test_a_dry_run_says_what_an_import_would_and_writes_nothing(name: str) -> None:
+    before = everything()
+    tried = json.loads(imported(name, dry_run=True, json=True, **EVERY_FORMAT[name]))
+    assert everything() == before
+    done = json.loads(imported(name, json=True, **EVERY_FORMAT[name]))
+    assert tried.pop("is_dry_run") is True
+    assert done.pop("is_dry_run") is False
+    assert tried == done
+    assert done["n_submissions"] == Submission.objects.count() > 0
+
+
+@pytest.mark.parametrize("name", EVERY_FORMAT)
+def test_the_exported_judgments_import_to_the_same_study(name: str, tmp_path: Path) -> None:
+    imported(name, **EVERY_FORMAT[name])
+    first = Study.objects.get()
+    path = tmp_path / "judgments.csv"
+    path.write_text("".join(judgments_csv(first)))
+    options = {
+        "item": ["item"], "candidate": "candidate", "system": "system", "annotator": "annotator",
+        "question": "question", "value": ["value"], "condition": "condition", "round": "round",
+    }  # fmt: skip
+    imported(path, study="again", keep_names=True, **{"from": "csv"}, **options)
+    again = Study.objects.named("again")
+    columns = ["item", "condition", "candidate", "question", "annotator", "value"]
+    assert sorted(map(repr, rows_of(again, *columns))) == sorted(
+        map(repr, rows_of(first, *columns))
+    )
+    assert pseudonyms(again) <= pseudonyms(first)
+
+
+def test_label_studio_tasks_of_one_dialogue_are_the_candidates_of_an_item() -> None:
+    output = imported("label_studio.json", **LABEL_STUDIO)
+    study = Study.objects.get()
+    assert "2 items and 5 submissions imported" in output
+    assert "Question 'tone': nominal, friendly, neutral, rude." in output
+    assert "Question 'fit': ordinal, 1 to 5." in output
+    assert "skipped tasks left out (1)" in output
+    item = Item.objects.get(key="d0")
+    assert item.context == "Where is the station?"
+    assert list(item.candidates.values_list("system", "text")) == [
+        ("alpha", "Two streets down."), ("beta", "I do not know."),
+    ]  # fmt: skip
+    fits = [row for row in rows_of(study, "item", "system", "question", "value") if row[2] == "fit"]
+    assert sorted(fits) == sorted(
+        [
+            ["d0", "alpha", "fit", 4], ["d0", "alpha", "fit", 5],
+            ["d0", "beta", "fit", 1], ["d0", "beta", "fit", 2],
+            ["d1", "alpha", "fit", 5], ["d1", "alpha", "fit", 4], ["d1", "alpha", "fit", 3],
+            ["d1", "beta", "fit", 2], ["d1", "beta", "fit", 1],
+        ]
+    )  # fmt: skip
+
+
+def test_a_user_given_as_an_object_is_the_same_as_by_number() -> None:
+    imported("label_studio.json", **LABEL_STUDIO)
+    assert Annotator.objects.count() == 3
+
+
+def test_several_choices_are_a_question_of_yes_and_no_each() -> None:
+    imported("label_studio.json", **LABEL_STUDIO)
+    study = Study.objects.get()
+    names = [question.name for question in study.questions.all()]
+    assert names == [
+        "tone", "fit", "faults:no greeting", "faults:off topic", "faults:terse", "faults:wrong",
+    ]  # fmt: skip
+    frame = judgment_frame(study)
+    terse = frame[frame["question"] == "faults:terse"]
+    by_candidate = terse.groupby(["item", "system"], observed=True)["value"].apply(sorted)
+    assert by_candidate.to_dict() == {
+        ("d0", "alpha"): [1, 1], ("d0", "beta"): [0, 1], ("d1", "beta"): [0],
+    }  # fmt: skip
+
+
+def test_words_are_written_answers_and_no_categories() -> None:
+    imported("label_studio.json", **LABEL_STUDIO)
+    answer = WrittenAnswer.objects.get()
+    assert (answer.question, answer.text) == ("why", "Short and right.")
+    assert answer.candidate is not None
+    assert answer.candidate.system == "alpha"
+
+
+def test_times_of_an_annotation_are_those_of_its_submission() -> None:
+    imported("label_studio.json", **LABEL_STUDIO)
+    submission = Submission.objects.filter(item__key="d0").first()
+    assert submission is not None
+    assert submission.submitted_at is not None
+    assert submission.submitted_at.isoformat() == "2026-03-09T22:16:08.728353+00:00"
+    assert submission.seconds == 8.5
+
+
+def test_argilla_ratings_labels_and_topics() -> None:
+    imported("argilla.json", **ARGILLA)
+    study = Study.objects.get()
+    levels = {question.name: question.level for question in study.questions.all()}
+    assert levels == {
+        "quality": "ordinal", "label": "nominal", "topics:greeting": "nominal",
+        "topics:question": "nominal", "topics:time": "nominal",
+    }  # fmt: skip
+    frame = judgment_frame(study)
+    quality = frame[frame["question"] == "quality"].groupby("item", observed=True)["value"]
+    assert quality.apply(list).apply(sorted).to_dict() == {
+        "r0": [4, 4, 5], "r1": [2, 3], "r2": [5, 5, 5], "r3": [1, 1, 2],
+    }  # fmt: skip
+    assert Item.objects.get(key="r0").condition == "formal"
+    assert set(WrittenAnswer.objects.values_list("text", flat=True)) == {"Polite.", "Fits."}
+
+
+def test_an_argilla_ranking_is_the_share_of_the_others_below() -> None:
+    imported("argilla_ranking.json", **{"from": "argilla", "context": "prompt"})
+    study = Study.objects.get()
+    assert study.questions.get().kind == "ranking"
+    values = judgment_frame(study).groupby("candidate", observed=True)["value"].apply(sorted)
+    assert values.drop("item", errors="ignore").to_dict() == {
+        "reply-1": [0.5, 1], "reply-2": [0.25, 1], "reply-3": [0, 0.25],
+    }  # fmt: skip
+
+
+def test_drafts_of_argilla_count_for_nothing(tmp_path: Path) -> None:
+    records = [{
+        "id": "r0", "fields": {"text": "Hi"}, "responses": [
+            {"user_id": "u1", "status": "submitted", "values": {"q": {"value": 3}}},
+            {"user_id": "u2", "status": "draft", "values": {"q": {"value": 1}}},
+        ],
+    }]  # fmt: skip
+    path = tmp_path / "api.json"
+    path.write_text(json.dumps(records))
+    assert "drafts and discarded responses left out (1)" in imported(path, **{"from": "argilla"})
+    assert rows_of(Study.objects.get(), "item", "question", "value") == [["r0", "q", 3.0]]
+
+
+def test_a_zip_of_doccano_has_a_file_for_each_annotator(tmp_path: Path) -> None:
+    path = tmp_path / "export.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        for who in ("ann", "bob"):
+            archive.write(FOLDER / f"doccano_{who}.jsonl", f"{who}.jsonl")
+    imported(path, **{"from": "doccano"})
+    study = Study.objects.get()
+    assert study.questions.get().categories == ["ham", "spam"]
+    values = judgment_frame(study).groupby("item", observed=True)["value"].apply(sorted)
+    # What ann left without a label she may not have looked at.
+    assert values.to_dict() == {"1": [1, 1], "2": [0, 1], "3": [0, 0], "4": [0]}
+    assert Item.objects.get(key="1").candidates.get().text == "Win a prize"
+    before = everything()
+    imported(path, **{"from": "doccano"})
+    assert everything() == before
+
+
+def test_older_doccano_names_the_user_of_each_annotation() -> None:
+    imported("doccano_by_user.jsonl", **{"from": "doccano"})
+    assert Annotator.objects.count() == 2
+    values = judgment_frame(Study.objects.get()).groupby("item", observed=True)["value"]
+    assert values.apply(sorted).to_dict() == {"1": [0, 0], "2": [0, 1]}
+
+
+def test_mturk_with_the_system_in_a_column() -> None:
+    output = imported("mturk_system_in_a_column.csv", **BY_SYSTEM)
+    study = Study.objects.get()
+    assert "2 items and 5 submissions" in output
+    statuses = Submission.objects.values_list("status", flat=True)
+    assert sorted(statuses) == ["approved"] * 4 + ["rejected"]
+    # The rejected assignment is there, and its judgments do not count.
+    assert len(judgment_frame(study)) == 16
+    assert len(judgment_frame(study, accepted=False)) == 18
+    assert set(judgment_frame(study)["system"]) == {"alpha", "beta"}
+    assert WrittenAnswer.objects.filter(question="why").count() == 2
+
+
+def test_mturk_with_several_answers_a_row() -> None:
+    imported("mturk_several_answers.csv", **SEVERAL)
+    study = Study.objects.get()
+    item = study.items.get(key="3HIT1")
+    assert list(item.candidates.values_list("system", "text")) == [
+        ("alpha", "There."), ("beta", "Nowhere."),
+    ]  # fmt: skip
+    frame = judgment_frame(study)
+    fit = frame[(frame["question"] == "fit") & (frame["item"] == "3HIT1")]
+    assert sorted(fit[["system", "value"]].to_numpy().tolist()) == [
+        ["alpha", 70], ["alpha", 81], ["beta", 11], ["beta", 20],
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["mturk_form.csv", "mturk_radio.csv"])
+def test_mturk_radio_buttons_are_one_choice(name: str) -> None:
+    imported(name, **EVERY_FORMAT[name])
+    question = Study.objects.get().question("feeling")
+    assert question.categories == ["negative", "positive"]
+    frame = judgment_frame(Study.objects.get(), question=question)
+    assert frame.groupby("item", observed=True)["value"].apply(sorted).to_dict() == {
+        "3HIT1": [1, 1], "3HIT2": [0, 1],
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("question", "level"), [("fluency", "interval"), ("fluency", "ordinal"), ("tone", "nominal")]
+)
+def test_agreement_is_that_of_the_plain_file(question: str, level: str, tmp_path: Path) -> None:
+    imported("wide.csv", level=[(question, level)], **WIDE)
+    rows = list(csv.DictReader((FOLDER / "wide.csv").read_text().splitlines()))
+    path = tmp_path / "plain.csv"
+    with path.open("w") as content:
+        writer = csv.DictWriter(content, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(row for row in rows if row[question])
+    columns = Columns(("doc", "reply_of"), "rater", question, cluster="doc")
+    plain = agree_on_file(path, columns, level=level)  # type: ignore[arg-type]
+    report = study_agreement(Study.objects.get())
+    [mine] = [row for row in report.questions if row.question == question]
+    alpha = next(row for row in plain.coefficients if row.name == mine.alpha.name)
+    assert mine.alpha.value == pytest.approx(alpha.value, abs=1e-12)
+    assert (mine.alpha.ci_low, mine.alpha.ci_high) == pytest.approx(
+        (alpha.ci_low, alpha.ci_high), abs=1e-12
+    )
+    assert mine.alpha.n_labels == plain.n_judgments
+
+
+def test_an_empty_cell_is_a_question_not_answered() -> None:
+    imported("wide.csv", **WIDE)
+    frame = judgment_frame(Study.objects.get())
+    assert (frame["question"] == "fluency").sum() == 22
+    assert (frame["question"] == "tone").sum() == 24
+
+
+def test_levels_scales_and_wordings_are_those_asked_for() -> None:
+    imported(
+        "wide.csv", level=[("fluency", "ordinal")], scale=[("fluency", (0.0, 10.0))],
+        wording=[("tone", "How warm is it?")], **WIDE,
+    )  # fmt: skip
+    study = Study.objects.get()
+    fluency, tone = study.question("fluency"), study.question("tone")
+    assert (fluency.level, fluency.scale_min, fluency.scale_max) == ("ordinal", 0, 10)
+    assert tone.wording == "How warm is it?"
+
+
+def faults_of(path: Path, **options: Any) -> list[tuple[int | None, str | None, str]]:
+    before = everything()
+    with pytest.raises(FileFaults) as caught:
+        imported(path, **options)
+    assert everything() == before
+    assert str(caught.value).endswith("Fix the file and import again; nothing was imported.")
+    return [(fault.line, fault.field, fault.problem) for fault in caught.value.faults]
+
+
+def test_all_faults_of_a_table_are_said_at_once(tmp_path: Path) -> None:
+    path = tmp_path / "bad.csv"
+    path.write_text(
+        "doc,reply_of,rater,text,fluency,tone\n"
+        "d0,alpha,,T,3,warm\n"
+        "d0,alpha,ann,T,three,warm\n"
+        "d0,alpha,ann,Other text,4,warm\n"
+        "d1,alpha,ann,T,4\n"
+        "d2,alpha,ann,T,99,warm\n"
+    )
+    found = faults_of(
+        path, level=[("fluency", "interval")], scale=[("fluency", (1.0, 7.0))], **WIDE
+    )
+    assert [(line, field) for line, field, _ in found] == [
+        (2, "rater"), (3, "fluency"), (4, None), (4, "fluency"), (5, None), (6, "fluency"),
+    ]  # fmt: skip
+    problems = [problem for *_, problem in found]
+    assert "--level fluency=nominal" in problems[1]
+    assert "name the fields that tell items apart with --item" in problems[2]
+    assert "twice (first on line 3)" in problems[3]
+    assert "5 fields, where the header has 6" in problems[4]
+    assert "99 is outside the scale, 1 to 7" in problems[5]
+
+
+def test_faults_inside_a_record_name_the_field(tmp_path: Path) -> None:
+    tasks = json.loads((FOLDER / "label_studio.json").read_text())
+    tasks[0]["annotations"][0]["result"][1]["value"] = {"rating": "many"}
+    tasks[1]["annotations"][1].pop("completed_by")
+    tasks[2].pop("annotations")
+    path = tmp_path / "bad.json"
+    path.write_text(json.dumps(tasks))
+    found = faults_of(path, **LABEL_STUDIO)
+    assert [field for _, field, _ in found] == [
+        "annotations[0].result[1].value.rating", "annotations[1].completed_by", None,
+    ]  # fmt: skip
+    assert "Export from Label Studio as JSON" in found[2][2]
+
+
+def test_faults_are_json_too(tmp_path: Path) -> None:
+    path = tmp_path / "bad.csv"
+    path.write_text("doc,rater,v\nd0,,1\n,ann,1\n")
+    options: dict[str, Any] = {"item": ["doc"], "annotator": "rater", "value": ["v"]}
+    output = StringIO()
+    with pytest.raises(FileFaults):
+        call_command(
+            "import_annotations", str(path), study="s", tool="csv", json=True, stdout=output,
+            **options,
+        )  # fmt: skip
+    faults = json.loads(output.getvalue())["faults"]
+    assert [(fault["file"], fault["line"], fault["field"]) for fault in faults] == [
+        ("bad.csv", 2, "rater"), ("bad.csv", 3, "doc"),
+    ]  # fmt: skip
+
+
+def test_a_missing_column_lists_those_there_are(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("doc,rater,v\nd0,ann,1\n")
+    with pytest.raises(ImportRefused, match="there are doc, rater, v"):
+        imported(path, **{"from": "csv"}, item=["document"], annotator="rater", value=["v"])
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        ({}, "with --item"),
+        ({"item": ["doc"]}, "with --annotator"),
+        ({"item": ["doc"], "annotator": "rater"}, "with --value"),
+        ({**WIDE, "question": "tone"}, "give --value once"),
+        ({**WIDE, "level": [("flow", "nominal")]}, "no answers to a question 'flow'"),
+    ],
+)
+def test_options_that_do_not_fit_are_refused(options: dict[str, Any], problem: str) -> None:
+    with pytest.raises(AnnotationError, match=problem):
+        imported("wide.csv", **{"from": "csv"} | options)
+
+
+def test_spans_alone_make_no_study(tmp_path: Path) -> None:
+    path = tmp_path / "ann.jsonl"
+    path.write_text('{"id": 1, "text": "In Rome", "label": [[3, 7, "PLACE"]]}\n')
+    with pytest.raises(
+        AnnotationError, match=r"nobody answered anything in it; spans left out \(1\)"
+    ):
+        imported(path, **{"from": "doccano"})
+
+
+def test_answers_in_many_words_are_no_categories(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("i,a,v\n" + "".join(f"d{n},ann,reason {n}\n" for n in range(1001)))
+    options: dict[str, Any] = {"from": "csv", "item": ["i"], "annotator": "a", "value": ["v"]}
+    [(line, field, problem)] = faults_of(path, **options)
+    assert (line, field) == (2, "v")
+    assert "If they are words, say --written v." in problem
+
+
+def test_a_worker_rejected_and_then_accepted_counts_once(tmp_path: Path) -> None:
+    text = (FOLDER / "mturk_form.csv").read_text()
+    again = text.splitlines()[1].replace("Submitted", "Rejected").replace("3A1", "3Z1")
+    path = tmp_path / "m.csv"
+    path.write_text(text + again + "\n")
+    output = imported(path, **{"from": "mturk"}, response="text")
+    assert "rejected, and the same worker has another assignment of item '3HIT1'" in output
+    assert set(Submission.objects.values_list("status", flat=True)) == {"submitted"}
+
+
+@pytest.mark.parametrize("arguments", [["--scale", "3"], ["--scale", "5:1"], ["--level", "high"]])
+def test_options_of_another_form_are_refused(arguments: list[str]) -> None:
+    with pytest.raises(CommandError):
+        command_output(
+            "import_annotations", FOLDER / "wide.csv", "--study", "s", "--from", "csv", *arguments
+        )
