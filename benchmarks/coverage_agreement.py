@@ -8,7 +8,7 @@ import numpy as np
 
 from benchmarks.coverage_alpha import ANNOTATORS, CLUSTER
 from benchmarks.coverage_alpha import Setting as AlphaSetting
-from benchmarks.coverage_cases import FEW_ITEMS, FEW_OF_A_CLASS, IntervalCase, Limits
+from benchmarks.coverage_cases import FEW_CARRY, FEW_ITEMS, FEW_OF_A_CLASS, IntervalCase, Limits
 from stats.agreement import cohen_kappa, fleiss_kappa, icc
 from stats.agreement.posterior import share_posterior
 
@@ -70,12 +70,13 @@ def agreement_intervals() -> Iterator[IntervalCase]:
         one = AlphaSetting(*cells)
         clusters = one.n_items // CLUSTER if one.clustered else one.n_items
         rare = one.n_items * one.prevalence < 5
-        noted = FEW_ITEMS if clusters < 20 else FEW_OF_A_CLASS if rare else ""
+        few = FEW_CARRY if one.level == "interval" else FEW_OF_A_CLASS
+        noted = FEW_ITEMS if clusters < 20 else few if rare else ""
         yield IntervalCase("alpha", one.label, partial(alpha, setting=one), noted)
     for n, level, prevalence in product((20, 50), ("nominal", "interval"), (0.5, 0.2)):
         one = AlphaSetting(n, level, prevalence, False)
         name = "ICC(1)" if level == "interval" else "Fleiss' kappa"
-        noted = FEW_OF_A_CLASS if n * prevalence < 5 else ""
+        noted = FEW_OF_A_CLASS if n * prevalence < 5 and level == "nominal" else ""
         yield IntervalCase(
             "agreement_of_many", f"{name}, {one.label}", partial(of_many, setting=one), noted
         )

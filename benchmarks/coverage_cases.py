@@ -30,4 +30,4 @@ class TestCase:
     noted: str = ""
 
 
-FEW_ITEMS, FEW_OF_A_CLASS, FEW_LABELS = "items", "rarer class", "labels"
+FEW_ITEMS, FEW_OF_A_CLASS, FEW_LABELS, FEW_CARRY = "items", "rarer class", "labels", "spread"

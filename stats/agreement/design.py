@@ -25,6 +25,7 @@ from stats.agreement.result import (
     Agreement,
     CiMethod,
     Reason,
+    carried_by_few_warnings,
     few_items_warnings,
     prevalence_warnings,
     rare_class_warnings,
@@ -124,8 +125,26 @@ class Design:
         """What makes an interval rough besides few items."""
         if self.units.n_units < FEW_ITEMS:
             return ()
-        rare = rare_class_warnings(self.n_rarer) if level in ("nominal", "ordinal") else ()
-        return few_items_warnings(self.units.n_units, self.units.n_clusters) + rare
+        few = few_items_warnings(self.units.n_units, self.units.n_clusters)
+        if level in ("nominal", "ordinal") and self.n_rarer is not None:
+            return few + rare_class_warnings(self.n_rarer)
+        return few + (carried_by_few_warnings(self.n_carrying) if level in NUMERIC_LEVELS else ())
+
+    @cached_property
+    def n_carrying(self) -> float:
+        """How many items would hold all the spread of items' means, if each held as much.
+
+        With d the squared distance of an item's mean from theirs, ``sum(d)**2 / sum(d**2)``; of
+        clusters of items where those are independent.
+        """
+        units = self.units
+        numbers = np.array(units.categories, dtype=np.float64)
+        if self.level == "ordinal":
+            numbers = np.arange(len(numbers), dtype=np.float64)
+        unit = units.cluster[units.unit] if self.clustered else units.unit
+        mean = np.bincount(unit, numbers[units.value]) / np.bincount(unit)
+        squares = np.square(mean - mean.mean())
+        return float(squares.sum() ** 2 / np.square(squares).sum()) if squares.any() else np.nan
 
     @cached_property
     def n_rarer(self) -> int | None:

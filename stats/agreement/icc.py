@@ -64,7 +64,7 @@ def icc(
     Items labelled once are left out. With unequal numbers of labels the one-way form uses
     ``k0 = (N - sum(k**2) / N) / (n - 1)``. The analytic interval is that of the F
     distribution, exact for the balanced one-way and consistency forms; there is none for
-    clustered items.
+    clustered items. The jackknife's limits are on Fisher's scale of an intraclass correlation.
 
     References
     ----------
@@ -102,6 +102,9 @@ def icc_of_design(design: Design, request: Request, model: Model) -> Agreement:
         clustered=design.clustered,
         analytic=lambda: _by_f(design, sums, model, value, request.confidence),
         least=-np.inf,
+        labels_per_item=1.0
+        if model.endswith("k")
+        else design.units.n_labels / design.units.n_units,
     )
     return design.result(model, request, value=value, interval=interval, level="interval")
 

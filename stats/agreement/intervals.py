@@ -1,7 +1,7 @@
 """Confidence intervals of coefficients of agreement, which lie between -1 and 1."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import nan
 from typing import Literal
 
@@ -11,6 +11,7 @@ from scipy import stats
 from stats.agreement.result import CiMethod
 from stats.agreement.sums import Replicable
 from stats.arguments import Floats, require_confidence
+from stats.jackknife import jackknife_limits
 
 CiChoice = Literal["jackknife", "analytic", "bootstrap"]
 CI_CHOICES = ("jackknife", "analytic", "bootstrap")
@@ -116,6 +117,30 @@ def jackknife_t(
     return _around(value, se, float(stats.t.ppf((1 + confidence) / 2, count - 1)), method, least)
 
 
+def jackknife_z(
+    value: float,
+    replicates: Floats,
+    confidence: float,
+    labels_per_item: float,
+    method: CiMethod = CiMethod.JACKKNIFE_ITEMS,
+) -> Interval:
+    """`jackknife_t` of an intraclass correlation, its limits on Fisher's scale.
+
+    The standard error is that of the coefficient itself.
+
+    Examples
+    --------
+    >>> found = jackknife_z(0.5, np.array([0.4, 0.45, 0.5, 0.55, 0.6]), 0.95, 3)
+    >>> round(found.se, 3), round(found.low, 3), round(found.high, 3)
+    (0.141, 0.068, 0.802)
+    """
+    plain = jackknife_t(value, replicates, confidence, method, least=-np.inf)
+    low, high = jackknife_limits(value, replicates, confidence, labels_per_item)
+    if np.isnan([plain.low, low]).any():
+        return plain
+    return replace(plain, low=low, high=high)
+
+
 def normal(value: float, se: float, confidence: float) -> Interval:
     """The interval of an asymptotically normal estimate with standard error `se`.
 
@@ -182,13 +207,20 @@ def interval_of(
     clustered: bool,
     analytic: Callable[[], Interval],
     least: float = -1.0,
+    labels_per_item: float | None = None,
 ) -> Interval:
-    """The interval asked for, by resampling or leaving out clusters (or items)."""
+    """The interval asked for, by resampling or leaving out clusters (or items).
+
+    With `labels_per_item` the jackknife's limits are those of an intraclass correlation.
+    """
     if request.method == "analytic":
         return analytic()
     if request.method == "jackknife":
         method = CiMethod.JACKKNIFE_CLUSTERS if clustered else CiMethod.JACKKNIFE_ITEMS
-        return jackknife_t(value, estimate.without_each(), request.confidence, method, least)
+        without = estimate.without_each()
+        if labels_per_item is not None:
+            return jackknife_z(value, without, request.confidence, labels_per_item, method)
+        return jackknife_t(value, without, request.confidence, method, least)
     replicates = estimate.resampled(request.n_resamples, np.random.default_rng(request.rng))
     method = CiMethod.BOOTSTRAP_CLUSTERS if clustered else CiMethod.BOOTSTRAP_ITEMS
     return bootstrap(replicates, request.confidence, method)

@@ -17,7 +17,13 @@ from stats.agreement.alpha_sums import (
     ratio_table,
     table_sums,
 )
-from stats.agreement.design import Design, Options, design_of, interval_request
+from stats.agreement.design import (
+    NUMERIC_LEVELS,
+    Design,
+    Options,
+    design_of,
+    interval_request,
+)
 from stats.agreement.distances import (
     Distances,
     OrdinalDistances,
@@ -86,8 +92,10 @@ def krippendorff_alpha(
     m, and ``D_e`` those of all pairs. The ordinal distance is that of the mid-ranks.
 
     The jackknife interval comes from sums of each unit, in time linear in the labels. It is
-    left out, with a warning, where deleting one unit would leave alpha undefined. The analytic
-    interval linearises alpha; at the ordinal level there is none.
+    left out, with a warning, where deleting one unit would leave alpha undefined. At the ordinal,
+    interval and ratio level its limits are on Fisher's scale of an intraclass correlation, with
+    fewer degrees of freedom where few units hold the spread. The analytic interval linearises
+    alpha; at the ordinal level there is none.
 
     References
     ----------
@@ -129,6 +137,7 @@ def krippendorff_alpha_of_design(
         request,
         clustered=design.clustered,
         analytic=lambda: _linearised(value, sums, design, request.confidence),
+        labels_per_item=n / units.n_units if distance is None and level in NUMERIC_LEVELS else None,
     )
     return design.result(
         name,

@@ -8,6 +8,8 @@ PREVALENCE_WORTH_A_WARNING = 0.8
 FEW_ITEMS = 20
 """Below so many items, or clusters of them, intervals hold less often than they say."""
 FEW_OF_A_CLASS = 5
+LEAST_SPREAD = 5.0
+"""Items that carry the spread of ratings, below which their interval is a rough guide."""
 
 
 class Reason(StrEnum):
@@ -139,4 +141,20 @@ def rare_class_warnings(n_rarer: int | None) -> tuple[str, ...]:
     return (
         f"only {n_rarer} items have the rarer category from half their annotators or more: the "
         "interval is a rough guide",
+    )
+
+
+def carried_by_few_warnings(n_carrying: float) -> tuple[str, ...]:
+    """The warning that numbers deserve whose spread is that of a few items.
+
+    Examples
+    --------
+    >>> carried_by_few_warnings(2.6)[0][:47]
+    'most of the spread of the ratings is that of ab'
+    """
+    if not n_carrying < LEAST_SPREAD:
+        return ()
+    return (
+        f"most of the spread of the ratings is that of about {max(1, round(n_carrying))} items, "
+        "as where few are unlike the rest: the interval is a rough guide",
     )

@@ -5,6 +5,7 @@ where means of few items blur the order of the systems.
 """
 
 from collections.abc import Callable
+from math import isnan
 
 import numpy as np
 from scipy import stats
@@ -21,6 +22,7 @@ from stats.correlation.influence import (
 from stats.correlation.intervals import NO_INTERVAL, PERFECT_WITHIN, Interval, share_of_order
 from stats.correlation.result import CiMethod, Level
 from stats.groups import sum_by
+from stats.jackknife import jackknife_limits
 
 FARTHEST = 0.98
 NEARLY_ONE = 1 - 1e-6
@@ -86,8 +88,17 @@ def limits_of_mean(values: Floats, cluster: Integers | None, confidence: float) 
     if of_order or not variance > PERFECT_WITHIN**2:
         low, high = share_of_order(mean, n_units, confidence)
         return Interval(low, high, CiMethod.ORDER_ITEMS, n_units=n_units)
-    low, high = z_t_limits(mean, variance, n_units - 1, confidence)
+    low, high = jackknife_limits(mean, _means_without_each(of_item, unit), confidence)
+    if isnan(low):  # as where without one item all the others are 1
+        low, high = z_t_limits(mean, variance, n_units - 1, confidence)
     return Interval(low, high, CiMethod.T_ITEMS, n_units=n_units)
+
+
+def _means_without_each(values: Floats, unit: Integers) -> Floats:
+    """The mean with each unit left out in turn."""
+    code = np.unique(unit, return_inverse=True)[1]
+    total, count = np.bincount(code, values), np.bincount(code)
+    return np.asarray((values.sum() - total) / (len(values) - count))
 
 
 def limits_of_cells(

@@ -5,6 +5,7 @@ import pytest
 
 from stats import agreement
 from stats.agreement import CiMethod
+from stats.agreement.intervals import jackknife_z
 
 
 @pytest.mark.parametrize("ci", ["jackknife", "analytic"])
@@ -80,3 +81,48 @@ def test_kappa_of_few_of_the_rarer_category_says_that_its_interval_is_a_rough_gu
     first = np.arange(50) < 3
     found = agreement.cohen_kappa(first.astype(int), (np.arange(50) < 2).astype(int))
     assert any(text.startswith("only 3 items have the rarer") for text in found.warnings)
+
+
+def ratings(n_items, unlike, rng):
+    """Three annotators' ratings of items of which some few are unlike the rest."""
+    items, annotators = np.indices((n_items, 3)).reshape(2, -1)
+    return items, annotators, 12.0 * (items < unlike) + rng.normal(size=len(items))
+
+
+@pytest.mark.parametrize("coefficient", ["alpha", "icc1"])
+def test_ratings_whose_spread_is_that_of_few_items_have_a_note(coefficient):
+    def notes(*columns):
+        if coefficient == "alpha":
+            found = agreement.krippendorff_alpha(*columns, level="interval")
+        else:
+            found = agreement.icc(*columns, model=coefficient)
+        return [text for text in found.warnings if "rough guide" in text]
+
+    [note] = notes(*ratings(40, 2, np.random.default_rng(0)))
+    assert note.startswith("most of the spread of the ratings is that of about 2 items")
+    assert notes(*ratings(40, 20, np.random.default_rng(0))) == []
+
+
+def test_the_spread_of_clustered_items_is_that_of_their_clusters():
+    items, annotators, values = ratings(100, 10, np.random.default_rng(0))
+    found = agreement.krippendorff_alpha(
+        items, annotators, values, level="interval", clusters=items // 4
+    )
+    assert any("that of about 3 items" in text for text in found.warnings)
+
+
+def test_the_interval_of_ratings_is_wider_where_few_items_hold_the_spread():
+    widths = []
+    for unlike in (20, 2):
+        replicates = 0.7 + 0.01 * np.where(np.arange(40) < unlike, 1, -unlike / (40 - unlike))
+        replicates = 0.7 + (replicates - 0.7) / np.std(replicates) * 0.01  # one standard error
+        found = jackknife_z(0.7, replicates, 0.95, 3)
+        widths.append(found.high - found.low)
+    assert widths[1] > 1.3 * widths[0]
+
+
+def test_the_limits_of_a_correlation_of_means_are_those_of_single_ratings_stepped_up():
+    columns = ratings(30, 15, np.random.default_rng(1))
+    one, mean = agreement.icc(*columns, model="icc1"), agreement.icc(*columns, model="icc1k")
+    stepped = [3 * limit / (1 + 2 * limit) for limit in (one.ci_low, one.ci_high)]
+    assert [mean.ci_low, mean.ci_high] == pytest.approx(stepped, abs=1e-9)
