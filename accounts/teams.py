@@ -44,10 +44,13 @@ def create_team(*, name: str, owner: User) -> Team:
 
 
 @transaction.atomic
-def set_role(*, team: Team, user: User, role: Role, actor: User | None) -> Membership:
+def set_role(
+    *, team: Team, user: User, role: Role, actor: User | None, is_invited: bool = False
+) -> Membership:
     """Make a user a member, or a member something else; the last owner stays one.
 
-    Whoever does it needs the role for it (RoleTooSmall); no actor means a command.
+    Whoever does it needs the role for it (RoleTooSmall); no actor means a command. Who accepts an
+    invitation does it by themselves, with the power of the inviter, who is the actor.
     """
     Team.objects.select_for_update().get(pk=team.pk)
     member = Membership.objects.filter(team=team, user=user).first()
@@ -64,12 +67,17 @@ def set_role(*, team: Team, user: User, role: Role, actor: User | None) -> Membe
     member.save()
     record(
         team=team,
-        actor=actor,
+        actor=user if is_invited else actor,
         action="member.role",
         subject=user.get_username(),
-        details={"role": str(role), "former_role": former},
+        details={"role": str(role), "former_role": former} | invited_by(actor, is_invited),
     )
     return member
+
+
+def invited_by(actor: User | None, is_invited: bool) -> dict[str, str]:
+    """What an entry of the audit log adds where somebody accepted the actor's invitation."""
+    return {"invited_by": actor.get_username()} if is_invited and actor else {}
 
 
 @transaction.atomic

@@ -12,7 +12,7 @@ from accounts.audit import record
 from accounts.exceptions import RoleTooSmall
 from accounts.models import Membership
 from accounts.roles import Permission, Role, permissions_of
-from accounts.teams import permissions_in_team
+from accounts.teams import invited_by, permissions_in_team
 from annotation.exceptions import StudyUnfit
 from annotation.models import Study, StudyMembership
 
@@ -78,8 +78,13 @@ def give_to_team(*, study: Study, team: Team, actor: User | None) -> None:
 
 
 @transaction.atomic
-def set_study_role(*, study: Study, user: User, role: Role, actor: User | None) -> StudyMembership:
-    """Give a user a role in one study, in place of the one they had in it."""
+def set_study_role(
+    *, study: Study, user: User, role: Role, actor: User | None, is_invited: bool = False
+) -> StudyMembership:
+    """Give a user a role in one study, in place of the one they had in it.
+
+    Who accepts an invitation does it by themselves, with the power of the inviter, the actor.
+    """
     if role not in StudyMembership.ROLES:
         raise StudyUnfit(f"A {role.label} of one study alone is not possible; choose another role.")
     require_study_manager(study, actor)
@@ -88,10 +93,10 @@ def set_study_role(*, study: Study, user: User, role: Role, actor: User | None) 
     )
     record(
         team=study.team,
-        actor=actor,
+        actor=user if is_invited else actor,
         action="study.role",
         subject=study.slug,
-        details={"user": user.get_username(), "role": str(role)},
+        details={"user": user.get_username(), "role": str(role)} | invited_by(actor, is_invited),
     )
     return member
 

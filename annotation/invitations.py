@@ -133,14 +133,22 @@ def _claim(token: str, user: User) -> Invitation:
 def _join_team(invitation: Invitation, team: Team, user: User) -> None:
     member = Membership.objects.filter(team=team, user=user).first()
     if member is None or _is_larger(invitation.role, member.role):
-        set_role(team=team, user=user, role=Role(invitation.role), actor=invitation.invited_by)
+        set_role(
+            team=team,
+            user=user,
+            role=Role(invitation.role),
+            actor=invitation.invited_by,
+            is_invited=True,
+        )
 
 
 def _join_study(invitation: Invitation, study: Study, user: User) -> None:
     member = StudyMembership.objects.filter(study=study, user=user).first()
     if member is None or _is_larger(invitation.role, member.role):
         role = Role(invitation.role)
-        set_study_role(study=study, user=user, role=role, actor=invitation.invited_by)
+        set_study_role(
+            study=study, user=user, role=role, actor=invitation.invited_by, is_invited=True
+        )
 
 
 def _is_larger(role: str, than: str) -> bool:

@@ -35,6 +35,21 @@ HIDDEN = "[hidden]"
 _secrets: ContextVar[tuple[str, ...]] = ContextVar("secrets", default=())
 logger = logging.getLogger("assay.request")
 
+# Django logs requests that it refuses as suspicious here: a wrong Host, a form without end.
+REFUSED_REQUESTS = "django.security."
+LONGEST_REFUSAL = 300
+
+
+def shorten_refusals(record: logging.LogRecord) -> bool:
+    """Make one short warning of a suspicious request: nothing of the site's failed, and whoever
+    sends a thousand of them writes no thousand tracebacks."""
+    if record.name.startswith(REFUSED_REQUESTS):
+        record.levelno, record.levelname = logging.WARNING, "WARNING"
+        record.exc_info = record.exc_text = None
+        record.msg, record.args = record.getMessage()[:LONGEST_REFUSAL], None
+        record.__dict__.pop("request", None)  # which displays the address once more
+    return True
+
 
 def logging_settings(*, log_format: str, level: str) -> dict[str, Any]:
     """Django's LOGGING: everything goes to standard error, in one form."""
@@ -77,7 +92,14 @@ def logging_settings(*, log_format: str, level: str) -> dict[str, Any]:
         "version": 1,
         "disable_existing_loggers": False,
         "formatters": {"all": formatter},
-        "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "all"}},
+        "filters": {"refusals": {"()": lambda: shorten_refusals}},
+        "handlers": {
+            "console": {
+                "class": "logging.StreamHandler",
+                "formatter": "all",
+                "filters": ["refusals"],
+            }
+        },
         # Refusals that a page explains (404, 409) are not for the operator's attention.
         "loggers": {"django.request": {"level": "ERROR"}},
         "root": {"handlers": ["console"], "level": level},

@@ -14,7 +14,6 @@ from annotation.agreement_versions import (
     current_agreement,
 )
 from annotation.models import AgreementVersion, Study
-from console.assignment_prices import assignment_price
 from console.models import ValidationOutcome
 from console.report_files import REPORT_FILES
 from metrics.exceptions import NothingToValidate
@@ -95,7 +94,8 @@ def _compute_report(study: Study, progress: Progress) -> ValidationOutcome:
     """Write the report's files beside its version."""
     version, reason = _validate(study)
     if version is not None:
-        request = ReportRequest(study, number=version.number, price=assignment_price(study))
+        # Without prices: the files are for everybody in the study, and for readers of papers.
+        request = ReportRequest(study, number=version.number)
         for name in progress(REPORT_FILES, len(REPORT_FILES)):
             content = REPORT_FILES[name](request)
             ReportFile.objects.update_or_create(

@@ -80,9 +80,12 @@ class ValidationView:
     coefficient: str
     condition: str
     metric: str
+    shows_prices: bool = False
 
     @classmethod
-    def from_query(cls, results: StoredResults, query: Mapping[str, str]) -> ValidationView:
+    def from_query(
+        cls, results: StoredResults, query: Mapping[str, str], *, shows_prices: bool = False
+    ) -> ValidationView:
         """The view an address asks for; KeyError names what of it is not there."""
         labels = list(results.labels.values())
         options = {
@@ -97,12 +100,14 @@ class ValidationView:
             if values[name] not in names:
                 raise KeyError(f"{name} {values[name]}")
         results.chosen_level, results.chosen_coefficient = values["level"], values["coefficient"]
-        return cls(results, **values)
+        return cls(results, **values, shows_prices=shows_prices)
 
     @cached_property
     def verdicts(self) -> list[Verdict]:
-        """Which system people rate higher, question by question."""
-        return list(verdicts(self.results, assignment_price(self.results.version.study)))
+        """Which system people rate higher, question by question; with what more costs for those
+        who may see money."""
+        price = assignment_price(self.results.version.study) if self.shows_prices else None
+        return list(verdicts(self.results, price))
 
     @property
     def query(self) -> str:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import asdict, dataclass
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from hits.collect import set_status
+from hits.costs import cost_of_assignment
 from hits.endpoints import translated_errors
 from hits.exceptions import FeedbackUnfit, MarketplaceRefused
 from hits.models import MOST_PROBLEM, Assignment, AssignmentRecordQuerySet, Batch
@@ -88,10 +90,12 @@ class DecisionsResult:
     n_decided_before: int = 0
     n_overridden: int = 0
     n_refused: int = 0
+    rewards_usd: Decimal = Decimal(0)
+    """What the approvals and overrides of this run cost, fees included."""
 
     def record(self) -> dict[str, Any]:
         """As plain values for JSON."""
-        return asdict(self)
+        return asdict(self) | {"rewards_usd": f"{self.rewards_usd:.2f}"}
 
     def __str__(self) -> str:
         counts = f"{count_of(self.n_approved, 'assignment')} approved"
@@ -115,20 +119,26 @@ def send_decisions(
     Processes that send at once each count the decisions that the marketplace took from them.
     """
     counts: Counter[str] = Counter()
+    rewards_usd = Decimal(0)
     of_batch = Assignment.objects.of(batch)
     unsent = of_batch.decided_but_unsent() | of_batch.overridden_but_unsent()
     keys = list(unsent.order_by("pk").values_list("pk", flat=True))
     for pk in earning(progress)(keys, len(keys)):
         # Another process may have sent it since.
-        assignment = unsent.filter(pk=pk).first()
+        assignment = unsent.filter(pk=pk).select_related("hit").first()
         if assignment is not None:
-            counts[_send_decision(client, assignment)] += 1
+            outcome = _send_decision(client, assignment)
+            counts[outcome] += 1
+            if outcome in (APPROVE, OVERRIDE):
+                size = assignment.hit.max_assignments or batch.max_assignments
+                rewards_usd += cost_of_assignment(batch, size)
     return DecisionsResult(
         n_approved=counts[APPROVE],
         n_rejected=counts[REJECT],
         n_overridden=counts[OVERRIDE],
         n_decided_before=counts[DECIDED_BEFORE],
         n_refused=counts[REFUSED],
+        rewards_usd=rewards_usd,
     )
 
 

@@ -40,6 +40,8 @@ class ReviewResult:
     n_blocks: int = 0
     n_appeals_answered: int = 0
     n_refused: int = 0
+    rewards_usd: Decimal = Decimal(0)
+    """Of what was approved or overridden, with fees; `paid_usd` is of bonuses and parts."""
 
     def __add__(self, other: ReviewResult) -> ReviewResult:
         mine, theirs = asdict(self), asdict(other)
@@ -85,7 +87,12 @@ class ReviewResult:
 
     def record(self) -> dict[str, Any]:
         """As plain values for JSON."""
-        return asdict(self) | {"paid_usd": f"{self.paid_usd:.2f}"}
+        amounts = {
+            "rewards_usd": self.rewards_usd,
+            "paid_usd": self.paid_usd,
+            "total_usd": self.rewards_usd + self.paid_usd,
+        }
+        return asdict(self) | {name: f"{usd:.2f}" for name, usd in amounts.items()}
 
 
 @run_time()
@@ -127,6 +134,7 @@ def _send_batch(batch: Batch, client: MTurkClient, reporter: Reporter) -> Review
         paid_usd=payments.paid_usd,
         n_messages=n_messages,
         n_refused=decisions.n_refused + payments.n_refused,
+        rewards_usd=decisions.rewards_usd,
     )
 
 

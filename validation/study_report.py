@@ -13,7 +13,6 @@ from metrics.prompts import prompt_effects, system_scores
 from validation.documents.documents import Document, Section
 from validation.documents.full import appendix, full_report, signed_document
 from validation.documents.layouts import g_eval, lmstyle_correlations, lmstyle_ratings
-from validation.documents.purchase_prices import AssignmentPrice
 from validation.documents.score_layouts import e2e, e2e_methods, lmstyle_scores
 from validation.documents.tables import sensitivity_table
 from validation.models import ValidationVersion
@@ -25,16 +24,12 @@ PROMPTS = ("standard", "enhanced")
 
 @dataclass(frozen=True)
 class ReportRequest:
-    """Which report of a study: of which stored version (none: of now), which prompts.
-
-    `price` is what an assignment costs, for what to buy next; None where nobody knows.
-    """
+    """Which report of a study: of which stored version (none: of now), which prompts."""
 
     study: Study
     number: int | None = None
     prompts: tuple[str, str] = PROMPTS
     with_variants: bool = False
-    price: AssignmentPrice | None = None
 
     @cached_property
     def version(self) -> ValidationVersion:
@@ -64,7 +59,7 @@ def study_report_document(request: ReportRequest, layout: str = "full") -> Docum
 
 def full(request: ReportRequest) -> Document:
     """Everything, with a scatter for a metric of each question's top group."""
-    return full_report(request.results, title=request.title, price=request.price)
+    return full_report(request.results, title=request.title)
 
 
 def lmstyle(request: ReportRequest) -> Document:

@@ -72,7 +72,8 @@ def _view(
     if not results.measures:
         return None
     try:
-        return ValidationView.from_query(results, request.GET)
+        shows_prices = Permission.VIEW_MONEY in request.permissions  # type: ignore[attr-defined]
+        return ValidationView.from_query(results, request.GET, shows_prices=shows_prices)
     except KeyError as missing:
         raise Http404(f"There is no {missing.args[0]}.") from missing
 

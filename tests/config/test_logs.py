@@ -102,6 +102,17 @@ def test_no_line_holds_what_an_address_opens(run, log_format):
     assert "Opens" not in printed
 
 
+@pytest.mark.parametrize("log_format", ["json", "plain"])
+def test_a_host_that_is_not_the_sites_is_one_short_warning(run, log_format):
+    host = f"{'stranger.' * 100}example.org"
+    printed = run(headers={"host": host}, LOG_FORMAT=log_format, LOG_LEVEL="WARNING")[1]
+    [refusal] = [line for line in printed.splitlines() if "stranger" in line]
+    assert "warning" in refusal
+    assert "Invalid HTTP_HOST header" in refusal
+    assert len(refusal) < 600
+    assert "get_host" not in printed  # of the traceback
+
+
 def test_a_log_format_there_is_not_is_refused_in_words(run):
     assert "LOG_FORMAT is 'xml'; it must be one of plain, json." in run(LOG_FORMAT="xml")[1]
 

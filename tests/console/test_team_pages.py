@@ -3,6 +3,7 @@
 import csv
 import io
 import re
+from urllib.parse import urlsplit
 
 import pytest
 from django.core import mail
@@ -211,6 +212,21 @@ def test_who_is_invited_makes_an_account_and_joins(rosa, team):
     assert browser.get(answer.url).status_code == 200
     assert role_of(team, "nina") == "researcher"
     assert actions(team)[-3:] == ["member.invite", "member.role", "member.join"]
+
+
+def test_the_log_names_who_joined_and_beside_them_who_invited(rosa, team, colleague, signed_in):
+    study = rating_study("tone", owner=team.memberships.get(role="owner").user, team=team)
+    post(rosa, "study-invite", study.slug, email="carl@example.org", role="analyst")
+    of_study = rosa.get(reverse("console:members", args=[study.slug])).context["link"]["address"]
+    browser = signed_in(colleague)
+    for link in (invite(rosa, team), of_study):
+        browser.get(urlsplit(link).path)
+        browser.post("/invitation/join/")
+    entries = AuditEntry.objects.of(team).filter(action__in=["member.role", "study.role"])
+    by_action = {entry.action: entry for entry in entries if "invited_by" in entry.details}
+    assert set(by_action) == {"member.role", "study.role"}
+    for entry in by_action.values():
+        assert (entry.actor_name, entry.details["invited_by"]) == ("carl", "rosa")
 
 
 def test_who_is_invited_joins_with_the_account_they_have(rosa, team, colleague, signed_in):

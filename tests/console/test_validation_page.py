@@ -10,6 +10,9 @@ from xml.etree import ElementTree
 import pytest
 from django.urls import reverse
 
+from accounts.models import User
+from accounts.roles import Role
+from annotation.access import set_study_role
 from annotation.models import Submission
 from annotation.versions import count_judgments_change
 from console.results import REPORT, VALIDATION, compute
@@ -156,7 +159,7 @@ def test_hostile_names_stay_text(rosa, researcher):
     assert HOSTILE in words_of(page).replace("\u2019", "'")
 
 
-def test_what_to_buy_next_has_the_price_that_the_last_batch_pays(rosa, researcher):
+def test_what_to_buy_next_has_its_price_for_those_who_may_see_money(rosa, researcher, signed_in):
     study = rating_study("close", owner=researcher)
     leads = {"Ann": (3, -1, 1), "Bob": (3, 0, 0), "Cat": (2, -1, 1)}
     for person, values in leads.items():
@@ -170,6 +173,12 @@ def test_what_to_buy_next_has_the_price_that_the_last_batch_pays(rosa, researche
     assert "an assignment, with fees" not in page
     add_batch(study)
     assert "At $0.10 an assignment, with fees, buying costs: " in rosa.get(where).content.decode()
-    compute(study, REPORT)
-    report = ReportFile.objects.get(name="report.html")
-    assert "At $0.10 an assignment, with fees" in bytes(report.content).decode()
+    analyst = User.objects.create_user("ana")
+    set_study_role(study=study, user=analyst, role=Role.ANALYST, actor=None)
+    page = signed_in(analyst).get(where).content.decode()
+    assert "Buy next: about" in page
+    assert "an assignment, with fees" not in page
+    compute(study, REPORT)  # whose files everybody in the study reads
+    report = bytes(ReportFile.objects.get(name="report.html").content).decode()
+    assert "Buy next: about" in report
+    assert "an assignment, with fees" not in report

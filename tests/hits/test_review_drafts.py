@@ -169,6 +169,8 @@ def test_every_kind_of_decision_arrives(work, draft, send, client, ann, bob):
     assert (drafts.n_recorded, drafts.problems) == (6, [])
     assert (review.n_approved, review.n_rejected, review.n_paid) == (1, 2, 2)
     assert (review.paid_usd, review.n_messages, review.n_blocks) == (Decimal("0.50"), 1, 1)
+    amounts = {name: review.record()[name] for name in ("rewards_usd", "paid_usd", "total_usd")}
+    assert amounts == {"rewards_usd": "1.00", "paid_usd": "0.50", "total_usd": "1.50"}
     assert statuses() == ["Approved", "Rejected", "Rejected", *["Submitted"] * 3]
     assert balance_of(client) == ("5.50", "3.00")
     record = client.get_assignment(AssignmentId=work[2].assignment_id)["Assignment"]
@@ -192,6 +194,7 @@ def test_a_rejection_is_overridden_within_its_30_days_and_paid(work, draft, send
     draft(work[0], Action.OVERRIDE, "We looked again.")
     _, review = send()
     assert (review.n_overridden, statuses()[0]) == (1, "Approved")
+    assert review.record()["rewards_usd"] == "1.00"
     assert Assignment.objects.get(pk=work[0].pk).submission.status == "approved"
     assert balance_of(client) == ("4.00", "5.00")
 

@@ -29,7 +29,6 @@ from validation.documents.figures import (
     significance_figure,
 )
 from validation.documents.methods import methods_paragraph
-from validation.documents.purchase_prices import AssignmentPrice
 from validation.documents.rated_systems import rated_systems_section
 from validation.documents.sample_size import curves_of, sample_size_table
 from validation.documents.signatures import shared_rules
@@ -58,13 +57,13 @@ SIGNED = {
 }
 
 
-def full_report(results: Results, *, title: str, price: AssignmentPrice | None = None) -> Document:
+def full_report(results: Results, *, title: str) -> Document:
     """Everything a validation found: pictures, tables, methods and signatures.
 
     `cells` holds, by question, metric and signature, the columns human and score of a scatter.
     """
     sections = [
-        rated_systems_section(results, price),
+        rated_systems_section(results),
         Section(_("Which metric agrees with human ratings"), _agreement(results)),
         Section(_("Which metrics differ"), _differences(results)),
         Section(_("How far a metric could go"), _tables([ceilings_table(results)])),

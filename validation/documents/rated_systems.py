@@ -234,9 +234,9 @@ def _rank(row: RatedSystemRecord) -> str:
     return str(low) if low == high else f"{low}–{high}"
 
 
-def rated_systems_section(results: Results, price: AssignmentPrice | None = None) -> Section:
+def rated_systems_section(results: Results) -> Section:
     """What a report says first: sentences by question, then the means."""
-    sentences = [" ".join(verdict.sentences) for verdict in verdicts(results, price)]
+    sentences = [" ".join(verdict.sentences) for verdict in verdicts(results)]
     table = rated_systems_table(results)
     return Section(_(TITLE), [*sentences, *([table] if table.rows else [])])
 
