@@ -1,7 +1,6 @@
 """Settings of the site. Everything that differs between machines is an
 environment variable, listed in .env.example."""
 
-import math
 import os
 import warnings
 from pathlib import Path
@@ -13,55 +12,21 @@ import environ
 from csp.constants import NONCE, NONE, SELF
 from django.core.exceptions import ImproperlyConfigured
 
+from config import variables
 from config.logs import logging_settings
 from config.secret_keys import encryption_keys, is_own_machine, is_published, signing_keys
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 
-
-def _is_address(url: str) -> bool:
-    try:
-        parts = urlsplit(url)
-        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        return False
-
-
-def _number(name: str, default: float, *, least: float = 0) -> float:
-    try:
-        number = float(env.float(name, default=default))
-    except ValueError:
-        number = math.nan
-    if not least <= number < math.inf:
-        raise ImproperlyConfigured(
-            f"{name} is '{os.environ[name]}'; it must be a number from {least:g} up."
-        )
-    return number
-
-
-def _natural_number(name: str, default: int) -> int:
-    number = _number(name, default)
-    if number != int(number):
-        raise ImproperlyConfigured(f"{name} is '{os.environ[name]}'; it must be a whole number.")
-    return int(number)
-
-
-def _database(default: str) -> dict[str, Any]:
-    try:
-        return dict(env.db_url("DATABASE_URL", default=default))
-    except ValueError:
-        return {}
-
-
 env = environ.Env()
 environ.Env.read_env(BASE_DIR / ".env")
 
-DEBUG = env.bool("DEBUG", default=False)
+DEBUG = variables.boolean("DEBUG", default=False)
 ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["127.0.0.1", "localhost", "[::1]"])
 CSRF_TRUSTED_ORIGINS = env.list("CSRF_TRUSTED_ORIGINS", default=[])
 # Where users and marketplaces reach this site.
 SITE_URL = env.str("SITE_URL", default="http://127.0.0.1:8000").rstrip("/")
-if not _is_address(SITE_URL):
+if not variables.is_address(SITE_URL):
     raise ImproperlyConfigured(
         f"SITE_URL is '{SITE_URL}'; it must be an address such as https://assay.example.org."
     )
@@ -147,12 +112,20 @@ TEMPLATES: list[dict[str, Any]] = [
 ]
 
 DATABASES: dict[str, dict[str, Any]] = {
-    "default": _database(f"sqlite:///{quote(str(BASE_DIR / 'assay.sqlite3'))}")
+    "default": variables.url_settings(
+        "DATABASE_URL",
+        "postgres://NAME:PASSWORD@HOST/DATABASE",
+        lambda: env.db_url(
+            "DATABASE_URL", default=f"sqlite:///{quote(str(BASE_DIR / 'assay.sqlite3'))}"
+        ),
+    )
 }
-if "ENGINE" not in DATABASES["default"]:
+DATABASE_ENGINES = ("django.db.backends.sqlite3", "django.db.backends.postgresql")
+if DATABASES["default"].get("ENGINE") not in DATABASE_ENGINES:
     # Without the value, which may hold a password.
     raise ImproperlyConfigured(
-        "DATABASE_URL is not the address of a database, such as postgres://NAME:PASSWORD@HOST/DATABASE."
+        "DATABASE_URL is not the address of a database of SQLite or PostgreSQL, such as "
+        "sqlite:////FOLDER/assay.sqlite3 or postgres://NAME:PASSWORD@HOST/DATABASE."
     )
 if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
     # Readers never wait for the writer, and a writer waits its turn instead of failing.
@@ -168,7 +141,11 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 # Holds what all processes must share: counts of wrong passwords, requests that were seen before.
 CACHES: dict[str, dict[str, Any]] = {
-    "default": env.cache_url("CACHE_URL", default="dbcache://cache")
+    "default": variables.url_settings(
+        "CACHE_URL",
+        "redis://127.0.0.1:6379/0",
+        lambda: env.cache_url("CACHE_URL", default="dbcache://cache"),
+    )
 }
 if CACHES["default"]["BACKEND"].endswith("DatabaseCache"):
     # Past its 300 Django would throw counts away that still hold: whoever guesses at enough names
@@ -194,12 +171,12 @@ TASKS = {
     }
 }
 # A job whose process was killed is taken over within this time.
-WORK_LEASE_SECONDS = _number("WORK_LEASE_SECONDS", 30, least=1)
+WORK_LEASE_SECONDS = variables.number("WORK_LEASE_SECONDS", 30, least=1)
 # The wait before a failed attempt is repeated; it doubles with each.
-WORK_RETRY_SECONDS = _number("WORK_RETRY_SECONDS", 5)
+WORK_RETRY_SECONDS = variables.number("WORK_RETRY_SECONDS", 5)
 # How long a worker may take from the queue's message to the job's claim.
-WORK_GRACE_SECONDS = _number("WORK_GRACE_SECONDS", 5)
-WORK_KEEP_DAYS = _natural_number("WORK_KEEP_DAYS", 30)
+WORK_GRACE_SECONDS = variables.number("WORK_GRACE_SECONDS", 5)
+WORK_KEEP_DAYS = variables.natural_number("WORK_KEEP_DAYS", 30)
 
 AUTH_USER_MODEL = "accounts.User"
 AUTHENTICATION_BACKENDS = ["allauth.account.auth_backends.AuthenticationBackend"]
@@ -251,11 +228,13 @@ MFA_SUPPORTED_TYPES = ["totp", "recovery_codes"]
 MFA_ALLOW_UNVERIFIED_EMAIL = True
 # Operators, who may read every study and move money, sign in with a second factor. Whoever looks
 # around on a machine of their own need not.
-OPERATORS_WITHOUT_SECOND_FACTOR = env.bool("OPERATORS_WITHOUT_SECOND_FACTOR", default=OWN_MACHINE)
+OPERATORS_WITHOUT_SECOND_FACTOR = variables.boolean(
+    "OPERATORS_WITHOUT_SECOND_FACTOR", default=OWN_MACHINE
+)
 # How to distinguish clients behind proxies. Nothing in X-Forwarded-For is believed but what one's
 # own proxies wrote there.
-ALLAUTH_TRUSTED_PROXY_COUNT = _natural_number("TRUSTED_PROXY_COUNT", 0)
-ALLAUTH_TRUSTED_CLIENT_IP_HEADER = env.str("TRUSTED_CLIENT_IP_HEADER", default="") or None
+ALLAUTH_TRUSTED_PROXY_COUNT = variables.natural_number("TRUSTED_PROXY_COUNT", 0)
+ALLAUTH_TRUSTED_CLIENT_IP_HEADER = variables.header("TRUSTED_CLIENT_IP_HEADER")
 
 # Texts are marked in templates and code and collected in locale/ (docs/translation.md). A language
 # is added here once its catalogue is whole.
@@ -266,7 +245,13 @@ USE_I18N = True
 # Without a mail server, links that would be sent are displayed to whoever may pass them on.
 SENDS_MAIL = bool(os.environ.get("EMAIL_URL"))
 if SENDS_MAIL:
-    vars().update(env.email_url("EMAIL_URL"))
+    vars().update(
+        variables.url_settings(
+            "EMAIL_URL",
+            "smtp+tls://NAME:PASSWORD@mail.example.org:587",
+            lambda: env.email_url("EMAIL_URL"),
+        )
+    )
     EMAIL_TIMEOUT = 20
 DEFAULT_FROM_EMAIL = env.str("DEFAULT_FROM_EMAIL", default=f"assay@{urlsplit(SITE_URL).hostname}")
 
@@ -298,10 +283,10 @@ SPECTACULAR_SETTINGS = {
 }
 
 # Served over HTTPS unless this is a machine of one's own.
-HTTPS = env.bool("HTTPS", default=SITE_URL.startswith("https://"))
+HTTPS = variables.boolean("HTTPS", default=SITE_URL.startswith("https://"))
 SECURE_SSL_REDIRECT = HTTPS
 # After so long without use a session ends; 0 for no such limit (docs/sign-in.md).
-SESSION_IDLE_MINUTES = _natural_number("SESSION_IDLE_MINUTES", 0)
+SESSION_IDLE_MINUTES = variables.natural_number("SESSION_IDLE_MINUTES", 0)
 SESSION_COOKIE_SECURE = HTTPS
 CSRF_COOKIE_SECURE = HTTPS
 SECURE_HSTS_SECONDS = 31_536_000 if HTTPS else 0
@@ -332,21 +317,26 @@ TEST_RUNNER = "config.test_runner.PytestRunner"
 
 # The marketplace that `hits` calls local (see hits/endpoints.py).
 MARKETPLACE_ENDPOINT_URL = env.str("AWS_ENDPOINT_URL_MTURK", default=f"{SITE_URL}/requester")
+if not variables.is_address(MARKETPLACE_ENDPOINT_URL):
+    raise ImproperlyConfigured(
+        f"AWS_ENDPOINT_URL_MTURK is '{MARKETPLACE_ENDPOINT_URL}'; it must be an address such as "
+        "https://marketplace.example.org/requester."
+    )
 MARKETPLACE_ACCESS_KEY_ID = env.str("MARKETPLACE_ACCESS_KEY_ID", default="")
 MARKETPLACE_SECRET_ACCESS_KEY = env.str("MARKETPLACE_SECRET_ACCESS_KEY", default="")
 # How many calls to a marketplace one job or command makes at the same time.
-MARKETPLACE_REQUESTS_AT_ONCE = max(1, _natural_number("MARKETPLACE_REQUESTS_AT_ONCE", 4))
+MARKETPLACE_REQUESTS_AT_ONCE = max(1, variables.natural_number("MARKETPLACE_REQUESTS_AT_ONCE", 4))
 
 # The marketplace itself (docs/marketplace.md says what each does).
 # Signs requests to enrol requesters and workers. Without one nobody outside this process can.
 MARKETPLACE_OPERATOR_SECRET = os.environ.get("MARKETPLACE_OPERATOR_SECRET") or token_urlsafe(32)
-MARKETPLACE_TEST_FUNDS = env.bool("MARKETPLACE_TEST_FUNDS", default=OWN_MACHINE)
+MARKETPLACE_TEST_FUNDS = variables.boolean("MARKETPLACE_TEST_FUNDS", default=OWN_MACHINE)
 MARKETPLACE_FEE_SCHEDULE = env.str("MARKETPLACE_FEE_SCHEDULE", default="none")
 if MARKETPLACE_FEE_SCHEDULE not in ("none", "mturk"):
     raise ImproperlyConfigured(
         f"MARKETPLACE_FEE_SCHEDULE is '{MARKETPLACE_FEE_SCHEDULE}'; it must be none or mturk."
     )
-MARKETPLACE_REQUESTER_SIGN_UP = env.bool("MARKETPLACE_REQUESTER_SIGN_UP", default=False)
+MARKETPLACE_REQUESTER_SIGN_UP = variables.boolean("MARKETPLACE_REQUESTER_SIGN_UP", default=False)
 # How workers can be paid, each method with what its details are; and on which day of the month.
 MARKETPLACE_PAYOUT_METHODS = {
     name.strip(): details.strip()
@@ -359,15 +349,15 @@ MARKETPLACE_PAYOUT_METHODS = {
         if each.strip()
     )
 }
-MARKETPLACE_PAYOUT_DAY = _natural_number("MARKETPLACE_PAYOUT_DAY", 0)
+MARKETPLACE_PAYOUT_DAY = variables.natural_number("MARKETPLACE_PAYOUT_DAY", 0)
 if not 0 <= MARKETPLACE_PAYOUT_DAY <= 28:
     raise ImproperlyConfigured(
         f"MARKETPLACE_PAYOUT_DAY is {MARKETPLACE_PAYOUT_DAY}; it must be from 1 to 28, a day that "
         "every month has, or 0 for none."
     )
-MARKETPLACE_REQUESTS_PER_SECOND = _number("MARKETPLACE_REQUESTS_PER_SECOND", 0)
-MARKETPLACE_REQUEST_BURST = _natural_number("MARKETPLACE_REQUEST_BURST", 0)
-MARKETPLACE_TESTING = env.bool("MARKETPLACE_TESTING", default=False)
+MARKETPLACE_REQUESTS_PER_SECOND = variables.number("MARKETPLACE_REQUESTS_PER_SECOND", 0)
+MARKETPLACE_REQUEST_BURST = variables.natural_number("MARKETPLACE_REQUEST_BURST", 0)
+MARKETPLACE_TESTING = variables.boolean("MARKETPLACE_TESTING", default=False)
 
 # Of the accounts that `make run` makes for looking around; empty means one made up each time.
 SAMPLE_PASSWORD = os.environ.get("SAMPLE_PASSWORD", "")

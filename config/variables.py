@@ -1,0 +1,76 @@
+"""Environment variables read one by one; an error names the variable and says what it must be."""
+
+import math
+import os
+import re
+import warnings
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import urlsplit
+
+from django.core.exceptions import ImproperlyConfigured
+
+YES, NO = ("true", "1", "yes", "y", "on", "ok"), ("false", "0", "no", "n", "off", "")
+HEADER = re.compile(r"[A-Za-z0-9-]+")
+
+
+def is_address(url: str) -> bool:
+    """Whether it is an address of the web."""
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
+
+
+def number(name: str, default: float, *, least: float = 0) -> float:
+    """A number that is not below the least."""
+    text = os.environ.get(name, "").strip()
+    try:
+        value = float(text) if text else float(default)
+    except ValueError:
+        value = math.nan
+    if not least <= value < math.inf:
+        raise ImproperlyConfigured(f"{name} is '{text}'; it must be a number from {least:g} up.")
+    return value
+
+
+def natural_number(name: str, default: int) -> int:
+    """A whole number from 0 up."""
+    value = number(name, default)
+    if value != int(value):
+        raise ImproperlyConfigured(f"{name} is '{os.environ[name]}'; it must be a whole number.")
+    return int(value)
+
+
+def boolean(name: str, *, default: bool) -> bool:
+    """True or false. What is neither is refused: taken for false it would turn protection off."""
+    if name not in os.environ:
+        return default
+    text = os.environ[name].strip().lower()
+    if text not in YES + NO:
+        raise ImproperlyConfigured(f"{name} is '{os.environ[name]}'; it must be true or false.")
+    return text in YES
+
+
+def header(name: str) -> str | None:
+    """The name of an HTTP header; None where none is set."""
+    text = os.environ.get(name, "").strip()
+    if text and not HEADER.fullmatch(text):
+        raise ImproperlyConfigured(
+            f"{name} is '{text}'; it must be the name of a header, such as X-Real-IP."
+        )
+    return text or None
+
+
+def url_settings(name: str, example: str, read: Callable[[], Any]) -> dict[str, Any]:
+    """What `read` makes of a variable's URL, with a default of its own.
+
+    An error is without the value, which may hold a password.
+    """
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # which print the value
+            return dict(read())
+    except (ValueError, ImproperlyConfigured):
+        raise ImproperlyConfigured(f"{name} is not such an address as {example}.") from None

@@ -1,0 +1,55 @@
+"""A wrong environment variable stops every command, with its name and what it must be."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+from django.conf import settings as site
+
+pytestmark = pytest.mark.once
+# Beside each the words that say what to do.
+WRONG = [
+    ("DEBUG", "maybe", "it must be true or false"),
+    ("HTTPS", "?", "it must be true or false"),
+    ("OPERATORS_WITHOUT_SECOND_FACTOR", "perhaps", "it must be true or false"),
+    ("MARKETPLACE_TESTING", "y e s", "it must be true or false"),
+    ("WORK_KEEP_DAYS", "3O", "it must be a number from 0 up"),
+    ("WORK_LEASE_SECONDS", "0", "it must be a number from 1 up"),
+    ("MARKETPLACE_REQUEST_BURST", "1e400", "it must be a number from 0 up"),
+    ("TRUSTED_PROXY_COUNT", "1.5", "it must be a whole number"),
+    ("TRUSTED_CLIENT_IP_HEADER", "X-Real-IP: yes", "the name of a header, such as X-Real-IP"),
+    ("EMAIL_URL", "mail.example.org", "such an address as smtp+tls://"),
+    ("EMAIL_URL", "smtp+tls://a:hidden-word@mail.example.org:abc", "such an address as smtp+tls"),
+    ("CACHE_URL", "memory://hidden-word", "such an address as redis://"),
+    ("DATABASE_URL", "hidden-word", "sqlite:////FOLDER/assay.sqlite3 or postgres://"),
+    ("DATABASE_URL", "oracle://a:hidden-word@db/x", "sqlite:////FOLDER/assay.sqlite3 or postgres"),
+    ("AWS_ENDPOINT_URL_MTURK", "marketplace", "it must be an address such as https://"),
+    ("SITE_URL", "http://127.0.0.1:99999", "it must be an address such as https://"),
+]
+
+
+def start(**environment):
+    return subprocess.run(
+        [sys.executable, "manage.py", "check"],
+        cwd=site.BASE_DIR,
+        env=os.environ | {"SITE_URL": "http://127.0.0.1:8000"} | environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize(("name", "value", "remedy"), WRONG)
+def test_a_wrong_value_is_refused_in_a_line_that_names_it_and_the_remedy(name, value, remedy):
+    ended = start(**{name: value})
+    assert ended.returncode == 2
+    [line] = ended.stderr.strip().splitlines()
+    assert line.startswith(name)
+    assert remedy in line
+    assert "hidden-word" not in line
+
+
+@pytest.mark.parametrize("value", ["true", "True", "1", "yes", "on", "false", "0", "no", "off", ""])
+def test_usual_words_for_true_and_false_are_taken(value):
+    assert start(MARKETPLACE_TESTING=value).returncode == 0
