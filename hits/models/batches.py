@@ -313,8 +313,6 @@ class Hit(models.Model):
         null=True, blank=True, help_text="By a collection that has not come to its end."
     )
 
-    # Present on what comes from `lacking()`.
-
     objects = HitRecordQuerySet.as_manager()
 
     class Meta:
