@@ -101,7 +101,7 @@ def adjudication_queue(
     decided = Adjudication.objects.filter(question=question, round=round).values("candidate")
     waiting = waiting if with_decided else waiting.exclude(candidate__in=decided)
     counts = disputed.order_by().aggregate(
-        n_disputed=Count("pk"), n_decided=Count("pk", filter=Q(candidate__in=decided))
+        n_disputed=Count("*"), n_decided=Count("pk", filter=Q(candidate__in=decided))
     )
     rows = waiting.select_related("candidate__item").order_by("agreement", "pk")
     return Queue(

@@ -39,7 +39,7 @@ def _set_reason(
 ) -> int:
     # Before the update, after which the filters may match others.
     by_study = submissions.order_by().values_list("item__study")
-    counts = dict(by_study.annotate(n=Count("pk")))
+    counts = dict(by_study.annotate(n=Count("*")))
     n_changed = submissions.update(flag_reason=reason)
     count_judgments_change(study_ids=set(counts))
     action = "submission.flag" if reason else "submission.unflag"

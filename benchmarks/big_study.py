@@ -157,4 +157,4 @@ def _publish(study: Study, items: list, submissions: list) -> None:
 def _analyze() -> None:
     """What a database does by itself after a while, and a planner needs."""
     with connection.cursor() as cursor:
-        cursor.execute("ANALYZE")
+        cursor.execute("VACUUM ANALYZE" if connection.vendor == "postgresql" else "ANALYZE")

@@ -224,6 +224,7 @@ def measure(options: argparse.Namespace) -> int:
     from accounts.models import User
     from accounts.teams import create_team
     from annotation.access import give_to_team
+    from annotation.evidence_versions import store_evidence
     from annotation.label_sets import Rule, make_label_set
     from annotation.models import Judgment
     from console.results import AGREEMENT, compute
@@ -241,6 +242,8 @@ def measure(options: argparse.Namespace) -> int:
         compute(study, AGREEMENT)
     with timed("labelling by the mean"):
         make_label_set(question=study.question(), rule=Rule("mean"))
+    with timed("measuring flags"):
+        store_evidence(study)
     client = Client(headers={"host": "127.0.0.1"})
     client.force_login(owner)
     urls = {

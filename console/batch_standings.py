@@ -112,8 +112,8 @@ def _counts(studies: Sequence[Study]) -> dict[int, list[_Counts]]:
     groups = rows.values_list("hit__batch", "hit__max_assignments")
     # In two parts, which an index finds each, so that what is decided is not read again.
     waiting = groups.filter(undecided).annotate(
-        n_undecided=Count("pk"),
-        n_flagged=Count("pk", filter=Q(submission__flag_reason__gt="")),
+        n_undecided=Count("*"),
+        n_flagged=Count("hit", filter=Q(submission__flag_reason__gt="")),
         n_unreadable=Value(0),
         n_unreadable_undecided=Value(0),
         first=Min("submitted_at"),
@@ -121,8 +121,8 @@ def _counts(studies: Sequence[Study]) -> dict[int, list[_Counts]]:
     unread = groups.filter(unreadable).annotate(
         n_undecided=Value(0),
         n_flagged=Value(0),
-        n_unreadable=Count("pk"),
-        n_unreadable_undecided=Count("pk", filter=undecided),
+        n_unreadable=Count("*"),
+        n_unreadable_undecided=Count("hit", filter=undecided),
         first=Value(None, output_field=DateTimeField()),
     )
     counts: dict[int, list[_Counts]] = defaultdict(list)
@@ -134,4 +134,6 @@ def _counts(studies: Sequence[Study]) -> dict[int, list[_Counts]]:
 def _appeals(studies: Sequence[Study]) -> dict[int, tuple[int, datetime]]:
     rows = Appeal.objects.unanswered().filter(assignment__hit__batch__study__in=studies)
     counts = rows.order_by().values_list("assignment__hit__batch")
-    return {pk: (n, first) for pk, n, first in counts.annotate(Count("pk"), Min("appealed_at"))}
+    return {
+        pk: (n, first) for pk, n, first in counts.annotate(n=Count("*"), first=Min("appealed_at"))
+    }

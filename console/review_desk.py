@@ -67,7 +67,7 @@ if TYPE_CHECKING:
 
 WAITING, REJECTED, APPROVED = "waiting", "rejected", "approved"
 SHOWN = (WAITING, REJECTED, APPROVED)
-MOST_ROWS = 500
+MOST_ROWS = 250
 # What is looked at first: flagged by a person or by a measure, or not read at all.
 IS_FLAGGED = Case(
     When(submission=None, then=True),
@@ -382,7 +382,7 @@ def waiting_work(study: Study, queue: Sequence[QueueRow], n_waiting: int) -> Wai
     rows = Assignment.objects.undecided().filter(hit__batch__study=study).order_by()
     groups = list(
         rows.values_list("hit__batch", "hit__max_assignments").annotate(
-            n=Count("pk"), first=Min("submitted_at")
+            n=Count("*"), first=Min("submitted_at")
         )
     )
     # Most often every batch of which something waits is in the queue's first rows.

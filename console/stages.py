@@ -187,7 +187,7 @@ def _standing_counts() -> dict[str, Any]:
 def _number(rows: QuerySet[Any]) -> QuerySet[Any]:
     """How many rows there are, for a subquery."""
     of_all = rows.order_by().annotate(all=Value(1)).values("all")
-    counts: QuerySet[Any] = of_all.annotate(n=Count("pk")).values("n")
+    counts: QuerySet[Any] = of_all.annotate(n=Count("*")).values("n")
     return counts
 
 

@@ -77,7 +77,7 @@ def _assignments(batches: list[int]) -> dict[tuple[int, int], int]:
     # One that is to be overridden will be paid.
     rejections = rejections.exclude(decision=Assignment.Decision.OVERRIDE, decision_problem="")
     by_size = rejections.annotate(size=SIZE_OF_HIT).values_list("hit__batch", "size")
-    for pk, size, n in by_size.annotate(n=Count("pk")):
+    for pk, size, n in by_size.annotate(n=Count("*")):
         numbers[pk, size] -= n
     return numbers
 

@@ -121,7 +121,7 @@ def _write_due(batch: Batch, wave: int) -> None:
         _write(batch, Worker.objects.filter(pk__in=waves.values("worker")), Reason.EARLIER_WAVE)
     if batch.max_per_worker:
         of_round = same.filter(hit__batch__round=batch.round).values("worker")
-        full = of_round.annotate(n=Count("pk")).filter(n__gte=batch.max_per_worker)
+        full = of_round.annotate(n=Count("*")).filter(n__gte=batch.max_per_worker)
         _write(batch, Worker.objects.filter(pk__in=full.values("worker")), Reason.LIMIT)
 
     _write(batch, _workers_of_excluded_studies(batch), Reason.STUDY)
@@ -145,7 +145,7 @@ def workers_to_hold(study: Study, marketplace: str, n_first: int) -> QuerySet[Wo
     rows = Assignment.objects.filter(
         hit__batch__study=study, hit__batch__connection__marketplace=marketplace
     )
-    counts = rows.order_by().values("worker").annotate(n=Count("pk")).filter(n__gte=n_first)
+    counts = rows.order_by().values("worker").annotate(n=Count("*")).filter(n__gte=n_first)
     cleared = WorkerClearance.objects.filter(study=study).values("worker")
     return Worker.objects.filter(pk__in=counts.values("worker")).exclude(pk__in=cleared)
 

@@ -40,7 +40,7 @@ def spend_by_batch(batches: Iterable[Batch]) -> Mapping[int, Spend]:
     approvals = Assignment.objects.filter(
         hit__batch__in=by_key, status=Assignment.Status.APPROVED
     ).order_by()
-    sizes = approvals.values_list("hit__batch", "hit__max_assignments").annotate(n=Count("pk"))
+    sizes = approvals.values_list("hit__batch", "hit__max_assignments").annotate(n=Count("*"))
     for key, size, n in sizes:
         batch = by_key[key]
         rewards_usd[key] += n * batch.reward_usd

@@ -130,7 +130,7 @@ def _check_pages(running: RunningJob, study: Study) -> PageCheck:
         for fault in item_faults(study, running.progress("item pages"))
     ]
     texts = Candidate.objects.filter(item__study=study.pk).exclude(text="").order_by("item")
-    twice = texts.values("item", "item__key", "text").annotate(n=Count("pk")).filter(n__gt=1)
+    twice = texts.values("item", "item__key", "text").annotate(n=Count("*")).filter(n__gt=1)
     repeats = dict.fromkeys((row["item"], row["item__key"]) for row in twice[:MOST_FAULTS])
     return PageCheck(study.items.count(), len(faults), tuple(faults[:MOST_FAULTS]), tuple(repeats))
 

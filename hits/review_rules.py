@@ -58,7 +58,7 @@ def frequent_workers(study: Study, *, least_approved: int, reason: str) -> list[
         hit__batch__study=study, status=Assignment.Status.APPROVED
     )
     payments = Payment.objects.of(study).standing().filter(purpose=bonus_purpose(reason))
-    counts = approvals.order_by().values("worker").annotate(n=Count("pk"))
+    counts = approvals.order_by().values("worker").annotate(n=Count("*"))
     workers = counts.filter(n__gte=least_approved).exclude(
         worker__in=payments.values("assignment__worker")
     )

@@ -77,10 +77,10 @@ def batch_report(batch: Batch) -> BatchReport:
     assignments = Assignment.objects.of(batch)
     status = Assignment.Status
     counts = assignments.order_by().aggregate(
-        n_collected=Count("pk"),
-        n_approved=Count("pk", filter=Q(status=status.APPROVED)),
-        n_rejected=Count("pk", filter=Q(status=status.REJECTED)),
-        n_undecided=Count("pk", filter=Q(status=status.SUBMITTED)),
+        n_collected=Count("*"),
+        n_approved=Count("status", filter=Q(status=status.APPROVED)),
+        n_rejected=Count("status", filter=Q(status=status.REJECTED)),
+        n_undecided=Count("status", filter=Q(status=status.SUBMITTED)),
         n_workers=Count("worker", distinct=True),
     )
     beside = Batch.objects.filter(pk=batch.pk).values(
@@ -138,7 +138,7 @@ def _seconds(batch: Batch) -> NDArray[np.float64]:
     Marketplaces tell whole seconds: the many that took as long are counted by the database.
     """
     rows = Assignment.objects.of(batch).filter(submission__seconds__gt=0).order_by()
-    counts = list(rows.values_list("submission__seconds").annotate(n=Count("pk")))
+    counts = list(rows.values_list("submission__seconds").annotate(n=Count("*")))
     seconds = np.array([value for value, _n in counts], float)
     return np.repeat(seconds, [n for _value, n in counts])
 

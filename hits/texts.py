@@ -23,7 +23,7 @@ class StudyTexts:
 
 def study_texts(study: Study) -> StudyTexts:
     """Read the counts; a text that changes without changing its length is not noticed."""
-    same = {"n": Count("pk"), "last": Max("pk"), "n_pictures": Count("picture")}
+    same = {"n": Count("*"), "last": Max("pk"), "n_pictures": Count("picture")}
     items = study.items.aggregate(**same, n_characters=Sum(Length("context")))
     candidates = Candidate.objects.filter(item__study=study.pk)
     of_candidates = candidates.aggregate(**same, n_characters=Sum(Length("text")))

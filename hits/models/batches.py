@@ -250,7 +250,10 @@ class HitRecordQuerySet(models.QuerySet["Hit"]):
         rows = (
             self.order_by()
             .values("pk")
-            .annotate(n_taken=Count("assignments"), n_usable=Count("assignments", filter=usable))
+            .annotate(
+                n_taken=Count("assignments__hit"),
+                n_usable=Count("assignments__hit", filter=usable),
+            )
         )
         counts = rows.filter(lacks).values_list("pk", "n_taken", "n_usable")
         return {pk: (n_taken, n_usable) for pk, n_taken, n_usable in counts}
