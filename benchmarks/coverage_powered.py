@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
+from typing import get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +12,7 @@ from scipy import stats
 
 from benchmarks.coverage_cases import FEW_LABELS, Floats, IntervalCase, Limits
 from stats.inference.active_labels import actively_labelled_mean, labelling_probabilities
+from stats.inference.looks import Spending, confidence_at_look
 from stats.inference.powered_correlations import prediction_powered_correlation
 from stats.inference.powered_quantiles import prediction_powered_quantile
 from stats.inference.powered_regression import prediction_powered_regression
@@ -43,6 +45,42 @@ def active(rng: np.random.Generator, *, budget: int) -> Limits:
     chance = labelling_probabilities(spread, budget=budget)
     sent = rng.random(400) < chance
     found = actively_labelled_mean(np.where(sent, truth, np.nan), judge, chance)
+    return found.ci_low, found.ci_high, 0.0
+
+
+LOOKED_AT = (20, 40, 60, 80, 100)
+
+
+def looks(rng: np.random.Generator, *, rho: float, spending: Spending, clustered: bool) -> Limits:
+    """Ratings of 20 items more a look: the first interval that misses, or else the last."""
+    size, cluster = (5, np.arange(500) // 5) if clustered else (1, None)
+    truth = rng.normal(size=100 * size if clustered else 300)
+    if clustered:
+        truth = (truth + rng.normal(size=100)[cluster]) / np.sqrt(2)
+    judge = rho * truth + np.sqrt(1 - rho**2) * rng.normal(size=len(truth))
+    for number, n in enumerate(LOOKED_AT, start=1):
+        level = confidence_at_look(number, len(LOOKED_AT), spending=spending)
+        rated = np.arange(len(truth)) < n * size * (0.8 if clustered else 1)
+        found = prediction_powered_mean(
+            np.where(rated, truth, np.nan), judge, clusters=cluster, confidence=level
+        )
+        if not found.ci_low <= 0 <= found.ci_high:
+            break
+    return found.ci_low, found.ci_high, 0.0
+
+
+def active_looks(rng: np.random.Generator) -> Limits:
+    """Three looks while items are sent where the judge errs: those sent before remain sent."""
+    spread = rng.gamma(1.0, size=400)
+    truth = rng.normal(size=400)
+    judge, draw = truth + spread * rng.normal(size=400), rng.random(400)
+    for number, budget in enumerate((50, 75, 100), start=1):
+        chance = labelling_probabilities(spread, budget=budget)
+        sent = np.where(draw < chance, truth, np.nan)
+        level = confidence_at_look(number, 3)
+        found = actively_labelled_mean(sent, judge, chance, confidence=level)
+        if not found.ci_low <= 0 <= found.ci_high:
+            break
     return found.ci_low, found.ci_high, 0.0
 
 
@@ -138,7 +176,20 @@ def powered_intervals() -> Iterator[IntervalCase]:
     for budget in (50, 100):
         draw = partial(active, budget=budget)
         yield IntervalCase("prediction_powered", f"active choice, {budget} of 400", draw)
+    yield from _looks()
     yield from _other_estimands()
+
+
+def _looks() -> Iterator[IntervalCase]:
+    """The share of studies of which every look's interval holds the truth."""
+    for rho, spending in product((0.0, 0.5, 0.9), get_args(Spending)):
+        draw = partial(looks, rho=rho, spending=spending, clustered=False)
+        yield IntervalCase("looks", f"5 looks, {spending} spending, judge's r {rho}", draw)
+    grouped = partial(looks, rho=0.5, spending="pocock", clustered=True)
+    noted = FEW_LABELS  # at the first look there are 16 clusters
+    setting = "5 looks, pocock spending, judge's r 0.5, clusters of 5"
+    yield IntervalCase("looks", setting, grouped, noted)
+    yield IntervalCase("looks", "3 looks, active choice, 50 to 100 of 400", active_looks)
 
 
 def _other_estimands() -> Iterator[IntervalCase]:

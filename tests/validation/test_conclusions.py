@@ -9,6 +9,7 @@ import pytest
 from django.core.management import CommandError
 
 from metrics.exceptions import ColumnsUnfit, TableRefused
+from stats.inference.looks import confidence_at_look
 from tests.annotation.importing import command_output
 from tests.stats.worked_examples import worked_example
 
@@ -136,6 +137,38 @@ def lengths(tmp_path):
 
 
 JUDGED = ("--human=human", "--judge=judge", "--item=item", "--system=system")
+
+
+def test_prediction_powered_spends_the_error_over_its_looks(lengths):
+    alone = answer("prediction_powered", lengths, *JUDGED)
+    looked = answer("prediction_powered", lengths, *JUDGED, "--looks=5", "--look=2")
+    assert "look" not in alone
+    assert looked["look"]["level"] == pytest.approx(confidence_at_look(2, 5))
+    for one, other in zip(
+        alone["estimates"] + alone["differences"],
+        looked["estimates"] + looked["differences"],
+        strict=True,
+    ):
+        ratio = (other["ci_high"] - other["ci_low"]) / (one["ci_high"] - one["ci_low"])
+        assert 1.25 < ratio < 1.35
+    [one], [other] = alone["differences"], looked["differences"]
+    assert other["p"] == pytest.approx(min(1, one["p"] * 0.05 / (1 - looked["look"]["level"])))
+    text = command_output("prediction_powered", str(lengths), *JUDGED, "--looks=5", "--look=2")
+    assert text.startswith("Look 2 of 5: intervals of all looks together hold 95% of the time")
+
+
+def test_p_of_a_slope_is_below_five_percent_where_the_interval_of_its_look_leaves_out_0(lengths):
+    options = (*JUDGED, "--covariate=length", "--looks=3", "--look=1")
+    found = answer("prediction_powered", lengths, *options)
+    rows = [row for one in found["estimates"] for row in one["coefficients"]]
+    assert len(rows) == 4
+    for row in rows:
+        assert (row["p"] < 0.05) == (row["ci_low"] > 0 or row["ci_high"] < 0)
+
+
+def test_a_look_beyond_those_that_were_planned_is_refused(lengths):
+    with pytest.raises(CommandError, match="--look must lie between 1 and --looks"):
+        command_output("prediction_powered", str(lengths), *JUDGED, "--looks=2", "--look=3")
 
 
 def test_prediction_powered_gives_quantiles_of_each_system(lengths):

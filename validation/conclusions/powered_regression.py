@@ -1,7 +1,7 @@
 """Least squares of human ratings on covariates, from few ratings and a judge's scores of all."""
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from math import isnan
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,8 @@ from stats.inference.powered_regression import (
 )
 from validation.conclusions.columns import unusable
 from validation.conclusions.prediction_powered import (
+    ONLY_LOOK,
+    Look,
     PoweredColumns,
     other_column,
     parts_by_system,
@@ -27,17 +29,21 @@ class PoweredRegressions:
 
     regressions: tuple[tuple[str | None, PoweredRegression], ...]
     covariates: tuple[str, ...]
+    look: Look = ONLY_LOOK
+    confidence: float = 0.95
 
     def record(self) -> dict[str, Any]:
         """As plain values for JSON."""
         return {
             "estimand": f"least squares on {', '.join(self.covariates)}",
+            **self.look.record(self.confidence),
             "estimates": [{"system": name, **_record(one)} for name, one in self.regressions],
             "differences": [],
         }
 
     def lines(self) -> Iterator[str]:
         """A sentence for each coefficient."""
+        yield from self.look.lines(self.confidence)
         for name, one in self.regressions:
             label = f"{name}: " if name is not None else ""
             if one.reason is not None:
@@ -48,7 +54,7 @@ class PoweredRegressions:
 
 
 def powered_regressions_of_file(
-    path: Path, columns: PoweredColumns, *, confidence: float = 0.95
+    path: Path, columns: PoweredColumns, *, confidence: float = 0.95, look: Look = ONLY_LOOK
 ) -> PoweredRegressions:
     """What human ratings rise by with each of the further columns."""
     cells = powered_cells(path, columns)
@@ -61,14 +67,23 @@ def powered_regressions_of_file(
                     part["judge"],
                     {other: part[other_column(other)] for other in columns.others},
                     clusters=part.get("cluster"),
-                    confidence=confidence,
+                    confidence=look.level(confidence),
                 ),
             )
             for name, part in parts_by_system(cells, columns)
         )
     except ValueError as error:
         raise unusable(path, error) from None
-    return PoweredRegressions(found, columns.others)
+    looked = tuple((name, _at_look(one, look, confidence)) for name, one in found)
+    return PoweredRegressions(looked, columns.others, look, confidence)
+
+
+def _at_look(one: PoweredRegression, look: Look, confidence: float) -> PoweredRegression:
+    """The regression with p that agrees with this look's intervals."""
+    if look.planned == 1:
+        return one
+    rows = (replace(row, p=look.scaled(row.p, confidence)) for row in one.coefficients)
+    return replace(one, coefficients=tuple(rows))
 
 
 def _record(one: PoweredRegression) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from scipy import stats
 
 from annotation.readers.selection import Where
 from presentation.records import plain_values
+from stats.inference.looks import Spending, confidence_at_look
 from stats.inference.powered_correlations import (
     PoweredCoefficient,
     prediction_powered_correlation,
@@ -70,6 +71,44 @@ MEAN = Estimand()
 
 
 @dataclass(frozen=True)
+class Look:
+    """Which of the looks that were planned at data that still come in; the only one by default."""
+
+    number: int = 1
+    planned: int = 1
+    spending: Spending = "pocock"
+
+    def level(self, confidence: float) -> float:
+        """The level of this look's intervals, so that those of all looks hold together."""
+        return confidence_at_look(
+            self.number, self.planned, confidence=confidence, spending=self.spending
+        )
+
+    def scaled(self, p: float | None, confidence: float) -> float | None:
+        """P that rejects at 1 - confidence just where this look's interval excludes 0."""
+        if p is None or isnan(p):
+            return p
+        return min(1.0, p * (1 - confidence) / (1 - self.level(confidence)))
+
+    def record(self, confidence: float) -> dict[str, Any]:
+        """As plain values for JSON; empty for a single look."""
+        if self.planned == 1:
+            return {}
+        return {"look": {**asdict(self), "level": self.level(confidence)}}
+
+    def lines(self, confidence: float) -> Iterator[str]:
+        """What the intervals of this look hold, in a sentence."""
+        if self.planned > 1:
+            yield (
+                f"Look {self.number} of {self.planned}: intervals of all looks together hold "
+                f"{confidence:.0%} of the time, this one's at {self.level(confidence):.2%}."
+            )
+
+
+ONLY_LOOK = Look()
+
+
+@dataclass(frozen=True)
 class PoweredMeans:
     """The means, and the differences of every two systems with p adjusted by Holm's method.
 
@@ -79,17 +118,21 @@ class PoweredMeans:
     means: tuple[tuple[str | None, PredictionPowered], ...]
     differences: tuple[dict[str, Any], ...]
     estimand: Estimand = MEAN
+    look: Look = ONLY_LOOK
+    confidence: float = 0.95
 
     def record(self) -> dict[str, Any]:
         """As plain values for JSON."""
         return {
             "estimand": self.estimand.label,
+            **self.look.record(self.confidence),
             "estimates": [{"system": name, **_record(one)} for name, one in self.means],
             "differences": [dict(one) for one in self.differences],
         }
 
     def lines(self) -> Iterator[str]:
         """A sentence for each mean and difference."""
+        yield from self.look.lines(self.confidence)
         for name, one in self.means:
             label = f"{name}: " if name is not None else ""
             what = "" if self.estimand.is_mean else f"{self.estimand.label} "
@@ -100,20 +143,25 @@ class PoweredMeans:
 
 
 def powered_means_of_file(
-    path: Path, columns: PoweredColumns, *, estimand: Estimand = MEAN, confidence: float = 0.95
+    path: Path,
+    columns: PoweredColumns,
+    *,
+    estimand: Estimand = MEAN,
+    confidence: float = 0.95,
+    look: Look = ONLY_LOOK,
 ) -> PoweredMeans:
     """What is asked of the systems in a file (or of all of it), and differences of means."""
-    cells = powered_cells(path, columns)
+    cells, level = powered_cells(path, columns), look.level(confidence)
     try:
         means = tuple(
-            (name, _estimate(part, estimand, confidence))
+            (name, _estimate(part, estimand, level))
             for name, part in parts_by_system(cells, columns)
         )
         paired = estimand.is_mean and columns.system is not None and bool(columns.item)
-        differences = _differences(cells, confidence) if paired else ()
+        differences = _differences(cells, confidence, look) if paired else ()
     except ValueError as error:
         raise unusable(path, error) from None
-    return PoweredMeans(means, differences, estimand)
+    return PoweredMeans(means, differences, estimand, look, confidence)
 
 
 def parts_by_system(
@@ -202,7 +250,7 @@ def _mean(cells: pd.DataFrame, confidence: float) -> PredictionPowered:
     )
 
 
-def _differences(cells: pd.DataFrame, confidence: float) -> tuple[dict[str, Any], ...]:
+def _differences(cells: pd.DataFrame, confidence: float, look: Look) -> tuple[dict[str, Any], ...]:
     by_system = {str(name): part.set_index("item") for name, part in cells.groupby("system")}
     rows = []
     for a, b in combinations(by_system, 2):
@@ -216,8 +264,8 @@ def _differences(cells: pd.DataFrame, confidence: float) -> tuple[dict[str, Any]
         )
         if "cluster_a" in both:
             pair["cluster"] = both["cluster_a"]
-        one = _mean(pair.reset_index(drop=True), confidence)
-        rows.append({"a": a, "b": b, **_record(one), "p": _p(one)})
+        one = _mean(pair.reset_index(drop=True), look.level(confidence))
+        rows.append({"a": a, "b": b, **_record(one), "p": look.scaled(_p(one), confidence)})
     adjusted = holm([np.nan if row["p"] is None else row["p"] for row in rows])
     return tuple(
         row | plain_values({"p_adjusted": float(p)}) for row, p in zip(rows, adjusted, strict=True)

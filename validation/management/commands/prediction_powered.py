@@ -2,10 +2,12 @@ import json
 from pathlib import Path
 from typing import Any, get_args
 
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from annotation.management.numbers import positive
 from annotation.management.selection import add_where, item_columns, values_by_column
 from metrics.management.numbers import share
+from stats.inference.looks import Spending
 from stats.inference.powered_correlations import PoweredCoefficient
 from validation.conclusions.powered_regression import (
     PoweredRegressions,
@@ -13,6 +15,7 @@ from validation.conclusions.powered_regression import (
 )
 from validation.conclusions.prediction_powered import (
     Estimand,
+    Look,
     PoweredColumns,
     PoweredMeans,
     powered_means_of_file,
@@ -57,6 +60,18 @@ class Command(BaseCommand):
             "--coefficient", choices=get_args(PoweredCoefficient), default="pearson",
             help="of --correlation",
         )  # fmt: skip
+        parser.add_argument(
+            "--looks", type=positive, default=1, metavar="N",
+            help="looks planned beforehand, after equal shares of the ratings; the intervals of "
+            "all of them hold together",
+        )  # fmt: skip
+        parser.add_argument(
+            "--look", type=positive, default=1, metavar="K", help="which of them this is, from 1"
+        )
+        parser.add_argument(
+            "--spending", choices=get_args(Spending), default="pocock",
+            help="of the error: about as much at each look, or nearly all at the last",
+        )  # fmt: skip
         add_where(parser)
         parser.add_argument("--confidence", type=share, default=0.95)
         parser.add_argument("--json", action="store_true")
@@ -74,13 +89,18 @@ class Command(BaseCommand):
             where=values_by_column(options["where"]),
             others=others,
         )
+        if options["look"] > options["looks"]:
+            raise CommandError("--look must lie between 1 and --looks.")
+        look = Look(options["look"], options["looks"], options["spending"])
         result: PoweredMeans | PoweredRegressions
         if options["covariate"]:
-            result = powered_regressions_of_file(file, columns, confidence=options["confidence"])
+            result = powered_regressions_of_file(
+                file, columns, confidence=options["confidence"], look=look
+            )
         else:
             estimand = Estimand(*(options[name] for name in ESTIMAND))
             result = powered_means_of_file(
-                file, columns, estimand=estimand, confidence=options["confidence"]
+                file, columns, estimand=estimand, confidence=options["confidence"], look=look
             )
         record, lines = result.record(), result.lines()
         text = json.dumps(record, indent=1) if options["json"] else "\n".join(lines)
