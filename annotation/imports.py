@@ -77,6 +77,7 @@ def import_study(
     owner: AbstractBaseUser | None = None,
     team: Team | None = None,
     protocol: ProtocolDocument | None = None,
+    actor: AbstractBaseUser | None = None,
 ) -> Imported:
     """Create the study, or add to it, from what was read of the file at `path`.
 
@@ -93,7 +94,7 @@ def import_study(
         _give_protocol(study, protocol)
     n_items = study.items.count()
     n_new = 0
-    for items in batched(draft.items, DRAFTS_AT_ONCE):
+    for items in batched(draft.items, draft.drafts_at_once or DRAFTS_AT_ONCE):
         known = _known_items(study, [item.key for item in items]) if n_items else {}
         if n_items and draft.items_only_named:
             _require_known(study, items, known, path)
@@ -103,7 +104,7 @@ def import_study(
         count_judgments_change(study_ids=[study.pk])
     if n_new or counts.n_new:
         details = {"file": path.name, "n_items": n_new, "n_submissions": counts.n_new}
-        record_in(study, actor=None, action="study.import", details=details)
+        record_in(study, actor=actor, action="study.import", details=details)
     return Imported(
         study=study,
         n_items=n_new,

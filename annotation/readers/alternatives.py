@@ -10,16 +10,10 @@ from annotation.readers.drafts import (
     QuestionDraft,
     StudyDraft,
 )
+from annotation.readers.pictures import Folder, read_picture
 from annotation.readers.tables import Row, read_rows
 
-MOST_BYTES = 2 * 1024 * 1024
 MOST_CANDIDATES = 100
-SIGNATURES = {
-    b"\x89PNG\r\n\x1a\n": "image/png",
-    b"\xff\xd8\xff": "image/jpeg",
-    b"GIF8": "image/gif",
-    b"<svg": "image/svg+xml",
-}
 
 ACCEPTABLE = QuestionDraft(
     name="acceptable",
@@ -116,28 +110,4 @@ def _candidate(entry: Row) -> CandidateDraft:
 
 
 def _picture(entry: Row) -> PictureDraft | None:
-    name = entry.text("image").strip()
-    if not name:
-        return None
-    path = entry.path.parent / name
-    try:
-        if not path.is_file():
-            raise entry.refuse(f"there is no picture at {name}.", "image")
-        if path.stat().st_size > MOST_BYTES:
-            raise entry.refuse(f"{name} is over 2 MiB.", "image")
-        content = path.read_bytes()
-    except OSError as error:
-        raise entry.refuse(f"{name[:40]} cannot be read: {error.strerror}.", "image") from None
-    media_type = _media_type(content)
-    if media_type is None:
-        raise entry.refuse(f"{name} is not a PNG, JPEG, GIF, WebP or SVG picture.", "image")
-    return PictureDraft(media_type=media_type, content=content)
-
-
-def _media_type(content: bytes) -> str | None:
-    if content[:4] == b"RIFF" and content[8:12] == b"WEBP":
-        return "image/webp"
-    start = content.lstrip()
-    if start.startswith(b"<?xml") and b"<svg" in start:
-        return "image/svg+xml"
-    return next((kind for mark, kind in SIGNATURES.items() if start.startswith(mark)), None)
+    return read_picture(entry, "image", Folder(entry.path.parent))

@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
+# Of items whose drafts hold pictures of up to 2 MiB each, fewer are in memory at once.
+DRAFTS_WITH_PICTURES_AT_ONCE = 20
+
 
 @dataclass(frozen=True)
 class PictureDraft:
@@ -104,3 +107,4 @@ class StudyDraft:
     submissions: Collection[SubmissionDraft] = ()
     repairs: tuple[str, ...] = ()
     items_only_named: bool = False
+    drafts_at_once: int | None = None

@@ -64,7 +64,7 @@ class Row:
         if not isinstance(value, str | int | float) or isinstance(value, bool):
             raise self.refuse(f"expected text, not {type(value).__name__}.", field)
         text = str(value)
-        if (problem := _unstorable(text)) is not None:
+        if (problem := unstorable(text)) is not None:
             raise self.refuse(problem, field)
         return text
 
@@ -129,15 +129,15 @@ def each_row(
 
 def read_array(path: Path, columns: Sequence[str] = ()) -> list[Row]:
     """All rows of a .json file that holds one array of objects with at least these fields."""
-    rows = list(_json_array(path, _content(path)))
+    rows = list(json_array(path, _content(path)))
     if not rows:
         raise ImportRefused(path, "it holds no rows.")
-    return [_fit(row, columns) for row in rows]
+    return [fit_row(row, columns) for row in rows]
 
 
 def read_object(path: Path, columns: Sequence[str] = ()) -> Row:
     """The one object with at least these fields that a .json file holds, as a row."""
-    return _fit(Row(path, 1, _json_object(path, 1, _content(path))), columns)
+    return fit_row(Row(path, 1, json_object(path, 1, _content(path))), columns)
 
 
 def kind_of(path: Path) -> str:
@@ -216,7 +216,7 @@ def _content(path: Path) -> str:
         return lines.read()
 
 
-def _unstorable(text: str) -> str | None:
+def unstorable(text: str) -> str | None:
     """Why no database keeps this text, if none does."""
     # Most texts are plain, and every cell of a file comes here.
     if text.isascii() and "\x00" not in text:
@@ -254,7 +254,7 @@ def _next_record(reader: Any, path: Path, line: int) -> list[str] | None:
 def _header(path: Path, record: list[str], columns: Sequence[str]) -> list[str]:
     header = [name.strip() for name in record]
     for name in header:
-        if (problem := _unstorable(name)) is not None:
+        if (problem := unstorable(name)) is not None:
             raise ImportRefused(path, problem, line=1)
     repeated = sorted({name or "(no name)" for name in header if header.count(name) > 1})
     if repeated:
@@ -282,7 +282,7 @@ def _json_lines(
     for line, text in enumerate(lines, start=1):
         if text.strip():
             with _taking_faults(on_fault):
-                yield _fit(Row(path, line, _json_object(path, line, text.rstrip())), columns)
+                yield fit_row(Row(path, line, json_object(path, line, text.rstrip())), columns)
 
 
 @contextmanager
@@ -295,7 +295,7 @@ def _taking_faults(on_fault: OnFault | None) -> Iterator[None]:
         on_fault(fault)
 
 
-def _fit(row: Row, columns: Sequence[str]) -> Row:
+def fit_row(row: Row, columns: Sequence[str]) -> Row:
     """The row, if it has these fields and nothing in it is beyond keeping."""
     for name, value in row.fields.items():
         if (problem := _unfit(name) or _unfit(value)) is not None:
@@ -306,7 +306,7 @@ def _fit(row: Row, columns: Sequence[str]) -> Row:
     return row
 
 
-def _json_array(path: Path, content: str) -> Iterator[Row]:
+def json_array(path: Path, content: str) -> Iterator[Row]:
     """The objects of an array one by one, so that each knows its line."""
     decoder = json.JSONDecoder(parse_constant=_refuse_constant)
     position = _next_character(content, 0)
@@ -336,7 +336,7 @@ def _next_character(content: str, position: int) -> int:
     return space.end() if space else position
 
 
-def _json_object(path: Path, line: int, text: str) -> dict[str, Any]:
+def json_object(path: Path, line: int, text: str) -> dict[str, Any]:
     try:
         value = json.loads(text, parse_constant=_refuse_constant)
     except (RecursionError, ValueError) as error:
@@ -364,7 +364,7 @@ def _refuse_constant(name: str) -> None:
 def _unfit(value: Any, depth: int = 0) -> str | None:
     """Why a JSON value cannot be kept, looking at all that is inside it."""
     if isinstance(value, str):
-        return _unstorable(value)
+        return unstorable(value)
     if not isinstance(value, dict | list):
         return None
     if depth == DEEPEST:

@@ -1,0 +1,166 @@
+import json
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from annotation.exceptions import AnnotationError
+from annotation.imports import import_study
+from annotation.management.importer import (
+    add_protocol_argument,
+    add_study_arguments,
+    owner_named,
+    team_named,
+)
+from annotation.models import Study
+from annotation.ownership import ownership_warning
+from annotation.protocols.templates import read_protocol
+from annotation.readers.column_mapping import ColumnMapping, Use, guess_mapping
+from annotation.readers.formats import DELIMITERS, ENCODINGS, FileFormat
+from annotation.readers.mapped_files import (
+    OpenTable,
+    faults_as_text,
+    items_of,
+    mapped_study,
+    opened_table,
+    profile_table,
+)
+from annotation.readers.mapped_items import Faults
+from annotation.readers.pictures import Folder
+
+USES = ", ".join(Use)
+
+
+class Command(BaseCommand):
+    help = (
+        "Import the items of a file of any kind (CSV, Excel, JSON, JSON Lines, Parquet, zip with "
+        "pictures), saying what its columns are. Without --map the columns' names are gone by."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        add_study_arguments(parser)
+        add_protocol_argument(parser)
+        parser.add_argument(
+            "--map",
+            action="append",
+            default=[],
+            metavar="USE=COLUMN",
+            help=f"what a column is; may be repeated. Uses: {USES}",
+        )
+        parser.add_argument(
+            "--system",
+            action="append",
+            default=[],
+            metavar="COLUMN=SYSTEM",
+            help="whose responses a column holds, where there is a column for each system",
+        )
+        parser.add_argument("--encoding", default="", help=f"such as {', '.join(ENCODINGS[:3])}")
+        parser.add_argument("--delimiter", default="", help="between columns of CSV: , ; tab |")
+        parser.add_argument(
+            "--sheet", default="", help="of an Excel file; the first one if not said"
+        )
+        parser.add_argument(
+            "--leave-out", action="store_true", help="the items in which something is wrong"
+        )
+        parser.add_argument("--dry-run", action="store_true", help="say what it would come to")
+        parser.add_argument("--json", action="store_true", help="say it as JSON")
+
+    def handle(self, *args: Any, file: Path, **options: Any) -> None:
+        if not file.is_file():
+            raise CommandError(f"There is no file at {file}.", returncode=2)
+        with opened_table(file, _form(options), pictures=Folder(file.parent)) as table:
+            mapping = _mapping(table, options)
+            self._import(table, mapping, options)
+
+    def _import(self, table: OpenTable, mapping: ColumnMapping, options: dict[str, Any]) -> None:
+        protocol = read_protocol(options["protocol"]) if options["protocol"] else None
+        study = Study.objects.filter(slug=options["study"]).first()
+        is_pool = protocol is not None and any(
+            asked.kind == "selection" for asked in protocol.questions
+        )
+        kind = study.kind if study else ("alternatives" if is_pool else "rating")
+        faults = Faults()
+        items = items_of(table, mapping, faults=faults, kind=kind)
+        if (faults.n and not options["leave_out"]) or not len(items):
+            counted = "1 fault" if faults.n == 1 else f"{faults.n:,} faults"
+            raise AnnotationError(
+                f"{table.path.name} has {counted}; nothing was imported.\n{faults_as_text(faults)}"
+            )
+        found = {
+            "mapping": mapping.plain,
+            "items": len(items),
+            "candidates": items.n_candidates,
+            "systems": items.n_systems,
+            "left_out": items.n_faulty,
+        }
+        if options["dry_run"]:
+            text = f"{table.path.name}: {_in_words(found, mapping)} Nothing was imported."
+            self.stdout.write(json.dumps(found, ensure_ascii=False) if options["json"] else text)
+            return
+        imported = import_study(
+            draft=mapped_study(items, kind=kind, has_protocol=protocol is not None),
+            path=table.path,
+            slug=options["study"],
+            title=options["title"],
+            owner=owner_named(options["owner"]),
+            team=team_named(options["team"]),
+            protocol=protocol,
+        )
+        found |= {"imported": imported.n_items, "known": imported.n_items_known}
+        as_json = json.dumps(found, ensure_ascii=False)
+        self.stdout.write(as_json if options["json"] else str(imported))
+        if warning := ownership_warning(imported.study):
+            self.stderr.write(warning)
+
+
+def _form(options: dict[str, Any]) -> FileFormat:
+    delimiter = {"tab": "\t", "\\t": "\t"}.get(options["delimiter"], options["delimiter"])
+    if delimiter and delimiter not in DELIMITERS:
+        raise CommandError(f"--delimiter '{delimiter}' is not one of: , ; tab |", returncode=2)
+    encoding = options["encoding"].lower()
+    try:
+        "".encode(encoding or "utf-8")
+    except LookupError:
+        raise CommandError(
+            f"--encoding '{encoding}' is none that is known.", returncode=2
+        ) from None
+    return FileFormat(encoding=encoding, delimiter=delimiter, sheet=options["sheet"])
+
+
+def _mapping(table: OpenTable, options: dict[str, Any]) -> ColumnMapping:
+    profile = profile_table(table)
+    columns = [column.name for column in profile.columns]
+    systems = dict(_pair(text, "--system", columns, 0) for text in options["system"])
+    pairs = [_pair(text, "--map", columns, 1) for text in options["map"]]
+    for use, _column in pairs:
+        if use not in list(Use):
+            raise CommandError(f"--map {use}=…: a use is one of {USES}.", returncode=2)
+    if not pairs:
+        guessed = guess_mapping(columns, n_rows=profile.n_rows, n_distinct=profile.n_distinct)
+        responses = dict.fromkeys(systems, Use.RESPONSE)
+        return ColumnMapping({**guessed.uses, **responses}, systems).among(columns)
+    uses = {column: Use(use) for use, column in pairs} | dict.fromkeys(systems, Use.RESPONSE)
+    return ColumnMapping(uses, systems).among(columns)
+
+
+def _pair(text: str, option: str, columns: list[str], position: int) -> tuple[str, str]:
+    """Both halves of an option, of which one names a column."""
+    first, equals, second = text.partition("=")
+    pair = first.strip(), second.strip()
+    if not (equals and all(pair)):
+        raise CommandError(f"{option} '{text}' is not of the form NAME=NAME.", returncode=2)
+    if pair[position] not in columns:
+        listed = ", ".join(columns) or "none"
+        raise CommandError(
+            f"{option} '{text}': there is no column '{pair[position]}'. Columns: {listed}.",
+            returncode=2,
+        )
+    return pair
+
+
+def _in_words(found: dict[str, Any], mapping: ColumnMapping) -> str:
+    uses = ", ".join(f"{column} as {use}" for column, use in mapping.uses.items())
+    return (
+        f"{found['items']:,} items, {found['candidates']:,} candidates, {found['systems']:,} "
+        f"systems, with {uses}."
+    )

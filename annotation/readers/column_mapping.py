@@ -1,0 +1,234 @@
+"""What each column of a table is used as: guessed by the columns' names, corrected by people."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+LONGEST_SYSTEM = 100
+
+
+class Use(StrEnum):
+    """What a column holds."""
+
+    ITEM = "item"
+    CONTEXT = "context"
+    RESPONSE = "response"
+    SYSTEM = "system"
+    CONDITION = "condition"
+    REFERENCE = "reference"
+    PICTURE = "picture"
+    CANDIDATE = "candidate"
+    CANDIDATE_PICTURE = "candidate_picture"
+
+
+# Of these there may be several: contexts follow one another, responses are of a system each.
+REPEATABLE = (Use.CONTEXT, Use.RESPONSE)
+
+# Names of columns as people give them, the likeliest first; compared in small letters, with
+# underscores for whatever is neither letter nor digit, and without MTurk's `Input.`.
+NAMES: dict[Use, tuple[str, ...]] = {
+    Use.SYSTEM: (
+        *("system", "model", "system_id", "model_id", "system_name", "model_name", "bot"),
+        *("chatbot", "agent", "method", "generator", "engine"),
+    ),
+    Use.CANDIDATE: ("candidate", "candidate_id", "candidates_key", "candidates_id", "key", "docno"),
+    Use.CANDIDATE_PICTURE: (
+        *("candidate_picture", "candidate_image", "candidates_image", "candidates_picture"),
+        *("response_image", "response_picture", "output_image"),
+    ),
+    Use.PICTURE: ("picture", "image", "target_image", "target_picture", "photo", "image_file"),
+    Use.RESPONSE: (
+        *("response", "output", "answer", "reply", "generation", "completion", "generated_text"),
+        *("model_output", "system_output", "hypothesis", "candidates_title", "candidates_text"),
+        *("candidate_text", "candidate_title", "prediction", "summary", "text"),
+    ),
+    Use.CONTEXT: (
+        *("context", "history", "dialogue", "dialog", "conversation", "messages", "turns"),
+        *("prompt", "question", "query", "source", "input", "instruction", "document", "article"),
+        *("target_title", "target", "title", "mr"),
+    ),
+    Use.REFERENCE: (
+        *("reference", "golden_answer", "gold", "gold_answer", "ground_truth", "references"),
+        *("human_reference", "ideal"),
+    ),
+    Use.CONDITION: ("condition", "style", "domain", "category", "genre", "variant", "prompt_type"),
+    Use.ITEM: (
+        *("item", "item_id", "dialog_id", "dialogue_id", "conversation_id", "dlg_id"),
+        *("question_id", "prompt_id", "example_id", "doc_id", "qid", "topic_id", "id", "hitid"),
+    ),
+}
+# A response of a system has the system's name beside one of these.
+RESPONSES = re.compile(
+    r"^(?:responses?|outputs?|answers?|reply|generation|completion)[_.\- ]+(?P<after>.+)$"
+    r"|^(?P<before>.+?)[_.\- ]+(?:responses?|outputs?|answers?|reply|generation|completion)$",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True)
+class ColumnMapping:
+    """The use of columns by their names, and which system a column of responses is of."""
+
+    uses: Mapping[str, Use] = field(default_factory=dict)
+    systems: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, values: Mapping[str, Any]) -> ColumnMapping:
+        """What `plain` made of one."""
+        uses = {name: Use(use) for name, use in values.get("uses", {}).items()}
+        return cls(uses, dict(values.get("systems", {})))
+
+    @property
+    def plain(self) -> dict[str, Any]:
+        """For JSON."""
+        uses = {name: str(use) for name, use in self.uses.items()}
+        return {"uses": uses, "systems": dict(self.systems)}
+
+    def columns(self, use: Use) -> list[str]:
+        return [name for name, each in self.uses.items() if each == use]
+
+    def column(self, use: Use) -> str | None:
+        return next(iter(self.columns(use)), None)
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether a row holds an item with a column for each system, and not one response."""
+        return not (self.columns(Use.SYSTEM) or self.columns(Use.CANDIDATE))
+
+    def system_of(self, column: str) -> str:
+        return self.systems.get(column, "").strip() or system_in(column)
+
+    def among(self, columns: Iterable[str]) -> ColumnMapping:
+        """What of it speaks of columns that there are, in their order."""
+        present = list(columns)
+        uses = {name: self.uses[name] for name in present if name in self.uses}
+        return ColumnMapping(
+            uses, {name: self.systems[name] for name in uses if name in self.systems}
+        )
+
+
+def mapping_faults(mapping: ColumnMapping, *, has_pictures: bool = False) -> list[str]:
+    """All that keeps a mapping from making items, in sentences."""
+    faults = [
+        _("Only one column can be “{use}”: {columns}.").format(
+            use=label_of(use), columns=", ".join(mapping.columns(use))
+        )
+        for use in Use
+        if use not in REPEATABLE and len(mapping.columns(use)) > 1
+    ]
+    responses = mapping.columns(Use.RESPONSE)
+    of_pictures = mapping.columns(Use.CANDIDATE_PICTURE)
+    if not responses and not of_pictures:
+        faults.append(_("Choose at least one column as “Response”."))
+    if not mapping.is_wide and len(responses) > 1:
+        faults.append(
+            _(
+                "Where a column names the system, a row is one response, and only one column "
+                "can be “Response”: {columns}."
+            ).format(columns=", ".join(responses))
+        )
+    if mapping.is_wide:
+        faults += _wide_faults(mapping, responses, of_pictures)
+    if not has_pictures and (mapping.columns(Use.PICTURE) or of_pictures):
+        faults.append(
+            _("The pictures did not come with the file: put both into a zip, and upload that.")
+        )
+    return faults
+
+
+def _wide_faults(
+    mapping: ColumnMapping, responses: Sequence[str], of_pictures: Sequence[str]
+) -> Iterable[str]:
+    systems = [mapping.system_of(column) for column in responses]
+    if twice := sorted({name for name in systems if systems.count(name) > 1}):
+        yield _("Two columns of responses have the same system: {names}.").format(
+            names=", ".join(twice)
+        )
+    for name in systems:
+        if len(name) > LONGEST_SYSTEM:
+            yield _("A system's name has {n} characters at most: {name}…").format(
+                n=LONGEST_SYSTEM, name=name[:40]
+            )
+    if of_pictures:
+        yield _("Say which column is the system or the candidate that a picture is of.")
+
+
+def guess_mapping(
+    columns: Sequence[str], *, n_rows: int = 0, n_distinct: Mapping[str, int] | None = None
+) -> ColumnMapping:
+    """What columns of these names probably are."""
+    uses: dict[str, Use] = {}
+    plain = {name: plain_name(name) for name in columns}
+    for use, names in NAMES.items():
+        column = next((c for n in names for c in columns if plain[c] == n and c not in uses), None)
+        if column is not None:
+            uses[column] = use
+    guessed = ColumnMapping({name: uses[name] for name in columns if name in uses})
+    if guessed.is_wide:
+        guessed = _with_columns_of_systems(guessed, columns)
+    return _without_key_of_rows(guessed, n_rows, n_distinct or {})
+
+
+def _with_columns_of_systems(mapping: ColumnMapping, columns: Sequence[str]) -> ColumnMapping:
+    """With the columns that hold a system's responses each, where there are several."""
+    answered = [name.removeprefix("Answer.") for name in columns if name.startswith("Answer.")]
+    matches = {}
+    for column in columns:
+        bare = column.removeprefix("Input.")
+        is_rated = any(
+            answer.endswith(f"_{bare}") or answer.endswith(f".{bare}") for answer in answered
+        )
+        is_answer = column.startswith("Answer.")
+        if not is_answer and (is_rated or (RESPONSES.match(bare) and column not in mapping.uses)):
+            matches[column] = Use.RESPONSE
+    if not matches:
+        return mapping
+    uses = dict(mapping.uses) | matches
+    return ColumnMapping({name: uses[name] for name in columns if name in uses})
+
+
+def _without_key_of_rows(
+    mapping: ColumnMapping, n_rows: int, n_distinct: Mapping[str, int]
+) -> ColumnMapping:
+    """In a table of a row a response, what is different in each row names no item."""
+    item, system = mapping.column(Use.ITEM), mapping.column(Use.SYSTEM)
+    is_key = item is not None and system is not None and n_distinct.get(item, 0) == n_rows > 1
+    has_context = bool(mapping.columns(Use.CONTEXT))
+    if not is_key or not has_context or n_distinct.get(system or "", 0) < 2:
+        return mapping
+    uses = {name: use for name, use in mapping.uses.items() if name != item}
+    return ColumnMapping(uses, mapping.systems)
+
+
+def plain_name(column: str) -> str:
+    bare = column.strip().removeprefix("Input.")
+    bare = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", bare) if not bare.isupper() else bare
+    return re.sub(r"[^\w]+|_+", "_", bare.lower()).strip("_").replace("hit_id", "hitid")
+
+
+def system_in(column: str) -> str:
+    """The system's name in the name of a column of its responses."""
+    bare = column.removeprefix("Input.")
+    match = RESPONSES.match(bare)
+    return (match["after"] or match["before"]) if match else bare
+
+
+def label_of(use: Use) -> str:
+    """What people call a use."""
+    return {
+        Use.ITEM: _("Item"),
+        Use.CONTEXT: _("Context"),
+        Use.RESPONSE: _("Response"),
+        Use.SYSTEM: _("System (never shown)"),
+        Use.CONDITION: _("Condition"),
+        Use.REFERENCE: _("Reference"),
+        Use.PICTURE: _("Picture of the item"),
+        Use.CANDIDATE: _("Name of the candidate"),
+        Use.CANDIDATE_PICTURE: _("Picture of the candidate"),
+    }[use]

@@ -1,0 +1,300 @@
+"""What a file is: its kind, and of text the encoding and what separates the columns.
+
+All of it is found, and all of it can be said otherwise by whoever knows better.
+"""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import gzip
+import io
+import json
+import posixpath
+import shutil
+import tempfile
+import zipfile
+import zlib
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from annotation.exceptions import ImportRefused
+from annotation.readers.pictures import Archive, NoPictures, PictureSource
+from annotation.readers.tables import READ_AT_ONCE
+
+CSV, EXCEL, JSON, JSON_LINES, PARQUET = "csv", "xlsx", "json", "jsonl", "parquet"
+TABLES = (
+    ".csv",
+    ".tsv",
+    ".tab",
+    ".txt",
+    ".xlsx",
+    ".xlsm",
+    ".json",
+    ".jsonl",
+    ".ndjson",
+    ".parquet",
+)
+DELIMITERS = (",", ";", "\t", "|")
+# Offered where the one that was found shows the wrong letters.
+ENCODINGS = (
+    *("utf-8", "utf-16", "windows-1252", "windows-1250", "windows-1251", "iso-8859-15"),
+    *("mac-roman", "shift_jis", "gb18030", "big5", "euc-kr"),
+)
+MARKS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
+# How much of a text is looked at for what separates its columns.
+LOOKED_AT = 256 * 1024
+RECORDS_LOOKED_AT = 50
+OTHERS = {
+    b"\xd0\xcf\x11\xe0": "this is an Excel file of before 2007 (.xls). Save it as .xlsx.",
+    b"%PDF": "this is a PDF. Save the table in it as CSV or Excel.",
+    b"<": "this is a web page or XML. Save the table in it as CSV or Excel.",
+    b"SQLite format 3": "this is a database. Export the table as CSV.",
+    b"7z\xbc\xaf": "this is a 7z archive. Make it a .zip.",
+    b"Rar!": "this is a RAR archive. Make it a .zip.",
+    b"BZh": "this is compressed with bzip2. Unpack it, or make it a .zip.",
+    b"\x89PNG": "this is a picture. Put it into a zip with the table that names it.",
+    b"\xff\xd8\xff": "this is a picture. Put it into a zip with the table that names it.",
+}
+OF_OFFICE = {
+    "word/": "this is a Word document. Save the table in it as CSV or Excel.",
+    "ppt/": "this is a PowerPoint document. Save the table in it as CSV or Excel.",
+    "content.xml": "this is an OpenDocument file. Save it as .xlsx or CSV.",
+    "xl/workbook.bin": "this is a binary Excel file (.xlsb). Save it as .xlsx.",
+}
+
+
+@dataclass(frozen=True)
+class FileFormat:
+    """How a file is read; `sheet` is of Excel, `table` the file in an archive.
+
+    What is empty has still to be found.
+    """
+
+    kind: str = ""
+    encoding: str = ""
+    delimiter: str = ""
+    sheet: str = ""
+    table: str = ""
+    sheets: tuple[str, ...] = ()
+    tables: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, values: dict[str, Any]) -> FileFormat:
+        """What `plain` made of one."""
+        lists = {name: tuple(values.get(name, ())) for name in ("sheets", "tables")}
+        return cls(**{**values, **lists})
+
+    @property
+    def plain(self) -> dict[str, Any]:
+        """For JSON."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class Unpacked:
+    """A table by itself, and where the pictures are that it names."""
+
+    path: Path
+    pictures: PictureSource
+    table: str = ""
+    tables: tuple[str, ...] = ()
+
+
+@contextmanager
+def unpacked(path: Path, *, most_bytes: int, table: str = "") -> Iterator[Unpacked]:
+    """The table of a file that may be a zip or be compressed with gzip.
+
+    What is unpacked is gone afterwards; more than `most_bytes` of it is refused.
+    """
+    start = _start(path)
+    with tempfile.TemporaryDirectory(prefix="assay-table-") as folder:
+        if start.startswith(b"\x1f\x8b"):
+            yield Unpacked(_gunzip(path, Path(folder), most_bytes), NoPictures())
+        elif start.startswith(b"PK") and not is_excel(path):
+            with _archive(path, most_bytes) as archive:
+                tables = _tables(path, archive)
+                chosen = table if table in tables else tables[0]
+                copy = Path(folder) / posixpath.basename(chosen)
+                with archive.open(chosen) as source, copy.open("wb") as target:
+                    shutil.copyfileobj(source, target, READ_AT_ONCE)
+                yield Unpacked(copy, Archive(archive, chosen), chosen, tables)
+        else:
+            if start.startswith(b"PK"):
+                with _archive(path, most_bytes):
+                    pass
+            yield Unpacked(path, NoPictures())
+
+
+def is_excel(path: Path) -> bool:
+    """Whether a file that begins like a zip is an Excel workbook."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return "xl/workbook.xml" in archive.namelist()
+    except (OSError, zipfile.BadZipFile):
+        return False
+
+
+def _start(path: Path) -> bytes:
+    try:
+        with path.open("rb") as content:
+            return content.read(16)
+    except OSError as error:
+        raise ImportRefused(path, f"it cannot be read: {error.strerror}.") from None
+
+
+@contextmanager
+def _archive(path: Path, most_bytes: int) -> Iterator[zipfile.ZipFile]:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            members = archive.infolist()
+            names = {member.filename for member in members}
+            for mark, problem in OF_OFFICE.items():
+                if any(
+                    name == mark or (mark[-1] == "/" and name.startswith(mark)) for name in names
+                ):
+                    raise ImportRefused(path, problem)
+            if sum(member.file_size for member in members) > most_bytes:
+                problem = f"unpacked it has more than {most_bytes // 1024**2:,} MiB."
+                raise ImportRefused(path, problem)
+            if any(member.flag_bits & 1 for member in members):
+                raise ImportRefused(path, "it is locked with a password. Make it without one.")
+            yield archive
+    except (zipfile.BadZipFile, zlib.error, NotImplementedError) as error:
+        raise ImportRefused(path, f"it is not a zip that can be unpacked: {error}.") from None
+
+
+def _tables(path: Path, archive: zipfile.ZipFile) -> tuple[str, ...]:
+    names = [name for name in archive.namelist() if not name.endswith("/")]
+    hidden = ("__MACOSX/", ".")
+    tables = [
+        name
+        for name in names
+        if name.lower().endswith(TABLES)
+        and not name.startswith(hidden)
+        and not posixpath.basename(name).startswith(".")
+    ]
+    if not tables:
+        raise ImportRefused(
+            path, "there is no table in it: put a CSV, Excel or JSON file beside the pictures."
+        )
+    # The one nearest to the top first.
+    return tuple(sorted(tables, key=lambda name: (name.count("/"), name)))
+
+
+def _gunzip(path: Path, folder: Path, most_bytes: int) -> Path:
+    copy = folder / (path.name.removesuffix(".gz") or "table")
+    size = 0
+    try:
+        with gzip.open(path) as source, copy.open("wb") as target:
+            while part := source.read(READ_AT_ONCE):
+                size += len(part)
+                if size > most_bytes:
+                    problem = f"unpacked it has more than {most_bytes // 1024**2:,} MiB."
+                    raise ImportRefused(path, problem)
+                target.write(part)
+    except (EOFError, OSError, zlib.error):
+        raise ImportRefused(path, "it is not a file that gzip can read.") from None
+    return copy
+
+
+def find_format(path: Path, chosen: FileFormat | None = None) -> FileFormat:
+    """What a table is, where `chosen` does not say it already."""
+    chosen = chosen or FileFormat()
+    start = _start(path)
+    if not start:
+        raise ImportRefused(path, "it is empty.")
+    if start.startswith(b"PAR1"):
+        return replace(chosen, kind=PARQUET)
+    if start.startswith(b"PK"):
+        return replace(chosen, kind=EXCEL)
+    for mark, problem in OTHERS.items():
+        if start.lstrip().startswith(mark):
+            raise ImportRefused(path, problem)
+    encoding = chosen.encoding or _encoding(path)
+    text = _beginning(path, encoding)
+    kind = _text_kind(text)
+    if kind != CSV:
+        return replace(chosen, kind=kind, encoding=encoding)
+    delimiter = chosen.delimiter or _delimiter(text)
+    return replace(chosen, kind=CSV, encoding=encoding, delimiter=delimiter)
+
+
+def _encoding(path: Path) -> str:
+    with path.open("rb") as content:
+        beginning = content.read(4096)
+    for mark, name in MARKS.items():
+        if beginning.startswith(mark):
+            return name
+    # Latin letters in UTF-16 leave every other byte empty.
+    for name, empty in (("utf-16-le", beginning[1::2]), ("utf-16-be", beginning[::2])):
+        if len(beginning) > 3 and empty.count(0) > 0.4 * len(empty):
+            return name
+    return "utf-8" if _decodes(path, "utf-8") else "windows-1252"
+
+
+def _decodes(path: Path, encoding: str) -> bool:
+    decoder = codecs.getincrementaldecoder(encoding)()
+    with path.open("rb") as content:
+        while True:
+            part = content.read(READ_AT_ONCE)
+            try:
+                decoder.decode(part, final=not part)
+            except UnicodeDecodeError:
+                return False
+            if not part:
+                return True
+
+
+def text_encoding(encoding: str) -> str:
+    """The codec that also takes the mark that some programs begin UTF-8 with."""
+    return "utf-8-sig" if encoding == "utf-8" else encoding
+
+
+def _beginning(path: Path, encoding: str) -> str:
+    with path.open("rb") as content:
+        part = content.read(LOOKED_AT)
+    try:
+        decoder = codecs.getincrementaldecoder(text_encoding(encoding))(errors="replace")
+        return decoder.decode(part)
+    except UnicodeError as error:
+        raise ImportRefused(path, f"it cannot be read as {encoding}: {error}.") from None
+
+
+def _text_kind(text: str) -> str:
+    start = text.lstrip()
+    if start.startswith("["):
+        return JSON
+    if not start.startswith("{"):
+        return CSV
+    first = start.split("\n", 1)[0]
+    try:
+        json.loads(first)
+    except (ValueError, RecursionError):
+        # An object over many lines; or one line of many that is none.
+        return JSON_LINES if start.count("\n{") else JSON
+    return JSON_LINES
+
+
+def _delimiter(text: str) -> str:
+    """The one that cuts the most records into the same number of columns."""
+    return max(DELIMITERS, key=lambda delimiter: _evenness(text, delimiter))
+
+
+def _evenness(text: str, delimiter: str) -> tuple[float, int]:
+    widths: list[int] = []
+    try:
+        for record in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter):
+            if record:
+                widths.append(len(record))
+            if len(widths) == RECORDS_LOOKED_AT:
+                break
+    except csv.Error:
+        pass
+    if not widths or widths[0] < 2:
+        return 0.0, 0
+    return Counter(widths)[widths[0]] / len(widths), widths[0]

@@ -1,0 +1,374 @@
+"""Rows of any table as items, by a mapping of its columns.
+
+A row is one response of a system, or one item with a column for each system. Items are put
+together in a temporary database, so that a long file needs no more memory than a short one; all
+that is wrong with the file is noted, with the cell that it is in.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import dataclass, field
+from hashlib import sha256
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from annotation.exceptions import ImportRefused
+from annotation.readers.alternatives import MOST_CANDIDATES
+from annotation.readers.column_mapping import ColumnMapping, Use
+from annotation.readers.drafts import CandidateDraft, ItemDraft, PictureDraft
+from annotation.readers.pictures import NoPictures, PictureSource, read_picture
+from annotation.readers.tables import Row
+
+MOST_FAULTS = 100
+# Items whose candidates are in memory at once.
+ITEMS_AT_ONCE = 200
+LONGEST_VALUE = 80
+TABLES = """
+CREATE TABLE item (
+    n INTEGER PRIMARY KEY, name TEXT UNIQUE, line INTEGER, context TEXT, reference TEXT,
+    condition TEXT, picture TEXT, digest TEXT, is_faulty INTEGER DEFAULT 0
+);
+CREATE TABLE candidate (
+    n INTEGER PRIMARY KEY, item INTEGER, key TEXT, system TEXT, line INTEGER, text TEXT,
+    picture TEXT, digest TEXT, UNIQUE (item, key)
+);
+"""
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What is wrong with a cell, a row or a file, and where that is."""
+
+    line: int | None
+    column: str
+    value: str
+    problem: str
+
+    @property
+    def plain(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in ("line", "column", "value", "problem")}
+
+
+@dataclass
+class Faults:
+    """The first faults of a file, and how many there are in all."""
+
+    first: list[Fault] = field(default_factory=list)
+    n: int = 0
+
+    def add(self, refused: ImportRefused, value: str = "") -> None:
+        self.n += 1
+        if len(self.first) < MOST_FAULTS:
+            shown = value if len(value) <= LONGEST_VALUE else f"{value[:LONGEST_VALUE]}…"
+            self.first.append(Fault(refused.line, refused.field or "", shown, refused.problem))
+
+    @property
+    def n_more(self) -> int:
+        return self.n - len(self.first)
+
+
+class MappedItems(Collection[ItemDraft]):
+    """The items that a table's rows make, without those in which something is wrong."""
+
+    def __init__(
+        self,
+        rows: Iterable[Row],
+        mapping: ColumnMapping,
+        *,
+        path: Path,
+        faults: Faults,
+        pictures: PictureSource | None = None,
+        is_pool: bool = False,
+    ) -> None:
+        self.path, self.mapping, self.faults = path, mapping, faults
+        self.n_rows = self.n_repeated = self.n_empty = 0
+        self._pictures: PictureSource = pictures or NoPictures()
+        self._is_pool = is_pool
+        # An empty name is a private file that the system removes.
+        self._database = sqlite3.connect("", check_same_thread=False, isolation_level=None)
+        for setting in ("journal_mode=OFF", "synchronous=OFF", "cache_size=-16000", "temp_store=1"):
+            self._database.execute(f"PRAGMA {setting}")
+        self._database.executescript(TABLES)
+        self._database.execute("BEGIN")
+        for row in rows:
+            self.n_rows += 1
+            self._stage(row)
+        if is_pool:
+            self._refuse_pools()
+        self._database.execute("COMMIT")
+
+    def __len__(self) -> int:
+        return self._number("SELECT COUNT(*) FROM item WHERE NOT is_faulty")
+
+    @property
+    def n_faulty(self) -> int:
+        return self._number("SELECT COUNT(*) FROM item WHERE is_faulty")
+
+    @property
+    def n_candidates(self) -> int:
+        return self._number(
+            "SELECT COUNT(*) FROM candidate JOIN item ON item.n = item WHERE NOT is_faulty"
+        )
+
+    @property
+    def n_systems(self) -> int:
+        return self._number(
+            "SELECT COUNT(DISTINCT system) FROM candidate JOIN item ON item.n = item"
+            " WHERE NOT is_faulty AND system <> ''"
+        )
+
+    @property
+    def has_pictures(self) -> bool:
+        return not isinstance(self._pictures, NoPictures)
+
+    @property
+    def n_uneven(self) -> int:
+        """Items that have fewer candidates than others."""
+        return self._number(
+            "SELECT COUNT(*) FROM (SELECT COUNT(*) AS n FROM candidate JOIN item ON item.n = item"
+            " WHERE NOT is_faulty GROUP BY item) WHERE n < (SELECT MAX(n) FROM (SELECT COUNT(*)"
+            " AS n FROM candidate JOIN item ON item.n = item WHERE NOT is_faulty GROUP BY item))"
+        )
+
+    def __contains__(self, thing: object) -> bool:
+        return any(each == thing for each in self)
+
+    def __iter__(self) -> Iterator[ItemDraft]:
+        last, end = 0, self._number("SELECT COALESCE(MAX(n), 0) FROM item")
+        while last < end:
+            rows = self._database.execute(
+                "SELECT item.n, name, item.line, context, reference, condition, item.picture, key,"
+                " system, text, candidate.picture FROM item JOIN candidate ON item = item.n"
+                " WHERE NOT is_faulty AND item.n > ? AND item.n <= ? ORDER BY item.n, candidate.n",
+                (last, last + ITEMS_AT_ONCE),
+            ).fetchall()
+            for _n, group in groupby(rows, key=lambda row: row[0]):
+                yield self._draft(list(group))
+            last += ITEMS_AT_ONCE
+
+    def notes(self) -> list[str]:
+        """What became of rows that made no response, in sentences."""
+        texts = []
+        if n := self.n_repeated:
+            text = ngettext(
+                "%(n)s row repeats a response that another has, and counts once",
+                "%(n)s rows repeat a response that another has, and count once",
+                n,
+            )
+            texts.append(text % {"n": f"{n:,}"})
+        if n := self.n_empty:
+            text = ngettext(
+                "%(n)s empty cell is no response of that system",
+                "%(n)s empty cells are no responses of those systems",
+                n,
+            )
+            texts.append(text % {"n": f"{n:,}"})
+        return texts
+
+    def _draft(self, rows: list[tuple[Any, ...]]) -> ItemDraft:
+        _n, name, line, context, reference, condition, picture, *_rest = rows[0]
+        return ItemDraft(
+            key=name,
+            line=line,
+            context=context,
+            reference=reference,
+            condition=condition,
+            picture=self._picture(line, picture),
+            candidates=tuple(
+                CandidateDraft(key, system, text, self._picture(line, of_candidate))
+                for *_item, key, system, text, of_candidate in rows
+            ),
+        )
+
+    def _picture(self, line: int, name: str) -> PictureDraft | None:
+        return read_picture(Row(self.path, line, {"": name}), "", self._pictures) if name else None
+
+    def _number(self, query: str) -> int:
+        return int(self._database.execute(query).fetchone()[0])
+
+    # Staging
+
+    def _stage(self, row: Row) -> None:
+        """Take a row in; every cell of it that cannot be is noted, and its item is left out."""
+        before = self.faults.n
+        cells = _Cells(row, self.mapping, self._note)
+        shared = {
+            "context": "\n\n".join(
+                text for column in self.mapping.columns(Use.CONTEXT) if (text := cells.text(column))
+            ),
+            "reference": cells.text(self.mapping.column(Use.REFERENCE)),
+            "condition": cells.name(self.mapping.column(Use.CONDITION), longest=64),
+            "picture": cells.text(picture := self.mapping.column(Use.PICTURE)).strip(),
+        }
+        digest = self._checked_picture(row, picture)
+        if self._is_pool and not shared["context"].strip():
+            self._note(row.refuse(_("a target needs a title: choose its column as “Context”.")), "")
+        name = cells.required(self.mapping.column(Use.ITEM)) or named_by(shared)
+        candidates = self._candidates(row, cells)
+        if self.faults.n > before:
+            self._mark_faulty(name, row)
+            return
+        item = self._item(name, row, shared, digest)
+        for candidate in candidates if item is not None else ():
+            self._add(item, row, name, candidate)
+
+    def _candidates(self, row: Row, cells: _Cells) -> list[tuple[str, ...]]:
+        """Key, system, text, picture, its digest, and the column of each."""
+        mapping = self.mapping
+        if mapping.is_wide:
+            found: list[tuple[str, ...]] = []
+            for column in mapping.columns(Use.RESPONSE):
+                text, system = cells.text(column), mapping.system_of(column)
+                if text.strip():
+                    found.append((system, system, text, "", "", column))
+                else:
+                    self.n_empty += 1
+            if not found:
+                self._note(row.refuse(_("no system has a response in this row.")), "")
+            return found
+        system = cells.required(mapping.column(Use.SYSTEM), longest=LONGEST_OF_SYSTEM)
+        key = cells.required(mapping.column(Use.CANDIDATE)) or system
+        response, picture = mapping.column(Use.RESPONSE), mapping.column(Use.CANDIDATE_PICTURE)
+        text = cells.text(response)
+        if self._is_pool:
+            text = cells.required(response, longest=1000) if response else key
+        named = cells.text(picture).strip()
+        column = mapping.column(Use.CANDIDATE) or mapping.column(Use.SYSTEM) or ""
+        return [(key, system, text, named, self._checked_picture(row, picture), column)]
+
+    def _checked_picture(self, row: Row, column: str | None) -> str:
+        """The digest of the picture that a cell names; what is wrong with it is noted."""
+        if column is None:
+            return ""
+        try:
+            picture = read_picture(row, column, self._pictures)
+        except ImportRefused as refused:
+            self._note(refused, str(row.fields.get(column, "")))
+            return ""
+        return sha256(picture.content).hexdigest() if picture else ""
+
+    def _item(self, name: str, row: Row, shared: dict[str, str], digest: str) -> int | None:
+        """The item's number; rows of one item share its page, so they agree in all of it."""
+        cursor = self._database.execute(
+            "INSERT OR IGNORE INTO item (name, line, context, reference, condition, picture,"
+            " digest) VALUES (?, ?, ?, ?, ?, ?, ?)",
+            (name, row.line, *shared.values(), digest),
+        )
+        if cursor.rowcount == 1:
+            return int(cursor.lastrowid or 0)
+        n, line, *there = self._database.execute(
+            "SELECT n, line, context, reference, condition, picture FROM item WHERE name = ?",
+            (name,),
+        ).fetchone()
+        if line is None:  # left out already, for a row before
+            return None
+        for (use, value), known in zip(shared.items(), there, strict=True):
+            if value != known:
+                column = self.mapping.column(Use(use))
+                problem = _("differs from line {line} of the same item.").format(line=line)
+                self._note(row.refuse(problem, column), value)
+                self._mark_faulty(name, row)
+        return int(n)
+
+    def _add(self, item: int | None, row: Row, name: str, candidate: tuple[str, ...]) -> None:
+        key, system, text, picture, digest, column = candidate
+        cursor = self._database.execute(
+            "INSERT OR IGNORE INTO candidate (item, key, system, line, text, picture, digest)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?)",
+            (item, key, system, row.line, text, picture, digest),
+        )
+        if cursor.rowcount == 1:
+            return
+        line, *there = self._database.execute(
+            "SELECT line, system, text, digest FROM candidate WHERE item = ? AND key = ?",
+            (item, key),
+        ).fetchone()
+        if there == [system, text, digest]:
+            self.n_repeated += 1
+            return
+        problem = _("item '{item}' has another response of '{key}' on line {line}.")
+        self._note(row.refuse(problem.format(item=name, key=key, line=line), column), key)
+        self._mark_faulty(name, row)
+
+    def _mark_faulty(self, name: str, row: Row) -> None:
+        self._database.execute(
+            "INSERT INTO item (name, line, is_faulty) VALUES (?, NULL, 1)"
+            " ON CONFLICT (name) DO UPDATE SET is_faulty = 1",
+            (name,),
+        )
+
+    def _note(self, refused: ImportRefused, value: str) -> None:
+        self.faults.add(refused, value)
+
+    def _refuse_pools(self) -> None:
+        """Judgments of a pool that holds its own target, or a picture twice, are worth less."""
+        target = _("'{key}' shows the target's own picture. Take it out of the pool.")
+        twice = _("'{key}' shows a picture that the pool has already. Take one of them out.")
+        many = _("item '{key}' has more than {n} candidates.")
+        of_candidates = "SELECT candidate.line, key, name FROM candidate JOIN item ON item.n = item"
+        for query, problem in (
+            (
+                f"{of_candidates} WHERE candidate.digest <> '' AND candidate.digest = item.digest",
+                target,
+            ),
+            (
+                f"{of_candidates} WHERE candidate.digest <> '' AND EXISTS (SELECT 1 FROM candidate"
+                " AS other WHERE other.item = candidate.item AND other.digest = candidate.digest"
+                " AND other.n < candidate.n)",
+                twice,
+            ),
+            (
+                "SELECT line, name, name FROM item WHERE (SELECT COUNT(*) FROM candidate"
+                f" WHERE item = item.n) > {MOST_CANDIDATES}",
+                many,
+            ),
+        ):
+            column = self.mapping.column(Use.CANDIDATE_PICTURE)
+            for line, key, name in self._database.execute(query).fetchall():
+                row = Row(self.path, line, {})
+                text = problem.format(key=key, n=MOST_CANDIDATES)
+                self._note(row.refuse(text, column if problem != many else None), "")
+                self._mark_faulty(name, row)
+
+
+LONGEST_OF_SYSTEM = 100
+
+
+class _Cells:
+    """The cells of a row, of which each that cannot be read is noted once."""
+
+    def __init__(
+        self, row: Row, mapping: ColumnMapping, note: Callable[[ImportRefused, str], None]
+    ) -> None:
+        self._row, self._note = row, note
+
+    def text(self, column: str | None) -> str:
+        return self._read(column, self._row.text)
+
+    def name(self, column: str | None, *, longest: int) -> str:
+        return self._read(column, lambda name: self._row.optional(name, longest=longest))
+
+    def required(self, column: str | None, *, longest: int = 200) -> str:
+        return self._read(column, lambda name: self._row.required(name, longest=longest))
+
+    def _read(self, column: str | None, read: Callable[[str], str]) -> str:
+        if column is None:
+            return ""
+        try:
+            return read(column)
+        except ImportRefused as refused:
+            self._note(refused, str(self._row.fields.get(column) or ""))
+            return ""
+
+
+def named_by(shared: dict[str, str]) -> str:
+    """A name for an item that has none: the same for the same page, in whatever file."""
+    return (
+        "item-" + sha256("\x00".join(shared.values()).encode("utf-8", "replace")).hexdigest()[:12]
+    )

@@ -1,0 +1,108 @@
+"""Pictures that a file names: beside it in a folder, or in the archive that it came in."""
+
+import posixpath
+import zipfile
+import zlib
+from pathlib import Path
+from typing import Protocol
+
+from annotation.readers.drafts import PictureDraft
+from annotation.readers.tables import Row
+
+MOST_BYTES = 2 * 1024 * 1024
+SIGNATURES = {
+    b"\x89PNG\r\n\x1a\n": "image/png",
+    b"\xff\xd8\xff": "image/jpeg",
+    b"GIF8": "image/gif",
+    b"<svg": "image/svg+xml",
+}
+
+
+class PictureSource(Protocol):
+    """Where pictures are looked up by the names that a file gives them."""
+
+    def size(self, name: str) -> int | None:
+        """In bytes; None where there is no such picture."""
+
+    def content(self, name: str) -> bytes:
+        """The picture, or OSError."""
+
+
+class Folder:
+    """Pictures in files, named relative to a folder."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def size(self, name: str) -> int | None:
+        path = self._path / name
+        return path.stat().st_size if path.is_file() else None
+
+    def content(self, name: str) -> bytes:
+        return (self._path / name).read_bytes()
+
+
+class Archive:
+    """Pictures in a zip file, named relative to the table's folder in it."""
+
+    def __init__(self, archive: zipfile.ZipFile, table: str) -> None:
+        self._archive, self._folder = archive, posixpath.dirname(table)
+
+    def size(self, name: str) -> int | None:
+        member = self._member(name)
+        return None if member is None else member.file_size
+
+    def content(self, name: str) -> bytes:
+        member = self._member(name)
+        try:
+            return self._archive.read(member) if member else b""
+        except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError) as error:
+            # RuntimeError is what a picture under a password comes to.
+            raise OSError(0, str(error)) from None
+
+    def _member(self, name: str) -> zipfile.ZipInfo | None:
+        path = posixpath.normpath(posixpath.join(self._folder, name.replace("\\", "/")))
+        return self._archive.NameToInfo.get(path)
+
+
+class NoPictures:
+    """Of a table that came alone."""
+
+    def size(self, name: str) -> int | None:
+        return None
+
+    def content(self, name: str) -> bytes:
+        raise OSError(0, "no pictures came with the file")
+
+
+def read_picture(entry: Row, field: str, source: PictureSource) -> PictureDraft | None:
+    """The picture that a field names, if it names one."""
+    name = entry.text(field).strip()
+    if not name:
+        return None
+    if name.lower().startswith(("http://", "https://")):
+        problem = "a picture at a web address is not fetched. Put it into a zip with the table."
+        raise entry.refuse(problem, field)
+    try:
+        size = source.size(name)
+        if size is None:
+            raise entry.refuse(f"there is no picture at {name}.", field)
+        if size > MOST_BYTES:
+            raise entry.refuse(f"{name} is over 2 MiB.", field)
+        content = source.content(name)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise entry.refuse(f"{name[:40]} cannot be read: {reason}.", field) from None
+    media_type = _media_type(content)
+    if media_type is None:
+        raise entry.refuse(f"{name} is not a PNG, JPEG, GIF, WebP or SVG picture.", field)
+    return PictureDraft(media_type=media_type, content=content)
+
+
+def _media_type(content: bytes) -> str | None:
+    if content[:4] == b"RIFF" and content[8:12] == b"WEBP":
+        return "image/webp"
+    start = content.lstrip()
+    if start.startswith(b"<?xml") and b"<svg" in start:
+        return "image/svg+xml"
+    return next((kind for mark, kind in SIGNATURES.items() if start.startswith(mark)), None)

@@ -1,0 +1,516 @@
+"""A file of any kind becomes items, by what its columns are said or guessed to be."""
+
+import gzip
+import io
+import json
+import zipfile
+from collections.abc import Callable
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import openpyxl
+import pyarrow
+import pyarrow.parquet
+import pytest
+from django.core.management.base import CommandError
+
+from annotation.exceptions import AnnotationError, ImportRefused
+from annotation.models import Candidate, Item, Study
+from annotation.readers.column_mapping import ColumnMapping, Use, guess_mapping, mapping_faults
+from annotation.readers.formats import FileFormat
+from annotation.readers.mapped_files import items_of, opened_table, profile_table
+from annotation.readers.mapped_items import Faults, MappedItems
+from tests.annotation.importing import command_output, everything
+
+COLUMNS = ["dialog_id", "history", "model", "output"]
+ROWS = [
+    ["d1", "User: Hi…\nBot: Hello, “you”", "alpha", "Grüß Gott"],
+    ["d1", "User: Hi…\nBot: Hello, “you”", "beta", "Hi; there"],
+    ["d2", "User: Bye", "alpha", "Bye"],
+    ["d2", "User: Bye", "beta", "See you"],
+]
+PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 8
+
+
+def cell(value: str) -> str:
+    return '"' + value.replace('"', '""') + '"'
+
+
+def as_text(delimiter: str, encoding: str) -> bytes:
+    lines = [delimiter.join(cell(value) for value in row) for row in (COLUMNS, *ROWS)]
+    return "\r\n".join(lines).encode(encoding)
+
+
+def as_excel(rows: list[list[Any]], sheets: tuple[str, ...] = ("Sheet",)) -> bytes:
+    book = openpyxl.Workbook()
+    book.remove(book.active)
+    for name in sheets:
+        sheet = book.create_sheet(name)
+        for row in rows:
+            sheet.append(row)
+    content = io.BytesIO()
+    book.save(content)
+    return content.getvalue()
+
+
+def as_parquet() -> bytes:
+    content = io.BytesIO()
+    columns = {name: [row[n] for row in ROWS] for n, name in enumerate(COLUMNS)}
+    pyarrow.parquet.write_table(pyarrow.table(columns), content)
+    return content.getvalue()
+
+
+def objects() -> list[dict[str, str]]:
+    return [dict(zip(COLUMNS, row, strict=True)) for row in ROWS]
+
+
+def as_zip(files: dict[str, bytes]) -> bytes:
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as archive:
+        for name, body in files.items():
+            archive.writestr(name, body)
+    return content.getvalue()
+
+
+KINDS: dict[str, tuple[str, Callable[[], bytes], FileFormat]] = {
+    "commas": ("a.csv", lambda: as_text(",", "utf-8"), FileFormat("csv", "utf-8", ",")),
+    "semicolons": ("a.csv", lambda: as_text(";", "utf-8-sig"), FileFormat("csv", "utf-8", ";")),
+    "tabs": ("a.tsv", lambda: as_text("\t", "utf-8"), FileFormat("csv", "utf-8", "\t")),
+    "bars": ("a.txt", lambda: as_text("|", "utf-8"), FileFormat("csv", "utf-8", "|")),
+    "Windows": ("a.csv", lambda: as_text(";", "cp1252"), FileFormat("csv", "windows-1252", ";")),
+    "UTF-16": ("a.csv", lambda: as_text("\t", "utf-16"), FileFormat("csv", "utf-16", "\t")),
+    "UTF-16 without a mark": (
+        "a.csv",
+        lambda: as_text(",", "utf-16-le"),
+        FileFormat("csv", "utf-16-le", ","),
+    ),
+    "gzip": (
+        "a.csv.gz",
+        lambda: gzip.compress(as_text(",", "utf-8")),
+        FileFormat("csv", "utf-8", ","),
+    ),
+    "Excel": (
+        "a.xlsx",
+        lambda: as_excel([COLUMNS, *ROWS]),
+        FileFormat("xlsx", sheet="Sheet", sheets=("Sheet",)),
+    ),
+    "JSON": (
+        "a.json",
+        lambda: json.dumps(objects(), indent=1).encode(),
+        FileFormat("json", "utf-8"),
+    ),
+    "JSON in an object": (
+        "a.json",
+        lambda: json.dumps({"version": 2, "data": objects()}, indent=1).encode(),
+        FileFormat("json", "utf-8"),
+    ),
+    "JSON Lines": (
+        "a.jsonl",
+        lambda: "\n".join(json.dumps(each) for each in objects()).encode(),
+        FileFormat("jsonl", "utf-8"),
+    ),
+    "Parquet": ("a.parquet", as_parquet, FileFormat("parquet")),
+    "a zip": (
+        "a.zip",
+        lambda: as_zip({"in/a.csv": as_text(",", "utf-8"), "__MACOSX/in/a.csv": b"?"}),
+        FileFormat("csv", "utf-8", ",", table="in/a.csv", tables=("in/a.csv",)),
+    ),
+}
+
+
+def read(
+    path: Path, mapping: ColumnMapping | None = None, kind: str = "rating"
+) -> tuple[Any, Faults]:
+    faults = Faults()
+    with opened_table(path) as table:
+        profile = profile_table(table)
+        columns = [column.name for column in profile.columns]
+        chosen = mapping or guess_mapping(
+            columns, n_rows=profile.n_rows, n_distinct=profile.n_distinct
+        )
+        items = items_of(table, chosen, faults=faults, kind=kind)
+        return list(items), faults
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_of_file_is_found_out_and_gives_the_same_items(
+    kind: str, tmp_path: Path
+) -> None:
+    name, make, form = KINDS[kind]
+    path = tmp_path / name
+    path.write_bytes(make())
+    with opened_table(path) as table:
+        assert table.form == form
+    items, faults = read(path)
+    assert faults.first == []
+    assert [
+        (item.key, item.context, [(each.system, each.text) for each in item.candidates])
+        for item in items
+    ] == [
+        ("d1", ROWS[0][1], [("alpha", "Grüß Gott"), ("beta", "Hi; there")]),
+        ("d2", ROWS[2][1], [("alpha", "Bye"), ("beta", "See you")]),
+    ]
+
+
+def test_the_encoding_can_be_said_otherwise(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_bytes("item,context,response\nd1,Привет,да\n".encode("cp1251"))
+    with opened_table(path, FileFormat(encoding="windows-1251")) as table:
+        assert next(table.rows(Faults())).fields["context"] == "Привет"
+
+
+def test_cells_of_excel_read_as_a_spreadsheet_shows_them(tmp_path: Path) -> None:
+    path = tmp_path / "a.xlsx"
+    rows = [["item", "context", "response", None], [7, date(2026, 1, 2), 2.0, None], [None] * 4]
+    path.write_bytes(as_excel([*rows, [8, True, 0.5]]))
+    [first, second], faults = read(path)
+    assert faults.n == 0
+    assert (first.key, first.context, first.candidates[0].text) == ("7", "2026-01-02T00:00:00", "2")
+    assert (second.key, second.context, second.candidates[0].text) == ("8", "TRUE", "0.5")
+
+
+def test_another_sheet_of_a_workbook_can_be_chosen(tmp_path: Path) -> None:
+    path = tmp_path / "a.xlsx"
+    path.write_bytes(as_excel([COLUMNS, *ROWS], ("notes", "data")))
+    with opened_table(path, FileFormat(sheet="data")) as table:
+        assert (table.form.sheet, table.form.sheets) == ("data", ("notes", "data"))
+
+
+def test_lists_of_turns_and_pools_inside_an_object_are_cells_and_rows(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    turns = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}]
+    pool = [{"key": "a", "title": "Red"}, {"key": "b", "title": "Blue"}]
+    path.write_text(json.dumps({"item": "t1", "context": turns, "candidates": pool}))
+    [item], faults = read(path)
+    assert faults.n == 0
+    assert item.context == "User: Hi\nAssistant: Hello"
+    assert [(each.key, each.text) for each in item.candidates] == [("a", "Red"), ("b", "Blue")]
+
+
+def test_a_column_for_each_system_makes_a_response_of_each(tmp_path: Path) -> None:
+    path = tmp_path / "wide.csv"
+    path.write_text("prompt,response_alpha,beta output,ms\nHi,Hello,Hey,3\nBye,,So long,4\n")
+    [first, second], faults = read(path)
+    assert faults.n == 0
+    assert [(each.system, each.text) for each in first.candidates] == [
+        ("alpha", "Hello"),
+        ("beta", "Hey"),
+    ]
+    # An empty cell is no response; the name of an item without one is made of its page.
+    assert [each.system for each in second.candidates] == ["beta"]
+    assert first.key.startswith("item-")
+    assert first.key != second.key
+    assert [item.key for item in read(path)[0]] == [first.key, second.key]
+
+
+def test_a_batch_of_mechanical_turk_with_its_system_in_a_column(tmp_path: Path) -> None:
+    """One output a HIT, and a row for each assignment of it."""
+    path = tmp_path / "batch.csv"
+    path.write_text(
+        "HITId,WorkerId,Input.dialog_id,Input.prompt,Input.system,Input.output,Answer.quality\n"
+        "H1,W1,d1,Hi,alpha,Hello,80\nH1,W2,d1,Hi,alpha,Hello,70\nH2,W1,d1,Hi,beta,Hey,20\n"
+    )
+    with opened_table(path) as table:
+        columns = [column.name for column in profile_table(table).columns]
+        items = items_of(table, guess_mapping(columns), faults=(faults := Faults()), kind="rating")
+        [item] = items
+    assert faults.n == 0
+    assert (item.key, [each.system for each in item.candidates]) == ("d1", ["alpha", "beta"])
+    assert items.notes() == ["1 row repeats a response that another has, and counts once"]
+
+
+def test_a_batch_of_mechanical_turk_with_a_column_for_each_system() -> None:
+    columns = [
+        "HITId",
+        "Input.context",
+        "Input.alpha",
+        "Input.beta",
+        "Answer.q_alpha",
+        "Answer.q_beta",
+    ]
+    mapping = guess_mapping(columns)
+    assert mapping.columns(Use.RESPONSE) == ["Input.alpha", "Input.beta"]
+    assert mapping.column(Use.CONTEXT) == "Input.context"
+    assert [mapping.system_of(name) for name in mapping.columns(Use.RESPONSE)] == ["alpha", "beta"]
+
+
+def test_a_number_of_rows_names_no_items() -> None:
+    columns = ["id", "prompt", "model", "response"]
+    n_distinct = {"id": 4, "prompt": 2, "model": 2}
+    guessed = guess_mapping(columns, n_rows=4, n_distinct=n_distinct)
+    assert guessed.column(Use.ITEM) is None
+    assert guess_mapping(columns, n_rows=8, n_distinct=n_distinct).column(Use.ITEM) == "id"
+
+
+@pytest.mark.parametrize(
+    ("uses", "problem"),
+    [
+        ({}, "Choose at least one column as “Response”."),
+        ({"a": "item", "b": "item", "c": "response"}, "Only one column can be “Item”: a, b."),
+        (
+            {"a": "system", "b": "response", "c": "response"},
+            "only one column can be “Response”: b, c",
+        ),
+        ({"response_x": "response", "x_response": "response"}, "have the same system: x."),
+        ({"a": "picture", "c": "response"}, "put both into a zip"),
+        ({"x" * 101: "response"}, "100 characters at most"),
+    ],
+)
+def test_a_mapping_that_makes_no_items_says_why(uses: dict[str, str], problem: str) -> None:
+    assert any(problem in fault for fault in mapping_faults(ColumnMapping.of({"uses": uses})))
+
+
+LONG = {"item": "item", "context": "context", "system": "system", "response": "response"}
+HEADER = b"item,context,system,response\n"
+
+# name, content, the mapping's uses; and each fault's line, column and words
+BAD_FILES: list[tuple[str, bytes, dict[str, str], list[tuple[int | None, str, str]]]] = [
+    ("a row too short", HEADER + b"a,b\nc,d,e,f\n", LONG, [(2, "", "2 fields, where the header has 4")]),
+    ("a row too long", HEADER + b"a,b,c,d,e\n", LONG, [(2, "", "5 fields")]),
+    (
+        "rows of both kinds",
+        HEADER + b"a,b\nc,d,e,f,g\n,x,y,z\n",
+        LONG,
+        [(2, "", "2 fields"), (3, "", "5 fields"), (4, "item", "must not be empty")],
+    ),
+    ("an empty item", HEADER + b" ,b,c,d\n", LONG, [(2, "item", "must not be empty")]),
+    ("an empty system", HEADER + b"a,b,,d\n", LONG, [(2, "system", "must not be empty")]),
+    (
+        "both empty",
+        HEADER + b",b,,d\n",
+        LONG,
+        [(2, "item", "must not be empty"), (2, "system", "must not be empty")],
+    ),
+    ("a long item", HEADER + b"a" * 201 + b",b,c,d\n", LONG, [(2, "item", "201 characters, where 200")]),
+    ("a long system", HEADER + b"a,b," + b"c" * 101 + b",d\n", LONG, [(2, "system", "101 char")]),
+    ("a NUL", HEADER + b"a,b\x00b,c,d\n", LONG, [(2, "context", "NUL")]),
+    ("a system twice", HEADER + b"a,b,c,d\na,b,c,e\n", LONG, [(3, "system", "on line 2")]),
+    ("another context", HEADER + b"a,b,c,d\na,x,y,d\n", LONG, [(3, "context", "from line 2")]),
+    (
+        "another condition",
+        b"item,condition,system,response\na,b,c,d\na,x,y,d\n",
+        {**LONG, "condition": "condition"},
+        [(3, "condition", "differs from line 2")],
+    ),
+    (
+        "a long condition",
+        b"item,condition,response\na," + b"b" * 65 + b",c\n",
+        {"item": "item", "condition": "condition", "response": "response"},
+        [(2, "condition", "65 characters, where 64")],
+    ),
+    (
+        "no response in a row",
+        b"item,alpha,beta\na,, \n",
+        {"item": "item", "alpha": "response", "beta": "response"},
+        [(2, "", "no system has a response")],
+    ),
+    ("a quote left open", HEADER + b'a,b,c,d\ne,"f,g,h\n', LONG, [(3, "", "quotation mark missing")]),
+    ("a quote in the open", HEADER + b'a,"b"b,c,d\n', LONG, [(2, "", "this is not CSV")]),
+    ("header only", HEADER, LONG, [(None, "", "no rows")]),
+    ("a column twice", b"item,item,system\na,b,c\n", LONG, [(1, "", "appear twice: item")]),
+    ("too many columns", b"a," * 500 + b"b\n" + b"1," * 500 + b"2\n", LONG, [(1, "", "501 columns")]),
+    (
+        "half a line of JSON",
+        b'{"item": "a", "context": "b", "system": "c", "response": "d"}\n{"item": \n',
+        LONG,
+        [(2, "", "not JSON")],
+    ),
+    ("an array among lines", b'{"item": "a", "system": "b"}\n[1]\n', LONG, [(2, "", "JSON object in braces")]),
+    ("JSON that ends", b'[{"item": "a"', LONG, [(1, "", "")]),
+    ("an array of numbers", b"[1, 2]", LONG, [(1, "", "JSON object in braces")]),
+    ("an object of nothing", b'{"a":\n1}', LONG, [(1, "", "one object that holds one such array")]),
+    ("deep JSON", b'{"item": ' + b"[" * 30 + b"]" * 30 + b"}\n", LONG, [(1, "item", "deep")]),
+    ("half a surrogate", b'{"item": "a", "context": "\\ud800"}\n', LONG, [(1, "context", "surrogate")]),
+    ("an error in a cell of Excel", as_excel([["item", "response"], ["a", "#REF!"]]),
+     {"item": "item", "response": "response"}, [(2, "response", "the error #REF!")]),
+    ("a cell beyond the header", as_excel([["item", "response"], ["a", "b", "c"]]),
+     {"item": "item", "response": "response"}, [(2, "", "column 3, which has no name")]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("case", BAD_FILES, ids=lambda case: case[0])
+def test_all_that_is_wrong_with_a_file_is_said_at_its_cell(case: Any, tmp_path: Path) -> None:
+    _name, content, uses, expected = case
+    path = tmp_path / "bad"
+    path.write_bytes(content)
+    faults = Faults()
+    with opened_table(path) as table:
+        items_of(table, ColumnMapping.of({"uses": uses}), faults=faults, kind="rating")
+    got = [(fault.line, fault.column, fault.problem) for fault in faults.first]
+    assert len(got) >= len(expected)
+    for (line, column, problem), (want_line, want_column, words) in zip(
+        got, expected, strict=False
+    ):
+        assert (line, column) == (want_line, want_column)
+        assert words in problem
+
+
+REFUSED_FILES = [
+    ("empty", b"", "it is empty"),
+    ("an old Excel file", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"\0" * 99, "Save it as .xlsx"),
+    ("a PDF", b"%PDF-1.7\n", "this is a PDF"),
+    ("a web page", b"<!doctype html><table>", "a web page or XML"),
+    ("a picture", PNG, "this is a picture"),
+    ("a broken zip", b"PK\x03\x04" + b"\0" * 40, "not a zip that can be unpacked"),
+    ("a broken gzip", b"\x1f\x8b\x08" + b"\0" * 40, "not a file that gzip can read"),
+    ("a zip without a table", as_zip({"a.png": PNG}), "there is no table in it"),
+    ("a Word document", as_zip({"word/document.xml": b"<a/>"}), "a Word document"),
+    ("an OpenDocument sheet", as_zip({"content.xml": b"<a/>"}), "an OpenDocument file"),
+    ("a broken workbook", as_zip({"xl/workbook.xml": b"<a/>"}), "not an Excel file"),
+    ("a bomb", as_zip({"a.csv": b"item\n" * 400_000}), "unpacked it has more than 1 MiB"),
+    ("a gzip bomb", gzip.compress(b"item\n" * 400_000), "unpacked it has more than 1 MiB"),
+]
+
+
+@pytest.mark.parametrize("case", REFUSED_FILES, ids=lambda case: case[0])
+def test_what_is_no_table_is_refused_with_what_to_do(case: Any, tmp_path: Path) -> None:
+    _name, content, problem = case
+    path = tmp_path / "bad"
+    path.write_bytes(content)
+    with (
+        pytest.raises(ImportRefused, match=problem),
+        opened_table(path, most_bytes=1024**2) as table,
+    ):
+        list(table.rows(Faults()))
+
+
+def test_a_broken_parquet_file_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    path.write_bytes(as_parquet()[:-20])
+    faults = Faults()
+    with opened_table(path) as table:
+        assert list(table.rows(faults)) == []
+    assert "not a Parquet file" in faults.first[0].problem
+
+
+def test_of_many_faults_the_first_hundred_are_kept_and_the_rest_counted(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_bytes(HEADER + b",b,c,d\n" * 250)
+    faults = Faults()
+    with opened_table(path) as table:
+        items_of(table, ColumnMapping.of({"uses": LONG}), faults=faults, kind="rating")
+    assert (faults.n, len(faults.first), faults.n_more) == (250, 100, 150)
+
+
+def pool(tmp_path: Path, files: dict[str, bytes], rows: str) -> tuple[list[Any], Faults]:
+    path = tmp_path / "a.zip"
+    path.write_bytes(
+        as_zip({"t.csv": f"item,title,image,key,candidate_image\n{rows}".encode(), **files})
+    )
+    return read(path, kind="alternatives")
+
+
+def test_pictures_come_from_the_zip_that_the_table_came_in(tmp_path: Path) -> None:
+    files = {"pictures/a.png": PNG + b"a", "b.png": PNG + b"b"}
+    [item], faults = pool(tmp_path, files, "t1,Shoe,pictures/a.png,c1,b.png\n")
+    assert faults.n == 0
+    assert item.picture.content == PNG + b"a"
+    assert item.candidates[0].picture.content == PNG + b"b"
+
+
+@pytest.mark.parametrize(
+    ("rows", "problem"),
+    [
+        ("t1,Shoe,gone.png,c1,b.png\n", "there is no picture at gone.png"),
+        ("t1,Shoe,../../etc/passwd,c1,b.png\n", "there is no picture at"),
+        ("t1,Shoe,https://x.org/a.png,c1,b.png\n", "at a web address is not fetched"),
+        ("t1,Shoe,t.csv,c1,b.png\n", "is not a PNG, JPEG"),
+        ("t1,Shoe,a.png,c1,a.png\n", "the target's own picture"),
+        ("t1,Shoe,a.png,c1,b.png\nt1,Shoe,a.png,c2,b.png\n", "a picture that the pool has already"),
+        ("t1,,a.png,c1,b.png\n", "a target needs a title"),
+        ("t1,Shoe,big.png,c1,b.png\n", "big.png is over 2 MiB"),
+    ],
+)
+def test_pictures_that_cannot_be_shown_are_faults(tmp_path: Path, rows: str, problem: str) -> None:
+    files = {"a.png": PNG + b"a", "b.png": PNG + b"b", "big.png": PNG + b"x" * 2 * 1024**2}
+    items, faults = pool(tmp_path, files, rows)
+    assert any(problem in fault.problem for fault in faults.first)
+    assert items == []
+
+
+# The command
+
+
+@pytest.mark.django_db
+def test_a_command_maps_the_columns_of_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("n;who;said;heard\n1;alpha;Hello;Hi\n1;beta;Hey;Hi\n")
+    maps = [f"--map={text}" for text in ("item=n", "system=who", "response=said", "context=heard")]
+    output = command_output("import_items", path, *maps, study="s")
+    assert output == "Study 's': 1 item imported.\n"
+    assert Item.objects.get().context == "Hi"
+    assert list(Candidate.objects.values_list("system", "text")) == [
+        ("alpha", "Hello"),
+        ("beta", "Hey"),
+    ]
+    assert command_output("import_items", path, *maps, study="s").startswith(
+        "Study 's': 0 items (1 "
+    )
+
+
+@pytest.mark.django_db
+def test_a_command_names_the_system_of_each_column(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("prompt,x,y\nHi,Hello,Hey\n")
+    options = ["--system=x=alpha", "--system=y=beta", "--json"]
+    dry = json.loads(command_output("import_items", path, "--dry-run", *options, study="s"))
+    assert (dry["items"], dry["systems"], Study.objects.count()) == (1, 2, 0)
+    command_output("import_items", path, *options, study="s")
+    assert set(Candidate.objects.values_list("system", flat=True)) == {"alpha", "beta"}
+
+
+@pytest.mark.django_db
+def test_a_template_makes_a_study_of_its_kind(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    pooled = [{"key": "a", "title": "Red"}]
+    path.write_text(json.dumps({"item": "t", "target": {"title": "Shoe"}, "candidates": pooled}))
+    command_output("import_items", path, study="s", protocol="alternatives")
+    study = Study.objects.get()
+    assert (study.kind, study.protocols.count()) == ("alternatives", 1)
+
+
+@pytest.mark.django_db
+def test_a_command_imports_nothing_of_a_bad_file_unless_told_to_leave_it_out(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "a.csv"
+    path.write_bytes(HEADER + b",b,c,d\ne,b,,d\nf,b,c,d\n")
+    before = everything()
+    with pytest.raises(AnnotationError, match="2 faults; nothing was imported") as refused:
+        command_output("import_items", path, study="s")
+    assert "line 2, column item: this field must not be empty." in str(refused.value)
+    assert "line 3, column system: this field must not be empty." in str(refused.value)
+    assert everything() == before
+    command_output("import_items", path, "--leave-out", study="s")
+    assert list(Item.objects.values_list("key", flat=True)) == ["f"]
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("option", "problem"),
+    [
+        ("--map=item", "not of the form"),
+        ("--map=item=gone", "there is no column 'gone'. Columns: item, context, system, response"),
+        ("--map=thing=item", "a use is one of item"),
+        ("--system=item", "not of the form"),
+        ("--encoding=latin-x", "none that is known"),
+        ("--delimiter=!", "is not one of"),
+    ],
+)
+def test_options_that_mean_nothing_are_refused(tmp_path: Path, option: str, problem: str) -> None:
+    path = tmp_path / "a.csv"
+    path.write_bytes(HEADER + b"a,b,c,d\n")
+    with pytest.raises(CommandError, match=problem):
+        command_output("import_items", path, option, study="s")
+
+
+def test_a_long_file_takes_no_more_memory_than_a_short_one(tmp_path: Path) -> None:
+    """Items are made a few at a time; none but those are objects."""
+    path = tmp_path / "a.csv"
+    path.write_bytes(HEADER + b"".join(b"d%d,c,a,t\n" % n for n in range(20_000)))
+    with opened_table(path) as table:
+        items = items_of(table, ColumnMapping.of({"uses": LONG}), faults=Faults(), kind="rating")
+    assert isinstance(items, MappedItems)
+    assert (len(items), items.n_candidates, items.n_systems) == (20_000, 20_000, 1)
+    assert [item.key for item in items][-1] == "d19999"
