@@ -21,7 +21,7 @@ from hits.qualifications import (
     requirements,
     who_may_work,
 )
-from hits.selections import OF_ROUND, REST, item_list, of_round, sample
+from hits.selections import OF_ROUND, REST, draw, item_list, items_without_hit, of_round, sample
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -274,6 +274,24 @@ def second_round(batch: Batch, batches: Sequence[Batch], n_items: int) -> dict[s
         "of_round": batch.round,
         "excluded_rounds": ", ".join(map(str, rounds)),
     }
+
+
+def purchase(study: Study, n_items: int, content: Mapping[str, Any]) -> dict[str, Any]:
+    """So many items drawn from those without a HIT on a form's terms, listed one by one.
+
+    All of them where there are not as many.
+    """
+    draft = Batch(
+        study=study,
+        round=content["round"],
+        connection_id=content["connection"],
+        selection={OF_ROUND: content["of_round"]} if content.get("of_round") else {},
+    )
+    rows = list(items_without_hit(draft).values_list("pk", "key", "condition")) if n_items else []
+    if not rows:
+        return {}
+    drawn = draw(rows, n_items=min(n_items, len(rows)), seed=content["seed"])
+    return {"how": LISTED, "keys": "\n".join(key for pk, key, _where in rows if pk in drawn)}
 
 
 def _terms_of(batch: Batch) -> dict[str, Any]:

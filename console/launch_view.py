@@ -15,7 +15,16 @@ from django.utils.translation import ngettext
 from accounts.models import User
 from annotation.models import Study
 from annotation.study_jobs import PUBLISH, jobs_of
-from console.launch_form import LISTED, RARE, SAMPLE, THE_REST, LaunchForm, initial, second_round
+from console.launch_form import (
+    LISTED,
+    RARE,
+    SAMPLE,
+    THE_REST,
+    LaunchForm,
+    initial,
+    purchase,
+    second_round,
+)
 from hits.budgets import Room, rooms_of
 from hits.costs import CENT, Estimate, price_items
 from hits.exceptions import BatchUnfit
@@ -72,7 +81,8 @@ class Choice:
 class LaunchView:
     """The page of one study for one person; `data` is what its form holds, if anything yet.
 
-    `again` is a batch whose items are to be asked about once more.
+    `again` is a batch whose items are to be asked about once more; `n_to_buy` how many items more
+    would tell systems apart, which the form then lists.
     """
 
     study: Study
@@ -80,6 +90,7 @@ class LaunchView:
     data: Mapping[str, Any] | None = None
     is_final: bool = False
     again: Batch | None = None
+    n_to_buy: int = 0
     counts: dict[tuple[int, int, int | None], int] = field(default_factory=dict)
     extra: list[Finding] = field(default_factory=list)
 
@@ -119,6 +130,7 @@ class LaunchView:
             last = self._batch_to_follow(own)
             n_left = self._n_left_beside(last) if last else self._n_left(1, first, {})
             content = {"connection": first} | initial(self.study, last, n_left, reward)
+            content |= purchase(self.study, self.n_to_buy, content)
         else:
             content = dict(self.data)
             if enough := content.get("enough_usd"):

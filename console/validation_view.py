@@ -14,7 +14,9 @@ from django.utils.translation import gettext_lazy, ngettext
 from console.assignment_prices import assignment_price
 from console.templatetags.numbers import coefficient as coefficient_text
 from console.templatetags.numbers import interval
+from stats.correlation.result import LEAST_ITEMS
 from validation.analysis.records import ComparisonRecord, CorrelationRecord, SystemRecord
+from validation.analysis.settings import Settings
 from validation.documents.documents import Figure, Table
 from validation.documents.figures import (
     forest_figure,
@@ -39,7 +41,7 @@ from validation.documents.tables import (
     sensitivity_table,
     top_groups,
 )
-from validation.documents.terms import COEFFICIENTS, LEVELS, TESTS, family
+from validation.documents.terms import COEFFICIENTS, LEVELS, RESAMPLES, TESTS, family
 from validation.results import ALL, CONDITION
 from validation.rows import StoredResults
 
@@ -205,15 +207,35 @@ def top_group_figures(results: StoredResults) -> Iterator[tuple[str, str, str]]:
             _("Agrees best") if len(group) == 1 else _("No significant difference among the best")
         )
         label = f"{which}, {measure.question}: {names_of(results, group)}"
-        test = TESTS["perm_items"] if results.settings.test == "auto" else results.settings.test
         pairs = questions.count(measure.question)
         size = {"n": f"{first.n_used:,}"}
         n = ngettext("n = %(n)s item, Spearman", "n = %(n)s items, Spearman", first.n_used) % size
         yield (
             label,
             coefficient_text(first.value),
-            f"{interval(first)}, {n}{_test_text(test, pairs)}",
+            f"{interval(first)}, {n}{_test_text(test_name(results.settings), pairs)}"
+            f"{_few_items(min(first.n_used, first.n_units or first.n_used))}",
         )
+
+
+def test_name(settings: Settings) -> str:
+    """The test behind p, with what it drew, as the methods paragraph describes it."""
+    if settings.test in ("auto", "paired_bootstrap"):
+        drawn = RESAMPLES.get(settings.resample, settings.resample)
+        return _("a paired bootstrap of %(drawn)s") % {"drawn": drawn}
+    return TESTS.get(settings.test, settings.test)
+
+
+def _few_items(n_items: int) -> str:
+    """The caveat of a figure that rests on few items."""
+    if n_items >= LEAST_ITEMS:
+        return ""
+    text = ngettext(
+        "with %(n)d item only this is a rough guide; rate %(least)d or more",
+        "with %(n)d items only this is a rough guide; rate %(least)d or more",
+        n_items,
+    )
+    return f"; {text % {'n': n_items, 'least': LEAST_ITEMS}}"
 
 
 def _test_text(test: str, pairs: int) -> str:

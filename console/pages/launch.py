@@ -42,7 +42,8 @@ def launch(request: HttpRequest, slug: str) -> HttpResponse:
     """Access: whoever has a role in the study; the form for those who may spend."""
     study = study_for(request, slug)
     data = request.GET.dict() if "how" in request.GET else None
-    view = LaunchView(study, person(request), data, again=_again(request, study))
+    n_to_buy = _number(request.GET.get("buy", ""))
+    view = LaunchView(study, person(request), data, again=_again(request, study), n_to_buy=n_to_buy)
     return _page(request, study, view)
 
 
@@ -54,10 +55,13 @@ def former_address(request: HttpRequest, slug: str) -> HttpResponse:
 
 def _again(request: HttpRequest, study: CountedStudy) -> Batch | None:
     """The batch whose items are to be asked about once more, where the address names one."""
-    key = request.GET.get("again", "")
-    if not key.isdecimal() or len(key) > 18:
-        return None
-    return Batch.objects.of(study).filter(pk=key).first()
+    key = _number(request.GET.get("again", ""))
+    return Batch.objects.of(study).filter(pk=key).first() if key else None
+
+
+def _number(text: str) -> int:
+    """A number in an address; 0 where it is none."""
+    return int(text) if text.isdecimal() and text.isascii() and len(text) <= 18 else 0
 
 
 def _page(request: HttpRequest, study: CountedStudy, view: LaunchView) -> HttpResponse:

@@ -186,7 +186,9 @@ def test_correlations_are_shown_at_the_level_asked_for(page_text, researcher):
     of_pooled = page_text(study, "validation", level="pooled")
     assert "Correlation over all candidates at once" in of_pooled
     assert "Candidates used" in of_pooled
-    message = rf"Agrees best, appropriateness: nll {interval}, n = 3 items, Spearman"
+    message = (
+        rf"Agrees best, appropriateness: nll {interval}, n = 3 items, Spearman; with 3 items only "
+    )
     assert re.search(message, page_text(study))
 
 

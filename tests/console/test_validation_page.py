@@ -17,6 +17,7 @@ from annotation.models import Submission
 from annotation.versions import count_judgments_change
 from console.results import REPORT, VALIDATION, compute
 from console.validation_view import TABLES
+from tests.annotation.importing import command_output
 from tests.annotation.studies import rate, rated_study, rating_study
 from tests.console.filled import add_batch, add_scores, scored_study
 from tests.console.pages import rows_of, words_of
@@ -172,13 +173,35 @@ def test_what_to_buy_next_has_its_price_for_those_who_may_see_money(rosa, resear
     assert "Buy next: about" in page
     assert "an assignment, with fees" not in page
     add_batch(study)
-    assert "At $0.10 an assignment, with fees, buying costs: " in rosa.get(where).content.decode()
+    page = rosa.get(where).content.decode()
+    assert "At $0.10 an assignment, with fees, buying costs: " in page
+    [wanted] = re.findall(r"Buy next: about (\d+) items", words_of(page))
+    n_more = int(wanted) - 3  # three are rated
+    assert f'/launch/?buy={n_more}"' in page
+    assert f"Launch {n_more} more items…" in page
     analyst = User.objects.create_user("ana")
     set_study_role(study=study, user=analyst, role=Role.ANALYST, actor=None)
     page = signed_in(analyst).get(where).content.decode()
     assert "Buy next: about" in page
     assert "an assignment, with fees" not in page
+    assert "?buy=" not in page
     compute(study, REPORT)  # whose files everybody in the study reads
     report = bytes(ReportFile.objects.get(name="report.html").content).decode()
     assert "Buy next: about" in report
     assert "an assignment, with fees" not in report
+
+
+def test_the_report_command_prints_what_buying_more_costs_beside_its_files(researcher, tmp_path):
+    study = rating_study("close", owner=researcher)
+    leads = {"Ann": (3, -1, 1), "Bob": (3, 0, 0), "Cat": (2, -1, 1)}
+    for person, values in leads.items():
+        for item, lead in zip(study.items.all(), values, strict=True):
+            rate(study, person, item.key, {"alpha": 50, "beta": 50 + lead})
+    add_scores(study)
+    options = {"output": tmp_path, "format": ["md"], "json": True}
+    assert json.loads(command_output("report", "close", **options))["prices"] == {}
+    add_batch(study)
+    [price] = json.loads(command_output("report", "close", **options))["prices"].values()
+    assert price.startswith("At $0.10 an assignment, with fees, buying costs: ")
+    assert price in command_output("report", "close", **(options | {"json": False}))
+    assert not any(price in path.read_text() for path in tmp_path.glob("*.md"))

@@ -84,9 +84,9 @@ class Look:
             self.number, self.planned, confidence=confidence, spending=self.spending
         )
 
-    def scaled(self, p: float | None, confidence: float) -> float | None:
-        """P that rejects at 1 - confidence just where this look's interval excludes 0."""
-        if p is None or isnan(p):
+    def scaled(self, p: float, confidence: float) -> float:
+        """The p that rejects at 1 - confidence just where this look's interval excludes 0."""
+        if isnan(p):
             return p
         return min(1.0, p * (1 - confidence) / (1 - self.level(confidence)))
 
@@ -265,17 +265,18 @@ def _differences(cells: pd.DataFrame, confidence: float, look: Look) -> tuple[di
         if "cluster_a" in both:
             pair["cluster"] = both["cluster_a"]
         one = _mean(pair.reset_index(drop=True), look.level(confidence))
-        rows.append({"a": a, "b": b, **_record(one), "p": look.scaled(_p(one), confidence)})
+        rows.append({"a": a, "b": b, **_record(one), "p": _p(one, look, confidence)})
     adjusted = holm([np.nan if row["p"] is None else row["p"] for row in rows])
     return tuple(
         row | plain_values({"p_adjusted": float(p)}) for row, p in zip(rows, adjusted, strict=True)
     )
 
 
-def _p(one: PredictionPowered) -> float | None:
+def _p(one: PredictionPowered, look: Look, confidence: float) -> float | None:
     if isnan(one.se):
         return None
-    return float(2 * stats.t.sf(abs(one.value) / one.se, one.freedom))
+    p = float(2 * stats.t.sf(abs(one.value) / one.se, one.freedom))
+    return p if look.planned == 1 else look.scaled(p, confidence)
 
 
 def _record(one: PredictionPowered) -> dict[str, Any]:

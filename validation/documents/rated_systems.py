@@ -24,7 +24,10 @@ LEAST_P = 0.001
 
 @dataclass(frozen=True)
 class Verdict:
-    """Of one question: which system is best, whether that could be chance, what to buy next."""
+    """Of one question: which system is best, whether that could be chance, what to buy next.
+
+    `n_more_items` are the items that the purchase asks for; 0 where items would not settle it.
+    """
 
     question: str
     best: str
@@ -32,6 +35,7 @@ class Verdict:
     purchase: str
     price: str
     notes: tuple[str, ...]
+    n_more_items: int = 0
 
     @property
     def sentences(self) -> list[str]:
@@ -78,6 +82,7 @@ def _verdict(
         purchase=_purchase(open_rivals, rival),
         price=price_sentence(rival[0], best, price) if rival else "",
         notes=_notes(best),
+        n_more_items=max(0, (rival[0].items_needed or 0) - rival[0].n_items) if rival else 0,
     )
 
 

@@ -7,15 +7,18 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser
 
 from annotation.models import Study
+from console.assignment_prices import assignment_price
 from metrics.exceptions import ReportUnwritten
 from validation.documents.files import FORMATS, make_folder, write_files
+from validation.documents.rated_systems import verdicts
 from validation.study_report import LAYOUTS, PROMPTS, ReportRequest, study_report_document
 
 
 class Command(BaseCommand):
     help = (
         "Write what was found of a study's metrics: a report with pictures and methods, or a "
-        "ready-made table, as HTML, Markdown, LaTeX, CSV or JSON."
+        "ready-made table, as HTML, Markdown, LaTeX, CSV or JSON. Prints what buying more costs, "
+        "at what the study's last batch pays; the files have no prices."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -59,11 +62,27 @@ class Command(BaseCommand):
         document = study_report_document(request, layout)
         with _writing(output):
             paths = [p for name in formats for p in write_files(FORMATS[name](document), output)]
+        prices = dict(_prices(request))
         if options["json"]:
-            self.stdout.write(json.dumps({"study": study, "files": [str(path) for path in paths]}))
+            files = [str(path) for path in paths]
+            self.stdout.write(json.dumps({"study": study, "files": files, "prices": prices}))
         else:
             n = len(paths)
             self.stdout.write(f"{n} file{'s' if n > 1 else ''} in {output}: {paths[0].name} first.")
+            for question, price in prices.items():
+                self.stdout.write(f"{question}: {price}")
+
+
+def _prices(request: ReportRequest) -> Iterator[tuple[str, str]]:
+    """By question, what telling the best systems apart costs as the last batch pays.
+
+    Printed, not written: a report's files are read by all of a study, and of a paper.
+    """
+    price = assignment_price(request.study)
+    if price is not None:
+        for verdict in verdicts(request.results, price):
+            if verdict.price:
+                yield verdict.question, verdict.price
 
 
 @contextmanager
