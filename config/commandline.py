@@ -19,6 +19,8 @@ UNREACHABLE = (
     "connection failed",
     "failed to resolve host",
 )
+# How they begin where the disk is full.
+FULL = ("database or disk is full", "disk I/O error", "could not extend file", "could not write")
 
 
 def main(argv: list[str]) -> int:
@@ -34,14 +36,9 @@ def main(argv: list[str]) -> int:
     except RedisError as error:
         return _refuse(f"The Redis that REDIS_URL names cannot be used: {error}")
     except DatabaseError as error:
-        if str(error).startswith(UNREACHABLE):
-            message = " ".join(str(error).split())
-            return _refuse(f"The database that DATABASE_URL names cannot be opened: {message}")
-        if not _is_unmigrated(error):
+        if (message := _database_message(error)) is None:
             raise
-        return _refuse(
-            "The database has no tables yet, or old ones. Run `python manage.py migrate` first."
-        )
+        return _refuse(message)
     except Exception as error:
         if not _is_expected(error):
             raise
@@ -78,6 +75,21 @@ def _is_expected(error: Exception) -> bool:
         | WorkError
     )
     return isinstance(error, expected)
+
+
+def _database_message(error: DatabaseError) -> str | None:
+    """What a person can mend about the database; None where that is nothing."""
+    text = " ".join(str(error).split())
+    if text.startswith(UNREACHABLE):
+        return f"The database that DATABASE_URL names cannot be opened: {text}"
+    if text.startswith(FULL):
+        return (
+            f"The disk of the database cannot be written to: {text}. Make room on it, and run the "
+            "command again; what was not finished is not stored."
+        )
+    if _is_unmigrated(error):
+        return "The database has no tables yet, or old ones. Run `python manage.py migrate` first."
+    return None
 
 
 def _is_unmigrated(error: Exception) -> bool:

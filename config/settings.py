@@ -111,10 +111,12 @@ TEMPLATES: list[dict[str, Any]] = [
     }
 ]
 
+DATABASE_EXAMPLES = "sqlite:////FOLDER/assay.sqlite3 or postgres://NAME:PASSWORD@HOST/DATABASE"
 DATABASES: dict[str, dict[str, Any]] = {
     "default": variables.url_settings(
         "DATABASE_URL",
-        "postgres://NAME:PASSWORD@HOST/DATABASE",
+        "a database",
+        DATABASE_EXAMPLES,
         lambda: env.db_url(
             "DATABASE_URL", default=f"sqlite:///{quote(str(BASE_DIR / 'assay.sqlite3'))}"
         ),
@@ -124,8 +126,7 @@ DATABASE_ENGINES = ("django.db.backends.sqlite3", "django.db.backends.postgresql
 if DATABASES["default"].get("ENGINE") not in DATABASE_ENGINES:
     # Without the value, which may hold a password.
     raise ImproperlyConfigured(
-        "DATABASE_URL is not the address of a database of SQLite or PostgreSQL, such as "
-        "sqlite:////FOLDER/assay.sqlite3 or postgres://NAME:PASSWORD@HOST/DATABASE."
+        f"DATABASE_URL is not the address of a database, such as {DATABASE_EXAMPLES}."
     )
 if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
     # Readers never wait for the writer, and a writer waits its turn instead of failing.
@@ -143,6 +144,7 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 CACHES: dict[str, dict[str, Any]] = {
     "default": variables.url_settings(
         "CACHE_URL",
+        "a cache",
         "redis://127.0.0.1:6379/0",
         lambda: env.cache_url("CACHE_URL", default="dbcache://cache"),
     )
@@ -248,6 +250,7 @@ if SENDS_MAIL:
     vars().update(
         variables.url_settings(
             "EMAIL_URL",
+            "a mail server",
             "smtp+tls://NAME:PASSWORD@mail.example.org:587",
             lambda: env.email_url("EMAIL_URL"),
         )
@@ -285,6 +288,7 @@ SPECTACULAR_SETTINGS = {
 # Served over HTTPS unless this is a machine of one's own.
 HTTPS = variables.boolean("HTTPS", default=SITE_URL.startswith("https://"))
 SECURE_SSL_REDIRECT = HTTPS
+SECURE_REDIRECT_EXEMPT = ["^healthz$"]
 # After so long without use a session ends; 0 for no such limit (docs/sign-in.md).
 SESSION_IDLE_MINUTES = variables.natural_number("SESSION_IDLE_MINUTES", 0)
 SESSION_COOKIE_SECURE = HTTPS

@@ -63,7 +63,7 @@ def header(name: str) -> str | None:
     return text or None
 
 
-def url_settings(name: str, example: str, read: Callable[[], Any]) -> dict[str, Any]:
+def url_settings(name: str, what: str, example: str, read: Callable[[], Any]) -> dict[str, Any]:
     """What `read` makes of a variable's URL, with a default of its own.
 
     An error is without the value, which may hold a password.
@@ -73,4 +73,5 @@ def url_settings(name: str, example: str, read: Callable[[], Any]) -> dict[str, 
             warnings.simplefilter("ignore")  # which print the value
             return dict(read())
     except (ValueError, ImproperlyConfigured):
-        raise ImproperlyConfigured(f"{name} is not such an address as {example}.") from None
+        message = f"{name} is not the address of {what}, such as {example}."
+        raise ImproperlyConfigured(message) from None

@@ -105,12 +105,16 @@ def _text_field(action: str) -> forms.CharField:
     )
 
 
+YEAR_HOURS = 366 * 24
+
+
 class ApproveRuleForm(forms.Form):
     """Approve what has no flag and waits longer than so many hours."""
 
     hours = forms.FloatField(
         label=gettext_lazy("Waiting for at least, hours"),
         min_value=0,
+        max_value=YEAR_HOURS,
         initial=24,
         widget=forms.NumberInput(CONTROL | {"min": "0", "step": "any"}),
     )
@@ -122,6 +126,7 @@ class RejectRuleForm(forms.Form):
     divisor = forms.FloatField(
         label=gettext_lazy("Faster than the median time divided by"),
         min_value=2,
+        max_value=1000,
         initial=6,
         widget=forms.NumberInput(CONTROL | {"min": "2", "step": "any"}),
     )
@@ -138,6 +143,7 @@ class BonusRuleForm(forms.Form):
     least_approved = forms.IntegerField(
         label=gettext_lazy("Approved assignments, at least"),
         min_value=1,
+        max_value=1_000_000,
         initial=10,
         widget=forms.NumberInput(CONTROL | {"min": "1"}),
     )

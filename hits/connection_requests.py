@@ -6,11 +6,12 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
+from django.db import transaction
 from django.utils.translation import gettext as _
 
 from accounts.models import Team, User
 from annotation.study_jobs import CONNECT
-from encryption import UndecryptableSecret, decrypt, encrypt
+from encryption import UndecryptableSecret, decrypt, encrypt, reencrypt
 from hits.connections import connect_marketplace, connect_this_site
 from hits.endpoints import AccessKey
 from hits.exceptions import ConnectionUnfit, HitsError
@@ -74,6 +75,25 @@ def forget_secrets() -> int:
     """Take the keys out of requests that ended elsewhere: stopped before they began, or given up
     after their worker was killed; return how many that was."""
     return _forget_secrets(Job.objects.of_kind(CONNECT).finished())
+
+
+@transaction.atomic
+def reencrypt_connections() -> int:
+    """Encrypt the keys of all connections, and of requests for some, under the first of
+    ENCRYPTION_KEYS; return how many changed."""
+    n_changed = 0
+    for connection in Connection.objects.exclude(encrypted_secret="").select_for_update():
+        stored = reencrypt(connection.encrypted_secret)
+        is_new = stored != connection.encrypted_secret
+        connections = Connection.objects.filter(pk=connection.pk)
+        n_changed += connections.update(encrypted_secret=stored) if is_new else 0
+    jobs = Job.objects.of_kind(CONNECT).select_for_update()
+    for job in jobs.filter(arguments__has_key="encrypted_secret"):
+        if secret := job.arguments["encrypted_secret"]:
+            arguments = job.arguments | {"encrypted_secret": reencrypt(secret)}
+            is_new = arguments != job.arguments
+            n_changed += Job.objects.filter(pk=job.pk).update(arguments=arguments) if is_new else 0
+    return n_changed
 
 
 def _forget_secrets(jobs: JobQuerySet) -> int:

@@ -64,6 +64,8 @@ def _value(hint: Any, value: Any, default: Any) -> Any:
         return _container(origin, get_args(hint), value, default)
     if is_dataclass(hint):
         return _record(cast(type, hint), value) if isinstance(value, Mapping) else default
+    if hint is str and isinstance(value, str):
+        return _storable(value)
     if isinstance(value, bool) is not (hint is bool):
         return default
     if hint is float and isinstance(value, int | float):
@@ -81,11 +83,17 @@ def _container(origin: Any, args: tuple[Any, ...], value: Any, default: Any) -> 
     if origin is Mapping:
         if not isinstance(value, Mapping):
             return default
-        numbers = {str(name): _value(float, each, None) for name, each in value.items()}
+        numbers = {_storable(str(name)): _value(float, each, None) for name, each in value.items()}
         return {name: each for name, each in numbers.items() if each is not None}
     if value is None:  # the other of a union
         return None
     return _value(next(arg for arg in args if arg is not NoneType), value, default)
+
+
+def _storable(text: str) -> str:
+    """Without NUL and lone surrogates, which PostgreSQL does not keep."""
+    text = text.replace("\0", "\ufffd")
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 def _number(value: float) -> float:

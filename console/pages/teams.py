@@ -24,6 +24,9 @@ from console.tables import page_of
 from console.team_forms import AuditLogForm, InvitationForm, NewTeamForm, WageFloorForm
 from presentation.spreadsheets import csv_parts
 
+# Entries whose subject is a WorkerId, and details that hold ids of workers or of their assignments.
+ABOUT_A_WORKER = ("worker.note",)
+OF_WORKERS = ("assignment", "assignments", "worker", "workers")
 COLUMNS = ["position", "at", "person", "action", "subject", "details", "hash"]
 
 
@@ -120,16 +123,18 @@ def audit_log(request: HttpRequest, slug: str) -> HttpResponse:
     """Access: those who may view the audit log."""
     team, permissions = team_for(request, slug, Permission.VIEW_AUDIT_LOG)
     entries, form = _entries(request, team)
-    context = {"team": team, "form": form, "page": page_of(request, entries)}
+    page = page_of(request, entries)
+    page.object_list = [_readable(entry, permissions) for entry in page.object_list]
+    context = {"team": team, "form": form, "page": page}
     return render(request, "console/teams/audit_log.html", context | _may(permissions))
 
 
 @require_safe
 def audit_log_file(request: HttpRequest, slug: str) -> HttpResponseBase:
     """Access: those who may view the audit log; the download is an entry itself."""
-    team, _permissions = team_for(request, slug, Permission.VIEW_AUDIT_LOG)
+    team, permissions = team_for(request, slug, Permission.VIEW_AUDIT_LOG)
     entries, _form = _entries(request, team)
-    rows = [_row(entry) for entry in entries]
+    rows = [_row(_readable(entry, permissions)) for entry in entries]
     record(team=team, actor=person(request), action="export", subject="audit log")
     response = StreamingHttpResponse(csv_parts(COLUMNS, rows), content_type="text/csv")
     response["Content-Disposition"] = f'attachment; filename="{team.slug}-audit-log.csv"'
@@ -151,6 +156,23 @@ def _entries(request: HttpRequest, team: Team) -> tuple[AuditEntryQuerySet, Audi
     if name := form.cleaned_data.get("person"):
         entries = entries.filter(actor_name=name)
     return entries, form
+
+
+def _readable(entry: AuditEntry, permissions: frozenset[Permission]) -> AuditEntry:
+    """The entry, for those who may not view workers without the ids that lead to one."""
+    if Permission.VIEW_WORKERS not in permissions:
+        if entry.action in ABOUT_A_WORKER:
+            entry.subject = _("a worker")
+        entry.details = {
+            name: _number_of(value) if name in OF_WORKERS else value
+            for name, value in entry.details.items()
+        }
+    return entry
+
+
+def _number_of(ids: Any) -> int:
+    """How many; some entries have the number alone."""
+    return ids if isinstance(ids, int) else len(ids) if isinstance(ids, list) else 1
 
 
 def _row(entry: AuditEntry) -> list[Any]:

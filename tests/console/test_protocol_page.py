@@ -12,6 +12,7 @@ from django.urls import reverse
 
 from accounts.models import User
 from annotation.models import Candidate, PlacedCheck, Study
+from annotation.protocols.documents import read_document
 from annotation.protocols.records import Check, CheckCase, ProtocolDocument
 from annotation.protocols.templates import read_protocol
 from annotation.protocols.versions import current_document, newest_version, save_draft
@@ -86,6 +87,16 @@ def test_the_form_is_saved_as_a_draft_with_only_its_kinds_options(
     assert document.completion.second_round_share == 0.1
     assert document.consent is not None
     assert not document.display.context  # its box is not ticked
+
+
+def test_characters_that_no_database_keeps_are_replaced(rosa: Client, study: Study) -> None:
+    typed = FORM | {"title": "Rate\0", "consent-information": "\0", "q0-wording": "How\0?"}
+    assert rosa.post(reverse("console:protocol-save", args=[study.slug]), typed).status_code < 400
+    document = current_document(study)
+    assert (document.title, document.consent.information) == ("Rate\ufffd", "\ufffd")
+    assert document.questions[0].wording == "How\ufffd?"
+    read = read_document({"title": "\ud800 and \udc00", "instructions": "\ud83d\ude00"})
+    assert (read.title, read.instructions) == ("\ufffd and \ufffd", "\U0001f600")
 
 
 def test_what_has_no_field_in_the_form_stays() -> None:

@@ -314,7 +314,10 @@ def test_every_address_has_a_line():
         | OPEN
     )
     marketplace = WORKERS | REQUESTERS | OPERATORS | SIGNED_REQUESTS | MARKETPLACE_OPEN
-    assert set(all_names()) == names | ACCOUNT | in_marketplace(marketplace) | {"front_page"}
+    assert set(all_names()) == names | ACCOUNT | in_marketplace(marketplace) | {
+        "front_page",
+        "healthz",
+    }
 
 
 @pytest.mark.parametrize("role", ROLES)

@@ -11,6 +11,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
+from accounts.audit import record
 from accounts.models import AuditEntry, Membership, Team, User
 from accounts.roles import Role
 from accounts.teams import create_team, set_role
@@ -506,3 +507,22 @@ def test_submissions_with_comments_are_for_those_who_see_workers(
     assert browser.get(where).status_code == status
     page = browser.get(reverse("console:downloads", args=["judged"])).content.decode()
     assert ("submissions.csv" in page) == (status == 200)
+
+
+def test_auditors_read_what_was_decided_and_not_about_whom(rosa, team, member_of):
+    decided = {"assignments": ["3ONE", "3TWO"], "text": "Too fast."}
+    record(team=team, actor=None, action="review.reject", subject="tone", details=decided)
+    record(team=team, actor=None, action="appeal.answer", details={"assignment": "3ONE"})
+    record(team=team, actor=None, action="worker.note", subject="A1WORKER")
+    paths = ("/teams/dialogue-lab/audit-log/", "/teams/dialogue-lab/audit-log.csv")
+    auditor = member_of(team, "auditor")
+    for path in paths:
+        answers = [browser.get(path) for browser in (rosa, auditor)]
+        mine, theirs = (
+            b"".join(one.streaming_content if one.streaming else [one.content]).decode()
+            for one in answers
+        )
+        assert all(name in mine for name in ("3ONE", "3TWO", "A1WORKER"))
+        assert not any(name in theirs for name in ("3ONE", "3TWO", "A1WORKER"))
+        assert "assignments: 2" in theirs
+        assert "Too fast." in theirs

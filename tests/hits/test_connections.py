@@ -1,12 +1,15 @@
 """Teams connected to marketplaces: whose key is used, where it is stored, who is whose worker."""
 
 from decimal import Decimal
+from io import StringIO
 
 import pytest
+from cryptography.fernet import Fernet
+from django.core.management import call_command
 
 from accounts.models import AuditEntry, User
 from accounts.teams import create_team
-from encryption import decrypt
+from encryption import UndecryptableSecret, decrypt
 from hits.connection_requests import request_connection
 from hits.connections import (
     balance_usd,
@@ -197,3 +200,29 @@ def test_a_public_site_calls_no_address_inside_its_own_network(key, team, ada, s
     with pytest.raises(ConnectionUnfit, match="own network"):
         connect_marketplace(team=team, name="Lab", key=key, endpoint_url=address, actor=ada)
     assert not Connection.objects.of(team).exists()
+
+
+def test_after_a_change_of_keys_connections_and_requests_for_some_go_on(
+    team, ada, key, site, settings
+):
+    made = connect_marketplace(
+        team=team, name="There", key=key, endpoint_url="", fees="none", actor=ada
+    )
+    asked = request_connection(
+        team=team, name="Two", endpoint_url="https://x.example.org", key=key, fees="none", actor=ada
+    )
+    former, new = settings.ENCRYPTION_KEYS, Fernet.generate_key().decode()
+    settings.ENCRYPTION_KEYS = [new, *former]
+    for report in ("2 keys", "0 keys"):
+        out = StringIO()
+        call_command("reencrypt_connections", stdout=out)
+        assert out.getvalue() == f"{report} of marketplaces encrypted anew.\n"
+    call_command("reencrypt_secrets", stdout=StringIO())  # of the marketplace, which is here too
+    settings.ENCRYPTION_KEYS = [new]
+    made.refresh_from_db()
+    asked.refresh_from_db()
+    assert balance_usd(client_of(made)) == 5
+    assert decrypt(asked.arguments["encrypted_secret"]) == key.secret_access_key
+    settings.ENCRYPTION_KEYS = former
+    with pytest.raises(UndecryptableSecret):
+        decrypt(made.encrypted_secret)

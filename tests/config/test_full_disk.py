@@ -1,0 +1,27 @@
+"""A full disk is reported as such, with what to do."""
+
+import sqlite3
+
+import pytest
+from django.db.utils import OperationalError
+
+from config import commandline
+
+pytestmark = pytest.mark.once
+
+
+def test_a_full_disk_is_reported_in_a_sentence(monkeypatch, capsys, tmp_path):
+    database = sqlite3.connect(tmp_path / "small.sqlite3")
+    database.execute("PRAGMA max_page_count = 2")
+    database.execute("CREATE TABLE lines (line TEXT)")
+    with pytest.raises(sqlite3.OperationalError) as full:
+        database.execute("INSERT INTO lines VALUES (?)", ["x" * 100_000])
+
+    def run(_arguments):
+        raise OperationalError(*full.value.args) from full.value
+
+    monkeypatch.setattr(commandline, "execute_from_command_line", run)
+    assert commandline.main(["manage.py", "import_responses"]) == 2
+    message = capsys.readouterr().err
+    assert message.startswith("The disk of the database cannot be written to: database or disk is")
+    assert "Make room on it" in message

@@ -1,0 +1,46 @@
+"""The address that load balancers and monitors ask."""
+
+from datetime import timedelta
+
+import pytest
+from django.db import DatabaseError
+from django.test import Client
+from django.utils import timezone
+
+from work.models import PeriodicRun
+
+HOST = {"headers": {"host": "localhost"}}
+
+
+@pytest.mark.django_db
+def test_anybody_reads_that_the_site_works_and_what_reads_it_is_not_cached():
+    answer = Client(**HOST).get("/healthz")
+    assert (answer.status_code, answer.json()) == (
+        200,
+        {"database": "ok", "background_work": "ok"},
+    )
+    assert "no-store" in answer["Cache-Control"]
+
+
+@pytest.mark.django_db
+def test_work_that_no_worker_does_is_late_and_the_web_server_still_well():
+    past = timezone.now() - timedelta(minutes=6)
+    PeriodicRun.objects.update_or_create(name="sweep", defaults={"next_at": past})
+    answer = Client(**HOST).get("/healthz")
+    assert (answer.status_code, answer.json()["background_work"]) == (200, "late")
+
+
+def test_without_its_database_the_site_is_not_well(monkeypatch):
+    def refuse(*_arguments, **_values):
+        raise DatabaseError("connection failed: a password")
+
+    monkeypatch.setattr(PeriodicRun.objects, "filter", refuse)
+    answer = Client(**HOST).get("/healthz")
+    assert (answer.status_code, answer.json()) == (503, {"database": "unavailable"})
+
+
+@pytest.mark.django_db
+def test_a_probe_by_plain_http_is_not_sent_to_https(settings):
+    settings.SECURE_SSL_REDIRECT = True
+    assert Client(**HOST).get("/healthz").status_code == 200
+    assert Client(**HOST).get("/login/").status_code == 301
