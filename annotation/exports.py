@@ -1,4 +1,4 @@
-"""A study's judgments, labels and qrels as files that other programs read.
+"""A study's items, judgments and labels as files that other programs read.
 
 They are read in stretches of items, so that a file of a million rows begins at once and is
 never in memory whole. Each is an iterator over its text.
@@ -13,6 +13,7 @@ from django.db.models import Q
 
 from annotation.frames import LABEL_COLUMNS
 from annotation.models import (
+    Candidate,
     CheckAnswer,
     Item,
     Judgment,
@@ -23,6 +24,7 @@ from annotation.models import (
     WrittenAnswer,
 )
 from presentation.files import write_whole
+from presentation.row_files import Kind, RowFile, row_csv
 from presentation.spreadsheets import csv_parts
 from presentation.streams import json_chunks
 
@@ -42,15 +44,48 @@ JUDGMENT_COLUMNS = {
     "position": "position",
     "seconds": "seconds",
 }
+JUDGMENT_KINDS: dict[str, Kind] = {
+    **dict.fromkeys(JUDGMENT_COLUMNS, "text"),
+    "round": "integer",
+    **dict.fromkeys(("value", "position", "seconds"), "number"),
+}
+ITEM_COLUMNS = {
+    "study": "item__study__slug",
+    "item": "item__key",
+    "condition": "item__condition",
+    "context": "item__context",
+    "reference": "item__reference",
+    "candidate": "key",
+    "system": "system",
+    "response": "text",
+    # Pictures are named by their content, as in the addresses of their pages.
+    "item_picture": "item__picture__sha256",
+    "candidate_picture": "picture__sha256",
+}
+LABEL_KINDS: dict[str, Kind] = {
+    **dict.fromkeys(("study", "question"), "text"),
+    "version": "integer",
+    "method": "text",
+    **dict.fromkeys(("item", "condition", "candidate", "system"), "text"),
+    "value": "number",
+    "category": "text",
+    **dict.fromkeys(("probability", "se"), "number"),
+    "n_judgments": "integer",
+    **dict.fromkeys(("is_tied", "is_adjudicated"), "boolean"),
+}
 CANDIDATE_ORDER = ("candidate__item__position", "candidate__item", "candidate__position")
 JUDGMENT_ORDER = (
     *("submission__item__position", "submission__item", "candidate__position", "candidate"),
     "submission__round",
 )
 
-WRITTEN_COLUMNS = [
-    *("study", "round", "item", "candidate", "question", "annotator", "text", "seconds", "pasted"),
-]
+WRITTEN_KINDS: dict[str, Kind] = {
+    "study": "text",
+    "round": "integer",
+    **dict.fromkeys(("item", "candidate", "question", "annotator", "text"), "text"),
+    "seconds": "number",
+    "pasted": "boolean",
+}
 CHECK_COLUMNS = {
     "study": "submission__item__study__slug",
     "round": "submission__round",
@@ -69,6 +104,12 @@ CHECK_COLUMNS = {
     "seed": "placed__seed",
     "protocol": "placed__protocol__number",
 }
+CHECK_KINDS: dict[str, Kind] = {
+    **dict.fromkeys(CHECK_COLUMNS, "text"),
+    **dict.fromkeys(("round", "check", "position", "seed", "protocol"), "integer"),
+    **dict.fromkeys(("value", "compared_value", "expected", "tolerance", "seconds"), "number"),
+    "failed": "boolean",
+}
 
 
 def item_stretches(study: Study) -> Iterator[list[int]]:
@@ -82,15 +123,31 @@ def item_stretches(study: Study) -> Iterator[list[int]]:
         size = ITEMS_AT_ONCE
 
 
-def judgments_csv(study: Study) -> Iterator[str]:
+def judgment_rows(study: Study) -> RowFile:
     """Every judgment of every submission that was not rejected, in the order of the frame."""
-    return csv_parts(list(JUDGMENT_COLUMNS), chain.from_iterable(_judgments(study)))
+    return RowFile(JUDGMENT_KINDS, chain.from_iterable(_judgments(study)))
 
 
-def written_csv(study: Study) -> Iterator[str]:
+def judgments_csv(study: Study) -> Iterator[str]:
+    """The judgments as one long table."""
+    return row_csv(judgment_rows(study))
+
+
+def item_rows(study: Study) -> RowFile:
+    """Every candidate with what its item shows."""
+    return RowFile(dict.fromkeys(ITEM_COLUMNS, "text"), chain.from_iterable(_candidates(study)))
+
+
+def written_rows(study: Study) -> RowFile:
     """Every answer in words of every submission that was not rejected: answers to questions for
     words, reasons for single candidates, and the reason of a page under `justification`."""
-    return csv_parts(WRITTEN_COLUMNS, chain(_pages_reasons(study), _written(study)))
+    return RowFile(WRITTEN_KINDS, chain(_pages_reasons(study), _written(study)))
+
+
+def label_rows(study: Study) -> RowFile:
+    """The labels of every label set, with the set's question, version and method."""
+    sets = LabelSet.objects.of(study).select_related("study", "question").order_by("version")
+    return RowFile(LABEL_KINDS, chain.from_iterable(map(_labels_of_set, sets)))
 
 
 def _pages_reasons(study: Study) -> Iterator[tuple[Any, ...]]:
@@ -113,13 +170,19 @@ def _written(study: Study) -> Iterator[tuple[Any, ...]]:
         yield study.slug, round, item, candidate or "", *rest
 
 
-def checks_csv(study: Study) -> Iterator[str]:
+def check_rows(study: Study) -> RowFile:
     """Every answer to a quality check, rejected submissions too."""
     rows = CheckAnswer.objects.filter(submission__item__study=study).order_by(
         "submission__item__position", "submission__item", "submission", "pk"
     )
-    values = rows.values_list(*CHECK_COLUMNS.values()).iterator()
-    return csv_parts(list(CHECK_COLUMNS), values)
+    return RowFile(CHECK_KINDS, rows.values_list(*CHECK_COLUMNS.values()).iterator())
+
+
+def _candidates(study: Study) -> Iterator[list[tuple[Any, ...]]]:
+    for items in item_stretches(study):
+        rows = Candidate.objects.filter(item__in=items)
+        ordered = rows.order_by("item__position", "item", "position", "pk")
+        yield list(ordered.values_list(*ITEM_COLUMNS.values()))
 
 
 def _judgments(study: Study) -> Iterator[list[tuple[Any, ...]]]:
@@ -173,6 +236,24 @@ def _labels(label_set: LabelSet) -> Iterator[list[dict[str, Any]]]:
                 row["category"] = categories[int(row["value"])]
             rows.append({name: row[name] for name in columns})
         yield rows
+
+
+def label_set_rows(label_set: LabelSet) -> RowFile:
+    """One set's labels in the columns of `label_rows`."""
+    return RowFile(LABEL_KINDS, _labels_of_set(label_set))
+
+
+def _labels_of_set(label_set: LabelSet) -> Iterator[tuple[Any, ...]]:
+    of_all = {
+        "study": label_set.study.slug,
+        "question": label_set.question.name,
+        "version": label_set.version,
+        "method": label_set.method,
+    }
+    for records in _labels(label_set):
+        for record in records:
+            row = of_all | record
+            yield tuple(row.get(name) for name in LABEL_KINDS)
 
 
 def label_set_record(label_set: LabelSet) -> dict[str, object]:

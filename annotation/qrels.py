@@ -14,6 +14,7 @@ from annotation.exports import CANDIDATE_ORDER, item_stretches
 from annotation.frames import judgment_frame, label_frame
 from annotation.models import Judgment, Label, LabelSet, Study
 from presentation.files import write_whole
+from presentation.row_files import Kind, RowFile
 
 # Whether the share of a candidate's annotators who ticked it makes it relevant.
 RELEVANCE: dict[str, Callable[[Any], Any]] = {
@@ -22,6 +23,7 @@ RELEVANCE: dict[str, Callable[[Any], Any]] = {
     "all": lambda share: share >= 1,
 }
 RULES = tuple(RELEVANCE)
+QREL_KINDS: dict[str, Kind] = {"topic": "text", "docno": "text", "relevance": "integer"}
 BLANK = re.compile(r"\s")
 
 
@@ -103,6 +105,13 @@ def stream_label_qrels(label_set: LabelSet) -> Iterator[str]:
     labels = Label.objects.filter(label_set=label_set)
     _require_no_blank_keys(labels)
     return _streamed(label_set.study, labels, "majority")
+
+
+def qrel_rows(study: Study, *, rule: str = "majority", round: int = 1) -> RowFile:
+    """The same as `stream_qrels`, as rows of topic, docno and relevance."""
+    lines = stream_qrels(study, rule=rule, round=round)
+    pairs = (line.split() for part in lines for line in part.splitlines())
+    return RowFile(QREL_KINDS, ((topic, docno, int(rel)) for topic, _, docno, rel in pairs))
 
 
 def _streamed(study: Study, rows: QuerySet[Any], rule: str) -> Iterator[str]:

@@ -138,7 +138,9 @@ def addresses(study: Any) -> dict[str, tuple[str, dict[str, Any]]]:
     )
     for form in ("csv", "json"):
         visits[f"label-set {form}"] = ("label-set", slug | {"version": 1, "form": form})
-    for name in ("judgments.csv", "submissions.csv", "scores.csv", "agreement.json"):
+    tables = ("judgments", "submissions", "items", "scores")
+    files = [f"{table}.{form}" for table in tables for form in ("csv", "jsonl", "parquet")]
+    for name in (*files, "agreement.json", "dataset.zip"):
         visits[f"download {name}"] = ("download", slug | {"name": name})
     return visits
 

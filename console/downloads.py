@@ -9,26 +9,34 @@ from django.utils.translation import gettext_lazy as _
 
 from accounts.roles import Permission
 from annotation.agreement_records import agreement_records
-from annotation.exports import checks_csv, judgments_csv, written_csv
-from annotation.models import CheckAnswer, Study, Submission, WrittenAnswer
-from annotation.qrels import stream_qrels
+from annotation.exports import (
+    check_rows,
+    item_rows,
+    judgment_rows,
+    label_rows,
+    written_rows,
+)
+from annotation.models import CheckAnswer, LabelSet, Study, Submission, WrittenAnswer
+from annotation.qrels import qrel_rows, stream_qrels
+from console.dataset_folder import dataset_zip
 from console.results import AGREEMENT, VALIDATION, require_agreement, require_validation
 from console.validation_view import correlations_of
-from hits.exports import submissions_csv, submissions_jsonl
-from metrics.exports import scores_csv
+from hits.exports import submission_rows
+from metrics.exports import score_rows
 from metrics.models import ScoringRun
+from presentation.row_files import FORMS, RowFile
 from validation.analysis.records import plain
 from validation.rows import StoredResults
 
 
 @dataclass(frozen=True)
 class Download:
-    """A file: its type, what it holds, its text bit by bit, the result it waits for, if any, and
+    """A file: its type, what it holds, its content bit by bit, the result it waits for, if any, and
     what one must be allowed beside exporting."""
 
     content_type: str
     about: str | Promise
-    write: Callable[[Study], Iterator[str]]
+    write: Callable[[Study], Iterator[str] | Iterator[bytes]]
     result: str = ""
     permission: Permission = Permission.EXPORT
 
@@ -54,31 +62,59 @@ def validation_json(study: Study) -> Iterator[str]:
     yield json.dumps({"report": version.number} | source | rules | {"rows": rows}, indent=1)
 
 
-CSV, JSON, TEXT = "text/csv; charset=utf-8", "application/json", "text/plain; charset=utf-8"
-JSON_LINES = "application/jsonl; charset=utf-8"
-SUBMISSIONS = _("every submission: who, when, how long, reason, comment, status and flag")
+JSON, TEXT = "application/json", "text/plain; charset=utf-8"
+
+
+@dataclass(frozen=True)
+class RowDownload:
+    """A table that is offered in every form: what it holds, and what reading it needs beside
+    exporting."""
+
+    about: str | Promise
+    rows: Callable[[Study], RowFile]
+    permission: Permission = Permission.EXPORT
+
+    def forms(self, name: str) -> dict[str, Download]:
+        """The download in each form, by the file's name."""
+        return {
+            f"{name}.{form}": Download(
+                content_type, self.about, self._writer(write), permission=self.permission
+            )
+            for form, (content_type, write) in FORMS.items()
+        }
+
+    def _writer(
+        self, write: Callable[[RowFile], Iterator[str] | Iterator[bytes]]
+    ) -> Callable[[Study], Iterator[str] | Iterator[bytes]]:
+        return lambda study: write(self.rows(study))
+
+
+ROW_DOWNLOADS = {
+    "judgments": RowDownload(_("every judgment but rejected ones, one long table"), judgment_rows),
+    "submissions": RowDownload(
+        _("every submission: who, when, how long, reason, comment, status and flag"),
+        submission_rows,
+        Permission.VIEW_WORKERS,
+    ),
+    "written": RowDownload(
+        _("every answer in words, and every reason"), written_rows, Permission.VIEW_WORKERS
+    ),
+    "checks": RowDownload(
+        _("every answer to a quality check"), check_rows, Permission.VIEW_WORKERS
+    ),
+    "items": RowDownload(_("every candidate with what annotators were shown"), item_rows),
+    "labels": RowDownload(_("the labels of every label set"), label_rows),
+    "scores": RowDownload(_("every score with its signature"), score_rows),
+    "qrels": RowDownload(_("qrels: topic, document and relevance"), qrel_rows),
+}
+DATASET = "dataset.zip"
 DOWNLOADS = {
-    "judgments.csv": Download(
-        CSV,
-        _("every judgment but rejected ones, one long table"),
-        judgments_csv,
-    ),
-    "submissions.csv": Download(
-        CSV, SUBMISSIONS, submissions_csv, permission=Permission.VIEW_WORKERS
-    ),
-    "submissions.jsonl": Download(
-        JSON_LINES, SUBMISSIONS, submissions_jsonl, permission=Permission.VIEW_WORKERS
-    ),
-    "written.csv": Download(
-        CSV,
-        _("every answer in words, and every reason"),
-        written_csv,
-        permission=Permission.VIEW_WORKERS,
-    ),
-    "checks.csv": Download(
-        CSV, _("every answer to a quality check"), checks_csv, permission=Permission.VIEW_WORKERS
-    ),
-    "scores.csv": Download(CSV, _("every score with its signature"), scores_csv),
+    **{
+        name: download
+        for base, table in ROW_DOWNLOADS.items()
+        for name, download in table.forms(base).items()
+    },
+    "qrels.txt": Download(TEXT, _("TREC qrels"), stream_qrels),
     "agreement.json": Download(
         JSON, _("coefficients with intervals and signatures"), agreement_json, AGREEMENT
     ),
@@ -88,19 +124,29 @@ DOWNLOADS = {
         validation_json,
         VALIDATION,
     ),
-    "qrels.txt": Download(TEXT, _("TREC qrels"), stream_qrels),
+    DATASET: Download(
+        "application/zip",
+        _("a dataset with its card, which the library datasets of Hugging Face loads"),
+        dataset_zip,
+        AGREEMENT,
+    ),
 }
 
 
 def file_names(study: Study) -> list[str]:
-    """The downloads that a study has: qrels of alternatives, and the rest once it is scored."""
-    absent = {"qrels.txt"} if study.kind == Study.Kind.RATING else set()
+    """The downloads that a study has: qrels of alternatives, and others once there is something
+    in them."""
+    absent = set()
+    if study.kind == Study.Kind.RATING:
+        absent |= {"qrels"}
     if not ScoringRun.objects.of(study).exists():
-        absent |= {"scores.csv", "validation.json"}
+        absent |= {"scores", "validation"}
     words = WrittenAnswer.objects.filter(submission__item__study=study)
     reasons = Submission.objects.of(study).exclude(justification="")
     if not words.exists() and not reasons.exists():
-        absent |= {"written.csv"}
+        absent |= {"written"}
     if not CheckAnswer.objects.filter(submission__item__study=study).exists():
-        absent |= {"checks.csv"}
-    return [name for name in DOWNLOADS if name not in absent]
+        absent |= {"checks"}
+    if not LabelSet.objects.of(study).exists():
+        absent |= {"labels"}
+    return [name for name in DOWNLOADS if name.partition(".")[0] not in absent]

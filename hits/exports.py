@@ -5,11 +5,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from datetime import datetime
 from typing import Any
 
 from annotation.models import Study, Submission
-from presentation.spreadsheets import csv_parts
+from presentation.row_files import Kind, RowFile, row_csv, row_jsonl
 
 # The annotator is a pseudonym; no marketplace's id of a worker may stand here.
 COLUMNS = {
@@ -29,34 +28,57 @@ COLUMNS = {
     "justification": "justification",
     "comment": "comment",
     "flag_reason": "flag_reason",
+    "protocol": "protocol__number",
+    "consented_at": "consented_at",
 }
-NAMES = [*COLUMNS, "flagged"]
+KINDS: dict[str, Kind] = {
+    **dict.fromkeys(COLUMNS, "text"),
+    **dict.fromkeys(("round", "protocol"), "integer"),
+    **dict.fromkeys(("accepted_at", "submitted_at", "consented_at"), "time"),
+    **dict.fromkeys(("seconds", "active_seconds"), "number"),
+    **dict.fromkeys(("pasted", "flagged"), "boolean"),
+}
+NAMES = list(KINDS)
+# What may be published: nothing of the marketplace's, and no words but the judgments'.
+PUBLIC_NAMES = (
+    *("study", "round", "item", "condition", "annotator", "status", "accepted_at", "submitted_at"),
+    *("seconds", "active_seconds", "pasted", "protocol", "flagged"),
+)
 CHUNK = 1000
 
 
+def submission_rows(study: Study) -> RowFile:
+    """Every submission of a study, rejected ones too, in the order of items, rounds and
+    annotators. What was not measured, or comes from no marketplace, is None."""
+    return RowFile(KINDS, _rows(study))
+
+
+def public_submission_rows(study: Study) -> RowFile:
+    """The same without the marketplace's ids and without words."""
+    indices = [NAMES.index(name) for name in PUBLIC_NAMES]
+    rows = (tuple(row[index] for index in indices) for row in _rows(study))
+    return RowFile({name: KINDS[name] for name in PUBLIC_NAMES}, rows)
+
+
 def submissions_csv(study: Study) -> Iterator[str]:
-    """Every submission of a study, rejected ones too, as parts of a CSV file."""
-    rows = ([record[name] for name in NAMES] for record in submission_records(study))
-    return csv_parts(NAMES, rows)
+    """The submissions as parts of a CSV file."""
+    return row_csv(submission_rows(study))
 
 
 def submissions_jsonl(study: Study) -> Iterator[str]:
-    """Every submission of a study, rejected ones too, as lines of JSON."""
-    return (f"{json.dumps(record, ensure_ascii=False)}\n" for record in submission_records(study))
+    """The submissions as lines of JSON."""
+    return row_jsonl(submission_rows(study))
 
 
 def submission_records(study: Study) -> Iterator[dict[str, Any]]:
-    """A record for each submission, in the order of items, rounds and annotators.
+    """The submissions as plain values."""
+    return (json.loads(line) for line in submissions_jsonl(study))
 
-    What was not measured, or comes from no marketplace, is None.
-    """
+
+def _rows(study: Study) -> Iterator[tuple[Any, ...]]:
     rows = Submission.objects.of(study).order_by(
         "item__position", "item_id", "round", "annotator__pseudonym"
     )
+    flag_reason = list(COLUMNS).index("flag_reason")
     for values in rows.values_list(*COLUMNS.values()).iterator(chunk_size=CHUNK):
-        record = dict(zip(COLUMNS, map(_plain, values), strict=True))
-        yield record | {"flagged": bool(record["flag_reason"])}
-
-
-def _plain(value: Any) -> Any:
-    return value.isoformat() if isinstance(value, datetime) else value
+        yield (*values, bool(values[flag_reason]))

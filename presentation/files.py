@@ -9,10 +9,10 @@ from pathlib import Path
 from presentation.exceptions import FileUnwritable
 
 
-def write_whole(path: Path, content: str | Iterable[str]) -> None:
-    """Replace a file by this text, in one step; something else, such as a pipe, is written to.
+def write_whole(path: Path, content: str | Iterable[str | bytes]) -> None:
+    """Replace a file by this content, in one step; something else, such as a pipe, is written to.
 
-    A text may come in parts, which are never all in memory.
+    It may come in parts, which are never all in memory.
     """
     parts = [content] if isinstance(content, str) else content
     try:
@@ -42,12 +42,12 @@ def _partial(path: Path) -> Path:
     return path.parent / f"{path.name}.partial"
 
 
-def _write(path: Path, parts: Iterable[str]) -> None:
-    with path.open("w", encoding="utf-8", newline="") as file:
-        file.writelines(parts)
+def _write(path: Path, parts: Iterable[str | bytes]) -> None:
+    with path.open("wb") as file:
+        file.writelines(part.encode() if isinstance(part, str) else part for part in parts)
 
 
-def _replace(path: Path, parts: Iterable[str]) -> None:
+def _replace(path: Path, parts: Iterable[str | bytes]) -> None:
     partial = _partial(path)
     try:
         _write(partial, parts)

@@ -1,5 +1,6 @@
 """The files of a study, and the pictures its pages show."""
 
+from collections.abc import Iterator
 from http import HTTPStatus
 from typing import Any
 
@@ -21,7 +22,10 @@ from accounts.roles import Permission
 from annotation.audit import record_in
 from annotation.exceptions import StudyUnfit
 from annotation.models import Picture, Study
-from console.downloads import DOWNLOADS, file_names
+from console.dataset_card import LICENSES, UNKNOWN_LICENSE
+from console.dataset_folder import dataset_zip
+from console.downloads import DATASET, DOWNLOADS, Download, file_names
+from console.exceptions import LicenseUnknown
 from console.pages.job_progress import job_of
 from console.pages.study import person, study_for, study_page
 from console.results import is_stored
@@ -32,12 +36,15 @@ from work.models import Job
 def downloads(request: HttpRequest, slug: str) -> HttpResponse:
     """Access: those who may export."""
     study = study_for(request, slug, Permission.EXPORT)
-    files = [
-        (name, file, not file.result or is_stored(study, file.result))
-        for name in _names(request, study)
-        if (file := DOWNLOADS[name])
-    ]
-    return study_page(request, study, "downloads", {"files": files})
+    tables: dict[str, list[tuple[str, str, Download, bool]]] = {}
+    for name in _names(request, study):
+        file = DOWNLOADS[name]
+        is_there = not file.result or is_stored(study, file.result)
+        base, _, form = name.partition(".")
+        tables.setdefault(base, []).append((name, form, file, is_there))
+    dataset = tables.pop("dataset", [])
+    context = {"tables": list(tables.items()), "dataset": dataset, "licenses": LICENSES}
+    return study_page(request, study, "downloads", context)
 
 
 @require_safe
@@ -50,13 +57,21 @@ def download(request: HttpRequest, slug: str, name: str) -> HttpResponseBase:
     if file.result and (job := job_of(request, study, file.result)):
         return _not_computed(job)
     try:
-        response = StreamingHttpResponse(file.write(study), content_type=file.content_type)
-    except StudyUnfit as unfit:
+        content = _content(request, study, name)
+    except (StudyUnfit, LicenseUnknown) as unfit:
         messages.error(request, str(unfit))
         return redirect("console:downloads", slug)
+    response = StreamingHttpResponse(content, content_type=file.content_type)
     response["Content-Disposition"] = f'attachment; filename="{study.slug}-{name}"'
     record_export(request, study, name)
     return response
+
+
+def _content(request: HttpRequest, study: Study, name: str) -> Iterator[str] | Iterator[bytes]:
+    """The file; a dataset's card names the license that the person chose."""
+    if name == DATASET:
+        return dataset_zip(study, request.GET.get("license") or UNKNOWN_LICENSE)
+    return DOWNLOADS[name].write(study)
 
 
 def _not_computed(job: Job) -> HttpResponse:

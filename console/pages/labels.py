@@ -1,5 +1,7 @@
 """Versioned sets of labels: making one, listing them, taking one away."""
 
+from collections.abc import Callable, Iterator
+
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
@@ -10,7 +12,7 @@ from django.views.decorators.http import require_POST, require_safe
 from accounts.roles import Permission
 from annotation.agreement import rounds_of
 from annotation.exceptions import StudyUnfit
-from annotation.exports import labels_csv, labels_json
+from annotation.exports import label_set_rows, labels_csv, labels_json
 from annotation.models import LabelSet
 from annotation.qrels import stream_label_qrels
 from annotation.study_jobs import LABEL, jobs_of, request_study_job
@@ -18,10 +20,13 @@ from console.forms import LabelSetForm
 from console.pages.downloads import record_export
 from console.pages.study import person, study_for, study_page
 from console.tables import page_of
+from presentation.row_files import JSON_LINES, PARQUET, row_jsonl, row_parquet
 
-FORMS = {
+FORMS: dict[str, tuple[str, Callable[[LabelSet], Iterator[str] | Iterator[bytes]]]] = {
     "csv": ("text/csv; charset=utf-8", labels_csv),
     "json": ("application/json", labels_json),
+    "jsonl": (JSON_LINES, lambda labels: row_jsonl(label_set_rows(labels))),
+    "parquet": (PARQUET, lambda labels: row_parquet(label_set_rows(labels))),
     "txt": ("text/plain; charset=utf-8", stream_label_qrels),
 }
 

@@ -192,19 +192,24 @@ def test_a_study_without_scores_does_not_offer_them(fetch, researcher, name):
     assert fetch(rated_study(owner=researcher), name).status_code == 404
 
 
+FORMS = ("csv", "jsonl", "parquet")
+
+
+def in_every_form(*bases):
+    return [f"{base}.{form}" for base in bases for form in FORMS]
+
+
 def test_alternatives_offer_scores_once_they_have_some(researcher):
     study = ticked_study(owner=researcher)
-    submissions = ["submissions.csv", "submissions.jsonl"]
-    assert file_names(study) == ["judgments.csv", *submissions, "agreement.json", "qrels.txt"]
+    rest = ["qrels.txt", "agreement.json"]
+    assert file_names(study) == [
+        *in_every_form("judgments", "submissions", "items", "qrels"), *rest, "dataset.zip",
+    ]  # fmt: skip
     add_scores(study)
     assert file_names(study) == [
-        "judgments.csv",
-        *submissions,
-        "scores.csv",
-        "agreement.json",
-        "validation.json",
-        "qrels.txt",
-    ]
+        *in_every_form("judgments", "submissions", "items", "scores", "qrels"),
+        *rest, "validation.json", "dataset.zip",
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("build", [scored_study, ticked_study])

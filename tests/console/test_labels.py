@@ -77,7 +77,7 @@ def test_a_rule_the_question_does_not_allow_makes_nothing_and_says_so(
 def test_labels_of_alternatives_become_qrels(request_labels, rosa, researcher):
     study = ticked_study(owner=researcher)
     tick(study, "Bob", "boot", {"clog"})
-    assert "CSV JSON qrels" in request_labels(study, "majority:acceptable")
+    assert "CSV JSON JSONL Parquet qrels" in request_labels(study, "majority:acceptable")
     answer = fetch(rosa, study, 1, "txt")
     assert 'filename="ticked-qrels-1.txt"' in answer["Content-Disposition"]
     assert answer.getvalue().decode().splitlines()[0] == "boot 0 clog 1"

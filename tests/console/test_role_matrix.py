@@ -4,8 +4,11 @@ The addresses come from the URL configuration: one without a line here fails.
 """
 
 from collections.abc import Iterator
+from io import BytesIO
 from typing import Any
+from zipfile import ZipFile
 
+import pandas as pd
 import pytest
 from django.db import transaction
 from django.test import Client
@@ -18,6 +21,7 @@ from annotation.access import set_study_role
 from annotation.label_sets import Rule, make_label_set
 from annotation.models import Candidate, Item, Study, StudyMembership, Submission
 from annotation.study_jobs import SCORE
+from console.downloads import DOWNLOADS
 from console.results import AGREEMENT, compute
 from hits.collect import set_status
 from hits.models import Assignment, Batch, Connection, Hit
@@ -363,18 +367,28 @@ def test_a_guest_of_one_study_sees_that_one_alone(study, users):
     assert client.get(address("team", team.slug)).status_code == 404
 
 
+def unpacked(content: bytes) -> bytes:
+    """What stands in a file that compresses its content."""
+    if content.startswith(b"PK"):
+        with ZipFile(BytesIO(content)) as archive:
+            return b"".join(unpacked(archive.read(name)) for name in archive.namelist())
+    if content.startswith(b"PAR1"):
+        return pd.read_parquet(BytesIO(content)).to_csv().encode()
+    return content
+
+
 @pytest.mark.parametrize("role", ["analyst", "adjudicator", "auditor"])
 def test_no_page_export_or_answer_names_a_worker_to_who_may_not_know(study, users, role):
     client = browser(users[role])
     names = [*PAGES_OF_A_STUDY, *API_OF_A_STUDY]
     wheres = [address(name, "mine") for name in names]
     wheres += [
-        reverse("console:download", kwargs={"slug": "mine", "name": name})
-        for name in ("judgments.csv", "submissions.csv", "submissions.jsonl", "scores.csv")
+        reverse("console:download", kwargs={"slug": "mine", "name": name}) for name in DOWNLOADS
     ]
     for where in wheres:
         answer = client.get(where)
         content = b"".join(answer.streaming_content) if answer.streaming else answer.content
+        content = unpacked(content)
         assert WORKER_ID.encode() not in content, where
         assert ASSIGNMENT_ID.encode() not in content, where
 

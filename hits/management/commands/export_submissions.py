@@ -1,17 +1,12 @@
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
 from annotation.models import Study, Submission
-from hits.exports import submissions_csv, submissions_jsonl
+from hits.exports import submission_rows
 from presentation.files import write_whole
-
-FORMATS: dict[str, Callable[[Study], Iterator[str]]] = {
-    "csv": submissions_csv,
-    "jsonl": submissions_jsonl,
-}
+from presentation.row_files import FORMS
 
 
 class Command(BaseCommand):
@@ -23,11 +18,12 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("study", metavar="SLUG")
         parser.add_argument("--output", type=Path, required=True, metavar="FILE")
-        parser.add_argument("--format", choices=FORMATS, help="default: as the file is named")
+        parser.add_argument("--format", choices=FORMS, help="default: as the file is named")
 
     def handle(self, *args: Any, study: str, output: Path, **options: Any) -> None:
         target = Study.objects.named(study)
-        kind = options["format"] or ("jsonl" if output.suffix.lower() == ".jsonl" else "csv")
-        write_whole(output, FORMATS[kind](target))
+        named = output.suffix.lower().removeprefix(".")
+        _, write = FORMS[options["format"] or (named if named in FORMS else "csv")]
+        write_whole(output, write(submission_rows(target)))
         count = Submission.objects.of(target).count()
         self.stdout.write(f"{output}: {count} submission{'s' * (count != 1)} of '{study}'.")

@@ -1,0 +1,181 @@
+"""The card of a study's dataset: README.md with the front matter that Hugging Face reads.
+
+https://huggingface.co/docs/hub/datasets-cards, https://github.com/huggingface/hub-docs/blob/main/datasetcard.md
+"""
+
+import re
+from collections.abc import Mapping
+
+import yaml
+from django.db.models import QuerySet
+
+from annotation.agreement_versions import current_agreement
+from annotation.models import AgreementCoefficient, AgreementVersion, Protocol, Study
+from annotation.protocols.documents import read_document
+from annotation.protocols.records import AskedQuestion, ProtocolDocument
+from annotation.protocols.versions import current_document
+from console.exceptions import LicenseUnknown
+from presentation.row_files import RowFile
+
+UNKNOWN_LICENSE = "unknown"
+# Those that data are mostly given under, by the names that Hugging Face has for them.
+LICENSES = (
+    *(UNKNOWN_LICENSE, "cc0-1.0", "cc-by-4.0", "cc-by-sa-4.0", "cc-by-nc-4.0", "cc-by-nc-sa-4.0"),
+    *("odc-by", "odbl", "pddl", "apache-2.0", "mit", "other"),
+)
+LICENSE = re.compile(r"[a-z0-9][a-z0-9.+-]{0,63}")
+SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (10**6, "100K<n<1M"))
+LARGER = "1M<n<10M"
+ABOUT = {
+    "judgments": "each judgment that was not rejected: what an annotator answered about a "
+    "candidate under a question",
+    "items": "each candidate with what annotators were shown",
+    "submissions": "each annotator's pass over an item: times, status, version of the protocol; "
+    "rejected ones too",
+    "labels": "one label a candidate by a rule, for each label set",
+    "scores": "each automatic metric's score, with its signature; an undefined one is null",
+    "qrels": "relevance of each candidate (document) to its item (topic), by majority",
+}
+
+
+def require_license(name: str) -> str:
+    """The name as it stands in a card, or LicenseUnknown."""
+    if not LICENSE.fullmatch(name):
+        raise LicenseUnknown(name, LICENSES)
+    return name
+
+
+def dataset_card(
+    study: Study, tables: Mapping[str, RowFile], counts: Mapping[str, int], *, license: str
+) -> str:
+    """The card, of the tables that the folder has."""
+    version = Protocol.objects.of(study).frozen().order_by("-number").first()
+    document = current_document(study) if version is None else read_document(version.document)
+    name = study.title or study.slug
+    parts = [
+        f"---\n{_front_matter(study, list(tables), counts, document, license)}---",
+        f"# {_line(name)}",
+        _summary(study, counts),
+        "## Tables\n\n" + "\n".join(_table_lines(tables)),
+        _loading(tables),
+        _protocol(document, None if version is None else version.number),
+        _agreement(study),
+        "## Annotators\n\nAnnotators stand under pseudonyms, which differ by study. The dataset "
+        "has no account of a marketplace, no payment, and no words that annotators wrote.",
+        f"## License\n\n{_license_sentence(license)}",
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _front_matter(
+    study: Study, names: list[str], counts: Mapping[str, int], document: ProtocolDocument,
+    license: str,
+) -> str:  # fmt: skip
+    n = counts["judgments"]
+    front = {
+        "pretty_name": study.title or study.slug,
+        "license": license,
+        **({"language": [document.language]} if document.language else {}),
+        "annotations_creators": ["crowdsourced" if counts["assignments"] else "other"],
+        "size_categories": [next((size for most, size in SIZES if n < most), LARGER)],
+        "tags": ["human-evaluation", "annotation"],
+        "configs": [
+            {
+                "config_name": name,
+                **({"default": True} if name == "judgments" else {}),
+                "data_files": [{"split": "train", "path": f"data/{name}.parquet"}],
+            }
+            for name in names
+        ],
+    }
+    return str(yaml.safe_dump(front, sort_keys=False, allow_unicode=True))
+
+
+def _summary(study: Study, counts: Mapping[str, int]) -> str:
+    return (
+        f"Human judgments of the study `{study.slug}`: {counts['judgments']:,} judgments by "
+        f"{counts['annotators']:,} annotators in {counts['submissions']:,} submissions "
+        f"({counts['rejected']:,} of them rejected, whose judgments are left out), about "
+        f"{counts['candidates']:,} candidates of {counts['items']:,} items, under "
+        f"{counts['questions']:,} questions."
+    )
+
+
+def _table_lines(tables: Mapping[str, RowFile]) -> list[str]:
+    lines = ["| table | holds | columns |", "|---|---|---|"]
+    for name, table in tables.items():
+        columns = ", ".join(f"`{column}` ({kind})" for column, kind in table.columns.items())
+        lines.append(f"| `{name}` | {ABOUT[name]} | {columns} |")
+    return lines
+
+
+def _loading(tables: Mapping[str, RowFile]) -> str:
+    joined = " and ".join(f"`{key}`" for key in ("item", "candidate"))
+    return (
+        "```python\nfrom datasets import load_dataset\n\n"
+        'judgments = load_dataset("FOLDER", "judgments", split="train")\n```\n\n'
+        f"Tables are joined by {joined}; submissions and judgments by `item`, `round` and "
+        "`annotator`."
+    )
+
+
+def _protocol(document: ProtocolDocument, number: int | None) -> str:
+    lines = ["## Annotation protocol"]
+    lines.append(
+        f"Version {number} of the protocol." if number else "The study as its questions stand."
+    )
+    if document.instructions:
+        lines.append(_quoted(document.instructions))
+    for asked in document.questions:
+        lines.append(f"**`{asked.name}`** ({asked.options.title}):\n\n{_quoted(asked.wording)}")
+        if scale := _scale(asked):
+            lines.append(scale)
+    if document.consent is not None:
+        lines.append("Annotators agreed to:\n\n" + _quoted(document.consent.statement))
+    return "\n\n".join(lines)
+
+
+def _scale(asked: AskedQuestion) -> str:
+    """The labels of what may be answered."""
+    labels = [*asked.points, *asked.categories]
+    if labels:
+        return "Answers: " + "; ".join(_line(label) for label in labels) + "."
+    ends = (asked.low_label, asked.middle_label, asked.high_label)
+    return "From " + " over ".join(_line(end) for end in ends if end) + "." if any(ends) else ""
+
+
+def _agreement(study: Study) -> str:
+    """Krippendorff's alpha of every question, of all conditions and of what was not rejected."""
+    version = current_agreement(study)
+    rows = [] if version is None else list(_alphas(version))
+    lines = ["## Agreement"]
+    table = ["| question | round | Krippendorff's alpha | 95 % interval |", "|---|---|---|---|"]
+    for row in rows:
+        value = "undefined" if row.value is None else f"{row.value:.3f}"
+        interval = (
+            "" if row.ci_low is None or row.ci_high is None
+            else f"{row.ci_low:.3f} to {row.ci_high:.3f}"
+        )  # fmt: skip
+        reason = f" ({row.reason.replace('_', ' ')})" if row.value is None and row.reason else ""
+        table.append(f"| {row.question.name} | {row.round} | {value}{reason} | {interval} |")
+    lines.append("\n".join(table) if len(table) > 2 else "It has not been computed.")
+    return "\n\n".join(lines)
+
+
+def _alphas(version: AgreementVersion) -> QuerySet[AgreementCoefficient]:
+    alphas = version.coefficients.filter(name="krippendorff_alpha", by="", with_flagged=True)
+    return alphas.select_related("question")
+
+
+def _license_sentence(license: str) -> str:
+    if license == UNKNOWN_LICENSE:
+        return "Nobody has said yet under which license the data are given; ask before using them."
+    return f"`{license}`, as the person who exported the dataset said."
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _quoted(text: str) -> str:
+    return "\n".join(f"> {line}".rstrip() for line in text.strip().splitlines())

@@ -1,0 +1,129 @@
+"""A study as a dataset: a card and Parquet tables, as a folder or a zip of it.
+
+No table names a worker or an amount of money, so whoever may export may have it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import IO, Any, cast
+from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
+
+from django.db.models import Count, Q
+
+from annotation.exports import item_rows, judgment_rows, label_rows
+from annotation.models import Candidate, Judgment, Label, Study, Submission
+from annotation.qrels import qrel_rows
+from console.dataset_card import UNKNOWN_LICENSE, dataset_card, require_license
+from console.exceptions import FolderUnusable
+from hits.exports import public_submission_rows
+from hits.models import Assignment
+from metrics.exports import score_rows
+from metrics.models import ScoringRun
+from presentation.files import write_whole
+from presentation.row_files import RowFile, row_parquet
+
+# A dataset of the same study is the same file, whenever it was made.
+TIME = (1980, 1, 1, 0, 0, 0)
+CARD = "README.md"
+
+
+def dataset_tables(study: Study) -> dict[str, RowFile]:
+    """The tables that have rows, by name; those of judgments and items always."""
+    tables = {
+        "judgments": judgment_rows(study),
+        "items": item_rows(study),
+        "submissions": public_submission_rows(study),
+    }
+    if Label.objects.filter(label_set__study=study).exists():
+        tables["labels"] = label_rows(study)
+    if ScoringRun.objects.of(study).exists():
+        tables["scores"] = score_rows(study)
+    judged = Judgment.objects.of(study).accepted().filter(submission__round=1)
+    if study.kind == Study.Kind.ALTERNATIVES and judged.exists():
+        tables["qrels"] = qrel_rows(study)
+    return tables
+
+
+def dataset_counts(study: Study) -> dict[str, int]:
+    """How much there is of everything that a card counts."""
+    submissions = Submission.objects.of(study).aggregate(
+        submissions=Count("pk"),
+        rejected=Count("pk", filter=Q(status=Submission.Status.REJECTED)),
+    )
+    return {
+        **submissions,
+        "judgments": Judgment.objects.of(study).accepted().count(),
+        "annotators": study.annotators.count(),
+        "candidates": Candidate.objects.filter(item__study=study).count(),
+        "items": study.items.count(),
+        "questions": study.questions.count(),
+        "assignments": Assignment.objects.filter(hit__batch__study=study).count(),
+    }
+
+
+def write_dataset(study: Study, folder: Path, *, license: str = UNKNOWN_LICENSE) -> list[Path]:
+    """Write the folder and return its files, the card first."""
+    require_license(license)
+    tables = dataset_tables(study)
+    try:
+        (folder / "data").mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise FolderUnusable(f"{folder} cannot be made: {error.strerror}.") from None
+    card = folder / CARD
+    write_whole(card, dataset_card(study, tables, dataset_counts(study), license=license))
+    paths = [card]
+    for name, table in tables.items():
+        path = folder / "data" / f"{name}.parquet"
+        write_whole(path, row_parquet(table))
+        paths.append(path)
+    return paths
+
+
+def dataset_zip(study: Study, license: str = UNKNOWN_LICENSE) -> Iterator[bytes]:
+    """The folder as a zip, bit by bit; what cannot be exported is refused before the first."""
+    require_license(license)
+    tables = dataset_tables(study)
+    card = dataset_card(study, tables, dataset_counts(study), license=license)
+    return _zipped(study.slug, card, tables)
+
+
+def _zipped(slug: str, card: str, tables: dict[str, RowFile]) -> Iterator[bytes]:
+    sink = _Sink()
+    with ZipFile(cast(IO[bytes], sink), "w") as archive:
+        yield from _member(archive, sink, f"{slug}/{CARD}", ZIP_DEFLATED, [card.encode()])
+        for name, table in tables.items():
+            # Parquet is compressed already.
+            where = f"{slug}/data/{name}.parquet"
+            yield from _member(archive, sink, where, ZIP_STORED, row_parquet(table))
+    yield from sink.taken()
+
+
+def _member(
+    archive: ZipFile, sink: _Sink, name: str, compression: int, parts: Iterable[bytes]
+) -> Iterator[bytes]:
+    info = ZipInfo(name, TIME)
+    info.compress_type = compression
+    with archive.open(info, "w", force_zip64=True) as member:
+        for part in parts:
+            member.write(part)
+            yield from sink.taken()
+
+
+class _Sink:
+    """What the archive writes, until it is taken; it cannot be gone back in."""
+
+    def __init__(self) -> None:
+        self._parts: list[bytes] = []
+
+    def write(self, part: Any) -> int:
+        self._parts.append(bytes(part))
+        return len(part)
+
+    def flush(self) -> None:
+        """Nothing waits."""
+
+    def taken(self) -> Iterator[bytes]:
+        parts, self._parts = self._parts, []
+        yield from parts

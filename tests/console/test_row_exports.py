@@ -1,0 +1,218 @@
+"""Exports as CSV, JSON Lines and Parquet, and as a dataset with its card."""
+
+import csv
+import io
+import json
+from pathlib import Path
+from zipfile import ZipFile
+
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+import yaml
+from django.core.management import call_command
+from django.urls import reverse
+
+from annotation.agreement import study_agreement
+from annotation.frames import judgment_frame
+from annotation.label_sets import Rule, make_label_set
+from annotation.models import Study, Submission
+from console.dataset_card import LICENSES
+from console.downloads import ROW_DOWNLOADS, file_names
+from console.exceptions import LicenseUnknown
+from presentation.row_files import FORMS, GROUP_SIZE, RowFile, row_parquet
+from presentation.spreadsheets import from_cell
+from tests.annotation.studies import rated_study, ticked_study
+from tests.console.filled import add_assignment, add_batch, add_scores, scored_study
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_immediate_tasks")]
+
+
+@pytest.fixture
+def full_study(researcher):
+    """With judgments, reasons, scores, a label set, and a rejected submission."""
+    study = scored_study(owner=researcher, conditions=("calm", "=loud"), n_items=4)
+    Submission.objects.of(study).filter(item__key="d1").update(
+        justification="-Because", comment="An id: A1WORKER"
+    )
+    first = Submission.objects.of(study).first()
+    Submission.objects.filter(pk=first.pk).update(status=Submission.Status.REJECTED)
+    make_label_set(question=study.question(), rule=Rule("mean"))
+    return study
+
+
+def content_of(rosa, study, name, **query):
+    answer = rosa.get(reverse("console:download", args=[study.slug, name]), query)
+    assert answer.status_code == 200, name
+    return b"".join(answer.streaming_content)
+
+
+@pytest.mark.parametrize("base", sorted(set(ROW_DOWNLOADS) - {"qrels", "checks"}))
+def test_the_three_forms_hold_the_same_rows(rosa, full_study, base):
+    as_csv = list(csv.reader(io.StringIO(content_of(rosa, full_study, f"{base}.csv").decode())))
+    lines = content_of(rosa, full_study, f"{base}.jsonl").decode().splitlines()
+    records = [json.loads(line) for line in lines]
+    parquet = pq.read_table(io.BytesIO(content_of(rosa, full_study, f"{base}.parquet")))
+    assert as_csv[0] == list(records[0]) == parquet.column_names
+    assert len(as_csv) - 1 == len(records) == parquet.num_rows > 0
+    plain = parquet.to_pylist()
+    for cells, record, row in zip(as_csv[1:], records, plain, strict=True):
+        for cell, value, typed in zip(cells, record.values(), row.values(), strict=True):
+            if hasattr(typed, "isoformat"):
+                typed = typed.isoformat()
+            assert value == typed
+            assert from_cell(cell) == ("" if value is None else str(value))
+
+
+def test_qrels_have_the_three_forms_as_well(rosa, researcher):
+    study = ticked_study(owner=researcher)
+    frame = pd.read_parquet(io.BytesIO(content_of(rosa, study, "qrels.parquet")))
+    lines = content_of(rosa, study, "qrels.txt").decode().splitlines()
+    written = [f"{row.topic} 0 {row.docno} {row.relevance}" for row in frame.itertuples()]
+    assert written == lines
+    assert frame["relevance"].dtype == "int64"
+
+
+def test_columns_of_parquet_have_types_though_nothing_is_in_them(researcher):
+    study = rated_study(owner=researcher)
+    file = ROW_DOWNLOADS["submissions"].rows(study)
+    table = pq.read_table(io.BytesIO(b"".join(row_parquet(file))))
+    types = {field.name: str(field.type) for field in table.schema}
+    assert types["accepted_at"] == "timestamp[us, tz=UTC]"
+    assert (types["protocol"], types["pasted"]) == ("int64", "bool")
+    empty = b"".join(row_parquet(RowFile({"a": "text", "b": "number"}, [])))
+    assert pq.read_table(io.BytesIO(empty)).num_rows == 0
+
+
+def test_parquet_is_written_a_group_at_a_time():
+    n_read = 0
+
+    def rows():
+        nonlocal n_read
+        for number in range(3 * GROUP_SIZE):
+            n_read += 1
+            yield (f"row {number}", float(number))
+
+    parts = row_parquet(RowFile({"name": "text", "value": "number"}, rows()))
+    first = next(parts)
+    assert first.startswith(b"PAR1")
+    assert n_read == GROUP_SIZE
+    content = first + b"".join(parts)
+    file = pq.ParquetFile(io.BytesIO(content))
+    assert file.num_row_groups == 3
+    assert file.read().column("value").to_pylist() == list(map(float, range(3 * GROUP_SIZE)))
+
+
+def test_a_submission_names_the_version_of_its_protocol_and_its_assignment(rosa, full_study):
+    batch = add_batch(full_study)
+    hit = batch.hits.exclude(hit_id="").get()
+    assignment = add_assignment(hit)
+    submission = Submission.objects.of(full_study).filter(item=hit.item).first()
+    assignment.submission = submission
+    assignment.save()
+    frame = pd.read_parquet(io.BytesIO(content_of(rosa, full_study, "submissions.parquet")))
+    row = frame[frame["assignment_id"].notna()].squeeze()
+    assert (row["hit_id"], row["assignment_id"]) == (hit.hit_id, assignment.assignment_id)
+    assert {"protocol", "consented_at", "comment", "justification", "status"} <= set(frame)
+
+
+def test_export_submissions_goes_by_the_files_name(full_study, tmp_path):
+    path = tmp_path / "s.parquet"
+    call_command("export_submissions", full_study.slug, output=path)
+    assert len(pd.read_parquet(path)) == Submission.objects.count()
+
+
+def front_matter(card):
+    _, front, body = card.split("---\n", 2)
+    return yaml.safe_load(front), body
+
+
+def test_a_dataset_is_a_card_and_tables(full_study, tmp_path, capsys):
+    folder = tmp_path / "dataset"
+    call_command("export_dataset", full_study.slug, folder, license="cc-by-4.0")
+    assert "the card and 5 tables of 'scored'" in capsys.readouterr().out
+    front, body = front_matter((folder / "README.md").read_text())
+    assert front["license"] == "cc-by-4.0"
+    assert front["size_categories"] == ["n<1K"]
+    names = [config["config_name"] for config in front["configs"]]
+    assert names == ["judgments", "items", "submissions", "labels", "scores"]
+    for config in front["configs"]:
+        [files] = config["data_files"]
+        assert files["split"] == "train"
+        frame = pd.read_parquet(folder / files["path"])
+        assert len(frame) > 0
+        for column in frame:
+            assert f"`{column}` (" in body
+    judgments = pd.read_parquet(folder / "data/judgments.parquet")
+    pd.testing.assert_frame_equal(
+        judgments,
+        judgment_frame(full_study).astype(judgments.dtypes.to_dict()),
+        check_index_type=False,
+    )
+
+
+def test_the_card_states_wording_counts_and_agreement(full_study, tmp_path):
+    call_command("export_dataset", full_study.slug, tmp_path)
+    _, body = front_matter((tmp_path / "README.md").read_text())
+    question = full_study.question()
+    assert f"> {question.wording}" in body
+    assert "14 judgments by 2 annotators in 8 submissions (1 of them rejected" in body
+    [row] = [row for row in study_agreement(full_study).questions if not row.condition]
+    alpha = row.alpha
+    expected = f"{alpha.value:.3f}" if alpha.value == alpha.value else "undefined"
+    assert f"| {question.name} | 1 | {expected}" in body
+    assert "Nobody has said yet under which license" in body
+
+
+def test_a_dataset_names_no_worker_and_no_money(full_study, tmp_path):
+    batch = add_batch(full_study)
+    assignment = add_assignment(batch.hits.exclude(hit_id="").get())
+    assignment.submission = Submission.objects.of(full_study).last()
+    assignment.save()
+    call_command("export_dataset", full_study.slug, tmp_path)
+    text = (tmp_path / "README.md").read_text()
+    for path in sorted((tmp_path / "data").iterdir()):
+        text += pd.read_parquet(path).to_csv()
+    for secret in ("A1WORKER", assignment.assignment_id, "Because", "0.10", "reward"):
+        assert secret not in text
+
+
+def test_the_zip_is_the_folder(rosa, full_study, tmp_path):
+    call_command("export_dataset", full_study.slug, tmp_path, license="odc-by")
+    content = content_of(rosa, full_study, "dataset.zip", license="odc-by")
+    with ZipFile(io.BytesIO(content)) as archive:
+        assert archive.testzip() is None
+        for name in archive.namelist():
+            path = tmp_path / Path(name).relative_to(full_study.slug)
+            assert archive.read(name) == path.read_bytes()
+        assert len(archive.namelist()) == 6
+
+
+def test_a_license_of_no_form_is_refused(rosa, full_study, tmp_path):
+    with pytest.raises(LicenseUnknown, match=r"such as unknown, cc0-1\.0"):
+        call_command("export_dataset", full_study.slug, tmp_path, license="my: own\nlicense")
+    where = reverse("console:download", args=[full_study.slug, "dataset.zip"])
+    rosa.get(reverse("console:agreement", args=[full_study.slug]))
+    answer = rosa.get(where, {"license": "a b"}, follow=True)
+    assert "is not the name of a license" in answer.content.decode()
+    assert all(LICENSES)
+
+
+def test_the_dataset_loads_with_datasets(full_study, tmp_path):
+    datasets = pytest.importorskip("datasets", reason="Hugging Face's datasets is not installed")
+    call_command("export_dataset", full_study.slug, tmp_path)
+    loaded = datasets.load_dataset(str(tmp_path), "judgments", split="train")
+    assert loaded.num_rows == len(judgment_frame(full_study))
+
+
+def test_every_form_is_known_to_the_page(rosa, full_study):
+    page = rosa.get(reverse("console:downloads", args=[full_study.slug])).content.decode()
+    for name in file_names(full_study):
+        if name.partition(".")[2] in FORMS:
+            assert f'aria-label="{name}"' in page
+
+
+def test_a_study_without_labels_offers_none(researcher):
+    study = rated_study(owner=researcher)
+    add_scores(study)
+    assert "labels.csv" not in file_names(Study.objects.get(pk=study.pk))
