@@ -46,12 +46,13 @@ def job_of(request: HttpRequest, study: Study, name: str) -> Job | None:
     basis = loaded_fingerprint(study, name)
     jobs = jobs_of(study).of_kind(RESULT)
     last = jobs.filter(arguments__names=[name], basis=basis).first()
-    if last and not last.is_unfinished:
+    if last:
         return last
     job = request_study_job(
         study=study, kind=RESULT, names=[name], requested_by=person(request), basis=basis
     )
-    return None if is_stored(study, name) else job
+    is_there = not job.is_unfinished and is_stored(study, name)
+    return None if is_there else job
 
 
 def page_of(job: Job) -> str:

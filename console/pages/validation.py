@@ -41,9 +41,11 @@ def validation(request: HttpRequest, slug: str) -> HttpResponse:
         "has_judgments_and_scores": bool(study.n_judgments and runs),
     }
     if context["has_judgments_and_scores"]:
-        context["job"] = job_of(request, study, VALIDATION)
+        outcome = outcome_of(study, VALIDATION)
+        context["job"] = None if outcome else job_of(request, study, VALIDATION)
         if context["job"] is None:
-            outcome = outcome_of(study, VALIDATION)
+            # Computed at once, where it was not there.
+            outcome = outcome or outcome_of(study, VALIDATION)
             context |= {"outcome": outcome, "view": _view(study, request, outcome)}
     return study_page(request, study, "validation", context)
 
