@@ -14,12 +14,12 @@ there money only comes in, or goes out under the lock on payouts, so that reques
 for each other (docs/adr/0009-locks-by-requester.md).
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
 
 from django.db import transaction
-from django.db.models import Sum
+from django.db.models import OuterRef, Subquery, Sum
 
 from marketplace.exceptions import InsufficientFunds
 from marketplace.models import (
@@ -147,6 +147,18 @@ def balance_of(account: LedgerAccount) -> Decimal:
     return NOTHING if last is None or last.balance_usd is None else last.balance_usd
 
 
+def _balances_of(accounts: Sequence[LedgerAccount]) -> dict[LedgerAccount, Decimal]:
+    """What lies on each of the accounts; on a requester's, in one statement."""
+    own = [account.pk for account in accounts if account.kind in REQUESTER_KINDS]
+    last = LedgerEntry.objects.filter(account=OuterRef("pk")).order_by("-id")
+    rows = LedgerAccount.objects.filter(pk__in=own).order_by()
+    known = dict(rows.values_list("pk", Subquery(last.values("balance_usd")[:1])))
+    return {
+        account: (known[account.pk] or NOTHING) if account.pk in known else balance_of(account)
+        for account in accounts
+    }
+
+
 def held_for(hit: Hit) -> Decimal:
     """What is held for one HIT."""
     entries = LedgerEntry.objects.filter(transaction__hit=hit, account__kind=AccountKind.HELD)
@@ -220,11 +232,14 @@ def _post(
     every account that money is taken from, and on every requester's account."""
     if sum(moves.values()) != 0:
         raise ValueError(f"moves must sum to zero, got {sum(moves.values())}")
-    balances = {
-        account: balance_of(account) + amount_usd
-        for account, amount_usd in moves.items()
-        if account.kind in REQUESTER_KINDS or amount_usd < 0
-    }
+    before = _balances_of(
+        [
+            account
+            for account, amount_usd in moves.items()
+            if account.kind in REQUESTER_KINDS or amount_usd < 0
+        ]
+    )
+    balances = {account: balance_usd + moves[account] for account, balance_usd in before.items()}
     for account, balance_usd in balances.items():
         if balance_usd < 0 and account.kind != AccountKind.OUTSIDE:
             raise InsufficientFunds
