@@ -1,14 +1,16 @@
 """Simulated ratings of systems and shares, for `benchmarks.coverage`: means and their tests."""
 
 from collections.abc import Iterator
-from functools import partial
+from functools import cache, partial
 from itertools import product
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.coverage_cases import Floats, IntervalCase, Limits, TestCase
 from stats.inference.crossed_means import mean_over_items_and_annotators
+from stats.inference.ordered_ratings import OrderedComparison, ordered_comparison
 from stats.inference.rogan_gladen import corrected_share
 
 
@@ -49,6 +51,49 @@ def crossed_p(
     return mean_over_items_and_annotators(items, annotators, values + 0.8 * differs).p
 
 
+def _ordinal(
+    rng: np.random.Generator, *, n_items: int, n_annotators: int, points: int, effect: float
+) -> OrderedComparison:
+    """Two systems on a scale of so many points, with favourites of items and of annotators."""
+    shape = (2, n_items, n_annotators)
+    latent = rng.normal(size=(1, n_items, 1)) + 0.7 * rng.normal(size=(1, 1, n_annotators))
+    latent = latent + 0.5 * rng.normal(size=(2, n_items, 1)) + rng.logistic(size=shape)
+    latent = latent + 0.3 * rng.normal(size=(2, 1, n_annotators))
+    latent[0] += effect
+    cuts = np.array([0.0]) if points == 2 else np.array([-2.0, -0.5, 1.0, 2.5])
+    system, item, annotator = np.indices(shape).reshape(3, -1)
+    values = np.searchsorted(cuts, latent.ravel())
+    found = ordered_comparison(item, annotator, system == 0, values)
+    assert found is not None
+    return found
+
+
+@cache
+def lead_truth(points: int, effect: float) -> float:
+    """How much oftener the first is rated above than below, by many annotators of many items."""
+    rng = np.random.default_rng(0)
+    many = [
+        _ordinal(rng, n_items=200, n_annotators=200, points=points, effect=effect).lead.value
+        for _ in range(50)
+    ]
+    return float(np.mean(many))
+
+
+def ordinal_lead(
+    rng: np.random.Generator, *, n_items: int, n_annotators: int, points: int
+) -> Limits:
+    found = _ordinal(rng, n_items=n_items, n_annotators=n_annotators, points=points, effect=0.8)
+    return found.lead.ci_low, found.lead.ci_high, lead_truth(points, 0.8)
+
+
+def ordinal_p(
+    rng: np.random.Generator, differs: bool, *, n_items: int, n_annotators: int, points: int
+) -> float:
+    effect = 0.8 * differs
+    found = _ordinal(rng, n_items=n_items, n_annotators=n_annotators, points=points, effect=effect)
+    return found.lead.p
+
+
 def mean_intervals() -> Iterator[IntervalCase]:
     """Of corrected shares, and of means over items and annotators."""
     for theta, m in product((0.1, 0.5, 0.9), (20, 50)):
@@ -58,6 +103,14 @@ def mean_intervals() -> Iterator[IntervalCase]:
         draw = partial(crossed_mean, n_items=n_items, n_annotators=n_annotators, share=rated)
         kind = f"{n_items} items, {n_annotators} annotators, {rated:.0%} rated"
         yield IntervalCase("systems", kind, draw)
+    for setting, sizes in _ordinal_settings():
+        yield IntervalCase("ordinal_systems", setting, partial(ordinal_lead, **sizes))
+
+
+def _ordinal_settings() -> Iterator[tuple[str, dict[str, Any]]]:
+    for points, n_items, n_annotators in product((2, 5), (20, 50), (3, 6)):
+        setting = f"{points} points, {n_items} items, {n_annotators} annotators"
+        yield setting, {"points": points, "n_items": n_items, "n_annotators": n_annotators}
 
 
 def mean_tests() -> Iterator[TestCase]:
@@ -66,3 +119,5 @@ def mean_tests() -> Iterator[TestCase]:
         draw = partial(crossed_p, n_items=n_items, n_annotators=n_annotators, share=share)
         kind = f"{n_items} items, {n_annotators} annotators, {share:.0%} rated"
         yield TestCase("systems", kind, draw)
+    for setting, sizes in _ordinal_settings():
+        yield TestCase("ordinal_systems", setting, partial(ordinal_p, **sizes))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import pandas as pd
 
 from annotation.frames import judgment_frame
-from annotation.models import Judgment, Label, LabelSet, Study, Submission
+from annotation.models import Judgment, Label, LabelSet, Question, Study, Submission
 from annotation.protocols.versions import numbered_version
 from metrics.exceptions import NothingToValidate
 from metrics.frames import score_frame
@@ -44,7 +44,8 @@ def study_material(study: Study, settings: Settings) -> Material:
     runs = pd.DataFrame.from_records(list(rows), columns=RUN)
     scores = score_frame(study).merge(runs, on=["metric", "signature"])
     _require_known(settings.primary, runs)
-    return Material(judged, scores, _labels(sets), tuple(map(_source, sets)))
+    ordinal = study.questions.filter(level=Question.Level.ORDINAL).values_list("name", flat=True)
+    return Material(judged, scores, _labels(sets), tuple(map(_source, sets)), ordinal)
 
 
 def _clusters(study: Study, settings: Settings) -> dict[str, str]:

@@ -21,7 +21,7 @@ from tests.annotation.importing import command_output
 from tests.annotation.studies import rate, rated_study, rating_study
 from tests.console.filled import add_batch, add_scores, scored_study
 from tests.console.pages import rows_of, words_of
-from validation.analysis.records import CorrelationRecord
+from validation.analysis.records import CorrelationRecord, RatedPairRecord
 from validation.models import ReportFile, ValidationVersion
 from validation.rows import StoredResults
 
@@ -189,6 +189,21 @@ def test_what_to_buy_next_has_its_price_for_those_who_may_see_money(rosa, resear
     report = bytes(ReportFile.objects.get(name="report.html").content).decode()
     assert "Buy next: about" in report
     assert "an assignment, with fees" not in report
+
+
+def test_ordinal_ratings_are_compared_by_who_is_rated_above(rosa, researcher):
+    study = rating_study("close", owner=researcher)
+    study.questions.update(level="ordinal")
+    leads = {"Ann": (3, -1, 1), "Bob": (3, 0, 0), "Cat": (2, -1, 1)}
+    for person, values in leads.items():
+        for item, lead in zip(study.items.all(), values, strict=True):
+            rate(study, person, item.key, {"alpha": 50, "beta": 50 + lead})
+    add_scores(study)
+    compute(study, VALIDATION)
+    [pair] = StoredResults(ValidationVersion.objects.get()).rows(RatedPairRecord)
+    assert (pair.test, pair.delta) == ("order-quasi-f", pytest.approx(-3 / 9))
+    page = words_of(rosa.get(reverse("console:validation", args=[study.slug])).content.decode())
+    assert "(33 % of ratings, those above less those below)" in page
 
 
 def test_the_report_command_prints_what_buying_more_costs_beside_its_files(researcher, tmp_path):

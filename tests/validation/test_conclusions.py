@@ -420,3 +420,39 @@ def test_a_number_that_is_none_is_refused_with_line_and_field(tmp_path):
     path = written(tmp_path / "a.csv", [{"v1": 1, "v2": 2}, {"v1": "good", "v2": 3}])
     with pytest.raises(TableRefused, match=r"Line 3 of a\.csv, field v1: 'good' is not a number"):
         command_output("judge_drift", str(path), "--before=v1", "--after=v2")
+
+
+def ordinal_file(tmp_path, points):
+    rng = np.random.default_rng(4)
+    rows = [
+        {
+            "item": item,
+            "annotator": annotator,
+            "system": system,
+            "value": int(np.clip(np.round(points / 2 + lead + rng.normal()), 1, points)),
+        }
+        for item in range(30)
+        for annotator in range(8)
+        for system, lead in (("A", 1.0), ("B", 0.0))
+    ]
+    return written(tmp_path / "ordinal.csv", rows)
+
+
+def test_systems_on_an_ordinal_scale_are_compared_by_who_is_rated_above(tmp_path):
+    path, options = ordinal_file(tmp_path, 5), (*RATINGS, "--system=system")
+    found = answer("compare_systems", path, *options, "--scale=ordinal")
+    [row] = found["comparisons"]
+    assert row["test"] == "order-quasi-f"
+    assert row["delta"] == pytest.approx(row["above"] - row["below"])
+    assert row["above"] + row["below"] + row["tied"] == pytest.approx(1)
+    assert row["odds_ratio"] == pytest.approx(row["above"] / row["below"])
+    assert row["odds_low"] > 1
+    assert row["p_adjusted"] < 0.05
+    assert "oftener rated above than below" in row["estimand"]
+    [plain] = answer("compare_systems", path, *options)["comparisons"]
+    assert row["mean_difference"] == plain["delta"]
+    assert "odds_ratio" not in plain
+    text = command_output("compare_systems", str(path), *options, "--scale=ordinal")
+    assert f"odds {row['odds_ratio']:.3g}" in text
+    with pytest.raises(TableRefused, match="a binary scale has two"):
+        command_output("compare_systems", str(path), *options, "--scale=binary")

@@ -1,7 +1,7 @@
 """Judgments and scores, coded once, and the panels that are made of them."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 from functools import cached_property
 from hashlib import sha256
@@ -50,6 +50,7 @@ class Material:
         scores: pd.DataFrame,
         labels: pd.DataFrame | None = None,
         label_sources: tuple[LabelSourceRecord, ...] = (),
+        ordinal: Collection[str] = (),
     ) -> None:
         self.judgments = _with_defaults(judgments, "judgments", ("value", "annotator"), JUDGED)
         if "cluster" in judgments:
@@ -63,6 +64,7 @@ class Material:
         self._require_scores_once()
         self._code_candidates()
         self.label_sources = label_sources
+        self.ordinal = frozenset(ordinal)
         self._labels = {} if labels is None else self._coded(labels)
         self._values: dict[tuple[str, ...], tuple[Integers, Floats]] = {}
 

@@ -4,13 +4,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from math import ceil, isfinite, nan
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 
 from presentation.records import plain_values
 from stats.inference.crossed_means import MeanOfCells, mean_over_items_and_annotators
+from stats.inference.ordered_ratings import ordered_comparison
 from stats.inference.sign_flips import LEAST_FLIPPED, sign_flip_test
 from stats.inference.two_systems import difference_of_systems, purchase_to_distinguish
 from stats.significance import holm
@@ -27,6 +28,10 @@ ESTIMANDS = {
     "two-way-clusters": "these systems, on new items by new annotators",
     "items": "these systems, on new items by annotators drawn as these were",
 }
+
+Scale = Literal["interval", "ordinal", "binary"]
+ORDER = "order-"
+ORDERED = "how much oftener rated above than below, on new items by new annotators"
 
 
 @dataclass(frozen=True)
@@ -46,9 +51,13 @@ class RatedSystems:
 
 
 def compare_rated_systems(
-    frame: pd.DataFrame, *, seed: int = 0, flips: bool = True
+    frame: pd.DataFrame, *, seed: int = 0, flips: bool = True, scale: Scale = "interval"
 ) -> RatedSystems:
-    """The systems of ratings: columns item, annotator, system and value."""
+    """The systems of ratings: columns item, annotator, system and value; a `unit` holds items.
+
+    On an ordinal or binary scale two systems differ by how much oftener the same annotator rates
+    one above the other on the same item, wherever annotators rated both.
+    """
     means = {
         str(name): mean_over_items_and_annotators(part["item"], part["annotator"], part["value"])
         for name, part in frame.groupby("system", observed=True)
@@ -59,7 +68,7 @@ def compare_rated_systems(
         pairs = [pair for pair in pairs if best in pair]
     by_system = {str(name): part for name, part in frame.groupby("system", observed=True)}
     rows = [
-        _compared(a, b, pd.concat([by_system[a], by_system[b]]), seed if flips else None)
+        _compared(a, b, pd.concat([by_system[a], by_system[b]]), seed if flips else None, scale)
         for a, b in pairs
     ]
     comparisons = adjusted_by_holm(rows)
@@ -67,7 +76,7 @@ def compare_rated_systems(
 
 
 def rated_records(
-    question: str, ratings: pd.DataFrame
+    question: str, ratings: pd.DataFrame, scale: Scale = "interval"
 ) -> tuple[list[RatedSystemRecord], list[RatedPairRecord]]:
     """What a report holds of a question; nothing where ratings are of fewer than two systems."""
     rows = ratings[(ratings["system"].astype(str) != "") & ratings["value"].notna()]
@@ -76,7 +85,9 @@ def rated_records(
     frame = pd.DataFrame({"item": rows[unit].astype(str), **columns, "value": rows["value"]})
     if frame["system"].nunique() < 2:
         return [], []
-    compared = compare_rated_systems(frame, flips=False)
+    if unit == "cluster":
+        frame = frame.assign(within=rows["item"].astype(str))
+    compared = compare_rated_systems(frame, flips=False, scale=scale)
     systems = [
         RatedSystemRecord(
             **plain_values(
@@ -111,7 +122,7 @@ def _stored(row: Mapping[str, Any]) -> dict[str, Any]:
     return {name: row.get(name) for name in PAIR}
 
 
-def _compared(a: str, b: str, pair: pd.DataFrame, seed: int | None) -> dict[str, Any]:
+def _compared(a: str, b: str, pair: pd.DataFrame, seed: int | None, scale: Scale) -> dict[str, Any]:
     items_of = pair.groupby("system", observed=True)["item"].agg(set)
     shared = items_of[a] & items_of[b]
     rows = pair[pair["item"].isin(shared)]
@@ -119,6 +130,9 @@ def _compared(a: str, b: str, pair: pd.DataFrame, seed: int | None) -> dict[str,
     if not shared:
         return row | {"delta": nan, "p": nan, "test": "none", "estimand": ESTIMANDS["items"]}
     one = difference_of_systems(rows["item"], rows["annotator"], rows["system"] == a, rows["value"])
+    if scale != "interval" and (ordered := _in_order(rows, a)) is not None:
+        mean = {"mean_difference": one.value}
+        return row | mean | ordered | ({} if seed is None else _flips(rows, a, seed, ordered=True))
     return row | {
         "delta": one.value,
         "se": one.se,
@@ -134,6 +148,34 @@ def _compared(a: str, b: str, pair: pd.DataFrame, seed: int | None) -> dict[str,
     }
 
 
+def _in_order(rows: pd.DataFrame, a: str) -> dict[str, Any] | None:
+    """Two systems by who is rated above whom; None where no annotator rated both."""
+    clusters = rows["item"] if "within" in rows else None
+    found = ordered_comparison(
+        rows["within" if "within" in rows else "item"],
+        rows["annotator"],
+        rows["system"] == a,
+        rows["value"],
+        clusters=clusters,
+    )
+    if found is None:
+        return None
+    lead = found.lead
+    shares = {name: value for name, value in vars(found).items() if name != "lead"}
+    return shares | {
+        "delta": lead.value,
+        "se": lead.se,
+        "ci_low": lead.ci_low,
+        "ci_high": lead.ci_high,
+        "test": f"{ORDER}{lead.method}",
+        "freedom": lead.freedom,
+        "p": lead.p,
+        "estimand": ORDERED,
+        "n_annotators": lead.n_annotators,
+        **_purchase(lead),
+    }
+
+
 def _purchase(one: MeanOfCells) -> dict[str, int | None]:
     """Items, or annotators, in all with which a difference as large would be told four in five."""
     if not one.se > 0 or one.value == 0:
@@ -146,18 +188,19 @@ def _purchase(one: MeanOfCells) -> dict[str, int | None]:
     return {"items_needed": items, "annotators_needed": annotators}
 
 
-def _flips(rows: pd.DataFrame, a: str, seed: int) -> dict[str, float]:
+def _flips(rows: pd.DataFrame, a: str, seed: int, *, ordered: bool = False) -> dict[str, float]:
     """P by flips of whole items and of whole annotators, where those could ever reach .05."""
     cells = rows.groupby(["item", "annotator", "system"])["value"].mean().unstack()
     paired = cells.dropna()
     difference = paired[a] - paired.drop(columns=a).iloc[:, 0]
+    values = difference.to_numpy()
+    if ordered:
+        values = np.sign(values)
     p = {}
     for level in ("item", "annotator"):
         units = difference.index.get_level_values(level)
         enough = units.nunique() >= LEAST_FLIPPED
-        p[f"p_flip_{level}s"] = (
-            sign_flip_test(list(units), difference.to_numpy(), rng=seed) if enough else nan
-        )
+        p[f"p_flip_{level}s"] = sign_flip_test(list(units), values, rng=seed) if enough else nan
     return p
 
 
@@ -202,10 +245,14 @@ def comparison_sentence(row: Mapping[str, Any]) -> str:
     if row["p"] is None:
         return f"{a} and {b}: too little data to say."
     limits = f"{row['delta']:+.3g} [{row['ci_low']:+.3g}, {row['ci_high']:+.3g}]"
+    if row.get("odds_ratio") is not None:
+        limits += f", odds {row['odds_ratio']:.3g}"
     if row["p_adjusted"] < ALPHA:
         better, worse = (a, b) if row["delta"] > 0 else (b, a)
         p = f"p = {row['p_adjusted']:.4f} after Holm"
         return f"{better} is better than {worse} ({a} less {b}: {limits}, {p}; {row['estimand']})."
+    if row["se"] is None:
+        return f"{a} and {b} are not distinguished ({limits}): too few items to say."
     least = SMALLEST_POWER * row["se"]
     return (
         f"{a} and {b} are not distinguished ({limits}); this study could distinguish "

@@ -89,7 +89,11 @@ def report_of(material: Material, settings: Settings) -> ValidationReport:
     rows += list(means_of_conditions(rows, settings))
     groups = _grouped(rows, panels, settings)
     rated = [
-        rated_records(panel.question, material.ratings(panel.question, settings))
+        rated_records(
+            panel.question,
+            material.ratings(panel.question, settings),
+            "ordinal" if panel.question in material.ordinal else "interval",
+        )
         for panel in panels
         if panel.scope == "all"
     ]

@@ -16,6 +16,7 @@ from stats.inference.preferences_with_ties import Abilities, abilities_with_ties
 from stats.inference.tie_likelihood import Model
 from validation.analysis.rated_systems import (
     RatedSystems,
+    Scale,
     adjusted_by_holm,
     compare_rated_systems,
     comparison_sentence,
@@ -130,7 +131,9 @@ class ComparisonColumns:
     where: Where = field(default_factory=dict)
 
 
-def rated_systems_of_file(path: Path, columns: RatingColumns, *, seed: int = 0) -> RatingsReport:
+def rated_systems_of_file(
+    path: Path, columns: RatingColumns, *, seed: int = 0, scale: Scale = "interval"
+) -> RatingsReport:
     """The systems of a file of ratings compared over its items and annotators."""
     table = read_table(
         path,
@@ -151,7 +154,10 @@ def rated_systems_of_file(path: Path, columns: RatingColumns, *, seed: int = 0) 
     )
     if frame["system"].nunique() < 2:
         raise unusable(path, ValueError(f"column {columns.system} names one system, not two"))
-    return RatingsReport(compare_rated_systems(frame, seed=seed))
+    if scale == "binary" and (n := frame["value"].nunique()) > 2:
+        problem = f"column {columns.value} has {n} values; a binary scale has two"
+        raise unusable(path, ValueError(problem))
+    return RatingsReport(compare_rated_systems(frame, seed=seed, scale=scale))
 
 
 def preferred_systems_of_file(

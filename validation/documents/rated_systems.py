@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop, ngettext
 
-from validation.analysis.rated_systems import ALPHA, SMALLEST_POWER, notes_of_counts
+from validation.analysis.rated_systems import ALPHA, ORDER, SMALLEST_POWER, notes_of_counts
 from validation.analysis.records import RatedPairRecord, RatedSystemRecord
 from validation.documents.documents import Column, Number, Row, Section, Table
 from validation.documents.purchase_prices import AssignmentPrice, price_sentence
@@ -71,7 +71,9 @@ def _verdict(
         if best.system in (pair.a, pair.b)
     }
     open_rivals = [
-        system.system for system in systems[1:] if not _is_told_apart(against.get(system.system))
+        system.system
+        for system in systems[1:]
+        if not _is_told_apart(against.get(system.system), best.system)
     ]
     rival = _nearest_rival(open_rivals, against)
     named = {"best": best.system, "question": question, "mean": _number(best.mean)}
@@ -86,8 +88,11 @@ def _verdict(
     )
 
 
-def _is_told_apart(pair: RatedPairRecord | None) -> bool:
-    return pair is not None and pair.p_adjusted is not None and pair.p_adjusted < ALPHA
+def _is_told_apart(pair: RatedPairRecord | None, best: str) -> bool:
+    """Whether the best is ahead of the other beyond chance, and not behind it by their order."""
+    if pair is None or pair.p_adjusted is None or pair.p_adjusted >= ALPHA:
+        return False
+    return (pair.delta or 0.0) > 0 if pair.a == best else (pair.delta or 0.0) < 0
 
 
 def _chance(
@@ -144,14 +149,21 @@ def _purchase(open_rivals: list[str], nearest: tuple[RatedPairRecord, str] | Non
     difference = abs(pair.delta or 0.0)
     values = {
         "rival": rival,
-        "difference": _number(difference),
+        "difference": _difference(pair, difference),
         "items": pair.items_needed,
         "annotators": pair.annotators_needed,
         "now": pair.n_items,
-        "least": _number(SMALLEST_POWER * (pair.se or 0.0)),
+        "least": _difference(pair, SMALLEST_POWER * (pair.se or 0.0)),
     }
     text = _WAYS[pair.items_needed is not None, pair.annotators_needed is not None]
     return " ".join([_(text) % values, _(SMALLER) % values])
+
+
+def _difference(pair: RatedPairRecord, value: float) -> str:
+    """A difference of means; on an ordinal scale how much oftener one is rated above the other."""
+    if not pair.test.startswith(ORDER):
+        return _number(value)
+    return _("%(n)s %% of ratings, those above less those below") % {"n": f"{100 * value:.0f}"}
 
 
 SMALLER = gettext_noop("As it stands, the study could tell apart differences over about %(least)s.")

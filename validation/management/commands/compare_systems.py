@@ -7,6 +7,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from annotation.management.numbers import natural
 from annotation.management.selection import add_where, item_columns, values_by_column
 from stats.inference.tie_likelihood import Model
+from validation.analysis.rated_systems import Scale
 from validation.conclusions.systems import (
     ComparisonColumns,
     PreferredSystems,
@@ -32,6 +33,11 @@ class Command(BaseCommand):
         parser.add_argument("--item", action="append", default=[], metavar="COLUMN")
         for name in ("annotator", "system", "value", "first", "second"):
             parser.add_argument(f"--{name}", metavar="COLUMN")
+        parser.add_argument(
+            "--scale", choices=get_args(Scale), default="interval",
+            help="of --value: differences of means, or how much oftener the same annotator rates "
+            "one system above the other on the same item",
+        )  # fmt: skip
         parser.add_argument(
             "--winner", metavar="COLUMN", help="a system's name; empty or 'tie' for a tie"
         )
@@ -90,5 +96,8 @@ def _result(file: Path, options: dict[str, Any]) -> RatingsReport | PreferredSys
         )
     named = {name: options[name] for name in ("annotator", "system", "value")}
     return rated_systems_of_file(
-        file, RatingColumns(item=item, where=where, **named), seed=options["seed"]
+        file,
+        RatingColumns(item=item, where=where, **named),
+        seed=options["seed"],
+        scale=options["scale"],
     )
