@@ -71,7 +71,7 @@ def export(batches: Iterable[PayoutBatch]) -> Iterator[tuple[str, ...]]:
             str(payout.pk),
             str(payout.batch_id),
             payout.worker.worker_id,
-            payout.worker.user.get_username(),
+            _cell(payout.worker.user.get_username()),
             f"{payout.amount_usd:.2f}",
             payout.batch.created_at.isoformat(timespec="seconds"),
             payout.paid_at.isoformat(timespec="seconds") if payout.paid_at else "",

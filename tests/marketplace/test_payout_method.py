@@ -41,6 +41,8 @@ def test_a_worker_says_how_to_be_paid_and_the_batch_has_it(mturk, ada, worker, c
     assert (row["method"], row["details"]) == ("Bank transfer", IBAN)
 
     ada.post("/worker/payout/", values | {"proof": PASSWORD, "details": "=1+1"})
+    User.objects.filter(pk=worker.user.pk).update(username="+E2")  # the amount's cell
+    assert "'+E2" in list(payouts.export([batch]))[1]
     assert list(payouts.export([batch]))[1][-1] == "'=1+1"
     payouts.mark_paid(PayoutBatch.objects.get().payouts.all())
     assert list(payouts.export([batch]))[1][-2:] == ("", "")
