@@ -42,7 +42,14 @@ def build_items(owner: User, *, n_items: int, slug: str = "big") -> tuple[Study,
 
     study = Study.objects.create(slug=slug, title=slug.title(), kind="rating", owner=owner)
     for position, name in enumerate(QUESTIONS):
-        Question.objects.create(study=study, name=name, wording=f"{name}?", position=position)
+        Question.objects.create(
+            study=study,
+            name=name,
+            wording=f"{name}?",
+            position=position,
+            low_label="bad",
+            high_label="good",
+        )
     items = Item.objects.bulk_create(
         (
             Item(

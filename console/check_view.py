@@ -8,6 +8,7 @@ from django.utils.translation import gettext as _
 
 from annotation.check_placement import example_check
 from annotation.models import Item, PlacedCheck
+from annotation.protocols.check_faults import checked_question
 from annotation.protocols.faults import Fault
 from annotation.protocols.records import (
     FLAG_NAMES,
@@ -18,6 +19,7 @@ from annotation.protocols.records import (
     ProtocolDocument,
 )
 from console.check_form import CHECK_TITLES, FLAG_TITLES, cases_on_page, percent_of
+from console.qualification_test_form import value_choices
 from hits.questions import letters_of
 
 
@@ -31,6 +33,7 @@ class CheckRow:
     questions: list[str]
     n_hidden: int
     has_faults: bool
+    choices: list[tuple[str, str]]
 
     @property
     def prefix(self) -> str:
@@ -73,7 +76,9 @@ def check_rows(document: ProtocolDocument, faults: list[Fault]) -> list[CheckRow
         # A name that no question has any more stays until somebody chooses another.
         questions = list(dict.fromkeys([*names, *([check.question] if check.question else [])]))
         cases = list(enumerate(shown))
-        rows.append(CheckRow(index, check, cases, questions, n_hidden, index in wrong))
+        choices = value_choices(checked_question(document, check), [c.value for c in check.cases])
+        is_wrong = index in wrong
+        rows.append(CheckRow(index, check, cases, questions, n_hidden, is_wrong, choices))
     return rows
 
 

@@ -25,6 +25,7 @@ from console.launch_form import (
     purchase,
     second_round,
 )
+from console.protocol_view import protocol_findings
 from hits.budgets import Room, rooms_of
 from hits.costs import CENT, Estimate, price_items
 from hits.exceptions import BatchUnfit
@@ -48,6 +49,7 @@ from hits.preflight import (
     pay_findings,
     qualification_test_findings,
     term_findings,
+    version_findings,
     wave_saving_usd,
 )
 from hits.selections import OF_ROUND, items_without_hit, selected_items
@@ -321,6 +323,7 @@ class LaunchView:
                 yield fault(f"{label}: {error}" if label else str(error), name)
 
     def _draft_findings(self) -> Iterator[Finding]:
+        yield from protocol_findings(self.study)
         yield from page_findings(self.pages)
         if self.draft is None or self.choice is None:
             return
@@ -328,6 +331,7 @@ class LaunchView:
         yield from connection_findings(self.draft, self.cost, self.funds)
         yield from language_findings(self.draft, self.funds)
         yield from qualification_test_findings(self.draft)
+        yield from version_findings(self.draft, self.batches, self.study.protocols.all())
         yield from budget_findings(self.rooms, self.cost)
         yield from self._own_budget_findings()
         yield from pay_findings(self.draft, self.duration, self.floor_usd)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
+from django.utils.translation import gettext_lazy, ngettext
 
 from annotation.models import Item, Protocol
 from annotation.protocols.conditions import OF_LABELS, OF_NUMBERS
@@ -17,17 +17,32 @@ from annotation.protocols.faults import Fault
 from annotation.protocols.kinds import KINDS
 from annotation.protocols.records import AskedQuestion, ProtocolDocument
 from annotation.protocols.templates import template_names
-from annotation.protocols.versions import freezing_faults
+from annotation.protocols.versions import current_document, freezing_faults
 from annotation.protocols.yaml_files import write_yaml
 from console.check_form import percent_of
 from console.check_view import CheckRow, check_rows, holding_rows
 from console.protocol_form import field_of
-from console.qualification_test_form import QualificationTestRow, qualification_test_rows
+from console.protocol_labels import in_words
+from console.qualification_test_form import (
+    QualificationTestRow,
+    ScoreRow,
+    qualification_test_rows,
+    score_rows,
+)
+from hits.preflight import Finding, Level
 
 if TYPE_CHECKING:
     from annotation.models import Study
 
 WORDS_A_MINUTE = 230
+TEMPLATES = {
+    "alternatives": gettext_lazy("Ticks among alternatives, with reasons"),
+    "best_worst": gettext_lazy("Best and worst"),
+    "e2e_ratings": gettext_lazy("Ratings of naturalness and quality (E2E)"),
+    "likert_agreement": gettext_lazy("Agreement with statements (Likert)"),
+    "preference": gettext_lazy("Which one is better"),
+    "style_ratings": gettext_lazy("Ratings of appropriateness and style (LMStyle)"),
+}
 
 
 @dataclass(frozen=True)
@@ -94,7 +109,7 @@ class ProtocolView:
             for name in self.unread
         ]
         return unread + [
-            FieldFault(self._field_of(fault), _in_words(fault)) for fault in self.faults
+            FieldFault(self._field_of(fault), in_words(fault)) for fault in self.faults
         ]
 
     def _field_of(self, fault: Fault) -> str:
@@ -141,23 +156,24 @@ class ProtocolView:
         return [(n, str(k.title)) for n, k in KINDS.items() if is_pool or n != "selection"]
 
     @property
-    def templates(self) -> list[str]:
-        """Those that a study of its kind can use."""
+    def templates(self) -> list[tuple[str, str]]:
+        """Those that a study of its kind can use, each with its title."""
         is_pool = self.study.kind == "alternatives"
-        return [name for name in template_names() if (name == "alternatives") == is_pool]
+        names = [name for name in template_names() if (name == "alternatives") == is_pool]
+        return [(name, str(TEMPLATES.get(name, name))) for name in names]
 
     @property
     def yaml(self) -> str:
         return write_yaml(self.document)
 
     @property
-    def examples(self) -> list[tuple[int, Any, list[tuple[AskedQuestion, float | None]]]]:
-        """Each with its scores, and an empty one after them."""
+    def examples(self) -> list[tuple[int, str, Any, list[ScoreRow]]]:
+        """Each with its prefix and its scores, and an empty one after them."""
         rows = []
         for index, example in enumerate((*self.document.examples, None)):
             given = example.scores if example else {}
-            scores = [(asked, given.get(asked.name)) for asked in self.document.questions]
-            rows.append((index, example, scores))
+            scores = score_rows(self.document, self.document.questions, given)
+            rows.append((index, f"e{index}-", example, scores))
         return rows
 
     @property
@@ -174,35 +190,17 @@ class ProtocolView:
         return chosen, after or (items.first() if chosen else None)
 
 
+def protocol_findings(study: Study) -> Iterator[Finding]:
+    """What the form says is wrong with the version that a launch would freeze, for the launch."""
+    versions = study.protocols.all()
+    newest = max(versions, key=lambda version: version.number, default=None)
+    for each in ProtocolView(study, newest, current_document(study)).field_faults:
+        yield Finding(Level.FAULT, each.text, protocol_field=each.field)
+
+
 def view_of(study: Study, version: Protocol | None, current: ProtocolDocument) -> ProtocolView:
     document = current if version is None else read_document(version.document)
     return ProtocolView(study, version, document)
-
-
-def _in_words(fault: Fault) -> str:
-    """Where and what, as people say it: a fold's title and a field's words."""
-    path = [str(part).replace("_", " ") for part in fault.path if isinstance(part, str)]
-    numbers = [part + 1 for part in fault.path if isinstance(part, int)]
-    if fault.path[:1] == ("questions",) and numbers:
-        where = _("Question %(n)d") % {"n": numbers[0]}
-        return f"{where}, {', '.join(path[1:])}: {fault.message}" if path[1:] else fault.message
-    if fault.path[:1] == ("checks",) and numbers:
-        return f"{_check_place(numbers, path[1:])}: {_check_message(fault)}"
-    return f"{', '.join(path)}: {fault.message}" if path else fault.message
-
-
-def _check_place(numbers: list[int], path: list[str]) -> str:
-    places = [_("Check %(n)d") % {"n": numbers[0]}]
-    if numbers[1:]:
-        places.append(_("case %(n)d") % {"n": numbers[1]})
-    return ", ".join([*places, *path[-1:]] if path[-1:] != ["cases"] else places)
-
-
-def _check_message(fault: Fault) -> str:
-    """The form has a share in percent."""
-    if fault.path[-1] == "share":
-        return _("A share is from 0 to 100 %.")
-    return fault.message
 
 
 def _conditions(earlier: tuple[AskedQuestion, ...]) -> list[AskedQuestion]:

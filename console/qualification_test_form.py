@@ -3,17 +3,21 @@ each test as a fold of the form."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
+
+from django.utils.translation import gettext as _
 
 from annotation.protocols.faults import Fault
 from annotation.protocols.qualification_tests import TESTED_KINDS
 from annotation.protocols.records import (
+    AskedQuestion,
     GradedCase,
     ProtocolDocument,
     QualificationTest,
 )
+from annotation.protocols.right_values import WRITTEN_KINDS, labelled_values
 from console.check_form import number_of
 
 Data = Mapping[str, str]
@@ -24,12 +28,50 @@ NUMBERS = ("pass_percent", "tolerance_percent", "allowed_seconds", "retry_after_
 
 
 @dataclass(frozen=True)
+class ScoreRow:
+    """The right value under a question; where its answers are words, one of the `choices`."""
+
+    name: str
+    value: float | None
+    choices: list[tuple[str, str]]
+
+    @property
+    def shown(self) -> str:
+        """The value as the choices have it."""
+        return "" if self.value is None else f"{self.value:g}"
+
+
+def score_rows(
+    document: ProtocolDocument, asked: Sequence[AskedQuestion], scores: Mapping[str, float]
+) -> list[ScoreRow]:
+    """A row for each of the questions, and for each score under another name."""
+    names = dict.fromkeys([*(each.name for each in asked), *scores])
+    return [
+        ScoreRow(name, scores.get(name), value_choices(document.question(name), [scores.get(name)]))
+        for name in names
+    ]
+
+
+def value_choices(
+    asked: AskedQuestion | None, values: Iterable[float | None]
+) -> list[tuple[str, str]]:
+    """The answers that are words, each with its value as a field sends it; none of a number."""
+    if asked is None or asked.kind not in WRITTEN_KINDS:
+        return []
+    words = {"yes": _("yes"), "no": _("no")} if asked.kind != "category" else {}
+    known = {f"{each:g}": words.get(label, label) for label, each in labelled_values(asked).items()}
+    # A value that is no answer stays until somebody chooses another.
+    others = {f"{value:g}" for value in values if value is not None} - set(known)
+    return [*((each, each) for each in sorted(others)), *known.items()]
+
+
+@dataclass(frozen=True)
 class CaseRow:
     """A case with its scores; the last one is empty, to be filled in."""
 
     prefix: str
     case: GradedCase | None
-    scores: list[tuple[str, float | None]]
+    scores: list[ScoreRow]
 
 
 @dataclass(frozen=True)
@@ -64,12 +106,11 @@ def qualification_test_rows(
 
 
 def _case_rows(document: ProtocolDocument, index: int, test: QualificationTest) -> list[CaseRow]:
-    names = [asked.name for asked in document.questions if asked.kind in TESTED_KINDS]
+    asked = [each for each in document.questions if each.kind in TESTED_KINDS]
     rows = []
     for number, case in enumerate([*test.cases, None][:MOST_CASES]):
-        scores = case.scores if case else {}
-        pairs = [(name, scores.get(name)) for name in dict.fromkeys([*names, *scores])]
-        rows.append(CaseRow(f"t{index}-case{number}-", case, pairs))
+        scores = score_rows(document, asked, case.scores if case else {})
+        rows.append(CaseRow(f"t{index}-case{number}-", case, scores))
     return rows
 
 
@@ -97,7 +138,7 @@ def _test(data: Data, index: int) -> dict[str, Any]:
 def _case(data: Data, prefix: str) -> dict[str, Any]:
     case: dict[str, Any] = {
         name: data.get(f"{prefix}{name}", "").replace("\r\n", "\n")
-        for name in ("context", "candidate", "explanation")
+        for name in ("context", "reference", "candidate", "explanation")
     }
     return case | {"scores": scores_of(data, f"{prefix}score-")}
 

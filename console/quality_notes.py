@@ -61,6 +61,28 @@ def _check_note(answer: CheckAnswer) -> FlagNote:
     return FlagNote(_("failed a check"), title, f"{text} {rate}")
 
 
+def measured_note(submission: Submission) -> str:
+    """What was measured of a submission without a flag: no flag says little where little was."""
+    evidence = getattr(submission, "evidence", None)
+    if evidence is None:
+        return _("It was not measured yet.")
+    parts = [
+        (evidence.seconds, _("its time")),
+        (evidence.same_share, _("how alike its ratings are")),
+        (evidence.distance, _("how far its ratings are from others’")),
+        (submission.justification or None, _("whether its reason was pasted")),
+    ]
+    measured = [words for value, words in parts if value is not None]
+    text = _("Nothing speaks against it in what was measured: {what}.")
+    if not measured:
+        text = _("There was nothing to measure.")
+    n = len(submission.check_answers.all())
+    checks = ngettext("Its quality check was passed.", "Its {n} quality checks were passed.", n)
+    if not n:
+        checks = _("It had no quality check.")
+    return f"{text.format(what=', '.join(measured))} {checks.format(n=n)}"
+
+
 def devices_of(study: Study) -> Devices:
     """The devices of a study's workers that others share."""
     rows = SharedDevice.objects.filter(batch__study=study)

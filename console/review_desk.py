@@ -45,6 +45,7 @@ from console.quality_notes import (
     check_notes,
     device_notes,
     devices_of,
+    measured_note,
 )
 from console.stages import stage_facts
 from hits.costs import cost_of_assignment
@@ -100,6 +101,12 @@ class QueueRow:
     def approves_at(self) -> datetime:
         delay = self.assignment.hit.batch.auto_approval_delay_seconds
         return self.assignment.submitted_at + timedelta(seconds=delay)
+
+    @property
+    def measured(self) -> str:
+        """What was measured, for a row without a flag."""
+        submission = self.assignment.submission
+        return measured_note(submission) if submission else ""
 
     @property
     def summary(self) -> str:

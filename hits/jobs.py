@@ -141,7 +141,7 @@ def measure(running: RunningJob) -> str:
     """Measure a study's submissions, for the flags of the review desk."""
     version = store_evidence(study_of(running))
     n = version.n_submissions
-    return ngettext("{n:,} submission measured.", "{n:,} submissions measured.", n).format(n=n)
+    return ngettext("{n} submission measured.", "{n} submissions measured.", n).format(n=f"{n:,}")
 
 
 @register(APPLY_CHANGES, label="Changing HITs", queue=INTERACTIVE, refusals=REFUSALS)

@@ -15,6 +15,9 @@ from django.db.models import Count
 from django.utils import timezone
 
 from annotation.models import Candidate, Study
+from annotation.protocols.documents import fingerprint as fingerprint_of
+from annotation.protocols.documents import plain_document
+from annotation.protocols.versions import current_document
 from annotation.study_jobs import CHECK_LAUNCH, jobs_of, request_study_job, study_of
 from hits.connections import balance_usd, client_of
 from hits.exceptions import HitsError
@@ -65,7 +68,7 @@ class Funds:
 
 
 def texts_fingerprint(texts: StudyTexts) -> str:
-    """What an item's page depends on, as far as counting tells it."""
+    """What an item's page depends on: the protocol, and the rest as far as counting tells it."""
     study = texts.study
     questions = [
         tuple(getattr(question, field.attname) for field in question._meta.concrete_fields)
@@ -73,7 +76,8 @@ def texts_fingerprint(texts: StudyTexts) -> str:
     ]
     basis = (study.pk, study.instructions, study.justification_min_length, questions)
     counts = (texts.of_items, texts.of_candidates)
-    return sha256(repr((basis, counts)).encode()).hexdigest()
+    protocol = fingerprint_of(plain_document(current_document(study)))
+    return sha256(repr((basis, counts, protocol)).encode()).hexdigest()
 
 
 def page_check(study: Study, fingerprint: str) -> PageCheck | None:

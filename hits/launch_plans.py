@@ -9,10 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 from django.core.exceptions import ValidationError
 from django.db import transaction
+from django.utils.translation import gettext as _
 
 from accounts.audit import record
-from annotation.models import Study
-from annotation.protocols.versions import freeze, standing_version
+from annotation.models import Protocol, Study
+from annotation.protocols.versions import (
+    freeze,
+    launch_faults,
+    require_no_faults,
+    standing_among,
+    standing_version,
+)
 from hits.archive import require_current
 from hits.budgets import require_within_budgets
 from hits.checked_pages import place_batch_checks
@@ -59,6 +66,7 @@ def draft_batch(
         faults = " ".join(f"{name}: {' '.join(each)}" for name, each in error.message_dict.items())
         raise BatchUnfit(f"The batch cannot be published. {faults}") from None
     _require_pages(study)
+    require_no_faults(launch_faults(study))
     return batch
 
 
@@ -126,6 +134,31 @@ def plan_batch(
     exclude_workers(batch=draft, worker_ids=excluded_workers)
     _record_launch(study, draft, cost, budget_usd, launched_by)
     return Plan(draft, is_new=True)
+
+
+def version_warning(draft: Batch, batches: Iterable[Batch], versions: Iterable[Protocol]) -> str:
+    """Which version of the study's protocol a draft would be of, where batches of its round are
+    of others; else nothing."""
+    versions = list(versions)
+    numbers: dict[int | None, int] = {version.pk: version.number for version in versions}
+    own = numbers.get(draft.protocol_id)
+    if own is None:
+        standing = standing_among(versions)
+        own = standing.number if standing else max(numbers.values(), default=1)
+    others = [
+        (batch.pk, numbers[batch.protocol_id])
+        for batch in batches
+        if batch.round == draft.round and numbers.get(batch.protocol_id, own) != own
+    ]
+    if not others:
+        return ""
+    batch, number = min(others)
+    text = _(
+        "This launch is of version %(own)s of the protocol, but batch %(batch)s of the same round "
+        "was of version %(number)s. Their answers are reported together unless a version is "
+        "chosen. Look at what changed, or begin another round."
+    )
+    return text % {"own": own, "batch": batch, "number": number}
 
 
 def _record_launch(

@@ -10,10 +10,12 @@ from enum import StrEnum
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from annotation.models import Protocol
 from hits.budgets import Room, over_budget_message
 from hits.costs import CENT, MANY_ASSIGNMENTS, Estimate, price_items
 from hits.exclusions import excludes_workers
 from hits.launch_checks import Funds, PageCheck
+from hits.launch_plans import version_warning
 from hits.models import Batch
 from hits.models.batches import MOST_WAVES, TOO_MANY_WAVES
 from hits.qualification_tests import size_errors
@@ -32,13 +34,15 @@ class Level(StrEnum):
 
 @dataclass(frozen=True)
 class Finding:
-    """Something looked at: `field` of the form, or `item_id` of a page, is where to mend it."""
+    """Something looked at: `field` of the form, `item_id` of a page or `protocol_field` of the
+    protocol's form is where to mend it."""
 
     level: Level
     message: str
     field: str = ""
     item_id: int | None = None
     reward_usd: Decimal | None = None
+    protocol_field: str = ""
 
 
 def fault(message: str, field: str = "", item_id: int | None = None) -> Finding:
@@ -118,6 +122,14 @@ def qualification_test_findings(draft: Batch) -> Iterator[Finding]:
             "Workers pass a test first.", "Workers pass %(n)s tests first, practice too.", n
         )
         yield pass_finding(text % {"n": n})
+
+
+def version_findings(
+    draft: Batch, batches: Iterable[Batch], versions: Iterable[Protocol]
+) -> Iterator[Finding]:
+    """Of the protocol's version, against those of the same round's batches."""
+    if text := version_warning(draft, batches, versions):
+        yield Finding(Level.WARNING, text, protocol_field="title")
 
 
 def budget_findings(rooms: Iterable[Room], cost: Estimate | None) -> Iterator[Finding]:

@@ -171,9 +171,11 @@ def _add_question(root: Element, question: GradedQuestion, language: str) -> Non
     if question.is_first_of_case:
         if question.case.context.strip():
             _text(content, "Text", question.case.context)
+        if reference := question.case.reference.strip():
+            _text(content, "Text", f"{page_text('Reference', language)}: {reference}")
         paragraph = linebreaks(question.case.candidate, autoescape=True)
         _text(content, "FormattedContent", f"<blockquote>{paragraph}</blockquote>")
-    _text(content, "Text", asked.wording)
+    _text(content, "Text", asked.wording.replace("{reference}", question.case.reference.strip()))
     specification = SubElement(SubElement(element, "AnswerSpecification"), "SelectionAnswer")
     _text(specification, "StyleSuggestion", "radiobutton")
     selections = SubElement(specification, "Selections")

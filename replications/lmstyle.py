@@ -8,7 +8,7 @@ from typing import Any
 
 from annotation.imports import import_study
 from annotation.models import Study
-from annotation.readers.drafts import StudyDraft, SubmissionDraft
+from annotation.readers.drafts import QuestionDraft, StudyDraft, SubmissionDraft
 from annotation.readers.mturk_batch import read_mturk_batch
 from annotation.readers.tables import Row, read_rows
 from hits.crowd.replay import RecordedAnswers, ReplayResult, replay_plan
@@ -25,6 +25,7 @@ from validation.study_validation import study_report
 BATCH, SCORES = "mturk_batch_results.csv", "metric_scores.csv"
 SLUG = "lmstyle"
 REWARD_USD = Decimal("0.07")
+LOW, HIGH = "Not at all", {"Appropriateness": "Completely", "Style": "As strongly as could be"}
 QUESTION_OF = {
     "NLL": "Appropriateness",
     "ChatGPT": "Appropriateness",
@@ -61,7 +62,7 @@ def replay(
     record = read_batch(folder)
     scores = _scores(data_file(folder, SCORES))
     study = import_study(
-        draft=replace(record, submissions=()),
+        draft=replace(record, questions=_labelled(record.questions), submissions=()),
         path=folder / BATCH,
         slug=SLUG,
         title="LMStyle Benchmark",
@@ -78,6 +79,11 @@ def replay(
     )
     _join_scores(study, record, scores)
     return table_1(study)
+
+
+def _labelled(questions: Iterable[QuestionDraft]) -> tuple[QuestionDraft, ...]:
+    """With words at the ends, which the recorded batch does not have and workers need."""
+    return tuple(replace(each, low_label=LOW, high_label=HIGH[each.name]) for each in questions)
 
 
 def _work(

@@ -2,8 +2,9 @@
 
 import gc
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,9 @@ from accounts.models import Team
 from annotation.imports import import_study
 from annotation.ownership import ownership_warning
 from annotation.protocols.templates import read_protocol, template_names
-from annotation.readers.drafts import StudyDraft
+from annotation.readers.drafts import QuestionDraft, StudyDraft
+
+LONGEST_LABEL = 64
 
 
 class ImportCommand(BaseCommand, ABC):
@@ -62,6 +65,27 @@ def add_protocol_argument(parser: CommandParser) -> None:
         metavar="FILE|TEMPLATE",
         help=f"what annotators see and are asked: YAML, or {', '.join(template_names())}",
     )
+
+
+def add_ends_argument(parser: CommandParser, of: str) -> None:
+    parser.add_argument(
+        "--ends",
+        nargs=2,
+        metavar=("LOW", "HIGH"),
+        help=f"what the least and the greatest value of {of} mean; a launch needs both",
+    )
+
+
+def with_ends(
+    questions: Iterable[QuestionDraft], options: Mapping[str, Any]
+) -> tuple[QuestionDraft, ...]:
+    """The questions with the labels of --ends, if it was given."""
+    ends = [end.strip() for end in options["ends"] or ("", "")]
+    if too_long := [end for end in ends if len(end) > LONGEST_LABEL]:
+        problem = f"--ends '{too_long[0][:40]}': a label has {LONGEST_LABEL} characters at most."
+        raise CommandError(problem, returncode=2)
+    low, high = ends
+    return tuple(replace(each, low_label=low, high_label=high) for each in questions)
 
 
 def add_study_arguments(parser: CommandParser) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from django.utils.translation import gettext as _
+
 from annotation.models import Candidate, Study
 from annotation.protocols.faults import Fault, Path
 from annotation.protocols.kinds import CANDIDATE, KINDS
@@ -40,11 +42,13 @@ def check_faults(document: ProtocolDocument, index: int) -> Iterator[Fault]:
     yield from _question_faults(document, check, asked, path)
     if check.kind in MADE_KINDS:
         if check.cases:
-            problem = f"a {check.kind} check is made of a candidate of the page; it has no cases."
+            text = _("a %(kind)s check is made of a candidate of the page; it has no cases.")
+            problem = text % {"kind": check.kind}
             yield Fault((*path, "cases"), problem)
         return
     if not check.cases:
-        problem = f"nothing can be placed: say under 'cases' what a {check.kind} check shows."
+        text = _("nothing can be placed: say under 'cases' what a %(kind)s check shows.")
+        problem = text % {"kind": check.kind}
         yield Fault((*path, "cases"), problem)
     for number, case in enumerate(check.cases):
         yield from _case_faults(check, case, asked, (*path, "cases", number))
@@ -55,21 +59,20 @@ def _question_faults(
 ) -> Iterator[Fault]:
     compared = [each.name for each in document.questions if _is_compared(each)]
     if compared:
-        problem = (
-            f"a candidate more would change the comparison that '{compared[0]}' asks for; "
+        text = _(
+            "a candidate more would change the comparison that '%(name)s' asks for; "
             "checks need questions about single candidates."
         )
-        yield Fault((*path, "kind"), problem)
+        yield Fault((*path, "kind"), text % {"name": compared[0]})
     elif asked.kind not in CHECKED_KINDS or asked.about != CANDIDATE:
-        problem = f"'{asked.name}' has no single value for a candidate, which a check needs."
-        yield Fault((*path, "question"), problem)
+        text = _("'%(name)s' has no single value for a candidate, which a check needs.")
+        yield Fault((*path, "question"), text % {"name": asked.name})
     elif check.kind == "degraded" and asked.kind not in ORDERED_KINDS:
-        problem = f"'{asked.name}' has no higher and lower values, which a degraded check needs."
-        yield Fault((*path, "question"), problem)
+        text = _("'%(name)s' has no higher and lower values, which a degraded check needs.")
+        yield Fault((*path, "question"), text % {"name": asked.name})
     elif check.kind in KNOWN_VALUES and asked.kind not in TICKED_KINDS:
-        problem = (
-            f"'{asked.name}' is neither a tick nor a yes or no, which a {check.kind} check needs."
-        )
+        text = _("'%(name)s' is neither a tick nor a yes or no, which a %(kind)s check needs.")
+        problem = text % {"name": asked.name, "kind": check.kind}
         yield Fault((*path, "question"), problem)
 
 
@@ -82,17 +85,20 @@ def _case_faults(
     check: Check, case: CheckCase, asked: AskedQuestion, path: Path
 ) -> Iterator[Fault]:
     if not case.candidate.strip() and not case.source_item:
-        yield Fault(path, "shows nothing: give it a candidate, or the source_item whose it bears.")
+        problem = _("shows nothing: give it a candidate, or the source_item whose it bears.")
+        yield Fault(path, problem)
     if case.source_candidate and not case.source_item:
-        yield Fault((*path, "source_item"), "is missing: of which item is the source_candidate?")
+        problem = _("is missing: of which item is the source_candidate?")
+        yield Fault((*path, "source_item"), problem)
     if case.value is None:
         if check.kind not in KNOWN_VALUES:
-            yield Fault((*path, "value"), "is missing: the right answer.")
+            yield Fault((*path, "value"), _("is missing: the right answer."))
         return
     low, high = range_of(asked)
     if not low <= case.value <= high:
-        problem = f"is {case.value:g}, outside the scale {low:g} to {high:g} of '{asked.name}'."
-        yield Fault((*path, "value"), problem)
+        text = _("is %(value)g, outside the scale %(low)g to %(high)g of '%(name)s'.")
+        values = {"value": case.value, "low": low, "high": high, "name": asked.name}
+        yield Fault((*path, "value"), text % values)
 
 
 def source_faults(study: Study, document: ProtocolDocument) -> Iterator[Fault]:
@@ -112,8 +118,9 @@ def source_faults(study: Study, document: ProtocolDocument) -> Iterator[Fault]:
     for path, case in cases:
         for name in ("item", "source_item"):
             if (key := getattr(case, name)) and key not in known:
-                yield Fault((*path, name), f"the study has no item '{key}'.")
+                yield Fault((*path, name), _("the study has no item '%(key)s'.") % {"key": key})
         source = (case.source_item, case.source_candidate)
         if case.source_candidate and case.source_item in known and source not in pairs:
-            problem = f"item '{case.source_item}' has no candidate '{case.source_candidate}'."
-            yield Fault((*path, "source_candidate"), problem)
+            text = _("item '%(item)s' has no candidate '%(candidate)s'.")
+            values = {"item": case.source_item, "candidate": case.source_candidate}
+            yield Fault((*path, "source_candidate"), text % values)

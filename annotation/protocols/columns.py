@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from django.utils.translation import gettext as _
+
 from annotation.models import Judgment, Question, Study
 from annotation.protocols.faults import Fault
 from annotation.protocols.kinds import KINDS
@@ -13,19 +15,28 @@ from annotation.protocols.scales import Scale, scales_of
 
 def column_faults(study: Study, document: ProtocolDocument) -> Iterator[Fault]:
     """Questions that are judged under another scale, and questions that do not fit the study."""
-    judged = _judged_questions(study)
-    for index, asked in enumerate(document.questions):
-        for scale in scales_of(asked) if asked.kind in KINDS else ():
-            known = judged.get(scale.name)
-            if known is not None and _identity(known, asked) != (asked.kind, *scale.identity):
-                yield Fault(("questions", index, "name"), _changed(scale.name, known))
+    changed = list(_changed_columns(study, document))
+    judged = _judged_questions(study) if changed else {}
+    for index, name in changed:
+        if name in judged:
+            yield Fault(("questions", index, "name"), _changed(name, judged[name]))
     ticked = [n for n, each in enumerate(document.questions) if each.kind == "selection"]
     if study.kind == Study.Kind.ALTERNATIVES and len(ticked) != 1:
-        problem = "A study of alternatives asks exactly one question of the kind 'selection'."
+        problem = _("A study of alternatives asks exactly one question of the kind 'selection'.")
         yield Fault(("questions",), problem)
     if study.kind == Study.Kind.RATING and ticked:
-        problem = "is 'selection', which only a study of alternatives asks; ask yes_no instead."
+        problem = _("is 'selection', which only a study of alternatives asks; ask yes_no instead.")
         yield Fault(("questions", ticked[0], "kind"), problem)
+
+
+def _changed_columns(study: Study, document: ProtocolDocument) -> Iterator[tuple[int, str]]:
+    """The study's questions that the document asks in another way, judged or not."""
+    columns = {question.name: question for question in study.questions.all()}
+    for index, asked in enumerate(document.questions):
+        for scale in scales_of(asked) if asked.kind in KINDS else ():
+            known = columns.get(scale.name)
+            if known is not None and _identity(known, asked) != (asked.kind, *scale.identity):
+                yield index, scale.name
 
 
 def _judged_questions(study: Study) -> dict[str, Question]:
@@ -49,11 +60,12 @@ def _identity(question: Question, asked: AskedQuestion) -> tuple[object, ...]:
 
 def _changed(name: str, known: Question) -> str:
     scale = ", ".join(known.categories) or f"{known.scale_min:g} to {known.scale_max:g}"
-    return (
-        f"'{name}' has judgments as a {known.level} question of the kind '{known.kind}' "
-        f"({scale}), which cannot change. Give the question another name, or keep its kind, "
-        "level and scale; wording and labels may change."
+    text = _(
+        "'%(name)s' has judgments as a %(level)s question of the kind '%(kind)s' (%(scale)s), "
+        "which cannot change. Give the question another name, or keep its kind, level and scale; "
+        "wording and labels may change."
     )
+    return text % {"name": name, "level": known.level, "kind": known.kind, "scale": scale}
 
 
 def write_columns(study: Study, document: ProtocolDocument) -> None:

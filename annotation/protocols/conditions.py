@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from django.utils.translation import gettext as _
+
 from annotation.protocols.faults import Fault, Path
 from annotation.protocols.kinds import ITEM
 from annotation.protocols.records import AskedQuestion
@@ -61,8 +63,8 @@ def condition_faults(questions: Sequence[AskedQuestion], index: int) -> Iterator
     path: Path = ("questions", index, "when")
     before = next((each for each in questions[:index] if each.name == asked.when.question), None)
     if before is None:
-        problem = f"there is no question '{asked.when.question}' before this one."
-        yield Fault((*path, "question"), problem)
+        text = _("there is no question '%(name)s' before this one.")
+        yield Fault((*path, "question"), text % {"name": asked.when.question})
         return
     yield from _scope_faults(asked, before, path)
     yield from _value_faults(asked, before, path)
@@ -71,11 +73,11 @@ def condition_faults(questions: Sequence[AskedQuestion], index: int) -> Iterator
 def _scope_faults(asked: AskedQuestion, before: AskedQuestion, path: Path) -> Iterator[Fault]:
     is_of_item = asked.options.is_comparison or asked.about == ITEM
     if is_of_item and before.about != ITEM:
-        problem = f"is asked once, but '{before.name}' has an answer for each candidate."
-        yield Fault((*path, "question"), problem)
+        text = _("is asked once, but '%(name)s' has an answer for each candidate.")
+        yield Fault((*path, "question"), text % {"name": before.name})
     if before.kind not in {*OF_NUMBERS, *OF_LABELS}:
-        problem = f"'{before.name}' has no answers that a condition can name."
-        yield Fault((*path, "question"), problem)
+        text = _("'%(name)s' has no answers that a condition can name.")
+        yield Fault((*path, "question"), text % {"name": before.name})
 
 
 def _value_faults(asked: AskedQuestion, before: AskedQuestion, path: Path) -> Iterator[Fault]:
@@ -83,13 +85,13 @@ def _value_faults(asked: AskedQuestion, before: AskedQuestion, path: Path) -> It
     assert when is not None
     for position, label in enumerate(when.any_of):
         if label not in labels:
-            known = ", ".join(labels) or "none; use below or above"
-            yield Fault(
-                (*path, "any_of", position),
-                f"'{label}' is not one of its answers. Answers: {known}.",
-            )
+            known = ", ".join(labels) or _("none; use below or above")
+            text = _("'%(label)s' is not one of its answers. Answers: %(known)s.")
+            values = {"label": label, "known": known}
+            yield Fault((*path, "any_of", position), text % values)
     for name in ("below", "above"):
         if getattr(when, name) is not None and before.kind not in OF_NUMBERS:
-            yield Fault((*path, name), f"'{before.name}' has no numbers; use any_of.")
+            text = _("'%(name)s' has no numbers; use any_of.")
+            yield Fault((*path, name), text % {"name": before.name})
     if not when.any_of and when.below is None and when.above is None:
-        yield Fault(path, "says no answer: give any_of, below or above.")
+        yield Fault(path, _("says no answer: give any_of, below or above."))

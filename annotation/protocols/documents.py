@@ -17,6 +17,7 @@ from typing import Any, TypeVar, cast, get_args, get_origin, get_type_hints
 
 from annotation.protocols.fields import default_of, is_required
 from annotation.protocols.records import ProtocolDocument
+from annotation.protocols.right_values import with_numbers
 
 Record = TypeVar("Record")
 FORMAT = 1
@@ -25,7 +26,10 @@ EMPTY: dict[type, Any] = {str: "", bool: False, int: 0, float: 0.0}
 
 def read_document(values: object) -> ProtocolDocument:
     """The protocol that these plain values say."""
-    return _record(ProtocolDocument, values)
+    document = _record(ProtocolDocument, values)
+    if not isinstance(values, Mapping):
+        return document
+    return _record(ProtocolDocument, with_numbers(values, document.questions))
 
 
 def plain_document(document: ProtocolDocument) -> dict[str, Any]:

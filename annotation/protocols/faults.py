@@ -7,24 +7,34 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from django_stubs_ext import StrPromise
+
 if TYPE_CHECKING:
     from jsonschema.exceptions import ValidationError
 
 Path = tuple[str | int, ...]
-ENDS = {"low_label": "least", "high_label": "greatest"}
+ENDS = {
+    "low_label": gettext_lazy("Say what the least value means: a line needs a label at each end."),
+    "high_label": gettext_lazy(
+        "Say what the greatest value means: a line needs a label at each end."
+    ),
+}
 CODES = {
-    "countries": "a code of two capitals, such as US",
-    "languages": "a code of a language, such as en",
-    "language": "a code of a language, such as en or pt-BR",
+    "countries": gettext_lazy("a code of two capitals, such as US"),
+    "languages": gettext_lazy("a code of a language, such as en"),
+    "language": gettext_lazy("a code of a language, such as en or pt-BR"),
 }
-TYPES = {
-    "string": "text",
-    "boolean": "true or false",
-    "integer": "a whole number",
-    "number": "a number",
-    "array": "a list",
-    "object": "a block of settings",
+TYPES: dict[str, StrPromise] = {
+    "string": gettext_lazy("text"),
+    "boolean": gettext_lazy("true or false"),
+    "integer": gettext_lazy("a whole number"),
+    "number": gettext_lazy("a number"),
+    "array": gettext_lazy("a list"),
+    "object": gettext_lazy("a block of settings"),
 }
+RIGHT_VALUE = gettext_lazy("a number, or the label of an answer")
 
 
 @dataclass(frozen=True)
@@ -39,10 +49,12 @@ class Fault:
     def place(self) -> str:
         """Such as questions[1].wording, counted from 1 as people count."""
         parts = [f"[{part + 1}]" if isinstance(part, int) else f".{part}" for part in self.path]
-        return "".join(parts).removeprefix(".") or "the protocol"
+        return "".join(parts).removeprefix(".") or _("the protocol")
 
     def __str__(self) -> str:
-        where = f"Line {self.line}, {self.place}" if self.line else self.place
+        where = self.place
+        if self.line:
+            where = _("Line %(n)d, %(place)s") % {"n": self.line, "place": self.place}
         return f"{where}: {self.message}"
 
     def record(self) -> dict[str, Any]:
@@ -72,64 +84,88 @@ def faults_of(error: ValidationError) -> list[Fault]:
 
 def _missing(name: str, instance: Mapping[str, Any]) -> str:
     if name in ENDS:
-        return f"Say what the {ENDS[name]} value means: a line needs a label at each end."
+        return str(ENDS[name])
     if name == "assay_protocol":
-        return "is missing. Write 'assay_protocol: 1', the version of the format."
-    kind = f" of the kind {instance['kind']}" if "kind" in instance and name != "name" else ""
-    return f"is missing. Every {'question' if kind else 'one'}{kind} needs it."
+        return _("is missing. Write 'assay_protocol: 1', the version of the format.")
+    if "kind" in instance and name != "name":
+        text = _("is missing. Every question of the kind %(kind)s needs it.")
+        return text % {"kind": instance["kind"]}
+    return _("is missing. Every one needs it.")
 
 
 def _unknown(name: str, known: list[str]) -> str:
     if name == "system":
-        return "cannot be set: annotators never learn which system a candidate comes from."
+        return _("cannot be set: annotators never learn which system a candidate comes from.")
     if name == "practice_items":
-        return (
+        return _(
             "is not known: practice is one of the 'tests', with right values, explanations and "
             "'retry_after_seconds: 0'."
         )
-    near = get_close_matches(name, known, n=1)
-    hint = f"Did you mean '{near[0]}'?" if near else f"Known here: {', '.join(known)}."
-    return f"is not known. {hint}"
+    if near := get_close_matches(name, known, n=1):
+        return _("is not known. Did you mean '%(near)s'?") % {"near": near[0]}
+    return _("is not known. Known here: %(names)s.") % {"names": ", ".join(known)}
 
 
 def _option_faults(error: ValidationError, path: Path) -> list[Fault]:
     """`propertyNames` reports the name as the instance, and its object as the path."""
-    return [Fault((*path, str(error.instance)), "is not an option of this kind of question.")]
+    return [Fault((*path, str(error.instance)), _("is not an option of this kind of question."))]
 
 
 def _message(error: ValidationError) -> str:
     wanted: Any = error.validator_value
     given: Any = error.instance
     messages: dict[str, Callable[[], str]] = {
-        "type": lambda: f"must be {TYPES[wanted]}, not {_described(given)}.",
+        "type": lambda: _must_be(_type_of(wanted), given),
         "enum": lambda: _not_among(given, wanted),
-        "const": lambda: f"must be {wanted}, not {_described(given)}.",
-        "minLength": lambda: "is empty. Write something, or leave it out.",
-        "maxLength": lambda: f"has {len(given):,} characters; {wanted:,} fit.",
-        "minimum": lambda: f"is {given}; the least is {wanted}.",
-        "maximum": lambda: f"is {given}; the most is {wanted}.",
-        "minItems": lambda: f"has {len(given)}; at least {wanted} are needed.",
-        "maxItems": lambda: f"has {len(given)}; at most {wanted} fit.",
-        "uniqueItems": lambda: f"says {_repeated(given)} twice.",
+        "const": lambda: _must_be(wanted, given),
+        "minLength": lambda: _("is empty. Write something, or leave it out."),
+        "maxLength": lambda: (
+            _("has %(n)s characters; %(most)s fit.")
+            % {"n": f"{len(given):,}", "most": f"{wanted:,}"}
+        ),
+        "minimum": lambda: (
+            _("is %(value)s; the least is %(least)s.") % {"value": given, "least": wanted}
+        ),
+        "maximum": lambda: (
+            _("is %(value)s; the most is %(most)s.") % {"value": given, "most": wanted}
+        ),
+        "minItems": lambda: (
+            _("has %(n)s; at least %(least)s are needed.") % {"n": len(given), "least": wanted}
+        ),
+        "maxItems": lambda: (
+            _("has %(n)s; at most %(most)s fit.") % {"n": len(given), "most": wanted}
+        ),
+        "uniqueItems": lambda: _("says %(value)s twice.") % {"value": _repeated(given)},
         "pattern": lambda: _misformed(error),
     }
     described = messages.get(str(error.validator))
     return described() if described else f"{error.message}."
 
 
+def _type_of(wanted: Any) -> str:
+    return str(TYPES[wanted] if isinstance(wanted, str) else RIGHT_VALUE)
+
+
+def _must_be(wanted: object, given: Any) -> str:
+    return _("must be %(wanted)s, not %(given)s.") % {"wanted": wanted, "given": _described(given)}
+
+
 def _described(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, dict | list):
-        return "a block of settings" if isinstance(value, dict) else "a list"
-    return "nothing" if value is None else repr(value)[:60]
+        return str(TYPES["object" if isinstance(value, dict) else "array"])
+    return _("nothing") if value is None else repr(value)[:60]
 
 
 def _not_among(given: Any, wanted: list[Any]) -> str:
     named = [str(each) for each in wanted if each != ""]
     near = get_close_matches(str(given), named, n=1)
-    hint = f" Did you mean '{near[0]}'?" if near else ""
-    return f"is {_described(given)}; it can be {', '.join(named)}.{hint}"
+    names = {"value": _described(given), "names": ", ".join(named)}
+    if near:
+        text = _("is %(value)s; it can be %(names)s. Did you mean '%(near)s'?")
+        return text % (names | {"near": near[0]})
+    return _("is %(value)s; it can be %(names)s.") % names
 
 
 def _repeated(given: list[Any]) -> str:
@@ -139,5 +175,6 @@ def _repeated(given: list[Any]) -> str:
 def _misformed(error: ValidationError) -> str:
     example = next((CODES[part] for part in error.absolute_path if part in CODES), None)
     if example:
-        return f"is {_described(error.instance)}, not {example}."
-    return "is blank, or begins or ends with a space."
+        values = {"value": _described(error.instance), "example": example}
+        return _("is %(value)s, not %(example)s.") % values
+    return _("is blank, or begins or ends with a space.")

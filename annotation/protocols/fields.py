@@ -6,6 +6,8 @@ from dataclasses import MISSING, Field, field
 from typing import Any
 
 SCHEMA = "schema"
+# A number, or the label of an answer.
+RIGHT_VALUE: dict[str, Any] = {"type": ["number", "string"], "maxLength": 200}
 
 
 def _field(schema: dict[str, Any], *, default: Any = MISSING, about: str = "") -> Any:
@@ -51,6 +53,11 @@ def number(about: str, *, least: float, most: float, default: Any = None) -> Any
     return _field(schema, default=default, about=about)
 
 
+def right_value(about: str, *, least: float, most: float) -> Any:
+    schema = {**RIGHT_VALUE, "minimum": least, "maximum": most}
+    return _field(schema, default=None, about=about)
+
+
 def texts(about: str, *, most: int, length: int, least: int = 0, **items: Any) -> Any:
     """A list of different texts."""
     schema: dict[str, Any] = {
@@ -79,8 +86,8 @@ def record(name: str, about: str, *, factory: Any = None) -> Any:
 
 
 def mapping(about: str) -> Any:
-    """Numbers by name."""
-    schema = {"type": "object", "additionalProperties": {"type": "number"}, "description": about}
+    """Right values by name."""
+    schema = {"type": "object", "additionalProperties": RIGHT_VALUE, "description": about}
     return field(default_factory=dict, metadata={SCHEMA: schema})
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from django.utils.translation import gettext as _
+
 from annotation.protocols.faults import Fault, Path
 from annotation.protocols.records import (
     AskedQuestion,
@@ -55,9 +57,11 @@ def qualification_test_faults(document: ProtocolDocument) -> Iterator[Fault]:
     for index, test in enumerate(tests):
         path: Path = ("qualifications", "tests", index)
         if test.title in [each.title for each in tests[:index]]:
-            yield Fault((*path, "title"), f"'{test.title}' is the title of another test already.")
+            text = _("'%(title)s' is the title of another test already.")
+            yield Fault((*path, "title"), text % {"title": test.title})
         if not test.cases:
-            yield Fault((*path, "cases"), "is missing: at least one case with its right answers.")
+            problem = _("is missing: at least one case with its right answers.")
+            yield Fault((*path, "cases"), problem)
         for number, case in enumerate(test.cases):
             yield from _case_faults(document, test, case, (*path, "cases", number, "scores"))
 
@@ -66,21 +70,23 @@ def _case_faults(
     document: ProtocolDocument, test: QualificationTest, case: GradedCase, path: Path
 ) -> Iterator[Fault]:
     if not case.scores:
-        yield Fault(path, "is missing: the right value under at least one question.")
+        yield Fault(path, _("is missing: the right value under at least one question."))
     for name, value in case.scores.items():
         asked = document.question(name)
-        if problem := _no_test(asked) or _no_answer(asked, value, test):
+        if problem := _no_test(asked, case) or _no_answer(asked, value, test):
             yield Fault((*path, name), problem)
 
 
-def _no_test(asked: AskedQuestion | None) -> str | None:
+def _no_test(asked: AskedQuestion | None, case: GradedCase) -> str | None:
     if asked is None:
-        return "is no question of this protocol."
+        return _("is no question of this protocol.")
     if asked.kind not in TESTED_KINDS:
-        kinds = ", ".join(TESTED_KINDS)
-        return f"cannot be tested: an answer key grades questions of the kinds {kinds}."
-    if "{" in asked.wording and ("{condition}" in asked.wording or "{reference}" in asked.wording):
-        return "cannot be tested: its wording names a field of the item, and a test has no items."
+        text = _("cannot be tested: an answer key grades questions of the kinds %(kinds)s.")
+        return text % {"kinds": ", ".join(TESTED_KINDS)}
+    if "{condition}" in asked.wording:
+        return _("cannot be tested: its wording names {condition}, and a test has no items.")
+    if "{reference}" in asked.wording and not case.reference.strip():
+        return _("cannot be asked of this case: its wording names {reference}. Give the case one.")
     return None
 
 
@@ -89,11 +95,13 @@ def _no_answer(asked: AskedQuestion | None, value: float, test: QualificationTes
         return None
     low, high = range_of(asked)
     if not low <= value <= high:
-        return f"is {value:g}, outside the scale {low:g} to {high:g}."
+        text = _("is %(value)g, outside the scale %(low)g to %(high)g.")
+        return text % {"value": value, "low": low, "high": high}
     right = right_values(asked, value, test.tolerance_percent)
     if not right:
         choices = ", ".join(f"{each:g}" for each in choosable_values(asked))
-        return f"is {value:g}, near none of the answers that can be chosen: {choices}."
+        text = _("is %(value)g, near none of the answers that can be chosen: %(choices)s.")
+        return text % {"value": value, "choices": choices}
     if len(right) == len(choosable_values(asked)):
-        return "has only right answers: lower tolerance_percent."
+        return _("has only right answers: lower tolerance_percent.")
     return None

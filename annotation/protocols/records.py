@@ -18,6 +18,7 @@ from annotation.protocols.fields import (
     records,
     required_choice,
     required_text,
+    right_value,
     text,
     texts,
 )
@@ -26,6 +27,9 @@ from annotation.protocols.kinds import CANDIDATE, ITEM, KINDS, Kind
 NAME = r"^\S(.*\S)?$"
 LANGUAGE = r"^[A-Za-z]{2,3}(-[A-Za-z0-9]{1,8})*$"
 COUNTRY = r"^[A-Z]{2}$"
+SCORES = (
+    "The right value under each question, by name: a number, or an answer's label, such as yes."
+)
 DAY_SECONDS = 24 * 3600
 CHECK_KINDS = ("gold", "repeat", "degraded", "instructed", "known_alternative", "known_other")
 # Of an annotator, as `stats.quality.FLAGS`, which would load numpy for every protocol.
@@ -108,7 +112,7 @@ class Example:
     verdict: str = required_choice("Whether it is a good or a bad one.", "good", "bad")
     candidate: str = required_text("The text of the response or product.", most=4000)
     context: str = text("What it answers.", most=4000)
-    scores: Mapping[str, float] = mapping("The right value under each question, by name.")
+    scores: Mapping[str, float] = mapping(SCORES)
     explanation: str = text("Why it is scored so.", most=2000)
 
 
@@ -173,7 +177,9 @@ class CheckCase:
     source_candidate: str = text(
         "Key of a candidate of that item, instead of the item's target.", most=200
     )
-    value: float | None = number("The right answer.", least=-1e9, most=1e9)
+    value: float | None = right_value(
+        "The right answer: a number, or an answer's label, such as yes.", least=-1e9, most=1e9
+    )
 
 
 @dataclass(frozen=True)
@@ -196,7 +202,8 @@ class GradedCase:
 
     candidate: str = required_text("The text of the response or product.", most=4000)
     context: str = text("What it answers.", most=4000)
-    scores: Mapping[str, float] = mapping("The right value under each question, by name.")
+    reference: str = text("The reference answer, shown beside it.", most=4000)
+    scores: Mapping[str, float] = mapping(SCORES)
     explanation: str = text("Why; read once the test is handed in.", most=2000)
 
 

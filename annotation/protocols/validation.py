@@ -8,6 +8,7 @@ from functools import cache, lru_cache
 from typing import Any
 
 import pycountry
+from django.utils.translation import gettext as _
 from jsonschema import Draft202012Validator
 
 from annotation.protocols.check_faults import check_faults
@@ -17,6 +18,7 @@ from annotation.protocols.faults import Fault, Path, faults_of
 from annotation.protocols.kinds import KINDS
 from annotation.protocols.qualification_tests import qualification_test_faults
 from annotation.protocols.records import AskedQuestion, ProtocolDocument
+from annotation.protocols.right_values import label_faults
 from annotation.protocols.scales import part_name, range_of, scales_of
 from annotation.protocols.schema import protocol_schema
 
@@ -31,11 +33,14 @@ CONTROL = re.compile("[\0-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
 def document_faults(values: object) -> list[Fault]:
     """All faults of plain values that are to be a protocol; none where they are one."""
     if not isinstance(values, Mapping):
-        return [Fault((), "is not a block of settings. Begin with 'assay_protocol: 1'.")]
+        return [Fault((), _("is not a block of settings. Begin with 'assay_protocol: 1'."))]
     faults = [fault for error in _validator().iter_errors(values) for fault in faults_of(error)]
     faults += _control_characters(values)
-    wrong = {fault.path for fault in faults}
     document = read_document(values)
+    faults += label_faults(values, document.questions)
+    # Scores that cannot be read are not missing.
+    unread = {fault.path[:-1] for fault in faults if fault.path[-2:-1] == ("scores",)}
+    wrong = unread | {fault.path for fault in faults}
     faults += [fault for fault in _meaning_faults(document, values) if fault.path not in wrong]
     return sorted(set(faults), key=lambda fault: [str(part).zfill(6) for part in fault.path])
 
@@ -48,7 +53,8 @@ def _validator() -> Draft202012Validator:
 def _control_characters(values: Any, path: Path = ()) -> Iterator[Fault]:
     if isinstance(values, str) and (match := CONTROL.search(values)):
         code = f"U+{ord(match.group()):04X}"
-        yield Fault(path, f"holds the character {code}, which no page can show. Take it out.")
+        text = _("holds the character %(code)s, which no page can show. Take it out.")
+        yield Fault(path, text % {"code": code})
     if isinstance(values, Mapping):
         for name, each in values.items():
             yield from _control_characters(each, (*path, name))
@@ -80,11 +86,13 @@ def _qualification_faults(document: ProtocolDocument) -> Iterator[Fault]:
     for index, code in enumerate(document.qualifications.countries):
         if pycountry.countries.get(alpha_2=code) is None:
             path = ("qualifications", "countries", index)
-            yield Fault(path, f"'{code}' is not a country's code: no worker could have it.")
+            text = _("'%(code)s' is not a country's code: no worker could have it.")
+            yield Fault(path, text % {"code": code})
     for index, code in enumerate(document.qualifications.languages):
         if not is_language(code):
             path = ("qualifications", "languages", index)
-            yield Fault(path, f"'{code}' is not a language's code in ISO 639, such as de.")
+            text = _("'%(code)s' is not a language's code in ISO 639, such as de.")
+            yield Fault(path, text % {"code": code})
 
 
 @lru_cache(1000)
@@ -97,10 +105,10 @@ def is_language(code: str) -> bool:
 def _reason_faults(document: ProtocolDocument) -> Iterator[Fault]:
     is_chosen = any(each.kind in ("selection", "preference") for each in document.questions)
     if document.reason.rule == "choice" and not is_chosen:
-        problem = "is 'choice', but no question has choices: ask for ticks or a preference."
+        problem = _("is 'choice', but no question has choices: ask for ticks or a preference.")
         yield Fault(("reason", "rule"), problem)
     if document.reason.rule == "none" and document.reason.least_length:
-        yield Fault(("reason", "least_length"), "is set, but no reason is asked for.")
+        yield Fault(("reason", "least_length"), _("is set, but no reason is asked for."))
 
 
 def _question_faults(document: ProtocolDocument) -> Iterator[Fault]:
@@ -109,11 +117,15 @@ def _question_faults(document: ProtocolDocument) -> Iterator[Fault]:
         path: Path = ("questions", index)
         for name in (asked.kind in KINDS and _column_names(asked)) or [asked.name]:
             if name in names:
-                yield Fault((*path, "name"), f"'{name}' is the name of another question already.")
+                text = _("'%(name)s' is the name of another question already.")
+                yield Fault((*path, "name"), text % {"name": name})
             names[name] = asked.name
             if len(name) > LONGEST_NAME:
-                problem = f"and its category make '{name}', which has {len(name)} characters; "
-                yield Fault((*path, "name"), f"{problem}{LONGEST_NAME} fit.")
+                text = _(
+                    "and its category make '%(name)s', which has %(n)d characters; %(most)d fit."
+                )
+                values = {"name": name, "n": len(name), "most": LONGEST_NAME}
+                yield Fault((*path, "name"), text % values)
         yield from _wording_faults(asked, document, path)
         yield from _range_faults(asked, path)
         yield from condition_faults(document.questions, index)
@@ -131,27 +143,32 @@ def _wording_faults(
 ) -> Iterator[Fault]:
     for name in NAMED_FIELD.findall(asked.wording):
         if name == "system":
-            yield Fault((*path, "wording"), "names {system}, which annotators never learn.")
+            yield Fault((*path, "wording"), _("names {system}, which annotators never learn."))
         elif name not in ITEM_FIELDS:
-            known = " and ".join(f"{{{each}}}" for each in ITEM_FIELDS)
-            yield Fault((*path, "wording"), f"names {{{name}}}; items have {known}.")
+            known = ", ".join(f"{{{each}}}" for each in ITEM_FIELDS)
+            text = _("names {%(name)s}; items have %(known)s.")
+            yield Fault((*path, "wording"), text % {"name": name, "known": known})
 
 
 def _range_faults(asked: AskedQuestion, path: Path) -> Iterator[Fault]:
     low, high = range_of(asked) if asked.kind in ("line", "number") else (0, 1)
     if low >= high:
-        yield Fault((*path, "maximum"), f"is {high:g}, not more than the minimum, {low:g}.")
+        text = _("is %(high)g, not more than the minimum, %(low)g.")
+        yield Fault((*path, "maximum"), text % {"high": high, "low": low})
     if asked.level == "ratio" and low < 0:
-        yield Fault((*path, "minimum"), "is below zero, where a ratio scale begins.")
+        yield Fault((*path, "minimum"), _("is below zero, where a ratio scale begins."))
     pairs = [
         ("most", asked.least, asked.most),
         ("most_length", asked.least_length, asked.most_length),
     ]
     for name, least, most in pairs:
         if least is not None and most is not None and least > most:
-            yield Fault((*path, name), f"is {most}, less than the least, {least}.")
+            text = _("is %(most)s, less than the least, %(least)s.")
+            yield Fault((*path, name), text % {"most": most, "least": least})
     if asked.kind == "categories" and asked.least and asked.least > len(asked.categories):
-        yield Fault((*path, "least"), f"is {asked.least} of {len(asked.categories)} categories.")
+        text = _("is %(least)s of %(n)s categories.")
+        values = {"least": asked.least, "n": len(asked.categories)}
+        yield Fault((*path, "least"), text % values)
 
 
 def _score_problem(document: ProtocolDocument, name: str, value: float) -> str | None:
@@ -160,11 +177,15 @@ def _score_problem(document: ProtocolDocument, name: str, value: float) -> str |
         return _no_question(name, document)
     scales = scales_of(asked) if asked.kind in KINDS else ()
     if len(scales) != 1:
-        return "has no single value, so an example cannot be scored on it."
+        return _("has no single value, so an example cannot be scored on it.")
     low, high = range_of(asked)
-    return None if low <= value <= high else f"is {value:g}, outside the scale {low:g} to {high:g}."
+    text = _("is %(value)g, outside the scale %(low)g to %(high)g.")
+    return None if low <= value <= high else text % {"value": value, "low": low, "high": high}
 
 
 def _no_question(name: str, document: ProtocolDocument) -> str:
     names = ", ".join(each.name for each in document.questions)
-    return f"there is no question '{name}'. Questions: {names}."
+    return _("there is no question '%(name)s'. Questions: %(names)s.") % {
+        "name": name,
+        "names": names,
+    }

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from django.db import transaction
 from django.utils import timezone
+from django.utils.translation import ngettext
 
 from annotation.audit import record_in
 from annotation.exceptions import ProtocolInvalid, ProtocolUnknown
@@ -34,10 +35,16 @@ def newest_version(study: Study) -> Protocol | None:
 
 def standing_version(study: Study) -> Protocol | None:
     """The frozen version that a launch now would be of; None where it would freeze another."""
-    newest = newest_version(study)
+    return standing_among(Protocol.objects.of(study))
+
+
+def standing_among(versions: Iterable[Protocol]) -> Protocol | None:
+    """The same, of a study's versions that were read before."""
+    by_number = sorted(versions, key=lambda version: version.number)
+    newest = by_number[-1] if by_number else None
     if newest is None or newest.frozen_at is not None:
         return newest
-    before = Protocol.objects.of(study).frozen().order_by("-number").first()
+    before = by_number[-2] if by_number[1:] else None
     is_same = before is not None and before.fingerprint == fingerprint(newest.document)
     return before if is_same else None
 
@@ -57,6 +64,15 @@ def current_document(study: Study) -> ProtocolDocument:
     if versions:
         return read_document(max(versions, key=lambda version: version.number).document)
     return document_of_rows(study, study.questions.all())
+
+
+def launch_faults(study: Study) -> list[Fault]:
+    """All that keeps a launch now from being of a version; what is frozen has none."""
+    versions = list(study.protocols.all())
+    newest = max(versions, key=lambda version: version.number, default=None)
+    if newest is not None and newest.frozen_at is not None:
+        return []
+    return freezing_faults(study, current_document(study))
 
 
 def freezing_faults(study: Study, document: ProtocolDocument) -> list[Fault]:
@@ -93,12 +109,13 @@ def freeze(*, study: Study, actor: AbstractBaseUser | None = None) -> Protocol:
     """Make the draft the study's version for good, or ProtocolInvalid with all that is wrong.
 
     Without a draft, the version frozen last stands; a study without a protocol gets the one that
-    it amounts to, as it is.
+    it amounts to, where that is one.
     """
     Study.objects.select_for_update(of=("self",)).get(pk=study.pk)
     newest = newest_version(study)
     if newest is None:
         document = document_of_rows(study, study.questions.all())
+        require_no_faults(freezing_faults(study, document))
         return _freeze(Protocol(study=study, number=1, document=plain_document(document)), actor)
     if newest.frozen_at is not None:
         return newest
@@ -125,5 +142,6 @@ def require_no_faults(faults: Sequence[Fault]) -> None:
     """ProtocolInvalid with every fault on a line of its own, if there is any."""
     if faults:
         n = len(faults)
-        head = f"The protocol has {n} {'fault' if n == 1 else 'faults'}:"
+        head = ngettext("The protocol has %(n)d fault:", "The protocol has %(n)d faults:", n)
+        head %= {"n": n}
         raise ProtocolInvalid("\n".join([head, *(f"  {fault}" for fault in faults)]))

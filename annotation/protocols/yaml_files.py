@@ -12,10 +12,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import yaml
+from django.utils.translation import gettext as _
 
 from annotation.protocols.documents import plain_document
 from annotation.protocols.faults import Fault, Path
 from annotation.protocols.records import ProtocolDocument
+from annotation.protocols.right_values import with_labels
 from annotation.protocols.validation import document_faults
 
 MOST_CHARACTERS = 500_000
@@ -44,14 +46,16 @@ class _Loader(yaml.SafeLoader):
         mark = self.peek_event().start_mark  # type: ignore[no-untyped-call]
         # Else a few lines could stand for gigabytes.
         if self.check_event(yaml.AliasEvent):
-            raise yaml.MarkedYAMLError(problem="write it out instead of using *", problem_mark=mark)
+            raise yaml.MarkedYAMLError(
+                problem=_("write it out instead of using *"), problem_mark=mark
+            )
         self._n_parts += 1
         if self._n_parts > MOST_PARTS:
-            problem = f"a protocol has at most {MOST_PARTS:,} parts"
+            problem = _("a protocol has at most %(n)s parts") % {"n": f"{MOST_PARTS:,}"}
             raise yaml.MarkedYAMLError(problem=problem, problem_mark=mark)
         self._depth += 1
         if self._depth > DEEPEST + 2:  # What lies only a little too deep is named by its path.
-            raise yaml.MarkedYAMLError(problem="it lies too deep", problem_mark=mark)
+            raise yaml.MarkedYAMLError(problem=_("it lies too deep"), problem_mark=mark)
         node: yaml.Node | None = super().compose_node(parent, index)
         self._depth -= 1
         return node
@@ -89,16 +93,17 @@ class ParsedFile:
 def parse_yaml(text: str) -> ParsedFile:
     """The plain values of a protocol's YAML, and every fault with its line."""
     if len(text) > MOST_CHARACTERS:
-        return _refused(f"has {len(text):,} characters; {MOST_CHARACTERS:,} fit.", 1)
+        sizes = {"n": f"{len(text):,}", "most": f"{MOST_CHARACTERS:,}"}
+        return _refused(_("has %(n)s characters; %(most)s fit.") % sizes, 1)
     try:
         root = _composed(text)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        return _refused(f"is not YAML: {error.problem}.", mark.line + 1 if mark else 1)
+        return _refused(_not_yaml(error.problem), mark.line + 1 if mark else 1)
     except yaml.YAMLError as error:
-        return _refused(f"is not YAML: {str(error).splitlines()[0]}.", 1)
+        return _refused(_not_yaml(str(error).splitlines()[0]), 1)
     if root is None:
-        return _refused("is empty. Begin with 'assay_protocol: 1'.", 1)
+        return _refused(_("is empty. Begin with 'assay_protocol: 1'."), 1)
     lines: dict[Path, int] = {}
     structure = list(_structure_faults(root, (), lines))
     if structure:
@@ -106,7 +111,7 @@ def parse_yaml(text: str) -> ParsedFile:
     try:
         values = _Loader("").construct_document(root)
     except (yaml.YAMLError, ValueError, KeyError) as error:  # such as !!int x
-        return _refused(f"is not YAML: {str(error).splitlines()[0]}.", 1)
+        return _refused(_not_yaml(str(error).splitlines()[0]), 1)
     faults = tuple(_with_line(fault, lines) for fault in document_faults(values))
     return ParsedFile(values, tuple(sorted(faults, key=lambda fault: fault.line or 0)))
 
@@ -114,8 +119,16 @@ def parse_yaml(text: str) -> ParsedFile:
 def write_yaml(document: ProtocolDocument) -> str:
     """The protocol as YAML, which reads back as the same."""
     return yaml.dump(
-        plain_document(document), Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=100
+        with_labels(plain_document(document), document.questions),
+        Dumper=_Dumper,
+        sort_keys=False,
+        allow_unicode=True,
+        width=100,
     )
+
+
+def _not_yaml(problem: str | None) -> str:
+    return _("is not YAML: %(problem)s.") % {"problem": problem}
 
 
 def _refused(problem: str, line: int) -> ParsedFile:
@@ -136,10 +149,11 @@ def _structure_faults(node: yaml.Node, path: Path, lines: dict[Path, int]) -> It
     line = node.start_mark.line + 1
     lines.setdefault(path, line)
     if len(path) > DEEPEST:
-        yield Fault(path, "lies too deep.", line)
+        yield Fault(path, _("lies too deep."), line)
         return
     if node.tag not in PLAIN_TAGS:
-        yield Fault(path, f"has the tag {node.tag}; a protocol has none.", line)
+        text = _("has the tag %(tag)s; a protocol has none.")
+        yield Fault(path, text % {"tag": node.tag}, line)
         return
     if isinstance(node, yaml.SequenceNode):
         for index, each in enumerate(node.value):
@@ -153,11 +167,12 @@ def _mapping_faults(node: yaml.MappingNode, path: Path, lines: dict[Path, int]) 
     for name, value in node.value:
         line = name.start_mark.line + 1
         if not isinstance(name, yaml.ScalarNode):
-            yield Fault(path, "has a name that is not a word.", line)
+            yield Fault(path, _("has a name that is not a word."), line)
             continue
         inner = (*path, str(name.value))
         if name.value in seen:
-            yield Fault(inner, f"is said on line {seen[name.value]} already.", line)
+            text = _("is said on line %(n)d already.")
+            yield Fault(inner, text % {"n": seen[name.value]}, line)
             continue
         seen[name.value] = line
         lines[inner] = line

@@ -99,7 +99,7 @@ def publish(request: HttpRequest, slug: str) -> HttpResponse:
             return _page(request, study, view)
     try:
         batch = _plan(request, view)
-    except HitsError as error:
+    except (HitsError, AnnotationError) as error:
         view.extra.append(fault(str(error)))
         return _page(request, study, view)
     request_publication(batch=batch, requested_by=person(request))

@@ -36,7 +36,13 @@ def rating_study(
     study = Study.objects.create(**_with_title(slug, fields), kind=Study.Kind.RATING)
     for position, name in enumerate(questions):
         Question.objects.create(
-            study=study, name=name, wording=f"{name}?", level=level, position=position
+            study=study,
+            name=name,
+            wording=f"{name}?",
+            level=level,
+            position=position,
+            low_label="bad",
+            high_label="good",
         )
     for position in range(n_items):
         item = Item.objects.create(

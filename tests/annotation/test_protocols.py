@@ -226,6 +226,9 @@ def test_a_study_without_a_protocol_amounts_to_what_its_questions_say(study: Stu
     Question.objects.create(study=study, name="q", wording="W", scale_max=5, level="ordinal")
     asked = current_document(study).questions[0]
     assert (asked.kind, asked.maximum, asked.level, asked.low_label) == ("line", 5, "ordinal", "")
+    with pytest.raises(ProtocolInvalid, match="what the least value means"):
+        freeze(study=study)
+    study.questions.update(low_label="bad", high_label="good")
     version = freeze(study=study)
     assert version.number == 1
     assert current_document(study) == read_document(version.document)

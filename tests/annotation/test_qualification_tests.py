@@ -5,6 +5,7 @@ import pytest
 from annotation.protocols.documents import plain_document, read_document
 from annotation.protocols.qualification_tests import choosable_values, right_values
 from annotation.protocols.validation import document_faults
+from annotation.protocols.yaml_files import parse_yaml, write_yaml
 
 LINE = {"name": "fit", "kind": "line", "wording": "Fits?", "low_label": "no", "high_label": "yes"}
 POINTS = {"name": "tone", "kind": "likert", "wording": "Kind?", "points": ["a", "b", "c", "d", "e"]}
@@ -44,6 +45,50 @@ def test_of_what_has_no_order_one_answer_is_right(kind):
     asked = {"name": "kind", "kind": kind, "wording": "Which?"} | labels
     question = read_document(protocol(questions=[asked])).questions[0]
     assert right_values(question, 1, 100) == [1]
+
+
+POLITE = {"name": "polite", "kind": "yes_no", "wording": "Is it polite?"}
+STYLE = {"name": "style", "kind": "category", "wording": "Which?", "categories": ["dry", "warm"]}
+
+
+def test_a_right_value_may_be_the_label_of_an_answer():
+    questions = [POLITE, STYLE, POINTS, LINE]
+    written = case(polite="yes", style="warm", tone="d", fit=80)
+    values = protocol({"cases": [written]}, questions=questions)
+    values["examples"] = [{"verdict": "bad", "candidate": "No.", "scores": {"polite": "no"}}]
+    gold = {"kind": "gold", "question": "polite", "cases": [{"candidate": "No.", "value": "no"}]}
+    values["checks"] = [gold]
+    assert document_faults(values) == []
+    document = read_document(values)
+    (read,) = document.qualifications.tests[0].cases
+    assert read.scores == {"polite": 1, "style": 1, "tone": 4, "fit": 80}
+    assert document.examples[0].scores == {"polite": 0}
+    assert document.checks[0].cases[0].value == 0
+    text = write_yaml(document)
+    assert "polite: 'yes'" in text
+    assert "style: warm" in text
+    assert parse_yaml(text).faults == ()
+    assert read_document(parse_yaml(text).values) == document
+
+
+@pytest.mark.parametrize(
+    ("score", "problem"),
+    [
+        ({"polite": "maybe"}, "polite: 'maybe' is not one of the answers. Answers: no, yes."),
+        ({"fit": "good"}, "fit: is 'good', where a number belongs."),
+        ({"polite": True}, "polite: must be a number, or the label of an answer, not true."),
+    ],
+)
+def test_a_word_that_is_no_answer_is_refused_with_those_that_are(score, problem):
+    (message,) = messages({"cases": [case(**score)]}, questions=[POLITE, LINE])
+    assert message == f"qualifications.tests[1].cases[1].scores.{problem}"
+
+
+def test_a_wording_may_name_the_reference_that_its_case_has():
+    asked = LINE | {"wording": "How near is it to {reference}?"}
+    (message,) = messages({"cases": [case(fit=80)]}, questions=[asked])
+    assert "its wording names {reference}. Give the case one." in message
+    assert messages({"cases": [case(fit=80) | {"reference": "A."}]}, questions=[asked]) == []
 
 
 def test_a_good_test_is_kept_whole():

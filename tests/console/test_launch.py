@@ -330,6 +330,48 @@ def test_the_tests_that_workers_pass_first_are_said_and_one_too_long_holds_the_l
     assert "more than the 65,535 that a marketplace takes" in page_with(*[long] * 20)
 
 
+def test_what_the_protocols_form_refuses_holds_the_launch_with_the_same_words(
+    rosa, study, connection
+):
+    study.questions.update(low_label="")
+    answer = check_page(rosa, study)
+    (one,) = answer.context["view"].faults
+    editor = rosa.get(reverse("console:protocol", args=[study.slug])).context["view"]
+    assert [(one.protocol_field, one.message)] == [
+        (each.field, each.text) for each in editor.field_faults
+    ]
+    link = reverse("console:protocol", args=[study.slug]) + "#q0-low_label"
+    assert f'href="{link}"' in answer.content.decode()
+    assert press(rosa, study, form_of(answer)).context["view"].is_held
+    assert not Batch.objects.exists()
+    study.questions.update(low_label="bad")
+    assert not check_page(rosa, study).context["view"].faults
+
+
+def test_the_rest_of_another_version_than_the_pilot_is_launched_with_a_warning(
+    rosa, study, connection
+):
+    pilot = check_page(rosa, study, **BASE | {"connection": connection.pk})
+    press(rosa, study, form_of(pilot))
+    document = current_document(study)
+    save_draft(study=study, document=replace(document, instructions="Read twice."))
+    (warning,) = check_page(rosa, study).context["view"].warnings
+    batch = Batch.objects.get()
+    assert "This launch is of version 2 of the protocol" in warning.message
+    assert f"batch {batch.pk} of the same round was of version 1" in warning.message
+    save_draft(study=study, document=document)
+    assert not check_page(rosa, study).context["view"].warnings
+
+
+def test_pages_are_looked_at_again_once_the_protocol_has_changed(rosa, study, connection):
+    assert check_page(rosa, study).context["view"].pages.n_faults == 0
+    document = current_document(study)
+    long = "word " * 13_500
+    save_draft(study=study, document=replace(document, instructions=long))
+    assert page_of(rosa, study).context["view"].pages is None
+    assert check_page(rosa, study).context["view"].pages.n_faults == 12
+
+
 def test_what_the_account_lacks_holds_the_launch(rosa, study, connection):
     answer = check_page(rosa, study, **BASE | {"connection": connection.pk, "reward_usd": "4"})
     assert "$20.00" in faults(answer)

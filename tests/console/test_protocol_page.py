@@ -1,6 +1,8 @@
 """The Protocol page: its form, its YAML, and versions; without a browser."""
 
+import dataclasses
 import re
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -13,11 +15,24 @@ from django.urls import reverse
 from accounts.models import User
 from annotation.models import Candidate, PlacedCheck, Study
 from annotation.protocols.documents import read_document
-from annotation.protocols.records import Check, CheckCase, ProtocolDocument
+from annotation.protocols.kinds import KINDS
+from annotation.protocols.records import (
+    AskedQuestion,
+    Check,
+    CheckCase,
+    Condition,
+    Consent,
+    Example,
+    GradedCase,
+    ProtocolDocument,
+    Qualifications,
+    QualificationTest,
+)
 from annotation.protocols.templates import read_protocol
 from annotation.protocols.versions import current_document, newest_version, save_draft
 from annotation.protocols.yaml_files import write_yaml
 from console.protocol_form import change_questions, document_of, field_of
+from console.protocol_labels import place_of
 from console.protocol_view import ProtocolView
 from console.qualification_test_form import change_tests
 from tests.annotation.studies import rating_study
@@ -147,7 +162,7 @@ def test_checks_are_added_filled_in_and_removed(rosa: Client, study: Study) -> N
     }
     text = rosa.post(save, typed, headers={"HX-Request": "true"}).content.decode()
     assert 'data-field="c0-case0-value"' in text
-    assert "Check 1, case 1, value: is 99, outside the scale 0 to 50" in text
+    assert "Check 1, case 1, “Right value”: is 99, outside the scale 0 to 50" in text
     assert 'data-field="c0-tolerance">A number belongs here' in text
     document = current_document(study)
     case = CheckCase(candidate="No.", value=99)
@@ -269,6 +284,66 @@ def test_a_fault_names_the_field_it_is_about(path: tuple[Any, ...], field: str) 
     assert field_of(path) == field
 
 
+def every_path(document: ProtocolDocument) -> list[tuple[Any, ...]]:
+    """Of every field that a record of the document has, in the form or not."""
+    records: list[tuple[tuple[Any, ...], Any]] = [((), document)]
+    paths = []
+    for path, record in records:
+        for one in dataclasses.fields(record):
+            value, inner = getattr(record, one.name), (*path, one.name)
+            if dataclasses.is_dataclass(value):
+                records.append((inner, value))
+            elif isinstance(value, tuple) and value and dataclasses.is_dataclass(value[0]):
+                records += [((*inner, index), each) for index, each in enumerate(value)]
+            elif isinstance(value, Mapping):
+                paths += [(*inner, name) for name in value]
+            else:
+                paths.append(inner)
+    return paths
+
+
+def test_a_fault_is_named_by_the_label_of_its_field(rosa: Client, study: Study) -> None:
+    scores = {"line": 50, "yes_no": 1}
+    questions = tuple(
+        AskedQuestion(name=kind, kind=kind, wording="W", when=Condition("line", below=5))
+        for kind in KINDS
+    )
+    document = replace(
+        read_protocol("style_ratings"),
+        questions=questions,
+        examples=(Example(verdict="good", candidate="C", scores=scores),),
+        consent=Consent("I agree."),
+        checks=(Check(kind="gold", cases=(CheckCase(candidate="C", value=1),)),),
+        qualifications=Qualifications(
+            tests=(QualificationTest((GradedCase("C", scores=scores),), title="T"),)
+        ),
+    )
+    save_draft(study=study, document=document)
+    page = lxml.html.fromstring(rosa.get(address("protocol", study)).content.decode())
+    labels = {
+        each.get("for"): " ".join(each.text_content().split()) for each in page.xpath("//label")
+    }
+    seen = set()
+    for path in every_path(document):
+        if label := labels.get(field_of(path)):
+            assert place_of(path).endswith(f"“{label}”"), path
+            seen.add(field_of(path))
+    # What is a choice beside the form, a list of boxes, or an empty row has no fault of its own.
+    others = r"holding-|placed|source$|.*_percent$|.*case1-|e1-|.*score-"
+    unnamed = {name for name in labels if not re.match(others, name)} - seen
+    assert unnamed == {"c0-share"} - seen
+
+
+def test_a_fault_is_said_in_the_words_of_the_form(rosa: Client, study: Study) -> None:
+    rosa.post(address("protocol-save", study), FORM | {"q0-low_label": "", "language": "?"})
+    page = rosa.get(address("protocol", study)).context["view"]
+    assert {each.text for each in page.field_faults} == {
+        "“Language”: is '?', not a code of a language, such as en or pt-BR.",
+        "Question 1, “Label at the left end”: Say what the least value means: a line needs a label "
+        "at each end.",
+    }
+
+
 TESTED = FORM | {
     "n_tests": "1",
     "t0-title": "Practice",
@@ -300,6 +375,21 @@ def test_a_qualification_test_is_typed_into_the_form() -> None:
     once = document_of(TESTED | {"t0-retry_after_seconds": ""}, before).qualifications.tests[0]
     assert once.retry_after_seconds is None
     assert document_of(FORM, document_of(TESTED, before)).qualifications.tests == (test,)
+
+
+def test_the_right_answer_of_a_yes_or_no_is_chosen_in_words(rosa: Client, study: Study) -> None:
+    asked = {"q0-kind": "yes_no", "t0-case0-score-fit": "1", "t0-case0-reference": "This one."}
+    checks = {"n_checks": "1", "c0-kind": "gold", "c0-n_cases": "1", "c0-case0-value": "0"}
+    checks |= {"c0-case0-candidate": "No."}
+    rosa.post(address("protocol-save", study), TESTED | asked | checks)
+    page = lxml.html.fromstring(rosa.get(address("protocol", study)).content.decode())
+    for name, chosen in {"t0-case0-score-fit": "yes", "c0-case0-value": "no"}.items():
+        (field,) = page.xpath(f"//select[@name='{name}']")
+        assert field.xpath("option/text()") == ["not said", "no", "yes"]
+        assert field.xpath("option[@selected]/text()") == [chosen]
+    assert page.xpath("//textarea[@name='t0-case0-reference']")[0].text.strip() == "This one."
+    (test,) = current_document(study).qualifications.tests
+    assert (test.cases[0].scores, test.cases[0].reference) == ({"fit": 1}, "This one.")
 
 
 def test_right_values_follow_a_question_that_is_renamed_while_typing() -> None:

@@ -1,14 +1,17 @@
 """The commands, over the network: publish, replay, collect, approve."""
 
 import csv
+import json
+from dataclasses import replace
 from decimal import Decimal
 
 import pytest
 from django.core.management import CommandError, call_command, load_command_class
 
-from annotation.exceptions import StudyUnknown
+from annotation.exceptions import ProtocolInvalid, StudyUnknown
 from annotation.frames import judgment_frame
 from annotation.models import Study, Submission
+from annotation.protocols.versions import current_document, save_draft
 from hits.connections import site_connection
 from hits.exceptions import (
     BatchUnfit,
@@ -98,6 +101,31 @@ def test_a_dry_run_needs_no_marketplace_and_keeps_nothing(study, settings):
     assert answer == f"Would publish {cost}. Nothing was published.\n"
     assert tables() == before
     assert not MarketplaceHit.objects.exists()
+
+
+def test_a_dry_run_lists_the_faults_of_the_protocol_as_its_editor_does(study, settings):
+    settings.MARKETPLACE_ENDPOINT_URL = "http://127.0.0.1:9/requester"
+    study.questions.update(high_label="")
+    with pytest.raises(ProtocolInvalid) as refused:
+        publish(dry_run=True)
+    assert "questions[1].high_label: Say what the greatest value means" in str(refused.value)
+    assert not study.protocols.exists()
+
+
+def test_a_dry_run_says_that_the_pilot_was_of_another_version(study, site, capsys):
+    publish(items=1)
+    assert capsys.readouterr().err == ""
+    document = current_document(study)
+    save_draft(study=study, document=replace(document, instructions="Read twice."))
+    publish(dry_run=True)
+    warning = capsys.readouterr().err
+    pilot = Batch.objects.get()
+    assert warning.startswith("Warning: This launch is of version 2 of the protocol")
+    assert f"batch {pilot.pk} of the same round was of version 1" in warning
+    assert len(json.loads(publish(dry_run=True, json=True))["warnings"]) == 1
+    assert json.loads(publish(dry_run=True, json=True, round=2))["warnings"] == []
+    save_draft(study=study, document=document)
+    assert json.loads(publish(dry_run=True, json=True))["warnings"] == []
 
 
 def test_what_waits_in_a_batch_is_published_by_running_again(study, site, client):
@@ -266,7 +294,14 @@ def values_of(slug: str):
 def test_a_recorded_batch_replayed_is_the_batch_imported(site, batch_results, client):
     layout = {"context": "said", "item": ["id"]}
     command_output("import_mturk_batch", batch_results, study="imported", **layout)
-    command_output("import_mturk_batch", batch_results, study="replayed", items_only=True, **layout)
+    command_output(
+        "import_mturk_batch",
+        batch_results,
+        study="replayed",
+        items_only=True,
+        ends=("bad", "good"),
+        **layout,
+    )
     command_output("publish_study", "replayed", reward=Decimal("0.10"), assignments=2)
     options = {"site": site, "recorded": batch_results} | layout
     assert "2 workers submitted 3 assignments" in command_output(

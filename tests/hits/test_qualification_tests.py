@@ -101,6 +101,16 @@ def test_what_workers_read_of_a_test_before_they_take_it(study, client, ann):
     assert "It answers what was asked" not in taken
 
 
+def test_a_case_shows_its_reference_and_a_wording_may_name_it(study, client, ann):
+    asked = QUESTIONS[0] | {"wording": "How near does it come to “{reference}”?"}
+    case = BAD | {"reference": "The one with the train."}
+    batch = published(study, client, TEST | {"cases": [case]}, questions=[asked])
+    test = browser_of(ann).post(f"/worker/qualifications/{batch.test_type_ids[0]}/")
+    taken = browser_of(ann).get(test.headers["Location"]).content.decode()
+    assert "Reference: The one with the train." in taken
+    assert "How near does it come to “The one with the train.”?" in taken
+
+
 def test_without_feedback_only_the_score_is_read(study, client, ann):
     (type_id,) = published(study, client, TEST | {"feedback": False}).test_type_ids
     page = take(ann, type_id, 2, 1, 5)

@@ -56,7 +56,10 @@ def test_the_desk_shows_failed_checks_flags_and_words_and_lets_a_held_worker_go_
     assert "waits until someone has looked" in words
     of_ann = Assignment.objects.filter(worker__worker_id=ann.worker_id).first()
     careful_words = words_of(rosa.get(address, {"assignment": of_ann.pk}).content.decode())
-    assert "Nothing was measured that speaks against it." in careful_words
+    assert (
+        "Nothing speaks against it in what was measured: its time, how far its ratings are from "
+        "others’. Its 4 quality checks were passed." in careful_words
+    )
     assert "waits until" not in careful_words
 
     rosa.post(reverse("console:review-clear", args=[study.slug, of_bob.pk]))
@@ -67,6 +70,23 @@ def test_the_desk_shows_failed_checks_flags_and_words_and_lets_a_held_worker_go_
     assert len(rows) == 1 + 2 * 5 * 4
     assert rows[1].startswith(f"{study.slug},1,d0,")
     assert "Because of the tone." in "".join(DOWNLOADS["written.csv"].write(study))
+
+
+def test_without_checks_the_desk_says_that_there_were_none(client, ann):
+    rosa = Client(headers={"host": "localhost"})
+    researcher = User.objects.create_user("rosa", password="known to no worker")
+    rosa.force_login(researcher)
+    study = checked_study(n_items=1)
+    study.owner = researcher
+    study.save()
+    batch = published_batch(study, client, max_assignments=1)
+    submit(ann, hit_on(batch, "d0").hit_id, answer=answer(hit_on(batch, "d0"), careful))
+    collect_batch(batch=batch, client=client)
+    address = reverse("console:review", args=[study.slug])
+    assert "It was not measured yet." in words_of(rosa.get(address).content.decode())
+    store_evidence(study)
+    words = words_of(rosa.get(address).content.decode())
+    assert "in what was measured: its time. It had no quality check." in words
 
 
 @pytest.mark.django_db

@@ -101,9 +101,8 @@ def check(answer, where) -> None:
     assert answer.status_code >= 400 or not page.strip() or "⟦" in page, where
 
 
-# Faults of a protocol are in the words of the commands that find them, which are not marked yet;
-# the worker's page has a table of its own (hits/page_texts.py).
-NOT_MARKED = {"protocol", "protocol-preview", "try-item", "trial-page"}
+# The worker's page has a table of its own (hits/page_texts.py).
+NOT_MARKED = {"protocol-preview", "try-item", "trial-page"}
 
 
 def addresses(name: str, slug: str) -> str:

@@ -4,7 +4,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from annotation.management.importer import ImportCommand
+from annotation.management.importer import ImportCommand, add_ends_argument, with_ends
 from annotation.readers.drafts import StudyDraft
 from annotation.readers.mturk_batch import read_mturk_batch
 
@@ -22,6 +22,7 @@ class Command(ImportCommand):
         parser.add_argument(
             "--items-only", action="store_true", help="leave the submitted answers out"
         )
+        add_ends_argument(parser, "its ratings")
 
     def read(self, path: Path, **options: Any) -> StudyDraft:
         draft = read_mturk_batch(
@@ -30,4 +31,5 @@ class Command(ImportCommand):
             item=tuple(options["item"] or ()),
             condition=options["condition"],
         )
+        draft = replace(draft, questions=with_ends(draft.questions, options))
         return replace(draft, submissions=()) if options["items_only"] else draft

@@ -3,7 +3,12 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from annotation.management.importer import ImportCommand, add_protocol_argument
+from annotation.management.importer import (
+    ImportCommand,
+    add_ends_argument,
+    add_protocol_argument,
+    with_ends,
+)
 from annotation.readers.drafts import QuestionDraft, StudyDraft
 from annotation.readers.responses import APPROPRIATENESS, read_responses
 
@@ -25,9 +30,12 @@ class Command(ImportCommand):
             metavar="NAME=WORDING",
             help="rated 0-100; may be given several times (default: appropriateness)",
         )
+        add_ends_argument(parser, "every --question")
 
     def read(self, path: Path, **options: Any) -> StudyDraft:
-        questions = [_question(text) for text in options["question"] or ()]
+        if options["ends"] and not options["question"]:
+            raise CommandError("--ends goes with --question, whose ends it names.", returncode=2)
+        questions = with_ends([_question(text) for text in options["question"] or ()], options)
         names = [question.name for question in questions]
         if twice := [name for name in names if names.count(name) > 1]:
             raise CommandError(f"--question names '{twice[0]}' twice.", returncode=2)
@@ -35,7 +43,7 @@ class Command(ImportCommand):
             problem = "--question and --protocol both say what is asked; give one of them."
             raise CommandError(problem, returncode=2)
         asked = () if options["protocol"] else (APPROPRIATENESS,)
-        return read_responses(path, tuple(questions) or asked)
+        return read_responses(path, questions or asked)
 
 
 def _question(text: str) -> QuestionDraft:

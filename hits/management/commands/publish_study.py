@@ -14,7 +14,14 @@ from hits.connections import client_of, connection_of_name, site_connection
 from hits.costs import Estimate, estimate, require_funds
 from hits.endpoints import PROFILES
 from hits.exceptions import FundsMissing
-from hits.launch_plans import Plan, batch_like, draft_batch, plan_batch, require_same_terms
+from hits.launch_plans import (
+    Plan,
+    batch_like,
+    draft_batch,
+    plan_batch,
+    require_same_terms,
+    version_warning,
+)
 from hits.models import Batch
 from hits.publish import publish_batch
 from hits.qualifications import country_error, protocol_terms, requirements
@@ -52,6 +59,11 @@ class Command(BaseCommand):
     def handle(self, *args: Any, study: str, dry_run: bool, **options: Any) -> None:
         row = Study.objects.named(study)
         batch = _planned_or_draft(row, _with_terms_of_protocol(row, options))
+        batches = Batch.objects.of(row).exclude(pk=batch.pk)
+        warning = version_warning(batch, batches, row.protocols.all())
+        options["warnings"] = [warning] if warning else []
+        if warning and not options["json"]:
+            self.stderr.write(f"Warning: {warning}")
         if dry_run:
             self._report(options, "Would publish {cost}. Nothing was published.", estimate(batch))
             return
@@ -87,6 +99,7 @@ class Command(BaseCommand):
             "rewards_usd": f"{cost.rewards_usd:.2f}",
             "fees_usd": f"{cost.fees_usd:.2f}",
             "total_usd": f"{cost.total_usd:.2f}",
+            "warnings": options["warnings"],
         }
         self.stdout.write(json.dumps(report))
 

@@ -1,0 +1,110 @@
+"""Right values as people write them: the label of an answer instead of its number."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from annotation.protocols.conditions import condition_labels
+from annotation.protocols.faults import Fault, Path
+from annotation.protocols.records import AskedQuestion
+from annotation.protocols.scales import range_of
+
+# Several categories have no single value, and of a point everybody knows the number.
+LABELLED_KINDS = ("likert", "category", "yes_no", "selection")
+WRITTEN_KINDS = ("category", "yes_no", "selection")
+
+
+@dataclass(frozen=True)
+class RightValue:
+    """One right value of a document's plain values: where it stands, and under which question."""
+
+    holder: dict[str, Any]
+    key: str
+    question: str
+    path: Path
+
+    @property
+    def value(self) -> Any:
+        return self.holder[self.key]
+
+
+def labelled_values(asked: AskedQuestion) -> dict[str, float]:
+    """The value of each label of the question's answers."""
+    if asked.kind not in LABELLED_KINDS:
+        return {}
+    first = range_of(asked)[0] if asked.kind == "likert" else 0
+    return {label: first + index for index, label in enumerate(condition_labels(asked))}
+
+
+def with_numbers(values: Mapping[str, Any], questions: Sequence[AskedQuestion]) -> dict[str, Any]:
+    """The plain values with numbers for labels; what is no label stays."""
+    copied = deepcopy(dict(values))
+    labels = {asked.name: labelled_values(asked) for asked in questions}
+    for one in right_values_of(copied):
+        if isinstance(one.value, str):
+            one.holder[one.key] = labels.get(one.question, {}).get(one.value, one.value)
+    return copied
+
+
+def with_labels(values: Mapping[str, Any], questions: Sequence[AskedQuestion]) -> dict[str, Any]:
+    """The plain values with labels where a number alone would say little."""
+    copied = deepcopy(dict(values))
+    labels = {
+        asked.name: {value: label for label, value in labelled_values(asked).items()}
+        for asked in questions
+        if asked.kind in WRITTEN_KINDS
+    }
+    for one in right_values_of(copied):
+        one.holder[one.key] = labels.get(one.question, {}).get(one.value, one.value)
+    return copied
+
+
+def label_faults(values: Mapping[str, Any], questions: Sequence[AskedQuestion]) -> Iterator[Fault]:
+    """Words that are no answer's label."""
+    by_name = {asked.name: asked for asked in questions}
+    for one in right_values_of(with_numbers(values, questions)):
+        if not isinstance(one.value, str) or one.question not in by_name:
+            continue
+        known = ", ".join(labelled_values(by_name[one.question]))
+        if known:
+            text = _("'%(word)s' is not one of the answers. Answers: %(known)s.")
+        else:
+            text = _("is '%(word)s', where a number belongs.")
+        yield Fault(one.path, text % {"word": one.value[:60], "known": known})
+
+
+def right_values_of(values: dict[str, Any]) -> Iterator[RightValue]:
+    """All that a document says is right: of examples, tests and checks."""
+    for index, example in _records(values, "examples"):
+        yield from _scores(example, ("examples", index))
+    qualifications = values.get("qualifications")
+    for index, test in _records(qualifications, "tests"):
+        for number, case in _records(test, "cases"):
+            yield from _scores(case, ("qualifications", "tests", index, "cases", number))
+    first = next((each.get("name") for _n, each in _records(values, "questions")), None)
+    for index, check in _records(values, "checks"):
+        name = check.get("question") or first
+        for number, case in _records(check, "cases"):
+            if "value" in case and isinstance(name, str):
+                path: Path = ("checks", index, "cases", number, "value")
+                yield RightValue(case, "value", name, path)
+
+
+def _scores(record: Mapping[str, Any], path: Path) -> Iterator[RightValue]:
+    scores = record.get("scores")
+    if not isinstance(scores, dict):
+        return
+    for name in scores:
+        yield RightValue(scores, name, str(name), (*path, "scores", name))
+
+
+def _records(holder: Any, name: str) -> Iterator[tuple[int, dict[str, Any]]]:
+    records = holder.get(name) if isinstance(holder, dict) else None
+    for index, each in enumerate(records if isinstance(records, list) else ()):
+        if isinstance(each, dict):
+            yield index, each
