@@ -23,7 +23,7 @@ READ_ALOUD = {
     "aria-valuetext", "aria-roledescription",
 }  # fmt: skip
 # Not words of a language: names, formats, units.
-NAMES = re.compile(r"\b(Assay|UTC|USD|CSV|SVG|PNG|PDF|JSON|qrels)\b")
+NAMES = re.compile(r"\b(Assay|UTC|USD|CSV|SVG|PNG|PDF|JSON|JSONL|Parquet|qrels)\b")
 SILENT = {"script", "style", "code"}
 VOID = {"meta", "link", "img", "input", "br", "hr", "source", "track", "wbr", "col"}
 

@@ -25,14 +25,15 @@ from tests.emptied_tables import filled_tables
 LANGUAGE = "zz"
 PACKAGES = [Path(module.__file__ or "").parent for module in (django, allauth)]
 # Tags, values and entities of a message stay as they are.
-KEPT = re.compile(r"(<[^>]*>|%\(\w+\)[.,\d]*[sdf]|%[sd%]|\{\w+\}|&\w+;)")
+KEPT = re.compile(r"(<[^>]*>|%\(\w+\)[.,\d]*[sdf]|%[sd%]|\{\w+(?::[^{}]*)?\}|&\w+;)")
 LETTERS = str.maketrans("aceinoruyACEINORUY", "áçéíñóřúýÁÇÉÍÑÓŘÚÝ")
 # Names, formats and units, the same in all languages.
 NAMES = (
-    "Assay|UTC|USD|CSV|SVG|PNG|PDF|JSON|LaTeX|qrels|HITs?|TREC|Pearson|Spearman|Kendall|alpha|MASI"
+    "Assay|UTC|USD|CSV|SVG|PNG|PDF|JSON|JSONL|Parquet|LaTeX|qrels|HITs?|TREC|"
+    "Pearson|Spearman|Kendall|alpha|MASI"
 )
 FORBIDDEN = re.compile(rf"(?!\b(?:{NAMES})\b)\b[^\W\d_][\w'’-]+")
-ADDRESS_OR_SIGNATURE = re.compile(r"https?://\S+|\S+\|\S+")
+ADDRESS_OR_SIGNATURE = re.compile(r"https?://\S+|\S+\|\S+|\w+\.(?:csv|jsonl?|parquet|txt|zip)\b")
 
 
 def pseudo(message: str) -> str:
