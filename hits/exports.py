@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+from annotation.exports import item_stretches
 from annotation.models import Study, Submission
 from presentation.row_files import Kind, RowFile, row_csv, row_jsonl
 
@@ -44,7 +45,6 @@ PUBLIC_NAMES = (
     *("study", "round", "item", "condition", "annotator", "status", "accepted_at", "submitted_at"),
     *("seconds", "active_seconds", "pasted", "protocol", "flagged"),
 )
-CHUNK = 1000
 
 
 def submission_rows(study: Study) -> RowFile:
@@ -76,9 +76,10 @@ def submission_records(study: Study) -> Iterator[dict[str, Any]]:
 
 
 def _rows(study: Study) -> Iterator[tuple[Any, ...]]:
-    rows = Submission.objects.of(study).order_by(
-        "item__position", "item_id", "round", "annotator__pseudonym"
-    )
     flag_reason = list(COLUMNS).index("flag_reason")
-    for values in rows.values_list(*COLUMNS.values()).iterator(chunk_size=CHUNK):
-        yield (*values, bool(values[flag_reason]))
+    for items in item_stretches(study):
+        rows = Submission.objects.filter(item__in=items).order_by(
+            "item__position", "item_id", "round", "annotator__pseudonym"
+        )
+        for values in rows.values_list(*COLUMNS.values()):
+            yield (*values, bool(values[flag_reason]))
