@@ -37,7 +37,9 @@ NOT_VISITED = {
     *("study-member-remove", "wage-floor", "connecting", "connect-site", "connect"),
     *("connection-close", "team-budget", "invite", "invitation-revoke", "member-role"),
     *("protocol-save", "protocol-yaml", "protocol-freeze", "protocol-begin", "protocol-discard"),
-    *("try", "former-publish", "trial-sent"),
+    *("try", "former-publish", "trial-sent", "new-study", "add-items"),
+    *("rename", "delete"),
+    *("upload", "upload-progress", "upload-read", "upload-map", "upload-import", "upload-discard"),
     *("member-remove", "member-password", "new-team", "accept", "join", "join-anew", "invitation"),
 }
 STREAMED = {"download", "label-set", "audit-log-file"}

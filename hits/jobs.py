@@ -33,6 +33,7 @@ from hits.change_dispatch import apply_changes
 from hits.collect import CollectionResult, awaited_hits, collect_batch
 from hits.connection_requests import connect_in_background, forget_secrets
 from hits.connections import client_of, note_outcome
+from hits.deletion import DELETE_STUDY, delete_study
 from hits.devices import fetch_shared_devices
 from hits.exceptions import HitsError, MarketplaceRefused, MarketplaceUnreachable
 from hits.launch_checks import check_launch
@@ -68,6 +69,13 @@ def collect(running: RunningJob) -> str:
     """Collect the answers to all of a study's HITs."""
     batches = Batch.objects.of(study_of(running)).started().select_related("connection")
     return _collect(running, batches, seconds=INTERACTIVE_CALL_SECONDS)
+
+
+@register(DELETE_STUDY, label="Deleting the study", queue=INTERACTIVE, refusals=REFUSALS)
+def delete(running: RunningJob) -> str:
+    """Delete a study for good."""
+    delete_study(study=study_of(running), actor=running.job.requested_by)
+    return _("The study is deleted.")
 
 
 @register(PUBLISH, label="Publishing", queue=INTERACTIVE, refusals=REFUSALS)

@@ -31,6 +31,7 @@ from annotation.models.studies import (
     new_blind_key,
     new_salt,
 )
+from annotation.models.uploads import StoredMapping, Upload, UploadPart
 
 __all__ = [
     "Adjudication",
@@ -55,11 +56,14 @@ __all__ = [
     "ProtocolCoefficient",
     "Question",
     "RoundCoefficient",
+    "StoredMapping",
     "Study",
     "StudyMembership",
     "Submission",
     "SubmissionEvidence",
     "UnitAgreement",
+    "Upload",
+    "UploadPart",
     "WrittenAnswer",
     "new_blind_key",
     "new_salt",

@@ -101,10 +101,20 @@ OF_TEAMS = {
 ASKING_FIRST = {
     "batch-change": {"slug": "mine", "batch_id": 1, "name": "close"},
     "archive": {"slug": "mine"},
+    "add-items": {"slug": "mine"},
+    "rename": {"slug": "mine"},
+    "delete": {"slug": "mine"},
+}
+# Whose they are, and what they do, is in test_uploads.py.
+UPLOAD = {"token": "00000000-0000-4000-8000-000000000000"}
+OF_UPLOADS = {
+    **dict.fromkeys(["upload", "upload-progress", "upload-read", "upload-map"], UPLOAD),
+    **dict.fromkeys(["upload-import", "upload-discard"], UPLOAD),
 }
 OF_ANYONE_SIGNED_IN = {
     "teams": {},
     "new-team": {},
+    "new-study": {},
     "letter-keys": {},
     "join": {},
     "studies": {},
@@ -136,7 +146,9 @@ PUBLIC = {
     "trial-page": {"token": "x"},
     "trial-sent": {"token": "x"},
 }
-PRIVATE = OF_A_STUDY | LEADING_ON | ACTIONS | OF_TEAMS | ASKING_FIRST | OF_ANYONE_SIGNED_IN
+PRIVATE = (
+    OF_A_STUDY | LEADING_ON | ACTIONS | OF_TEAMS | ASKING_FIRST | OF_UPLOADS | OF_ANYONE_SIGNED_IN
+)
 
 
 def names(patterns: list[URLPattern | URLResolver]) -> Iterator[str]:

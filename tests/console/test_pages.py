@@ -61,13 +61,13 @@ def test_a_search_for_a_character_that_no_text_has_is_answered(rosa, researcher)
 def test_without_studies_the_first_page_says_how_to_make_one(rosa):
     page = words_of(rosa.get("/").content.decode())
     assert "Your studies will appear here." in page
-    assert "import_responses FILE.csv --study NAME --owner rosa" in page
+    assert "Make your first study from a file" in page
 
 
 def test_an_empty_study_says_what_will_appear(page_text, researcher):
     study = rating_study(n_items=0, questions=(), owner=researcher)
     assert "The study has no items yet. Import some" in page_text(study)
-    assert "import_responses FILE.csv --study ratings" in page_text(study, "items")
+    assert "Add items from a file" in page_text(study, "items")
     assert "nothing launched yet" in page_text(study, "launch")
     assert "Workers' answers will appear here once HITs are published." in page_text(
         study, "answers"

@@ -63,6 +63,9 @@ PAGES_OF_A_STUDY = {
     **dict.fromkeys(["downloads", "download", "label-set"], P.EXPORT),
     "batch-change": P.SPEND,
     "archive": P.EDIT,
+    "add-items": P.EDIT,
+    "rename": P.EDIT,
+    "delete": P.OWN,
     **dict.fromkeys(["review", "review-send", "review-rules", "review-reasons"], P.REVIEW),
 }
 ACTIONS_OF_A_STUDY = {
@@ -124,7 +127,11 @@ API_OF_A_STUDY = dict.fromkeys(
     ["api-study-detail", "api-study-agreement", "api-study-validation", "api-study-disputes"],
     P.VIEW,
 )
-SIGNED_IN = {"studies", "teams", "new-team", "api-root", "api-study-list", "schema"}
+# A file's, by who may import into its team; test_uploads.py tries them in every role.
+OF_UPLOADS = {
+    *("upload", "upload-progress", "upload-read", "upload-map", "upload-import", "upload-discard"),
+}
+SIGNED_IN = {"studies", "teams", "new-team", "new-study", "api-root", "api-study-list", "schema"}
 # Whose tests say what they do: sign-in, invitations by a secret link, pictures by their hash.
 OPEN = {
     "letter-keys",
@@ -315,6 +322,7 @@ def test_every_address_has_a_line():
         | ACTIONS_OF_A_TEAM.keys()
         | API_OF_A_STUDY.keys()
         | SIGNED_IN
+        | OF_UPLOADS
         | OPEN
     )
     marketplace = WORKERS | REQUESTERS | OPERATORS | SIGNED_REQUESTS | MARKETPLACE_OPEN

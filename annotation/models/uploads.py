@@ -1,0 +1,130 @@
+"""Files on their way into a study: kept until they are imported, discarded or forgotten."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+
+from accounts.models import Membership
+from accounts.roles import PERMISSIONS, Permission
+from annotation.models.studies import Study
+
+if TYPE_CHECKING:
+    from accounts.models import User
+
+EDITORS = [role.value for role, each in PERMISSIONS.items() if Permission.EDIT in each]
+
+
+class UploadQuerySet(models.QuerySet["Upload"]):
+    def visible_to(self, user: User) -> UploadQuerySet:
+        """One's own, and those for a team in which one may import."""
+        if user.is_superuser:
+            return self
+        teams = Membership.objects.filter(user=user.pk, role__in=EDITORS).values("team")
+        return self.filter(Q(uploaded_by=user.pk) | Q(team__in=teams))
+
+
+class Upload(models.Model):
+    """A file that somebody sent, what was found in it, and what its columns are said to be.
+
+    Nothing of a study is written before it is confirmed.
+    """
+
+    token = models.UUIDField(default=uuid4, unique=True, editable=False)
+    uploaded_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="uploads"
+    )
+    team = models.ForeignKey("accounts.Team", on_delete=models.CASCADE, null=True, blank=True)
+    study = models.ForeignKey(
+        Study, on_delete=models.CASCADE, null=True, blank=True, help_text="To be added to."
+    )
+    title = models.CharField(max_length=128, blank=True, help_text="Of a new study.")
+    template = models.CharField(max_length=64, blank=True, help_text="Protocol of a new study.")
+    file_name = models.CharField(max_length=200)
+    n_bytes = models.PositiveBigIntegerField()
+    form = models.JSONField(default=dict, help_text="How the file is read, as `FileFormat`.")
+    columns = models.JSONField(default=list, help_text="What is in each column.")
+    sample = models.JSONField(default=list, help_text="Its first rows: line and cells.")
+    n_rows = models.PositiveIntegerField(null=True, blank=True, help_text="None until it is read.")
+    has_pictures = models.BooleanField(default=False)
+    mapping = models.JSONField(default=dict, help_text="As `ColumnMapping`.")
+    is_mapping_known = models.BooleanField(
+        default=False, help_text="Whether the mapping is of an earlier file of these columns."
+    )
+    faults = models.JSONField(default=list, help_text="The first of them.")
+    n_faults = models.PositiveIntegerField(default=0)
+    result = models.ForeignKey(
+        Study, on_delete=models.CASCADE, null=True, blank=True, related_name="+"
+    )
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    objects = UploadQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["-pk"]
+
+    def __str__(self) -> str:
+        return self.file_name
+
+    @property
+    def kind(self) -> str:
+        """The kind of study that the file is for."""
+        if self.study is not None:
+            return self.study.kind
+        return Study.Kind.ALTERNATIVES if self.template == "alternatives" else Study.Kind.RATING
+
+
+class UploadPart(models.Model):
+    """A piece of a file's content, so that no process holds the whole of it."""
+
+    upload = models.ForeignKey(Upload, on_delete=models.CASCADE, related_name="parts")
+    position = models.PositiveIntegerField()
+    content = models.BinaryField()
+
+    class Meta:
+        ordering = ["upload", "position"]
+        constraints = [
+            models.UniqueConstraint(fields=["upload", "position"], name="part_once_an_upload")
+        ]
+
+    def __str__(self) -> str:
+        return f"part {self.position} of upload {self.upload_id}"
+
+
+class StoredMapping(models.Model):
+    """What columns of these names were in the last file, for the next one."""
+
+    team = models.ForeignKey("accounts.Team", on_delete=models.CASCADE, null=True, blank=True)
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, null=True, blank=True
+    )
+    columns_digest = models.CharField(max_length=64)
+    mapping = models.JSONField()
+    updated_at = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["team", "columns_digest"],
+                condition=Q(user=None),
+                name="one_mapping_a_team_and_columns",
+            ),
+            models.UniqueConstraint(
+                fields=["user", "columns_digest"],
+                condition=Q(team=None),
+                name="one_mapping_a_user_and_columns",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"mapping {self.columns_digest[:12]}"
+
+    @staticmethod
+    def owner_of(upload: Upload) -> dict[str, Any]:
+        """Whose mapping it is: the team's, or one's own."""
+        team = upload.study.team_id if upload.study else upload.team_id
+        return {"team_id": team, "user_id": None if team else upload.uploaded_by_id}

@@ -1,0 +1,88 @@
+"""Studies without a file: begun from a protocol's template, or as a copy of another."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from django.db import transaction
+
+from annotation.audit import record_in
+from annotation.bulk import DRAFTS_AT_ONCE, batched, insert_rows
+from annotation.models import Candidate, Item, Question, Study
+from annotation.protocols.columns import write_columns
+from annotation.protocols.documents import read_document
+from annotation.protocols.records import ProtocolDocument
+from annotation.protocols.templates import read_protocol
+from annotation.protocols.versions import newest_version, save_draft
+from annotation.uploads import free_slug
+
+if TYPE_CHECKING:
+    from accounts.models import Team, User
+
+
+def kind_of_protocol(document: ProtocolDocument) -> str:
+    """The kind of study that a protocol is of."""
+    is_pool = any(asked.kind == "selection" for asked in document.questions)
+    return Study.Kind.ALTERNATIVES if is_pool else Study.Kind.RATING
+
+
+@transaction.atomic
+def begin_study(*, title: str, owner: User, team: Team | None, template: str) -> Study:
+    """A study without items, with a template as the draft of its protocol."""
+    document = read_protocol(template)
+    study = _new_study(title, owner, team, kind_of_protocol(document))
+    save_draft(study=study, document=document)
+    write_columns(study, document)
+    record_in(study, actor=owner, action="study.create", details={"template": template})
+    return study
+
+
+@transaction.atomic
+def copy_study(*, source: Study, title: str, owner: User, team: Team | None) -> Study:
+    """A study with the same items and the same questions, of which nobody answered any."""
+    study = _new_study(title, owner, team, source.kind)
+    study.instructions = source.instructions
+    study.justification_min_length = source.justification_min_length
+    study.save()
+    _copy_items(source, study)
+    if (version := newest_version(source)) is not None:
+        document = read_document(version.document)
+        save_draft(study=study, document=document)
+        write_columns(study, document)
+    else:
+        names = [field.name for field in Question._meta.fields if field.name not in ("id", "study")]
+        Question.objects.bulk_create(
+            Question(study=study, **{name: getattr(question, name) for name in names})
+            for question in source.questions.all()
+        )
+    record_in(study, actor=owner, action="study.create", details={"copy_of": source.slug})
+    return study
+
+
+def _new_study(title: str, owner: User, team: Team | None, kind: str) -> Study:
+    return Study.objects.create(
+        slug=free_slug(title), title=title, owner=owner, team=team, kind=kind
+    )
+
+
+COPIED = ("key", "condition", "context", "reference", "picture_id", "position")
+COPIED_OF_CANDIDATES = ("key", "system", "text", "picture_id", "position")
+
+
+def _copy_items(source: Study, study: Study) -> None:
+    """A few hundred items at a time; a candidate's blind key is its own."""
+    for items in batched(source.items.order_by("position", "pk").iterator(), DRAFTS_AT_ONCE):
+        rows = ([study.pk, *(getattr(item, name) for name in COPIED)] for item in items)
+        insert_rows(Item, ("study_id", *COPIED), rows)
+        keys = [item.key for item in items]
+        ids = dict(study.items.filter(key__in=keys).order_by().values_list("key", "pk"))
+        by_item = {item.pk: ids[item.key] for item in items}
+        candidates = Candidate.objects.filter(item__in=items).order_by("item", "position", "pk")
+        insert_rows(
+            Candidate,
+            ("item_id", *COPIED_OF_CANDIDATES),
+            [
+                [by_item[each.item_id], *(getattr(each, name) for name in COPIED_OF_CANDIDATES)]
+                for each in candidates
+            ],
+        )

@@ -1,0 +1,283 @@
+"""Uploaded files: stored in parts, read once, mapped, imported in the background, and forgotten."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from hashlib import sha256
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+from django.conf import settings
+from django.db import transaction
+from django.utils import timezone
+from django.utils.text import slugify
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from annotation.exceptions import AnnotationError, ImportRefused
+from annotation.imports import Imported, import_study
+from annotation.models import StoredMapping, Study, Upload, UploadPart
+from annotation.protocols.templates import read_protocol
+from annotation.readers.column_mapping import ColumnMapping, guess_mapping
+from annotation.readers.formats import FileFormat
+from annotation.readers.mapped_files import (
+    OpenTable,
+    items_of,
+    mapped_study,
+    opened_table,
+    profile_table,
+)
+from annotation.readers.mapped_items import Faults
+from work.execution import run_job
+from work.models import Job
+from work.request import request_job
+
+if TYPE_CHECKING:
+    from typing import Protocol as TypingProtocol
+
+    from accounts.models import Team, User
+    from annotation.readers.tables import Row
+    from work.execution import RunningJob
+
+    class SentFile(TypingProtocol):
+        """What of a file that was sent is needed."""
+
+        name: str | None
+        size: int | None
+
+        def chunks(self, chunk_size: int | None = None) -> Iterator[bytes]: ...
+
+
+READ_UPLOAD, IMPORT_UPLOAD = "read_upload", "import_upload"
+PART_BYTES = 1024 * 1024
+# A file so small is read, and imported, before the page answers.
+AT_ONCE_BYTES = 512 * 1024
+LONGEST_SLUG = 80
+
+
+@transaction.atomic
+def store_upload(
+    *,
+    file: SentFile,
+    uploaded_by: User,
+    study: Study | None = None,
+    team: Team | None = None,
+    title: str = "",
+    template: str = "",
+) -> Upload:
+    """Keep a file that somebody sent, in parts."""
+    require_size(file)
+    name = re.sub(r"[\x00-\x1f/\\]", "_", Path(file.name or "").name)[-200:] or "table"
+    upload = Upload.objects.create(
+        uploaded_by=uploaded_by,
+        study=study,
+        team=study.team if study else team,
+        title=title,
+        template=template,
+        file_name=name,
+        n_bytes=file.size or 0,
+    )
+    for position, content in enumerate(file.chunks(PART_BYTES)):
+        UploadPart.objects.create(upload=upload, position=position, content=content)
+    return upload
+
+
+def require_size(file: SentFile) -> None:
+    """AnnotationError where a file is empty, or larger than the site takes."""
+    if not file.size:
+        raise AnnotationError(_("The file is empty."))
+    if file.size > settings.UPLOAD_MAX_MEGABYTES * 1024**2:
+        raise AnnotationError(
+            _(
+                "The file has more than {n} MiB. Send it in parts, or ask the site's operator."
+            ).format(n=settings.UPLOAD_MAX_MEGABYTES)
+        )
+
+
+def jobs_of_upload(upload: Upload) -> Any:
+    return Job.objects.about(f"upload:{upload.pk}")
+
+
+def request_reading(*, upload: Upload, requested_by: User, form: FileFormat | None = None) -> None:
+    """Have the file read, as somebody says it is to be read."""
+    if form is not None:
+        upload.form = form.plain
+    upload.n_rows, upload.faults, upload.n_faults = None, [], 0
+    upload.save()
+    _request(upload, READ_UPLOAD, requested_by, {})
+
+
+def request_import(*, upload: Upload, requested_by: User, leaves_out: bool = False) -> None:
+    """Have the file imported by its mapping."""
+    _request(upload, IMPORT_UPLOAD, requested_by, {"leaves_out": leaves_out})
+
+
+def _request(upload: Upload, kind: str, requested_by: User, arguments: dict[str, Any]) -> None:
+    job = request_job(
+        kind=kind,
+        subject=f"upload:{upload.pk}",
+        arguments=arguments | {"upload": upload.pk},
+        requested_by=requested_by,
+    )
+    if upload.n_bytes <= AT_ONCE_BYTES:
+        run_job(job.pk)
+
+
+@contextmanager
+def _table(upload: Upload) -> Iterator[OpenTable]:
+    """The file's table, which is on disk until it is closed."""
+    with TemporaryDirectory(prefix="assay-upload-") as folder:
+        path = Path(folder) / upload.file_name
+        with path.open("wb") as copy:
+            for part in upload.parts.order_by("position").iterator(chunk_size=4):
+                copy.write(part.content)
+        most_bytes = 5 * settings.UPLOAD_MAX_MEGABYTES * 1024**2
+        with opened_table(path, FileFormat.of(upload.form), most_bytes=most_bytes) as table:
+            yield table
+
+
+def read_upload(running: RunningJob) -> str:
+    """Find out what an uploaded file holds."""
+    upload = Upload.objects.get(pk=running.arguments["upload"])
+    progress = running.progress(_("row"))
+    try:
+        with _table(upload) as table:
+            profile = profile_table(table, passed=lambda rows: progress(rows, 0))
+            upload.form, upload.has_pictures = table.form.plain, table.has_pictures
+    except ImportRefused as refused:
+        faults = Faults()
+        faults.add(refused)
+        _note_faults(upload, faults)
+        return ""
+    upload.n_rows = profile.n_rows
+    upload.columns = [vars(column) for column in profile.columns]
+    upload.sample = [[row.line, row.fields, row.is_csv] for row in profile.sample]
+    upload.mapping, upload.is_mapping_known = _first_mapping(upload, profile.n_distinct)
+    _note_faults(upload, profile.faults)
+    n = profile.n_rows
+    return ngettext("%(n)s row read.", "%(n)s rows read.", n) % {"n": f"{n:,}"}
+
+
+def _note_faults(upload: Upload, faults: Faults) -> None:
+    upload.faults = [fault.plain for fault in faults.first]
+    upload.n_faults = faults.n
+    upload.save()
+
+
+def _first_mapping(upload: Upload, n_distinct: dict[str, int]) -> tuple[dict[str, Any], bool]:
+    """That of the last file of these columns, or else what their names suggest."""
+    columns = [column["name"] for column in upload.columns]
+    owner = StoredMapping.owner_of(upload)
+    stored = StoredMapping.objects.filter(**owner, columns_digest=_digest(columns)).first()
+    if stored is not None:
+        return ColumnMapping.of(stored.mapping).among(columns).plain, True
+    n_rows = upload.n_rows or 0
+    return guess_mapping(columns, n_rows=n_rows, n_distinct=n_distinct).plain, False
+
+
+def _digest(columns: Iterable[str]) -> str:
+    return sha256(json.dumps(sorted(columns)).encode()).hexdigest()
+
+
+def set_mapping(*, upload: Upload, mapping: ColumnMapping) -> None:
+    """Say what the columns are."""
+    columns = [column["name"] for column in upload.columns]
+    upload.mapping = mapping.among(columns).plain
+    upload.is_mapping_known = False
+    upload.save(update_fields=["mapping", "is_mapping_known"])
+
+
+def import_upload(running: RunningJob) -> str:
+    """Write an uploaded file's items into its study, all of them or none."""
+    upload = Upload.objects.select_related("study", "team", "uploaded_by").get(
+        pk=running.arguments["upload"]
+    )
+    mapping, faults = ColumnMapping.of(upload.mapping), Faults()
+    progress = running.progress(_("row"))
+
+    def passed(rows: Iterable[Row]) -> Iterable[Row]:
+        return progress(rows, upload.n_rows or 0)
+
+    with _table(upload) as table:
+        items = items_of(table, mapping, faults=faults, kind=upload.kind, passed=passed)
+        leaves_out = running.arguments.get("leaves_out", False)
+        if (faults.n and not leaves_out) or not len(items):
+            _note_faults(upload, faults)
+            n = faults.n
+            text = ngettext("%(n)s fault in the file.", "%(n)s faults in the file.", n)
+            raise AnnotationError(
+                " ".join([text % {"n": f"{n:,}"}, _("Nothing was imported.")])
+                if n
+                else _("The file makes no item. Nothing was imported.")
+            )
+        try:
+            with transaction.atomic():
+                draft = mapped_study(items, kind=upload.kind, has_protocol=bool(upload.template))
+                imported = _write(upload, draft, running)
+                _keep_mapping(upload)
+                message = str(imported)
+                running.complete(message)
+        except ImportRefused as refused:
+            faults = Faults()
+            faults.add(refused)
+            _note_faults(upload, faults)
+            raise
+    return message
+
+
+def _write(upload: Upload, draft: Any, running: RunningJob) -> Imported:
+    person = running.job.requested_by or upload.uploaded_by
+    study = upload.study
+    protocol = None
+    if study is None and upload.template:
+        protocol = read_protocol(upload.template)
+    imported = import_study(
+        draft=draft,
+        path=Path(upload.file_name),
+        slug=study.slug if study else free_slug(upload.title),
+        title=upload.title,
+        owner=upload.uploaded_by,
+        team=None if study else upload.team,
+        protocol=protocol,
+        actor=person,
+    )
+    Upload.objects.filter(pk=upload.pk).update(
+        result=imported.study, faults=[], n_faults=0, sample=[]
+    )
+    upload.parts.all().delete()
+    return imported
+
+
+def _keep_mapping(upload: Upload) -> None:
+    columns = [column["name"] for column in upload.columns]
+    StoredMapping.objects.update_or_create(
+        **StoredMapping.owner_of(upload),
+        columns_digest=_digest(columns),
+        defaults={"mapping": upload.mapping},
+    )
+
+
+def free_slug(title: str) -> str:
+    """A short name that no study has, like a title."""
+    base = slugify(title)[: LONGEST_SLUG - 6].strip("-_") or "study"
+    taken = set(Study.objects.filter(slug__startswith=base).values_list("slug", flat=True))
+    n = 1
+    slug = base
+    while slug in taken:
+        n += 1
+        slug = f"{base}-{n}"
+    return slug
+
+
+def forget_uploads() -> int:
+    """Delete what nobody imported in time, and what was imported."""
+    before = timezone.now() - timedelta(days=settings.UPLOAD_KEEP_DAYS)
+    rows = Upload.objects.filter(created_at__lt=before)
+    n = rows.count()
+    rows.delete()
+    return n

@@ -1,0 +1,102 @@
+"""A study's name, and its end."""
+
+from __future__ import annotations
+
+from django import forms
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from django.views.decorators.http import require_http_methods
+
+from accounts.roles import Permission
+from annotation.audit import record_in
+from annotation.models import Study
+from annotation.study_jobs import request_study_job
+from console.pages.study import person, study_for, study_page
+from hits.deletion import (
+    AT_ONCE_JUDGMENTS,
+    DELETE_STUDY,
+    contents_of,
+    delete_study,
+    obstacles_to_deletion,
+)
+from hits.exceptions import StudyUnfinished
+
+
+class NameForm(forms.ModelForm[Study]):
+    """What a study is called; its short name, which addresses and files have, stays."""
+
+    class Meta:
+        model = Study
+        fields = ["title"]
+        labels = {"title": gettext_lazy("Name of the study")}
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def rename(request: HttpRequest, slug: str) -> HttpResponse:
+    """Access: those who may edit the study."""
+    study = study_for(request, slug, Permission.EDIT)
+    former = study.title
+    data = (request.POST,) if request.method == "POST" else ()
+    form = NameForm(*data, instance=Study.objects.get(pk=study.pk), label_suffix="")
+    if request.method == "POST" and form.is_valid():
+        title = form.cleaned_data["title"]
+        Study.objects.filter(pk=study.pk).update(title=title)
+        if title != former:
+            details = {"from": former, "to": title}
+            record_in(study, actor=person(request), action="study.rename", details=details)
+        messages.success(request, _("The study is called “{title}”.").format(title=title))
+        return redirect("console:study", slug)
+    return study_page(request, study, "rename", {"form": form})
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def delete(request: HttpRequest, slug: str) -> HttpResponse:
+    """First what goes with it, then doing it, once its short name was typed.
+
+    Access: those who own the study.
+    """
+    study = study_for(request, slug, Permission.OWN)
+    problem = ""
+    if request.method == "POST":
+        if request.POST.get("name", "").strip() != study.slug:
+            problem = _("Nothing was deleted: type {name} to confirm.").format(name=study.slug)
+        elif not obstacles_to_deletion(study):
+            return _delete(request, study)
+    contents = contents_of(study)
+    labels = {
+        "items": _("Items"),
+        "candidates": _("Candidates"),
+        "submissions": _("Submissions"),
+        "judgments": _("Judgments"),
+        "label_sets": _("Label sets"),
+        "scores": _("Metrics' scores"),
+        "hits": _("HITs"),
+        "assignments": _("Assignments"),
+    }
+    context = {
+        "contents": [(labels[name], n) for name, n in contents.items()],
+        "reasons": obstacles_to_deletion(study),
+        "problem": problem,
+    }
+    return study_page(request, study, "delete", context)
+
+
+def _delete(request: HttpRequest, study: Study) -> HttpResponse:
+    if contents_of(study)["judgments"] > AT_ONCE_JUDGMENTS:
+        # Out of the way at once: nothing is launched of it any more.
+        Study.objects.filter(pk=study.pk).update(archived_at=timezone.now())
+        request_study_job(study=study, kind=DELETE_STUDY, requested_by=person(request))
+        text = _("“{title}” is being deleted in the background.")
+        messages.success(request, text.format(title=study.title))
+        return redirect("console:studies")
+    try:
+        delete_study(study=study, actor=person(request))
+    except StudyUnfinished as refused:
+        messages.error(request, _("It was not deleted. {why}").format(why=refused))
+        return redirect("console:delete", study.slug)
+    messages.success(request, _("“{title}” is deleted.").format(title=study.title))
+    return redirect("console:studies")

@@ -1,0 +1,202 @@
+"""New studies, and files on their way into one: read, mapped with a preview, imported."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from accounts.roles import Permission
+from accounts.teams import permissions_in_team
+from annotation.access import permissions_in
+from annotation.exceptions import AnnotationError
+from annotation.models import Upload
+from annotation.new_studies import begin_study, copy_study
+from annotation.readers.formats import FileFormat
+from annotation.uploads import (
+    IMPORT_UPLOAD,
+    jobs_of_upload,
+    request_import,
+    request_reading,
+    set_mapping,
+    store_upload,
+)
+from console.pages.study import person, study_for, study_page
+from console.upload_forms import (
+    FROM_COPY,
+    FROM_FILE,
+    FileForm,
+    NewStudyForm,
+    ReadingForm,
+    posted_mapping,
+)
+from console.upload_view import column_rows, format_in_words, preview_of, uses
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def new_study(request: HttpRequest) -> HttpResponse:
+    """Access: signed in; for a team, those who may edit its studies."""
+    user = person(request)
+    data = (request.POST, request.FILES) if request.method == "POST" else ()
+    form = NewStudyForm(user, *data)
+    if request.method == "POST" and form.is_valid():
+        try:
+            return redirect(_begin(request, form))
+        except AnnotationError as refused:
+            form.add_error("file" if form.cleaned_data["file"] else None, str(refused))
+    status = 200 if not form.errors else 422
+    return render(request, "console/new_study.html", {"form": form}, status=status)
+
+
+def _begin(request: HttpRequest, form: NewStudyForm) -> str:
+    """Where to go on: the study that was made, or the file that it is to be made of."""
+    data, user = form.cleaned_data, person(request)
+    common: dict[str, Any] = {"title": data["title"], "team": form.chosen_team}
+    if data["begin"] == FROM_FILE:
+        upload = store_upload(
+            file=data["file"], uploaded_by=user, template=data["template"], **common
+        )
+        request_reading(upload=upload, requested_by=user)
+        return reverse("console:upload", args=[upload.token])
+    if data["begin"] == FROM_COPY:
+        study = copy_study(source=data["source"], owner=user, **common)
+    else:
+        study = begin_study(template=data["template"], owner=user, **common)
+    messages.success(request, _("“{title}” is made.").format(title=study.title))
+    return reverse("console:items", args=[study.slug])
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def add_items(request: HttpRequest, slug: str) -> HttpResponse:
+    """Access: those who may edit the study."""
+    study = study_for(request, slug, Permission.EDIT)
+    form = FileForm(request.POST, request.FILES) if request.method == "POST" else FileForm()
+    if request.method == "POST" and form.is_valid():
+        try:
+            user = person(request)
+            upload = store_upload(file=form.cleaned_data["file"], uploaded_by=user, study=study)
+        except AnnotationError as refused:
+            form.add_error("file", str(refused))
+        else:
+            request_reading(upload=upload, requested_by=user)
+            return redirect("console:upload", upload.token)
+    return study_page(request, study, "add_items", {"form": form, "section": "items"})
+
+
+def _upload_for(request: HttpRequest, token: UUID) -> Upload:
+    """A file of one's own or of one's team; 403 for whoever may not import into the study now."""
+    rows = Upload.objects.visible_to(person(request)).select_related("study", "team", "result")
+    upload = get_object_or_404(rows, token=token)
+    user = person(request)
+    if upload.study is not None:
+        allowed = Permission.EDIT in permissions_in(upload.study, user)
+    else:
+        team = upload.team
+        allowed = team is None or Permission.EDIT in permissions_in_team(team, user)
+    if not allowed:
+        raise PermissionDenied(_("Your role does not allow to import into this study."))
+    return upload
+
+
+@require_safe
+@never_cache
+def upload(request: HttpRequest, token: UUID) -> HttpResponse:
+    """Access: who uploaded the file, and those who may edit the team's studies."""
+    row = _upload_for(request, token)
+    if row.result is not None:
+        return redirect("console:study", row.result.slug)
+    return _page(request, row)
+
+
+def _page(request: HttpRequest, row: Upload, status: int = 200) -> HttpResponse:
+    context = {"upload": row, "job": jobs_of_upload(row).first()}
+    if row.n_rows is not None:
+        context |= {
+            "columns": column_rows(row),
+            "uses": uses(),
+            "preview": preview_of(row),
+            "reading": ReadingForm(FileFormat.of(row.form)),
+            "format": format_in_words(row),
+        }
+    name = "console/_upload_preview.html" if _is_live(request) else "console/upload.html"
+    return render(request, name, context, status=status)
+
+
+def _is_live(request: HttpRequest) -> bool:
+    return request.method == "POST" and "HX-Request" in request.headers
+
+
+@require_safe
+@never_cache
+def upload_progress(request: HttpRequest, token: UUID) -> HttpResponse:
+    """Access: as for the upload. Polled by the page; reloads it at the end."""
+    row = _upload_for(request, token)
+    job = jobs_of_upload(row).first()
+    if request.headers.get("HX-Request") and not (job and job.is_unfinished):
+        return HttpResponse(headers={"HX-Refresh": "true"})
+    return render(request, "console/_upload_job.html", {"upload": row, "job": job})
+
+
+@require_POST
+def read_upload_again(request: HttpRequest, token: UUID) -> HttpResponse:
+    """Access: as for the upload. Reads the file in another way."""
+    row = _upload_for(request, token)
+    form = ReadingForm(FileFormat.of(row.form), request.POST)
+    if form.is_valid() and row.result is None:
+        request_reading(upload=row, requested_by=person(request), form=form.choice)
+    return redirect("console:upload", token)
+
+
+@require_POST
+def map_upload(request: HttpRequest, token: UUID) -> HttpResponse:
+    """Access: as for the upload. Says what its columns are, and shows what comes of it."""
+    row = _upload_for(request, token)
+    _map(request, row)
+    return _page(request, row) if _is_live(request) else redirect("console:upload", token)
+
+
+def _map(request: HttpRequest, row: Upload) -> None:
+    mapping = posted_mapping(row, request.POST)
+    if mapping.plain == row.mapping:
+        return
+    last = jobs_of_upload(row).first()
+    if last is not None and last.kind == IMPORT_UPLOAD:
+        # What was wrong was wrong by the mapping before.
+        Upload.objects.filter(pk=row.pk).update(faults=[], n_faults=0)
+        row.faults, row.n_faults = [], 0
+    set_mapping(upload=row, mapping=mapping)
+
+
+@require_POST
+def import_upload_now(request: HttpRequest, token: UUID) -> HttpResponse:
+    """Access: as for the upload. Makes the study, or adds to it."""
+    row = _upload_for(request, token)
+    if row.result is None and row.n_rows is not None:
+        _map(request, row)
+        if preview_of(row).problems:
+            return redirect("console:upload", token)
+        leaves_out = "leave-out" in request.POST
+        request_import(upload=row, requested_by=person(request), leaves_out=leaves_out)
+        row.refresh_from_db()
+        if row.result is not None:
+            job = jobs_of_upload(row).first()
+            messages.success(request, job.message if job else "")
+    return redirect("console:upload", token)
+
+
+@require_POST
+def discard_upload(request: HttpRequest, token: UUID) -> HttpResponse:
+    """Access: as for the upload. Forgets the file."""
+    row = _upload_for(request, token)
+    study = row.study
+    row.delete()
+    messages.success(request, _("The file is deleted; nothing was imported."))
+    return redirect("console:items", study.slug) if study else redirect("console:new-study")

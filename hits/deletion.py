@@ -1,0 +1,86 @@
+"""Deleting a study for good: what goes with it, and what keeps it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from django.db import transaction
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from accounts.audit import record
+from annotation.models import Candidate, Item, Judgment, LabelSet, Study, Submission
+from annotation.study_jobs import jobs_of
+from hits.archive import unfinished_work
+from hits.exceptions import StudyUnfinished
+from hits.models import Assignment, Batch, Budget, Hit, Message, Payment
+from metrics.models import Score
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from accounts.models import User
+
+DELETE_STUDY = "delete_study"
+# With more judgments a study is deleted in the background.
+AT_ONCE_JUDGMENTS = 5_000
+
+
+def contents_of(study: Study) -> dict[str, int]:
+    """How many there are of what goes with a study, by name."""
+    return {
+        "items": Item.objects.filter(study=study).count(),
+        "candidates": Candidate.objects.filter(item__study=study).count(),
+        "submissions": Submission.objects.filter(item__study=study).count(),
+        "judgments": Judgment.objects.filter(question__study=study).count(),
+        "label_sets": LabelSet.objects.filter(study=study).count(),
+        "scores": Score.objects.filter(run__study=study).count(),
+        "hits": Hit.objects.filter(batch__study=study).count(),
+        "assignments": Assignment.objects.filter(hit__batch__study=study).count(),
+    }
+
+
+def obstacles_to_deletion(study: Study) -> list[str]:
+    """All that keeps a study, in sentences; nothing where it may be deleted."""
+    return list(_obstacles(study))
+
+
+def _obstacles(study: Study) -> Iterator[str]:
+    yield from unfinished_work(study)
+    if n := Payment.objects.of(study).unsent().count():
+        text = ngettext("%(n)s payment is not sent.", "%(n)s payments are not sent.", n)
+        yield text % {"n": f"{n:,}"}
+    if jobs_of(study).unfinished().exclude(kind=DELETE_STUDY).exists():
+        yield _("A job on it is under way. Wait for its end, or stop it.")
+    if _counts_against_a_budget(study):
+        yield _(
+            "What its answers cost counts against the team's budget, which would be forgotten. Put "
+            "the study into the archive instead."
+        )
+
+
+def _counts_against_a_budget(study: Study) -> bool:
+    """Deleting what was spent would give it to a team to be spent again."""
+    has_cap = study.team_id is not None and Budget.objects.filter(team=study.team_id).exists()
+    return has_cap and Assignment.objects.filter(hit__batch__study=study).exists()
+
+
+@transaction.atomic
+def delete_study(*, study: Study, actor: User | None) -> None:
+    """Delete a study and all that is of it, or StudyUnfinished with every reason."""
+    row = Study.objects.select_for_update(of=("self",)).get(pk=study.pk)
+    if reasons := obstacles_to_deletion(row):
+        raise StudyUnfinished(" ".join(reasons))
+    contents = contents_of(row)
+    of_assignments = {"assignment__hit__batch__study": row}
+    Payment.objects.filter(**of_assignments).delete()
+    Message.objects.filter(**of_assignments).delete()
+    Assignment.objects.filter(hit__batch__study=row).delete()
+    Hit.objects.filter(batch__study=row).delete()
+    Batch.objects.filter(study=row).delete()
+    Submission.objects.filter(item__study=row).delete()
+    jobs_of(row).finished().delete()
+    team, slug, title = row.team, row.slug, row.title
+    row.delete()
+    details = {"title": title, **contents}
+    record(team=team, actor=actor, action="study.delete", subject=slug, details=details)

@@ -1,0 +1,313 @@
+"""From a file to a study on the pages: named, read, mapped, previewed, imported."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+from django.utils import timezone
+
+from accounts.models import AuditEntry, User
+from accounts.roles import PERMISSIONS, Permission, Role
+from accounts.teams import create_team, set_role
+from annotation.models import Candidate, Item, Judgment, StoredMapping, Study, Upload, UploadPart
+from annotation.uploads import AT_ONCE_BYTES, forget_uploads
+from tests.annotation.studies import rated_study
+from tests.console import pages
+from tests.console.work import work_off
+from work.models import Job
+
+pytestmark = pytest.mark.django_db
+
+FILE = (
+    "dlg_id;history;model;response;latency\n"
+    "d1;User: Hi;alpha;Hello;3\nd1;User: Hi;beta;Hey ☃;4\nd2;User: Bye;alpha;Bye;5\n"
+)
+
+
+def sent(content: str | bytes = FILE, name: str = "a.csv") -> SimpleUploadedFile:
+    body = content.encode() if isinstance(content, str) else content
+    return SimpleUploadedFile(name, body)
+
+
+def begin(client: Client, **fields: Any) -> Any:
+    form = {"title": "Airline", "team": "", "begin": "file", "template": "", "source": ""}
+    return client.post(reverse("console:new-study"), form | {"file": sent()} | fields)
+
+
+def only_upload() -> Upload:
+    return Upload.objects.get()
+
+
+def words_of(html: str) -> str:
+    """The words, without the gaps that elements leave around signs."""
+    text = pages.words_of(html)
+    return text.replace(" :", ":").replace(" ,", ",").replace("“ ", "“").replace(" ”", "”")
+
+
+def to(name: str, upload: Upload | None = None) -> str:
+    return reverse(f"console:{name}", args=[(upload or only_upload()).token])
+
+
+def mapping_of(upload: Upload, **uses: str) -> dict[str, str]:
+    names = [column["name"] for column in upload.columns]
+    known = upload.mapping["uses"] | uses
+    return {f"use-{n}": known.get(name, "") for n, name in enumerate(names)}
+
+
+def page(client: Client, name: str = "upload") -> str:
+    return words_of(client.get(to(name)).content.decode())
+
+
+def test_a_file_becomes_a_study_of_whoever_confirms_it(rosa: Client, researcher: User) -> None:
+    answer = begin(rosa)
+    assert answer.url == to("upload")
+    text = page(rosa)
+    assert "Read as CSV with semicolons between columns, UTF-8." in text
+    assert "2 items with 3 responses of 2 systems" in text
+    assert "User: Hi" in text
+    assert "1 item has fewer responses than others" in text
+    assert not Study.objects.exists()
+
+    answer = rosa.post(to("upload-import"), mapping_of(only_upload()))
+    study = Study.objects.get()
+    assert (study.slug, study.title, study.owner, study.team) == (
+        "airline",
+        "Airline",
+        researcher,
+        None,
+    )
+    assert list(Item.objects.values_list("key", "context")) == [
+        ("d1", "User: Hi"),
+        ("d2", "User: Bye"),
+    ]
+    assert Candidate.objects.filter(text="Hey ☃", system="beta").count() == 1
+    assert study.questions.get().name == "appropriateness"
+    # The file is gone; its page leads to the study.
+    assert not UploadPart.objects.exists()
+    answer = rosa.get(answer.url, follow=True)
+    assert answer.request["PATH_INFO"] == reverse("console:study", args=["airline"])
+    assert "2 items imported" in words_of(answer.content.decode())
+
+
+def test_a_study_of_a_team_is_made_with_its_protocol(rosa: Client, researcher: User) -> None:
+    team = create_team(name="Lab", owner=researcher)
+    begin(rosa, team=str(team.pk), template="likert_agreement")
+    rosa.post(to("upload-import"), mapping_of(only_upload()))
+    study = Study.objects.get()
+    assert study.team == team
+    assert study.protocols.get().document["title"] == "How far do you agree?"
+    entry = AuditEntry.objects.filter(action="study.import").get()
+    assert (entry.actor, entry.details["n_items"]) == (researcher, 2)
+
+
+def test_a_person_corrects_the_columns_and_sees_what_comes_of_it(rosa: Client) -> None:
+    begin(rosa)
+    fields = mapping_of(only_upload(), history="condition", latency="context")
+    answer = rosa.post(to("upload-map"), fields, headers={"HX-Request": "true"})
+    text = words_of(answer.content.decode())
+    # The preview alone is sent, with what is wrong at each cell.
+    assert "What the columns are" not in text
+    assert "Line 3, latency: “4”: differs from line 2 of the same item." in text
+    wrong = mapping_of(only_upload(), model="", response="", history="", latency="")
+    text = words_of(rosa.post(to("upload-map"), wrong, follow=True).content.decode())
+    assert "Choose at least one column as “Response”." in text
+    rosa.post(to("upload-import"), wrong)
+    assert not Study.objects.exists()
+
+
+def test_systems_of_columns_have_the_names_that_a_person_gives(rosa: Client) -> None:
+    begin(rosa, file=sent("prompt,response_a,response_b\nHi,Hello,Hey\n"))
+    rosa.post(to("upload-import"), mapping_of(only_upload()) | {"system-1": "tuned-70b"})
+    assert set(Candidate.objects.values_list("system", flat=True)) == {"tuned-70b", "b"}
+
+
+def test_the_mapping_is_kept_for_the_next_file_of_these_columns(rosa: Client) -> None:
+    begin(rosa)
+    rosa.post(to("upload-import"), mapping_of(only_upload(), history="reference"))
+    assert StoredMapping.objects.get().user.username == "rosa"
+    Upload.objects.all().delete()
+    begin(rosa, title="Second")
+    assert only_upload().mapping["uses"]["history"] == "reference"
+    assert "As in your last file with these columns." in page(rosa)
+
+
+def test_all_faults_are_shown_and_nothing_is_half_imported(rosa: Client) -> None:
+    begin(rosa, file=sent(FILE + ";x;y;z;1\nd9;x;;z;1\nd8;a\n"))
+    rosa.post(to("upload-import"), mapping_of(only_upload()))
+    assert not Study.objects.exists()
+    text = page(rosa)
+    assert "3 faults in the file. Nothing is saved yet." in text
+    for line in (
+        "Line 5, dlg_id: this field must not be empty.",
+        "Line 6, model: this field must not be empty.",
+        "Line 7: 2 fields, where the header has 5.",
+    ):
+        assert line in text
+    rosa.post(to("upload-import"), mapping_of(only_upload()) | {"leave-out": "on"})
+    assert set(Item.objects.values_list("key", flat=True)) == {"d1", "d2"}
+
+
+def test_a_file_that_is_none_says_what_to_do(rosa: Client) -> None:
+    begin(rosa, file=sent(b"%PDF-1.7\n", "a.pdf"))
+    assert "this is a PDF. Save the table in it as CSV or Excel." in page(rosa)
+
+
+def test_the_file_is_read_in_another_encoding(rosa: Client) -> None:
+    begin(rosa, file=sent("item,context,response\nd1,Привет,да\n".encode("cp1251")))
+    assert "Windows-1252" in page(rosa)
+    rosa.post(to("upload-read"), {"encoding": "windows-1251", "delimiter": ","})
+    assert "Привет" in page(rosa)
+
+
+@pytest.mark.parametrize(
+    ("fields", "problem"),
+    [
+        ({"file": ""}, "Choose a file."),
+        ({"file": sent(b"")}, "The file is empty."),
+        ({"begin": "template", "file": ""}, "Choose a template."),
+        ({"begin": "copy", "file": ""}, "Choose a study."),
+        ({"title": ""}, "This field is required."),
+        ({"team": "999"}, "Select a valid choice"),
+    ],
+)
+def test_a_form_says_what_is_missing(rosa: Client, fields: dict[str, Any], problem: str) -> None:
+    answer = begin(rosa, **fields)
+    assert answer.status_code == 422
+    assert problem in words_of(answer.content.decode())
+    assert (Study.objects.count(), Upload.objects.count()) == (0, 0)
+
+
+def test_a_file_beyond_the_sites_limit_is_refused(rosa: Client, settings: Any) -> None:
+    settings.UPLOAD_MAX_MEGABYTES = 0
+    assert "The file has more than 0 MiB." in words_of(begin(rosa).content.decode())
+    assert not Upload.objects.exists()
+
+
+def test_a_study_begins_with_a_template_alone(rosa: Client) -> None:
+    begin(rosa, begin="template", template="alternatives", file="")
+    study = Study.objects.get()
+    assert (study.kind, study.items.count(), study.protocols.count()) == ("alternatives", 0, 1)
+    assert list(study.questions.values_list("name", flat=True)) == ["acceptable"]
+
+
+def test_a_copy_has_the_items_and_questions_and_no_answers(rosa: Client, researcher: User) -> None:
+    source = rated_study("source", owner=researcher)
+    begin(rosa, begin="copy", source=str(source.pk), file="", title="Again")
+    copy = Study.objects.get(title="Again")
+    rows = Candidate.objects.order_by("item__position", "position").values_list
+    fields = ("item__key", "item__context", "key", "system", "text")
+    assert list(rows(*fields).filter(item__study=copy)) == list(
+        rows(*fields).filter(item__study=source)
+    )
+    assert list(copy.questions.values_list("name", "wording", "level")) == list(
+        source.questions.values_list("name", "wording", "level")
+    )
+    assert not Judgment.objects.filter(question__study=copy).exists()
+
+
+def test_nobody_copies_a_study_that_they_may_not_see(rosa: Client, colleague: User) -> None:
+    theirs = rated_study("theirs", owner=colleague)
+    answer = begin(rosa, begin="copy", source=str(theirs.pk), file="")
+    assert answer.status_code == 422
+    assert Study.objects.count() == 1
+
+
+def test_items_are_added_to_a_study_by_another_file(rosa: Client) -> None:
+    begin(rosa)
+    rosa.post(to("upload-import"), mapping_of(only_upload()))
+    study = Study.objects.get()
+    Upload.objects.all().delete()
+    where = reverse("console:add-items", args=[study.slug])
+    more = FILE + "d3;User: Ok;alpha;Ok;1\n"
+    assert rosa.post(where, {"file": sent(more)}).url == to("upload")
+    rosa.post(to("upload-import"), mapping_of(only_upload()))
+    assert study.items.count() == 3
+    Upload.objects.all().delete()
+    # Another text under a name that the study has is refused, with the line.
+    rosa.post(where, {"file": sent(FILE.replace("User: Bye", "User: Ciao"))})
+    rosa.post(to("upload-import"), mapping_of(only_upload()))
+    assert "item 'd2' is in the study with another context" in page(rosa)
+    assert study.items.count() == 3
+
+
+def test_a_large_file_is_read_and_imported_in_the_background(rosa: Client) -> None:
+    n = AT_ONCE_BYTES // 25
+    rows = "".join(f"d{number};User: Hi;alpha;Hello {number};3\n" for number in range(n))
+    begin(rosa, file=sent(FILE.splitlines(keepends=True)[0] + rows))
+    assert "waiting for the background worker" in page(rosa)
+    assert rosa.get(to("upload-progress"), headers={"HX-Request": "true"}).status_code == 200
+    work_off()
+    with CaptureQueriesContext(
+        connection,
+    ) as queries:
+        text = page(rosa)
+    assert f"{n:,} items with {n:,} responses of 1 system" in text
+    assert f"the first 1,000 of {n:,} rows are checked here" in text
+    assert len(queries) <= 15
+    rosa.post(to("upload-import"), mapping_of(only_upload()))
+    assert not Study.objects.exists()
+    work_off()
+    assert Item.objects.count() == n
+    answer = rosa.get(to("upload-progress"), headers={"HX-Request": "true"})
+    assert answer["HX-Refresh"] == "true"
+    assert set(Job.objects.values_list("state", flat=True)) == {"done"}
+
+
+def test_a_file_is_deleted_when_it_is_discarded_or_forgotten(rosa: Client) -> None:
+    begin(rosa)
+    assert rosa.post(to("upload-discard")).url == reverse("console:new-study")
+    assert (Upload.objects.count(), UploadPart.objects.count()) == (0, 0)
+    begin(rosa)
+    assert forget_uploads() == 0
+    Upload.objects.update(created_at=timezone.now() - timezone.timedelta(days=8))
+    assert forget_uploads() == 1
+    assert (Upload.objects.count(), UploadPart.objects.count()) == (0, 0)
+
+
+ADDRESSES = {
+    "upload": "get",
+    "upload-progress": "get",
+    "upload-read": "post",
+    "upload-map": "post",
+    "upload-import": "post",
+    "upload-discard": "post",
+}
+
+
+@pytest.mark.parametrize("role", [*Role, None])
+def test_a_teams_file_is_seen_by_those_who_may_import_into_it(
+    rosa: Client, researcher: User, signed_in: Callable[[User], Client], role: Role | None
+) -> None:
+    team = create_team(name="Lab", owner=researcher)
+    begin(rosa, team=str(team.pk))
+    member = User.objects.create_user("member")
+    if role is not None:
+        set_role(team=team, user=member, role=role, actor=researcher)
+    client = signed_in(member)
+    may = role is not None and Permission.EDIT in PERMISSIONS[role]
+    for name, method in ADDRESSES.items():
+        where = to(name) if Upload.objects.exists() else reverse("console:upload", args=["0" * 32])
+        status = getattr(client, method)(where).status_code
+        assert (status in (200, 302)) if may else status == 404, name
+
+
+def test_who_left_the_team_no_longer_imports_into_it(rosa: Client, researcher: User) -> None:
+    other = User.objects.create_user("other")
+    team = create_team(name="Lab", owner=other)
+    set_role(team=team, user=researcher, role=Role.RESEARCHER, actor=other)
+    begin(rosa, team=str(team.pk))
+    set_role(team=team, user=researcher, role=Role.ANALYST, actor=other)
+    assert rosa.post(to("upload-import"), mapping_of(only_upload())).status_code == 403
+    assert not Study.objects.exists()
+
+
+def test_a_name_in_the_file_is_shown_as_text(rosa: Client) -> None:
+    begin(rosa, file=sent("item,<b>x</b>,response\n1,<script>alert(1)</script>,<i>y</i>\n"))
+    html = rosa.get(to("upload")).content.decode()
+    assert "<script>alert" not in html
+    assert "<b>x</b>" not in html

@@ -1,0 +1,91 @@
+"""From signing in over an Excel file to a study that can be launched, at a desk and on a phone."""
+
+import io
+import os
+from typing import Any
+
+import openpyxl
+import pytest
+from playwright.sync_api import Page, expect
+
+from accounts.models import User
+from annotation.models import Study
+from tests.accessibility import accessibility_problems
+from tests.browsers import opened_page, sign_in
+from tests.console.conftest import PASSWORD
+
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("_immediate_tasks"),
+]
+SHOTS = os.environ.get("SCREENSHOTS")
+
+
+def workbook() -> bytes:
+    book = openpyxl.Workbook()
+    book.active.append(["Dialog ID", "History", "Bot", "Text", "ms"])
+    for n in range(6):
+        for system in ("alpha", "beta"):
+            turns = f"User: My flight {n} was cancelled.\nAssistant: May I have your code?"
+            book.active.append([f"d{n}", turns, system, f"Answer {n} of a friendly bot.", n])
+    content = io.BytesIO()
+    book.save(content)
+    return content.getvalue()
+
+
+@pytest.fixture(params=[(1280, True), (390, True), (1280, False)], ids=["desk", "phone", "no-js"])
+def page(request: pytest.FixtureRequest, chromium: Any, live_server: Any, researcher: User) -> Any:
+    width, has_script = request.param
+    size = {"width": width, "height": 900}
+    options = {"base_url": live_server.url, "viewport": size, "java_script_enabled": has_script}
+    with opened_page(chromium, **options) as page:
+        sign_in(page, "/", researcher.username, PASSWORD)
+        page.has_script = has_script
+        yield page
+
+
+def check(page: Page, name: str) -> None:
+    if not page.has_script:
+        return
+    if SHOTS:
+        page.screenshot(path=f"{SHOTS}/{name}-{page.viewport_size['width']}.png", full_page=True)
+    assert accessibility_problems(page) == []
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_an_excel_file_becomes_a_study_that_can_be_launched(page: Page) -> None:
+    check(page, "no-studies")
+    page.get_by_role("link", name="New study").click()
+    page.get_by_label("Name of the study").fill("Airline help desk")
+    page.get_by_label("What annotators are asked").select_option(label="likert agreement")
+    sent = {"name": "airline.xlsx", "mimeType": "application/octet-stream", "buffer": workbook()}
+    page.locator("input[type=file]").set_input_files(sent)
+    check(page, "new-study")
+    page.get_by_role("button", name="Go on").click()
+
+    # Every column but the last has a name that is guessed; the text is put right by hand.
+    expect(page.get_by_text("Read as Excel, sheet “Sheet”.")).to_be_visible()
+    expect(page.get_by_label("Use Bot as")).to_have_value("system")
+    expect(page.get_by_text("6 items with 12 responses of 2 systems")).to_be_visible()
+    page.get_by_label("Use Text as").select_option("")
+    if not page.has_script:
+        page.get_by_role("button", name="Show the preview").click()
+    expect(page.get_by_text("Choose at least one column as “Response”.")).to_be_visible()
+    check(page, "mapping-wrong")
+    page.get_by_label("Use Text as").select_option(label="Response")
+    if not page.has_script:
+        page.get_by_role("button", name="Show the preview").click()
+    expect(page.get_by_text("Answer 0 of a friendly bot.").first).to_be_visible()
+    check(page, "mapping")
+    page.get_by_role("button", name="Make the study").click()
+
+    expect(page.get_by_role("heading", name="Airline help desk")).to_be_visible()
+    study = Study.objects.get()
+    assert (study.items.count(), study.protocols.count()) == (6, 1)
+    check(page, "study")
+    page.goto(f"/studies/{study.slug}/launch/")
+    expect(page.get_by_role("heading", name="Launch").first).to_be_visible()
+    page.goto(f"/studies/{study.slug}/items/")
+    page.get_by_role("link", name="Add items").click()
+    check(page, "add-items")
