@@ -40,8 +40,8 @@ def rename(request: HttpRequest, slug: str) -> HttpResponse:
     """Access: those who may edit the study."""
     study = study_for(request, slug, Permission.EDIT)
     former = study.title
-    data = (request.POST,) if request.method == "POST" else ()
-    form = NameForm(*data, instance=Study.objects.get(pk=study.pk), label_suffix="")
+    row = Study.objects.get(pk=study.pk)
+    form = NameForm(request.POST or None, instance=row, label_suffix="")
     if request.method == "POST" and form.is_valid():
         title = form.cleaned_data["title"]
         Study.objects.filter(pk=study.pk).update(title=title)

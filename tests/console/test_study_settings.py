@@ -40,8 +40,8 @@ def study(researcher: User) -> Study:
     return study
 
 
-def post(client: Client, name: str, **fields: Any) -> str:
-    answer = client.post(reverse(f"console:{name}", args=["mine"]), fields, follow=True)
+def post(client: Client, page: str, /, **fields: Any) -> str:
+    answer = client.post(reverse(f"console:{page}", args=["mine"]), fields, follow=True)
     return words_of(answer.content.decode())
 
 
@@ -96,6 +96,7 @@ def test_a_study_on_which_a_job_works_is_not_deleted(rosa: Client, researcher: U
     assert "A job on it is under way." in post(rosa, "delete", name="mine")
 
 
+@pytest.mark.django_db(transaction=True)
 def test_a_large_study_is_deleted_in_the_background(
     rosa: Client, researcher: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:

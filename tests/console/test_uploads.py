@@ -235,6 +235,7 @@ def test_items_are_added_to_a_study_by_another_file(rosa: Client) -> None:
     assert study.items.count() == 3
 
 
+@pytest.mark.django_db(transaction=True)
 def test_a_large_file_is_read_and_imported_in_the_background(rosa: Client) -> None:
     n = AT_ONCE_BYTES // 25
     rows = "".join(f"d{number};User: Hi;alpha;Hello {number};3\n" for number in range(n))
