@@ -52,6 +52,7 @@ ABOUT = {
     "g-eval-tables.zip": _("LaTeX tables laid out as G-Eval's, pooled and by item."),
 }
 TYPES = {
+    "md": "text/markdown; charset=utf-8",
     "html": "text/html; charset=utf-8",
     "json": "application/json",
     "zip": "application/zip",

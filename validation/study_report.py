@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -24,12 +24,16 @@ PROMPTS = ("standard", "enhanced")
 
 @dataclass(frozen=True)
 class ReportRequest:
-    """Which report of a study: of which stored version (none: of now), which prompts."""
+    """Which report of a study: of which stored version (none: of now), which prompts.
+
+    `datasheet` is how the study came about, as sections of the full report.
+    """
 
     study: Study
     number: int | None = None
     prompts: tuple[str, str] = PROMPTS
     with_variants: bool = False
+    datasheet: Sequence[Section] = ()
 
     @cached_property
     def version(self) -> ValidationVersion:
@@ -59,7 +63,7 @@ def study_report_document(request: ReportRequest, layout: str = "full") -> Docum
 
 def full(request: ReportRequest) -> Document:
     """Everything, with a scatter for a metric of each question's top group."""
-    return full_report(request.results, title=request.title)
+    return full_report(request.results, title=request.title, datasheet=request.datasheet)
 
 
 def lmstyle(request: ReportRequest) -> Document:

@@ -13,6 +13,7 @@ from django.views.decorators.http import require_POST, require_safe
 from accounts.roles import Permission
 from annotation.models import Study
 from annotation.study_jobs import SCORE, jobs_of, request_study_job
+from console.datasheet_files import DATASHEETS, datasheet_file
 from console.models import ValidationOutcome
 from console.pages.job_progress import job_of
 from console.pages.pictures import FORMS, picture_in
@@ -142,7 +143,7 @@ def table(request: HttpRequest, slug: str, name: str) -> HttpResponse:
 def report(request: HttpRequest, slug: str) -> HttpResponse:
     """Access: whoever has a role in the study. The report's files, made in the background."""
     study = study_for(request, slug)
-    context: dict[str, Any] = {"section": "validation"}
+    context: dict[str, Any] = {"section": "validation", "datasheets": list(DATASHEETS.items())}
     if study.n_judgments:
         context["job"] = job_of(request, study, REPORT)
         outcome = None if context["job"] else outcome_of(study, REPORT)
@@ -155,10 +156,19 @@ def report(request: HttpRequest, slug: str) -> HttpResponse:
 def report_file(request: HttpRequest, slug: str, name: str) -> HttpResponse:
     """Access: whoever has a role in the study."""
     study = study_for(request, slug)
+    if name in DATASHEETS:
+        permissions = request.permissions  # type: ignore[attr-defined]
+        with_money = Permission.VIEW_MONEY in permissions
+        content = datasheet_file(study, name, with_money=with_money)
+        return _attached(study, name, content)
     file = _files(outcome_of(study, REPORT)).filter(name=name).first()
     if file is None:
         raise Http404(f"There is no file {name}; the report's page makes it.")
-    response = HttpResponse(bytes(file.content), content_type=type_of(name))
+    return _attached(study, name, bytes(file.content))
+
+
+def _attached(study: Study, name: str, content: bytes) -> HttpResponse:
+    response = HttpResponse(content, content_type=type_of(name))
     response["Content-Disposition"] = f'attachment; filename="{study.slug}-{name}"'
     return response
 

@@ -1,8 +1,10 @@
 import csv
+import gzip
 import json
 import re
 import shutil
 import subprocess
+from base64 import b64decode
 from dataclasses import dataclass, fields, replace
 from html.parser import HTMLParser
 from io import StringIO
@@ -48,7 +50,7 @@ from validation.documents.latex import as_latex, table_latex
 from validation.documents.layouts import g_eval, lmstyle_correlations, lmstyle_ratings
 from validation.documents.markdown import as_markdown, table_markdown
 from validation.documents.methods import methods_paragraph
-from validation.documents.plain import as_json, records_csv
+from validation.documents.plain import as_json, records_csv, table_csv
 from validation.models import ValidationVersion
 from validation.results import TableResults
 from validation.rows import StoredResults
@@ -346,7 +348,19 @@ def test_every_picture_of_the_html_has_words_and_data(html, document):
     descriptions = [e.get("aria-label") for e in root.iter("div") if e.get("role") == "img"]
     assert descriptions == [figure.words for figure in document.figures]
     downloads = [link.get("download") for link in root.iter("a") if link.get("download")]
-    assert downloads == [f"{figure.name}.csv" for figure in document.figures]
+    assert [name for name in downloads if name.endswith(".csv")] == [
+        f"{figure.name}.csv" for figure in document.figures
+    ]
+
+
+def test_a_table_too_long_for_paper_is_a_file_within_the_html(html, document):
+    links = [link for link in parsed(html).iter("a") if link.get("download", "").endswith(".gz")]
+    long = [table for table in document.tables if not table.is_printed]
+    assert [link.get("download") for link in links] == [f"{one.name}.csv.gz" for one in long]
+    assert "signatures" in [one.name for one in long]
+    for link, one in zip(links, long, strict=True):
+        content = gzip.decompress(b64decode(link.get("href").partition("base64,")[2])).decode()
+        assert content == table_csv(one)
 
 
 def test_hostile_names_are_text_in_html(html):

@@ -177,12 +177,14 @@ class Section:
 
 @dataclass(frozen=True)
 class Document:
-    """A whole report; `records` are the numbers behind it, by kind, for programs."""
+    """A whole report, which begins with its `answer`; `records` are the numbers behind it, by
+    kind, for programs."""
 
     title: str
     sections: Sequence[Section]
     records: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
     about: Mapping[str, Any] = field(default_factory=dict)
+    answer: str = ""
 
     @property
     def tables(self) -> list[Table]:

@@ -44,7 +44,8 @@ def csv_files(document: Document) -> Files:
         f"{kind}.csv": records_csv(list(rows)) for kind, rows in document.records.items() if rows
     }
     tables = {f"tables/{table.name}.csv": table_csv(table) for table in document.tables}
-    return {name: text.encode() for name, text in (records | tables).items()}
+    answer = {"answer.txt": f"{document.answer}\n"} if document.answer else {}
+    return {name: text.encode() for name, text in (answer | records | tables).items()}
 
 
 def json_files(document: Document) -> Files:

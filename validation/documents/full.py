@@ -29,7 +29,7 @@ from validation.documents.figures import (
     significance_figure,
 )
 from validation.documents.methods import methods_paragraph
-from validation.documents.rated_systems import rated_systems_section
+from validation.documents.rated_systems import rated_systems_section, verdicts
 from validation.documents.sample_size import curves_of, sample_size_table
 from validation.documents.signatures import shared_rules
 from validation.documents.system_tables import (
@@ -57,8 +57,9 @@ SIGNED = {
 }
 
 
-def full_report(results: Results, *, title: str) -> Document:
-    """Everything a validation found: pictures, tables, methods and signatures.
+def full_report(results: Results, *, title: str, datasheet: Sequence[Section] = ()) -> Document:
+    """Everything a validation found: pictures, tables, methods and signatures; `datasheet` is how
+    the study came about.
 
     `cells` holds, by question, metric and signature, the columns human and score of a scatter.
     """
@@ -72,6 +73,7 @@ def full_report(results: Results, *, title: str) -> Document:
         Section(_("What other policies would give"), _tables([sensitivity_table(results)])),
         Section(_("How large a study would have to be"), _plans(results)),
         Section(_("All correlations"), _everything(results)),
+        *datasheet,
     ]
     return signed_document(results, title, sections)
 
@@ -99,6 +101,7 @@ def signed_document(results: Results, title: str, sections: Sequence[Section]) -
             "inputs": plain(results.inputs),
             "methods": methods,
         },
+        answer=" ".join(f"{verdict.best} {verdict.chance}" for verdict in verdicts(results)),
     )
 
 

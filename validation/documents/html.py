@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import re
 from base64 import b64encode
 
@@ -11,14 +12,23 @@ from django.template.loader import render_to_string
 from presentation.spreadsheets import frame_csv
 from presentation.theme import rendered, themed
 from validation.documents.documents import Document, Figure, Table
+from validation.documents.plain import table_csv
 
 # Beyond so many rows a table opens on demand.
 LONG = 40
+# Where a picture's marks are. A hundredth of a pixel is not seen.
+PLACES = re.compile(r'\s(?:d|transform|[xy][12]?|c[xy]|r|width|height|points)="[^"]*"')
+LONG_NUMBER = re.compile(r"\d+\.\d{3,}")
 
 
 def as_html(document: Document) -> str:
-    """The whole document; it loads nothing from anywhere."""
-    return render_to_string("validation/report.html", {"document": document, "longest": LONG})
+    """The whole document; it loads nothing from anywhere.
+
+    A table that a paper only names is a compressed file within the file, and signatures are in
+    their own table alone: written out at every number they made up most of the page.
+    """
+    context = {"document": document, "longest": LONG, "has_appendix": True}
+    return render_to_string("validation/report.html", context)
 
 
 def table_html(table: Table) -> str:
@@ -30,9 +40,22 @@ def inline_svg(figure: Figure) -> str:
     """A figure's picture, its ids made its own so that several can stand in one page."""
     svg = rendered(themed(figure.chart), "svg").decode()
     svg = re.sub(r'\sxmlns(:\w+)?="[^"]*"', "", svg).replace("xlink:href", "href")
+    # The page says in words what a picture shows, and hides its marks from screen readers.
+    svg = re.sub(r'\s(?:aria-[a-z]+|role)="[^"]*"', "", svg)
+    svg = PLACES.sub(lambda place: LONG_NUMBER.sub(_rounded, place[0]), svg)
     own = re.sub(r'\bid="([^"]+)"', rf'id="{figure.name}-\1"', svg)
     own = re.sub(r"url\(#([^)]+)\)", rf"url(#{figure.name}-\1)", own)
     return re.sub(r'href="#([^"]+)"', rf'href="#{figure.name}-\1"', own)
+
+
+def _rounded(number: re.Match[str]) -> str:
+    return f"{float(number[0]):.2f}"
+
+
+def table_address(table: Table) -> str:
+    """A table with full precision, as a compressed file within the file."""
+    content = gzip.compress(table_csv(table).encode(), mtime=0)
+    return f"data:application/gzip;base64,{b64encode(content).decode()}"
 
 
 def data_address(figure: Figure) -> str:

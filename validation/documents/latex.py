@@ -75,6 +75,8 @@ def as_latex(document: Document, *, tables: str = "tables", pictures: str = "fig
     """A file that compiles by itself, with its tables and figures in those folders."""
     lines = [PREAMBLE, rf"\title{{{escaped(document.title)}}}", r"\date{}"]
     lines += [r"\begin{document}", r"\maketitle"]
+    if document.answer:
+        lines += ["", rf"\noindent\textbf{{{escaped(document.answer)}}}"]
     for section in document.sections:
         lines += ["", rf"\section{{{escaped(section.title)}}}"]
         for part in section.parts:

@@ -24,6 +24,8 @@ SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~$&])")
 def as_markdown(document: Document, pictures: str = "figures") -> str:
     """The whole document; figures are looked for in the folder `pictures`."""
     lines = [f"# {escaped(document.title)}", ""]
+    if document.answer:
+        lines += [f"**{escaped(document.answer)}**", ""]
     for section in document.sections:
         lines += [f"## {escaped(section.title)}", ""]
         for part in section.parts:

@@ -15,7 +15,8 @@ def as_json(document: Document) -> str:
     tables = {
         table.name: {"caption": table.caption, "rows": table.records()} for table in document.tables
     }
-    content = {"title": document.title, **document.about, **document.records, "tables": tables}
+    head = {"title": document.title, "answer": document.answer}
+    content = {**head, **document.about, **document.records, "tables": tables}
     return json.dumps(content, indent=1, allow_nan=False, ensure_ascii=False)
 
 

@@ -4,7 +4,7 @@ from django import template
 from django.utils.safestring import SafeString, mark_safe
 
 from validation.documents import html
-from validation.documents.documents import Figure
+from validation.documents.documents import Figure, Table
 
 register = template.Library()
 
@@ -19,3 +19,9 @@ def inline_svg(figure: Figure) -> SafeString:
 def data_address(figure: Figure) -> str:
     """The address of a figure's data, which holds them."""
     return html.data_address(figure)
+
+
+@register.filter
+def table_address(table: Table) -> str:
+    """The address of a long table's file, which holds it."""
+    return html.table_address(table)

@@ -1,0 +1,254 @@
+"""A study's datasheet: what was asked, of whom, when, for what pay, and what came of it."""
+
+from __future__ import annotations
+
+from django.utils.translation import gettext as _
+
+from annotation.models import Study
+from annotation.protocols.records import AskedQuestion
+from annotation.protocols.scales import range_of
+from console.study_facts import StudyFacts, SystemMean
+from validation.documents.documents import Column, Document, Number, Row, Section, Table
+from validation.documents.full import appendix
+from validation.documents.rated_systems import verdicts
+from validation.models import ValidationVersion
+from validation.rows import StoredResults
+
+SECONDS = "%Y-%m-%d %H:%M UTC"
+
+
+def datasheet_document(
+    study: Study, version: ValidationVersion | None, *, with_money: bool
+) -> Document:
+    """The datasheet by itself, with the answer of the study's validation where there is one;
+    amounts of money are for roles that may see them."""
+    facts = StudyFacts(study)
+    sections = datasheet_sections(facts, with_money=with_money)
+    tables = [part for section in sections for part in section.parts if isinstance(part, Table)]
+    signatures = appendix(tables)
+    if signatures.rows:
+        sections.append(Section(_("Signatures"), [signatures]))
+    return Document(
+        title=_("Datasheet: %(study)s") % {"study": study.title or study.slug},
+        sections=sections,
+        about={"study": study.slug},
+        answer=answer_of(facts, version),
+    )
+
+
+def datasheet_sections(facts: StudyFacts, *, with_money: bool) -> list[Section]:
+    """The sections that a report has, too."""
+    return [
+        Section(_("Results by system"), _results(facts)),
+        Section(_("What annotators were asked"), _asked(facts)),
+        Section(_("Who judged, and when"), [_people(facts)]),
+        Section(_("Pay"), _pay(facts, with_money=with_money)),
+        Section(_("Agreement"), _agreement(facts)),
+        Section(_("How these numbers were computed"), _methods()),
+    ]
+
+
+def answer_of(facts: StudyFacts, version: ValidationVersion | None) -> str:
+    """What the study found, in a sentence: of its tests where they were made, else of means."""
+    if version is not None:
+        found = verdicts(StoredResults(version, with_variants=False))
+        if sentences := [f"{verdict.best} {verdict.chance}" for verdict in found]:
+            return " ".join(sentences)
+    if not facts.n_judgments:
+        return _("Nobody has judged anything yet.")
+    leaders: dict[str, SystemMean] = {}
+    for row in facts.system_means:
+        leaders.setdefault(row.question, row)
+    if not leaders:
+        sizes = {"n": f"{facts.n_judgments:,}", "annotators": f"{facts.counts['n_annotators']:,}"}
+        return _("%(n)s judgments by %(annotators)s annotators; no systems are compared.") % sizes
+    text = _(
+        "%(question)s: people rate %(system)s highest, %(mean)s on average of %(n)s judgments; "
+        "whether that could be chance has not been tested."
+    )
+    return " ".join(
+        text % {"question": row.question, "system": row.system, "mean": f"{row.mean:.2f}",
+                "n": f"{row.n_judgments:,}"}
+        for row in leaders.values()
+    )  # fmt: skip
+
+
+def _results(facts: StudyFacts) -> list[str | Table]:
+    if not facts.system_means:
+        return [_("No question rates systems that have names.")]
+    basis = f"judgments:{facts.study.judgments_version}"
+    rows: list[Row] = [
+        (
+            row.question,
+            row.system,
+            Number(row.mean, 2, signature=f"mean|round:1|without:rejected|{basis}"),
+            row.n_judgments,
+            row.n_annotators,
+            row.n_items,
+        )
+        for row in facts.system_means
+    ]
+    columns = [
+        Column(_("Question"), is_number=False),
+        Column(_("System"), is_number=False),
+        Column(_("Mean")),
+        Column(_("Judgments")),
+        Column(_("Annotators")),
+        Column(_("Items")),
+    ]
+    return [Table("system-means", _("Mean of all judgments, by system"), columns, rows)]
+
+
+def _asked(facts: StudyFacts) -> list[str | Table]:
+    document, parts = facts.protocol, list[str | Table]()
+    if facts.version is None:
+        parts.append(_("No version of a protocol was published; this is what questions say."))
+    else:
+        number, date = facts.version.number, facts.version.frozen_at
+        parts.append(
+            _("Version %(number)s of the protocol, frozen %(date)s, fingerprint %(fingerprint)s.")
+            % {
+                "number": number,
+                "date": f"{date:{SECONDS}}" if date else "",
+                "fingerprint": facts.version.fingerprint[:12],
+            }
+        )
+    rows: list[Row] = [
+        (asked.name, str(asked.options.title), asked.wording, "; ".join(_answers(asked)))
+        for asked in document.questions
+    ]
+    titles = (_("Question"), _("Kind"), _("Wording"), _("Answers"))
+    columns = [Column(title, is_number=False) for title in titles]
+    parts.append(Table("questions", _("The questions, verbatim"), columns, rows))
+    if document.instructions:
+        parts.append(_("Instructions, verbatim: %(text)s") % {"text": document.instructions})
+    if document.consent is None:
+        parts.append(_("No consent was asked."))
+    else:
+        parts.append(_("Consent, verbatim: %(text)s") % {"text": document.consent.statement})
+        if text := document.consent.information:
+            parts.append(_("Information sheet, verbatim: %(text)s") % {"text": text})
+    checks = ", ".join(f"{check.kind} ({check.share:.0%})" for check in document.checks)
+    if checks:
+        parts.append(_("Quality checks, by share of pages: %(checks)s.") % {"checks": checks})
+    return parts
+
+
+def _answers(asked: AskedQuestion) -> list[str]:
+    """What could be answered: labels of points or categories, or of the ends of a scale."""
+    labels = [*asked.points, *asked.categories]
+    if labels or asked.options.is_comparison or asked.options.is_text:
+        return labels
+    low, high = range_of(asked)
+    ends = (asked.low_label, asked.middle_label, asked.high_label)
+    return [f"{low:g}–{high:g}", *(end for end in ends if end)]
+
+
+def _people(facts: StudyFacts) -> Table:
+    counts, dates = facts.counts, facts.dates
+    unknown = _("not known")
+    dropouts = facts.n_dropouts
+    rows: list[Row] = [
+        (_("First submission"), f"{dates[0]:{SECONDS}}" if dates else unknown),
+        (_("Last submission"), f"{dates[1]:{SECONDS}}" if dates else unknown),
+        (_("Annotators"), f"{counts['n_annotators']:,}"),
+        (_("Items judged"), f"{counts['n_items']:,}"),
+        (_("Submissions"), f"{counts['n_submissions']:,}"),
+        (_("Submissions approved"), f"{counts['n_approved']:,}"),
+        (_("Submissions rejected"), f"{counts['n_rejected']:,}"),
+        (_("Submissions flagged"), f"{counts['n_flagged']:,}"),
+        (_("Submissions with consent"), f"{counts['n_consents']:,}"),
+        (_("Assignments returned or abandoned"), unknown if dropouts is None else f"{dropouts:,}"),
+        (_("Judgments, without rejected ones"), f"{facts.n_judgments:,}"),
+        (_("Failed quality checks"), f"{facts.n_failed_checks:,}"),
+    ]
+    columns = [Column(_("What"), is_number=False), Column(_("How many"), is_number=True)]
+    return Table("people", _("Annotators and submissions"), columns, rows)
+
+
+def _pay(facts: StudyFacts, *, with_money: bool) -> list[str | Table]:
+    if not facts.batches:
+        return [_("No batch was published from here, so no pay is known.")]
+    if not with_money:
+        return [_("Pay is left out: it is for roles that may see costs.")]
+    rows: list[Row] = []
+    for batch, report in facts.batches:
+        hourly = report.hourly_usd
+        rows.append(
+            (
+                batch.title,
+                batch.connection.name,
+                Number(float(batch.reward_usd), 2),
+                report.n_collected,
+                report.n_approved,
+                report.n_rejected,
+                Number(float(report.spend.rewards_usd), 2),
+                Number(float(report.spend.bonuses_usd), 2),
+                Number(float(report.spend.fees_usd + report.spend.bonus_fees_usd), 2),
+                Number(
+                    hourly.median if hourly else None,
+                    2,
+                    hourly.first if hourly else None,
+                    hourly.third if hourly else None,
+                    reason=_("nobody's time is known"),
+                ),
+            )
+        )
+    columns = [
+        Column(_("Batch"), is_number=False),
+        Column(_("Marketplace"), is_number=False),
+        Column(_("Reward, USD")),
+        Column(_("Submitted")),
+        Column(_("Approved")),
+        Column(_("Rejected")),
+        Column(_("Rewards, USD")),
+        Column(_("Bonuses, USD")),
+        Column(_("Fees, USD")),
+        Column(_("USD an hour")),
+    ]
+    note = _(
+        "An hour's pay is the reward over the time from accepting to submitting: the median, with "
+        "the middle half of submissions."
+    )
+    return [Table("pay", _("What was paid"), columns, rows, note)]
+
+
+def _agreement(facts: StudyFacts) -> list[str | Table]:
+    if not facts.alphas:
+        return [_("Agreement has not been computed since the last change of judgments.")]
+    rows: list[Row] = [
+        (
+            row["question"],
+            row["round"],
+            row["level"],
+            Number(
+                row["value"], 3, row["ci_low"], row["ci_high"],
+                reason=str(row["reason"] or "").replace("_", " "), signature=row["signature"],
+            ),
+            row["n_items"],
+            row["n_annotators"],
+            row["n_labels"],
+        )
+        for row in facts.alphas
+    ]  # fmt: skip
+    columns = [
+        Column(_("Question"), is_number=False),
+        Column(_("Round")),
+        Column(_("Level"), is_number=False),
+        Column(_("Krippendorff's alpha")),
+        Column(_("Units")),
+        Column(_("Annotators")),
+        Column(_("Judgments")),
+    ]
+    return [Table("agreement", _("Agreement of annotators"), columns, rows)]
+
+
+def _methods() -> list[str | Table]:
+    return [
+        _(
+            "Rejected submissions count nowhere; flagged ones count. A system's mean is the mean "
+            "of all judgments of its candidates in the first round. Krippendorff's alpha is of the "
+            "question's level of measurement, a candidate is a unit, and its interval is a "
+            "jackknife over items. judgments.csv holds all that these are computed from."
+        )
+    ]

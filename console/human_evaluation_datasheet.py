@@ -1,0 +1,328 @@
+"""The Human Evaluation Datasheet of a study, as far as the database knows.
+
+The questions are those of HEDS by number (Shimorina and Belz 2022,
+https://aclanthology.org/2022.humeval-1.6), in fewer words; what nobody has said is marked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
+
+from annotation.models import Study
+from annotation.protocols.records import AskedQuestion
+from annotation.protocols.scales import range_of
+from console.datasheet import answer_of
+from console.study_facts import StudyFacts
+from validation.documents.documents import Column, Document, Row, Section, Table
+from validation.models import ValidationVersion
+
+UNKNOWN = gettext_noop("to be filled in")
+# Of kinds of questions: how the instrument is presented, and the form of elicitation.
+SLIDER, OPTIONS, BOXES = (
+    gettext_noop("Slider"),
+    gettext_noop("Multiple-choice options"),
+    gettext_noop("Check-boxes"),
+)
+DIRECT, CLASSES, RELATIVE, WORDS = (
+    gettext_noop("Direct quality estimation"),
+    gettext_noop("Output classification or labelling"),
+    gettext_noop("Relative quality estimation (including ranking)"),
+    gettext_noop("Qualitative feedback"),
+)
+FORMS = {
+    "line": (SLIDER, DIRECT),
+    "likert": (OPTIONS, DIRECT),
+    "category": (OPTIONS, CLASSES),
+    "categories": (BOXES, CLASSES),
+    "yes_no": (OPTIONS, CLASSES),
+    "number": (gettext_noop("Other: a number is typed"), DIRECT),
+    "short_text": (gettext_noop("N/A (there is no rating instrument)"), WORDS),
+    "long_text": (gettext_noop("N/A (there is no rating instrument)"), WORDS),
+    "selection": (BOXES, CLASSES),
+    "preference": (OPTIONS, RELATIVE),
+    "best_worst": (OPTIONS, RELATIVE),
+    "ranking": (gettext_noop("Other: candidates are put in order"), RELATIVE),
+}
+CONTINUOUS = gettext_noop("continuous")
+Filled = tuple[str, str, str]
+
+
+def heds_document(study: Study, version: ValidationVersion | None) -> Document:
+    """The datasheet, section by section, each question with its answer."""
+    facts = StudyFacts(study)
+    parts = [
+        (_("Paper and resources"), "1", list(_paper())),
+        (_("Systems"), "2", list(_systems())),
+        (_("Output sample, evaluators, experimental design"), "3", list(_design(facts))),
+    ]
+    for asked in facts.protocol.questions:
+        title = _("Quality criterion: %(name)s") % {"name": asked.name}
+        parts.append(
+            (title, f"4-{asked.name}", list(_criterion(facts, asked, version is not None)))
+        )
+    parts.append((_("Ethics"), "5", list(_ethics(facts))))
+    sections = [
+        Section(title, [_table(f"heds-{number + 1}", title, filled)])
+        for number, (title, _name, filled) in enumerate(parts)
+    ]
+    filled = [answer for _t, _n, rows in parts for *_rest, answer in rows]
+    n_open = sum(answer == _(UNKNOWN) for answer in filled)
+    return Document(
+        title=_("Human Evaluation Datasheet: %(study)s") % {"study": study.title or study.slug},
+        sections=[
+            *sections,
+            Section(
+                _("About this datasheet"),
+                [
+                    _(
+                        "The questions are those of HEDS by number (Shimorina and Belz 2022, "
+                        "HumEval), in fewer words. %(open)s of %(all)s "
+                        "answers are to be filled in by people."
+                    )
+                    % {"open": n_open, "all": len(filled)}
+                ],
+            ),
+        ],
+        about={"study": study.slug},
+        answer=answer_of(facts, version),
+    )
+
+
+def _table(name: str, title: str, filled: list[Filled]) -> Table:
+    rows: list[Row] = list(filled)
+    titles = (_("No."), _("Question"), _("Answer"))
+    return Table(name, title, [Column(one, is_number=False) for one in titles], rows)
+
+
+def _paper() -> Iterator[Filled]:
+    yield "1.1", _("Paper that reports the experiment"), _(UNKNOWN)
+    yield "1.2", _("Website with the resources used"), _(UNKNOWN)
+    yield "1.3", _("Who completes this sheet, and the contact author"), _(UNKNOWN)
+
+
+def _systems() -> Iterator[Filled]:
+    yield "2.1", _("Type of input of the systems"), _(UNKNOWN)
+    yield "2.2", _("Type of output of the systems"), _(UNKNOWN)
+    yield "2.3", _("Task that the systems perform"), _(UNKNOWN)
+    yield "2.4", _("Input languages"), _(UNKNOWN)
+    yield "2.5", _("Output languages"), _(UNKNOWN)
+
+
+def _design(facts: StudyFacts) -> Iterator[Filled]:
+    outputs = "; ".join(
+        _("%(system)s: %(n)s") % {"system": system or _("without a system"), "n": n}
+        for system, n in facts.outputs_of_systems
+    )
+    yield "3.1.1", _("Outputs evaluated per system"), outputs or "0"
+    yield "3.1.2", _("How outputs were selected"), _(UNKNOWN)
+    yield "3.1.3", _("Statistical power of the sample size"), _(UNKNOWN)
+    yield "3.2.1", _("Number of evaluators"), str(facts.counts["n_annotators"])
+    yield "3.2.2", _("Kind of evaluators"), _kind_of_evaluators(facts)
+    yield "3.2.3", _("How evaluators were recruited"), _recruited(facts)
+    yield "3.2.4", _("Training and practice before the evaluation"), _training(facts)
+    yield "3.2.5", _("Other characteristics of evaluators"), _characteristics(facts)
+    yield "3.3.1", _("Whether the design was preregistered, and where"), _(UNKNOWN)
+    yield "3.3.2", _("How responses were collected"), _collected(facts)
+    yield "3.3.3", _("Quality assurance"), _quality(facts)
+    yield "3.3.4", _("What evaluators saw"), _interface(facts)
+    yield "3.3.5", _("How free evaluators were in when and how fast"), _freedom(facts)
+    yield "3.3.6", _("Whether evaluators could ask or give feedback"), _feedback(facts)
+    is_online = bool(facts.batches)
+    place = _("At a place of the evaluators' own choosing (online)") if is_online else _(UNKNOWN)
+    yield "3.3.7", _("Conditions of the evaluation"), place
+    yield "3.3.8", _("Range of those conditions"), "N/A" if is_online else _(UNKNOWN)
+
+
+def _kind_of_evaluators(facts: StudyFacts) -> str:
+    if not facts.batches:
+        return _(UNKNOWN)
+    is_paid = any(batch.reward_usd > 0 for batch, _report in facts.batches)
+    paid = _("paid") if is_paid else _("not paid")
+    return f"{paid}; {_('experts or not, known to the authors or not:')} {_(UNKNOWN)}"
+
+
+def _recruited(facts: StudyFacts) -> str:
+    if not facts.batches:
+        return _(UNKNOWN)
+    names = dict.fromkeys(batch.connection.name for batch, _report in facts.batches)
+    return _("As workers of a marketplace that speaks the Mechanical Turk API: %(names)s.") % {
+        "names": ", ".join(names)
+    }
+
+
+def _training(facts: StudyFacts) -> str:
+    document = facts.protocol
+    parts = [_("instructions (verbatim in the datasheet)")] if document.instructions else []
+    if document.examples:
+        parts.append(_("%(n)s scored examples") % {"n": len(document.examples)})
+    for test in document.qualifications.tests:
+        values = {"title": test.title, "n": len(test.cases), "pass": test.pass_percent}
+        parts.append(_("%(title)s of %(n)s pages, passed at %(pass)s %%") % values)
+    return "; ".join(parts) or (_("none") if facts.version else _(UNKNOWN))
+
+
+def _characteristics(facts: StudyFacts) -> str:
+    rules, parts = facts.protocol.qualifications, list[str]()
+    if rules.countries:
+        parts.append(_("in these countries: %(names)s") % {"names": ", ".join(rules.countries)})
+    if rules.languages:
+        parts.append(
+            _("say that they know these languages: %(names)s")
+            % {"names": ", ".join(rules.languages)}
+        )
+    if rules.least_approval_percent is not None:
+        parts.append(
+            _("at least %(n)s %% of earlier work approved") % {"n": rules.least_approval_percent}
+        )
+    return "; ".join(parts) or _(UNKNOWN)
+
+
+def _collected(facts: StudyFacts) -> str:
+    if facts.batches:
+        return _("On web pages made from the protocol, shown by the marketplace (Assay).")
+    return _(UNKNOWN)
+
+
+def _quality(facts: StudyFacts) -> str:
+    parts = []
+    if facts.protocol.checks:
+        kinds = ", ".join(dict.fromkeys(check.kind for check in facts.protocol.checks))
+        values = {"kinds": kinds, "n": facts.n_failed_checks}
+        parts.append(
+            _("automatic checks placed among the pages: %(kinds)s (%(n)s failed)") % values
+        )
+    counts = facts.counts
+    if counts["n_rejected"] or counts["n_flagged"]:
+        values = {"rejected": counts["n_rejected"], "flagged": counts["n_flagged"]}
+        parts.append(
+            _(
+                "manual review: %(rejected)s submissions rejected, which count nowhere, and "
+                "%(flagged)s flagged"
+            )
+            % values
+        )
+    return "; ".join(parts) or _(UNKNOWN)
+
+
+def _interface(facts: StudyFacts) -> str:
+    display, n = facts.protocol.display, facts.most_candidates
+    parts = [_("the context")] if display.context else []
+    parts += [_("the reference")] if display.reference else []
+    parts += [_("the condition")] if display.condition else []
+    shown = ", ".join(parts) or _("nothing of the item")
+    if facts.version is None and not facts.batches:
+        return _(UNKNOWN)
+    values = {"shown": shown, "n": n, "order": facts.protocol.order.policy}
+    return (
+        _(
+            "A page an item with %(shown)s and up to %(n)s candidates without the systems' names, "
+            "in the order '%(order)s', each with its questions."
+        )
+        % values
+    )
+
+
+def _freedom(facts: StudyFacts) -> str:
+    times = sorted({batch.assignment_duration_seconds for batch, _report in facts.batches})
+    if not times:
+        return _(UNKNOWN)
+    values = {"times": ", ".join(f"{seconds:,}" for seconds in times)}
+    return _(
+        "Each page within a set time (%(times)s seconds); pages at times of one's own choice."
+    ) % (values)
+
+
+def _feedback(facts: StudyFacts) -> str:
+    if facts.version is None and not facts.batches:
+        return _(UNKNOWN)
+    return (
+        _("A box for comments on each page.") if facts.protocol.comment else _("No box for them.")
+    )
+
+
+def _criterion(facts: StudyFacts, asked: AskedQuestion, is_tested: bool) -> Iterator[Filled]:
+    presented, form = FORMS[asked.kind]
+    is_text = asked.options.is_text
+    size, values = ("N/A", "N/A") if is_text else _scale(asked)
+    yield "4.1.1", _("Type of quality: correctness, goodness or feature"), _(UNKNOWN)
+    yield "4.1.2", _("Aspect: form, content or both"), _(UNKNOWN)
+    yield "4.1.3", _("In its own right, or relative to something"), _(UNKNOWN)
+    yield "4.2.1", _("Objective or subjective"), _(UNKNOWN)
+    yield "4.2.2", _("Absolute or relative"), _absolute(facts)
+    yield "4.2.3", _("Intrinsic or extrinsic"), _(UNKNOWN)
+    yield "4.3.1", _("Name of the criterion, as evaluators read it"), asked.heading
+    yield "4.3.2", _("Definition given to evaluators"), facts.protocol.instructions or "N/A"
+    yield "4.3.3", _("Size of the scale"), size
+    yield "4.3.4", _("Possible values"), values
+    yield "4.3.5", _("How the instrument is presented"), _(presented)
+    yield "4.3.6", _("Task, where there is no instrument"), asked.wording if is_text else "N/A"
+    yield "4.3.7", _("Verbatim question"), asked.wording
+    yield "4.3.8", _("Form of response elicitation"), _(form)
+    yield "4.3.9", _("How responses were aggregated"), _aggregated(facts, asked)
+    yield "4.3.10", _("Methods for effect size and significance"), _tested(is_tested)
+    yield "4.3.11", _("Agreement between and within evaluators"), _agreement(facts, asked)
+
+
+def _absolute(facts: StudyFacts) -> str:
+    n = facts.most_candidates
+    if n > 1:
+        return _("Relative: up to %(n)s candidates are shown together") % {"n": n}
+    return _("Absolute: one candidate is shown at a time") if n else _(UNKNOWN)
+
+
+def _scale(asked: AskedQuestion) -> tuple[str, str]:
+    """How many values there are, and which."""
+    labels = asked.points or asked.categories
+    if not labels and asked.kind in ("yes_no", "selection"):
+        labels = (asked.yes_label or _("yes"), asked.no_label or _("no"))
+    if labels:
+        return str(len(labels)), "; ".join(labels)
+    if asked.options.is_comparison:
+        return "N/A", _("order of the candidates shown")
+    low, high = range_of(asked)
+    ends = " – ".join(end for end in (asked.low_label, asked.high_label) if end)
+    return _(CONTINUOUS), f"{low:g}–{high:g}" + (f" ({ends})" if ends else "")
+
+
+def _aggregated(facts: StudyFacts, asked: AskedQuestion) -> str:
+    if not any(row.question == asked.name for row in facts.system_means):
+        return _("No scores of systems are reported.")
+    return _("The mean of all judgments of a system's candidates that were not rejected.")
+
+
+def _tested(is_tested: bool) -> str:
+    if not is_tested:
+        return _("None")
+    return _(
+        "Tests of every two systems for new items and new annotators, adjusted by Holm's method; "
+        "the report has them."
+    )
+
+
+def _agreement(facts: StudyFacts, asked: AskedQuestion) -> str:
+    lines = []
+    for row in facts.alphas:
+        if row["question"] != asked.name and not row["question"].startswith(f"{asked.name}:"):
+            continue
+        values = {"question": row["question"], "round": row["round"], "reason": row["reason"]}
+        if row["value"] is None:
+            text = _("%(question)s, round %(round)s: Krippendorff's alpha undefined (%(reason)s)")
+        else:
+            values |= {"value": f"{row['value']:.3f}"}
+            text = _("%(question)s, round %(round)s: Krippendorff's alpha %(value)s")
+            if row["ci_low"] is not None:
+                values |= {"low": f"{row['ci_low']:.3f}", "high": f"{row['ci_high']:.3f}"}
+                text += " [%(low)s, %(high)s]"
+        lines.append(text % values)
+    return "; ".join(lines) or _("Not computed since the last change of judgments")
+
+
+def _ethics(facts: StudyFacts) -> Iterator[Filled]:
+    yield "5.1", _("Approval by a research ethics committee"), _(UNKNOWN)
+    privacy = _("Annotators are stored under pseudonyms; whether texts hold personal data:")
+    yield "5.2", _("Personal data"), f"{privacy} {_(UNKNOWN)}"
+    yield "5.3", _("Special categories of personal data"), _(UNKNOWN)
+    yield "5.4", _("Impact assessments"), _(UNKNOWN)

@@ -1,0 +1,170 @@
+"""What a study's datasheet and its Human Evaluation Datasheet say, and to whom."""
+
+import json
+import re
+from decimal import Decimal
+
+import pytest
+from django.core.management import call_command
+from django.urls import reverse
+
+from accounts.models import User
+from annotation.models import StudyMembership, Submission
+from annotation.protocols.templates import read_protocol
+from annotation.protocols.versions import freeze, save_draft
+from console.datasheet import answer_of
+from console.human_evaluation_datasheet import UNKNOWN, heds_document
+from console.results import AGREEMENT, REPORT, compute
+from console.study_facts import StudyFacts
+from hits.models import Statement
+from tests.annotation.studies import rate, rated_study, rating_study, ticked_study
+from tests.console.filled import NOON, add_assignment, add_batch
+from tests.console.sample_study import rated_sample
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_immediate_tasks")]
+
+HEDS_NUMBERS = (
+    *("1.1", "1.2", "1.3", "2.1", "2.2", "2.3", "2.4", "2.5", "3.1.1", "3.1.2", "3.1.3"),
+    *(f"3.2.{n}" for n in range(1, 6)),
+    *(f"3.3.{n}" for n in range(1, 9)),
+    *("4.1.1", "4.1.2", "4.1.3", "4.2.1", "4.2.2", "4.2.3"),
+    *(f"4.3.{n}" for n in range(1, 12)),
+    *("5.1", "5.2", "5.3", "5.4"),
+)
+
+
+@pytest.fixture
+def study(researcher):
+    """Judged under a protocol, with a paid batch, a rejected submission, and drop-outs."""
+    study = rating_study(owner=researcher, questions=())
+    save_draft(study=study, document=read_protocol("style_ratings"))
+    freeze(study=study)
+
+    for question in study.questions.all():
+        for person, more in (("Ann", 0), ("Bob", 5)):
+            for index, item in enumerate(study.items.all()):
+                values = {"alpha": 20 + index + more, "beta": 50 + index + more}
+                rate(study, person, item.key, values, question=question.name)
+    batch = add_batch(study)
+    assignment = add_assignment(batch.hits.exclude(hit_id="").get())
+    submission = Submission.objects.of(study).first()
+    Submission.objects.filter(pk=submission.pk).update(
+        status=Submission.Status.REJECTED, submitted_at=NOON, seconds=90
+    )
+    assignment.submission = submission
+    assignment.save()
+    Statement.objects.create(
+        batch=batch, fetched_at=NOON, rewards_usd=Decimal("0.10"), fees_usd=0, bonuses_usd=0,
+        bonus_fees_usd=0, held_usd=0, n_accepted=0, n_submitted=1, n_approved=0, n_rejected=0,
+        n_returned=2, n_abandoned=1,
+    )  # fmt: skip
+    compute(study, AGREEMENT)
+    return study
+
+
+def text_of(client, study, name):
+    answer = client.get(reverse("console:report-file", args=[study.slug, name]))
+    assert answer.status_code == 200
+    return answer.content.decode()
+
+
+def test_a_datasheet_states_what_was_asked_of_whom_and_what_came_of_it(rosa, study):
+    text = text_of(rosa, study, "datasheet.md").replace("\\", "")
+    document = StudyFacts(study).protocol
+    for asked in document.questions:
+        assert asked.wording in text
+    assert " ".join(document.instructions.split()) in text
+    assert "Version 1 of the protocol, frozen" in text
+    assert "| Annotators | 2 |" in text
+    assert "| Submissions rejected | 1 |" in text
+    assert "| Assignments returned or abandoned | 3 |" in text
+    assert "| First submission | 2026-03-02 12:00 UTC |" in text
+    assert "krippendorff_alpha|ci:" in text
+
+
+def test_each_form_begins_with_the_answer(rosa, study):
+    answer = answer_of(StudyFacts(study), None)
+    assert "people rate beta highest" in answer
+    lines = text_of(rosa, study, "datasheet.md").replace("\\", "").splitlines()
+    assert lines[2] == f"**{answer}**"
+    page = text_of(rosa, study, "datasheet.html")
+    assert f"</h1>\n<p><b>{answer}</b></p>" in page
+
+
+def test_pay_is_for_roles_that_may_see_costs(rosa, study, client):
+    assert "0.10" in text_of(rosa, study, "datasheet.md")
+
+    analyst = User.objects.create_user("ana")
+    StudyMembership.objects.create(study=study, user=analyst, role="analyst")
+    client.force_login(analyst)
+    text = text_of(client, study, "datasheet.md")
+    assert "Pay is left out: it is for roles that may see costs." in text
+    assert "0.10" not in text
+    assert "0.10" not in text_of(client, study, "heds.md")
+
+
+def test_a_datasheet_names_no_worker(rosa, study):
+    for name in ("datasheet.md", "datasheet.html", "heds.md", "heds.html"):
+        assert "A1WORKER" not in text_of(rosa, study, name)
+
+
+def test_heds_has_every_question_and_marks_what_is_unknown(rosa, study):
+    text = text_of(rosa, study, "heds.md")
+    numbers = re.findall(r"^\| ([0-9.]+) \|", text, re.M)
+    n_questions = len(StudyFacts(study).protocol.questions)
+    expected = [n for n in HEDS_NUMBERS if n[0] in "123"]
+    expected += [n for n in HEDS_NUMBERS if n[0] == "4"] * n_questions
+    expected += [n for n in HEDS_NUMBERS if n[0] == "5"]
+    assert numbers == expected
+    assert "| 1.1 | Paper that reports the experiment | to be filled in |" in text
+    n_open = len(re.findall(r"\| to be filled in \|", text))
+    assert f"{n_open} of {len(numbers)} answers are to be filled in" in text
+
+
+def test_heds_knows_what_the_database_knows(rosa, study):
+    rows = dict(
+        re.findall(r"^\| ([0-9.]+) \| [^|]* \| (.*) \|$", text_of(rosa, study, "heds.md"), re.M)
+    )
+    assert rows["3.1.1"] == "alpha: 3; beta: 3"
+    assert rows["3.2.1"] == "2"
+    assert rows["3.3.8"] == "N/A"
+    assert rows["4.2.2"] == "Relative: up to 2 candidates are shown together"
+    assert rows["4.3.5"] == "Slider"
+    assert "Krippendorff" in rows["4.3.11"]
+
+
+def test_a_study_that_nobody_judged_says_so(rosa, researcher):
+    study = rating_study(owner=researcher)
+    assert "Nobody has judged anything yet." in text_of(rosa, study, "datasheet.md")
+    document = heds_document(study, None)
+    answers = [row[2] for table in document.tables for row in table.rows]
+    assert answers.count(UNKNOWN) > 20
+
+
+@pytest.mark.parametrize("build", [rated_study, ticked_study])
+def test_any_study_has_datasheets_on_its_reports_page(rosa, researcher, build):
+    study = build(owner=researcher)
+    page = rosa.get(reverse("console:report", args=[study.slug])).content.decode()
+    for name in ("datasheet.html", "datasheet.md", "heds.html", "heds.md"):
+        assert reverse("console:report-file", args=[study.slug, name]) in page
+        assert text_of(rosa, study, name)
+
+
+def test_the_command_writes_all_four(study, tmp_path, capsys):
+    call_command("export_datasheet", study.slug, tmp_path, without_pay=True)
+    assert capsys.readouterr().out == f"4 files in {tmp_path}: datasheet.html first.\n"
+    assert "Pay is left out" in (tmp_path / "datasheet.md").read_text()
+
+
+def test_the_report_of_the_sample_is_light_and_holds_its_datasheet(rosa, researcher):
+    study = rated_sample(researcher)
+    compute(study, AGREEMENT)
+    compute(study, REPORT)
+    page = text_of(rosa, study, "report.html")
+    assert len(page.encode()) <= 500_000
+    assert "What annotators were asked" in page
+    assert "USD" not in page
+    report = json.loads(text_of(rosa, study, "report.json"))
+    assert report["answer"]
+    assert report["answer"].split(".")[0] in page.split("</h1>")[1][:600]
+    assert {"system-means", "questions", "people", "agreement"} <= set(report["tables"])
