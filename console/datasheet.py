@@ -76,12 +76,16 @@ def answer_of(facts: StudyFacts, version: ValidationVersion | None) -> str:
 def _results(facts: StudyFacts) -> list[str | Table]:
     if not facts.system_means:
         return [_("No question rates systems that have names.")]
-    basis = f"judgments:{facts.study.judgments_version}"
+    basis = f"round:1|without:rejected|judgments:{facts.study.judgments_version}"
     rows: list[Row] = [
         (
             row.question,
             row.system,
-            Number(row.mean, 2, signature=f"mean|round:1|without:rejected|{basis}"),
+            Number(
+                row.mean,
+                2,
+                signature=f"mean|question:{row.question}|system:{row.system}|{basis}",
+            ),
             row.n_judgments,
             row.n_annotators,
             row.n_items,
@@ -122,9 +126,9 @@ def _asked(facts: StudyFacts) -> list[str | Table]:
     parts.append(Table("questions", _("The questions, verbatim"), columns, rows))
     if document.instructions:
         parts.append(_("Instructions, verbatim: %(text)s") % {"text": document.instructions})
-    if document.consent is None:
+    if document.consent is None and facts.version is not None:
         parts.append(_("No consent was asked."))
-    else:
+    if document.consent is not None:
         parts.append(_("Consent, verbatim: %(text)s") % {"text": document.consent.statement})
         if text := document.consent.information:
             parts.append(_("Information sheet, verbatim: %(text)s") % {"text": text})
@@ -223,7 +227,8 @@ def _agreement(facts: StudyFacts) -> list[str | Table]:
             row["level"],
             Number(
                 row["value"], 3, row["ci_low"], row["ci_high"],
-                reason=str(row["reason"] or "").replace("_", " "), signature=row["signature"],
+                reason=str(row["reason"] or "").replace("_", " "),
+                signature=f"{row['signature']}|question:{row['question']}",
             ),
             row["n_items"],
             row["n_annotators"],

@@ -12,7 +12,7 @@ from accounts.models import User
 from annotation.models import StudyMembership, Submission
 from annotation.protocols.templates import read_protocol
 from annotation.protocols.versions import freeze, save_draft
-from console.datasheet import answer_of
+from console.datasheet import answer_of, datasheet_document
 from console.human_evaluation_datasheet import UNKNOWN, heds_document
 from console.results import AGREEMENT, REPORT, compute
 from console.study_facts import StudyFacts
@@ -101,6 +101,14 @@ def test_pay_is_for_roles_that_may_see_costs(rosa, study, client):
     assert "Pay is left out: it is for roles that may see costs." in text
     assert "0.10" not in text
     assert "0.10" not in text_of(client, study, "heds.md")
+
+
+def test_numbers_of_different_questions_and_systems_have_different_signatures(study):
+    study.refresh_from_db()
+    document = datasheet_document(study, None, with_money=True)
+    [appendix] = [table for table in document.tables if table.name == "signatures"]
+    signatures = [row[-1] for row in appendix.rows]
+    assert len(set(signatures)) == len(signatures) >= 6
 
 
 def test_a_datasheet_names_no_worker(rosa, study):
