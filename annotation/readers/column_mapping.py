@@ -225,7 +225,7 @@ def label_of(use: Use) -> str:
         Use.ITEM: _("Item"),
         Use.CONTEXT: _("Context"),
         Use.RESPONSE: _("Response"),
-        Use.SYSTEM: _("System (never shown)"),
+        Use.SYSTEM: _("System, not shown"),
         Use.CONDITION: _("Condition"),
         Use.REFERENCE: _("Reference"),
         Use.PICTURE: _("Picture of the item"),

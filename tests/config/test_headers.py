@@ -19,7 +19,14 @@ BASE |= {"style-src": "'self'", "form-action": "'self'", "connect-src": "'self'"
 # Their answers have a policy of their own: they run in a sandbox.
 SANDBOXED = {"picture", "frame", "preview_frame", "protocol-preview", "trial-page"}
 # Anything may stand in an address; what is no object is a page too, which says so.
-EXAMPLES = {"slug": "rated", "int": "1", "str": "x.csv", "entity_id": "A1", "format": "json"}
+EXAMPLES = {
+    "uuid": "00000000-0000-4000-8000-000000000000",
+    "slug": "rated",
+    "int": "1",
+    "str": "x.csv",
+    "entity_id": "A1",
+    "format": "json",
+}
 
 
 def names(patterns: list[URLPattern | URLResolver], space: str = "") -> Iterator[tuple[str, dict]]:
