@@ -22,6 +22,14 @@ DELIMITER_NAMES = {
     "\t": _("tabs"),
     "|": _("vertical bars"),
 }
+TEMPLATE_NAMES = {
+    "alternatives": _("Alternatives to a target"),
+    "best_worst": _("Best and worst"),
+    "e2e_ratings": _("Quality and naturalness of descriptions"),
+    "likert_agreement": _("Agreement with statements (Likert)"),
+    "preference": _("Preference of two"),
+    "style_ratings": _("Style and appropriateness"),
+}
 
 
 def file_field(**options: Any) -> forms.FileField:
@@ -81,7 +89,7 @@ class NewStudyForm(forms.Form):
         _choices(self, "team", [*teams, ("", _("Only you"))])
         if teams:
             self.fields["team"].initial = teams[0][0]
-        names = [(name, name.replace("_", " ")) for name in template_names()]
+        names = [(name, TEMPLATE_NAMES.get(name, name)) for name in template_names()]
         _choices(self, "template", [("", _("one question, 0 to 100: how appropriate")), *names])
         sources = Study.objects.visible_to(user).order_by("title", "pk")
         field = self.fields["source"]

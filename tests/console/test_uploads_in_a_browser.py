@@ -58,7 +58,7 @@ def test_an_excel_file_becomes_a_study_that_can_be_launched(page: Page) -> None:
     check(page, "no-studies")
     page.get_by_role("link", name="New study").click()
     page.get_by_label("Name of the study").fill("Airline help desk")
-    page.get_by_label("What annotators are asked").select_option(label="likert agreement")
+    page.get_by_label("What annotators are asked").select_option("likert_agreement")
     sent = {"name": "airline.xlsx", "mimeType": "application/octet-stream", "buffer": workbook()}
     page.locator("input[type=file]").set_input_files(sent)
     check(page, "new-study")
