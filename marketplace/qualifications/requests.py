@@ -49,6 +49,8 @@ def request_qualification(
 ) -> QualificationRequest:
     """Ask for a qualification. It is granted at once, or a test begins (status Started), or
     its requester has to decide (Submitted)."""
+    # One request of a worker at a time: of two tabs, the second sees what came of the first.
+    worker = WorkerAccount.objects.select_for_update(no_key=True).get(pk=worker.pk)
     reason = why_not_request(worker, qualification_type)
     if reason is not None:
         raise RequestRefused(reason)

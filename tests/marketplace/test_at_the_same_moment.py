@@ -3,6 +3,7 @@
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from functools import partial
 
 import pytest
 from botocore.exceptions import ClientError
@@ -178,3 +179,16 @@ def test_a_request_is_granted_or_withdrawn_with_its_type_and_not_both(workers, l
     all_at_once(lambda: lab.delete_qualification_type(QualificationTypeId=type_id), *calls)
     granted = QualificationRequest.objects.filter(status="Granted")
     assert granted.count() == Qualification.objects.count()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_what_may_be_requested_only_once_is_granted_once_to_all_tabs_of_a_worker(workers, lab):
+    made = lab.create_qualification_type(
+        Name="Reads", Description="d", QualificationTypeStatus="Active", AutoGranted=True
+    )
+    key = made["QualificationType"]["QualificationTypeId"]
+    kind = QualificationType.objects.get(public_id=key)
+    ask = partial(request_qualification, worker=workers[0], qualification_type=kind)
+    results = all_at_once(*[ask] * THREADS)
+    assert sum(isinstance(result, QualificationRequest) for result in results) == 1
+    assert QualificationRequest.objects.count() == 1
