@@ -3,6 +3,8 @@
 #              MARKS="not walk and not once" leaves out what asks nothing of the database
 # make long    random kills of all processes, and of the whole loop with a failing line
 #              (docs/faults.md); the whole loop walked in browsers
+# make pictures  what every page looks like in each state that a test looks at, at 1280, 390 and
+#              320 px: output/pictures/index.html
 # make check   style, types, layers, texts, migrations, deployment settings
 # make messages  collects the texts of pages into locale/ (docs/translation.md)
 # make demo    the whole loop without a browser, ending in a summary and files
@@ -14,7 +16,7 @@ MANAGE := $(BIN)/python manage.py
 JOBS ?= 2
 MARKS ?= not walk
 
-.PHONY: run test long check messages demo format clean
+.PHONY: run test pictures long check messages demo format clean
 
 run: $(VENV)/.installed
 	$(PYTHON) -m console.environment
@@ -28,6 +30,10 @@ test: export OPENBLAS_NUM_THREADS = 1
 test: export OMP_NUM_THREADS = 1
 test: $(VENV)/.installed-dev
 	SITE_URL=http://127.0.0.1:8000 $(BIN)/python -m pytest -q -n $(JOBS) --dist loadfile --no-loadscope-reorder -m "$(MARKS)" $(TESTS)
+
+pictures: $(VENV)/.installed-dev
+	mkdir -p output/pictures
+	PICTURES=$(CURDIR)/output/pictures SITE_URL=http://127.0.0.1:8000 $(BIN)/python -m pytest -q -n $(JOBS) --dist loadfile -m "browser and not walk" $(TESTS)
 
 long: $(VENV)/.installed-dev
 	$(BIN)/python -m benchmarks.faults

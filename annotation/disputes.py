@@ -28,7 +28,10 @@ class Opinion:
 
 @dataclass(frozen=True)
 class Dispute:
-    """A candidate that its annotators do not agree on, with the decision if there is one."""
+    """A candidate that its annotators do not agree on, with the decision if there is one.
+
+    `blind_name` names it without its system, so that nobody decides by who wrote it.
+    """
 
     question: str
     round: int
@@ -36,6 +39,7 @@ class Dispute:
     item: str
     candidate_id: int
     candidate: str
+    blind_name: str
     agreement: float | None
     spread: float
     opinions: tuple[Opinion, ...]
@@ -130,6 +134,7 @@ def _disputes(question: Question, round: int, rows: Sequence[UnitAgreement]) -> 
             item=item.key,
             candidate_id=row.candidate_id,
             candidate=row.candidate.key,
+            blind_name=row.candidate.blind_name,
             agreement=row.agreement,
             spread=row.spread,
             opinions=tuple(opinions[row.candidate_id]),

@@ -131,6 +131,9 @@ class DisputeSerializer(serializers.Serializer[object]):
     item = serializers.CharField()
     candidate_id = serializers.IntegerField()
     candidate = serializers.CharField()
+    blind_name = serializers.CharField(
+        help_text="A product's key; of a system's response, a name that does not tell the system."
+    )
     agreement = serializers.FloatField(allow_null=True)
     spread = serializers.FloatField(
         help_text="The share of the scale between the lowest and the highest value; at the "

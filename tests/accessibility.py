@@ -7,6 +7,8 @@ from axe_playwright_python.base import AXE_SCRIPT
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page
 
+from tests.pictures import keep_picture
+
 # What somebody operates; every other role is read only.
 CONTROLS = {
     "button", "checkbox", "combobox", "link", "listbox", "radio", "slider", "spinbutton", "textbox",
@@ -50,6 +52,7 @@ def accessibility_problems(page: Page, *, frames: bool = True) -> list[str]:
     scrolled to the middle and looked at again: a page may still be laid out, such as a frame
     that grows with its content, and a pinned bar lies over whatever ends under it.
     """
+    keep_picture(page)
     problems = _problems(page, frames)
     for pause in PAUSES_MS:
         if not problems:

@@ -11,6 +11,8 @@ from django.db import connection, transaction
 from hypothesis import settings as hypothesis_settings
 from pytest_django import DjangoDbBlocker
 
+from tests.pictures import write_index
+
 pytest_plugins = ["tests.browsers", "tests.emptied_tables"]
 
 # A machine that is busy with the next process's tests is slow, which is no fault of the example.
@@ -21,6 +23,12 @@ CACHE_NUMBERS = count()
 ROOMS_THAT_COMPUTE = ("stats/", "metrics/scorers/", "tests/stats/", "tests/metrics/scorers/")
 DATABASE = {"db", "transactional_db", "live_server", "stored_for_module"}
 SHARED_DATA = Path(__file__).resolve().parent.parent.parent / "shared" / "data"
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Once, by the process that hands out the tests."""
+    if not hasattr(session.config, "workerinput"):
+        write_index()
 
 
 def pytest_collection_finish() -> None:

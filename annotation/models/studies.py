@@ -9,6 +9,7 @@ from django.apps import apps
 from django.conf import settings
 from django.db import models
 from django.db.models import F, Q
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from annotation.counts import counted
@@ -249,3 +250,11 @@ class Candidate(models.Model):
 
     def __str__(self) -> str:
         return self.key
+
+    @property
+    def blind_name(self) -> str:
+        """What it is called where somebody decides about it: a product by its key, a system's
+        response, whose key often is the system, by a part of its blind key."""
+        if not self.system:
+            return self.key
+        return gettext("response {key}").format(key=self.blind_key[:4])

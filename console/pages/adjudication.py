@@ -105,7 +105,7 @@ def decision(request: HttpRequest, slug: str, candidate_id: int) -> HttpResponse
                 round=round,
                 note=form.cleaned_data["note"],
             )
-            names = {"candidate": candidate.key, "item": candidate.item.key}
+            names = {"candidate": candidate.blind_name, "item": candidate.item.key}
             messages.success(request, _("%(candidate)s of %(item)s is decided.") % names)
         except DecisionRefused as refused:
             messages.error(request, str(refused))

@@ -50,7 +50,8 @@ def progress_of(page):
 def test_the_candidate_with_least_agreement_comes_first(look, study):
     assert progress_of(look(study)) == (0, 2)
     page = words_of(look(study))
-    assert page.index("d1 / alpha") < page.index("Next in the queue Item Candidate")
+    first = study.items.get(key="d1").candidates.get()
+    assert page.index(f"d1 / {first.blind_name}") < page.index("Next in the queue Item Candidate")
     assert "Ann 10 – – Bob 90 – –" in page
     assert "Decision, 0 to 100" in page
     assert "d2" not in page
@@ -59,7 +60,7 @@ def test_the_candidate_with_least_agreement_comes_first(look, study):
 def test_a_decision_is_kept_with_who_made_it_and_leads_to_the_next(rosa, look, study, researcher):
     page = decide(rosa, study, "d1", value="35.5", note="Bob misread it.")
     assert progress_of(page) == (1, 2)
-    assert "d0 / alpha" in words_of(page)
+    assert "d0 / response" in words_of(page)
     decision = Adjudication.objects.get()
     assert (decision.value, decision.note, decision.decided_by) == (
         35.5,
@@ -79,9 +80,16 @@ def test_a_decided_candidate_can_be_decided_anew_and_the_old_decision_stays(rosa
     assert 'value="30"' in page
 
 
+def test_who_decides_does_not_read_which_system_it_is(rosa, look, study):
+    shown = words_of(look(study)) + words_of(decide(rosa, study, "d1", value="30"))
+    assert "is decided" in shown
+    text = study.items.get(key="d1").candidates.get().text
+    assert "alpha" not in shown.replace(text, "").replace(text.replace("d1", "d0"), "")
+
+
 def test_one_can_be_skipped_for_now(look, study):
     page = words_of(look(study, skip=1))
-    assert "d0 / alpha" in page
+    assert "d0 / response" in page
     assert "d1" not in page
     assert "No more to decide after those skipped." in words_of(look(study, skip=2))
 

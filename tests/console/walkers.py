@@ -1,6 +1,5 @@
 """Persons who walk pages, by keyboard or by pointing, and look at each page that they come to."""
 
-import os
 import re
 
 from playwright.sync_api import Error, Locator, Page, expect
@@ -67,8 +66,6 @@ class Walker:
         width = self.page.viewport_size["width"]
         assert self.page.evaluate("document.documentElement.scrollWidth") <= width, name
         self.problems.clear()
-        if folder := os.environ.get("WALK_PICTURES"):
-            self.page.screenshot(path=f"{folder}/{name}-{width}.png", full_page=True)
 
 
 class Worker(Walker):
