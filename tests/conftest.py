@@ -13,7 +13,7 @@ from pytest_django import DjangoDbBlocker
 
 from tests.pictures import write_index
 
-pytest_plugins = ["tests.browsers", "tests.emptied_tables"]
+pytest_plugins = ["tests.browsers", "tests.emptied_tables", "tests.firefox"]
 
 # A machine that is busy with the next process's tests is slow, which is no fault of the example.
 hypothesis_settings.register_profile("no deadline", deadline=None)

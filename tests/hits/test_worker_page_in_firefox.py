@@ -1,0 +1,87 @@
+"""Every kind of question on the worker's page in a real Firefox: by keyboard, announced, sent."""
+
+import pytest
+
+from hits.questions import task_page
+from tests.firefox import Firefox
+from tests.hits.frames import frame_of
+from tests.hits.samples import rating_item
+from tests.hits.test_worker_page_kinds import ASKED, EXPECTED, TYPED, published, read
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db]
+TO_ANSWER = {
+    "line": "[type=range]",
+    "number": "[type=number]",
+    "short_text": "[type=text], textarea",
+    "long_text": "textarea",
+    "categories": "[type=checkbox][value='1']",
+    "best_worst": "[type=radio]",
+    "ranking": "select",
+}
+FIRST_OF_EACH = "[role=radiogroup] [type=radio]"
+
+
+def operate(firefox: Firefox, kind: str) -> None:
+    """Answer every control of the kind, by keyboard alone."""
+    found = firefox.displayed(TO_ANSWER.get(kind, "[type=radio]"))
+    if kind == "ranking":
+        for place, select in enumerate(found, 1):
+            firefox.press(select, str(place))
+    elif kind == "best_worst":
+        firefox.press(found[0], " ")
+        firefox.press(found[-1], " ")
+    elif kind in TYPED:
+        for field in found:
+            firefox.press(field, TYPED[kind])
+    else:
+        groups: dict[str, str] = {}
+        for control in found:
+            name = firefox.call("WebDriver:GetElementAttribute", id=control, name="name")
+            key = control if kind in ("line", "categories") else name
+            groups.setdefault(key, control)
+        for control in groups.values():
+            firefox.press(control, " ")
+
+
+@pytest.mark.parametrize("kind", list(ASKED))
+def test_every_kind_is_answered_by_keyboard_and_read_as_the_right_judgments(firefox, kind):
+    item, document = published(rating_item(), questions=(ASKED[kind],))
+    with frame_of(task_page(item, document)) as frame:
+        firefox.open(frame.address("frame"))
+        firefox.enter_frame()
+        firefox.wait_for("#progress", "0")
+        submit = firefox.find("#send [type=submit]")[0]
+        firefox.press(submit, "\ue007")
+        assert firefox.displayed("#problems li")
+        assert frame.posts == []
+        operate(firefox, kind)
+        assert not firefox.displayed("#problems li")
+        firefox.press(submit, "\ue007")
+        firefox.wait_for("p", "Received.")
+        _, answer = read(frame, item, document)
+    assert [judged.value for judged in answer.judgments] == pytest.approx(
+        EXPECTED[kind], abs=1 if kind == "line" else 1e-9
+    )
+    texts = [each.text for each in answer.written]
+    assert texts == (["words"] * 4 if kind.endswith("_text") else [])
+
+
+def test_controls_have_the_names_that_say_question_and_response(firefox):
+    kinds = ("line", "number", "short_text", "long_text", "likert")
+    item, document = published(rating_item(), questions=tuple(ASKED[kind] for kind in kinds))
+    with frame_of(task_page(item, document)) as frame:
+        firefox.open(frame.address("task"))
+        firefox.wait_for("#progress", "0")
+        named = {
+            (firefox.role(one), firefox.name(one))
+            for selector in ("[type=range]", "[type=number]", "textarea", "[type=text]")
+            for one in firefox.displayed(selector)
+        }
+        groups = {firefox.name(one) for one in firefox.displayed("[role=radiogroup]")}
+    roles = dict(zip(kinds, ("slider", "spinbutton", "textbox", "textbox"), strict=False))
+    assert named == {
+        (role, f"{ASKED[kind].heading}, response {letter}")
+        for kind, role in roles.items()
+        for letter in "ABCD"
+    }
+    assert groups == {f"{ASKED['likert'].heading}, response {letter}" for letter in "ABCD"}
