@@ -5,9 +5,12 @@ from statistics import mean
 
 import pytest
 from django.core.management import CommandError
+from django.utils import timezone
 from scipy import stats
 
-from annotation.models import Candidate, Item, Submission
+from annotation.exceptions import ProtocolUnknown
+from annotation.models import Candidate, Item, Protocol, Submission
+from annotation.protocols.versions import freeze
 from metrics.exceptions import NothingToValidate
 from metrics.study_scores import write_scores
 from stats.correlation import CiMethod, Reason
@@ -403,3 +406,49 @@ def test_the_command_takes_a_choice_named_twice_as_named_once():
 def test_the_command_draws_no_more_than_fits_and_permutes_at_least_once(option, problem):
     with pytest.raises(CommandError, match=problem):
         command_output("validate_study", "judged", option)
+
+
+@pytest.fixture
+def of_two_versions():
+    """Ann judged under the first version of the protocol, Bob under the second."""
+    study = judged_study()
+    score(study)
+    first = freeze(study=study)
+    second = Protocol.objects.create(
+        study=study,
+        number=2,
+        document=first.document,
+        fingerprint="2" * 16,
+        frozen_at=timezone.now(),
+    )
+    for name, version in (("Ann", first), ("Bob", second)):
+        Submission.objects.filter(annotator__pseudonym=name).update(protocol=version)
+    return study
+
+
+@pytest.mark.parametrize(("number", "person", "values"), [(1, "Ann", ANN), (2, "Bob", BOB)])
+def test_a_version_of_the_protocol_is_validated_by_its_own_judgments(
+    of_two_versions, number, person, values
+):
+    alone = judged_study("alone", ratings=((person, values),))
+    score(alone)
+    of_version = correlations(of_two_versions, protocol=number)
+    assert {pair: row.value for pair, row in of_version.items()} == {
+        pair: row.value for pair, row in correlations(alone).items()
+    }
+    of_all = correlations(of_two_versions)
+    assert of_version["pooled", "pearson"].value != of_all["pooled", "pearson"].value
+
+
+def test_the_command_validates_a_version_and_refuses_one_that_is_not_there(of_two_versions):
+    slug, quick = of_two_versions.slug, ("--resamples", "20", "--permutations", "20", "--json")
+    record = json.loads(command_output("validate_study", slug, "--protocol", "2", *quick))
+    assert record["settings"]["protocol"] == 2
+    with pytest.raises(ProtocolUnknown, match="version 3"):
+        command_output("validate_study", slug, "--protocol", "3", *quick)
+
+
+def test_a_version_without_judgments_is_refused_by_its_number(of_two_versions):
+    Submission.objects.filter(annotator__pseudonym="Bob").update(protocol=None)
+    with pytest.raises(NothingToValidate, match="under version 2 of its protocol"):
+        table(of_two_versions, protocol=2)
