@@ -20,6 +20,7 @@ from annotation.study_jobs import MEASURE, REVIEW, jobs_of, request_study_job
 from console.forms import problems_of
 from console.pages.review_sending import desk_address, request_sending
 from console.pages.study import person, study_for, study_page
+from console.rating_strips import rated_candidates
 from console.review_desk import (
     SHOWN,
     WAITING,
@@ -28,7 +29,6 @@ from console.review_desk import (
     desk_facts,
     listed_assignments,
     queue_of,
-    rated_candidates,
     waiting_work,
     written_answers,
 )
