@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import cached_property
@@ -15,6 +15,7 @@ from django.utils.translation import ngettext
 from accounts.models import User
 from annotation.models import Study
 from annotation.study_jobs import PUBLISH, jobs_of
+from console.launch_findings import findings_of
 from console.launch_form import (
     LISTED,
     RARE,
@@ -25,10 +26,8 @@ from console.launch_form import (
     purchase,
     second_round,
 )
-from console.protocol_view import protocol_findings
 from hits.budgets import Room, rooms_of
 from hits.costs import CENT, Estimate, price_items
-from hits.exceptions import BatchUnfit
 from hits.launch_checks import (
     Funds,
     PageCheck,
@@ -41,18 +40,9 @@ from hits.models import Batch, Connection
 from hits.preflight import (
     Finding,
     Level,
-    budget_findings,
-    connection_findings,
-    fault,
-    language_findings,
-    page_findings,
-    pay_findings,
-    qualification_test_findings,
-    term_findings,
-    version_findings,
     wave_saving_usd,
 )
-from hits.selections import OF_ROUND, items_without_hit, selected_items
+from hits.selections import OF_ROUND, items_without_hit
 from hits.texts import StudyTexts, study_texts
 from hits.wages import Duration, Wage, duration_of, reward_for, wage_of
 from work.models import Job
@@ -314,47 +304,7 @@ class LaunchView:
 
     @cached_property
     def findings(self) -> list[Finding]:
-        return [*self.extra, *self._form_findings(), *self._draft_findings()]
-
-    def _form_findings(self) -> Iterator[Finding]:
-        for name, errors in self.form.errors.items():
-            label = self.form.fields[name].label if name in self.form.fields else ""
-            for error in errors:
-                yield fault(f"{label}: {error}" if label else str(error), name)
-
-    def _draft_findings(self) -> Iterator[Finding]:
-        yield from protocol_findings(self.study)
-        yield from page_findings(self.pages)
-        if self.draft is None or self.choice is None:
-            return
-        yield from self._selection_findings(self.draft)
-        yield from connection_findings(self.draft, self.cost, self.funds)
-        yield from language_findings(self.draft, self.funds)
-        yield from qualification_test_findings(self.draft)
-        yield from version_findings(self.draft, self.batches, self.study.protocols.all())
-        yield from budget_findings(self.rooms, self.cost)
-        yield from self._own_budget_findings()
-        yield from pay_findings(self.draft, self.duration, self.floor_usd)
-        yield from term_findings(self.draft, self.choice.n_items)
-
-    def _selection_findings(self, draft: Batch) -> Iterator[Finding]:
-        data = self.form.cleaned_data
-        if not self.n_left:
-            text = _("Every item has a HIT in round %(round)s already. Another round asks again.")
-            yield fault(text % {"round": draft.round}, "round")
-        elif data["how"] == SAMPLE and data["n_items"] > self.n_left:
-            text = _("Only %(n)s items have no HIT yet.")
-            yield fault(text % {"n": f"{self.n_left:,}"}, "n_items")
-        elif data["how"] == LISTED:
-            try:
-                selected_items(draft)
-            except BatchUnfit as error:
-                yield fault(str(error), "keys")
-
-    def _own_budget_findings(self) -> Iterator[Finding]:
-        most = self.form.cleaned_data["budget_usd"]
-        if most is not None and self.cost is not None and self.cost.total_usd > most:
-            yield fault(_("This costs more than it may."), "budget_usd")
+        return [*self.extra, *findings_of(self)]
 
     @property
     def faults(self) -> list[Finding]:

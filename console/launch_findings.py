@@ -1,0 +1,78 @@
+"""Everything that speaks against a launch, or for it, at once: of its form and of its draft."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+from django.utils.translation import gettext as _
+
+from console.launch_form import LISTED, SAMPLE, LaunchForm
+from console.protocol_view import protocol_findings
+from hits.exceptions import BatchUnfit
+from hits.preflight import (
+    Finding,
+    budget_findings,
+    connection_findings,
+    fault,
+    language_findings,
+    page_findings,
+    pay_findings,
+    qualification_test_findings,
+    term_findings,
+    version_findings,
+)
+from hits.selections import selected_items
+
+if TYPE_CHECKING:
+    from console.launch_view import LaunchView
+    from hits.costs import Estimate
+    from hits.models import Batch
+
+
+def findings_of(view: LaunchView) -> Iterator[Finding]:
+    """The findings on what the page shows, in the order in which it lists them."""
+    yield from _form_findings(view.form)
+    yield from protocol_findings(view.study)
+    yield from page_findings(view.pages)
+    if view.draft is None or view.choice is None:
+        return
+    data = view.form.cleaned_data
+    yield from _selection_findings(view.draft, data["how"], data["n_items"], view.n_left)
+    yield from connection_findings(view.draft, view.cost, view.funds)
+    yield from language_findings(view.draft, view.funds)
+    yield from qualification_test_findings(view.draft)
+    yield from version_findings(view.draft, view.batches, view.study.protocols.all())
+    yield from budget_findings(view.rooms, view.cost)
+    yield from _own_budget_findings(view.cost, data["budget_usd"])
+    yield from pay_findings(view.draft, view.duration, view.floor_usd)
+    yield from term_findings(view.draft, view.choice.n_items)
+
+
+def _form_findings(form: LaunchForm) -> Iterator[Finding]:
+    for name, errors in form.errors.items():
+        label = form.fields[name].label if name in form.fields else ""
+        for error in errors:
+            yield fault(f"{label}: {error}" if label else str(error), name)
+
+
+def _selection_findings(
+    draft: Batch, how: str, n_items: int | None, n_left: int
+) -> Iterator[Finding]:
+    if not n_left:
+        text = _("Every item has a HIT in round %(round)s already. Another round asks again.")
+        yield fault(text % {"round": draft.round}, "round")
+    elif how == SAMPLE and n_items is not None and n_items > n_left:
+        text = _("Only %(n)s items have no HIT yet.")
+        yield fault(text % {"n": f"{n_left:,}"}, "n_items")
+    elif how == LISTED:
+        try:
+            selected_items(draft)
+        except BatchUnfit as error:
+            yield fault(str(error), "keys")
+
+
+def _own_budget_findings(cost: Estimate | None, most_usd: Decimal | None) -> Iterator[Finding]:
+    if most_usd is not None and cost is not None and cost.total_usd > most_usd:
+        yield fault(_("This costs more than it may."), "budget_usd")
