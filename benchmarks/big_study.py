@@ -164,4 +164,5 @@ def _publish(study: Study, items: list, submissions: list) -> None:
 def _analyze() -> None:
     """What a database does by itself after a while, and a planner needs."""
     with connection.cursor() as cursor:
-        cursor.execute("VACUUM ANALYZE" if connection.vendor == "postgresql" else "ANALYZE")
+        is_alone = connection.vendor == "postgresql" and not connection.in_atomic_block
+        cursor.execute("VACUUM ANALYZE" if is_alone else "ANALYZE")

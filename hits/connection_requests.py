@@ -82,12 +82,14 @@ def reencrypt_connections() -> int:
     """Encrypt the keys of all connections, and of requests for some, under the first of
     ENCRYPTION_KEYS; return how many changed."""
     n_changed = 0
-    for connection in Connection.objects.exclude(encrypted_secret="").select_for_update():
+    for connection in Connection.objects.exclude(encrypted_secret="").select_for_update(
+        of=("self",)
+    ):
         stored = reencrypt(connection.encrypted_secret)
         is_new = stored != connection.encrypted_secret
         connections = Connection.objects.filter(pk=connection.pk)
         n_changed += connections.update(encrypted_secret=stored) if is_new else 0
-    jobs = Job.objects.of_kind(CONNECT).select_for_update()
+    jobs = Job.objects.of_kind(CONNECT).select_for_update(of=("self",))
     for job in jobs.filter(arguments__has_key="encrypted_secret"):
         if secret := job.arguments["encrypted_secret"]:
             arguments = job.arguments | {"encrypted_secret": reencrypt(secret)}

@@ -27,6 +27,7 @@ from tests.console.test_access import (
     OF_A_STUDY,
     OF_ANYONE_SIGNED_IN,
     OF_TEAMS,
+    OF_UPLOADS,
     PUBLIC,
     names,
 )
@@ -43,7 +44,7 @@ VISITED = OF_A_STUDY | OF_ANYONE_SIGNED_IN
 READ_IN_STRETCHES = {"download", "label-set"}
 NOT_PAGES = {
     *("logout", "schema", "join", "new-team"),
-    *(*PUBLIC, *ACTIONS, *OF_TEAMS, *ASKING_FIRST, *LEADING_ON),
+    *(*PUBLIC, *ACTIONS, *OF_TEAMS, *ASKING_FIRST, *LEADING_ON, *OF_UPLOADS),
 }
 
 

@@ -261,8 +261,8 @@ def test_alternatives_with_scores_have_correlations(page_text, researcher):
     assert re.search(r"cosine acceptable −?\d\.\d\d", page_text(study, "validation"))
     assert "undefined: too few" in page_text(study, "validation", level="system")
     page = page_text(study, "downloads")
-    assert "validation.json" in page
-    assert "qrels.txt TREC qrels" in page
+    assert "validation every correlation, at every level and in every condition JSON" in page
+    assert "qrels qrels: topic, document and relevance CSV JSONL PARQUET TXT" in page
 
 
 def test_scores_are_listed_with_signature_and_direction(page_text, researcher):

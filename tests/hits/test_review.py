@@ -1,4 +1,5 @@
 from datetime import timedelta
+from decimal import Decimal
 
 import pytest
 
@@ -114,7 +115,8 @@ def test_an_approval_that_boto3_sent_twice_is_ours(batch, keys):
     wire = Wire(connect(key=key, endpoint_url=ENDPOINT_URL))
     approve(batch)
     wire.fail("ApproveAssignment", answer_lost, at=2)
-    assert send_decisions(batch=batch, client=wire.client) == DecisionsResult(n_approved=3)
+    sent = send_decisions(batch=batch, client=wire.client)
+    assert sent == DecisionsResult(n_approved=3, rewards_usd=Decimal(3))
     assert wire.calls["ApproveAssignment"] == 4
 
 
