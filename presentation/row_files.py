@@ -58,6 +58,8 @@ def row_parquet(file: RowFile) -> Iterator[bytes]:
     schema = pa.schema([(name, _types()[kind]) for name, kind in file.columns.items()])
     sink = _Parts()
     with pq.ParquetWriter(pa.PythonFile(sink, mode="w"), schema, compression="zstd") as writer:
+        # The file's first bytes, so that a download begins while the first group is read.
+        yield from sink.taken()
         rows = iter(file.rows)
         while group := list(islice(rows, GROUP_SIZE)):
             writer.write_table(_group(group, schema))
