@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
 from django.db import transaction
+from django.db.models import Sum
 from django.utils import timezone
 from django.utils.text import slugify
 from django.utils.translation import gettext as _
@@ -58,6 +59,8 @@ PART_BYTES = 1024 * 1024
 # A file so small is read, and imported, before the page answers.
 AT_ONCE_BYTES = 512 * 1024
 LONGEST_SLUG = 80
+# So many of the largest files may wait of one person.
+MOST_WAITING = 3
 
 
 @transaction.atomic
@@ -72,6 +75,7 @@ def store_upload(
 ) -> Upload:
     """Keep a file that somebody sent, in parts."""
     require_size(file)
+    _require_room(uploaded_by, file.size or 0)
     name = re.sub(r"[\x00-\x1f/\\]", "_", Path(file.name or "").name)[-200:] or "table"
     upload = Upload.objects.create(
         uploaded_by=uploaded_by,
@@ -96,6 +100,19 @@ def require_size(file: SentFile) -> None:
             _(
                 "The file has more than {n} MiB. Send it in parts, or ask the site's operator."
             ).format(n=settings.UPLOAD_MAX_MEGABYTES)
+        )
+
+
+def _require_room(user: User, n_bytes: int) -> None:
+    """Refuse what would fill the database: whoever may sign up may send files."""
+    waiting = Upload.objects.filter(uploaded_by=user, result=None)
+    n_waiting = waiting.aggregate(n=Sum("n_bytes"))["n"] or 0
+    if n_waiting + n_bytes > MOST_WAITING * settings.UPLOAD_MAX_MEGABYTES * 1024**2:
+        raise AnnotationError(
+            _(
+                "Your files that wait to be imported have {n} MiB already. Import or delete one "
+                "of them first."
+            ).format(n=round(n_waiting / 1024**2))
         )
 
 

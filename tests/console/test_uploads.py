@@ -188,6 +188,18 @@ def test_a_file_beyond_the_sites_limit_is_refused(rosa: Client, settings: Any) -
     assert not Upload.objects.exists()
 
 
+def test_one_person_fills_no_database_with_files_that_wait(rosa: Client, settings: Any) -> None:
+    settings.UPLOAD_MAX_MEGABYTES = 1
+    begin(rosa)
+    Upload.objects.update(n_bytes=3 * 1024**2)
+    answer = begin(rosa, title="Another")
+    assert answer.status_code == 422
+    assert "have 3 MiB already" in words_of(answer.content.decode())
+    assert Upload.objects.count() == 1
+    rosa.post(to("upload-discard"))
+    assert begin(rosa, title="Another").status_code == 302
+
+
 def test_a_study_begins_with_a_template_alone(rosa: Client) -> None:
     begin(rosa, begin="template", template="alternatives", file="")
     study = Study.objects.get()
