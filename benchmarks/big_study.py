@@ -104,7 +104,7 @@ def build_study(owner: User, *, n_items: int, n_annotators: int, slug: str = "bi
         cursor.execute(JUDGMENTS, [study.pk])
     _publish(study, items, submissions)
     count_judgments_change(study_ids=[study.pk])
-    _analyze()
+    analyze()
     return study
 
 
@@ -118,7 +118,7 @@ def add_scores(study: Study, names: tuple[str, ...]) -> None:
         with connection.cursor() as cursor:
             cursor.execute(SCORES, [run.pk, 19 + 2 * n, study.pk])
     count_scores_change(study_id=study.pk)
-    _analyze()
+    analyze()
 
 
 def _publish(study: Study, items: list, submissions: list) -> None:
@@ -161,7 +161,7 @@ def _publish(study: Study, items: list, submissions: list) -> None:
     Assignment.objects.bulk_create(assignments(), batch_size=BATCH_SIZE)
 
 
-def _analyze() -> None:
+def analyze() -> None:
     """What a database does by itself after a while, and a planner needs."""
     with connection.cursor() as cursor:
         is_alone = connection.vendor == "postgresql" and not connection.in_atomic_block

@@ -22,7 +22,7 @@ from typing import Any
 
 from django.core import signing
 
-from benchmarks.big_study import add_scores, build_study
+from benchmarks.big_study import add_scores, analyze, build_study
 from benchmarks.marketplace_site import describe_machine, fresh_database
 
 MOST_MS, MOST_STATEMENTS, MOST_REPEATS, MOST_KB = 300, 15, 2, 300
@@ -248,6 +248,7 @@ def measure(options: argparse.Namespace) -> int:
         make_label_set(question=study.question(), rule=Rule("mean"))
     with timed("measuring flags"):
         store_evidence(study)
+    analyze()
     client = Client(headers={"host": "127.0.0.1"})
     client.force_login(owner)
     urls = {
