@@ -40,7 +40,7 @@ def datasheet_sections(facts: StudyFacts, *, with_money: bool) -> list[Section]:
     """The sections that a report has, too."""
     return [
         Section(_("Results by system"), _results(facts)),
-        Section(_("What annotators were asked"), _asked(facts)),
+        Section(_("What annotators were asked"), _protocol_texts(facts)),
         Section(_("Who judged, and when"), [_people(facts)]),
         Section(_("Pay"), _pay(facts, with_money=with_money)),
         Section(_("Agreement"), _agreement(facts)),
@@ -103,7 +103,7 @@ def _results(facts: StudyFacts) -> list[str | Table]:
     return [Table("system-means", _("Mean of all judgments, by system"), columns, rows)]
 
 
-def _asked(facts: StudyFacts) -> list[str | Table]:
+def _protocol_texts(facts: StudyFacts) -> list[str | Table]:
     document, parts = facts.protocol, list[str | Table]()
     if facts.version is None:
         parts.append(_("No version of a protocol was published; this is what questions say."))

@@ -65,7 +65,7 @@ def stage_facts(study: Study, **also: Any) -> StageFacts:
     `also` names what else the page asks of the study, in the same statement.
     """
     facts: StageFacts | None = getattr(study, "_stage_facts", None)
-    if facts is None:
+    if facts is None or not also.keys() <= facts.also.keys():
         counts = progress_counts()
         rows = Study.objects.filter(pk=study.pk).values(**counts, **_standing_counts(), **also)
         row: dict[str, Any] = dict(rows.get())
