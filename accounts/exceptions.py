@@ -6,6 +6,7 @@ AccountsError
 ├── UserUnknown       no user has that name
 ├── TeamUnknown       no team has that short name
 ├── InvalidTeam       the team's name cannot be used
+├── InvalidToken      a token of that kind cannot be made
 ├── LastOwner         the team would be left without an owner
 └── RoleTooSmall      what was asked is not for somebody of that role
 """
@@ -41,3 +42,7 @@ class TeamUnknown(AccountsError):
 
 class RoleTooSmall(AccountsError):
     """The requesting user's role does not allow it."""
+
+
+class InvalidToken(AccountsError):
+    """A token of that kind cannot be made."""

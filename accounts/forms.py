@@ -2,9 +2,14 @@ from typing import Any
 
 from allauth.account.forms import ChangePasswordForm, LoginForm
 from allauth.account.forms import ResetPasswordForm as AnyAddressForm
+from django import forms
 from django.forms import Field
+from django.utils.text import format_lazy
+from django.utils.translation import gettext_lazy as _
 
 from accounts.models import User
+from accounts.roles import Scope
+from accounts.tokens import DAYS
 
 
 class SignInForm(LoginForm):  # type: ignore[misc]
@@ -53,3 +58,34 @@ class ResetPasswordForm(AnyAddressForm):  # type: ignore[misc]
             )
         )
         return email
+
+
+def _days(n: int) -> Any:
+    """The words for a number of days, in the language of whoever reads them."""
+    return format_lazy(_("{n} days"), n=n)
+
+
+class TokenForm(forms.Form):
+    """What a token is called, what it is for, and for how long."""
+
+    name = forms.CharField(
+        label=_("Name"), max_length=80, help_text=_("What will use it, such as “nightly export”.")
+    )
+    days = forms.TypedChoiceField(
+        label=_("Expires after"),
+        coerce=int,
+        choices=[(days, _days(days)) for days in DAYS],
+        initial=90,
+    )
+    scopes = forms.MultipleChoiceField(
+        label=_("What it may do, as far as the role allows"),
+        choices=Scope.choices,
+        initial=[Scope.READ],
+        required=False,
+        widget=forms.CheckboxSelectMultiple,
+    )
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """What was filled in, once it is valid."""
+        return {name: self.cleaned_data[name] for name in ("name", "days", "scopes")}

@@ -1,8 +1,9 @@
 """Users, who are researchers, workers and operators alike; the teams that researchers work in;
-and the log of what was done in a team's name."""
+the log of what was done in a team's name; and the tokens of programs."""
 
 from __future__ import annotations
 
+from datetime import datetime
 from decimal import Decimal
 
 from django.contrib.auth.models import AbstractUser
@@ -12,7 +13,7 @@ from django.db.models.functions import Lower
 from django.utils.translation import gettext_lazy as _
 
 from accounts.exceptions import TeamUnknown, UserUnknown
-from accounts.roles import Role
+from accounts.roles import Permission, Role, permissions_in_scopes
 
 
 class User(AbstractUser):
@@ -151,3 +152,57 @@ class AuditEntry(models.Model):
 
     def __str__(self) -> str:
         return f"{self.chain} {self.position}: {self.action} {self.subject}".strip()
+
+
+class ApiTokenQuerySet(models.QuerySet["ApiToken"]):
+    def personal(self, user: User) -> ApiTokenQuerySet:
+        return self.filter(user=user.pk, team=None)
+
+    def standing(self) -> ApiTokenQuerySet:
+        return self.filter(revoked_at=None)
+
+    def usable(self, now: datetime) -> ApiTokenQuerySet:
+        return self.standing().filter(expires_at__gt=now, user__is_active=True)
+
+
+class ApiToken(models.Model):
+    """What a program signs in with: a person's, or a team's, which has a user of its own.
+
+    The token itself is displayed once; its digest is stored. Made by `accounts.tokens` only.
+    """
+
+    user = models.ForeignKey(
+        User, on_delete=models.CASCADE, related_name="api_tokens", help_text="As whom it acts."
+    )
+    team = models.ForeignKey(
+        Team,
+        on_delete=models.CASCADE,
+        null=True,
+        blank=True,
+        related_name="api_tokens",
+        help_text="Whose it is; a person's has none.",
+    )
+    name = models.CharField(_("name"), max_length=80)
+    prefix = models.CharField(max_length=16, help_text="By which people recognize it.")
+    digest = models.CharField(max_length=64, unique=True)
+    scopes = models.JSONField(default=list)
+    created_by = models.ForeignKey(
+        User, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
+    )
+    created_at = models.DateTimeField(auto_now_add=True)
+    expires_at = models.DateTimeField()
+    last_used_at = models.DateTimeField(null=True, blank=True)
+    revoked_at = models.DateTimeField(null=True, blank=True)
+
+    objects = ApiTokenQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["-pk"]
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.prefix}…)"
+
+    @property
+    def permissions(self) -> frozenset[Permission]:
+        """What it may do at most; the role of its user bounds that."""
+        return permissions_in_scopes(*self.scopes)

@@ -57,6 +57,34 @@ PERMISSIONS: dict[Role, frozenset[Permission]] = {
 }
 
 
+class Scope(TextChoices):
+    """What a token is for; it never reaches further than the role of whom it acts for."""
+
+    READ = "read", _("Read studies, results and files, workers under pseudonyms")
+    IDENTITIES = "identities", _("Read who workers are")
+    MONEY = "money", _("Read costs, budgets and payments")
+    WRITE = "write", _("Make and change studies, compute results, adjudicate")
+    REVIEW = "review", _("Flag, approve, reject, message, block")
+    SPEND = "spend", _("Launch, extend, pay bonuses, within budgets")
+    MANAGE = "manage", _("Invite people, set budgets, delete, read the audit log")
+
+
+SCOPES: dict[Scope, frozenset[Permission]] = {
+    Scope.READ: frozenset({Permission.VIEW, Permission.EXPORT}),
+    Scope.IDENTITIES: frozenset({Permission.VIEW_WORKERS}),
+    Scope.MONEY: frozenset({Permission.VIEW_MONEY}),
+    Scope.WRITE: frozenset({Permission.EDIT, Permission.ANALYSE, Permission.ADJUDICATE}),
+    Scope.REVIEW: frozenset({Permission.REVIEW}),
+    Scope.SPEND: frozenset({Permission.SPEND}),
+    Scope.MANAGE: frozenset({Permission.MANAGE, Permission.OWN, Permission.VIEW_AUDIT_LOG}),
+}
+
+
 def permissions_of(*roles: str) -> frozenset[Permission]:
     """What somebody may do who holds all of these roles."""
     return frozenset().union(*(PERMISSIONS[Role(role)] for role in roles))
+
+
+def permissions_in_scopes(*scopes: str) -> frozenset[Permission]:
+    """What a token of these scopes may do at most."""
+    return frozenset().union(*(SCOPES[Scope(scope)] for scope in scopes))

@@ -5,7 +5,7 @@ from django.contrib.auth.decorators import login_not_required
 from django.urls import URLPattern, URLResolver, include, path, re_path
 from django.views.generic import RedirectView
 
-from accounts.pages import account, password_links, passwords, second_factor
+from accounts.pages import account, password_links, passwords, second_factor, tokens
 
 sign_in = login_not_required(
     RedirectView.as_view(pattern_name=settings.LOGIN_URL, query_string=True)
@@ -35,6 +35,8 @@ of_the_account: list[URLPattern | URLResolver] = [
     path("again/", passwords.reauthenticate, name="account_reauthenticate"),
     path("password/", include(of_passwords)),
     path("password-links/", password_links.password_links, name="password_links"),
+    path("tokens/", tokens.tokens, name="api_tokens"),
+    path("tokens/<int:token_id>/revoke/", tokens.revoke, name="revoke_token"),
     path("email/", account.email, name="account_email"),
     path("email/sent/", account.confirmation_sent, name="account_email_verification_sent"),
     path("email/confirm/<str:key>/", account.confirm_email, name="account_confirm_email"),

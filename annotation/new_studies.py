@@ -1,13 +1,15 @@
-"""Studies without a file: begun from a protocol's template, or as a copy of another."""
+"""Studies without a file: begun from a protocol's template, or as a copy of another; new names."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from django.db import transaction
+from django.utils.translation import gettext as _
 
 from annotation.audit import record_in
 from annotation.bulk import DRAFTS_AT_ONCE, batched, insert_rows
+from annotation.exceptions import StudyUnfit
 from annotation.models import Candidate, Item, Question, Study
 from annotation.protocols.columns import write_columns
 from annotation.protocols.documents import read_document
@@ -57,6 +59,20 @@ def copy_study(*, source: Study, title: str, owner: User, team: Team | None) -> 
         )
     record_in(study, actor=owner, action="study.create", details={"copy_of": source.slug})
     return study
+
+
+@transaction.atomic
+def rename_study(*, study: Study, title: str, actor: User | None) -> None:
+    """Call a study something else; its short name, which addresses and files have, stays."""
+    former, words = study.title, title.strip()
+    most = Study._meta.get_field("title").max_length or 0
+    if not words or len(words) > most:
+        raise StudyUnfit(_("A study's name has 1 to {n} characters.").format(n=most))
+    if words != former:
+        Study.objects.filter(pk=study.pk).update(title=words)
+        study.title = words
+        details = {"from": former, "to": words}
+        record_in(study, actor=actor, action="study.rename", details=details)
 
 
 def _new_study(title: str, owner: User, team: Team | None, kind: str) -> Study:

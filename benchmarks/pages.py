@@ -40,6 +40,7 @@ NOT_VISITED = {
     *("try", "former-publish", "trial-sent", "new-study", "add-items"),
     *("rename", "delete"),
     *("upload", "upload-progress", "upload-read", "upload-map", "upload-import", "upload-discard"),
+    *("team-tokens", "team-token-revoke"),
     *("member-remove", "member-password", "new-team", "accept", "join", "join-anew", "invitation"),
 }
 STREAMED = {"download", "label-set", "audit-log-file"}
@@ -198,6 +199,8 @@ def require_all_known(names: set[str]) -> None:
 
     def every(patterns: Any) -> Iterator[str]:
         for pattern in patterns:
+            if isinstance(pattern, URLResolver) and pattern.namespace == "api":
+                continue  # counted in tests/console/api
             if isinstance(pattern, URLResolver):
                 yield from every(pattern.url_patterns)
             else:

@@ -75,6 +75,7 @@ INSTALLED_APPS = [
 
 MIDDLEWARE = [
     "config.logs.RequestLog",
+    "console.api.errors.answer_in_json",
     "csp.middleware.CSPMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
@@ -275,15 +276,28 @@ WHITENOISE_USE_FINDERS = True
 REST_FRAMEWORK: dict[str, Any] = {
     "DEFAULT_AUTHENTICATION_CLASSES": ["rest_framework.authentication.SessionAuthentication"],
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
+    "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "EXCEPTION_HANDLER": "console.api.errors.answer_error",
+    "URL_FORMAT_OVERRIDE": None,
 }
 SPECTACULAR_SETTINGS = {
     "TITLE": "Assay",
-    "DESCRIPTION": "Studies, judgments, agreement and metric validation.",
+    "DESCRIPTION": "Studies, judgments, agreement and metric validation (docs/api.md).",
     "VERSION": "1",
     "SERVE_INCLUDE_SCHEMA": False,
+    "SCHEMA_PATH_PREFIX": "/api/v1",
+    "COMPONENT_SPLIT_REQUEST": True,
+    "PREPROCESSING_HOOKS": ["console.api.operations.of_this_version"],
+    "POSTPROCESSING_HOOKS": [
+        "drf_spectacular.hooks.postprocess_schema_enums",
+        "console.api.operations.say_what_is_refused",
+    ],
 }
+# How many requests a minute a token or a person may make of the API; 0 for no limit (docs/api.md).
+API_READS_PER_MINUTE = variables.natural_number("API_READS_PER_MINUTE", 600)
+API_WRITES_PER_MINUTE = variables.natural_number("API_WRITES_PER_MINUTE", 120)
 
 # Served over HTTPS unless this is a machine of one's own.
 HTTPS = variables.boolean("HTTPS", default=SITE_URL.startswith("https://"))

@@ -5,13 +5,14 @@ from django.utils.translation import gettext as _
 from annotation.exceptions import AnnotationError
 from annotation.label_sets import make_label_set
 from annotation.study_jobs import LABEL, RESULT, study_of
+from console.api.idempotency import delete_old_answers
 from console.exceptions import ConsoleError
 from console.forms import rule_of
 from console.results import compute
 from metrics.exceptions import MetricsError
 from presentation.exceptions import PresentationError
 from work.execution import RunningJob
-from work.registry import INTERACTIVE, register
+from work.registry import INTERACTIVE, MARKETPLACE, register
 
 REFUSALS = (AnnotationError, ConsoleError, MetricsError, PresentationError)
 
@@ -36,3 +37,14 @@ def result(running: RunningJob) -> str:
     for name in running.arguments["names"]:
         compute(study_of(running), name, progress=running.progress(_("step")))
     return ""
+
+
+@register(
+    "delete_stored_answers",
+    label="Deleting stored answers of the API",
+    queue=MARKETPLACE,
+    every_seconds=3600,
+)
+def delete_stored_answers(running: RunningJob) -> str:
+    """Forget answers under idempotency keys after their day."""
+    return _("Answers deleted: {n}.").format(n=delete_old_answers())

@@ -1,4 +1,4 @@
-"""Which version of a validation is of a study as it is."""
+"""Which version of a validation is of a study as it is; what pages and the API remember."""
 
 from __future__ import annotations
 
@@ -48,3 +48,26 @@ class PagePreferences(models.Model):
 
     def __str__(self) -> str:
         return f"preferences of {self.user}"
+
+
+class StoredAnswer(models.Model):
+    """What the API answered to a write under an idempotency key, for whoever sends it again."""
+
+    holder = models.CharField(max_length=40, help_text="A token, or a person by session.")
+    address = models.CharField(max_length=500, help_text="Method and path.")
+    key = models.CharField(max_length=255)
+    fingerprint = models.CharField(max_length=64, help_text="Of the parameters.")
+    status = models.PositiveSmallIntegerField(default=0)
+    headers = models.JSONField(default=dict)
+    body = models.TextField(blank=True, help_text="JSON, as it was answered.")
+    created_at = models.DateTimeField(auto_now_add=True, db_index=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["holder", "address", "key"], name="one_answer_under_a_key"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.address} under {self.key}"

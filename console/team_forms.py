@@ -9,6 +9,7 @@ from django import forms
 from django.contrib.auth import password_validation
 from django.utils.translation import gettext_lazy as _
 
+from accounts.forms import TokenForm
 from accounts.models import Team
 from accounts.roles import Role
 from console.amount_fields import UsdField
@@ -45,6 +46,20 @@ class RoleForm(forms.Form):
     @property
     def choice(self) -> Role:
         return Role(self.cleaned_data["role"])
+
+
+class TeamTokenForm(RoleForm, TokenForm):
+    """What a team's token is called, in which role it acts, what for, and for how long."""
+
+    field_order = ["name", "role", "days", "scopes"]
+
+    def __init__(self, *args: Any, roles: Sequence[Role], **kwargs: Any) -> None:
+        super().__init__(*args, roles=roles, **{"initial": {"role": Role.ANALYST}} | kwargs)
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """What was filled in, once it is valid."""
+        return super().values | {"role": self.choice}
 
 
 class InvitationForm(RoleForm):

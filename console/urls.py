@@ -1,9 +1,6 @@
 from django.urls import URLPattern, URLResolver, include, path
-from drf_spectacular.views import SpectacularAPIView
-from rest_framework.permissions import IsAuthenticated
-from rest_framework.routers import DefaultRouter
 
-from console.api import StudyViewSet
+from console.api.urls import former
 from console.pages import (
     adjudication,
     agreement,
@@ -25,18 +22,13 @@ from console.pages import (
     studies,
     study_settings,
     teams,
+    tokens,
     trials,
     uploads,
     validation,
 )
 
 app_name = "console"
-
-router = DefaultRouter()
-router.register("studies", StudyViewSet, basename="api-study")
-
-# Of one version: one that an address names would stand in a header.
-schema = SpectacularAPIView.as_view(permission_classes=[IsAuthenticated], api_version="1")
 
 of_a_study: list[URLPattern | URLResolver] = [
     path("", studies.study, name="study"),
@@ -129,6 +121,8 @@ of_a_team: list[URLPattern | URLResolver] = [
     path("marketplaces/new/", connections.connect, name="connect"),
     path("marketplaces/<int:connection_id>/close/", connections.close, name="connection-close"),
     path("budget/", connections.team_budget, name="team-budget"),
+    path("tokens/", tokens.tokens, name="team-tokens"),
+    path("tokens/<int:token_id>/revoke/", tokens.revoke, name="team-token-revoke"),
     path("invite/", members.invite_to_team, name="invite"),
     path(
         "invitations/<int:invitation_id>/revoke/", members.revoke_of_team, name="invitation-revoke"
@@ -161,6 +155,6 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("trials/<str:token>/mturk/externalSubmit", trials.trial_sent, name="trial-sent"),
     path("letter-keys/", review_rules.letter_keys, name="letter-keys"),
     path("pictures/<str:sha256>", downloads.picture, name="picture"),
-    path("api/", include(router.urls)),
-    path("api/schema/", schema, name="schema"),
+    path("api/v1/", include("console.api.urls")),
+    path("api/", include(former)),
 ]

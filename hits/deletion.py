@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from django.db import transaction
+from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from accounts.audit import record
 from annotation.models import Candidate, Item, Judgment, LabelSet, Study, Submission
-from annotation.study_jobs import jobs_of
+from annotation.study_jobs import jobs_of, request_study_job
 from hits.archive import unfinished_work
 from hits.exceptions import StudyUnfinished
 from hits.models import Assignment, Batch, Budget, Hit, Message, Payment
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from accounts.models import User
+    from work.models import Job
 
 DELETE_STUDY = "delete_study"
 # With more judgments a study is deleted in the background.
@@ -63,6 +65,19 @@ def _counts_against_a_budget(study: Study) -> bool:
     """Deleting what was spent would give it to a team to be spent again."""
     has_cap = study.team_id is not None and Budget.objects.filter(team=study.team_id).exists()
     return has_cap and Assignment.objects.filter(hit__batch__study=study).exists()
+
+
+@transaction.atomic
+def remove_study(*, study: Study, actor: User | None) -> Job | None:
+    """Delete a study now, or request the job that does where there is much of it."""
+    if contents_of(study)["judgments"] <= AT_ONCE_JUDGMENTS:
+        delete_study(study=study, actor=actor)
+        return None
+    if reasons := obstacles_to_deletion(study):
+        raise StudyUnfinished(" ".join(reasons))
+    # Out of the way at once: nothing is launched of it any more.
+    Study.objects.filter(pk=study.pk).update(archived_at=timezone.now())
+    return request_study_job(study=study, kind=DELETE_STUDY, requested_by=actor)
 
 
 @transaction.atomic

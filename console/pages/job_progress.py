@@ -69,7 +69,7 @@ CONTROLLED_BY = {
 }
 
 
-def _controlled_job(request: HttpRequest, slug: str, job_id: int) -> tuple[Study, Job]:
+def controlled_job(request: HttpRequest, slug: str, job_id: int) -> tuple[Study, Job]:
     """A job of the study, for those who may request one like it."""
     study = study_for(request, slug)
     job = get_object_or_404(jobs_of(study), pk=job_id)
@@ -91,7 +91,7 @@ def job(request: HttpRequest, slug: str, job_id: int) -> HttpResponse:
 @require_POST
 def stop(request: HttpRequest, slug: str, job_id: int) -> HttpResponse:
     """Access: those who may request such a job."""
-    study, current = _controlled_job(request, slug, job_id)
+    study, current = controlled_job(request, slug, job_id)
     stop_job(job=current)
     return redirect(reverse(f"console:{page_of(current)}", args=[study.slug]))
 
@@ -99,6 +99,6 @@ def stop(request: HttpRequest, slug: str, job_id: int) -> HttpResponse:
 @require_POST
 def resume(request: HttpRequest, slug: str, job_id: int) -> HttpResponse:
     """Access: those who may request such a job."""
-    study, current = _controlled_job(request, slug, job_id)
+    study, current = controlled_job(request, slug, job_id)
     resume_job(job=current)
     return redirect(reverse(f"console:{page_of(current)}", args=[study.slug]))

@@ -11,7 +11,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.utils.translation import gettext as _
 
-from accounts.models import User
+from accounts.models import ApiToken, User
 from accounts.roles import Permission, Role, permissions_of
 from annotation.access import loaded_roles, with_roles_of
 from annotation.models import Study
@@ -39,9 +39,9 @@ def study_for(
     studies = Study.objects.visible_to(person(request)).select_related("team").with_n_items()
     study = get_object_or_404(with_roles_of(studies, person(request)), slug=slug)
     roles = loaded_roles(study, person(request))
-    permissions = permissions_of(*roles)
+    permissions = within_scopes(request, permissions_of(*roles))
     if permission not in permissions:
-        raise PermissionDenied(refusal_of(roles))
+        raise PermissionDenied(refusal_of(roles, permission))
     request.permissions = permissions  # type: ignore[attr-defined]
     sizes = _judged_sizes(study.pk, study.created_at, study.judgments_version)
     for name, number in sizes.items():
@@ -49,8 +49,18 @@ def study_for(
     return cast("CountedStudy", study)
 
 
-def refusal_of(roles: Sequence[Role]) -> str:
-    """What to say to somebody whose roles do not reach."""
+def within_scopes(
+    request: HttpRequest, permissions: frozenset[Permission]
+) -> frozenset[Permission]:
+    """Of these permissions, those that a token's scopes reach; all of them in a browser."""
+    token = getattr(request, "auth", None)
+    return permissions & token.permissions if isinstance(token, ApiToken) else permissions
+
+
+def refusal_of(roles: Sequence[Role], permission: Permission) -> str:
+    """What to say to somebody whose roles, or whose token's scopes, do not reach."""
+    if permission in permissions_of(*roles):
+        return _("The token's scopes do not allow this.")
     return _("Your role here is {roles}. It does not allow this; a manager can change it.").format(
         roles=", ".join(str(role.label).lower() for role in roles)
     )

@@ -6,22 +6,18 @@ from django import forms
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
-from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods
 
 from accounts.roles import Permission
-from annotation.audit import record_in
 from annotation.models import Study
-from annotation.study_jobs import request_study_job
+from annotation.new_studies import rename_study
 from console.pages.study import person, study_for, study_page
 from hits.deletion import (
-    AT_ONCE_JUDGMENTS,
-    DELETE_STUDY,
     contents_of,
-    delete_study,
     obstacles_to_deletion,
+    remove_study,
 )
 from hits.exceptions import StudyUnfinished
 
@@ -39,15 +35,11 @@ class NameForm(forms.ModelForm[Study]):
 def rename(request: HttpRequest, slug: str) -> HttpResponse:
     """Access: those who may edit the study."""
     study = study_for(request, slug, Permission.EDIT)
-    former = study.title
     row = Study.objects.get(pk=study.pk)
     form = NameForm(request.POST or None, instance=row, label_suffix="")
     if request.method == "POST" and form.is_valid():
         title = form.cleaned_data["title"]
-        Study.objects.filter(pk=study.pk).update(title=title)
-        if title != former:
-            details = {"from": former, "to": title}
-            record_in(study, actor=person(request), action="study.rename", details=details)
+        rename_study(study=study, title=title, actor=person(request))
         messages.success(request, _("The study is called “{title}”.").format(title=title))
         return redirect("console:study", slug)
     return study_page(request, study, "rename", {"form": form})
@@ -86,17 +78,11 @@ def delete(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def _delete(request: HttpRequest, study: Study) -> HttpResponse:
-    if contents_of(study)["judgments"] > AT_ONCE_JUDGMENTS:
-        # Out of the way at once: nothing is launched of it any more.
-        Study.objects.filter(pk=study.pk).update(archived_at=timezone.now())
-        request_study_job(study=study, kind=DELETE_STUDY, requested_by=person(request))
-        text = _("“{title}” is being deleted in the background.")
-        messages.success(request, text.format(title=study.title))
-        return redirect("console:studies")
     try:
-        delete_study(study=study, actor=person(request))
+        job = remove_study(study=study, actor=person(request))
     except StudyUnfinished as refused:
         messages.error(request, _("It was not deleted. {why}").format(why=refused))
         return redirect("console:delete", study.slug)
-    messages.success(request, _("“{title}” is deleted.").format(title=study.title))
+    text = _("“{title}” is being deleted in the background.") if job else _("“{title}” is deleted.")
+    messages.success(request, text.format(title=study.title))
     return redirect("console:studies")

@@ -19,7 +19,7 @@ from accounts.roles import Permission, Role
 from accounts.teams import appointable_roles, create_team, permissions_in_team, set_wage_floor
 from annotation.models import Invitation, Study
 from console.forms import problems_of
-from console.pages.study import person, refusal_of
+from console.pages.study import person, refusal_of, within_scopes
 from console.tables import page_of
 from console.team_forms import AuditLogForm, InvitationForm, NewTeamForm, WageFloorForm
 from presentation.spreadsheets import csv_parts
@@ -38,10 +38,11 @@ def team_for(
     404 for whoever is not in it, 403 where their role is too small.
     """
     team = get_object_or_404(Team.objects.of(person(request)), slug=slug)
-    permissions = permissions_in_team(team, person(request))
+    permissions = within_scopes(request, permissions_in_team(team, person(request)))
     if permission not in permissions:
-        roles = Membership.objects.filter(team=team, user=person(request).pk)
-        raise PermissionDenied(refusal_of([Role(member.role) for member in roles]))
+        members = Membership.objects.filter(team=team, user=person(request).pk)
+        roles = [Role(member.role) for member in members]
+        raise PermissionDenied(refusal_of(roles, permission))
     return team, permissions
 
 
@@ -89,7 +90,8 @@ def team(request: HttpRequest, slug: str) -> HttpResponse:
 def _members(team: Team, permissions: frozenset[Permission]) -> list[tuple[Membership, bool]]:
     """The members, each with whether one may change their role."""
     roles = appointable_roles(permissions)
-    rows = team.memberships.select_related("user").order_by("user__username")
+    people = team.memberships.exclude(user__in=team.api_tokens.values("user"))
+    rows = people.select_related("user").order_by("user__username")
     return [(member, member.role in roles) for member in rows]
 
 

@@ -37,10 +37,13 @@ def test_a_study_is_told_with_its_questions_and_sizes(get_json, researcher):
     assert status == 200
     assert content.pop("created_at").endswith("Z")
     question = {"level": "interval", "scale_min": 0, "scale_max": 100, "categories": []}
+    assert content.pop("archived_at") is None
+    assert "own" in content.pop("may")
     assert content == {
         "slug": "rated",
         "title": "Rated",
         "kind": "rating",
+        "team": None,
         "questions": [
             {"name": "appropriateness", "wording": "appropriateness?", **question},
             {"name": "style", "wording": "style?", **question},
@@ -139,13 +142,14 @@ def test_undefined_correlations_are_null_with_a_reason(get_json, researcher):
 def test_a_study_without_scores_has_no_validation_yet(get_json, researcher):
     status, content = get_json("api-study-validation", rated_study(owner=researcher).slug)
     assert status == 404
-    assert content == {"detail": "Study 'rated' has no scores; score it or import some."}
+    detail = "Study 'rated' has no scores; score it or import some."
+    assert content == {"detail": detail, "code": "not_found"}
 
 
 def test_the_schema_describes_this_api(rosa):
     answer = rosa.get(reverse("console:schema"))
     assert answer.status_code == 200
-    assert b"/api/studies/{slug}/validation/" in answer.content
+    assert b"/api/v1/studies/{slug}/validation/" in answer.content
 
 
 @pytest.mark.parametrize("page", [{"limit": "9" * 30}, {"offset": "9" * 30}, {"limit": "-1"}])

@@ -100,7 +100,7 @@ def test_a_study_on_which_a_job_works_is_not_deleted(rosa: Client, researcher: U
 def test_a_large_study_is_deleted_in_the_background(
     rosa: Client, researcher: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("console.pages.study_settings.AT_ONCE_JUDGMENTS", 0)
+    monkeypatch.setattr("hits.deletion.AT_ONCE_JUDGMENTS", 0)
     scored_study("mine", owner=researcher)
     text = post(rosa, "delete", name="mine")
     assert "is being deleted in the background" in text

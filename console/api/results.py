@@ -1,26 +1,20 @@
-"""The same numbers for programs: read-only, by session, one's own studies."""
+"""What is computed of a study: agreement, the validation of metrics, disputes."""
 
-from typing import cast
+from __future__ import annotations
 
-from django.db.models import QuerySet
-from drf_spectacular.utils import (
-    OpenApiParameter,
-    OpenApiResponse,
-    extend_schema,
-    inline_serializer,
-)
+from typing import Any
+
 from rest_framework import serializers, status
-from rest_framework.decorators import action
-from rest_framework.exceptions import APIException, NotFound
-from rest_framework.pagination import LimitOffsetPagination
+from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.viewsets import ReadOnlyModelViewSet
 
-from accounts.models import User
 from annotation.agreement_versions import current_agreement
 from annotation.disputes import adjudication_queue
-from annotation.models import AgreementCoefficient, Question, Study
+from annotation.models import AgreementCoefficient, Study
+from console.api.endpoint import Endpoint, Filters
+from console.api.errors import ComputingFailed
+from console.api.operations import reads
 from console.pages.adjudication import QueueSelection
 from console.pages.job_progress import job_of
 from console.results import AGREEMENT, VALIDATION, outcome_of
@@ -29,33 +23,7 @@ from validation.rows import StoredResults
 from work.models import Job
 
 
-class QuestionSerializer(serializers.ModelSerializer[Question]):
-    class Meta:
-        model = Question
-        fields = ["name", "wording", "level", "scale_min", "scale_max", "categories"]
-
-
-class StudySerializer(serializers.ModelSerializer[Study]):
-    questions = QuestionSerializer(many=True, read_only=True)
-    n_items = serializers.IntegerField(read_only=True)
-    n_submissions = serializers.IntegerField(read_only=True)
-    n_judgments = serializers.IntegerField(read_only=True)
-
-    class Meta:
-        model = Study
-        fields = [
-            "slug",
-            "title",
-            "kind",
-            "created_at",
-            "questions",
-            "n_items",
-            "n_submissions",
-            "n_judgments",
-        ]
-
-
-class AlphaSerializer(serializers.Serializer[object]):
+class AlphaSerializer(serializers.Serializer[Any]):
     """Krippendorff's alpha on one question; null where undefined, and then with a reason."""
 
     question = serializers.CharField(source="question.name")
@@ -77,7 +45,7 @@ class AlphaSerializer(serializers.Serializer[object]):
     warnings = serializers.ListField(child=serializers.CharField())
 
 
-class CorrelationSerializer(serializers.Serializer[object]):
+class CorrelationSerializer(serializers.Serializer[Any]):
     """One metric against one question at one level; null where undefined, with a reason."""
 
     question = serializers.CharField()
@@ -103,7 +71,7 @@ class CorrelationSerializer(serializers.Serializer[object]):
     reason = serializers.CharField(allow_null=True)
 
 
-class OpinionSerializer(serializers.Serializer[object]):
+class OpinionSerializer(serializers.Serializer[Any]):
     """What one annotator gave, and why."""
 
     annotator = serializers.CharField()
@@ -113,7 +81,7 @@ class OpinionSerializer(serializers.Serializer[object]):
     flag_reason = serializers.CharField()
 
 
-class DecisionSerializer(serializers.Serializer[object]):
+class DecisionSerializer(serializers.Serializer[Any]):
     """What someone decided the value to be."""
 
     value = serializers.FloatField()
@@ -122,7 +90,7 @@ class DecisionSerializer(serializers.Serializer[object]):
     decided_at = serializers.CharField()
 
 
-class DisputeSerializer(serializers.Serializer[object]):
+class DisputeSerializer(serializers.Serializer[Any]):
     """A candidate that its annotators do not agree on."""
 
     question = serializers.CharField()
@@ -143,7 +111,7 @@ class DisputeSerializer(serializers.Serializer[object]):
     decision = DecisionSerializer(allow_null=True)
 
 
-class QueueSerializer(serializers.Serializer[object]):
+class QueueSerializer(serializers.Serializer[Any]):
     """Undecided disputes, least agreement first, and how many there are in all."""
 
     question = serializers.CharField()
@@ -154,62 +122,50 @@ class QueueSerializer(serializers.Serializer[object]):
     disputes = DisputeSerializer(many=True)
 
 
-class Pages(LimitOffsetPagination):
-    default_limit = 100
-    max_limit = 1000
+class QueueFilters(Filters):
+    question = serializers.CharField(required=False, help_text="The first of the study without it.")
+    round = serializers.IntegerField(
+        required=False, min_value=1, max_value=10_000, help_text="The first that was judged."
+    )
+    threshold = serializers.FloatField(
+        required=False,
+        min_value=0,
+        max_value=0.999_999,
+        help_text="A share from 0 to below 1; without it, the one that fits the scale.",
+    )
+    skip = serializers.IntegerField(
+        required=False,
+        min_value=0,
+        max_value=1_000_000,
+        help_text="How many to leave out at the start.",
+    )
 
 
-class ComputingFailed(APIException):
-    """The background worker could not compute what was asked for."""
+class Agreement(Endpoint):
+    @reads("get_agreement", AlphaSerializer(many=True), is_computed=True)
+    def get(self, request: Request, slug: str) -> Response:
+        """Krippendorff's alpha by question and condition.
 
-    status_code = status.HTTP_500_INTERNAL_SERVER_ERROR
-
-
-PENDING = OpenApiResponse(
-    response=inline_serializer("Pending", {"detail": serializers.CharField()}),
-    description="Being computed in the background; ask again after `Retry-After` seconds.",
-)
-
-
-class StudyViewSet(ReadOnlyModelViewSet[Study]):
-    """Studies with their agreement and the validation of their metrics.
-
-    Access: whoever has a role in a study.
-    """
-
-    serializer_class = StudySerializer
-    pagination_class = Pages
-    lookup_field = "slug"
-
-    def get_queryset(self) -> QuerySet[Study]:
-        if getattr(self, "swagger_fake_view", False):
-            return Study.objects.none()
-        visible = Study.objects.visible_to(cast(User, self.request.user))
-        return visible.counted().prefetch_related("questions")
-
-    @extend_schema(responses={200: AlphaSerializer(many=True), 202: PENDING})
-    @action(detail=True, pagination_class=None)
-    def agreement(self, request: Request, slug: str, format: str | None = None) -> Response:
-        """Krippendorff's alpha by question and condition."""
-        study = self.get_object()
-        version = None if _is_pending(request, study, AGREEMENT) else current_agreement(study)
+        Access: whoever has a role in the study.
+        """
+        study = self.study(slug)
+        version = None if _is_pending(self, study, AGREEMENT) else current_agreement(study)
         if version is None:
             return _being_computed()
         alphas = AgreementCoefficient.objects.of(version).alphas(version.first_round)
         return Response(AlphaSerializer(alphas.filter(with_flagged=True), many=True).data)
 
-    @extend_schema(
-        responses={
-            200: CorrelationSerializer(many=True),
-            202: PENDING,
-            404: OpenApiResponse(description="No such study, or judgments or scores are missing."),
-        }
-    )
-    @action(detail=True, pagination_class=None)
-    def validation(self, request: Request, slug: str, format: str | None = None) -> Response:
-        """Every metric against every question, at every level."""
-        study = self.get_object()
-        outcome = None if _is_pending(request, study, VALIDATION) else outcome_of(study, VALIDATION)
+
+class Validation(Endpoint):
+    @reads("get_validation", CorrelationSerializer(many=True), is_computed=True)
+    def get(self, request: Request, slug: str) -> Response:
+        """Every metric against every question, at every level; 404 while there is none.
+
+        Access: whoever has a role in the study.
+        """
+        study = self.study(slug)
+        is_pending = _is_pending(self, study, VALIDATION)
+        outcome = None if is_pending else outcome_of(study, VALIDATION)
         if outcome is None:
             return _being_computed()
         if outcome.version is None:
@@ -217,30 +173,19 @@ class StudyViewSet(ReadOnlyModelViewSet[Study]):
         rows = correlations_of(StoredResults(outcome.version, with_variants=True))
         return Response(CorrelationSerializer(rows, many=True).data)
 
-    @extend_schema(
-        parameters=[
-            OpenApiParameter("question", description="The first of the study, if none is named."),
-            OpenApiParameter("round", int, description="The first that was judged, if none."),
-            OpenApiParameter(
-                "threshold",
-                float,
-                description="A share from 0 to below 1; without it, the one that fits the scale.",
-            ),
-            OpenApiParameter("skip", int, description="How many to leave out at the start."),
-        ],
-        responses={200: QueueSerializer, 202: PENDING},
-    )
-    @action(detail=True, pagination_class=None)
-    def disputes(self, request: Request, slug: str, format: str | None = None) -> Response:
-        """The next 50 candidates whose judgments lie further apart than a threshold."""
-        study = self.get_object()
-        if _is_pending(request, study, AGREEMENT):
+
+class Disputes(Endpoint):
+    @reads("get_disputes", QueueSerializer, filters=QueueFilters, is_computed=True)
+    def get(self, request: Request, slug: str) -> Response:
+        """The next 50 candidates whose judgments lie further apart than a threshold.
+
+        Access: whoever has a role in the study.
+        """
+        study = self.study(slug)
+        self.filters(QueueFilters)
+        if _is_pending(self, study, AGREEMENT):
             return _being_computed()
-        selection = QueueSelection.of(study, request.GET)
-        if selection.threshold_problem:
-            raise serializers.ValidationError(
-                {"threshold": ["Not a share from 0 to below 1. Leave it out for the scale's own."]}
-            )
+        selection = QueueSelection.of(study, self.plain_request.GET)
         queue = adjudication_queue(
             selection.question,
             round=selection.round,
@@ -250,9 +195,9 @@ class StudyViewSet(ReadOnlyModelViewSet[Study]):
         return Response(QueueSerializer(queue.record(selection.question, selection.round)).data)
 
 
-def _is_pending(request: Request, study: Study, name: str) -> bool:
+def _is_pending(endpoint: Endpoint, study: Study, name: str) -> bool:
     """Whether a job has yet to make the result of that name; ComputingFailed if it could not."""
-    job = job_of(request, study, name)
+    job = job_of(endpoint.plain_request, study, name)
     if job and job.state == Job.State.FAILED:
         raise ComputingFailed(job.message)
     return job is not None

@@ -1,0 +1,132 @@
+"""Every error under /api/ is JSON of one form: what is wrong, a code for programs, which fields."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from http import HTTPStatus
+from typing import Any
+
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, JsonResponse
+from django.http.response import HttpResponseBase
+from rest_framework import exceptions
+from rest_framework.response import Response
+from rest_framework.views import exception_handler
+
+from accounts.exceptions import AccountsError, RoleTooSmall
+from annotation.exceptions import AnnotationError
+from console.exceptions import ConsoleError
+from hits.exceptions import HitsError
+from metrics.exceptions import MetricsError
+from presentation.exceptions import PresentationError
+
+API = "/api/"
+REFUSALS = (
+    *(AccountsError, AnnotationError, ConsoleError, HitsError, MetricsError, PresentationError),
+)
+GENERAL = "errors"
+
+
+class Conflict(exceptions.APIException):
+    """What was asked for does not fit what is there."""
+
+    status_code = HTTPStatus.CONFLICT
+    default_code = "conflict"
+
+
+class Unprocessable(exceptions.APIException):
+    """The request is understood, and contradicts an earlier one."""
+
+    status_code = HTTPStatus.UNPROCESSABLE_ENTITY
+    default_code = "unprocessable"
+
+
+class ComputingFailed(exceptions.APIException):
+    """The background worker could not compute what was asked for."""
+
+    status_code = HTTPStatus.INTERNAL_SERVER_ERROR
+    default_code = "computing_failed"
+
+
+def answer_error(error: Exception, context: dict[str, Any]) -> Response | None:
+    """The answer to an error; None for one that nobody expected, which Django logs."""
+    if isinstance(error, Http404):
+        error = exceptions.NotFound(*error.args) if _is_our_text(error) else exceptions.NotFound()
+    elif isinstance(error, PermissionDenied):
+        error = exceptions.PermissionDenied(*error.args)
+    elif isinstance(error, REFUSALS):
+        error = _refusal(error)
+    response = exception_handler(error, context)
+    if response is not None and isinstance(error, exceptions.APIException):
+        response.data = _body(error)
+    return response
+
+
+def _is_our_text(error: Http404) -> bool:
+    """Whether a person wrote it; Django's own names a model."""
+    return bool(error.args) and not str(error.args[0]).startswith("No ")
+
+
+def _refusal(error: Exception) -> exceptions.APIException:
+    """An error of one of our apps, written for people; its class is the code."""
+    code = re.sub(r"(?<!^)(?=[A-Z])", "_", type(error).__name__).lower()
+    if isinstance(error, RoleTooSmall):
+        return exceptions.PermissionDenied(str(error), code=code)
+    refusal = exceptions.APIException(str(error), code=code)
+    refusal.status_code = HTTPStatus.BAD_REQUEST
+    return refusal
+
+
+def _body(error: exceptions.APIException) -> dict[str, Any]:
+    if isinstance(error, exceptions.ValidationError):
+        fields: dict[str, list[str]] = {}
+        for name, text in _messages(error.detail):
+            fields.setdefault(name or GENERAL, []).append(text)
+        first = next(iter(fields.items()), (GENERAL, ["Not valid."]))
+        detail = first[1][0] if first[0] == GENERAL else f"{first[0]}: {first[1][0]}"
+        return {"detail": detail, "code": "invalid", "errors": fields}
+    code = error.get_codes()
+    return {"detail": str(error.detail), "code": code if isinstance(code, str) else "error"}
+
+
+def _messages(detail: Any, path: str = "") -> Iterator[tuple[str, str]]:
+    """Each message with the path of its field: `items.0.name`."""
+    if isinstance(detail, dict):
+        for name, inner in detail.items():
+            own = "" if name == "non_field_errors" else str(name)
+            yield from _messages(inner, ".".join(filter(None, [path, own])))
+    elif isinstance(detail, list):
+        for position, inner in enumerate(detail):
+            is_text = isinstance(inner, str)
+            yield from _messages(inner, path if is_text else f"{path}.{position}".lstrip("."))
+    else:
+        yield path, str(detail)
+
+
+def answer_in_json(
+    get_response: Callable[[HttpRequest], HttpResponseBase],
+) -> Callable[[HttpRequest], HttpResponseBase]:
+    """Middleware: what goes wrong before or beside a view of the API is JSON as well, and no
+    answer of the API is stored."""
+
+    def answer(request: HttpRequest) -> HttpResponseBase:
+        response = get_response(request)
+        if not request.path.startswith(API):
+            return response
+        if response.status_code >= HTTPStatus.BAD_REQUEST and not _is_json(response):
+            response = _in_json(response)
+        response.headers.setdefault("Cache-Control", "private, no-store")
+        return response
+
+    return answer
+
+
+def _is_json(response: HttpResponseBase) -> bool:
+    return response.headers.get("Content-Type", "").startswith("application/json")
+
+
+def _in_json(response: HttpResponseBase) -> JsonResponse:
+    status = HTTPStatus(response.status_code)
+    body = {"detail": f"{status.phrase}.", "code": status.name.lower()}
+    return JsonResponse(body, status=status)

@@ -1,0 +1,123 @@
+"""A write that is sent twice under one `Idempotency-Key` is done once.
+
+The key is claimed, the write done and its answer stored in one transaction: who sends the same at
+the same time waits for it. A refused write changed nothing, and so its key is free again.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import timedelta
+from hashlib import sha256
+from typing import Any
+
+from django.core.files.uploadedfile import UploadedFile
+from django.db import IntegrityError, transaction
+from django.http import QueryDict
+from django.utils import timezone
+from rest_framework.exceptions import ValidationError
+from rest_framework.renderers import JSONRenderer
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from console.api.errors import Conflict, Unprocessable
+from console.api.throttles import holder_of
+from console.models import StoredAnswer
+
+HEADER = "Idempotency-Key"
+REPLAYED = "Idempotency-Replayed"
+KEPT_FOR = timedelta(hours=24)
+MOST_CHARACTERS = 255
+
+
+def answer_once(
+    request: Request, write: Callable[[], Response], *, needs_key: bool = False
+) -> Response:
+    """The answer of a write, done in one transaction; under a key, done once."""
+    key = request.headers.get(HEADER)
+    if key is None:
+        if needs_key:
+            raise ValidationError({HEADER: ["This spends money: send a key of your own making."]})
+        _read_body(request)
+        with transaction.atomic():
+            return write()
+    require_readable(key)
+    fingerprint = fingerprint_of(request)
+    with transaction.atomic():
+        row, is_new = _claim(request, key, fingerprint)
+        if not is_new:
+            return _replay(row, fingerprint)
+        response = write()
+        _store(row, response)
+        return response
+
+
+def _read_body(request: Request) -> None:
+    """Before the transaction, which would otherwise last as long as a slow upload."""
+    _ = request.data
+
+
+def require_readable(key: str) -> None:
+    """ValidationError for what is no key: 1 to 255 printable ASCII characters."""
+    if not 0 < len(key) <= MOST_CHARACTERS or not (key.isascii() and key.isprintable()):
+        raise ValidationError({HEADER: ["Send 1 to 255 printable ASCII characters."]})
+
+
+def fingerprint_of(request: Request) -> str:
+    """Of the parameters: JSON whatever its spaces and the order of its names, files by content."""
+    parts = [request.get_full_path(), _plain(request.data)]
+    return sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+
+def delete_old_answers() -> int:
+    """Delete the answers whose time is over; return how many."""
+    over = StoredAnswer.objects.filter(created_at__lt=timezone.now() - KEPT_FOR)
+    return over.delete()[0]
+
+
+def _claim(request: Request, key: str, fingerprint: str) -> tuple[StoredAnswer, bool]:
+    """The row of the key, and whether it is this request's; another's, once it is committed."""
+    address = f"{request.method} {request.path}"[:500]
+    own = StoredAnswer.objects.filter(holder=holder_of(request), address=address, key=key)
+    own.filter(created_at__lt=timezone.now() - KEPT_FOR).delete()
+    if row := own.first():
+        return row, False
+    try:
+        with transaction.atomic():
+            values = {"holder": holder_of(request), "address": address, "key": key}
+            return StoredAnswer.objects.create(fingerprint=fingerprint, **values), True
+    except IntegrityError:
+        if row := own.first():
+            return row, False
+        raise Conflict("The same is being done at this moment; ask again.") from None
+
+
+def _replay(row: StoredAnswer, fingerprint: str) -> Response:
+    if row.fingerprint != fingerprint:
+        raise Unprocessable(
+            f"The {HEADER} was used with other parameters. Take a new key for a new request.",
+            code="idempotency_key_reused",
+        )
+    headers = row.headers | {REPLAYED: "true"}
+    return Response(json.loads(row.body), status=row.status, headers=headers)
+
+
+def _store(row: StoredAnswer, response: Response) -> None:
+    row.status = response.status_code
+    row.body = JSONRenderer().render(response.data).decode() or "null"
+    row.headers = {name: response[name] for name in ("Location", "Retry-After") if name in response}
+    row.save(update_fields=["status", "body", "headers"])
+
+
+def _plain(data: Any) -> Any:
+    """What was sent, as JSON may hold it."""
+    if isinstance(data, QueryDict):
+        return {name: [_plain(value) for value in values] for name, values in data.lists()}
+    if isinstance(data, UploadedFile):
+        digest = sha256()
+        for chunk in data.chunks():
+            digest.update(chunk)
+        data.seek(0)
+        return [data.name, digest.hexdigest()]
+    return data

@@ -1,0 +1,96 @@
+"""Background jobs of a study: what a write that takes long answers with, and how to follow it."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import Any
+
+from django.shortcuts import get_object_or_404
+from django.urls import reverse
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from annotation.models import Study
+from annotation.study_jobs import jobs_of
+from console.api.endpoint import Endpoint, Filters
+from console.api.operations import lists, reads, writes
+from console.api.paging import page
+from console.pages.job_progress import controlled_job
+from work.models import Job
+from work.request import resume_job, stop_job
+
+
+class JobSerializer(serializers.ModelSerializer[Job]):
+    """A job; `message` says what came of it, or why nothing did."""
+
+    id = serializers.IntegerField()
+    kind = serializers.CharField()
+    state = serializers.ChoiceField(choices=Job.State.choices)
+    is_unfinished = serializers.BooleanField()
+    seconds_left = serializers.FloatField(allow_null=True)
+
+    class Meta:
+        model = Job
+        fields = [
+            *("id", "kind", "title", "state", "is_unfinished", "phase", "n_done", "n_total"),
+            *("seconds_left", "message", "created_at", "started_at", "finished_at"),
+        ]
+
+
+class JobFilters(Filters):
+    state = serializers.ChoiceField(choices=Job.State.choices, required=False)
+    kind = serializers.CharField(required=False, max_length=40)
+
+
+def accepted(request: Request, study: Study, job: Job) -> Response:
+    """The answer of a write that goes on in the background: 202, the job, and its address."""
+    where = reverse("console:api:job", args=[study.slug, job.pk])
+    headers = {"Location": request.build_absolute_uri(where), "Retry-After": "2"}
+    return Response(JobSerializer(job).data, status=HTTPStatus.ACCEPTED, headers=headers)
+
+
+class Jobs(Endpoint):
+    @lists("list_jobs", JobSerializer, filters=JobFilters)
+    def get(self, request: Request, slug: str) -> Response:
+        """The jobs of a study, newest first; those that ended are forgotten after some weeks.
+
+        Access: whoever has a role in the study.
+        """
+        wanted: dict[str, Any] = self.filters(JobFilters)
+        return page(request, jobs_of(self.study(slug)).filter(**wanted), JobSerializer)
+
+
+class OneJob(Endpoint):
+    @reads("get_job", JobSerializer)
+    def get(self, request: Request, slug: str, job_id: int) -> Response:
+        """A job, and how far it is.
+
+        Access: whoever has a role in the study.
+        """
+        job = get_object_or_404(jobs_of(self.study(slug)), pk=job_id)
+        return Response(JobSerializer(job).data)
+
+
+class Stop(Endpoint):
+    @writes("stop_job", None, JobSerializer)
+    def post(self, request: Request, slug: str, job_id: int) -> Response:
+        """End a job at its next step.
+
+        Access: those who may request such a job.
+        """
+        _study, job = controlled_job(self.plain_request, slug, job_id)
+        stop_job(job=job)
+        job.refresh_from_db()
+        return Response(JobSerializer(job).data)
+
+
+class Resume(Endpoint):
+    @writes("resume_job", None, JobSerializer, status=HTTPStatus.ACCEPTED)
+    def post(self, request: Request, slug: str, job_id: int) -> Response:
+        """Go on with a job that failed or was stopped.
+
+        Access: those who may request such a job.
+        """
+        study, job = controlled_job(self.plain_request, slug, job_id)
+        return accepted(request, study, resume_job(job=job))

@@ -1,0 +1,161 @@
+"""Decorators of an endpoint's methods: what the schema says of them, and how a write is done.
+
+`reads` one thing, `lists` a counted page, `stretches` a long table by keys, `writes` once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from http import HTTPStatus
+from typing import Any
+
+from drf_spectacular.utils import (
+    OpenApiParameter,
+    OpenApiResponse,
+    extend_schema,
+    inline_serializer,
+)
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from console.api.idempotency import HEADER, answer_once
+
+Method = Callable[..., Response]
+Shape = type[serializers.BaseSerializer[Any]] | serializers.BaseSerializer[Any] | None
+
+
+class ErrorSerializer(serializers.Serializer[Any]):
+    """What is wrong."""
+
+    detail = serializers.CharField(help_text="In a sentence, for people.")
+    code = serializers.CharField(help_text="In a word, for programs.")
+    errors = serializers.DictField(  # type: ignore[assignment]
+        child=serializers.ListField(child=serializers.CharField()),
+        required=False,
+        help_text="By field, such as `items.0.name`; what is of no field under `errors`.",
+    )
+
+
+class PendingSerializer(serializers.Serializer[Any]):
+    """Being computed in the background; ask again after `Retry-After` seconds."""
+
+    detail = serializers.CharField()
+
+
+def _errors(*statuses: HTTPStatus) -> dict[int | tuple[int, str], Any]:
+    return {
+        int(status): OpenApiResponse(ErrorSerializer, description=status.phrase)
+        for status in statuses
+    }
+
+
+S = HTTPStatus
+READ_ERRORS = _errors(
+    *(S.BAD_REQUEST, S.UNAUTHORIZED, S.FORBIDDEN, S.NOT_FOUND, S.NOT_ACCEPTABLE),
+    *(S.TOO_MANY_REQUESTS,),
+)
+WRITE_ERRORS = READ_ERRORS | _errors(
+    *(S.CONFLICT, S.REQUEST_ENTITY_TOO_LARGE, S.UNSUPPORTED_MEDIA_TYPE, S.UNPROCESSABLE_ENTITY),
+)
+PENDING = {int(S.ACCEPTED): OpenApiResponse(PendingSerializer, description="Being computed.")}
+NOTHING = {int(S.NO_CONTENT): OpenApiResponse(description="Done; there is nothing to say.")}
+BY_POSITION = [
+    OpenApiParameter("limit", int, description="Rows of a page: 100, and at most 1000."),
+    OpenApiParameter("offset", int, description="How many rows to leave out at the start."),
+]
+BY_KEY = [
+    OpenApiParameter("limit", int, description="Rows of an answer: 100, and at most 1000."),
+    OpenApiParameter("after", int, description="Only rows after the one of this key."),
+]
+
+
+def reads(
+    name: str, answer: Any, *, filters: Any = None, is_computed: bool = False
+) -> Callable[[Method], Method]:
+    """Say how the schema calls the operation, and what it answers and may be asked for."""
+    responses = {int(S.OK): answer} | (PENDING if is_computed else {}) | READ_ERRORS
+    return extend_schema(
+        operation_id=name, parameters=[filters] if filters else [], responses=responses
+    )
+
+
+def lists(name: str, row: Any, *, filters: Any = None) -> Callable[[Method], Method]:
+    """A page of rows, counted (`console.api.paging.page`)."""
+    fields = {
+        "count": serializers.IntegerField(),
+        "next": serializers.URLField(allow_null=True),
+        "previous": serializers.URLField(allow_null=True),
+        "results": row(many=True),
+    }
+    parameters = [*BY_POSITION, *([filters] if filters else [])]
+    answer = inline_serializer(f"PageOf{_noun(row)}", fields)
+    return extend_schema(
+        operation_id=name, parameters=parameters, responses={int(S.OK): answer} | READ_ERRORS
+    )
+
+
+def stretches(name: str, row: Any, *, filters: Any = None) -> Callable[[Method], Method]:
+    """Rows of a long table, not counted (`console.api.paging.stretch`)."""
+    fields = {"next": serializers.URLField(allow_null=True), "results": row(many=True)}
+    parameters = [*BY_KEY, *([filters] if filters else [])]
+    answer = inline_serializer(f"StretchOf{_noun(row)}", fields)
+    return extend_schema(
+        operation_id=name, parameters=parameters, responses={int(S.OK): answer} | READ_ERRORS
+    )
+
+
+def writes(
+    name: str,
+    takes: Shape,
+    answer: Any,
+    *,
+    status: HTTPStatus = HTTPStatus.OK,
+    spends: bool = False,
+    or_nothing: bool = False,
+) -> Callable[[Method], Method]:
+    """A write: one transaction, done once under its Idempotency-Key, which what spends needs."""
+    key = OpenApiParameter(
+        HEADER,
+        str,
+        OpenApiParameter.HEADER,
+        required=spends,
+        description="The same request under the same key is done once, and answered alike, "
+        "within 24 hours.",
+    )
+
+    def decorate(method: Method) -> Method:
+        @wraps(method)
+        def write(self: Any, request: Request, *args: Any, **kwargs: Any) -> Response:
+            return answer_once(
+                request, lambda: method(self, request, *args, **kwargs), needs_key=spends
+            )
+
+        documented = extend_schema(
+            operation_id=name,
+            request=takes,
+            parameters=[key],
+            responses={int(status): answer} | (NOTHING if or_nothing else {}) | WRITE_ERRORS,
+        )
+        result: Method = documented(write)
+        return result
+
+    return decorate
+
+
+def _noun(row: type[serializers.BaseSerializer[Any]]) -> str:
+    return row.__name__.removesuffix("Serializer")
+
+
+def say_what_is_refused(result: dict[str, Any], **kwargs: Any) -> dict[str, Any]:
+    """Hook of the schema: an `…Input` takes no other fields than its own (`Input`)."""
+    for name, schema in result["components"]["schemas"].items():
+        if name.endswith("Input"):
+            schema["additionalProperties"] = False
+    return result
+
+
+def of_this_version(endpoints: list[Any], **kwargs: Any) -> list[Any]:
+    """Hook of the schema: former addresses answer, and are not documented."""
+    return [each for each in endpoints if each[0].startswith("/api/v1/")]

@@ -1,0 +1,71 @@
+"""Who one is to the API, and where it begins."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.urls import reverse
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from accounts.models import ApiToken, Team
+from console.api.authentication import token_of
+from console.api.endpoint import Endpoint
+from console.api.operations import reads
+
+
+class TokenSerializer(serializers.ModelSerializer[ApiToken]):
+    scopes = serializers.ListField(child=serializers.CharField())
+
+    class Meta:
+        model = ApiToken
+        fields = ["name", "prefix", "scopes", "expires_at"]
+
+
+class OwnSerializer(serializers.Serializer[Any]):
+    """As whom a request acts; without a token, by a person's session."""
+
+    username = serializers.CharField()
+    teams = serializers.ListField(child=serializers.SlugField(), help_text="Short names.")
+    token = TokenSerializer(allow_null=True)
+
+
+class Own(Endpoint):
+    @reads("get_me", OwnSerializer)
+    def get(self, request: Request) -> Response:
+        """As whom you act, and what the token is for.
+
+        Access: signed in.
+        """
+        teams = Team.objects.of(self.person).order_by("slug").values_list("slug", flat=True)
+        token = token_of(request)
+        return Response(
+            {
+                "username": self.person.get_username(),
+                "teams": list(teams),
+                "token": TokenSerializer(token).data if token else None,
+            }
+        )
+
+
+class RootSerializer(serializers.Serializer[Any]):
+    """Where to begin."""
+
+    studies = serializers.URLField()
+    me = serializers.URLField()
+    schema = serializers.URLField()
+
+
+class Root(Endpoint):
+    @reads("get_root", RootSerializer)
+    def get(self, request: Request) -> Response:
+        """Where to begin.
+
+        Access: signed in.
+        """
+        names = {"studies": "console:api:studies", "me": "console:api:me"}
+        names["schema"] = "console:api:schema"
+        return Response(
+            {name: request.build_absolute_uri(reverse(to)) for name, to in names.items()}
+        )

@@ -1,0 +1,150 @@
+"""Studies that one has a role in."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import Any
+
+from django.db.models import Q
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from accounts.roles import Permission
+from annotation.access import loaded_permissions, with_roles_of
+from annotation.models import Question, Study
+from annotation.new_studies import rename_study
+from console.api.endpoint import Endpoint, Filters, Input
+from console.api.jobs import JobSerializer, accepted
+from console.api.operations import lists, reads, writes
+from console.api.paging import page
+from console.pages.study import within_scopes
+from hits.archive import archive_study, restore_study
+from hits.deletion import remove_study
+
+
+class QuestionSerializer(serializers.ModelSerializer[Question]):
+    class Meta:
+        model = Question
+        fields = ["name", "wording", "level", "scale_min", "scale_max", "categories"]
+
+
+class StudySerializer(serializers.ModelSerializer[Study]):
+    team = serializers.SlugRelatedField[Any](slug_field="slug", read_only=True, allow_null=True)
+    questions = QuestionSerializer(many=True, read_only=True)
+    n_items = serializers.IntegerField(read_only=True)
+    n_submissions = serializers.IntegerField(read_only=True)
+    n_judgments = serializers.IntegerField(read_only=True)
+    may = serializers.SerializerMethodField(help_text="What you may do in it, by permission.")
+
+    class Meta:
+        model = Study
+        fields = [
+            *("slug", "title", "kind", "team", "created_at", "archived_at", "questions"),
+            *("n_items", "n_submissions", "n_judgments", "may"),
+        ]
+
+    def get_may(self, study: Study) -> list[str]:
+        """By role, within the scopes of the token."""
+        request = self.context["request"]._request
+        return sorted(within_scopes(request, loaded_permissions(study, request.user)))
+
+
+class NameInput(Input):
+    title = serializers.CharField(max_length=128)
+
+
+class StudyFilters(Filters):
+    q = serializers.CharField(required=False, help_text="Words in its name or short name.")
+    kind = serializers.ChoiceField(choices=Study.Kind.choices, required=False)
+    team = serializers.SlugField(required=False, help_text="A team's short name.")
+    archived = serializers.BooleanField(
+        required=False,
+        allow_null=True,
+        default=None,
+        help_text="Only those in the archive, or only the others; all without it.",
+    )
+
+
+class Studies(Endpoint):
+    @lists("list_studies", StudySerializer, filters=StudyFilters)
+    def get(self, request: Request) -> Response:
+        """The studies that one has a role in, newest first.
+
+        Access: signed in.
+        """
+        wanted = self.filters(StudyFilters)
+        visible = with_roles_of(Study.objects.visible_to(self.person), self.person)
+        rows = visible.counted().select_related("team").prefetch_related("questions")
+        return page(
+            request, rows.filter(_chosen(wanted)).order_by("-created_at", "-pk"), StudySerializer
+        )
+
+
+def _chosen(wanted: dict[str, Any]) -> Q:
+    chosen = Q()
+    if words := wanted.get("q"):
+        chosen &= Q(title__icontains=words) | Q(slug__icontains=words)
+    if "kind" in wanted:
+        chosen &= Q(kind=wanted["kind"])
+    if "team" in wanted:
+        chosen &= Q(team__slug=wanted["team"])
+    if wanted["archived"] is not None:
+        chosen &= Q(archived_at__isnull=not wanted["archived"])
+    return chosen
+
+
+class OneStudy(Endpoint):
+    @reads("get_study", StudySerializer)
+    def get(self, request: Request, slug: str) -> Response:
+        """A study with its questions and sizes.
+
+        Access: whoever has a role in the study.
+        """
+        return self.answer(slug)
+
+    @writes("rename_study", NameInput, StudySerializer)
+    def patch(self, request: Request, slug: str) -> Response:
+        """Call it something else; its short name stays.
+
+        Access: those who may edit the study.
+        """
+        study = self.study(slug, Permission.EDIT)
+        rename_study(study=study, title=self.input(NameInput)["title"], actor=self.person)
+        return self.answer(slug)
+
+    @writes("delete_study", None, JobSerializer, status=HTTPStatus.ACCEPTED, or_nothing=True)
+    def delete(self, request: Request, slug: str) -> Response:
+        """Delete it with all that is of it: 204, or 202 with the job where there is much.
+
+        Access: those who own the study.
+        """
+        study = self.study(slug, Permission.OWN)
+        job = remove_study(study=study, actor=self.person)
+        return accepted(request, study, job) if job else Response(status=HTTPStatus.NO_CONTENT)
+
+    def answer(self, slug: str) -> Response:
+        """The study as it is now."""
+        return Response(StudySerializer(self.study(slug), context={"request": self.request}).data)
+
+
+class Archive(OneStudy):
+    http_method_names = ["put", "delete"]
+
+    @writes("archive_study", None, StudySerializer)
+    def put(self, request: Request, slug: str) -> Response:
+        """Put it into the archive, unless work of it goes on.
+
+        Access: those who may edit the study.
+        """
+        archive_study(study=self.study(slug, Permission.EDIT), actor=self.person)
+        return self.answer(slug)
+
+    @writes("restore_study", None, StudySerializer)
+    def delete(self, request: Request, slug: str) -> Response:
+        """Take it out of the archive.
+
+        Access: those who may edit the study.
+        """
+        restore_study(study=self.study(slug, Permission.EDIT), actor=self.person)
+        return self.answer(slug)

@@ -1,0 +1,56 @@
+"""The tokens of a team's programs: made, displayed once, revoked."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_POST
+
+from accounts.exceptions import AccountsError
+from accounts.models import ApiToken, Membership, Team
+from accounts.roles import Permission, Role
+from accounts.teams import appointable_roles
+from accounts.tokens import create_team_token, revoke_token
+from console.pages.study import person
+from console.pages.teams import team_for
+from console.team_forms import TeamTokenForm
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@never_cache
+def tokens(request: HttpRequest, slug: str) -> HttpResponse:
+    """Access: those who may manage the team."""
+    team, permissions = team_for(request, slug, Permission.MANAGE)
+    roles = [role for role in appointable_roles(permissions) if role != Role.OWNER]
+    form, text = TeamTokenForm(request.POST or None, roles=roles), ""
+    if request.method == "POST" and form.is_valid():
+        try:
+            text = create_team_token(team=team, created_by=person(request), **form.values).text
+            form = TeamTokenForm(roles=roles)
+        except AccountsError as refused:
+            form.add_error(None, str(refused))
+    context = {"team": team, "tokens": _tokens(team), "form": form, "text": text}
+    return render(request, "console/teams/tokens.html", context)
+
+
+def _tokens(team: Team) -> list[ApiToken]:
+    """Those that stand, each with the role it acts in."""
+    roles = dict(Membership.objects.filter(team=team).values_list("user", "role"))
+    rows = list(team.api_tokens.standing().select_related("created_by"))
+    for row in rows:
+        role = roles.get(row.user_id)
+        row.role = Role(role).label if role else ""  # type: ignore[attr-defined]
+    return rows
+
+
+@require_POST
+def revoke(request: HttpRequest, slug: str, token_id: int) -> HttpResponse:
+    """Access: those who may manage the team."""
+    team, _permissions = team_for(request, slug, Permission.MANAGE)
+    token = get_object_or_404(ApiToken, team=team, pk=token_id)
+    revoke_token(token=token, actor=person(request))
+    messages.success(request, _("The token was revoked."))
+    return redirect("console:team-tokens", slug)

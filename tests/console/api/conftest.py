@@ -1,0 +1,60 @@
+"""A team with somebody in each role, a study at every stage, and programs with tokens."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from accounts.models import User
+from accounts.roles import Role, Scope
+from accounts.tokens import create_personal_token, create_team_token
+from annotation.models import Study
+
+# The same study and people as on the pages.
+from tests.console.test_role_matrix import study, users  # noqa: F401
+
+
+@pytest.fixture(autouse=True)
+def _jobs_wait(settings: Any) -> None:
+    settings.API_READS_PER_MINUTE = settings.API_WRITES_PER_MINUTE = 0
+
+
+class Program(Client):
+    """What sends a token, and JSON."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(headers={"host": "localhost", "authorization": f"Bearer {text}"})
+
+    def send(self, method: str, where: str, data: Any = None, **headers: str) -> Any:
+        """The answer to JSON."""
+        content = None if data is None else data
+        call = getattr(self, method)
+        if method == "get":
+            return call(where, headers=headers)
+        return call(where, content, content_type="application/json", headers=headers)
+
+
+def program_of(user: User, *scopes: str, **more: Any) -> Program:
+    new = create_personal_token(user=user, name="test", scopes=scopes, days=7, **more)
+    return Program(new.text)
+
+
+@pytest.fixture
+def program(researcher: User) -> Program:
+    """The researcher's, in every scope."""
+    return program_of(researcher, *Scope)
+
+
+@pytest.fixture
+def team_program(study: Study, researcher: User) -> Callable[..., Program]:  # noqa: F811
+    """One that acts for the study's team in a role."""
+
+    def make(role: Role, *scopes: str) -> Program:
+        assert study.team
+        new = create_team_token(
+            team=study.team, name="cron", role=role, scopes=scopes, days=7, created_by=researcher
+        )
+        return Program(new.text)
+
+    return make

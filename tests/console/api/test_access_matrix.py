@@ -1,0 +1,122 @@
+"""Every operation of the API × everybody who may ask for it, by session and by token."""
+
+from collections.abc import Iterator
+
+import pytest
+from django.db import transaction
+from django.test import Client
+
+from accounts.models import User
+from accounts.roles import PERMISSIONS, SCOPES, Permission, Role, Scope
+from tests.console.api.conftest import program_of
+from tests.console.api.operations import OF_A_STUDY, OF_A_TEAM, OF_ANYBODY, address, operations
+from tests.console.test_role_matrix import ASSIGNMENT_ID, STRANGERS, WORKER_ID, browser
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_immediate_tasks")]
+ROLES = {role.value: PERMISSIONS[role] for role in Role}
+
+
+def lines() -> Iterator[tuple[str, str, str, Permission]]:
+    """Name, method, address, and what it needs."""
+    for table, slug in ((OF_A_STUDY, "mine"), (OF_A_TEAM, "lab")):
+        for (name, method), permission in table.items():
+            yield name, method, address(name, slug), permission
+
+
+def status_of(client: Client, method: str, where: str) -> int:
+    """The status; what was done is taken back."""
+    with transaction.atomic():
+        if method == "get":
+            answer = client.get(where)
+        else:
+            answer = getattr(client, method)(where, {}, content_type="application/json")
+        transaction.set_rollback(True)
+    assert answer["Content-Type"].startswith(("application/json", "application/vnd")) or (
+        answer.status_code == 204
+    )
+    return int(answer.status_code)
+
+
+def wrong_answers(client: Client, allowed: frozenset[Permission]) -> list[tuple[str, str, int]]:
+    """Where somebody comes in who may not, or stays out who may."""
+    wrong = []
+    for name, method, where, permission in lines():
+        status = status_of(client, method, where)
+        if permission in allowed:
+            is_right = status not in (401, 403, 404, 405) and status < 500
+        else:
+            is_right = status == 403
+        if not is_right:
+            wrong.append((name, method, status))
+    return wrong
+
+
+def test_every_operation_has_a_line():
+    there = {(name, method) for name, method, _ in operations()}
+    assert there == OF_ANYBODY | OF_A_STUDY.keys() | OF_A_TEAM.keys()
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_a_role_may_what_it_may_on_the_pages(study, users, role):
+    assert wrong_answers(browser(users[role]), ROLES[role]) == []
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_a_token_may_what_its_person_may(study, users, role):
+    assert wrong_answers(program_of(users[role], *Scope), ROLES[role]) == []
+
+
+@pytest.mark.parametrize("scope", Scope)
+def test_a_token_reaches_no_further_than_its_scopes(study, users, scope):
+    allowed = SCOPES[scope] | SCOPES[Scope.READ]
+    assert wrong_answers(program_of(users["owner"], scope), allowed) == []
+
+
+@pytest.mark.parametrize("role", [role for role in ROLES if role != Role.OWNER])
+def test_a_teams_token_may_what_its_role_may(study, users, team_program, role):
+    assert wrong_answers(team_program(role, *Scope), ROLES[role]) == []
+
+
+@pytest.mark.parametrize("person", STRANGERS)
+def test_to_strangers_nothing_is_there(study, users, person):
+    for client in (browser(users[person]), program_of(users[person], *Scope)):
+        statuses = {line[:2]: status_of(client, line[1], line[2]) for line in lines()}
+        assert set(statuses.values()) == {404}, statuses
+
+
+def test_nobody_gets_in_without_a_token_or_a_session(study):
+    for client in (browser(None), Client(headers={"authorization": "Bearer assay_x"})):
+        for name, method, where, _ in lines():
+            assert status_of(client, method, where) == 401, (name, method)
+        for name, method in OF_ANYBODY:
+            assert status_of(client, method, address(name)) == 401, name
+
+
+@pytest.mark.parametrize("role", ["analyst", "adjudicator", "auditor"])
+def test_no_answer_names_a_worker_to_who_may_not_know(study, users, role):
+    require_no_worker(browser(users[role]))
+
+
+def test_no_answer_names_a_worker_to_a_token_without_that_scope(study, users):
+    require_no_worker(program_of(users["owner"], *(set(Scope) - {Scope.IDENTITIES})))
+
+
+def require_no_worker(client: Client) -> None:
+    for _name, method, where, _ in lines():
+        if method == "get":
+            content = client.get(where).content
+            assert WORKER_ID.encode() not in content, where
+            assert ASSIGNMENT_ID.encode() not in content, where
+
+
+def test_a_session_writes_with_its_csrf_token_alone(study, users: dict[str, User]):
+    client = Client(enforce_csrf_checks=True, headers={"host": "localhost"})
+    client.force_login(users["owner"])
+    where, body = address("study", "mine"), {"title": "Renamed"}
+    answer = client.patch(where, body, content_type="application/json")
+    assert (answer.status_code, answer.json()["code"]) == (403, "permission_denied")
+    client.get("/teams/")
+    token = client.cookies["csrftoken"].value
+    headers = {"X-CSRFToken": token}
+    answer = client.patch(where, body, content_type="application/json", headers=headers)
+    assert (answer.status_code, answer.json()["title"]) == (200, "Renamed")

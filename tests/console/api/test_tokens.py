@@ -1,0 +1,142 @@
+"""Tokens: made on the pages, displayed once, and what they open for how long."""
+
+from datetime import timedelta
+
+import pytest
+from django.urls import reverse
+from django.utils import timezone
+
+from accounts.exceptions import InvalidToken, RoleTooSmall
+from accounts.models import ApiToken, AuditEntry, Membership, User
+from accounts.roles import Role, Scope
+from accounts.teams import set_role
+from accounts.tokens import (
+    MOST_TOKENS,
+    create_personal_token,
+    create_team_token,
+    digest_of,
+    revoke_token,
+)
+from tests.console.api.conftest import Program
+from tests.console.conftest import PASSWORD
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_immediate_tasks")]
+ME = "/api/v1/me/"
+
+
+def token_on(page: str) -> str:
+    return page.partition('<code class="link">')[2].partition("</code>")[0]
+
+
+@pytest.fixture
+def signed_in_just_now(rosa):
+    """A browser in which the password was just given."""
+    rosa.post(f"{reverse('account_reauthenticate')}?next=/", {"password": PASSWORD})
+    return rosa
+
+
+def test_a_person_makes_a_token_which_is_displayed_once(signed_in_just_now, researcher):
+    page = reverse("api_tokens")
+    form = {"name": "nightly", "days": "30", "scopes": ["write"]}
+    text = token_on(signed_in_just_now.post(page, form).content.decode())
+    assert text.startswith("assay_")
+    assert text not in signed_in_just_now.get(page).content.decode()
+    token = ApiToken.objects.get()
+    assert (token.digest, token.scopes) == (digest_of(text), ["read", "write"])
+    assert text not in str(list(ApiToken.objects.values()))
+    answer = Program(text).get(ME).json()
+    assert (answer["username"], answer["token"]["scopes"]) == ("rosa", ["read", "write"])
+    token.refresh_from_db()
+    assert token.last_used_at is not None
+    assert "last used" in signed_in_just_now.get(page).content.decode()
+
+
+def test_the_page_wants_the_password_again(rosa):
+    answer = rosa.get(reverse("api_tokens"))
+    assert (answer.status_code, "again" in answer.url) == (302, True)
+
+
+def test_a_revoked_token_opens_nothing(signed_in_just_now, researcher):
+    new = create_personal_token(user=researcher, name="x", scopes=[], days=7)
+    signed_in_just_now.post(reverse("revoke_token", args=[new.token.pk]))
+    answer = Program(new.text).get(ME)
+    assert (answer.status_code, answer["WWW-Authenticate"]) == (401, "Bearer")
+    assert answer.json()["code"] == "authentication_failed"
+    log = AuditEntry.objects.order_by("position").values_list("action", flat=True)
+    assert list(log) == ["token.create", "token.revoke"]
+
+
+def test_nobody_revokes_somebody_elses(signed_in_just_now, colleague):
+    new = create_personal_token(user=colleague, name="x", scopes=[], days=7)
+    answer = signed_in_just_now.post(reverse("revoke_token", args=[new.token.pk]))
+    assert answer.status_code == 404
+    assert Program(new.text).get(ME).status_code == 200
+
+
+def test_an_expired_token_opens_nothing(researcher):
+    new = create_personal_token(user=researcher, name="x", scopes=[], days=7)
+    ApiToken.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
+    assert Program(new.text).get(ME).status_code == 401
+
+
+def test_the_token_of_a_closed_account_opens_nothing(researcher):
+    new = create_personal_token(user=researcher, name="x", scopes=[], days=7)
+    User.objects.filter(pk=researcher.pk).update(is_active=False)
+    assert Program(new.text).get(ME).status_code == 401
+
+
+def test_an_operators_token_opens_nothing_without_a_second_factor(superuser, settings):
+    settings.OPERATORS_WITHOUT_SECOND_FACTOR = False
+    new = create_personal_token(user=superuser, name="x", scopes=[], days=7)
+    assert Program(new.text).get(ME).status_code == 401
+
+
+def test_a_token_shrinks_with_the_role_of_its_person(study, users):
+    new = create_personal_token(user=users["researcher"], name="x", scopes=Scope.values, days=7)
+    where = reverse("console:api:study", args=["mine"])
+    assert "edit" in Program(new.text).get(where).json()["may"]
+    team, owner = study.team, users["owner"]
+    set_role(team=team, user=users["researcher"], role=Role.ANALYST, actor=owner)
+    assert Program(new.text).get(where).json()["may"] == ["analyse", "export", "view"]
+
+
+def test_a_teams_token_outlives_who_made_it(study, users):
+    manager = users["manager"]
+    new = create_team_token(
+        team=study.team, name="cron", role=Role.ANALYST, scopes=[], days=7, created_by=manager
+    )
+    Membership.objects.filter(user=manager).delete()
+    assert Program(new.text).get(ME).json()["teams"] == ["lab"]
+    revoke_token(token=new.token, actor=users["owner"])
+    assert Program(new.text).get(ME).status_code == 401
+    assert not User.objects.get(pk=new.token.user_id).is_active
+
+
+def test_a_team_makes_and_revokes_a_token_on_its_page(study, users, signed_in):
+    browser, page = signed_in(users["manager"]), reverse("console:team-tokens", args=["lab"])
+    form = {"name": "cron", "days": "7", "role": "researcher", "scopes": ["write", "spend"]}
+    text = token_on(browser.post(page, form).content.decode())
+    answer = Program(text).get(reverse("console:api:study", args=["mine"]))
+    assert answer.json()["may"] == ["adjudicate", "analyse", "edit", "export", "spend", "view"]
+    team = browser.get(reverse("console:team", args=["lab"])).content.decode()
+    assert "lab-token-" not in team
+    token = ApiToken.objects.get()
+    browser.post(reverse("console:team-token-revoke", args=["lab", token.pk]))
+    assert Program(text).get(ME).status_code == 401
+
+
+def test_no_teams_token_is_an_owner_or_more_than_its_maker(study, users):
+    values = {"team": study.team, "name": "x", "scopes": [], "days": 7}
+    with pytest.raises(InvalidToken):
+        create_team_token(role=Role.OWNER, created_by=users["owner"], **values)
+    with pytest.raises(RoleTooSmall):
+        create_team_token(role=Role.ANALYST, created_by=users["researcher"], **values)
+
+
+def test_there_is_an_end_to_tokens_and_to_their_time(researcher):
+    with pytest.raises(InvalidToken):
+        create_personal_token(user=researcher, name="x", scopes=[], days=5000)
+    for _ in range(MOST_TOKENS):
+        create_personal_token(user=researcher, name="x", scopes=[], days=7)
+    with pytest.raises(InvalidToken):
+        create_personal_token(user=researcher, name="x", scopes=[], days=7)
