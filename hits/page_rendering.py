@@ -3,10 +3,11 @@ uses. Only the widgets of its own questions are in it, since a marketplace takes
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 from django.template.loader import render_to_string
@@ -78,8 +79,39 @@ def page_html(context: dict[str, Any]) -> str:
             "schema": schema_script(context["task"]),
             "css": style(context["study"].kind, "line" in kinds),
             "js": script((*sorted(f"widgets/{kind}" for kind in kinds), "page", *parts, "end")),
+            "texts": texts(
+                language,
+                context["study"].kind,
+                document.reason.rule,
+                frozenset({*kinds, *parts}),
+            ),
         },
     )
+
+
+@lru_cache(maxsize=64)
+def texts(language: str, kind: str, reason_rule: str, parts: frozenset[str]) -> SafeString:
+    """What the script says, as far as pages of these widgets and parts can come to say it."""
+    context = {"language": language, "kind": kind, "rule": reason_rule}
+    page = context | {"parts": dict.fromkeys(parts, True)}
+    return render_to_string("worker_page/texts.html", page)
+
+
+def field_html(
+    question: dict[str, Any], identity: str, language: str, candidates: list[dict[str, Any]]
+) -> SafeString:
+    """A question with its widget. One that doesn't show the candidates is the same on every
+    page."""
+    if question["about"] == "all":
+        values = {"question": question, "id": identity, "candidates": candidates}
+        return render_to_string("worker_page/question.html", values | {"language": language})
+    return _field_of_any_page(question["record"], identity, language)
+
+
+@lru_cache(maxsize=512)
+def _field_of_any_page(record: str, identity: str, language: str) -> SafeString:
+    values = {"question": json.loads(record), "id": identity, "language": language}
+    return render_to_string("worker_page/question.html", values)
 
 
 def conversation(text: str) -> tuple[Turn, ...]:
@@ -106,12 +138,13 @@ def _has_more_context(context: dict[str, Any]) -> bool:
 
 def _with_widget(number: int, question: dict[str, Any]) -> dict[str, Any]:
     widget = WIDGETS[question["kind"]]
-    return question | {
+    shown = question | {
         "id": str(number),
         "widget": widget,
         "role": ROLES.get(widget, ""),
         "template": f"worker_page/widgets/{widget}.html",
     }
+    return shown | {"record": json.dumps(shown)}
 
 
 def _parts(context: dict[str, Any]) -> Iterator[str]:

@@ -76,7 +76,7 @@ def publish_batch(
         # Less those of an earlier attempt, which starting has found.
         due = list(Hit.objects.due(batch).values_list("pk", flat=True))
         with _NewHits() as new_hits:
-            for hit, hit_id in earning(progress)(_create_hits(client, due), len(due)):
+            for hit, hit_id in earning(progress)(_create_hits(client, batch, due), len(due)):
                 if (
                     new_hits.add(hit, hit_id)
                     and not Batch.objects.open().filter(pk=batch.pk).exists()
@@ -128,26 +128,25 @@ class _NewHits:
         self._written_at = time.monotonic()
 
 
-def _create_hits(client: MTurkClient, keys: list[int]) -> Iterator[tuple[Hit, str]]:
-    """The HITs of these keys with the ids that the marketplace gave them."""
+def _create_hits(client: MTurkClient, batch: Batch, keys: list[int]) -> Iterator[tuple[Hit, str]]:
+    """The batch's HITs of these keys with the ids that the marketplace gave them."""
+    document = batch.document
     pages = (
-        (hit, html_question(hit.item, hit.batch.document, checks_on(hit)))
-        for hit in _in_chunks(keys)
+        (hit, html_question(hit.item, document, checks_on(hit))) for hit in _in_chunks(batch, keys)
     )
     for (hit, _page), hit_id in calls_at_once(lambda page: _create_hit(client, *page), pages):
         yield hit, hit_id
 
 
-def _in_chunks(keys: list[int]) -> Iterator[Hit]:
+def _in_chunks(batch: Batch, keys: list[int]) -> Iterator[Hit]:
     """The HITs with all that their pages show, not all in memory at once."""
-    rows = Hit.objects.select_related(
-        *("batch__connection", "batch__protocol", "item__study", "item__picture")
-    )
-    rows = rows.prefetch_related(
+    rows = Hit.objects.select_related("item__study", "item__picture").prefetch_related(
         "item__candidates__picture", "item__study__questions", "item__placed_checks__picture"
     )
     for start in range(0, len(keys), CHUNK):
-        yield from rows.filter(pk__in=keys[start : start + CHUNK])
+        for hit in rows.filter(pk__in=keys[start : start + CHUNK]):
+            hit.batch = batch  # one for all: a protocol is too much to read again for every HIT
+            yield hit
 
 
 def _start(batch: Batch, client: MTurkClient, *, wave: int) -> None:

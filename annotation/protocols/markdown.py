@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 from django.utils.safestring import SafeString
@@ -11,6 +11,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 
+@lru_cache(maxsize=64)
 def markdown_html(text: str) -> SafeString:
     """The text as HTML; what looks like HTML in it is shown as it is written."""
     html = _markdown().render(text).strip()

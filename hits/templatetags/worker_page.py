@@ -2,7 +2,9 @@ from typing import Any
 
 from django import template
 from django.template import Context
+from django.utils.safestring import SafeString
 
+from hits.page_rendering import field_html
 from hits.page_texts import page_text
 
 register = template.Library()
@@ -13,3 +15,10 @@ def say(context: Context, text: str, **values: Any) -> str:
     """A text of the worker's page in the language of its study, with its {values}."""
     said = page_text(text, context["language"])
     return said.format(**values) if values else said
+
+
+@register.simple_tag(takes_context=True)
+def field(context: Context, question: dict[str, Any], candidate: int | None = None) -> SafeString:
+    """A question with its widget, of the candidate with this number, or of the whole item."""
+    identity = question["id"] if candidate is None else f"{candidate}-{question['id']}"
+    return field_html(question, identity, context["language"], context["candidates"])

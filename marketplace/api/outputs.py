@@ -1,5 +1,6 @@
 """What the API shows of a HIT, of an assignment and of all the rest."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
@@ -17,7 +18,11 @@ from marketplace.models import (
     ReviewResult,
     WorkerBlock,
 )
-from marketplace.qualifications.requirements import RequirementValues, requirements_of
+from marketplace.qualifications.requirements import (
+    RequirementValues,
+    requirements_of,
+    stored_requirements,
+)
 from marketplace.qualifications.system import SINCE, SystemQualification
 
 
@@ -30,8 +35,17 @@ def with_output_fields(hits: HitQuerySet) -> HitQuerySet:
     )
 
 
+def new_hit_output(hit: Hit) -> dict[str, Any]:
+    """The HIT structure of a HIT that was just made."""
+    return _hit_output(hit, stored_requirements(hit.hit_type))
+
+
 def hit_output(hit: Hit) -> dict[str, Any]:
-    """The HIT structure, for a HIT that comes from `with_output_fields()`, or is new."""
+    """The HIT structure, for a HIT that comes from `with_output_fields()`."""
+    return _hit_output(hit, requirements_of(hit.hit_type))
+
+
+def _hit_output(hit: Hit, requirements: Sequence[RequirementValues]) -> dict[str, Any]:
     hit_type = hit.hit_type
     output = {
         "HITId": hit.public_id,
@@ -50,7 +64,7 @@ def hit_output(hit: Hit) -> dict[str, Any]:
         "AssignmentDurationInSeconds": hit_type.assignment_duration_seconds,
         "RequesterAnnotation": hit.requester_annotation,
         "QualificationRequirements": [
-            requirement_output(requirement) for requirement in requirements_of(hit_type)
+            requirement_output(requirement) for requirement in requirements
         ],
         "HITReviewStatus": "NotReviewed",
         "NumberOfAssignmentsPending": hit.accepted_count,

@@ -14,7 +14,7 @@ from marketplace.exceptions import (
 from marketplace.hits import extensions, lifecycle
 from marketplace.hits.creation import fee_per_assignment
 from marketplace.models import Assignment, Hit, HitExtension, HitType, Requester
-from marketplace.qualifications.requirements import requirements_of
+from marketplace.qualifications.requirements import stored_requirements
 
 LONGEST_LIFETIME = timedelta(days=365)
 
@@ -69,7 +69,7 @@ def change_type(*, requester: Requester, public_id: str, hit_type: HitType) -> N
     hit = _lock_hit(requester, public_id, now=now)
     _require_existing(hit)
     hit.hit_type = hit_type
-    hit.fee_usd = fee_per_assignment(hit_type, requirements_of(hit_type), hit.max_assignments)
+    hit.fee_usd = fee_per_assignment(hit_type, stored_requirements(hit_type), hit.max_assignments)
     hit.save(update_fields=["hit_type", "fee_usd"])
     lifecycle.refresh(hit, now=now)
 

@@ -34,7 +34,7 @@ from marketplace.qualifications.requirements import (
     RequirementValues,
     asks_for_masters,
     check_types,
-    requirements_of,
+    stored_requirements,
     write_requirements,
 )
 
@@ -104,7 +104,6 @@ def create_hit(*, requester: Requester, type_values: HitTypeValues, values: HitV
 def find_hit_type(requester: Requester, public_id: str) -> HitType:
     """The requester's HIT type of this id."""
     own = HitType.objects.filter(requester=requester).select_related("notification_setting")
-    own = own.prefetch_related("requirements__qualification_type")
     hit_type = own.filter(public_id=public_id).first()
     if hit_type is None:
         raise HitTypeDoesNotExist(public_id)
@@ -128,7 +127,7 @@ def create_hit_with_hit_type(*, requester: Requester, hit_type: HitType, values:
 def _create(requester: Requester, hit_type: HitType, values: HitValues) -> Hit:
     question = _checked_question(values)
     _check_policies(values.review_policies)
-    requirements = requirements_of(hit_type)
+    requirements = stored_requirements(hit_type)
     check_types(requirements)
     now = clock.now()
     hit = Hit(

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from marketplace.exceptions import (
@@ -49,23 +50,36 @@ def asks_for_masters(requirements: Sequence[RequirementValues]) -> bool:
 
 
 def requirements_of(hit_type: HitType) -> tuple[RequirementValues, ...]:
-    """The requirements a HIT type has."""
-    return tuple(
-        RequirementValues(
-            type_id=row.type_id,
-            comparator=row.comparator,
-            integer_values=tuple(row.integer_values),
-            locale_values=tuple((country, part) for country, part in row.locale_values),
-            actions_guarded=row.actions_guarded,
-        )
-        for row in hit_type.requirements.all()
+    """The requirements a HIT type has, of one among many that were read with theirs."""
+    return tuple(map(_values_of, hit_type.requirements.all()))
+
+
+def stored_requirements(hit_type: HitType) -> tuple[RequirementValues, ...]:
+    """The same of one HIT type. They are written with it and never change: a process asks once."""
+    return _requirements_by_id(hit_type.public_id)
+
+
+@lru_cache(maxsize=4_096)
+def _requirements_by_id(public_id: str) -> tuple[RequirementValues, ...]:
+    rows = QualificationRequirement.objects.filter(hit_type__public_id=public_id)
+    return tuple(map(_values_of, rows.select_related("qualification_type")))
+
+
+def _values_of(row: QualificationRequirement) -> RequirementValues:
+    return RequirementValues(
+        type_id=row.type_id,
+        comparator=row.comparator,
+        integer_values=tuple(row.integer_values),
+        locale_values=tuple((country, part) for country, part in row.locale_values),
+        actions_guarded=row.actions_guarded,
     )
 
 
 def check_types(requirements: Sequence[RequirementValues]) -> dict[str, QualificationType]:
     """The qualification types they refer to, by id; raises where one can't be required."""
     ids = {each.type_id for each in requirements if find_system(each.type_id) is None}
-    types = {row.public_id: row for row in QualificationType.objects.filter(public_id__in=ids)}
+    rows = QualificationType.objects.filter(public_id__in=ids) if ids else ()
+    types = {row.public_id: row for row in rows}
     for public_id in sorted(ids):
         if public_id not in types or types[public_id].deleted_at:
             raise QualificationTypeDoesNotExist(public_id)

@@ -14,6 +14,11 @@ from tests.boto_clients import in_process_client
 from tests.marketplace.conftest import EXTERNAL_QUESTION, HIT, HIT_TYPE, HTML_QUESTION, submit
 
 DAY = timedelta(days=1)
+FROM_THE_US = {
+    "QualificationTypeId": "00000000000000000071",
+    "Comparator": "EqualTo",
+    "LocaleValues": [{"Country": "US"}],
+}
 
 
 def turk_code(call, **parameters):
@@ -56,12 +61,16 @@ def test_a_new_hit_of_a_new_type_is_described_as_it_is_afterwards(mturk):
     assert mturk.get_hit(HITId=again["HITId"])["HIT"] == again
 
 
-def test_a_hit_of_a_type_takes_eight_statements(mturk, django_assert_num_queries):
-    hit_type = mturk.create_hit_type(**HIT_TYPE)["HITTypeId"]
+@pytest.mark.parametrize("requirements", [[], [FROM_THE_US]])
+def test_a_hit_takes_seven_statements_whatever_its_type_requires(
+    mturk, requirements, django_assert_num_queries
+):
+    values = HIT_TYPE | {"QualificationRequirements": requirements}
+    hit_type = mturk.create_hit_type(**values)["HITTypeId"]
     hit = {"HITTypeId": hit_type, "LifetimeInSeconds": 60, "Question": HTML_QUESTION}
     mturk.create_hit_with_hit_type(**hit)
     # The test's own transaction turns the HIT's into a savepoint, which is two more.
-    with django_assert_num_queries(8 + 2):
+    with django_assert_num_queries(7 + 2):
         mturk.create_hit_with_hit_type(**hit, UniqueRequestToken="batch-1-item-7")
 
 

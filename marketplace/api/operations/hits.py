@@ -2,7 +2,7 @@ from typing import Any
 
 from marketplace import clock
 from marketplace.api.operations.hit_types import type_values
-from marketplace.api.outputs import hit_output, with_output_fields
+from marketplace.api.outputs import hit_output, new_hit_output, with_output_fields
 from marketplace.api.pagination import next_token, position_of
 from marketplace.api.registry import Parameters, operation
 from marketplace.exceptions import HitDoesNotExist
@@ -20,7 +20,7 @@ def create_hit(requester: Requester, parameters: Parameters) -> dict[str, Any]:
         type_values=type_values(parameters),
         values=_hit_values(parameters),
     )
-    return {"HIT": hit_output(hit)}
+    return {"HIT": new_hit_output(hit)}
 
 
 @operation("CreateHITWithHITType")
@@ -30,7 +30,7 @@ def create_hit_with_hit_type(requester: Requester, parameters: Parameters) -> di
     hit = creation.create_hit_with_hit_type(
         requester=requester, hit_type=hit_type, values=_hit_values(parameters)
     )
-    return {"HIT": hit_output(hit)}
+    return {"HIT": new_hit_output(hit)}
 
 
 @operation("GetHIT")
