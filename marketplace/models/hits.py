@@ -114,7 +114,10 @@ class Hit(models.Model):
         REVIEWING = "Reviewing"
         DISPOSED = "Disposed"
 
-    requester = models.ForeignKey(Requester, on_delete=models.PROTECT, related_name="hits")
+    # `hit_of_requester` begins with it: an index of its own would only be written.
+    requester = models.ForeignKey(
+        Requester, on_delete=models.PROTECT, related_name="hits", db_index=False
+    )
     hit_type = models.ForeignKey(HitType, on_delete=models.PROTECT, related_name="hits")
     public_id = models.CharField(max_length=30, unique=True, default=new_entity_id)
     question = models.TextField()

@@ -93,10 +93,13 @@ class LedgerEntry(models.Model):
     bank statement. Accounts that several requesters pay into at once have no order of entries
     from which a balance could follow."""
 
+    # An index below begins with each of these.
     transaction = models.ForeignKey(
-        LedgerTransaction, on_delete=models.PROTECT, related_name="entries"
+        LedgerTransaction, on_delete=models.PROTECT, related_name="entries", db_index=False
     )
-    account = models.ForeignKey(LedgerAccount, on_delete=models.PROTECT, related_name="entries")
+    account = models.ForeignKey(
+        LedgerAccount, on_delete=models.PROTECT, related_name="entries", db_index=False
+    )
     amount_usd = models.DecimalField(max_digits=14, decimal_places=2)
     balance_usd = models.DecimalField(max_digits=14, decimal_places=2, null=True)
 
