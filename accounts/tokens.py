@@ -89,7 +89,7 @@ def revoke_token(*, token: ApiToken, actor: User) -> None:
 def usable_token(text: str) -> ApiToken | None:
     """The token of that text, whose use is remembered; None where it opens nothing (any more)."""
     now = timezone.now()
-    tokens = ApiToken.objects.usable(now).select_related("user")
+    tokens = ApiToken.objects.usable(now).select_related("user", "team")
     token = tokens.filter(digest=digest_of(text)).first()
     if token is None or (needs_second_factor(token.user) and not has_second_factor(token.user)):
         return None

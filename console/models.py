@@ -59,7 +59,7 @@ class StoredAnswer(models.Model):
     fingerprint = models.CharField(max_length=64, help_text="Of the parameters.")
     status = models.PositiveSmallIntegerField(default=0)
     headers = models.JSONField(default=dict)
-    body = models.TextField(blank=True, help_text="JSON, as it was answered.")
+    body = models.TextField(blank=True, help_text="JSON, as it was answered; encrypted.")
     created_at = models.DateTimeField(auto_now_add=True, db_index=True)
 
     class Meta:

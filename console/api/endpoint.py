@@ -6,15 +6,17 @@ from typing import TYPE_CHECKING, Any, cast
 
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest
+from django.urls import reverse
 from django.utils.translation import gettext as _
 from rest_framework import serializers
 from rest_framework.authentication import SessionAuthentication
 from rest_framework.permissions import IsAuthenticated
+from rest_framework.request import Request
 from rest_framework.views import APIView
 
 from accounts.models import Team, User
 from accounts.roles import Permission
-from console.api.authentication import BearerToken
+from console.api.authentication import BearerToken, token_of
 from console.api.throttles import RequestsAMinute
 from console.pages.study import study_for, within_scopes
 from console.pages.teams import team_for
@@ -81,6 +83,22 @@ class Endpoint(APIView):
         if not within_scopes(self.plain_request, frozenset({permission})):
             raise PermissionDenied(_("The token's scopes do not allow this."))
 
+    def team_to_edit(self, slug: str | None) -> Team | None:
+        """The team a study is made for; None for a person's own study."""
+        token = token_of(self.request)
+        if slug is None and token is not None and token.team is not None:
+            slug = token.team.slug
+        if slug is not None:
+            return self.team(slug, Permission.EDIT)[0]
+        self.require_scope(Permission.EDIT)
+        return None
+
+    def require_person(self) -> None:
+        """403 for a team's token, which has one team and no studies of its own."""
+        token = token_of(self.request)
+        if token is not None and token.team_id is not None:
+            raise PermissionDenied(_("A team's token does not do this; a person does."))
+
     def input(self, form: type[serializers.Serializer[Any]]) -> dict[str, Any]:
         """What was sent, checked; a 400 with each field at fault."""
         return self._checked(form(data=self.request.data))
@@ -92,3 +110,8 @@ class Endpoint(APIView):
     def _checked(self, form: serializers.Serializer[Any]) -> dict[str, Any]:
         form.is_valid(raise_exception=True)
         return cast("dict[str, Any]", form.validated_data)
+
+
+def address_of(request: Request, name: str, *parts: object) -> str:
+    """The whole address of something of the API."""
+    return request.build_absolute_uri(reverse(f"console:api:{name}", args=parts))

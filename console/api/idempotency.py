@@ -24,6 +24,7 @@ from rest_framework.response import Response
 from console.api.errors import Conflict, Unprocessable
 from console.api.throttles import holder_of
 from console.models import StoredAnswer
+from encryption import UndecryptableSecret, decrypt, encrypt
 
 HEADER = "Idempotency-Key"
 REPLAYED = "Idempotency-Replayed"
@@ -100,12 +101,17 @@ def _replay(row: StoredAnswer, fingerprint: str) -> Response:
             code="idempotency_key_reused",
         )
     headers = row.headers | {REPLAYED: "true"}
-    return Response(json.loads(row.body), status=row.status, headers=headers)
+    try:
+        body = json.loads(decrypt(row.body))
+    except UndecryptableSecret:
+        raise Conflict("It was done; its answer cannot be read any more.") from None
+    return Response(body, status=row.status, headers=headers)
 
 
 def _store(row: StoredAnswer, response: Response) -> None:
     row.status = response.status_code
-    row.body = JSONRenderer().render(response.data).decode() or "null"
+    # Answers may hold what is stored nowhere else, such as an invitation's link.
+    row.body = encrypt(JSONRenderer().render(response.data).decode() or "null")
     row.headers = {name: response[name] for name in ("Location", "Retry-After") if name in response}
     row.save(update_fields=["status", "body", "headers"])
 

@@ -6,14 +6,13 @@ from http import HTTPStatus
 from typing import Any
 
 from django.shortcuts import get_object_or_404
-from django.urls import reverse
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from annotation.models import Study
 from annotation.study_jobs import jobs_of
-from console.api.endpoint import Endpoint, Filters
+from console.api.endpoint import Endpoint, Filters, address_of
 from console.api.operations import lists, reads, writes
 from console.api.paging import page
 from console.pages.job_progress import controlled_job
@@ -45,8 +44,7 @@ class JobFilters(Filters):
 
 def accepted(request: Request, study: Study, job: Job) -> Response:
     """The answer of a write that goes on in the background: 202, the job, and its address."""
-    where = reverse("console:api:job", args=[study.slug, job.pk])
-    headers = {"Location": request.build_absolute_uri(where), "Retry-After": "2"}
+    headers = {"Location": address_of(request, "job", study.slug, job.pk), "Retry-After": "2"}
     return Response(JobSerializer(job).data, status=HTTPStatus.ACCEPTED, headers=headers)
 
 

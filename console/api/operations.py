@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import wraps
+from functools import cache, wraps
 from http import HTTPStatus
 from typing import Any
 
@@ -83,17 +83,21 @@ def reads(
 
 def lists(name: str, row: Any, *, filters: Any = None) -> Callable[[Method], Method]:
     """A page of rows, counted (`console.api.paging.page`)."""
+    parameters = [*BY_POSITION, *([filters] if filters else [])]
+    return extend_schema(
+        operation_id=name, parameters=parameters, responses={int(S.OK): _page_of(row)} | READ_ERRORS
+    )
+
+
+@cache
+def _page_of(row: Any) -> Any:
     fields = {
         "count": serializers.IntegerField(),
         "next": serializers.URLField(allow_null=True),
         "previous": serializers.URLField(allow_null=True),
         "results": row(many=True),
     }
-    parameters = [*BY_POSITION, *([filters] if filters else [])]
-    answer = inline_serializer(f"PageOf{_noun(row)}", fields)
-    return extend_schema(
-        operation_id=name, parameters=parameters, responses={int(S.OK): answer} | READ_ERRORS
-    )
+    return inline_serializer(f"PageOf{_noun(row)}", fields)
 
 
 def stretches(name: str, row: Any, *, filters: Any = None) -> Callable[[Method], Method]:
@@ -142,6 +146,12 @@ def writes(
         return result
 
     return decorate
+
+
+def being_computed() -> Response:
+    """Neither there nor missing: ask again in a moment."""
+    body = {"detail": "Being computed; ask again in a moment."}
+    return Response(body, status=HTTPStatus.ACCEPTED, headers={"Retry-After": "2"})
 
 
 def _noun(row: type[serializers.BaseSerializer[Any]]) -> str:

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+from http import HTTPStatus
 from typing import Any
 
-from rest_framework import serializers, status
+from rest_framework import serializers
 from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from accounts.roles import Permission
 from annotation.agreement_versions import current_agreement
 from annotation.disputes import adjudication_queue
 from annotation.models import AgreementCoefficient, Study
-from console.api.endpoint import Endpoint, Filters
+from annotation.study_jobs import RESULT, request_study_job
+from console.api.endpoint import Endpoint, Filters, Input
 from console.api.errors import ComputingFailed
-from console.api.operations import reads
+from console.api.jobs import JobSerializer, accepted
+from console.api.operations import being_computed, reads, writes
 from console.pages.adjudication import QueueSelection
 from console.pages.job_progress import job_of
-from console.results import AGREEMENT, VALIDATION, outcome_of
+from console.results import AGREEMENT, MAKERS, VALIDATION, loaded_fingerprint, outcome_of
 from console.validation_view import correlations_of
 from validation.rows import StoredResults
 from work.models import Job
@@ -151,7 +155,7 @@ class Agreement(Endpoint):
         study = self.study(slug)
         version = None if _is_pending(self, study, AGREEMENT) else current_agreement(study)
         if version is None:
-            return _being_computed()
+            return being_computed()
         alphas = AgreementCoefficient.objects.of(version).alphas(version.first_round)
         return Response(AlphaSerializer(alphas.filter(with_flagged=True), many=True).data)
 
@@ -167,7 +171,7 @@ class Validation(Endpoint):
         is_pending = _is_pending(self, study, VALIDATION)
         outcome = None if is_pending else outcome_of(study, VALIDATION)
         if outcome is None:
-            return _being_computed()
+            return being_computed()
         if outcome.version is None:
             raise NotFound(outcome.reason)
         rows = correlations_of(StoredResults(outcome.version, with_variants=True))
@@ -184,7 +188,7 @@ class Disputes(Endpoint):
         study = self.study(slug)
         self.filters(QueueFilters)
         if _is_pending(self, study, AGREEMENT):
-            return _being_computed()
+            return being_computed()
         selection = QueueSelection.of(study, self.plain_request.GET)
         queue = adjudication_queue(
             selection.question,
@@ -203,7 +207,25 @@ def _is_pending(endpoint: Endpoint, study: Study, name: str) -> bool:
     return job is not None
 
 
-def _being_computed() -> Response:
-    """Neither there nor missing: ask again in a moment."""
-    body = {"detail": "Being computed; ask again in a moment."}
-    return Response(body, status=status.HTTP_202_ACCEPTED, headers={"Retry-After": "2"})
+class ResultInput(Input):
+    result = serializers.ChoiceField(choices=list(MAKERS))
+
+
+class Results(Endpoint):
+    @writes("compute_result", ResultInput, JobSerializer, status=HTTPStatus.ACCEPTED)
+    def post(self, request: Request, slug: str) -> Response:
+        """Compute agreement, validation or the report in the background; what is computed of the
+        same is not computed twice.
+
+        Access: those who may analyse.
+        """
+        study = self.study(slug, Permission.ANALYSE)
+        name = self.input(ResultInput)["result"]
+        job = request_study_job(
+            study=study,
+            kind=RESULT,
+            names=[name],
+            requested_by=self.person,
+            basis=loaded_fingerprint(study, name),
+        )
+        return accepted(request, study, job)

@@ -13,8 +13,9 @@ from rest_framework.response import Response
 from accounts.roles import Permission
 from annotation.access import loaded_permissions, with_roles_of
 from annotation.models import Question, Study
-from annotation.new_studies import rename_study
-from console.api.endpoint import Endpoint, Filters, Input
+from annotation.new_studies import begin_study, copy_study, rename_study
+from annotation.protocols.templates import template_names
+from console.api.endpoint import Endpoint, Filters, Input, address_of
 from console.api.jobs import JobSerializer, accepted
 from console.api.operations import lists, reads, writes
 from console.api.paging import page
@@ -50,6 +51,24 @@ class StudySerializer(serializers.ModelSerializer[Study]):
         return sorted(within_scopes(request, loaded_permissions(study, request.user)))
 
 
+class NewStudyInput(Input):
+    title = serializers.CharField(max_length=128)
+    team = serializers.SlugField(
+        required=False,
+        allow_null=True,
+        default=None,
+        help_text="Whose it is; without one your own, or the team's whose token this is.",
+    )
+    template = serializers.ChoiceField(choices=template_names(), required=False)
+    copy_of = serializers.SlugField(required=False, help_text="A study's short name.")
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        """Begun with one or the other."""
+        if ("template" in attrs) == ("copy_of" in attrs):
+            raise serializers.ValidationError("Send either template or copy_of.")
+        return attrs
+
+
 class NameInput(Input):
     title = serializers.CharField(max_length=128)
 
@@ -79,6 +98,24 @@ class Studies(Endpoint):
         return page(
             request, rows.filter(_chosen(wanted)).order_by("-created_at", "-pk"), StudySerializer
         )
+
+    @writes("create_study", NewStudyInput, StudySerializer, status=HTTPStatus.CREATED)
+    def post(self, request: Request) -> Response:
+        """Begin a study with a template, or as a copy: its items and protocol, no answers.
+
+        A file of items makes one too, as an upload does.
+        Access: signed in; for a team, those who may edit its studies.
+        """
+        wanted = self.input(NewStudyInput)
+        team = self.team_to_edit(wanted["team"])
+        common: dict[str, Any] = {"title": wanted["title"], "owner": self.person, "team": team}
+        if "copy_of" in wanted:
+            study = copy_study(source=self.study(wanted["copy_of"]), **common)
+        else:
+            study = begin_study(template=wanted["template"], **common)
+        answer = StudySerializer(self.study(study.slug), context={"request": request})
+        headers = {"Location": address_of(request, "study", study.slug)}
+        return Response(answer.data, status=HTTPStatus.CREATED, headers=headers)
 
 
 def _chosen(wanted: dict[str, Any]) -> Q:

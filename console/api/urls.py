@@ -6,7 +6,21 @@ from rest_framework.authentication import SessionAuthentication
 from rest_framework.permissions import IsAuthenticated
 from rest_framework.urlpatterns import format_suffix_patterns
 
-from console.api import jobs, own, results, studies
+from console.api import (
+    downloads,
+    items,
+    jobs,
+    judgments,
+    labels,
+    members,
+    own,
+    protocols,
+    results,
+    scores,
+    studies,
+    teams,
+    uploads,
+)
 from console.api.authentication import BearerToken
 
 app_name = "api"
@@ -18,6 +32,8 @@ schema = SpectacularAPIView.as_view(
     api_version="1",
 )
 
+INVITATION = "invitations/<int:invitation_id>/"
+SUBMISSION = "submissions/<int:submission_id>/"
 of_a_study: list[URLPattern | URLResolver] = [
     path("", studies.OneStudy.as_view(), name="study"),
     path("archive/", studies.Archive.as_view(), name="archive"),
@@ -28,6 +44,40 @@ of_a_study: list[URLPattern | URLResolver] = [
     path("agreement/", results.Agreement.as_view(), name="agreement"),
     path("validation/", results.Validation.as_view(), name="validation"),
     path("disputes/", results.Disputes.as_view(), name="disputes"),
+    path("adjudications/", labels.Adjudications.as_view(), name="adjudications"),
+    path("items/", items.Items.as_view(), name="items"),
+    path("items/<int:item_id>/", items.OneItem.as_view(), name="item"),
+    path("submissions/", judgments.Submissions.as_view(), name="submissions"),
+    path(SUBMISSION, judgments.OneSubmission.as_view(), name="submission"),
+    path(f"{SUBMISSION}flag/", judgments.Flag.as_view(), name="flag"),
+    path("judgments/", judgments.Judgments.as_view(), name="judgments"),
+    path("protocols/", protocols.Protocols.as_view(), name="protocols"),
+    path("protocols/<int:number>/", protocols.OneProtocol.as_view(), name="protocol"),
+    path("protocols/draft/", protocols.Draft.as_view(), name="protocol-draft"),
+    path("protocols/publish/", protocols.Publishing.as_view(), name="protocol-publish"),
+    path("scores/", scores.Runs.as_view(), name="scoring-runs"),
+    path("scores/<int:run_id>/", scores.Scores.as_view(), name="scores"),
+    path("label-sets/", labels.LabelSets.as_view(), name="label-sets"),
+    path("label-sets/<int:version>/", labels.OneLabelSet.as_view(), name="label-set"),
+    path("label-sets/<int:version>/labels/", labels.Labels.as_view(), name="labels"),
+    path("results/", results.Results.as_view(), name="results"),
+    path("team/", members.TeamOfStudy.as_view(), name="team-of-study"),
+    path("members/", members.StudyMembers.as_view(), name="study-members"),
+    path("members/<int:member_id>/", members.StudyMember.as_view(), name="study-member"),
+    path("invitations/", members.StudyInvitations.as_view(), name="study-invitations"),
+    path(INVITATION, members.StudyInvitation.as_view(), name="study-invitation"),
+    path("files/", downloads.Files.as_view(), name="files"),
+    path("files/<str:name>", downloads.OneFile.as_view(), name="file"),
+]
+
+of_a_team: list[URLPattern | URLResolver] = [
+    path("", teams.OneTeam.as_view(), name="team"),
+    path("members/", members.TeamMembers.as_view(), name="team-members"),
+    path("members/<int:member_id>/", members.TeamMember.as_view(), name="team-member"),
+    path("invitations/", members.TeamInvitations.as_view(), name="team-invitations"),
+    path(INVITATION, members.TeamInvitation.as_view(), name="team-invitation"),
+    path("connections/", teams.Connections.as_view(), name="connections"),
+    path("budget/", teams.TeamBudget.as_view(), name="budget"),
 ]
 
 urlpatterns: list[URLPattern | URLResolver] = [
@@ -36,6 +86,12 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("schema/", schema, name="schema"),
     path("studies/", studies.Studies.as_view(), name="studies"),
     path("studies/<slug:slug>/", include(of_a_study)),
+    path("uploads/", uploads.Uploads.as_view(), name="uploads"),
+    path("uploads/<uuid:token>/", uploads.OneUpload.as_view(), name="upload"),
+    path("uploads/<uuid:token>/mapping/", uploads.Mapping.as_view(), name="upload-mapping"),
+    path("uploads/<uuid:token>/import/", uploads.Import.as_view(), name="upload-import"),
+    path("teams/", teams.Teams.as_view(), name="teams"),
+    path("teams/<slug:slug>/", include(of_a_team)),
 ]
 
 # From before there were versions: they answer as the same addresses of version 1 do.

@@ -20,7 +20,7 @@ class Migration(migrations.Migration):
                 ('fingerprint', models.CharField(help_text='Of the parameters.', max_length=64)),
                 ('status', models.PositiveSmallIntegerField(default=0)),
                 ('headers', models.JSONField(default=dict)),
-                ('body', models.TextField(blank=True, help_text='JSON, as it was answered.')),
+                ('body', models.TextField(blank=True, help_text='JSON, as it was answered; encrypted.')),
                 ('created_at', models.DateTimeField(auto_now_add=True, db_index=True)),
             ],
             options={

@@ -37,7 +37,7 @@ def downloads(request: HttpRequest, slug: str) -> HttpResponse:
     """Access: those who may export."""
     study = study_for(request, slug, Permission.EXPORT)
     tables: dict[str, list[tuple[str, str, Download, bool]]] = {}
-    for name in _names(request, study):
+    for name in file_names_for(request, study):
         file = DOWNLOADS[name]
         is_there = not file.result or is_stored(study, file.result)
         base, _, form = name.partition(".")
@@ -51,17 +51,22 @@ def downloads(request: HttpRequest, slug: str) -> HttpResponse:
 def download(request: HttpRequest, slug: str, name: str) -> HttpResponseBase:
     """Access: those who may export."""
     study = study_for(request, slug, Permission.EXPORT)
-    if name not in _names(request, study):
+    if name not in file_names_for(request, study):
         raise Http404(f"There is no download {name}.")
     file = DOWNLOADS[name]
     if file.result and (job := job_of(request, study, file.result)):
         return _not_computed(job)
     try:
-        content = _content(request, study, name)
+        return streamed(request, study, name)
     except (StudyUnfit, LicenseUnknown) as unfit:
         messages.error(request, str(unfit))
         return redirect("console:downloads", slug)
-    response = StreamingHttpResponse(content, content_type=file.content_type)
+
+
+def streamed(request: HttpRequest, study: Study, name: str) -> StreamingHttpResponse:
+    """A file as it is written, which the audit log knows of."""
+    content = _content(request, study, name)
+    response = StreamingHttpResponse(content, content_type=DOWNLOADS[name].content_type)
     response["Content-Disposition"] = f'attachment; filename="{study.slug}-{name}"'
     record_export(request, study, name)
     return response
@@ -84,7 +89,7 @@ def _not_computed(job: Job) -> HttpResponse:
     return JsonResponse(state, status=HTTPStatus.ACCEPTED, headers={"Retry-After": "2"})
 
 
-def _names(request: HttpRequest, study: Study) -> list[str]:
+def file_names_for(request: HttpRequest, study: Study) -> list[str]:
     """The files that the study has and the person may read, as `study_for` found."""
     permissions = request.permissions  # type: ignore[attr-defined]
     return [name for name in file_names(study) if DOWNLOADS[name].permission in permissions]

@@ -101,7 +101,7 @@ def study_members(request: HttpRequest, slug: str) -> HttpResponse:
     invitations = Invitation.objects.open().filter(study=study).select_related("invited_by")
     context = {
         "section": "members",
-        "of_team": _members_of_its_team(request, study),
+        "of_team": members_of_its_team(request, study),
         "members": study.memberships.select_related("user").order_by("user__username"),
         "roles": StudyMembership.ROLES,
         "invitations": invitations,
@@ -165,7 +165,7 @@ def give_study(request: HttpRequest, slug: str) -> HttpResponse:
     return redirect("console:members", slug)
 
 
-def _members_of_its_team(request: HttpRequest, study: Study) -> list[Membership]:
+def members_of_its_team(request: HttpRequest, study: Study) -> list[Membership]:
     """The members of the study's team, whom only that team sees."""
     if study.team is None or not Team.objects.of(person(request)).contains(study.team):
         return []
@@ -186,7 +186,7 @@ def _invite(request: HttpRequest, to: Team | Study, form: InvitationForm) -> Non
             raise AccountsError(problems_of(form))
         email = form.cleaned_data["email"]
         link = invite(
-            to=to, email=email, role=form.choice, actor=person(request), link_of=_invitation_link
+            to=to, email=email, role=form.choice, actor=person(request), link_of=invitation_link
         )
     except REFUSALS as error:
         messages.error(request, str(error))
@@ -211,5 +211,5 @@ def _store_link(request: HttpRequest, of: Team | Study, link: str, words: str) -
     request.session[key] = {"address": link, "words": words}
 
 
-def _invitation_link(token: str) -> str:
+def invitation_link(token: str) -> str:
     return absolute(reverse("console:invitation", args=[token]))

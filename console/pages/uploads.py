@@ -29,7 +29,7 @@ from annotation.uploads import (
     set_mapping,
     store_upload,
 )
-from console.pages.study import person, study_for, study_page
+from console.pages.study import person, study_for, study_page, within_scopes
 from console.upload_forms import (
     FROM_COPY,
     FROM_FILE,
@@ -91,17 +91,18 @@ def add_items(request: HttpRequest, slug: str) -> HttpResponse:
     return study_page(request, study, "add_items", {"form": form, "section": "items"})
 
 
-def _upload_for(request: HttpRequest, token: UUID) -> Upload:
+def upload_for(request: HttpRequest, token: UUID) -> Upload:
     """A file of one's own or of one's team; 403 for whoever may not import into the study now."""
     rows = Upload.objects.visible_to(person(request)).select_related("study", "team", "result")
     upload = get_object_or_404(rows, token=token)
     user = person(request)
     if upload.study is not None:
-        allowed = Permission.EDIT in permissions_in(upload.study, user)
+        permissions = permissions_in(upload.study, user)
+    elif upload.team is not None:
+        permissions = permissions_in_team(upload.team, user)
     else:
-        team = upload.team
-        allowed = team is None or Permission.EDIT in permissions_in_team(team, user)
-    if not allowed:
+        permissions = frozenset({Permission.EDIT})
+    if Permission.EDIT not in within_scopes(request, permissions):
         raise PermissionDenied(_("Your role does not allow to import into this study."))
     return upload
 
@@ -110,7 +111,7 @@ def _upload_for(request: HttpRequest, token: UUID) -> Upload:
 @never_cache
 def upload(request: HttpRequest, token: UUID) -> HttpResponse:
     """Access: who uploaded the file, and those who may edit the team's studies."""
-    row = _upload_for(request, token)
+    row = upload_for(request, token)
     if row.result is not None:
         return redirect("console:study", row.result.slug)
     return _page(request, row)
@@ -138,7 +139,7 @@ def _is_live(request: HttpRequest) -> bool:
 @never_cache
 def upload_progress(request: HttpRequest, token: UUID) -> HttpResponse:
     """Access: as for the upload. Polled by the page; reloads it at the end."""
-    row = _upload_for(request, token)
+    row = upload_for(request, token)
     job = jobs_of_upload(row).first()
     if request.headers.get("HX-Request") and not (job and job.is_unfinished):
         return HttpResponse(headers={"HX-Refresh": "true"})
@@ -148,7 +149,7 @@ def upload_progress(request: HttpRequest, token: UUID) -> HttpResponse:
 @require_POST
 def read_upload_again(request: HttpRequest, token: UUID) -> HttpResponse:
     """Access: as for the upload. Reads the file in another way."""
-    row = _upload_for(request, token)
+    row = upload_for(request, token)
     form = ReadingForm(FileFormat.of(row.form), request.POST)
     if form.is_valid() and row.result is None:
         request_reading(upload=row, requested_by=person(request), form=form.choice)
@@ -158,7 +159,7 @@ def read_upload_again(request: HttpRequest, token: UUID) -> HttpResponse:
 @require_POST
 def map_upload(request: HttpRequest, token: UUID) -> HttpResponse:
     """Access: as for the upload. Says what its columns are, and shows what comes of it."""
-    row = _upload_for(request, token)
+    row = upload_for(request, token)
     _map(request, row)
     return _page(request, row) if _is_live(request) else redirect("console:upload", token)
 
@@ -178,7 +179,7 @@ def _map(request: HttpRequest, row: Upload) -> None:
 @require_POST
 def import_upload_now(request: HttpRequest, token: UUID) -> HttpResponse:
     """Access: as for the upload. Makes the study, or adds to it."""
-    row = _upload_for(request, token)
+    row = upload_for(request, token)
     if row.result is None and row.n_rows is not None:
         _map(request, row)
         if preview_of(row).problems:
@@ -195,7 +196,7 @@ def import_upload_now(request: HttpRequest, token: UUID) -> HttpResponse:
 @require_POST
 def discard_upload(request: HttpRequest, token: UUID) -> HttpResponse:
     """Access: as for the upload. Forgets the file."""
-    row = _upload_for(request, token)
+    row = upload_for(request, token)
     study = row.study
     row.delete()
     messages.success(request, _("The file is deleted; nothing was imported."))

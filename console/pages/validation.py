@@ -37,7 +37,7 @@ def validation(request: HttpRequest, slug: str) -> HttpResponse:
     runs = ScoringRun.objects.of(study).counted()
     context: dict[str, Any] = {
         "runs": runs,
-        "metrics": _metrics_on_offer(),
+        "metrics": metrics_on_offer(),
         "scoring": jobs_of(study).of_kind(SCORE).first(),
         "has_judgments_and_scores": bool(study.n_judgments and runs),
     }
@@ -52,7 +52,7 @@ def validation(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 @cache
-def _metrics_on_offer() -> tuple[Description, ...]:
+def metrics_on_offer() -> tuple[Description, ...]:
     """The metrics a page may start: none that asks an endpoint, which may cost money.
 
     Known once for a process, since describing them builds every scorer.
@@ -183,7 +183,7 @@ def _files(outcome: ValidationOutcome | None) -> QuerySet[ReportFile]:
 def score(request: HttpRequest, slug: str) -> HttpResponse:
     """Access: those who may analyse."""
     study = study_for(request, slug, Permission.ANALYSE)
-    names = {metric.name for metric in _metrics_on_offer()}
+    names = {metric.name for metric in metrics_on_offer()}
     metrics = [name for name in request.POST.getlist("metric") if name in names]
     if metrics:
         request_study_job(study=study, kind=SCORE, names=metrics, requested_by=person(request))

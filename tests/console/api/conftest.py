@@ -9,10 +9,29 @@ from django.test import Client
 from accounts.models import User
 from accounts.roles import Role, Scope
 from accounts.tokens import create_personal_token, create_team_token
+from annotation.invitations import invite
 from annotation.models import Study
+from annotation.protocols.versions import current_document, save_draft
 
 # The same study and people as on the pages.
-from tests.console.test_role_matrix import study, users  # noqa: F401
+from tests.console.test_role_matrix import study as study_of_pages  # noqa: F401
+from tests.console.test_role_matrix import users  # noqa: F401
+
+
+@pytest.fixture
+def study(study_of_pages: Study, users: dict[str, User]) -> Study:  # noqa: F811
+    """At every stage, and with what only the API has addresses for."""
+    assert study_of_pages.team
+    save_draft(study=study_of_pages, document=current_document(study_of_pages))
+    for to in (study_of_pages.team, study_of_pages):
+        invite(
+            to=to,
+            email="new@example.org",
+            role=Role.ANALYST,
+            actor=users["owner"],
+            link_of=lambda token: token,
+        )
+    return study_of_pages
 
 
 @pytest.fixture(autouse=True)
@@ -28,7 +47,7 @@ class Program(Client):
 
     def send(self, method: str, where: str, data: Any = None, **headers: str) -> Any:
         """The answer to JSON."""
-        content = None if data is None else data
+        content = "" if data is None else data
         call = getattr(self, method)
         if method == "get":
             return call(where, headers=headers)
@@ -47,7 +66,7 @@ def program(researcher: User) -> Program:
 
 
 @pytest.fixture
-def team_program(study: Study, researcher: User) -> Callable[..., Program]:  # noqa: F811
+def team_program(study: Study, researcher: User) -> Callable[..., Program]:
     """One that acts for the study's team in a role."""
 
     def make(role: Role, *scopes: str) -> Program:

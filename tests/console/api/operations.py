@@ -6,14 +6,30 @@ from typing import Any
 from django.db.models import Max
 from django.urls import URLPattern, URLResolver, reverse
 
+from accounts.models import Membership
 from accounts.roles import Permission
+from annotation.models import Invitation, Item, StudyMembership, Submission, Upload
 from console.api.urls import urlpatterns
+from metrics.models import ScoringRun
 from work.models import Job
 
 P = Permission
 METHODS = ("get", "post", "put", "patch", "delete")
 # Without a study or a team: for everybody who is signed in.
-OF_ANYBODY = {("root", "get"), ("me", "get"), ("schema", "get"), ("studies", "get")}
+OF_ANYBODY = {
+    *(("root", "get"), ("me", "get"), ("schema", "get"), ("studies", "get"), ("teams", "get")),
+    # What these need is in what they are sent: a team, or the scope of a token.
+    *(("studies", "post"), ("teams", "post"), ("uploads", "post")),
+}
+# By who may import into the team of the file; test_api_uploads.py tries them.
+OF_UPLOADS = {
+    *(
+        ("upload", "get"),
+        ("upload", "delete"),
+        ("upload-mapping", "put"),
+        ("upload-import", "post"),
+    ),
+}
 OF_A_STUDY = {
     ("study", "get"): P.VIEW,
     ("study", "patch"): P.EDIT,
@@ -27,10 +43,64 @@ OF_A_STUDY = {
     ("agreement", "get"): P.VIEW,
     ("validation", "get"): P.VIEW,
     ("disputes", "get"): P.VIEW,
+    ("adjudications", "get"): P.VIEW,
+    ("adjudications", "post"): P.ADJUDICATE,
+    ("items", "get"): P.VIEW,
+    ("item", "get"): P.VIEW,
+    ("submissions", "get"): P.VIEW,
+    ("submission", "get"): P.VIEW,
+    ("flag", "put"): P.REVIEW,
+    ("flag", "delete"): P.REVIEW,
+    ("judgments", "get"): P.EXPORT,
+    ("protocols", "get"): P.VIEW,
+    ("protocol", "get"): P.VIEW,
+    ("protocol-draft", "put"): P.EDIT,
+    ("protocol-draft", "delete"): P.EDIT,
+    ("protocol-publish", "post"): P.EDIT,
+    ("scoring-runs", "get"): P.VIEW,
+    ("scoring-runs", "post"): P.ANALYSE,
+    ("scores", "get"): P.EXPORT,
+    ("label-sets", "get"): P.VIEW,
+    ("label-sets", "post"): P.ANALYSE,
+    ("label-set", "get"): P.VIEW,
+    ("labels", "get"): P.EXPORT,
+    ("results", "post"): P.ANALYSE,
+    ("files", "get"): P.EXPORT,
+    ("file", "get"): P.EXPORT,
+    ("team-of-study", "put"): P.OWN,
+    ("study-members", "get"): P.VIEW,
+    ("study-member", "patch"): P.MANAGE,
+    ("study-member", "delete"): P.MANAGE,
+    ("study-invitations", "get"): P.MANAGE,
+    ("study-invitations", "post"): P.MANAGE,
+    ("study-invitation", "delete"): P.MANAGE,
 }
-OF_A_TEAM: dict[tuple[str, str], Permission] = {}
+OF_A_TEAM = {
+    ("team", "get"): P.VIEW,
+    ("team", "patch"): P.MANAGE,
+    ("team-members", "get"): P.VIEW,
+    ("team-member", "get"): P.VIEW,
+    ("team-member", "patch"): P.MANAGE,
+    ("team-member", "delete"): P.MANAGE,
+    ("team-invitations", "get"): P.MANAGE,
+    ("team-invitations", "post"): P.MANAGE,
+    ("team-invitation", "delete"): P.MANAGE,
+    ("connections", "get"): P.VIEW_MONEY,
+    ("budget", "get"): P.VIEW_MONEY,
+}
 # What an address names beside the study or the team: a value, or a model whose last row it is.
-PARTS: dict[str, Any] = {"job_id": Job}
+PARTS: dict[str, Any] = {
+    "job_id": Job,
+    "item_id": Item,
+    "submission_id": Submission,
+    "number": 1,
+    "run_id": ScoringRun,
+    "version": 1,
+    "name": "judgments.csv",
+    "token": Upload,
+    "invitation_id": Invitation,
+}
+MEMBERS = {"team": Membership, "study": StudyMembership}
 
 
 def operations() -> Iterator[tuple[str, str, list[str]]]:
@@ -54,9 +124,17 @@ def operations() -> Iterator[tuple[str, str, list[str]]]:
 def address(name: str, slug: str = "") -> str:
     """Of one thing that is there, of the study or the team of that slug."""
     parts = next(found for found_name, _, found in operations() if found_name == name)
-    values = {part: slug if part == "slug" else _value(PARTS[part]) for part in parts}
+    values = {part: value_of(name, part, slug) for part in parts}
     return reverse(f"console:api:{name}", kwargs=values)
 
 
-def _value(part: Any) -> Any:
-    return part.objects.aggregate(last=Max("pk"))["last"] if isinstance(part, type) else part
+def value_of(name: str, part: str, slug: str) -> Any:
+    if part == "slug":
+        return slug
+    there = MEMBERS[name.partition("-")[0]] if part == "member_id" else PARTS[part]
+    if part == "token":
+        return there.objects.get().token
+    if there is Membership:
+        people = Membership.objects.filter(user__api_tokens__team=None)
+        return people.aggregate(last=Max("pk"))["last"]
+    return there.objects.aggregate(last=Max("pk"))["last"] if isinstance(there, type) else there

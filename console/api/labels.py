@@ -1,0 +1,172 @@
+"""Label sets, which never change, and the decisions that override their rules."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import Any
+
+from django.shortcuts import get_object_or_404
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from accounts.roles import Permission
+from annotation.adjudications import decide
+from annotation.label_sets import METHODS, METHODS_AT_LEVEL
+from annotation.models import Adjudication, Candidate, Label, LabelSet, Question
+from annotation.study_jobs import LABEL, request_study_job
+from console.api.endpoint import Endpoint, Input
+from console.api.jobs import JobSerializer, accepted
+from console.api.operations import lists, reads, stretches, writes
+from console.api.paging import page, stretch
+
+MOST_ROUNDS = 32_767
+
+
+class LabelSetSerializer(serializers.ModelSerializer[LabelSet]):
+    question = serializers.CharField(source="question.name")
+    parameters = serializers.DictField()
+    warnings = serializers.ListField(child=serializers.CharField())
+    created_by = serializers.CharField(allow_null=True)
+
+    class Meta:
+        model = LabelSet
+        fields = [
+            *("version", "question", "round", "method", "parameters", "with_flagged"),
+            *("with_adjudications", "converged", "iterations", "warnings", "n_labels"),
+            *("n_adjudicated", "signature", "created_by", "created_at"),
+        ]
+
+
+class LabelSerializer(serializers.ModelSerializer[Label]):
+    item = serializers.CharField(source="candidate.item.key")
+    candidate = serializers.CharField(source="candidate.key")
+    system = serializers.CharField(source="candidate.system")
+
+    class Meta:
+        model = Label
+        fields = [
+            *("id", "item", "candidate", "system", "value", "probability", "se", "n_judgments"),
+            *("is_tied", "is_adjudicated"),
+        ]
+
+
+class LabelSetInput(Input):
+    question = serializers.CharField(max_length=64)
+    method = serializers.ChoiceField(choices=METHODS)
+    round = serializers.IntegerField(min_value=1, max_value=MOST_ROUNDS, default=1)
+    with_flagged = serializers.BooleanField(default=True)
+    with_adjudications = serializers.BooleanField(default=True)
+
+
+class LabelSets(Endpoint):
+    @lists("list_label_sets", LabelSetSerializer)
+    def get(self, request: Request, slug: str) -> Response:
+        """The label sets of a study, newest first.
+
+        Access: whoever has a role in the study.
+        """
+        rows = LabelSet.objects.of(self.study(slug)).select_related("question", "created_by")
+        return page(request, rows.order_by("-version"), LabelSetSerializer)
+
+    @writes("make_label_set", LabelSetInput, JobSerializer, status=HTTPStatus.ACCEPTED)
+    def post(self, request: Request, slug: str) -> Response:
+        """Make a label set in the background; the same of the same is the one there is.
+
+        Access: those who may analyse.
+        """
+        study = self.study(slug, Permission.ANALYSE)
+        rule = self.input(LabelSetInput)
+        question = study.question(rule["question"])
+        require_fit(question, rule["method"])
+        names = [rule["question"], rule["method"]]
+        job = request_study_job(
+            study=study,
+            kind=LABEL,
+            names=names,
+            arguments={"rule": rule},
+            requested_by=self.person,
+        )
+        return accepted(request, study, job)
+
+
+def require_fit(question: Question, method: str) -> None:
+    """A 400 where the level of measurement does not allow the method."""
+    fit = METHODS_AT_LEVEL[Question.Level(question.level)]
+    if method not in fit:
+        text = f"The question is {question.level}. Use one of {', '.join(fit)}."
+        raise serializers.ValidationError({"method": [text]})
+
+
+class OneLabelSet(Endpoint):
+    @reads("get_label_set", LabelSetSerializer)
+    def get(self, request: Request, slug: str, version: int) -> Response:
+        """A label set without its labels.
+
+        Access: whoever has a role in the study.
+        """
+        sets = LabelSet.objects.of(self.study(slug)).select_related("question", "created_by")
+        return Response(LabelSetSerializer(get_object_or_404(sets, version=version)).data)
+
+
+class Labels(Endpoint):
+    @stretches("list_labels", LabelSerializer)
+    def get(self, request: Request, slug: str, version: int) -> Response:
+        """The labels of a set.
+
+        Access: those who may export.
+        """
+        sets = LabelSet.objects.of(self.study(slug, Permission.EXPORT))
+        rows: Any = Label.objects.filter(label_set=get_object_or_404(sets, version=version))
+        long = ("candidate__text", "candidate__item__context")
+        rows = rows.select_related("candidate__item").defer(*long)
+        return stretch(request, rows, LabelSerializer)
+
+
+class AdjudicationSerializer(serializers.ModelSerializer[Adjudication]):
+    candidate_id = serializers.IntegerField()
+    item = serializers.CharField(source="candidate.item.key")
+    candidate = serializers.CharField(source="candidate.blind_name")
+    question = serializers.CharField(source="question.name")
+    decided_by = serializers.CharField()
+
+    class Meta:
+        model = Adjudication
+        fields = [
+            *("id", "candidate_id", "item", "candidate", "question", "round", "value", "note"),
+            *("decided_by", "decided_at"),
+        ]
+
+
+class AdjudicationInput(Input):
+    candidate_id = serializers.IntegerField(min_value=1)
+    question = serializers.CharField(max_length=64)
+    round = serializers.IntegerField(min_value=1, max_value=MOST_ROUNDS, default=1)
+    value = serializers.FloatField(help_text="On the question's scale.")
+    note = serializers.CharField(max_length=2000, required=False, default="", allow_blank=True)
+
+
+class Adjudications(Endpoint):
+    @stretches("list_adjudications", AdjudicationSerializer)
+    def get(self, request: Request, slug: str) -> Response:
+        """The decisions that stand.
+
+        Access: whoever has a role in the study.
+        """
+        rows = Adjudication.objects.of(self.study(slug)).standing()
+        related = ("candidate__item", "question", "decided_by")
+        return stretch(request, rows.select_related(*related), AdjudicationSerializer)
+
+    @writes("decide", AdjudicationInput, AdjudicationSerializer, status=HTTPStatus.CREATED)
+    def post(self, request: Request, slug: str) -> Response:
+        """Decide what a candidate's value is; it stands until the next decision.
+
+        Access: those who may adjudicate.
+        """
+        study = self.study(slug, Permission.ADJUDICATE)
+        wanted = self.input(AdjudicationInput)
+        candidates = Candidate.objects.select_related("item")
+        candidate = get_object_or_404(candidates, item__study=study, pk=wanted.pop("candidate_id"))
+        question = study.question(wanted.pop("question"))
+        decision = decide(candidate=candidate, question=question, decided_by=self.person, **wanted)
+        return Response(AdjudicationSerializer(decision).data, status=HTTPStatus.CREATED)

@@ -1,0 +1,150 @@
+"""Versions of a study's protocol: a draft that changes, and published ones that never do."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import Any
+
+from django.shortcuts import get_object_or_404
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from accounts.roles import Permission
+from annotation.models import Protocol, Study
+from annotation.protocols.documents import read_document
+from annotation.protocols.records import ProtocolDocument
+from annotation.protocols.templates import read_protocol, template_names
+from annotation.protocols.validation import document_faults
+from annotation.protocols.versions import (
+    discard_draft,
+    freeze,
+    freezing_faults,
+    numbered_version,
+    save_draft,
+)
+from annotation.protocols.yaml_files import MOST_CHARACTERS, parse_yaml
+from console.api.endpoint import Endpoint, Input
+from console.api.operations import lists, reads, writes
+from console.api.paging import page
+
+
+class ProtocolRowSerializer(serializers.ModelSerializer[Protocol]):
+    frozen_by = serializers.CharField(allow_null=True)
+    is_draft = serializers.SerializerMethodField()
+
+    class Meta:
+        model = Protocol
+        fields = [
+            *("number", "is_draft", "fingerprint", "created_at", "saved_at", "frozen_at"),
+            "frozen_by",
+        ]
+
+    def get_is_draft(self, version: Protocol) -> bool:
+        return version.frozen_at is None
+
+
+class ProtocolSerializer(ProtocolRowSerializer):
+    """A version with its document, which docs/protocol.schema.json describes."""
+
+    document = serializers.DictField()
+    faults = serializers.SerializerMethodField(help_text="What keeps a draft from being published.")
+
+    class Meta(ProtocolRowSerializer.Meta):
+        fields = [*ProtocolRowSerializer.Meta.fields, "document", "faults"]
+
+    def get_faults(self, version: Protocol) -> list[str]:
+        if version.frozen_at is not None:
+            return []
+        document = read_document(version.document)
+        return [str(fault) for fault in freezing_faults(version.study, document)]
+
+
+class Protocols(Endpoint):
+    @lists("list_protocols", ProtocolRowSerializer)
+    def get(self, request: Request, slug: str) -> Response:
+        """The versions of a study's protocol, newest first.
+
+        Access: whoever has a role in the study.
+        """
+        rows = Protocol.objects.of(self.study(slug)).select_related("frozen_by")
+        return page(request, rows.defer("document").order_by("-number"), ProtocolRowSerializer)
+
+
+class OneProtocol(Endpoint):
+    @reads("get_protocol", ProtocolSerializer)
+    def get(self, request: Request, slug: str, number: int) -> Response:
+        """A version with its document.
+
+        Access: whoever has a role in the study.
+        """
+        rows = Protocol.objects.of(self.study(slug)).select_related("frozen_by", "study")
+        return Response(ProtocolSerializer(get_object_or_404(rows, number=number)).data)
+
+
+class DraftInput(Input):
+    """One of the four."""
+
+    document = serializers.DictField(required=False, help_text="As docs/protocol.schema.json says.")
+    yaml = serializers.CharField(required=False, max_length=MOST_CHARACTERS)
+    template = serializers.ChoiceField(choices=template_names(), required=False)
+    version = serializers.IntegerField(
+        required=False, min_value=1, max_value=32_767, help_text="One that is published, to change."
+    )
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        """Exactly one."""
+        if len(attrs) != 1:
+            raise serializers.ValidationError("Send one of document, yaml, template and version.")
+        return attrs
+
+
+class Draft(Endpoint):
+    @writes("save_draft", DraftInput, ProtocolSerializer)
+    def put(self, request: Request, slug: str) -> Response:
+        """Store the draft of the next version; what is wrong with a document is all said.
+
+        Access: those who may edit the study.
+        """
+        study = self.study(slug, Permission.EDIT)
+        wanted = self.input(DraftInput)
+        document = _document(study, wanted)
+        version = save_draft(study=study, document=document, is_copy="version" in wanted)
+        return Response(ProtocolSerializer(version).data)
+
+    @writes("discard_draft", None, None, status=HTTPStatus.NO_CONTENT)
+    def delete(self, request: Request, slug: str) -> Response:
+        """Go back to the version published last.
+
+        Access: those who may edit the study.
+        """
+        discard_draft(study=self.study(slug, Permission.EDIT))
+        return Response(status=HTTPStatus.NO_CONTENT)
+
+
+def _document(study: Study, wanted: dict[str, Any]) -> ProtocolDocument:
+    """The document that was sent or named, without a fault."""
+    if "template" in wanted:
+        return read_protocol(wanted["template"])
+    if "version" in wanted:
+        return read_document(numbered_version(study, wanted["version"]).document)
+    if "yaml" in wanted:
+        parsed = parse_yaml(wanted["yaml"])
+        name, values, faults = "yaml", parsed.values, parsed.faults
+    else:
+        name, values = "document", wanted["document"]
+        faults = tuple(document_faults(values))
+    if faults:
+        raise serializers.ValidationError({name: [str(fault) for fault in faults]})
+    return read_document(values)
+
+
+class Publishing(Endpoint):
+    @writes("publish_protocol", None, ProtocolSerializer)
+    def post(self, request: Request, slug: str) -> Response:
+        """Make the draft a version for good; without a draft, the last version stands.
+
+        Access: those who may edit the study.
+        """
+        study = self.study(slug, Permission.EDIT)
+        return Response(ProtocolSerializer(freeze(study=study, actor=self.person)).data)

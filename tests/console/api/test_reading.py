@@ -1,0 +1,127 @@
+"""What programs read of a study over the API."""
+
+from collections import Counter
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from annotation.models import Judgment, Submission
+from metrics.models import Score
+from tests.annotation.studies import rate, rating_study
+from tests.console.api.conftest import program_of
+from tests.console.api.operations import OF_A_STUDY, address
+from tests.console.filled import add_scores
+from tests.console.test_costs import MOST_REPEATS, MOST_STATEMENTS
+from tests.console.test_role_matrix import ASSIGNMENT_ID, WORKER_ID
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_immediate_tasks")]
+MINE = "/api/v1/studies/mine/"
+
+
+def everything(program, where):
+    rows = []
+    while where:
+        content = program.get(where).json()
+        rows += content["results"]
+        where = content["next"]
+    return rows
+
+
+def test_long_tables_are_read_stretch_by_stretch(study, program):
+    for limit in (1, 7, 1000):
+        rows = everything(program, f"{MINE}judgments/?limit={limit}")
+        ids = [row["id"] for row in rows]
+        assert ids == list(Judgment.objects.of(study).order_by("pk").values_list("pk", flat=True))
+    assert {"round", "item", "system", "annotator", "value"} <= rows[0].keys()
+
+
+def test_items_come_with_their_candidates(study, program):
+    rows = everything(program, f"{MINE}items/?limit=2")
+    assert [row["key"] for row in rows] == [item.key for item in study.items.order_by("pk")]
+    assert {each["system"] for each in rows[0]["candidates"]} == {"alpha", "beta"}
+    [found] = everything(program, f"{MINE}items/?key={rows[1]['key']}")
+    assert found == rows[1] == program.get(f"{MINE}items/{found['id']}/").json()
+
+
+def test_submissions_are_filtered(study, program):
+    Submission.objects.of(study).order_by("pk").filter(pk__gt=2).update(flag_reason="fast")
+    all_rows = everything(program, f"{MINE}submissions/")
+    flagged = everything(program, f"{MINE}submissions/?flagged=true")
+    assert [row for row in all_rows if row["flag_reason"]] == flagged
+    name = all_rows[0]["annotator"]
+    of_one = everything(program, f"{MINE}submissions/?annotator={name}")
+    assert of_one == [row for row in all_rows if row["annotator"] == name]
+
+
+def test_who_may_view_workers_reads_their_ids(study, users, program):
+    row = next(row for row in everything(program, f"{MINE}submissions/") if row["worker_id"])
+    assert (row["worker_id"], row["assignment_id"]) == (WORKER_ID, ASSIGNMENT_ID)
+    for other in (program_of(users["owner"]), program_of(users["analyst"], "identities")):
+        rows = everything(other, f"{MINE}submissions/")
+        for name in ("worker_id", "assignment_id", "hit_id", "comment"):
+            assert {row[name] for row in rows} == {None}
+
+
+def test_scores_and_labels_are_read(study, program):
+    [run, *_] = program.get(f"{MINE}scores/").json()["results"]
+    rows = everything(program, f"{MINE}scores/{run['id']}/?limit=2")
+    assert len(rows) == Score.objects.filter(run=run["id"]).count() == run["n_scores"]
+    [labels] = program.get(f"{MINE}label-sets/").json()["results"]
+    rows = everything(program, f"{MINE}label-sets/{labels['version']}/labels/?limit=4")
+    assert len(rows) == labels["n_labels"]
+
+
+def test_files_are_listed_with_links_that_a_token_opens(study, program, users):
+    files = program.get(f"{MINE}files/").json()
+    names = {file["name"] for file in files}
+    assert {"judgments.csv", "submissions.parquet", "agreement.json"} <= names
+    for file in files:
+        if file["is_computed"]:
+            answer = program.get(file["url"])
+            assert answer["Content-Type"] == file["content_type"]
+            assert b"".join(answer.streaming_content)
+    analyst = program_of(users["analyst"]).get(f"{MINE}files/").json()
+    assert not any(file["name"].startswith("submissions") for file in analyst)
+    assert program_of(users["analyst"]).get(f"{MINE}files/submissions.csv").status_code == 404
+
+
+def test_a_dataset_under_an_unknown_license_is_refused_in_json(study, program):
+    answer = program.get(f"{MINE}files/dataset.zip?license=no such license")
+    assert (answer.status_code, answer.json()["code"]) == (400, "license_unknown")
+
+
+def test_no_secret_of_a_marketplace_is_answered(study, program):
+    [row] = program.get("/api/v1/teams/lab/connections/").json()["results"]
+    assert not {"access_key_id", "encrypted_secret", "secret"} & row.keys()
+
+
+@pytest.mark.parametrize("name", sorted(name for name, method in OF_A_STUDY if method == "get"))
+def test_a_read_costs_a_bounded_number_of_statements(study, program, name):
+    where = address(name, "mine")
+    program.get(where)
+    with CaptureQueriesContext(
+        connection,
+    ) as captured:
+        answer = program.get(where)
+        if answer.streaming:
+            b"".join(answer.streaming_content)
+    statements = [each["sql"] for each in captured.captured_queries]
+    # A file is read in stretches, and the audit log says who took it.
+    assert len(statements) <= MOST_STATEMENTS + (5 if name == "file" else 0)
+    assert not [sql for sql, n in Counter(statements).items() if n > MOST_REPEATS]
+
+
+@pytest.mark.parametrize("name", ["items", "submissions", "judgments", "adjudications"])
+def test_a_long_list_costs_as_much_as_a_short_one(study, researcher, program, name):
+    large = rating_study("large", owner=researcher, n_items=40)
+    for position in range(40):
+        rate(large, "Ann", f"d{position}", {"alpha": 50, "beta": 60})
+    add_scores(large)
+    counts = set()
+    for slug in ("mine", "large"):
+        program.get(f"/api/v1/studies/{slug}/{name}/")
+        with CaptureQueriesContext(connection) as captured:
+            program.get(f"/api/v1/studies/{slug}/{name}/")
+        counts.add(len(captured))
+    assert len(counts) == 1

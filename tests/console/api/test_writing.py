@@ -1,0 +1,265 @@
+"""What programs do to studies over the API, as people do on the pages."""
+
+from decimal import Decimal
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+
+from accounts.models import AuditEntry, Membership, Team
+from accounts.roles import Role, Scope
+from annotation.models import (
+    Adjudication,
+    Invitation,
+    LabelSet,
+    Protocol,
+    Study,
+    StudyMembership,
+    Submission,
+    Upload,
+)
+from tests.console.api.conftest import program_of
+from work.models import Job
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_immediate_tasks")]
+STUDIES = "/api/v1/studies/"
+MINE = f"{STUDIES}mine/"
+TABLE = b"item,context,system,response\nx1,Hello,alpha,Hi\nx1,Hello,beta,Yo\nx2,Bye,alpha,So long\n"
+
+
+def done(answer, status=200):
+    assert answer.status_code == status, answer.content
+    return answer.json() if answer.content else None
+
+
+def test_a_study_begins_with_a_template(study, program):
+    body = {"title": "New one", "template": "preference", "team": "lab"}
+    answer = program.send("post", STUDIES, body)
+    content = done(answer, 201)
+    assert (content["slug"], content["team"]) == ("new-one", "lab")
+    assert answer["Location"].endswith("/api/v1/studies/new-one/")
+    assert done(program.get(answer["Location"]))["title"] == "New one"
+
+
+def test_a_study_is_copied_with_its_items_and_no_answers(study, program):
+    content = done(program.send("post", STUDIES, {"title": "Copy", "copy_of": "mine"}), 201)
+    assert (content["n_items"], content["n_judgments"]) == (study.items.count(), 0)
+    assert content["team"] is None
+
+
+def test_a_teams_token_makes_studies_of_its_team(study, team_program):
+    program = team_program(Role.RESEARCHER, "write")
+    content = done(
+        program.send("post", STUDIES, {"title": "Nightly", "template": "preference"}), 201
+    )
+    assert content["team"] == "lab"
+    assert AuditEntry.objects.filter(actor_name__startswith="lab-token-").exists()
+    refused = program.send("post", "/api/v1/teams/", {"name": "Another"})
+    assert refused.status_code == 403
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"title": "x"},
+        {"title": "x", "template": "preference", "copy_of": "mine"},
+        {"title": "x", "template": "../../etc/passwd"},
+        {"title": "", "template": "preference"},
+    ],
+)
+def test_what_makes_no_study_is_refused(study, program, body):
+    assert program.send("post", STUDIES, body).status_code == 400
+    assert Study.objects.count() == 1
+
+
+def test_whose_studies_one_may_not_edit_one_adds_none_to(study, users):
+    body = {"title": "x", "template": "preference", "team": "lab"}
+    for person, status in (("analyst", 403), ("other_team", 404)):
+        program = program_of(users[person], *Scope)
+        assert program.send("post", STUDIES, body).status_code == status
+    reader = program_of(users["owner"], "identities")
+    for team in (None, "lab"):
+        assert reader.send("post", STUDIES, body | {"team": team}).status_code == 403
+
+
+def send_file(program, **more):
+    file = SimpleUploadedFile("items.csv", TABLE, content_type="text/csv")
+    return program.post("/api/v1/uploads/", {"file": file, **more})
+
+
+def test_a_file_is_sent_mapped_and_imported(study, program):
+    upload = done(send_file(program, title="From a file", team="lab"), 201)
+    assert (upload["n_rows"], upload["preview"]["n_items"]) == (3, 2)
+    assert upload["mapping"]["uses"]["system"] == "system"
+    where = f"/api/v1/uploads/{upload['token']}/"
+    mapping = {"uses": upload["mapping"]["uses"] | {"context": "reference"}}
+    changed = done(program.send("put", f"{where}mapping/", mapping))
+    assert changed["mapping"]["uses"]["context"] == "reference"
+    imported = done(program.send("post", f"{where}import/", {}), 202)
+    assert imported["job"]["state"] == "done"
+    made = Study.objects.get(slug=imported["study"])
+    assert (made.items.count(), made.items.first().reference, made.team.slug) == (2, "Hello", "lab")
+    again = program.send("post", f"{where}import/", {})
+    assert again.status_code == 409
+
+
+def test_items_are_added_to_a_study_by_a_file(study, program):
+    upload = done(send_file(program, study="mine"), 201)
+    where = f"/api/v1/uploads/{upload['token']}/import/"
+    n_before = study.items.count()
+    done(program.send("post", where, {}), 202)
+    assert study.items.count() == n_before + 2
+
+
+def test_a_file_that_cannot_be_read_says_where(study, program):
+    file = SimpleUploadedFile("items.csv", b"item,system\n\xff\xfe,", content_type="text/csv")
+    answer = program.post("/api/v1/uploads/", {"file": file, "title": "x"})
+    upload = done(answer, 201)
+    assert upload["faults"] or upload["n_rows"] is not None
+
+
+def test_the_same_file_under_the_same_key_is_stored_once(study, program):
+    key = {"headers": {"Idempotency-Key": "file"}}
+    answers = []
+    for _ in range(2):
+        file = SimpleUploadedFile("items.csv", TABLE, content_type="text/csv")
+        form = {"file": file, "title": "x"}
+        answers.append(done(program.post("/api/v1/uploads/", form, **key), 201))
+    assert answers[0] == answers[1]
+    assert Upload.objects.count() == 1
+    other = SimpleUploadedFile("items.csv", TABLE + b"d3,So,beta,Ah\n", content_type="text/csv")
+    answer = program.post("/api/v1/uploads/", {"file": other, "title": "x"}, **key)
+    assert answer.status_code == 422
+
+
+@pytest.mark.parametrize(
+    ("person", "scopes", "status"),
+    [
+        ("owner", ["write"], 200),
+        ("owner", [], 403),
+        ("analyst", ["write"], 404),
+        ("other_team", [], 404),
+    ],
+)
+def test_an_upload_is_its_senders_and_its_teams_editors(study, users, person, scopes, status):
+    sent = send_file(program_of(users["researcher"], "write"), title="x", team="lab")
+    where = f"/api/v1/uploads/{done(sent, 201)['token']}/"
+    assert program_of(users[person], *scopes).get(where).status_code == status
+
+
+def test_a_protocol_is_drafted_and_published(study, program):
+    Protocol.objects.all().delete()
+    draft = done(program.send("put", f"{MINE}protocols/draft/", {"template": "style_ratings"}))
+    assert (draft["number"], draft["is_draft"]) == (1, True)
+    document = draft["document"] | {"title": "Changed"}
+    changed = done(program.send("put", f"{MINE}protocols/draft/", {"document": document}))
+    assert changed["document"]["title"] == "Changed"
+    published = program.send("post", f"{MINE}protocols/publish/")
+    assert published.status_code in (200, 400)
+    if published.status_code == 400:
+        assert published.json()["code"] == "protocol_invalid"
+    faulty = program.send("put", f"{MINE}protocols/draft/", {"document": {"questions": 3}})
+    assert (faulty.status_code, list(faulty.json()["errors"])) == (400, ["document"])
+    faulty = program.send("put", f"{MINE}protocols/draft/", {"yaml": "a: *b"})
+    assert (faulty.status_code, list(faulty.json()["errors"])) == (400, ["yaml"])
+
+
+def test_results_scores_and_labels_are_jobs(study, program):
+    Job.objects.all().delete()
+    question = study.questions.get().name
+    for where, body in (
+        ("results/", {"result": "agreement"}),
+        ("scores/", {"metrics": ["rouge1"]}),
+        ("label-sets/", {"question": question, "method": "median"}),
+    ):
+        answer = program.send("post", f"{MINE}{where}", body)
+        job = done(answer, 202)
+        assert answer["Location"].endswith(f"/api/v1/studies/mine/jobs/{job['id']}/")
+        assert done(program.get(answer["Location"]))["state"] == "done", job
+    assert LabelSet.objects.count() == 2
+
+
+@pytest.mark.parametrize(
+    ("where", "body", "field"),
+    [
+        ("scores/", {"metrics": ["judge"]}, "metrics"),
+        ("scores/", {"metrics": []}, "metrics"),
+        ("results/", {"result": "other"}, "result"),
+        ("label-sets/", {"question": "appropriateness", "method": "mace"}, "method"),
+    ],
+)
+def test_what_cannot_be_computed_is_refused(study, program, where, body, field):
+    n_before = Job.objects.count()
+    answer = program.send("post", f"{MINE}{where}", body)
+    assert (answer.status_code, list(answer.json()["errors"])) == (400, [field])
+    assert Job.objects.count() == n_before
+
+
+def test_a_doubled_job_is_requested_once(study, program, settings):
+    settings.TASKS = {"default": {"BACKEND": "django_tasks_db.DatabaseBackend", "QUEUES": []}}
+    Job.objects.all().delete()
+    key = {"Idempotency-Key": "one"}
+    ids = {
+        done(program.send("post", f"{MINE}scores/", {"metrics": ["rouge1"]}, **key), 202)["id"]
+        for _ in range(2)
+    }
+    assert len(ids) == Job.objects.count() == 1
+
+
+def test_a_candidate_is_decided_about(study, program):
+    question = study.questions.get()
+    candidate = study.items.first().candidates.first()
+    body = {"candidate_id": candidate.pk, "question": question.name, "value": 40, "note": "Clear."}
+    done(program.send("post", f"{MINE}adjudications/", body), 201)
+    assert Adjudication.objects.get().decided_by.username == "rosa"
+    refused = program.send("post", f"{MINE}adjudications/", body | {"value": 4000})
+    assert (refused.status_code, refused.json()["code"]) == (400, "decision_refused")
+
+
+def test_a_submission_is_flagged_and_unflagged(study, program):
+    row = Submission.objects.of(study).first()
+    where = f"{MINE}submissions/{row.pk}/flag/"
+    assert done(program.send("put", where, {"reason": "too fast"}))["flag_reason"] == "too fast"
+    assert done(program.send("delete", where))["flag_reason"] == ""
+
+
+def test_people_are_invited_and_removed(study, program, users):
+    for where in (MINE, "/api/v1/teams/lab/"):
+        body = {"email": "anna@example.org", "role": "analyst"}
+        link = done(program.send("post", f"{where}invitations/", body), 201)["link"]
+        assert "/invited/" in link
+        rows = done(program.get(f"{where}invitations/"))["results"]
+        assert [row["email"] for row in rows].count("anna@example.org") == 1
+        done(program.send("delete", f"{where}invitations/{rows[-1]['id']}/"), 204)
+    assert Invitation.objects.exclude(revoked_at=None).count() == 2
+    member = Membership.objects.get(user=users["analyst"])
+    where = f"/api/v1/teams/lab/members/{member.pk}/"
+    assert done(program.send("patch", where, {"role": "auditor"}))["role"] == "auditor"
+    done(program.send("delete", where), 204)
+    guest = StudyMembership.objects.get()
+    where = f"{MINE}members/{guest.pk}/"
+    assert done(program.send("patch", where, {"role": "researcher"}))["role"] == "researcher"
+    done(program.send("delete", where), 204)
+
+
+def test_a_manager_appoints_no_owner(study, users):
+    program = program_of(users["manager"], "manage")
+    body = {"email": "anna@example.org", "role": "owner"}
+    answer = program.send("post", "/api/v1/teams/lab/invitations/", body)
+    assert (answer.status_code, answer.json()["code"]) == (403, "role_too_small")
+
+
+def test_a_team_has_a_least_pay(study, program):
+    answer = program.send("patch", "/api/v1/teams/lab/", {"wage_floor_usd": "12.50"})
+    assert done(answer)["wage_floor_usd"] == "12.50"
+    assert Team.objects.get(slug="lab").wage_floor_usd == Decimal("12.50")
+
+
+def test_a_study_is_archived_restored_and_deleted(program, researcher, study):
+    done(program.send("post", STUDIES, {"title": "Gone", "template": "preference"}), 201)
+    where = f"{STUDIES}gone/"
+    assert done(program.send("put", f"{where}archive/"))["archived_at"]
+    assert done(program.send("delete", f"{where}archive/"))["archived_at"] is None
+    done(program.send("delete", where), 204)
+    assert program.get(where).status_code == 404
+    answer = program.send("delete", MINE)
+    assert (answer.status_code, answer.json()["code"]) == (400, "study_unfinished")
