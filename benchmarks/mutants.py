@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
@@ -243,7 +244,7 @@ MUTANTS = (
 )
 
 
-def main() -> int:
+def main(mutants: Sequence[Mutant] = MUTANTS) -> int:
     """Try each mutant, print what became of it, and return 1 if any survived."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", default="", help="a part of the names of those to try")
@@ -251,7 +252,7 @@ def main() -> int:
     survivors = []
     with tempfile.TemporaryDirectory() as folder:
         copy = _copy_checkout(Path(folder) / "checkout")
-        for mutant in MUTANTS:
+        for mutant in mutants:
             if options.only in mutant.name:
                 start = perf_counter()
                 is_caught = _is_caught(mutant, copy)

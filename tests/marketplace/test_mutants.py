@@ -1,4 +1,4 @@
-"""That the mutants of `benchmarks.mutants` can still be applied, and their tests still be found."""
+"""That the mutants of `benchmarks` can still be applied, and their tests still be found."""
 
 import ast
 from pathlib import Path
@@ -6,11 +6,14 @@ from pathlib import Path
 import pytest
 
 from benchmarks.mutants import CHECKOUT, MUTANTS, Mutant, apply
+from benchmarks.repairs import REPAIRS
+
+ALL = (*MUTANTS, *REPAIRS)
 
 
 @pytest.fixture
 def copy(tmp_path):
-    for mutant in MUTANTS:
+    for mutant in ALL:
         path = tmp_path / mutant.file
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text((CHECKOUT / mutant.file).read_text("utf-8"), "utf-8")
@@ -22,12 +25,13 @@ def names_in(path: Path) -> list[str]:
     return [node.name for node in nodes if isinstance(node, ast.FunctionDef)]
 
 
-@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
+@pytest.mark.parametrize("mutant", ALL, ids=lambda mutant: mutant.name)
 def test_a_mutant_changes_one_line_of_code_that_still_compiles(copy, mutant):
     before = apply(mutant, copy)
     after = (copy / mutant.file).read_text("utf-8")
     assert after != before
-    compile(after, mutant.file, "exec")
+    if mutant.file.endswith(".py"):
+        compile(after, mutant.file, "exec")
     assert [name for name in names_in(mutant.tests) if mutant.keyword in name]
 
 

@@ -1,0 +1,165 @@
+"""Whether tests notice a repair that is undone: ``python -m benchmarks.repairs``.
+
+Each takes back one repair of what once misled, lost something or paid twice, in a copy of the
+checkout; the tests named with it must then fail. tests/marketplace/test_mutants.py checks that
+each can still be applied.
+"""
+
+import sys
+
+from benchmarks.mutants import Mutant, main
+
+CUT_ANSWERS = "tests/hits/test_cut_answers.py"
+DEPOSITS = "tests/marketplace/test_deposits.py"
+KEYS = "tests/config/test_secret_keys.py"
+LIMITS = "tests/accounts/test_sign_in_limits.py"
+
+REPAIRS = (
+    Mutant(
+        "rating page: names of all questions collapse",
+        "templates/worker_page/rating.html",
+        '|stringformat:"d-"|add:question.id',
+        '|stringformat:"d-"|add:forloop.counter0',
+        "tests/hits/test_worker_page_widgets.py",
+        "announced_with_its_own_question",
+    ),
+    Mutant(
+        "launch: the second does not look for the first",
+        "hits/launch_plans.py",
+        "if earlier := _earlier_batch(draft, beside, part):",
+        "if (earlier := _earlier_batch(draft, beside, part)) and not draft:",
+        "tests/hits/test_launch_plans.py",
+        "same_launch",
+    ),
+    Mutant(
+        "sending: what others sent is counted too",
+        "hits/review.py",
+        "if not set_status(assignment=assignment, status=status):",
+        "if set_status(assignment=assignment, status=status) is None:",
+        "tests/hits/test_at_the_same_moment.py",
+        "paid_once",
+    ),
+    Mutant(
+        "keys: a server starts without a SECRET_KEY",
+        "config/secret_keys.py",
+        'raise _refusal("SECRET_KEY is not set", MAKE_KEY)',
+        "return DEVELOPMENT_KEY, fallbacks",
+        KEYS,
+        "without_keys_of_its_own",
+    ),
+    Mutant(
+        "keys: a published SECRET_KEY will do",
+        "config/secret_keys.py",
+        "if any(map(is_published, (key, *fallbacks))):",
+        "if not key:",
+        KEYS,
+        "server_refuses",
+    ),
+    Mutant(
+        "keys: former ENCRYPTION_KEYS open nothing",
+        "encryption/__init__.py",
+        "for key in settings.ENCRYPTION_KEYS])",
+        "for key in settings.ENCRYPTION_KEYS[:1]])",
+        "tests/marketplace/test_secrets.py",
+        "three_steps",
+    ),
+    Mutant(
+        "deposits: a form that is sent twice pays twice",
+        "marketplace/money/deposits.py",
+        "own.filter(form_token=form_token).first() if form_token else None",
+        "None",
+        DEPOSITS,
+        "sent_twice",
+    ),
+    Mutant(
+        "deposits: a reversed one may be reversed again",
+        "marketplace/money/deposits.py",
+        "if deposit.reversal_id is not None:",
+        "if deposit.pk is None:",
+        DEPOSITS,
+        "taken_out_again_once",
+    ),
+    Mutant(
+        "deposits: none in the audit log",
+        "marketplace/money/deposits.py",
+        '"requester.deposit",',
+        '"requester.other",',
+        DEPOSITS,
+        "audit_log",
+    ),
+    Mutant(
+        "answers: one without its body is whole",
+        "hits/responses.py",
+        "    if member not in answer:\n        return False",
+        "    if member not in answer:\n        return True",
+        CUT_ANSWERS,
+        "published_once",
+    ),
+    Mutant(
+        "collecting: always from the first HIT on",
+        "hits/collect.py",
+        "late = open_hits.uncollected_since(timezone.now() - RESUMED_WITHIN)",
+        "late = open_hits",
+        CUT_ANSWERS,
+        "where_it_stopped",
+    ),
+    Mutant(
+        "sign-in: one password may be tried on many names",
+        "accounts/adapter.py",
+        '("login_failed", f"{username}\\0{address}"), ',
+        "",
+        LIMITS,
+        "many_names",
+    ),
+    Mutant(
+        "sign-in: a known browser is kept out by strangers",
+        "accounts/adapter.py",
+        "if browser is not None:",
+        "if browser is not None and not username:",
+        LIMITS,
+        "stranger",
+    ),
+    Mutant(
+        "headers: private pages are stored",
+        "config/private_pages.py",
+        "if name in request.COOKIES or name in response.cookies:",
+        "if not name:",
+        "tests/config/test_headers.py",
+        "strict_policy",
+    ),
+    Mutant(
+        "headers: scripts from anywhere",
+        "config/settings.py",
+        '"script-src": [SELF, NONCE],',
+        '"script-src": [SELF, NONCE, "https:"],',
+        "tests/config/test_headers.py",
+        "strict_policy",
+    ),
+    Mutant(
+        "countries: any code will do",
+        "hits/qualifications.py",
+        "    if code in _country_codes():\n        return None",
+        "    if code:\n        return None",
+        "tests/hits/test_exclusions.py",
+        "no_country",
+    ),
+    Mutant(
+        "exports: submissions without comments",
+        "hits/exports.py",
+        '    "comment": "comment",\n',
+        "",
+        "tests/hits/test_exports.py",
+        "record_holds",
+    ),
+    Mutant(
+        "environment: SITE_URL is forgotten",
+        "console/environment.py",
+        'REMEMBERED = ("SITE_URL", "DATABASE_URL")',
+        'REMEMBERED = ("DATABASE_URL",)',
+        "tests/console/test_environment.py",
+        "remembered",
+    ),
+)
+
+if __name__ == "__main__":
+    sys.exit(main(REPAIRS))
