@@ -44,7 +44,7 @@ from console.quality_notes import (
 )
 from console.stages import stage_facts
 from hits.costs import cost_of_assignment
-from hits.drafts import price_usd
+from hits.draft_costs import price_usd
 from hits.models import (
     Appeal,
     Assignment,
@@ -267,7 +267,8 @@ def desk_facts(study: Study, user: User) -> DeskFacts:
         n_appeals=counted(Appeal.objects.unanswered(), path),
         n_refused=counted(Assignment.objects.refused(), "hit__batch__study")
         + counted(Payment.objects.filter(**refused), path)
-        + counted(Message.objects.filter(**refused), path),
+        + counted(Message.objects.filter(**refused), path)
+        + counted(Appeal.objects.filter(**refused), path),
         is_without_letter_keys=Exists(is_off),
         has_shared_devices=Exists(SharedDevice.objects.filter(batch__study=OuterRef("pk"))),
         measured_version=Subquery(newest.values("judgments_version")[:1]),

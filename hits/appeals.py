@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 from django.db import transaction
@@ -63,18 +64,30 @@ def answer_appeal(*, appeal: Appeal, answer: str, actor: User, study: Study) -> 
 
 
 def send_answers(*, study: Study) -> int:
-    """Send the answers that were written; the marketplace takes the same one again."""
+    """Send the answers that were written; the marketplace takes the same one again.
+
+    What it refused of an answer stays with the answer; where it refused the requester, as for a
+    key that holds no longer, the answer waits.
+    """
     n_sent = 0
     unsent = Appeal.objects.of(study).unsent()
     for appeal in unsent.select_related("assignment__hit__batch__connection"):
-        connection = appeal.assignment.hit.batch.connection
-        content = {"assignment_id": appeal.assignment.assignment_id, "answer": appeal.answer}
-        try:
-            requester_api.post(connection, "/appeals/answer", content)
-        except MarketplaceRefused as refusal:
-            state, problem = DeliveryState.REFUSED, refusal.message
-        else:
-            state, problem = DeliveryState.CONFIRMED, ""
+        problem = _delivery_problem(appeal)
+        state = DeliveryState.REFUSED if problem else DeliveryState.CONFIRMED
+        rows = Appeal.objects.of(study).unsent().filter(pk=appeal.pk)
+        if rows.update(state=state, problem=problem) and not problem:
             n_sent += 1
-        Appeal.objects.filter(pk=appeal.pk).update(state=state, problem=problem)
     return n_sent
+
+
+def _delivery_problem(appeal: Appeal) -> str:
+    """Why the marketplace did not take an answer; empty where it did."""
+    connection = appeal.assignment.hit.batch.connection
+    content = {"assignment_id": appeal.assignment.assignment_id, "answer": appeal.answer}
+    try:
+        answer = requester_api.post(connection, "/appeals/answer", content)
+    except MarketplaceRefused as refusal:
+        if refusal.code != str(HTTPStatus.BAD_REQUEST.value):
+            raise
+        return refusal.message
+    return "" if answer is not None else _("The marketplace knows no answers to appeals.")

@@ -14,7 +14,7 @@ from django.utils.translation import ngettext
 from hits.budgets import require_within_budgets
 from hits.connections import client_of
 from hits.contacts import send_blocks, send_messages
-from hits.models import Assignment, Batch, Connection, DeliveryState, Message, Payment
+from hits.models import Appeal, Assignment, Batch, Connection, DeliveryState, Message, Payment
 from hits.payments import send_payments
 from hits.review import send_decisions
 from hits.run_limits import run_time
@@ -171,6 +171,7 @@ def retry_refused(*, study: Study) -> int:
     n = assignments.update(decision_problem="")
     n += payments.update(state=DeliveryState.INTENDED)
     n += messages.update(state=DeliveryState.INTENDED)
+    n += Appeal.objects.of(study).filter(state=refused).update(state=DeliveryState.INTENDED)
     # What was refused counted for nothing until now.
     require_within_budgets(study=study, extra_usd_by_batch=dict.fromkeys(touched, Decimal(0)))
     return n

@@ -37,15 +37,8 @@ from console.stages import stage_facts
 from console.worker_records import record_of
 from hits.appeals import answer_appeal
 from hits.contacts import note_worker
-from hits.drafts import (
-    Action,
-    draft_decision,
-    paid_part,
-    price_usd,
-    study_drafts,
-    summary_of,
-    undo_draft,
-)
+from hits.draft_costs import paid_part, price_usd, summary_of
+from hits.drafts import Action, draft_decision, study_drafts, undo_draft
 from hits.exceptions import HitsError
 from hits.exclusions import clear_workers
 from hits.models import Appeal, Assignment, DeliveryState, Message, Payment
@@ -142,6 +135,10 @@ def _refusals(study: Study) -> list[dict[str, Any]]:
     for text in texts.select_related("assignment")[:20]:
         what = _("Message “{subject}”").format(subject=text.subject)
         rows.append({"what": what, "about": text.assignment, "why": text.problem})
+    answers = Appeal.objects.filter(**of_study, state=DeliveryState.REFUSED)
+    for answer in answers.select_related("assignment")[:20]:
+        what = _("Answer to the appeal")
+        rows.append({"what": what, "about": answer.assignment, "why": answer.problem})
     return rows
 
 

@@ -13,12 +13,15 @@ from hits.appeals import (
     send_answers,
 )
 from hits.collect import collect_batch
-from hits.exceptions import DecisionRefused, MarketplaceUnreachable
+from hits.exceptions import DecisionRefused, MarketplaceRefused, MarketplaceUnreachable
 from hits.models import Appeal, Assignment, Batch, Connection, Hit
 from hits.review import REJECT, decide, send_decisions
+from hits.review_dispatch import retry_refused
+from marketplace.models import Appeal as AppealThere
 from tests.console.filled import add_assignment
 from tests.hits import cutting_proxy as cuts
 from tests.hits.cutting_proxy import cutting_proxy
+from tests.hits.foreign_site import foreign_site
 from tests.hits.work import hand_in, hit_on, published_batch
 from work.execution import run_job
 from work.request import request_job
@@ -133,3 +136,49 @@ def test_an_answer_that_was_lost_on_its_way_is_sent_until_it_arrives(
         assert send_answers(study=study) == 1
     row.refresh_from_db()
     assert row.state == "confirmed"
+
+
+def answered(study, ann, rejection):
+    appeal(Client(), ann, rejection.assignment_id)
+    fetch_appeals(connection=rejection.hit.batch.connection)
+    row = Appeal.objects.get()
+    rosa = User.objects.create_user("rosa")
+    answer_appeal(appeal=row, answer="We looked again.", actor=rosa, study=study)
+    return row
+
+
+def test_an_answer_waits_while_the_key_is_refused(rejection, study, settings, live_server, ann):
+    row = answered(study, ann, rejection)
+    secret, settings.MARKETPLACE_SECRET_ACCESS_KEY = settings.MARKETPLACE_SECRET_ACCESS_KEY, "x"
+    with pytest.raises(MarketplaceRefused):
+        send_answers(study=study)
+    row.refresh_from_db()
+    assert (row.state, row.problem) == ("intended", "")
+    settings.MARKETPLACE_SECRET_ACCESS_KEY = secret
+    assert send_answers(study=study) == 1
+
+
+@pytest.mark.parametrize("what", ["nobody there", "another answer there"])
+def test_an_answer_that_was_not_taken_says_why_and_is_sent_again(
+    rejection, study, settings, live_server, ann, what
+):
+    row = answered(study, ann, rejection)
+    there = AppealThere.objects.all()
+    if what == "nobody there":
+        with foreign_site() as site:
+            endpoint, settings.MARKETPLACE_ENDPOINT_URL = (
+                settings.MARKETPLACE_ENDPOINT_URL,
+                site.endpoint_url,
+            )
+            assert send_answers(study=study) == 0
+            settings.MARKETPLACE_ENDPOINT_URL = endpoint
+    else:
+        there.update(answer="No.")
+        assert send_answers(study=study) == 0
+        there.update(answer="")
+    row.refresh_from_db()
+    assert row.state == "refused"
+    assert row.problem
+    assert retry_refused(study=study) == 1
+    assert send_answers(study=study) == 1
+    assert there.get().answer == "We looked again."
