@@ -4,15 +4,13 @@ What waits is encrypted, since a link in it opens an account.
 """
 
 import json
-import logging
 
 from django.conf import settings
-from django.core.mail import EmailMessage
-from django_tasks import task
 
 import encryption
+from work.request import request_job
 
-logger = logging.getLogger(__name__)
+SEND_MAIL = "send_mail"
 
 
 def send_later(*, subject: str, body: str, to: str) -> None:
@@ -20,14 +18,4 @@ def send_later(*, subject: str, body: str, to: str) -> None:
     if not settings.SENDS_MAIL:
         return
     content = json.dumps({"subject": subject, "body": body, "to": [to]})
-    send_message.enqueue(encryption.encrypt(content))
-
-
-@task(queue_name="interactive")
-def send_message(encrypted: str) -> None:
-    """Send what was queued; a server that cannot be reached leaves an error in the log."""
-    try:
-        EmailMessage(**json.loads(encryption.decrypt(encrypted))).send()
-    except OSError:
-        logger.exception("A message could not be sent: the mail server was not reached")
-        raise
+    request_job(kind=SEND_MAIL, arguments={"encrypted": encryption.encrypt(content)})

@@ -11,8 +11,11 @@ from django.test import Client
 
 from accounts.enrolment import create_user
 from accounts.links import password_link
+from accounts.mail import send_later
 from accounts.models import User
 from tests.accounts.conftest import PASSWORD, sign_in
+from work.execution import run_job
+from work.models import Job
 
 NEW = "another-winding-password"
 RESET = "/account/password/reset/"
@@ -111,6 +114,25 @@ def test_an_address_that_another_confirmed_cannot_be_confirmed_again(mine, rosa,
     for message in mail.outbox:
         mine.post(link_in(message.body))
     assert not EmailAddress.objects.get(user=rosa).verified
+
+
+def test_mail_waits_for_a_server_that_is_away_and_is_then_forgotten(
+    mine, rosa, with_mail, settings
+):
+    settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
+    settings.EMAIL_HOST, settings.EMAIL_PORT = "127.0.0.1", 9
+    send_later(subject="Hello", body="A link.", to="rosa@example.org")
+    job = Job.objects.get(kind="send_mail")
+    assert (job.state, job.message) == (
+        "queued",
+        "The mail server did not take it: ConnectionRefusedError.",
+    )
+    assert "A link" not in str(job.arguments)
+    settings.EMAIL_BACKEND = "django.core.mail.backends.locmem.EmailBackend"
+    run_job(job.pk)
+    job.refresh_from_db()
+    assert (job.state, job.arguments) == ("done", {})
+    assert [message.to for message in mail.outbox] == [["rosa@example.org"]]
 
 
 def test_a_forgotten_password_is_replaced_by_a_link_in_a_mail(rosa, with_mail):
