@@ -27,6 +27,9 @@ class JobPostponed(WorkError):
 class JobStopped(WorkError):
     """A person stopped the job."""
 
+    def __init__(self) -> None:
+        super().__init__("Stopped; what was done until then is kept.")
+
 
 class LeaseLost(WorkError):
     """The job was stopped or taken over; nothing more may be written for it."""

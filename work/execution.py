@@ -52,7 +52,7 @@ class RunningJob(Lease):
         """LeaseLost or JobStopped, where the job must not go on."""
         super().check()
         if self.stop_requested:
-            raise JobStopped("Stopped; what was done until then is kept.")
+            raise JobStopped
 
     def beat(self) -> None:
         super().beat()
@@ -167,6 +167,9 @@ def _run(running: RunningJob) -> None:
 
 def _retry(running: RunningJob, reason: str) -> None:
     job = running.job
+    if running.rows().filter(stop_requested=True).exists():
+        running.finish(Job.State.STOPPED, str(JobStopped()))
+        return
     if job.attempts >= job.max_attempts:
         tries = "once" if job.attempts == 1 else f"{job.attempts} times"
         running.finish(Job.State.FAILED, f"{reason}. It was tried {tries}.")

@@ -9,6 +9,7 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models import Q
 
+from work.exceptions import JobStopped
 from work.leases import lock
 from work.models import CLOCK_SLACK, Job
 from work.queues import enqueue, waiting_ids
@@ -40,7 +41,7 @@ def _take_over(job_id: int, now: datetime) -> None:
     job.lease_token, job.leased_until = "", None
     job.task_id, job.enqueued_at, job.run_after = "", None, None
     if job.stop_requested:
-        _end(job, Job.State.STOPPED, "Stopped; what was done until then is kept.", now)
+        _end(job, Job.State.STOPPED, str(JobStopped()), now)
     elif job.attempts >= job.max_attempts:
         message = f"Its process ended in the middle, {job.attempts} times."
         _end(job, Job.State.FAILED, message, now)

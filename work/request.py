@@ -54,11 +54,11 @@ def request_job(
 def stop_job(*, job: Job) -> None:
     """End a job that waits, and ask one that runs to end at its next step."""
     rows = Job.objects.filter(pk=job.pk)
-    now = timezone.now()
+    # First of all, so that it holds whether the job is claimed or given back at this moment.
+    rows.unfinished().update(stop_requested=True)
     rows.queued().update(
-        state=Job.State.STOPPED, finished_at=now, message="Stopped before it began."
+        state=Job.State.STOPPED, finished_at=timezone.now(), message="Stopped before it began."
     )
-    rows.running().update(stop_requested=True)
 
 
 def resume_job(*, job: Job) -> Job:

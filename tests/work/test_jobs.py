@@ -245,6 +245,33 @@ def test_a_running_job_that_is_stopped_ends_at_its_next_step_and_is_resumed(
     assert done == list(range(400))
 
 
+def test_a_job_that_breaks_off_after_it_was_stopped_is_not_tried_again(kind, work_off):
+    def break_off(running):
+        stop_job(job=running.job)
+        raise OSError("the line was cut")
+
+    kind(break_off)
+    job = request_job(kind="job")
+    work_off()
+    assert (state_of(job), job.message) == (
+        State.STOPPED,
+        "Stopped; what was done until then is kept.",
+    )
+
+
+def test_a_job_that_is_given_back_while_it_is_stopped_stays_stopped(kind, work_off):
+    """A request to stop that met the job running, and a worker that gave it back just then."""
+    kind(lambda running: "Done.")
+    job = request_job(kind="job")
+    running = claim(job.pk)
+    rows = Job.objects.filter(pk=job.pk)
+    rows.unfinished().update(stop_requested=True)
+    running.requeue()
+    stop_job(job=job)
+    work_off()
+    assert (state_of(job), job.attempts) == (State.STOPPED, 1)
+
+
 def test_resuming_what_was_requested_anew_joins_that(kind, work_off):
     kind(lambda running: "")
     old = request_job(kind="job")
