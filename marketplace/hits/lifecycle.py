@@ -12,9 +12,10 @@ reads calls `settle_due` on what it is about to read. So a HIT's status is right
 even where no sweep ever runs.
 """
 
+import logging
 from datetime import datetime, timedelta
 
-from django.db import transaction
+from django.db import DatabaseError, transaction
 
 from marketplace.hits.holds import hold_what_is_promised
 from marketplace.hits.review_policies.application import review_hit
@@ -24,20 +25,37 @@ from marketplace.models import Assignment, Hit, HitQuerySet, LedgerAccount
 from marketplace.notifications.events import announce
 
 DISPOSAL_AFTER = timedelta(days=120)
+logger = logging.getLogger(__name__)
 
 
 def sweep(now: datetime) -> int:
-    """Write down everything that time has done, and return to how many HITs."""
-    return settle_due(Hit.objects.all(), now=now)
+    """Write down everything that time has done, and return to how many HITs.
+
+    A HIT that cannot be settled is logged, and holds up no other.
+    """
+    n_settled = 0
+    for key in _due_keys(Hit.objects.all(), now):
+        try:
+            _settle(key, now=now)
+            n_settled += 1
+        except DatabaseError:
+            raise
+        except Exception:
+            logger.exception("HIT %s could not be settled", key)
+    return n_settled
 
 
 def settle_due(hits: HitQuerySet, *, now: datetime, limit: int | None = None) -> int:
     """Write down what time has done to these HITs, the longest overdue first."""
-    due = hits.due(now).order_by("next_transition_at").values_list("pk", flat=True)
-    keys = list(due[:limit])
+    keys = _due_keys(hits, now, limit)
     for key in keys:
         _settle(key, now=now)
     return len(keys)
+
+
+def _due_keys(hits: HitQuerySet, now: datetime, limit: int | None = None) -> list[int]:
+    due = hits.due(now).order_by("next_transition_at").values_list("pk", flat=True)
+    return list(due[:limit])
 
 
 def is_due(hit: Hit, *, now: datetime) -> bool:

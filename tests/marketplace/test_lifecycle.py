@@ -165,6 +165,19 @@ def test_a_sweep_does_only_what_is_due(mturk, hit_id):
     assert lifecycle.sweep(clock.now()) == 0
 
 
+def test_a_hit_that_cannot_be_settled_holds_up_no_other(mturk, hit_id, worker, caplog):
+    broken = submit(worker, hit_id)
+    # More than was ever held: nobody can pay this.
+    Assignment.objects.filter(public_id=broken).update(reward_usd=1_000_000)
+    clock.advance(SECOND)
+    sound = submit(worker, mturk.create_hit(**HIT)["HIT"]["HITId"])
+    clock.advance(40 * DAY)
+    assert lifecycle.sweep(clock.now()) == 1
+    assert "could not be settled" in caplog.text
+    statuses = dict(Assignment.objects.values_list("public_id", "status"))
+    assert statuses == {broken: "Submitted", sound: "Approved"}
+
+
 def test_the_command_says_on_how_many_hits_time_had_something_to_do(mturk, hit_id, capsys):
     clock.advance(DAY)
     call_command("sweep_marketplace")
