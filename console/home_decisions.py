@@ -264,15 +264,16 @@ def _low_budgets(material: Material) -> Iterator[HomeDecision]:
     for room in material.rooms:
         if room.left_usd >= room.budget.cap_usd * LOW_SHARE:
             continue
-        rooms = [
+        team = room.budget.team
+        studies = [
             study
             for study in material.studies.values()
             if material.may(study, Permission.MANAGE)
-            and (study.team_id == room.budget.team_id or study.pk == room.budget.study_id)
+            and (study.pk == room.budget.study_id if team is None else study.team_id == team.pk)
         ]
-        if not rooms:
+        if not studies:
             continue
-        study, team = rooms[0], room.budget.team
+        study = studies[0]
         fact = _("The budget is nearly spent: $%(left).2f of $%(cap).2f is left.")
         if team is not None:
             url = reverse("console:connections", args=[team.slug])

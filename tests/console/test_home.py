@@ -142,6 +142,17 @@ def test_a_budget_that_is_nearly_spent_is_said_to_who_may_raise_it(
     assert decisions(signed_in(carl)) == []
 
 
+def test_the_budget_of_a_study_of_ones_own_is_said_of_that_study(rosa, researcher):
+    rating_study("first", owner=researcher, title="First")
+    second = rating_study("second", owner=researcher, title="Second")
+    set_budget(study=second, cap_usd=Decimal("0.00"), actor=researcher)
+    set_budget(study=second, cap_usd=Decimal("1.00"), actor=researcher)
+    batch = add_batch(second, n_published=3, max_assignments=3)
+    Batch.objects.filter(pk=batch.pk).update(publishing_started_at=timezone.now())
+    (one,) = [one for one in decisions(rosa) if "budget" in one.fact]
+    assert (one.about, one.url) == ("Second", reverse("console:launch", args=["second"]))
+
+
 def test_a_failed_job_is_said_until_it_is_requested_again(rosa, study):
     job = Job.objects.create(
         kind="score",
