@@ -25,12 +25,12 @@ def wins(question: Question, frame: pd.DataFrame) -> pd.DataFrame:
     """A row a win: `winner`, `loser`, `weight` and `judgment`; a tie is half a win each way."""
     rows = frame[frame["question"] == question.name]
     by_judgment = rows.groupby(["round", "item", "annotator"], observed=True, sort=False)
-    found = [
+    records = [
         win
         for number, (_key, judged) in enumerate(by_judgment)
         for win in _wins_in(question.kind, judged, number)
     ]
-    return pd.DataFrame(found, columns=["winner", "loser", "weight", "judgment"])
+    return pd.DataFrame(records, columns=["winner", "loser", "weight", "judgment"])
 
 
 def _wins_in(kind: str, judged: pd.DataFrame, number: int) -> Iterator[Win]:

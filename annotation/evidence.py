@@ -139,13 +139,13 @@ def _distances(
     """The mean distance of a submission from the mean of the others, as a share of the scale."""
     sums: dict[tuple[int, int, int], float] = defaultdict(float)
     numbers: Counter[tuple[int, int, int]] = Counter()
-    for one in (value for given in values.values() for value in given):
+    for one in (value for own_values in values.values() for value in own_values):
         sums[one.unit] += one.value
         numbers[one.unit] += 1
     distances = {}
-    for submission, given in values.items():
+    for submission, own_values in values.items():
         apart = []
-        for one in given:
+        for one in own_values:
             if (n_others := numbers[one.unit] - 1) > 0:
                 question = questions[one.unit[1]]
                 others = (sums[one.unit] - one.value) / n_others

@@ -71,11 +71,11 @@ def check_rows(document: ProtocolDocument, faults: list[Fault]) -> list[CheckRow
     names = [asked.name for asked in document.questions]
     rows = []
     for index, check in enumerate(document.checks):
-        shown: list[CheckCase | None] = [*check.cases[:n_most], None]
+        displayed: list[CheckCase | None] = [*check.cases[:n_most], None]
         n_hidden = max(len(check.cases) - n_most, 0)
         # A name that no question has any more stays until somebody chooses another.
         questions = list(dict.fromkeys([*names, *([check.question] if check.question else [])]))
-        cases = list(enumerate(shown))
+        cases = list(enumerate(displayed))
         choices = value_choices(checked_question(document, check), [c.value for c in check.cases])
         is_wrong = index in wrong
         rows.append(CheckRow(index, check, cases, questions, n_hidden, is_wrong, choices))

@@ -51,8 +51,8 @@ def datasheet_sections(facts: StudyFacts, *, with_money: bool) -> list[Section]:
 def answer_of(facts: StudyFacts, version: ValidationVersion | None) -> str:
     """What the study found, in a sentence: of its tests where they were made, else of means."""
     if version is not None:
-        found = verdicts(StoredResults(version, with_variants=False))
-        if sentences := [f"{verdict.best} {verdict.chance}" for verdict in found]:
+        results = verdicts(StoredResults(version, with_variants=False))
+        if sentences := [f"{verdict.best} {verdict.chance}" for verdict in results]:
             return " ".join(sentences)
     if not facts.n_judgments:
         return _("Nobody has judged anything yet.")

@@ -212,10 +212,10 @@ def _interface(facts: StudyFacts) -> str:
     parts = [_("the context")] if display.context else []
     parts += [_("the reference")] if display.reference else []
     parts += [_("the condition")] if display.condition else []
-    shown = ", ".join(parts) or _("nothing of the item")
+    displayed = ", ".join(parts) or _("nothing of the item")
     if facts.version is None and not facts.batches:
         return _(UNKNOWN)
-    values = {"shown": shown, "n": n, "order": facts.protocol.order.policy}
+    values = {"shown": displayed, "n": n, "order": facts.protocol.order.policy}
     return (
         _(
             "A page an item with %(shown)s and up to %(n)s candidates without the systems' names, "

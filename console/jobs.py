@@ -25,10 +25,10 @@ def label(running: RunningJob) -> str:
     result = make_label_set(
         question=question, rule=rule_of(rule), created_by=running.job.requested_by
     )
-    made = _("Labels {version} of {question}, by {method}.").format(
+    text = _("Labels {version} of {question}, by {method}.").format(
         version=result.label_set.version, question=question.name, method=result.label_set.method
     )
-    return made if result.is_new else " ".join([made, _("They were made of the same before.")])
+    return text if result.is_new else " ".join([text, _("They were made of the same before.")])
 
 
 @register(RESULT, label="Computing", queue=INTERACTIVE, refusals=REFUSALS)

@@ -171,8 +171,8 @@ class ProtocolView:
         """Each with its prefix and its scores, and an empty one after them."""
         rows = []
         for index, example in enumerate((*self.document.examples, None)):
-            given = example.scores if example else {}
-            scores = score_rows(self.document, self.document.questions, given)
+            scores_of_example = example.scores if example else {}
+            scores = score_rows(self.document, self.document.questions, scores_of_example)
             rows.append((index, f"e{index}-", example, scores))
         return rows
 
@@ -224,9 +224,9 @@ def _consent(document: ProtocolDocument) -> str:
 
 
 def _display(document: ProtocolDocument) -> str:
-    shown = document.display
-    parts = [(shown.context, _("context")), (shown.reference, _("reference"))]
-    names = [name for is_shown, name in (*parts, (shown.condition, _("condition"))) if is_shown]
+    display = document.display
+    parts = [(display.context, _("context")), (display.reference, _("reference"))]
+    names = [name for is_shown, name in (*parts, (display.condition, _("condition"))) if is_shown]
     return _("%(what)s; system never") % {"what": ", ".join(names) or _("candidates only")}
 
 

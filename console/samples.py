@@ -95,8 +95,8 @@ def _show_the_golden_answer(study: Study) -> None:
     """Annotators are asked how near an answer comes to it; by default it is not shown."""
     if newest_version(study) is None:
         document = current_document(study)
-        shown = replace(document.display, reference=True)
-        save_draft(study=study, document=replace(document, display=shown))
+        display = replace(document.display, reference=True)
+        save_draft(study=study, document=replace(document, display=display))
 
 
 def work_on_samples(

@@ -205,13 +205,13 @@ def _reasons(
 
 def _consented_at(answer: dict[str, Any], document: ProtocolDocument) -> datetime | None:
     """When the protocol's own text was agreed to, by the annotator's clock, which may be wrong."""
-    wanted = consent_fingerprint(document)
-    if wanted is None:
+    expected = consent_fingerprint(document)
+    if expected is None:
         return None
     consent = answer.get("consent")
-    if not isinstance(consent, dict) or consent.get("text") != wanted:
+    if not isinstance(consent, dict) or consent.get("text") != expected:
         raise AnswerUnreadable(
-            f"consent is {short_repr(consent)}, not to the study's text '{wanted}'"
+            f"consent is {short_repr(consent)}, not to the study's text '{expected}'"
         )
     try:
         at = datetime.fromisoformat(str(consent.get("at")))

@@ -43,8 +43,8 @@ def page_html(context: dict[str, Any]) -> str:
     questions = [_with_widget(number, each) for number, each in enumerate(context["questions"])]
     language = page_language(document.language)
     is_rtl = language in RIGHT_TO_LEFT or document.direction == "rtl"
-    shown = document.display
-    turns = conversation(item.context) if shown.context else ()
+    display = document.display
+    turns = conversation(item.context) if display.context else ()
     kinds = {question["widget"] for question in questions}
     parts = tuple(_parts(context))
     is_one_turn = "sheet" in parts and len(item.context.strip().splitlines()) == 1
@@ -66,14 +66,14 @@ def page_html(context: dict[str, Any]) -> str:
             ],
             "of_item": [each for each in questions if each["about"] == "item"],
             "of_all": [each for each in questions if each["about"] == "all"],
-            "context": item.context if shown.context else "",
+            "context": item.context if display.context else "",
             "turns": turns,
             "has_last_turn": "sheet" in parts,
             "is_one_turn": is_one_turn,
             "is_pinned_alone": is_one_turn and not _has_more_context(context),
-            "reference": item.reference if shown.reference else "",
-            "condition": item.condition if shown.condition else "",
-            "condition_label": shown.condition_label,
+            "reference": item.reference if display.reference else "",
+            "condition": item.condition if display.condition else "",
+            "condition_label": display.condition_label,
             "has_context": _has_context(context),
             "has_pictures": "pictures" in parts,
             "schema": schema_script(context["task"]),
@@ -125,14 +125,16 @@ def conversation(text: str) -> tuple[Turn, ...]:
 
 
 def _has_context(context: dict[str, Any]) -> bool:
-    shown, item = context["protocol"].display, context["item"]
-    return bool(shown.context and item.context.strip()) or _has_more_context(context)
+    display, item = context["protocol"].display, context["item"]
+    return bool(display.context and item.context.strip()) or _has_more_context(context)
 
 
 def _has_more_context(context: dict[str, Any]) -> bool:
     """Whether anything belongs to the context beside its text."""
-    shown, item = context["protocol"].display, context["item"]
-    is_about = bool((shown.reference and item.reference) or (shown.condition and item.condition))
+    display, item = context["protocol"].display, context["item"]
+    is_about = bool(
+        (display.reference and item.reference) or (display.condition and item.condition)
+    )
     return is_about or bool(context["picture"])
 
 

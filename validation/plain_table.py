@@ -306,8 +306,8 @@ def _tests(level: str, coefficient: Coefficient, settings: Settings) -> list[Tes
     """Williams' test is for Pearson's r of points; pooled calibration is too slow to permute."""
     if coefficient == "acc_star" and level == "pooled":
         return []
-    wanted = settings.williams and _is_of_points(level, coefficient)
-    of_points: list[Test] = ["williams"] if wanted else []
+    with_williams = settings.williams and _is_of_points(level, coefficient)
+    of_points: list[Test] = ["williams"] if with_williams else []
     return [*of_points, *settings.permutation_tests]
 
 

@@ -44,12 +44,12 @@ def fingerprint(values: Mapping[str, Any]) -> str:
 
 
 def _record(kind: type[Record], values: object) -> Record:
-    given = values if isinstance(values, Mapping) else {}
+    mapping = values if isinstance(values, Mapping) else {}
     hints = _hints(cast(Hashable, kind))
     read = {}
     for one in fields(kind):  # type: ignore[arg-type]
         default = _empty(hints[one.name]) if is_required(one) else default_of(one)
-        read[one.name] = _value(hints[one.name], given.get(one.name, default), default)
+        read[one.name] = _value(hints[one.name], mapping.get(one.name, default), default)
     return kind(**read)
 
 
@@ -108,8 +108,8 @@ def _number(value: float) -> float:
 def _plain(value: Any) -> Any:
     if is_dataclass(value) and not isinstance(value, type):
         pairs = ((one, getattr(value, one.name)) for one in fields(value))
-        kept = ((one, each) for one, each in pairs if is_required(one) or each != default_of(one))
-        return {one.name: _plain(each) for one, each in kept}
+        stored = ((one, each) for one, each in pairs if is_required(one) or each != default_of(one))
+        return {one.name: _plain(each) for one, each in stored}
     if isinstance(value, tuple):
         return [_plain(each) for each in value]
     return dict(value) if isinstance(value, Mapping) else value

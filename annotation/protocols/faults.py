@@ -65,15 +65,17 @@ class Fault:
 def faults_of(error: ValidationError) -> list[Fault]:
     """What an error of the schema means; several where it is about several names."""
     path: Path = tuple(error.absolute_path)
-    wanted: Any = error.validator_value
-    given: Any = error.instance
+    expected: Any = error.validator_value
+    instance: Any = error.instance
     schema: Any = error.schema
     if error.validator == "required":
-        missing = [name for name in wanted if name not in given and f"'{name}'" in error.message]
-        return [Fault((*path, name), _missing(name, given)) for name in missing]
+        missing = [
+            name for name in expected if name not in instance and f"'{name}'" in error.message
+        ]
+        return [Fault((*path, name), _missing(name, instance)) for name in missing]
     if error.validator == "additionalProperties":
         known = list(schema["properties"])
-        unknown = [name for name in given if name not in known]
+        unknown = [name for name in instance if name not in known]
         return [Fault((*path, name), _unknown(str(name), known)) for name in unknown]
     if "propertyNames" in error.absolute_schema_path:
         return _option_faults(error, path)
@@ -112,42 +114,45 @@ def _option_faults(error: ValidationError, path: Path) -> list[Fault]:
 
 
 def _message(error: ValidationError) -> str:
-    wanted: Any = error.validator_value
-    given: Any = error.instance
+    expected: Any = error.validator_value
+    instance: Any = error.instance
     messages: dict[str, Callable[[], str]] = {
-        "type": lambda: _must_be(_type_of(wanted), given),
-        "enum": lambda: _not_among(given, wanted),
-        "const": lambda: _must_be(wanted, given),
+        "type": lambda: _must_be(_type_of(expected), instance),
+        "enum": lambda: _not_among(instance, expected),
+        "const": lambda: _must_be(expected, instance),
         "minLength": lambda: _("is empty. Write something, or leave it out."),
         "maxLength": lambda: (
             _("has %(n)s characters; %(most)s fit.")
-            % {"n": f"{len(given):,}", "most": f"{wanted:,}"}
+            % {"n": f"{len(instance):,}", "most": f"{expected:,}"}
         ),
         "minimum": lambda: (
-            _("is %(value)s; the least is %(least)s.") % {"value": given, "least": wanted}
+            _("is %(value)s; the least is %(least)s.") % {"value": instance, "least": expected}
         ),
         "maximum": lambda: (
-            _("is %(value)s; the most is %(most)s.") % {"value": given, "most": wanted}
+            _("is %(value)s; the most is %(most)s.") % {"value": instance, "most": expected}
         ),
         "minItems": lambda: (
-            _("has %(n)s; at least %(least)s are needed.") % {"n": len(given), "least": wanted}
+            _("has %(n)s; at least %(least)s are needed.") % {"n": len(instance), "least": expected}
         ),
         "maxItems": lambda: (
-            _("has %(n)s; at most %(most)s fit.") % {"n": len(given), "most": wanted}
+            _("has %(n)s; at most %(most)s fit.") % {"n": len(instance), "most": expected}
         ),
-        "uniqueItems": lambda: _("says %(value)s twice.") % {"value": _repeated(given)},
+        "uniqueItems": lambda: _("says %(value)s twice.") % {"value": _repeated(instance)},
         "pattern": lambda: _misformed(error),
     }
     described = messages.get(str(error.validator))
     return described() if described else f"{error.message}."
 
 
-def _type_of(wanted: Any) -> str:
-    return str(TYPES[wanted] if isinstance(wanted, str) else RIGHT_VALUE)
+def _type_of(expected: Any) -> str:
+    return str(TYPES[expected] if isinstance(expected, str) else RIGHT_VALUE)
 
 
-def _must_be(wanted: object, given: Any) -> str:
-    return _("must be %(wanted)s, not %(given)s.") % {"wanted": wanted, "given": _described(given)}
+def _must_be(expected: object, instance: Any) -> str:
+    return _("must be %(wanted)s, not %(given)s.") % {
+        "wanted": expected,
+        "given": _described(instance),
+    }
 
 
 def _described(value: Any) -> str:
@@ -158,18 +163,18 @@ def _described(value: Any) -> str:
     return _("nothing") if value is None else repr(value)[:60]
 
 
-def _not_among(given: Any, wanted: list[Any]) -> str:
-    named = [str(each) for each in wanted if each != ""]
-    near = get_close_matches(str(given), named, n=1)
-    names = {"value": _described(given), "names": ", ".join(named)}
+def _not_among(instance: Any, expected: list[Any]) -> str:
+    named = [str(each) for each in expected if each != ""]
+    near = get_close_matches(str(instance), named, n=1)
+    names = {"value": _described(instance), "names": ", ".join(named)}
     if near:
         text = _("is %(value)s; it can be %(names)s. Did you mean '%(near)s'?")
         return text % (names | {"near": near[0]})
     return _("is %(value)s; it can be %(names)s.") % names
 
 
-def _repeated(given: list[Any]) -> str:
-    return repr(next(each for n, each in enumerate(given) if each in given[:n]))[:60]
+def _repeated(instance: list[Any]) -> str:
+    return repr(next(each for n, each in enumerate(instance) if each in instance[:n]))[:60]
 
 
 def _misformed(error: ValidationError) -> str:

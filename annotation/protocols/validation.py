@@ -65,8 +65,8 @@ def _control_characters(values: Any, path: Path = ()) -> Iterator[Fault]:
 
 def _meaning_faults(document: ProtocolDocument, values: Mapping[str, Any]) -> Iterator[Fault]:
     """What no schema says. Questions have the values' numbers, so an unreadable one stops them."""
-    given = values.get("questions")
-    if isinstance(given, list) and all(isinstance(each, Mapping) for each in given):
+    rows = values.get("questions")
+    if isinstance(rows, list) and all(isinstance(each, Mapping) for each in rows):
         yield from _question_faults(document)
     for index, example in enumerate(document.examples):
         for name, value in example.scores.items():

@@ -65,8 +65,8 @@ class Faults:
     def add(self, refused: ImportRefused, value: str = "") -> None:
         self.n += 1
         if len(self.first) < MOST_FAULTS:
-            shown = value if len(value) <= LONGEST_VALUE else f"{value[:LONGEST_VALUE]}…"
-            self.first.append(Fault(refused.line, refused.field or "", shown, refused.problem))
+            excerpt = value if len(value) <= LONGEST_VALUE else f"{value[:LONGEST_VALUE]}…"
+            self.first.append(Fault(refused.line, refused.field or "", excerpt, refused.problem))
 
     @property
     def n_more(self) -> int:
@@ -222,16 +222,16 @@ class MappedItems(Collection[ItemDraft]):
         """Key, system, text, picture, its digest, and the column of each."""
         mapping = self.mapping
         if mapping.is_wide:
-            found: list[tuple[str, ...]] = []
+            responses: list[tuple[str, ...]] = []
             for column in mapping.columns(Use.RESPONSE):
                 text, system = cells.text(column), mapping.system_of(column)
                 if text.strip():
-                    found.append((system, system, text, "", "", column))
+                    responses.append((system, system, text, "", "", column))
                 else:
                     self.n_empty += 1
-            if not found:
+            if not responses:
                 self._note(row.refuse(_("no system has a response in this row.")), "")
-            return found
+            return responses
         system = cells.required(mapping.column(Use.SYSTEM), longest=LONGEST_OF_SYSTEM)
         key = cells.required(mapping.column(Use.CANDIDATE)) or system
         response, picture = mapping.column(Use.RESPONSE), mapping.column(Use.CANDIDATE_PICTURE)

@@ -72,8 +72,8 @@ def remove(request: HttpRequest, slug: str, member_id: int) -> HttpResponse:
         return redirect("console:team", slug)
     name = member.user.get_username()
     messages.success(request, _("%(name)s is no longer in the team.") % {"name": name})
-    kept = StudyMembership.objects.filter(user=member.user_id, study__team=team)
-    if titles := [str(title) for title in kept.values_list("study__title", flat=True)]:
+    remaining = StudyMembership.objects.filter(user=member.user_id, study__team=team)
+    if titles := [str(title) for title in remaining.values_list("study__title", flat=True)]:
         text = _("%(name)s still has access to: %(studies)s. It ends on “Who has access” there.")
         messages.warning(request, text % {"name": name, "studies": ", ".join(titles)})
     is_self = member.user_id == person(request).pk

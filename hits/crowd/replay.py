@@ -18,7 +18,7 @@ from presentation.progress import Progress, silently
 # The options to choose, by the id of a qualification type.
 Tests = Mapping[str, Sequence[int]]
 NO_TESTS: Tests = MappingProxyType({})
-Asked = tuple[str | None, str]
+AnswerKey = tuple[str | None, str]
 """Whom an answer is about, by blind key, or None for the item; and the question's name."""
 
 
@@ -32,9 +32,9 @@ class AnswerSource(Protocol):
 
 def form_answer(
     page: dict[str, Any],
-    values: Mapping[Asked, Any],
+    values: Mapping[AnswerKey, Any],
     justification: str = "",
-    seconds: Mapping[Asked, float] | None = None,
+    seconds: Mapping[AnswerKey, float] | None = None,
 ) -> dict[str, Any]:
     """An answer in the page's own format.
 

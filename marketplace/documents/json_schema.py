@@ -131,9 +131,9 @@ class _Check:
 
     def fits(self, value: Any, schema: Any) -> bool:
         """Whether the value meets a schema that it need not meet: errors are forgotten."""
-        kept, self.errors = self.errors, []
+        errors, self.errors = self.errors, []
         result = self.run(value, schema, "")
-        self.errors = kept
+        self.errors = errors
         return result
 
     def fail(self, path: str, problem: str) -> bool:

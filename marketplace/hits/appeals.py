@@ -43,16 +43,16 @@ def appeal(*, worker: WorkerAccount, assignment: Assignment, reason: str) -> App
 def answer_appeal(*, requester: Requester, assignment_id: str, answer: str) -> Appeal:
     """Answer an appeal, and write to its worker; the same answer again changes nothing."""
     rows = Appeal.objects.filter(assignment__hit__requester=requester)
-    found = rows.filter(assignment__public_id=assignment_id).first()
-    if found is None:
+    stored = rows.filter(assignment__public_id=assignment_id).first()
+    if stored is None:
         raise AssignmentDoesNotExist(assignment_id)
     if not 0 < len(answer.strip()) <= LONGEST_TEXT:
         raise InvalidParameter(f"'answer' must be a text of 1 to {LONGEST_TEXT} characters.")
-    unanswered = Appeal.objects.filter(pk=found.pk, answer="")
+    unanswered = Appeal.objects.filter(pk=stored.pk, answer="")
     is_new = bool(unanswered.update(answer=answer.strip(), answered_at=clock.now()))
-    found.refresh_from_db()
-    if found.answer != answer.strip():
+    stored.refresh_from_db()
+    if stored.answer != answer.strip():
         raise InvalidParameter("The appeal has another answer already.")
     if is_new:
-        report_appeal_answer(found)
-    return found
+        report_appeal_answer(stored)
+    return stored

@@ -238,8 +238,8 @@ def _of_influences(cells: Cells, plan: Plan) -> Interval:
     """Of tau-b of too many cells to resample: by the variance of what its clusters move it by."""
     if plan.coefficient != "kendall":
         return NO_INTERVAL
-    found = kendall_influences(cells.human, cells.metric)
-    if np.isnan(found.value):
+    influences = kendall_influences(cells.human, cells.metric)
+    if np.isnan(influences.value):
         return NO_INTERVAL
     units = [
         codes
@@ -247,12 +247,12 @@ def _of_influences(cells: Cells, plan: Plan) -> Interval:
         if plan.resample in (name, "both") and codes is not None
     ]
     variance = (
-        two_way_variance(found.of_cell, units[0], units[1])
+        two_way_variance(influences.of_cell, units[0], units[1])
         if len(units) == 2
-        else cluster_variance(found.of_cell, units[0])
+        else cluster_variance(influences.of_cell, units[0])
     )
     freedom = min(len(np.unique(codes)) for codes in units) - 1
-    low, high = z_t_limits(found.value, variance, freedom, plan.confidence)
+    low, high = z_t_limits(influences.value, variance, freedom, plan.confidence)
     return Interval(low, high, CLUSTER_METHODS[plan.resample])
 
 

@@ -115,11 +115,11 @@ def limits_of_cells(
     """
     if coefficient not in INFLUENCES:
         return NO_INTERVAL
-    found = INFLUENCES[coefficient](x, y)
+    influences = INFLUENCES[coefficient](x, y)
     n_units = len(np.unique(unit))
     # as if each unit were left out in turn: what a unit moves is larger without its own pull
-    variance = cluster_variance(found.of_cell, unit) * n_units / max(1, n_units - 1)
-    low, high = z_t_limits(found.value, variance, n_units - 1, confidence)
+    variance = cluster_variance(influences.of_cell, unit) * n_units / max(1, n_units - 1)
+    low, high = z_t_limits(influences.value, variance, n_units - 1, confidence)
     if np.isnan(low):
         return NO_INTERVAL
     return Interval(low, high, CiMethod.CLUSTERS_ITEMS, n_units=n_units)

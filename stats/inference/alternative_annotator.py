@@ -307,11 +307,11 @@ def _constant(ratings: AnnotatorLabels, rules: _Rules) -> Control:
     humans = ratings.humans[~np.isnan(ratings.humans)]
     if ratings.level == "nominal":
         value = float(np.bincount(humans.astype(np.intp)).argmax())
-        shown: object = ratings.domain[int(value)]
+        constant: object = ratings.domain[int(value)]
     else:
         value = float(np.median(humans))
         value = float(np.round(value)) if is_whole(humans) else value
-        shown = value
+        constant = value
     judge = np.where(np.isnan(ratings.judge), np.nan, value)
     result = _tested(ratings, rules, judge)
     return Control(
@@ -319,7 +319,7 @@ def _constant(ratings: AnnotatorLabels, rules: _Rules) -> Control:
         advantage_probability=result.advantage_probability,
         share_passing=float(result.passes),
         passes=result.passes,
-        value=shown,
+        value=constant,
     )
 
 

@@ -135,18 +135,18 @@ def _pseudo_values(
 ) -> _PseudoValues:
     if len(one) < 2:
         return _PseudoValues(nan, np.full(len(one), np.nan), Withheld.NO_VARIATION)
-    found = INFLUENCES[coefficient](one, other)
-    if np.isnan(found.value):
-        return _PseudoValues(nan, found.of_cell, Withheld.NO_VARIATION)
-    if abs(found.value) >= NEARLY_ONE:
-        return _PseudoValues(found.value, found.of_cell, Withheld.PERFECT)
+    influences = INFLUENCES[coefficient](one, other)
+    if np.isnan(influences.value):
+        return _PseudoValues(nan, influences.of_cell, Withheld.NO_VARIATION)
+    if abs(influences.value) >= NEARLY_ONE:
+        return _PseudoValues(influences.value, influences.of_cell, Withheld.PERFECT)
     n = len(one)
-    moved = n * found.of_cell / (1 - found.value**2)
+    moved = n * influences.of_cell / (1 - influences.value**2)
     if rules.small_sample and coefficient == "kendall":
         moved *= n / (n - 1)  # what an item moves is larger without its own pull
     elif rules.small_sample:
-        moved = _jackknifed(one, other, found.value, coefficient)
-    return _PseudoValues(found.value, atanh(found.value) + moved, None)
+        moved = _jackknifed(one, other, influences.value, coefficient)
+    return _PseudoValues(influences.value, atanh(influences.value) + moved, None)
 
 
 def _jackknifed(one: Floats, other: Floats, r: float, coefficient: PoweredCoefficient) -> Floats:

@@ -163,37 +163,37 @@ class _Shares:
         )
 
 
-def _result(found: _Shares, y: Floats, f: Floats, rules: Rules) -> PredictionPowered:
-    people = np.array([found.people_variance(one, rules) for one in found.shares])
-    nearest = found.nearest()
+def _result(candidates: _Shares, y: Floats, f: Floats, rules: Rules) -> PredictionPowered:
+    people = np.array([candidates.people_variance(one, rules) for one in candidates.shares])
+    nearest = candidates.nearest()
     # what is added to people's variance the judge lowers as much as it does at the quantile
     left = nearest.variance / nearest.people_variance if nearest.people_variance > 0 else 1.0
-    extra = min(left, 1.0) * (people - [one.people_variance for one in found.shares])
-    own = found.estimate(
-        np.array([one.value for one in found.shares]),
-        np.array([one.variance for one in found.shares]) + extra,
-        np.array([one.freedom for one in found.shares]),
+    extra = min(left, 1.0) * (people - [one.people_variance for one in candidates.shares])
+    own = candidates.estimate(
+        np.array([one.value for one in candidates.shares]),
+        np.array([one.variance for one in candidates.shares]) + extra,
+        np.array([one.freedom for one in candidates.shares]),
         rules,
     )
-    alone = found.estimate(
-        np.array([one.people for one in found.shares]),
+    alone = candidates.estimate(
+        np.array([one.people for one in candidates.shares]),
         people,
-        np.array([one.people_freedom for one in found.shares]),
+        np.array([one.people_freedom for one in candidates.shares]),
         rules,
     )
-    result = result_of(_with_spread(nearest, found, rules), y, f, rules, _withheld(found))
+    result = result_of(_with_spread(nearest, candidates, rules), y, f, rules, _withheld(candidates))
     if result.reason is not None:
         own, alone = (replace(one, ci_low=nan, ci_high=nan) for one in (own, alone))
     return replace(result, **vars(own), people_only=alone)
 
 
-def _with_spread(nearest: Moments, found: _Shares, rules: Rules) -> Moments:
-    variance = found.people_variance(nearest, rules)
+def _with_spread(nearest: Moments, candidates: _Shares, rules: Rules) -> Moments:
+    variance = candidates.people_variance(nearest, rules)
     extra = variance - nearest.people_variance
     return replace(nearest, variance=nearest.variance + extra, people_variance=variance)
 
 
-def _withheld(found: _Shares) -> Withheld | None:
-    rarer = min(found.quantile, 1 - found.quantile)
-    few = found.nearest().count * rarer < LEAST_BEYOND - 1e-9
+def _withheld(candidates: _Shares) -> Withheld | None:
+    rarer = min(candidates.quantile, 1 - candidates.quantile)
+    few = candidates.nearest().count * rarer < LEAST_BEYOND - 1e-9
     return Withheld.TOO_FEW_BEYOND if few else None

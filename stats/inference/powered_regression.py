@@ -249,9 +249,9 @@ def _result(names: list[str], design: _Design, power: float, rules: Rules) -> Po
         )
         for name, one, other in zip(names, own, alone, strict=True)
     )
-    found = _nothing(names, design, None)
+    empty = _nothing(names, design, None)
     return replace(
-        found,
+        empty,
         coefficients=coefficients,
         power=power,
         freedom=freedom,

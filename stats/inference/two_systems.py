@@ -226,11 +226,13 @@ def purchase_to_distinguish(
     if not 0 < power < 1:
         raise ValueError(f"power must lie between 0 and 1, not {power}")
     reach = float(stats.norm.ppf(0.975) + stats.norm.ppf(power))
-    wanted = (difference / reach) ** 2
+    target_variance = (difference / reach) ** 2
     of_items, of_cells = mean.of_items, np.nan_to_num(mean.of_cells)
     of_annotators = np.nan_to_num(mean.of_annotators)
-    items = _times(of_items, wanted - max(0.0, of_annotators - of_cells)) * mean.n_items
-    annotators = _times(of_annotators, wanted - max(0.0, of_items - of_cells)) * mean.n_annotators
+    items = _times(of_items, target_variance - max(0.0, of_annotators - of_cells)) * mean.n_items
+    annotators = (
+        _times(of_annotators, target_variance - max(0.0, of_items - of_cells)) * mean.n_annotators
+    )
     return Purchase(items, annotators if mean.of_annotators > 0 else np.inf)
 
 

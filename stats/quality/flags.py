@@ -123,10 +123,10 @@ def annotator_flags(evidence: Evidence, *, alpha: float = ALPHA) -> pd.DataFrame
         _of_pairs(evidence, alpha),
         _of_change(evidence, alpha),
     ]
-    found = [table for table in tables if len(table)]
-    if not found:
+    filled = [table for table in tables if len(table)]
+    if not filled:
         return pd.DataFrame(columns=COLUMNS)
-    table = pd.concat(found, ignore_index=True)[COLUMNS]
+    table = pd.concat(filled, ignore_index=True)[COLUMNS]
     rank = table["flag"].map({flag: number for number, flag in enumerate(FLAGS)})
     order = np.lexsort((rank, table["annotator"].astype(str)))
     return table.iloc[order].reset_index(drop=True)

@@ -142,7 +142,7 @@ def _for_new_systems(a: MetricAgreement, b: MetricAgreement, settings: Settings)
         drawn = a.replicates - b.replicates
     if a.without_systems is not None and b.without_systems is not None:
         without = a.without_systems - b.without_systems
-    found = difference_for_new_systems(
+    limits = difference_for_new_systems(
         a.correlation.value - b.correlation.value,
         drawn,
         without,
@@ -150,10 +150,10 @@ def _for_new_systems(a: MetricAgreement, b: MetricAgreement, settings: Settings)
         settings.confidence,
     )
     return {
-        "new_systems_low": found.low,
-        "new_systems_high": found.high,
-        "new_systems_p": found.p,
-        "new_systems_reason": None if found.reason is None else str(found.reason),
+        "new_systems_low": limits.low,
+        "new_systems_high": limits.high,
+        "new_systems_p": limits.p,
+        "new_systems_reason": None if limits.reason is None else str(limits.reason),
     }
 
 

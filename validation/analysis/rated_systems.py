@@ -151,17 +151,17 @@ def _compared(a: str, b: str, pair: pd.DataFrame, seed: int | None, scale: Scale
 def _in_order(rows: pd.DataFrame, a: str) -> dict[str, Any] | None:
     """Two systems by who is rated above whom; None where no annotator rated both."""
     clusters = rows["item"] if "within" in rows else None
-    found = ordered_comparison(
+    comparison = ordered_comparison(
         rows["within" if "within" in rows else "item"],
         rows["annotator"],
         rows["system"] == a,
         rows["value"],
         clusters=clusters,
     )
-    if found is None:
+    if comparison is None:
         return None
-    lead = found.lead
-    shares = {name: value for name, value in vars(found).items() if name != "lead"}
+    lead = comparison.lead
+    shares = {name: value for name, value in vars(comparison).items() if name != "lead"}
     return shares | {
         "delta": lead.value,
         "se": lead.se,
@@ -180,10 +180,10 @@ def _purchase(one: MeanOfCells) -> dict[str, int | None]:
     """Items, or annotators, in all with which a difference as large would be told four in five."""
     if not one.se > 0 or one.value == 0:
         return {"items_needed": None, "annotators_needed": None}
-    wanted = purchase_to_distinguish(one, one.value)
+    purchase = purchase_to_distinguish(one, one.value)
     items, annotators = (
         ceil(count - 1e-9) if isfinite(count) and count <= MOST_TO_BUY else None
-        for count in (wanted.items, wanted.annotators)
+        for count in (purchase.items, purchase.annotators)
     )
     return {"items_needed": items, "annotators_needed": annotators}
 

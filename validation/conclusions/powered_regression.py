@@ -59,7 +59,7 @@ def powered_regressions_of_file(
     """What human ratings rise by with each of the further columns."""
     cells = powered_cells(path, columns)
     try:
-        found = tuple(
+        results = tuple(
             (
                 name,
                 prediction_powered_regression(
@@ -74,7 +74,7 @@ def powered_regressions_of_file(
         )
     except ValueError as error:
         raise unusable(path, error) from None
-    looked = tuple((name, _at_look(one, look, confidence)) for name, one in found)
+    looked = tuple((name, _at_look(one, look, confidence)) for name, one in results)
     return PoweredRegressions(looked, columns.others, look, confidence)
 
 

@@ -113,10 +113,10 @@ def _chance(
     values = {"rivals": listed(_named(open_rivals))}
     if len(open_rivals) == len(others):
         return _("That could be chance: it is not told apart from %(rivals)s.") % values
-    told = [one.system for one in others if one.system not in open_rivals]
+    rest = [one.system for one in others if one.system not in open_rivals]
     return _(
         "That it is ahead of %(rivals)s could be chance; that it is ahead of %(told)s is not."
-    ) % (values | {"told": listed(_named(told))})
+    ) % (values | {"told": listed(_named(rest))})
 
 
 def _named(systems: list[str]) -> list[str]:

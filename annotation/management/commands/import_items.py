@@ -86,7 +86,7 @@ class Command(BaseCommand):
             raise AnnotationError(
                 f"{table.path.name} has {counted}; nothing was imported.\n{faults_as_text(faults)}"
             )
-        found = {
+        summary = {
             "mapping": mapping.plain,
             "items": len(items),
             "candidates": items.n_candidates,
@@ -94,8 +94,8 @@ class Command(BaseCommand):
             "left_out": items.n_faulty,
         }
         if options["dry_run"]:
-            text = f"{table.path.name}: {_in_words(found, mapping)} Nothing was imported."
-            self.stdout.write(json.dumps(found, ensure_ascii=False) if options["json"] else text)
+            text = f"{table.path.name}: {_in_words(summary, mapping)} Nothing was imported."
+            self.stdout.write(json.dumps(summary, ensure_ascii=False) if options["json"] else text)
             return
         imported = import_study(
             draft=mapped_study(items, kind=kind, has_protocol=protocol is not None),
@@ -106,8 +106,8 @@ class Command(BaseCommand):
             team=team_named(options["team"]),
             protocol=protocol,
         )
-        found |= {"imported": imported.n_items, "known": imported.n_items_known}
-        as_json = json.dumps(found, ensure_ascii=False)
+        summary |= {"imported": imported.n_items, "known": imported.n_items_known}
+        as_json = json.dumps(summary, ensure_ascii=False)
         self.stdout.write(as_json if options["json"] else str(imported))
         if warning := ownership_warning(imported.study):
             self.stderr.write(warning)
@@ -158,9 +158,9 @@ def _pair(text: str, option: str, columns: list[str], position: int) -> tuple[st
     return pair
 
 
-def _in_words(found: dict[str, Any], mapping: ColumnMapping) -> str:
+def _in_words(summary: dict[str, Any], mapping: ColumnMapping) -> str:
     uses = ", ".join(f"{column} as {use}" for column, use in mapping.uses.items())
     return (
-        f"{found['items']:,} items, {found['candidates']:,} candidates, {found['systems']:,} "
+        f"{summary['items']:,} items, {summary['candidates']:,} candidates, {summary['systems']:,} "
         f"systems, with {uses}."
     )

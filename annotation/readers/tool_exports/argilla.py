@@ -37,11 +37,11 @@ def _record(export: Export, row: Row) -> Iterator[Entry]:
             "expected a record with 'fields' and 'responses', as dataset.records.to_json() "
             "of Argilla 2 writes it."
         )
-    shown = inner(row, row.fields["fields"], "fields")
+    displayed = inner(row, row.fields["fields"], "fields")
     metadata = inner(row, row.fields.get("metadata") or {}, "metadata")
-    named = Row(row.path, row.line, metadata.fields | shown.fields, inside="fields")
+    named = Row(row.path, row.line, metadata.fields | displayed.fields, inside="fields")
     require_fields(named, named_texts(export.fields))
-    several = [value for value in shown.fields.values() if isinstance(value, str)]
+    several = [value for value in displayed.fields.values() if isinstance(value, str)]
     about = texts(named, export.fields, response=several[0] if len(several) == 1 else "")
     key = item_key(named, export.fields.item) if export.fields.item else row.required("id")
     yield Entry(row=row, item=key, **about)
@@ -51,7 +51,7 @@ def _record(export: Export, row: Row) -> Iterator[Entry]:
             user = answered.required("user_id")
             if user not in by_user:
                 by_user[user] = Entry(row=row, item=key, annotator=user, **about)
-            _add(export, by_user[user], answered, shown)
+            _add(export, by_user[user], answered, displayed)
     yield from by_user.values()
 
 
@@ -88,12 +88,12 @@ def _api_answers(export: Export, row: Row) -> Iterator[Row]:
                 yield answer
 
 
-def _add(export: Export, entry: Entry, answer: Row, shown: Row) -> None:
+def _add(export: Export, entry: Entry, answer: Row, displayed: Row) -> None:
     question = answer.required("question", longest=LONGEST_QUESTION)
     field, value = answer.called("value"), answer.fields.get("value")
     candidate = entry.candidates[0].key
     if _is_ranking(value):
-        _add_ranking(entry, answer, shown)
+        _add_ranking(entry, answer, displayed)
     elif isinstance(value, list) and all(isinstance(one, str) for one in value):
         entry.answers.append(Answer(question, "categories", value, field, candidate))
     elif isinstance(value, list):
@@ -113,7 +113,7 @@ def _is_ranking(value: Any) -> bool:
     )
 
 
-def _add_ranking(entry: Entry, answer: Row, shown: Row) -> None:
+def _add_ranking(entry: Entry, answer: Row, displayed: Row) -> None:
     """Options in order, of which equal ranks are ties; an option may be a field's name."""
     ranks: dict[str, float] = {}
     for index, value in enumerate(answer.fields["value"]):
@@ -121,7 +121,7 @@ def _add_ranking(entry: Entry, answer: Row, shown: Row) -> None:
         ranks[option.required("value", longest=100)] = option.number("rank")
     known = {candidate.key: candidate for candidate in entry.candidates}
     for name in sorted(ranks):
-        text = shown.text(name) if name in shown.fields else ""
+        text = displayed.text(name) if name in displayed.fields else ""
         known.setdefault(name, CandidateDraft(key=name, system=name, text=text))
     entry.candidates = tuple(known.values())
     question = answer.required("question", longest=LONGEST_QUESTION)

@@ -43,8 +43,8 @@ def _task(export: Export, row: Row) -> Iterator[Entry]:
     data = inner(row, row.fields["data"], "data")
     require_fields(data, named_texts(export.fields))
     # A task that shows one text shows what is judged.
-    shown = [value for value in data.fields.values() if isinstance(value, str)]
-    about = texts(data, export.fields, response=shown[0] if len(shown) == 1 else "")
+    displayed = [value for value in data.fields.values() if isinstance(value, str)]
+    about = texts(data, export.fields, response=displayed[0] if len(displayed) == 1 else "")
     key = item_key(data, export.fields.item) if export.fields.item else row.required("id")
     yield Entry(row=row, item=key, **about)
     for index, value in enumerate(inner_list(row, "annotations")):
@@ -109,11 +109,11 @@ def _add_result(export: Export, entry: Entry, result: Row) -> None:
 
 def _strings(value: Row, name: str) -> list[str]:
     """A list of texts; one text alone stands for a list of it."""
-    found = value.fields.get(name)
-    found = [found] if isinstance(found, str) else found
-    if not isinstance(found, list) or not all(isinstance(one, str) and one for one in found):
+    strings = value.fields.get(name)
+    strings = [strings] if isinstance(strings, str) else strings
+    if not isinstance(strings, list) or not all(isinstance(one, str) and one for one in strings):
         raise value.refuse("expected a list of texts.", name)
-    return found
+    return strings
 
 
 def _add_preference(entry: Entry, result: Row, question: str, value: Row) -> None:

@@ -28,10 +28,10 @@ class QuestionSettings:
 
     def require_known(self, names: Iterable[str]) -> None:
         there = sorted(names)
-        for given in (*self.levels, *self.scales, *self.wordings, *self.written):
-            if given and given not in there:
+        for name in (*self.levels, *self.scales, *self.wordings, *self.written):
+            if name and name not in there:
                 raise AnnotationError(
-                    f"There are no answers to a question '{given}'. Questions: {', '.join(there)}."
+                    f"There are no answers to a question '{name}'. Questions: {', '.join(there)}."
                 )
 
 

@@ -93,13 +93,13 @@ def _without_rejected_repeats(entries: list[Entry]) -> tuple[list[Entry], list[s
         rejected = [entry for entry in group if entry.status == "rejected"]
         dropped += rejected[1:] if len(rejected) == len(group) else rejected
     left_out = {id(entry) for entry in dropped}
-    kept = [entry for entry in entries if id(entry) not in left_out]
+    remaining = [entry for entry in entries if id(entry) not in left_out]
     repairs = [
         f"line {entry.row.line} left out: rejected, and the same worker has another assignment of "
         f"item '{entry.item}'"
         for entry in dropped
     ]
-    return kept, repairs
+    return remaining, repairs
 
 
 def _items(export: Export, entries: list[Entry]) -> list[ItemDraft]:

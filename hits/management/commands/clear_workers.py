@@ -35,14 +35,14 @@ class Command(ReviewCommand):
             workers = workers.filter(pk__in=held.values("worker"))
         else:
             workers = workers.filter(worker_id__in=worker)
-        found = list(workers.order_by("worker_id"))
-        if unknown := sorted(set(worker) - {each.worker_id for each in found}):
+        matches = list(workers.order_by("worker_id"))
+        if unknown := sorted(set(worker) - {each.worker_id for each in matches}):
             raise WorkerUnknown(f"No worker '{unknown[0]}' has worked on study '{study}'.")
         if dry_run:
-            names = [each.worker_id for each in found]
-            text = f"Would clear {count_of(len(found), 'worker')}. Nothing was written."
+            names = [each.worker_id for each in matches]
+            text = f"Would clear {count_of(len(matches), 'worker')}. Nothing was written."
             self.report(text, {"would_clear": names}, as_json=json)
             return
-        n = clear_workers(study=target, workers=found, cleared_by=None)
+        n = clear_workers(study=target, workers=matches, cleared_by=None)
         text = f"{count_of(n, 'worker')} cleared; they may go on once answers are collected."
         self.report(text, {"cleared": n}, as_json=json)
