@@ -10,7 +10,8 @@ from django.utils.translation import gettext_lazy
 
 from console.amount_fields import UsdField
 from hits.contacts import LONGEST_SUBJECT, LONGEST_TEXT
-from hits.drafts import Action, PaidPart
+from hits.draft_costs import PaidPart
+from hits.drafts import Action
 from hits.models import RejectionReason
 from hits.review import LONGEST_FEEDBACK
 

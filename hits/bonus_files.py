@@ -32,7 +32,7 @@ def read_bonuses(path: Path) -> list[BonusLine]:
                 raise BonusFileRefused(
                     f"{path.name} lacks the column {', '.join(missing_columns)}."
                 )
-            lines = [_line(path, number, row) for number, row in enumerate(rows, start=2)]
+            lines = [_line(path, rows.line_num, row) for row in rows]
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise BonusFileRefused(f"{path.name} cannot be read: {error}.") from error
     distinct = {(line.assignment_id, line.reason) for line in lines}
@@ -46,4 +46,4 @@ def _line(path: Path, number: int, row: dict[str, str]) -> BonusLine:
         amount = read_usd(row["amount_usd"] or "")
     except ValueError as error:
         raise BonusFileRefused(f"Line {number} of {path.name}: {error} Nothing was paid.") from None
-    return BonusLine(row["assignment_id"].strip(), amount, (row["reason"] or "").strip())
+    return BonusLine((row["assignment_id"] or "").strip(), amount, (row["reason"] or "").strip())

@@ -12,7 +12,8 @@ from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from django.db import transaction
-from django.db.models import F
+from django.db.models import F, Value
+from django.db.models.functions import Coalesce
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
@@ -73,9 +74,9 @@ def add_assignments(
     cost = price_of_more(current, n_more)
     _require_unchanged(current, expected, cost)
     _require_within_budgets(current, cost)
-    for hit in Hit.objects.of(current).published().select_related("batch"):
-        # What a HIT that is over can take is paid for by whoever opens it again (extend_batch).
-        Hit.objects.filter(pk=hit.pk).update(max_assignments=hit.n_assignments + n_more)
+    # What a HIT that is over can take is paid for by whoever opens it again (extend_batch).
+    present = Coalesce(F("max_assignments"), Value(current.max_assignments))
+    Hit.objects.of(current).published().update(max_assignments=present + n_more)
     Batch.objects.filter(pk=current.pk).update(n_added=F("n_added") + n_more)
     _record("batch.add_assignments", current, actor, n_more=n_more, cost_usd=cost.total_usd)
 

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from accounts.models import Team, User
 
 LONGEST_SUBJECT, LONGEST_TEXT = 200, 4096
+# Where a marketplace says that a message was not passed on, and nothing else.
+NO_REASON = "The marketplace did not pass it on."
 
 
 def validate_text(text: str, *, name: str, most: int = LONGEST_TEXT) -> None:
@@ -68,10 +70,13 @@ def send_messages(
     A marketplace knows no token for a message: after a lost answer it may come twice.
     """
     n_sent = 0
-    unsent = list(
-        messages.filter(state=DeliveryState.INTENDED).order_by("pk").select_related("worker")
-    )
-    for message in earning(progress)(unsent, len(unsent)):
+    unsent = messages.filter(state=DeliveryState.INTENDED)
+    keys = list(unsent.order_by("pk").values_list("pk", flat=True))
+    for pk in earning(progress)(keys, len(keys)):
+        # Another process may have sent it since.
+        message = unsent.filter(pk=pk).select_related("worker").first()
+        if message is None:
+            continue
         problem = _delivery_problem(client, message)
         state = DeliveryState.REFUSED if problem else DeliveryState.CONFIRMED
         rows = Message.objects.filter(pk=message.pk, state=DeliveryState.INTENDED)
@@ -94,7 +99,10 @@ def _delivery_problem(client: MTurkClient, message: Message) -> str:
             raise
         return refusal.message
     failures = answer.get("NotifyWorkersFailureStatuses", [])
-    return " ".join(one.get("NotifyWorkersFailureMessage", "") for one in failures)
+    return " ".join(
+        one.get("NotifyWorkersFailureMessage") or one.get("NotifyWorkersFailureCode") or NO_REASON
+        for one in failures
+    )
 
 
 @transaction.atomic

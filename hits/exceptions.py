@@ -128,7 +128,7 @@ class QuestionTooLarge(HitsError):
 
 
 class AnswerUnreadable(HitsError):
-    """What came back is not an answer to the item; `told` says what is wrong with it."""
+    """What came back is not an answer to the item."""
 
     def __init__(self, problem: str) -> None:
         super().__init__(f"The answer cannot be read: {problem}.")

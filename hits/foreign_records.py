@@ -45,18 +45,22 @@ def assignment_record(hit: Hit, content: Mapping[str, Any]) -> AssignmentRecord:
     """One of a HIT's assignments; MarketplaceFault where it is another's, or none at all."""
     if content.get("HITId", hit.hit_id) != hit.hit_id:
         raise MarketplaceFault(f"asked for HIT {hit.hit_id}, it sent an assignment of another")
-    try:
-        status = Assignment.Status(str(content.get("AssignmentStatus")))
-    except ValueError:
-        raise MarketplaceFault("an assignment has a status that does not exist") from None
     return AssignmentRecord(
         assignment_id=identifier(content, "AssignmentId"),
         worker_id=identifier(content, "WorkerId"),
-        status=status,
+        status=assignment_status(content),
         answer_xml=_text(content, "Answer"),
         accepted_at=_time(content.get("AcceptTime"), "AcceptTime"),
         submitted_at=_time(content.get("SubmitTime"), "SubmitTime"),
     )
+
+
+def assignment_status(content: Mapping[str, Any]) -> Assignment.Status:
+    """Whether an assignment waits, or how it was decided."""
+    try:
+        return Assignment.Status(str(content.get("AssignmentStatus")))
+    except ValueError:
+        raise MarketplaceFault("an assignment has a status that does not exist") from None
 
 
 def appeal_records(content: Mapping[str, Any]) -> list[AppealRecord]:

@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from hits.collect import set_status
 from hits.costs import cost_of_assignment
 from hits.endpoints import translated_errors
 from hits.exceptions import FeedbackUnfit, MarketplaceRefused
+from hits.foreign_records import assignment_status
 from hits.models import MOST_PROBLEM, Assignment, AssignmentRecordQuerySet, Batch
 from hits.run_limits import earning, run_time
+from hits.submissions import set_status
 from presentation.counts import count_of
 from presentation.progress import Progress, silently
 
@@ -183,7 +184,7 @@ def _status_there(client: MTurkClient, assignment: Assignment) -> Assignment.Sta
     """What the marketplace says of an assignment it decided without us, or on an earlier try."""
     with translated_errors():
         answer = client.get_assignment(AssignmentId=assignment.assignment_id)
-    return Status(answer["Assignment"]["AssignmentStatus"])
+    return assignment_status(answer["Assignment"])
 
 
 def _note_refusal(assignment: Assignment, problem: str) -> str:

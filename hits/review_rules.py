@@ -7,7 +7,7 @@ from datetime import timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from django.db.models import Count
+from django.db.models import Count, Min
 from django.utils import timezone
 
 from annotation.evidence_versions import store_evidence
@@ -62,11 +62,8 @@ def frequent_workers(study: Study, *, least_approved: int, reason: str) -> list[
     workers = counts.filter(n__gte=least_approved).exclude(
         worker__in=payments.values("assignment__worker")
     )
-    firsts: dict[int, Assignment] = {}
-    candidates = approvals.filter(worker__in=workers.values("worker")).order_by("pk")
-    for assignment in _with_all(candidates):
-        firsts.setdefault(assignment.worker_id, assignment)
-    return list(firsts.values())
+    firsts = workers.annotate(first=Min("pk")).values("first")
+    return list(_with_all(Assignment.objects.filter(pk__in=firsts).order_by("pk")))
 
 
 def _waiting(study: Study) -> AssignmentRecordQuerySet:
@@ -75,6 +72,8 @@ def _waiting(study: Study) -> AssignmentRecordQuerySet:
 
 
 def _with_all(rows: AssignmentRecordQuerySet) -> AssignmentRecordQuerySet:
+    """With what their rows display, and without the answers as they came."""
+    rows = rows.defer("answer_xml", "submission__raw")
     return rows.select_related(
         "hit__batch__connection",
         "hit__item",

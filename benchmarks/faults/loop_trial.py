@@ -33,7 +33,8 @@ from encryption import encrypt
 from hits.collect import collect_batch
 from hits.connections import client_of
 from hits.crowd.simulated import SimulatedAnswers
-from hits.drafts import Action, draft_decision, drafts_of, summary_of
+from hits.draft_costs import summary_of
+from hits.drafts import Action, draft_decision, drafts_of
 from hits.exceptions import HitsError
 from hits.jobs import APPLY_CHANGES
 from hits.models import Assignment, Batch, Connection, DeliveryState, Hit, Message, Payment

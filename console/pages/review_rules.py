@@ -34,7 +34,8 @@ from console.review_forms import (
     RejectRuleForm,
     reasons_of,
 )
-from hits.drafts import Action, summary_of
+from hits.draft_costs import summary_of
+from hits.drafts import Action
 from hits.exceptions import HitsError
 from hits.models import Assignment, DraftDecision, RejectionReason
 from hits.review_rules import (

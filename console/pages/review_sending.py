@@ -18,8 +18,10 @@ from annotation.study_jobs import REVIEW, request_study_job
 from console.forms import problems_of
 from console.pages.study import person, study_for, study_page
 from console.review_forms import SendForm
-from hits.drafts import Action, drafts_of, record_drafts, summary_of
+from hits.draft_costs import summary_of
+from hits.drafts import Action, drafts_of
 from hits.exceptions import HitsError
+from hits.record_drafts import record_drafts
 from hits.review_dispatch import retry_refused
 
 

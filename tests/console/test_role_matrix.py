@@ -23,8 +23,8 @@ from annotation.models import Candidate, Item, Study, StudyMembership, Submissio
 from annotation.study_jobs import SCORE
 from console.downloads import DOWNLOADS
 from console.results import AGREEMENT, compute
-from hits.collect import set_status
 from hits.models import Assignment, Batch, Connection, Hit
+from hits.submissions import set_status
 from marketplace.people.enrolment import create_worker, issue_access_key
 from tests.annotation.studies import rating_study
 from tests.console.filled import add_assignment, add_batch, scored_study, store_validation

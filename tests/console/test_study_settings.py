@@ -14,8 +14,8 @@ from annotation.protocols.versions import freeze
 from annotation.study_jobs import SCORE
 from console.results import AGREEMENT, compute
 from hits import deletion
-from hits.collect import set_status
 from hits.models import Assignment, Batch, Budget, Hit
+from hits.submissions import set_status
 from tests.annotation.studies import rating_study
 from tests.console.filled import add_assignment, add_batch, scored_study
 from tests.console.pages import words_of

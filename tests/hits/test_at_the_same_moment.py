@@ -7,9 +7,11 @@ from contextlib import closing
 import pytest
 from django.db import connection
 
+from accounts.models import User
 from annotation.models import Judgment, Submission
 from hits.collect import collect_batch
-from hits.models import Assignment, Batch, Hit
+from hits.drafts import draft_decision
+from hits.models import Assignment, Batch, DraftDecision, Hit
 from hits.publish import publish_batch
 from hits.review import decide, send_decisions
 from tests.annotation.studies import rating_study
@@ -67,6 +69,17 @@ def test_work_is_paid_once_however_many_send_the_decisions(lab, ann):
         hand_in(ann, hit, {"alpha": 10, "beta": 20})
     collect_batch(batch=batch, client=lab)
     decide(assignments=Assignment.objects.all(), decision=Assignment.Decision.APPROVE)
-    at_once(lambda: send_decisions(batch=batch, client=lab))
+    results = at_once(lambda: send_decisions(batch=batch, client=lab))
+    assert sum(result.n_approved for result in results) == 3
     assert balance_of(lab) == ("7.00", "0.00")
     assert set(Assignment.objects.values_list("status", flat=True)) == {"Approved"}
+
+
+def test_a_decision_that_is_pressed_several_times_is_drafted_once(lab, ann):
+    rosa = User.objects.create_user("rosa")
+    batch = published_batch(rating_study(n_items=1), lab)
+    hand_in(ann, Hit.objects.get(), {"alpha": 10, "beta": 20})
+    collect_batch(batch=batch, client=lab)
+    assignment = Assignment.objects.get()
+    at_once(lambda: draft_decision(reviewer=rosa, assignment=assignment, action="approve"))
+    assert DraftDecision.objects.get().action == "approve"

@@ -12,9 +12,10 @@ from annotation.protocols.records import Consent
 from annotation.protocols.studies import document_of_rows
 from annotation.protocols.versions import save_draft
 from hits.asked_questions import consent_fingerprint
-from hits.collect import CHUNK, collect_batch, read_assignments
+from hits.collect import CHUNK, collect_batch
 from hits.exceptions import MarketplaceUnreachable
 from hits.models import Assignment, Batch, Hit, Worker
+from hits.submissions import read_assignments
 from marketplace import clock
 from marketplace.hits.assignments import accept_hit, return_assignment
 from marketplace.models import Assignment as MarketplaceAssignment

@@ -10,16 +10,9 @@ from accounts.teams import create_team
 from annotation.access import give_to_team
 from hits.budgets import commitments, set_budget
 from hits.collect import collect_batch
-from hits.contacts import note_worker
-from hits.drafts import (
-    Action,
-    draft_decision,
-    drafts_of,
-    paid_part,
-    record_drafts,
-    summary_of,
-    undo_draft,
-)
+from hits.contacts import note_worker, send_messages
+from hits.draft_costs import paid_part, summary_of
+from hits.drafts import Action, draft_decision, drafts_of, undo_draft
 from hits.exceptions import (
     DecisionRefused,
     FeedbackUnfit,
@@ -37,6 +30,7 @@ from hits.models import (
     WorkerBlock,
     WorkerNote,
 )
+from hits.record_drafts import record_drafts
 from hits.review import override
 from hits.review_dispatch import retry_refused, send_review
 from marketplace import clock
@@ -401,3 +395,37 @@ def test_a_note_stays_in_the_team(work, study, rosa, wire):
     note_worker(team=study.team, worker=work[0].worker, text="Asked for more.", author=rosa)
     assert [note.text for note in WorkerNote.objects.all()] == ["Asked for more."]
     assert not wire.calls
+
+
+def test_a_message_that_another_process_sent_meanwhile_is_not_sent_again(work, draft, send, client):
+    for assignment in work[:2]:
+        draft(assignment, Action.MESSAGE, "More will come.", subject="Thank you")
+    rows = Message.objects.filter(assignment__hit__batch=work[0].hit.batch)
+
+    def progress(things, total):
+        for number, thing in enumerate(things):
+            if number == 1:
+                rows.update(state="confirmed")
+            yield thing
+
+    record_drafts(
+        reviewer=work[0].drafts.get().reviewer,
+        study=work[0].hit.batch.study,
+        digest=summary_of(DraftDecision.objects.all()).digest,
+    )
+    assert send_messages(messages=rows, client=client, progress=progress) == 1
+    assert WorkerMessage.objects.filter(subject="Thank you").count() == 1
+
+
+def test_a_message_that_was_not_passed_on_for_no_reason_is_refused_all_the_same(
+    work, draft, send, client, wire
+):
+    draft(work[0], Action.MESSAGE, "More will come.", subject="Thank you")
+    failure = [{"WorkerId": work[0].worker.worker_id}]
+    client.meta.events.register(
+        "after-call.mturk.NotifyWorkers",
+        lambda parsed, **event: parsed.update(NotifyWorkersFailureStatuses=failure),
+    )
+    assert send()[1].n_messages == 0
+    message = Message.objects.get()
+    assert (message.state, message.problem) == ("refused", "The marketplace did not pass it on.")

@@ -9,9 +9,11 @@ from accounts.models import AuditChain, User
 from accounts.teams import create_team
 from annotation.access import give_to_team
 from hits.collect import collect_batch
-from hits.drafts import Action, draft_decision, drafts_of, record_drafts, summary_of
+from hits.draft_costs import summary_of
+from hits.drafts import Action, draft_decision, drafts_of
 from hits.expenses import spend_of
 from hits.models import Assignment, Batch, Payment
+from hits.record_drafts import record_drafts
 from hits.review_dispatch import send_review
 from marketplace.models import Assignment as Work
 from marketplace.models import BonusPayment, WorkerBlock, WorkerMessage

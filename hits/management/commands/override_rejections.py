@@ -3,7 +3,7 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 from django.db import transaction
 
-from hits.drafts import paid_part, price_usd
+from hits.draft_costs import paid_part, price_usd
 from hits.management.review_command import (
     ReviewCommand,
     add_spend_argument,
