@@ -25,6 +25,7 @@ from annotation.imports import Imported, import_study
 from annotation.models import StoredMapping, Study, Upload, UploadPart
 from annotation.protocols.templates import read_protocol
 from annotation.readers.column_mapping import ColumnMapping, guess_mapping
+from annotation.readers.file_faults import Faults
 from annotation.readers.formats import FileFormat
 from annotation.readers.mapped_files import (
     OpenTable,
@@ -33,7 +34,6 @@ from annotation.readers.mapped_files import (
     opened_table,
     profile_table,
 )
-from annotation.readers.mapped_items import Faults
 from work.execution import run_job
 from work.models import Job
 from work.request import request_job

@@ -12,8 +12,9 @@ from django.utils.translation import ngettext
 
 from annotation.models import Upload
 from annotation.readers.column_mapping import ColumnMapping, Use, label_of, mapping_faults
+from annotation.readers.file_faults import Fault, Faults
 from annotation.readers.formats import CSV, EXCEL, JSON, JSON_LINES, PARQUET, FileFormat
-from annotation.readers.mapped_items import Fault, Faults, MappedItems
+from annotation.readers.mapped_items import MappedItems
 from annotation.readers.tables import Row
 from console.upload_forms import DELIMITER_NAMES
 

@@ -17,6 +17,7 @@ from console.templatetags.numbers import interval
 from stats.correlation.result import LEAST_ITEMS
 from validation.analysis.records import ComparisonRecord, CorrelationRecord, SystemRecord
 from validation.analysis.settings import Settings
+from validation.documents.comparison_tables import comparisons_table
 from validation.documents.documents import Figure, Table
 from validation.documents.figures import (
     forest_figure,
@@ -28,20 +29,15 @@ from validation.documents.figures import (
 )
 from validation.documents.methods import methods_paragraph
 from validation.documents.rated_systems import Verdict, verdicts
+from validation.documents.sensitivity_tables import sensitivity_table
 from validation.documents.system_tables import (
     disagreements_table,
     systems_table,
     worst_table,
 )
-from validation.documents.tables import (
-    ceilings_table,
-    comparisons_table,
-    coverage_table,
-    names_of,
-    sensitivity_table,
-    top_groups,
-)
+from validation.documents.tables import ceilings_table, coverage_table
 from validation.documents.terms import COEFFICIENTS, LEVELS, RESAMPLES, TESTS, family
+from validation.documents.top_groups import names_of, top_groups
 from validation.results import ALL, CONDITION
 from validation.rows import StoredResults
 

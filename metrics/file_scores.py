@@ -15,9 +15,11 @@ from metrics.score_files import (
     read_scores,
     write_scores_file,
 )
+from metrics.score_plans import Plan, estimated
 from metrics.scorers.scorer import Example, Score, Scorer
+from metrics.stored_scores import finite
 from metrics.study_judges import prepare
-from metrics.study_scores import Plan, estimated, finite, measured, signature_of
+from metrics.study_scores import measured, signature_of
 from presentation.counts import count_of
 from presentation.progress import Reporter, without_bars
 

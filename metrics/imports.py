@@ -16,7 +16,7 @@ from annotation.exceptions import ImportRefused
 from annotation.models import Candidate, Study
 from annotation.readers.tables import Row, read_rows
 from metrics.models import LONGEST_SIGNATURE
-from metrics.study_scores import write_scores
+from metrics.stored_scores import write_scores
 
 LONGEST = 64
 

@@ -14,7 +14,7 @@ from annotation.readers.tables import Row, read_rows
 from hits.crowd.replay import RecordedAnswers, ReplayResult, replay_plan
 from hits.loop import Marketplace, run_loop
 from hits.models import Batch
-from metrics.study_scores import write_scores
+from metrics.stored_scores import write_scores
 from presentation.progress import Reporter, without_bars
 from replications.exceptions import DatasetIncomplete
 from validation.analysis import Settings

@@ -9,7 +9,7 @@ from django.db import transaction
 
 from accounts.models import Team
 from annotation.imports import Imported, import_study
-from metrics.study_scores import write_scores
+from metrics.stored_scores import write_scores
 from replications.readers.published import Published
 
 

@@ -14,7 +14,7 @@ from validation.documents.documents import Document, Section
 from validation.documents.full import appendix, full_report, signed_document
 from validation.documents.layouts import g_eval, lmstyle_correlations, lmstyle_ratings
 from validation.documents.score_layouts import e2e, e2e_methods, lmstyle_scores
-from validation.documents.tables import sensitivity_table
+from validation.documents.sensitivity_tables import sensitivity_table
 from validation.models import ValidationVersion
 from validation.rows import StoredResults
 from validation.versions import make_validation

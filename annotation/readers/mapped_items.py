@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Collection, Iterable, Iterator
-from dataclasses import dataclass, field
 from hashlib import sha256
 from itertools import groupby
 from pathlib import Path
@@ -22,13 +21,12 @@ from annotation.exceptions import ImportRefused
 from annotation.readers.alternatives import MOST_CANDIDATES
 from annotation.readers.column_mapping import ColumnMapping, Use
 from annotation.readers.drafts import CandidateDraft, ItemDraft, PictureDraft
+from annotation.readers.file_faults import Faults
 from annotation.readers.pictures import NoPictures, PictureSource, read_picture
 from annotation.readers.tables import Row
 
-MOST_FAULTS = 100
 # Items whose candidates are in memory at once.
 ITEMS_AT_ONCE = 200
-LONGEST_VALUE = 80
 TABLES = """
 CREATE TABLE item (
     n INTEGER PRIMARY KEY, name TEXT UNIQUE, line INTEGER, context TEXT, reference TEXT,
@@ -39,38 +37,6 @@ CREATE TABLE candidate (
     picture TEXT, digest TEXT, UNIQUE (item, key)
 );
 """
-
-
-@dataclass(frozen=True)
-class Fault:
-    """What is wrong with a cell, a row or a file, and where that is."""
-
-    line: int | None
-    column: str
-    value: str
-    problem: str
-
-    @property
-    def plain(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in ("line", "column", "value", "problem")}
-
-
-@dataclass
-class Faults:
-    """The first faults of a file, and how many there are in all."""
-
-    first: list[Fault] = field(default_factory=list)
-    n: int = 0
-
-    def add(self, refused: ImportRefused, value: str = "") -> None:
-        self.n += 1
-        if len(self.first) < MOST_FAULTS:
-            excerpt = value if len(value) <= LONGEST_VALUE else f"{value[:LONGEST_VALUE]}…"
-            self.first.append(Fault(refused.line, refused.field or "", excerpt, refused.problem))
-
-    @property
-    def n_more(self) -> int:
-        return self.n - len(self.first)
 
 
 class MappedItems(Collection[ItemDraft]):

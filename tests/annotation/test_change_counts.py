@@ -7,7 +7,8 @@ from django.core.management import call_command
 
 from annotation.flags import flag_submissions, unflag_submissions
 from annotation.models import Study, Submission
-from metrics.study_scores import score_study, write_scores
+from metrics.stored_scores import write_scores
+from metrics.study_scores import score_study
 from tests.annotation.studies import rated_study
 from tests.metrics.counting import Counting
 

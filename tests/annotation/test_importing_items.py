@@ -18,9 +18,10 @@ from django.core.management.base import CommandError
 from annotation.exceptions import AnnotationError, ImportRefused
 from annotation.models import Candidate, Item, Study
 from annotation.readers.column_mapping import ColumnMapping, Use, guess_mapping, mapping_faults
+from annotation.readers.file_faults import Faults
 from annotation.readers.formats import FileFormat
 from annotation.readers.mapped_files import items_of, opened_table, profile_table
-from annotation.readers.mapped_items import Faults, MappedItems
+from annotation.readers.mapped_items import MappedItems
 from tests.annotation.importing import command_output, everything
 
 COLUMNS = ["dialog_id", "history", "model", "output"]

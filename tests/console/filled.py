@@ -9,7 +9,7 @@ from console.models import ValidationOutcome
 from console.results import REPORT, VALIDATION, fingerprint
 from hits.connections import site_connection
 from hits.models import Assignment, Batch, Hit, Worker
-from metrics.study_scores import write_scores
+from metrics.stored_scores import write_scores
 from tests.annotation.studies import rated_study
 from validation.analysis import Settings
 from validation.models import ReportFile

@@ -9,7 +9,7 @@ from accounts.models import User
 from annotation.models import Candidate, Item, Question, Study, Submission
 from console.results import compute
 from hits.models import Assignment, Hit
-from metrics.study_scores import write_scores
+from metrics.stored_scores import write_scores
 from tests.annotation.studies import (
     doubt,
     rate,

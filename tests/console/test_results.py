@@ -17,7 +17,7 @@ from console.results import (
     require_validation,
 )
 from console.validation_view import ValidationView
-from metrics.study_scores import write_scores
+from metrics.stored_scores import write_scores
 from tests.annotation.studies import doubt, rate, rated_study, rating_study
 from tests.console.filled import add_scores, scored_study
 from validation.analysis import Settings

@@ -11,7 +11,7 @@ from django.urls import reverse
 
 from accounts.models import User
 from console.results import VALIDATION, compute
-from metrics.study_scores import write_scores
+from metrics.stored_scores import write_scores
 from tests.annotation.studies import rate, rating_study
 
 pytestmark = pytest.mark.django_db

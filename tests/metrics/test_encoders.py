@@ -8,7 +8,8 @@ from metrics.encoders import encoder_bias, encoder_pairs
 from metrics.exceptions import NothingToScore
 from metrics.models import ScoringRun
 from metrics.scorers.embedding import Embedding
-from metrics.study_scores import score_study, write_scores
+from metrics.stored_scores import write_scores
+from metrics.study_scores import score_study
 from tests.annotation.importing import command_output
 from tests.annotation.studies import rating_study
 from tests.metrics.golden import golden_study

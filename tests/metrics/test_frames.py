@@ -3,7 +3,7 @@ import math
 import pytest
 
 from metrics.frames import COLUMNS, score_frame
-from metrics.study_scores import write_scores
+from metrics.stored_scores import write_scores
 from tests.annotation.studies import rating_study
 
 pytestmark = pytest.mark.django_db

@@ -11,7 +11,8 @@ from metrics.exceptions import NotPaired
 from metrics.models import ScoringRun
 from metrics.prompts import prompt_effects, system_scores
 from metrics.scorers.registry import build
-from metrics.study_scores import score_study, write_scores
+from metrics.stored_scores import write_scores
+from metrics.study_scores import score_study
 from tests.annotation.importing import command_output
 from tests.annotation.studies import rating_study
 from tests.metrics.golden import SAMPLE, golden_study

@@ -2,9 +2,10 @@ import pytest
 
 from annotation.models import Candidate
 from metrics.models import Score
+from metrics.score_plans import plan_scoring
 from metrics.scorers.scorer import Score as Value
 from metrics.scorers.scorer import undefined
-from metrics.study_scores import plan_scoring, score_study
+from metrics.study_scores import score_study
 from tests.annotation.studies import rating_study
 from tests.metrics.counting import Counting
 

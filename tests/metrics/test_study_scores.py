@@ -8,7 +8,8 @@ from metrics.frames import score_frame
 from metrics.models import Score, ScoringRun
 from metrics.scorers.errors import ModelUnavailableError
 from metrics.scorers.registry import build
-from metrics.study_scores import named_scorer, score_study, write_scores
+from metrics.stored_scores import write_scores
+from metrics.study_scores import named_scorer, score_study
 from tests.annotation.studies import alternatives_study, rating_study
 from tests.metrics.counting import Counting
 

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from annotation.imports import import_study
-from metrics.study_scores import write_scores
+from metrics.stored_scores import write_scores
 from replications.lmstyle import BATCH, QUESTION_OF, SCORES, read_batch
 from validation.analysis import Settings
 from validation.study_validation import study_report

@@ -19,7 +19,7 @@ from validation.analysis import Settings, report_from_tables
 from validation.documents.full import full_report
 from validation.documents.html import as_html
 from validation.documents.methods import methods_paragraph
-from validation.documents.tables import top_groups
+from validation.documents.top_groups import top_groups
 from validation.exceptions import PrimaryUnknown
 from validation.results import TableResults
 from validation.study_validation import study_report

@@ -12,7 +12,7 @@ from annotation.exceptions import ProtocolUnknown
 from annotation.models import Candidate, Item, Protocol, Submission
 from annotation.protocols.versions import freeze
 from metrics.exceptions import NothingToValidate
-from metrics.study_scores import write_scores
+from metrics.stored_scores import write_scores
 from stats.correlation import CiMethod, Reason
 from tests.annotation.importing import command_output
 from tests.annotation.studies import (

@@ -9,7 +9,7 @@ from django.core.management import CommandError
 
 from annotation.models import Submission
 from metrics.exceptions import NothingToValidate, ValidationUnknown
-from metrics.study_scores import write_scores
+from metrics.stored_scores import write_scores
 from presentation.exceptions import PresentationError
 from tests.annotation.importing import command_output
 from tests.annotation.studies import rate, rating_study

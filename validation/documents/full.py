@@ -10,6 +10,7 @@ from django.utils.translation import gettext_noop
 
 from validation.analysis.records import plain
 from validation.documents.cells import signed
+from validation.documents.comparison_tables import comparisons_table
 from validation.documents.documents import (
     Column,
     Document,
@@ -31,21 +32,16 @@ from validation.documents.figures import (
 from validation.documents.methods import methods_paragraph
 from validation.documents.rated_systems import rated_systems_section, verdicts
 from validation.documents.sample_size import curves_of, sample_size_table
+from validation.documents.sensitivity_tables import sensitivity_table
 from validation.documents.signatures import shared_rules
 from validation.documents.system_tables import (
     disagreements_table,
     systems_table,
     worst_table,
 )
-from validation.documents.tables import (
-    ceilings_table,
-    comparisons_table,
-    correlations_table,
-    coverage_table,
-    sensitivity_table,
-    top_groups,
-)
+from validation.documents.tables import ceilings_table, correlations_table, coverage_table
 from validation.documents.terms import statistic
+from validation.documents.top_groups import top_groups
 from validation.results import ALL, KINDS, Results
 
 # What a record of a kind is called in its number's signature.

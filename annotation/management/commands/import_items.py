@@ -16,6 +16,7 @@ from annotation.models import Study
 from annotation.ownership import ownership_warning
 from annotation.protocols.templates import read_protocol
 from annotation.readers.column_mapping import ColumnMapping, Use, guess_mapping
+from annotation.readers.file_faults import Faults
 from annotation.readers.formats import DELIMITERS, ENCODINGS, FileFormat
 from annotation.readers.mapped_files import (
     OpenTable,
@@ -25,7 +26,6 @@ from annotation.readers.mapped_files import (
     opened_table,
     profile_table,
 )
-from annotation.readers.mapped_items import Faults
 from annotation.readers.pictures import Folder
 
 USES = ", ".join(Use)

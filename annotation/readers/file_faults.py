@@ -1,0 +1,43 @@
+"""What is wrong with a file, row by row: the first faults, and how many there are in all."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from annotation.exceptions import ImportRefused
+
+MOST_FAULTS = 100
+LONGEST_VALUE = 80
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What is wrong with a cell, a row or a file, and where that is."""
+
+    line: int | None
+    column: str
+    value: str
+    problem: str
+
+    @property
+    def plain(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in ("line", "column", "value", "problem")}
+
+
+@dataclass
+class Faults:
+    """The first faults of a file, and how many there are in all."""
+
+    first: list[Fault] = field(default_factory=list)
+    n: int = 0
+
+    def add(self, refused: ImportRefused, value: str = "") -> None:
+        self.n += 1
+        if len(self.first) < MOST_FAULTS:
+            excerpt = value if len(value) <= LONGEST_VALUE else f"{value[:LONGEST_VALUE]}…"
+            self.first.append(Fault(refused.line, refused.field or "", excerpt, refused.problem))
+
+    @property
+    def n_more(self) -> int:
+        return self.n - len(self.first)
