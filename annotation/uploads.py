@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from typing import Protocol as TypingProtocol
 
     from accounts.models import Team, User
-    from annotation.readers.tables import Row
+    from annotation.readers.rows import Row
     from work.execution import RunningJob
 
     class SentFile(TypingProtocol):

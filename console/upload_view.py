@@ -15,7 +15,7 @@ from annotation.readers.column_mapping import ColumnMapping, Use, label_of, mapp
 from annotation.readers.file_faults import Fault, Faults
 from annotation.readers.formats import CSV, EXCEL, JSON, JSON_LINES, PARQUET, FileFormat
 from annotation.readers.mapped_items import MappedItems
-from annotation.readers.tables import Row
+from annotation.readers.rows import Row
 from console.upload_forms import DELIMITER_NAMES
 
 ITEMS_SHOWN = 3

@@ -14,7 +14,8 @@ from django.db import transaction
 
 from annotation.exceptions import ImportRefused
 from annotation.models import Candidate, Study
-from annotation.readers.tables import Row, read_rows
+from annotation.readers.rows import Row
+from annotation.readers.tables import read_rows
 from metrics.models import LONGEST_SIGNATURE
 from metrics.stored_scores import write_scores
 

@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import TextIO
 
 from annotation.exceptions import ImportRefused
-from annotation.readers.tables import Row, read_rows
+from annotation.readers.rows import Row
+from annotation.readers.tables import read_rows
 from metrics.exceptions import FileUnfit
 from metrics.scorers.scorer import Example
 from presentation.spreadsheets import from_cell, to_cell

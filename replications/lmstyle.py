@@ -10,7 +10,8 @@ from annotation.imports import import_study
 from annotation.models import Study
 from annotation.readers.drafts import QuestionDraft, StudyDraft, SubmissionDraft
 from annotation.readers.mturk_batch import read_mturk_batch
-from annotation.readers.tables import Row, read_rows
+from annotation.readers.rows import Row
+from annotation.readers.tables import read_rows
 from hits.crowd.replay import RecordedAnswers, ReplayResult, replay_plan
 from hits.loop import Marketplace, run_loop
 from hits.models import Batch

@@ -14,8 +14,9 @@ import numpy as np
 import pandas as pd
 
 from annotation.exceptions import ImportRefused
+from annotation.readers.rows import Row
 from annotation.readers.selection import Where, matching_rows, unit_names
-from annotation.readers.tables import Row, read_rows
+from annotation.readers.tables import read_rows
 from metrics.exceptions import ColumnsUnfit, TableRefused
 from presentation.progress import Progress, silently
 from presentation.records import plain_records, plain_values

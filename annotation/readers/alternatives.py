@@ -11,7 +11,8 @@ from annotation.readers.drafts import (
     StudyDraft,
 )
 from annotation.readers.pictures import Folder, read_picture
-from annotation.readers.tables import Row, read_rows
+from annotation.readers.rows import Row
+from annotation.readers.tables import read_rows
 
 MOST_CANDIDATES = 100
 

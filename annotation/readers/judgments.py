@@ -19,8 +19,9 @@ from annotation.readers.drafts import (
     StudyDraft,
     SubmissionDraft,
 )
+from annotation.readers.rows import Row
 from annotation.readers.staged_cells import Cell, Staged, StagedCells
-from annotation.readers.tables import Row, each_row
+from annotation.readers.tables import each_row
 
 COLUMNS = ("item", "annotator", "value")
 SOLE_CANDIDATE = "item"

@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Literal
 
 from annotation.exceptions import FileRefused, ImportRefused
+from annotation.readers.rows import Row
 from annotation.readers.selection import LONGEST, Where, matching_rows, unit_names
-from annotation.readers.tables import Row, read_rows
+from annotation.readers.tables import read_rows
 
 Kind = Literal["text", "number", "amount"]
 

@@ -24,7 +24,7 @@ from annotation.readers.mapped_items import MappedItems
 from annotation.readers.pictures import NoPictures, PictureSource
 from annotation.readers.records import each_record, sheets_of
 from annotation.readers.responses import APPROPRIATENESS
-from annotation.readers.tables import Row
+from annotation.readers.rows import Row
 
 T = TypeVar("T")
 # Rows that a preview is made of, and how many characters they may have in all.

@@ -23,7 +23,7 @@ from annotation.readers.column_mapping import ColumnMapping, Use
 from annotation.readers.drafts import CandidateDraft, ItemDraft, PictureDraft
 from annotation.readers.file_faults import Faults
 from annotation.readers.pictures import NoPictures, PictureSource, read_picture
-from annotation.readers.tables import Row
+from annotation.readers.rows import Row
 
 # Items whose candidates are in memory at once.
 ITEMS_AT_ONCE = 200

@@ -19,7 +19,8 @@ from annotation.readers.drafts import (
     StudyDraft,
     SubmissionDraft,
 )
-from annotation.readers.tables import Row, read_rows
+from annotation.readers.rows import Row
+from annotation.readers.tables import read_rows
 
 COLUMNS = ("HITId", "WorkerId", "AssignmentStatus")
 STATUSES = {"Submitted": "submitted", "Approved": "approved", "Rejected": "rejected"}

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Protocol
 
 from annotation.readers.drafts import PictureDraft
-from annotation.readers.tables import Row
+from annotation.readers.rows import Row
 
 MOST_BYTES = 2 * 1024 * 1024
 SIGNATURES = {

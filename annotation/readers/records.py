@@ -27,7 +27,8 @@ from annotation.readers.formats import (
     FileFormat,
     text_encoding,
 )
-from annotation.readers.tables import Row, fit_row, json_array, json_object
+from annotation.readers.json_rows import fit_row, json_array, json_object
+from annotation.readers.rows import Row
 
 Refuse = Callable[[ImportRefused], None]
 # An array has to be in memory to be read; lines have not.

@@ -3,7 +3,8 @@
 from pathlib import Path
 
 from annotation.readers.drafts import CandidateDraft, ItemDraft, QuestionDraft, StudyDraft
-from annotation.readers.tables import Row, read_rows
+from annotation.readers.rows import Row
+from annotation.readers.tables import read_rows
 
 COLUMNS = ("item", "system", "context", "response")
 SHARED = ("context", "reference", "condition")

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from annotation.exceptions import ImportRefused
-from annotation.readers.tables import Row
+from annotation.readers.rows import Row
 
 LONGEST = 1000
 SEPARATOR = " | "

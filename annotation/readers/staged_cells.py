@@ -13,7 +13,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, TypeVar
 
-from annotation.readers.tables import Row
+from annotation.readers.rows import Row
 
 T = TypeVar("T")
 # Items whose cells are in memory at once.

@@ -16,7 +16,8 @@ from annotation.readers.drafts import (
     StudyDraft,
     SubmissionDraft,
 )
-from annotation.readers.tables import Row, read_rows
+from annotation.readers.rows import Row
+from annotation.readers.tables import read_rows
 
 TARGET = "Input.target1"
 TICKS = {"True": True, "true": True, "TRUE": True, "False": False, "false": False, "FALSE": False}

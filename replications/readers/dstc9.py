@@ -24,7 +24,8 @@ from annotation.readers.drafts import (
     StudyDraft,
     SubmissionDraft,
 )
-from annotation.readers.tables import Row, kind_of, read_object, read_rows
+from annotation.readers.rows import Row
+from annotation.readers.tables import kind_of, read_object, read_rows
 from replications.readers.published import (
     MEAN_OF_RATERS,
     Published,

@@ -22,7 +22,8 @@ from typing import NamedTuple
 
 from annotation.exceptions import ImportRefused
 from annotation.readers.drafts import CandidateDraft, ItemDraft, StudyDraft
-from annotation.readers.tables import Row, read_rows
+from annotation.readers.rows import Row
+from annotation.readers.tables import read_rows
 from replications.readers.published import Published, rating
 
 COLUMNS = ("question", "golden_answer")

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from annotation.readers.drafts import JudgmentDraft, QuestionDraft, StudyDraft, SubmissionDraft
-from annotation.readers.tables import Row
+from annotation.readers.rows import Row
 
 MISSING = ("", "N/A")
 LONGEST_METRIC = 64

@@ -22,7 +22,8 @@ from pathlib import Path
 
 from annotation.exceptions import ImportRefused
 from annotation.readers.drafts import CandidateDraft, ItemDraft, StudyDraft, SubmissionDraft
-from annotation.readers.tables import Row, read_array, read_rows
+from annotation.readers.rows import Row
+from annotation.readers.tables import read_array, read_rows
 from replications.readers.published import (
     MEAN_OF_RATERS,
     Published,

@@ -7,23 +7,20 @@ from math import isnan, nan
 from typing import Literal, get_args
 
 import numpy as np
-from scipy import linalg, optimize
 
 from stats.arguments import (
     Column,
-    Floats,
     Integers,
     coded_in_order,
     complete_numbers,
     require_one_of,
     require_same_length,
 )
-from stats.groups import sum_by
+from stats.inference.component_estimates import RESIDUAL, by_likelihood, by_moments
 
 Method = Literal["auto", "anova", "reml"]
 REML_UP_TO_LEVELS = 800
 """Of all random effects together; a step solves a system of that size."""
-RESIDUAL = "residual"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,12 +121,12 @@ def variance_components(
     levels = {name: int(codes.max()) + 1 for name, codes in factors.items()}
     balanced = _is_balanced(factors, levels)
     n_levels = sum(int(codes.max()) + 1 for codes in groups.values())
-    by_likelihood = method == "reml" or (
+    is_by_likelihood = method == "reml" or (
         method == "auto" and not balanced and n_levels <= REML_UP_TO_LEVELS
     )
-    if by_likelihood and n_levels > REML_UP_TO_LEVELS:
+    if is_by_likelihood and n_levels > REML_UP_TO_LEVELS:
         raise ValueError(f"method 'reml' is for up to {REML_UP_TO_LEVELS} levels, not {n_levels}")
-    estimated = _by_likelihood(y, groups) if by_likelihood else _by_moments(y, groups)
+    estimated = by_likelihood(y, groups) if is_by_likelihood else by_moments(y, groups)
     raw = {name: estimated.get(name, nan) for name in (*_names(factors), RESIDUAL)}
     return Components(
         raw=raw,
@@ -138,102 +135,9 @@ def variance_components(
         levels=levels,
         n_ratings=len(y),
         balanced=balanced,
-        method="reml" if by_likelihood else "anova",
+        method="reml" if is_by_likelihood else "anova",
         notes=_notes(raw, confounded, levels),
     )
-
-
-@dataclass(frozen=True, kw_only=True)
-class Decision:
-    """What a study of so many items and annotators would be worth.
-
-    Attributes
-    ----------
-    n_items, n_annotators : int
-        Items, and annotators of each rated output; all rate the same ones.
-    se_of_mean : float
-        Of a system's mean (without systems: of an item's), for new items and annotators.
-    se_of_difference : float
-        Of the difference of two systems (without systems: of two items).
-    generalizability : float
-        The reliability of the order of systems (items).
-    dependability : float
-        The reliability of their values.
-    """
-
-    n_items: int
-    n_annotators: int
-    se_of_mean: float
-    se_of_difference: float
-    generalizability: float
-    dependability: float
-
-
-def decision_study(
-    components: Mapping[str, float], *, n_items: int = 1, n_annotators: int
-) -> Decision:
-    """How sure systems (or, without systems, items) would be with other numbers of ratings.
-
-    Parameters
-    ----------
-    components : mapping of str to float
-        From `variance_components`; what is missing counts as 0, negative ones as 0.
-    n_items : int
-        Items of each system; not used without systems.
-    n_annotators : int
-        Annotators who each rate every output.
-
-    Returns
-    -------
-    Decision
-
-    Raises
-    ------
-    ValueError
-        If a number is below 1.
-
-    References
-    ----------
-    R. L. Brennan (2001). Generalizability Theory. Springer, chapters 2 and 4.
-
-    Examples
-    --------
-    >>> parts = {"item": 0.98, "annotator": 0.29, "residual": 0.71}
-    >>> round(decision_study(parts, n_annotators=3).generalizability, 2)
-    0.81
-    """
-    if n_items < 1 or n_annotators < 1:
-        raise ValueError("n_items and n_annotators must be at least 1")
-    part = {
-        name: 0.0 if isnan(value) else max(float(value), 0.0) for name, value in components.items()
-    }
-
-    def of(name: str) -> float:
-        return part.get(name, 0.0)
-
-    if "system" in part:
-        cells = n_items * n_annotators
-        object_ = of("system")
-        relative = of("item_system") / n_items + of("system_annotator") / n_annotators
-        relative += of(RESIDUAL) / cells
-        absolute = relative + of("item") / n_items + of("annotator") / n_annotators
-        absolute += of("item_annotator") / cells
-    else:
-        object_ = of("item")
-        relative = of(RESIDUAL) / n_annotators
-        absolute = relative + of("annotator") / n_annotators
-    return Decision(
-        n_items=n_items,
-        n_annotators=n_annotators,
-        se_of_mean=float(np.sqrt(absolute)),
-        se_of_difference=float(np.sqrt(2 * relative)),
-        generalizability=_share(object_, relative),
-        dependability=_share(object_, absolute),
-    )
-
-
-def _share(signal: float, error: float) -> float:
-    return signal / (signal + error) if signal + error > 0 else nan
 
 
 def _factors(
@@ -290,88 +194,6 @@ def _is_balanced(factors: Mapping[str, Integers], levels: Mapping[str, int]) -> 
         cell = cell * levels[name] + codes
     counts = np.bincount(cell, minlength=int(np.prod(list(levels.values()))))
     return bool((counts == counts[0]).all())
-
-
-def _by_moments(y: Floats, groups: Mapping[str, Integers]) -> dict[str, float]:
-    """Henderson's method 1: uncorrected sums of squares and what they are expected to be."""
-    n = len(y)
-    y = y - y.mean()
-    whole = np.zeros(n, dtype=np.intp)
-    by = {"": whole, **groups}
-    rows = [_expectation(code, groups, n) for code in by.values()]
-    rows.append([float(n)] * (len(groups) + 2))
-    sums = [float((np.square(sum_by(c, y, _size(c))) / np.bincount(c)).sum()) for c in by.values()]
-    sums.append(float(np.square(y).sum()))
-    solution, _, rank, _ = np.linalg.lstsq(np.array(rows), np.array(sums), rcond=1e-10)
-    if rank < len(rows):
-        return dict.fromkeys((*groups, RESIDUAL), nan)
-    return dict(zip((*groups, RESIDUAL), (float(v) for v in solution[1:]), strict=True))
-
-
-def _expectation(code: Integers, groups: Mapping[str, Integers], n: int) -> list[float]:
-    """Coefficients of the squared mean, each component and the residual in a sum of squares."""
-    size = np.bincount(code).astype(np.float64)
-    row = [float(n)]
-    for other in groups.values():
-        joint, counts = np.unique(code * (_size(other)) + other, return_counts=True)
-        row.append(float((np.square(counts) / size[joint // _size(other)]).sum()))
-    return [*row, float(len(size))]
-
-
-def _size(code: Integers) -> int:
-    return int(code.max()) + 1
-
-
-def _by_likelihood(y: Floats, groups: Mapping[str, Integers]) -> dict[str, float]:
-    """Restricted maximum likelihood over the ratios of the components to the residual."""
-    n, sizes = len(y), [_size(code) for code in groups.values()]
-    design = np.zeros((n, sum(sizes)))
-    offset = 0
-    for code, size in zip(groups.values(), sizes, strict=True):
-        design[np.arange(n), offset + code] = 1.0
-        offset += size
-    fixed = np.stack([np.ones(n), y - y.mean()], axis=1)
-    crossed, products = design.T @ design, design.T @ fixed
-    moments = fixed.T @ fixed
-
-    def profile(log_ratios: Floats) -> tuple[float, float]:
-        root = np.sqrt(np.exp(np.repeat(log_ratios, sizes)))
-        system = root[:, None] * crossed * root + np.eye(len(root))
-        factor = linalg.cholesky(system, lower=True, check_finite=False)
-        half = linalg.solve_triangular(
-            factor, root[:, None] * products, lower=True, check_finite=False
-        )
-        inner = moments - half.T @ half
-        squares = max(float(inner[1, 1] - inner[0, 1] ** 2 / inner[0, 0]), 1e-300)
-        variance = squares / (n - 1)
-        deviance = 2 * float(np.log(np.diag(factor)).sum()) + float(np.log(inner[0, 0]))
-        return deviance + (n - 1) * float(np.log(variance)), variance
-
-    start = _starting_ratios(_by_moments(y, groups), groups)
-    best, _, _ = optimize.fmin_l_bfgs_b(
-        lambda x: profile(x)[0],
-        start,
-        approx_grad=True,
-        bounds=[(LOG_NOTHING, 12.0)] * len(groups),
-        factr=10.0,
-        pgtol=1e-8,
-    )
-    variance = profile(best)[1]
-    ratios = np.where(best <= LOG_NOTHING + 4, 0.0, np.exp(best))
-    estimates = {name: float(r * variance) for name, r in zip(groups, ratios, strict=True)}
-    return estimates | {RESIDUAL: float(variance)}
-
-
-LOG_NOTHING = -16.0
-"""Of a component's ratio to the residual: as good as 0."""
-
-
-def _starting_ratios(moments: Mapping[str, float], groups: Mapping[str, Integers]) -> Floats:
-    residual = moments[RESIDUAL]
-    if isnan(residual) or residual <= 0:
-        return np.zeros(len(groups))
-    ratios = [max(moments[name] / residual, 1e-3) for name in groups]
-    return np.clip(np.log(ratios), LOG_NOTHING, 12.0)
 
 
 def _notes(

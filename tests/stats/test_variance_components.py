@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
 
-from stats.inference.variance_components import decision_study, variance_components
+from stats.inference.decision_studies import decision_study
+from stats.inference.variance_components import variance_components
 from tests.stats.worked_examples import worked_example
 
 

@@ -5,8 +5,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from annotation.exceptions import ImportRefused
+from annotation.readers.rows import Row
 from annotation.readers.selection import LONGEST, Where, matching_rows, unit_names
-from annotation.readers.tables import Row, read_rows
+from annotation.readers.tables import read_rows
 from metrics.exceptions import TableRefused
 
 

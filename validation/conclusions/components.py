@@ -7,12 +7,8 @@ from typing import Any
 
 from annotation.readers.selection import Where
 from presentation.records import plain_values
-from stats.inference.variance_components import (
-    Components,
-    Decision,
-    decision_study,
-    variance_components,
-)
+from stats.inference.decision_studies import Decision, decision_study
+from stats.inference.variance_components import Components, variance_components
 from validation.conclusions.columns import TableColumns, read_table, unusable
 
 FACTORS = (1.0, 2.0, 4.0)

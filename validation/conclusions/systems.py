@@ -9,8 +9,8 @@ from typing import Any
 import pandas as pd
 
 from annotation.exceptions import ImportRefused
+from annotation.readers.rows import Row
 from annotation.readers.selection import Where
-from annotation.readers.tables import Row
 from presentation.records import plain_values
 from stats.inference.preferences_with_ties import Abilities, abilities_with_ties
 from stats.inference.tie_likelihood import Model

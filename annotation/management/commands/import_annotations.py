@@ -13,7 +13,7 @@ from annotation.management.selection import column_and_value
 from annotation.models import Question
 from annotation.ownership import ownership_warning
 from annotation.readers.drafts import StudyDraft
-from annotation.readers.tables import MOST
+from annotation.readers.rows import MOST
 from annotation.readers.tool_exports.entries import FieldNames
 from annotation.readers.tool_exports.questions import QuestionSettings
 from annotation.readers.tool_exports.studies import READERS, read_tool_export

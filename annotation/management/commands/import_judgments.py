@@ -7,7 +7,7 @@ from annotation.management.importer import ImportCommand
 from annotation.models import Question
 from annotation.readers.drafts import StudyDraft
 from annotation.readers.judgments import read_judgments
-from annotation.readers.tables import MOST
+from annotation.readers.rows import MOST
 
 
 class Command(ImportCommand):

@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from annotation.exceptions import ImportRefused
-from annotation.readers.tables import Row, kind_of
+from annotation.readers.rows import Row
+from annotation.readers.tables import kind_of
 from annotation.readers.tool_exports.entries import (
     Answer,
     Entry,

@@ -9,7 +9,8 @@ from typing import Any, Literal
 
 from annotation.exceptions import FileFaults, ImportRefused
 from annotation.readers.drafts import CandidateDraft
-from annotation.readers.tables import Row, each_row, kind_of, read_array
+from annotation.readers.rows import Row
+from annotation.readers.tables import each_row, kind_of, read_array
 
 SOLE_CANDIDATE = "item"
 LONGEST_QUESTION = 64

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from annotation.readers.drafts import CandidateDraft
-from annotation.readers.tables import Row
+from annotation.readers.rows import Row
 from annotation.readers.tool_exports.entries import (
     LONGEST_QUESTION,
     Answer,

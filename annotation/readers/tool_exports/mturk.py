@@ -15,7 +15,7 @@ from typing import Any
 from annotation.exceptions import AnnotationError
 from annotation.readers.drafts import CandidateDraft
 from annotation.readers.mturk_batch import STATUSES, time_of
-from annotation.readers.tables import Row
+from annotation.readers.rows import Row
 from annotation.readers.tool_exports.entries import (
     LONGEST_QUESTION,
     Answer,

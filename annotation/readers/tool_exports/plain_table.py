@@ -1,7 +1,7 @@
 """A table of labels with columns of any names: a row a label, or a row with several."""
 
 from annotation.exceptions import AnnotationError
-from annotation.readers.tables import Row
+from annotation.readers.rows import Row
 from annotation.readers.tool_exports.entries import (
     LONGEST_QUESTION,
     Answer,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from annotation.exceptions import AnnotationError
 from annotation.readers.drafts import QuestionDraft
 from annotation.readers.judgments import MOST_CATEGORIES
-from annotation.readers.tables import MOST
+from annotation.readers.rows import MOST
 from annotation.readers.tool_exports.entries import LONGEST_QUESTION, Answer, Entry, Faults
 
 LEVELS = {"number": "interval", "points": "ordinal", "placed": "ordinal"}

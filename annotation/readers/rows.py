@@ -1,0 +1,99 @@
+"""One record of a file, which refuses itself with its own line."""
+
+import math
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from annotation.exceptions import ImportRefused
+from presentation.spreadsheets import from_cell
+
+# Numbers up to here are exact, and have a next one.
+MOST = 1e15
+SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+@dataclass(slots=True)
+class Row:
+    """One record of a file, or an object inside it, which refuses itself with its own line.
+
+    Not frozen: a file has a million of them, and a frozen one takes three times as long to make.
+    """
+
+    path: Path
+    line: int
+    fields: dict[str, Any]
+    inside: str = ""
+    is_csv: bool = False
+
+    def refuse(self, problem: str, field: str | None = None) -> ImportRefused:
+        """The error to raise for what this row holds."""
+        label = self.called(field) if field else self.inside or None
+        return ImportRefused(self.path, problem, line=self.line, field=label)
+
+    def called(self, field: str) -> str:
+        """The field's name in the whole file."""
+        return f"{self.inside}.{field}" if self.inside else field
+
+    def text(self, field: str) -> str:
+        """A field as text; absent is empty."""
+        value = self.fields.get(field)
+        if value is None:
+            return ""
+        if type(value) is str and not value:
+            return value
+        if not isinstance(value, str | int | float) or isinstance(value, bool):
+            raise self.refuse(f"expected text, not {type(value).__name__}.", field)
+        text = str(value)
+        if (problem := unstorable(text)) is not None:
+            raise self.refuse(problem, field)
+        return text
+
+    def required(self, field: str, *, longest: int = 200) -> str:
+        """A field that must hold something, without the space around it."""
+        text = self.optional(field, longest=longest)
+        if not text:
+            raise self.refuse("this field must not be empty.", field)
+        return text
+
+    def optional(self, field: str, *, longest: int = 200) -> str:
+        """A field that may be empty or absent, without the space around it.
+
+        In a CSV file it is what a cell holds once a spreadsheet has taken it for text: our own
+        exports write names so. Texts to be judged are read as they stand.
+        """
+        text = self.text(field).strip()
+        text = from_cell(text) if self.is_csv else text
+        if len(text) > longest:
+            raise self.refuse(f"{len(text)} characters, where {longest} fit.", field)
+        return text
+
+    def number(self, field: str) -> float:
+        """A field as a finite number."""
+        text = self.text(field).strip()
+        try:
+            value = float("" if "_" in text else text)
+        except ValueError:
+            raise self.refuse(f"'{text[:40]}' is not a number.", field) from None
+        if not math.isfinite(value):
+            raise self.refuse(f"'{text[:40]}' is not a finite number.", field)
+        if abs(value) > MOST:
+            raise self.refuse(f"'{text[:40]}' is beyond {MOST:g}.", field)
+        return value
+
+    def number_or_nan(self, field: str) -> float:
+        """A field as a finite number, or NaN where it is empty: a value that is missing."""
+        return self.number(field) if self.text(field).strip() else math.nan
+
+
+def unstorable(text: str) -> str | None:
+    """Why no database keeps this text, if none does."""
+    # Most texts are plain, and every cell of a file comes here.
+    if text.isascii() and "\x00" not in text:
+        return None
+    if "\x00" in text:
+        return "there is a NUL character in the text."
+    if SURROGATE.search(text):
+        return "there is half a surrogate pair in the text."
+    return None
