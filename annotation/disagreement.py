@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import ceil
-from typing import Any
 
 import pandas as pd
 
 from annotation.frames import judgment_frame
 from annotation.models import Candidate, Question, Submission
 from annotation.units import JudgedUnits, Level, judged_units
-from presentation.records import plain_records
 from stats.agreement import krippendorff_alpha
 from stats.annotators import annotator_quality
 from stats.arguments import Column
@@ -68,13 +66,6 @@ def _spreads(question: Question, judged: JudgedUnits) -> pd.Series[float]:
     return spreads.round(DECIMALS)
 
 
-def unit_records(
-    question: Question, *, round: int = 1, most: int | None = None
-) -> list[dict[str, Any]]:
-    """The candidates with least agreement as plain values for JSON and pages."""
-    return plain_records(unit_table(question, round=round)[:most])
-
-
 def annotator_table(
     question: Question, *, round: int = 1, frame: pd.DataFrame | None = None
 ) -> pd.DataFrame:
@@ -102,13 +93,6 @@ def annotator_table(
         n_flagged=[flagged.get(name, 0) for name in quality["annotator"]],
     )
     return table.sort_values("alpha_change", ascending=False, kind="stable", ignore_index=True)
-
-
-def annotator_records(
-    question: Question, *, round: int = 1, frame: pd.DataFrame | None = None
-) -> list[dict[str, Any]]:
-    """The annotators, those who pull agreement down first, as plain values."""
-    return plain_records(annotator_table(question, round=round, frame=frame))
 
 
 def _judged(question: Question, round: int, frame: pd.DataFrame | None) -> JudgedUnits:

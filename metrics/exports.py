@@ -8,18 +8,13 @@ from annotation.exports import CANDIDATE_ORDER, item_stretches
 from annotation.models import Study
 from metrics.frames import COLUMNS
 from metrics.models import Score, ScoringRun
-from presentation.row_files import Kind, RowFile, row_csv
+from presentation.row_files import Kind, RowFile
 
 
 def score_rows(study: Study) -> RowFile:
     """Every score with its signature, in the order of the frame."""
     kinds: dict[str, Kind] = {**dict.fromkeys(COLUMNS, "text"), "value": "number"}
     return RowFile(kinds, chain.from_iterable(_scores(study)))
-
-
-def scores_csv(study: Study) -> Iterator[str]:
-    """The scores as they are read."""
-    return row_csv(score_rows(study))
 
 
 def _scores(study: Study) -> Iterator[list[tuple[Any, ...]]]:

@@ -65,10 +65,6 @@ def delete_taken(*, before: datetime) -> int:
     return messages.filter(enqueued_at__lt=before).delete()[0]
 
 
-def uses_rq() -> bool:
-    return isinstance(_backend(), RQBackend)
-
-
 def _backend() -> object:
     from django_tasks import task_backends
 

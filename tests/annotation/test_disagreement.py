@@ -8,17 +8,27 @@ from accounts.models import User
 from annotation.adjudications import decide
 from annotation.agreement_versions import compute_agreement
 from annotation.disagreement import (
-    annotator_records,
     annotator_table,
     default_threshold,
-    unit_records,
     unit_table,
 )
 from annotation.disputes import adjudication_queue
 from annotation.models import AgreementVersion, Candidate, Question, Study, UnitAgreement
+from presentation.records import plain_records
 from tests.annotation.studies import alternatives_study, doubt, rate, rating_study, tick
 
 pytestmark = pytest.mark.django_db
+
+
+def unit_records(question: Question, *, round: int = 1, most: int | None = None):
+    """The candidates with least agreement as plain values."""
+    return plain_records(unit_table(question, round=round)[:most])
+
+
+def annotator_records(question: Question):
+    """The annotators, those who pull agreement down first, as plain values."""
+    return plain_records(annotator_table(question))
+
 
 TICKS = {
     "Ann": ({"clog", "pump"}, {"skirt"}),
