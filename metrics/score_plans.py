@@ -64,7 +64,7 @@ def plan_scoring(*, study: Study, scorer: Scorer) -> Plan:
     stored = {
         digest
         for chunk in chunks(groups, LOOKED_UP_AT_ONCE)
-        for digest in scores_of_contents(scorer, chunk)
+        for digest in scores_of_contents(study, scorer, chunk)
     }
     fresh = [group for group in groups if group[0].digest not in stored]
     n_candidates = Candidate.objects.filter(item__study=study).count()

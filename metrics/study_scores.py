@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from django.conf import settings
 from django.db import transaction
+from django.db.models import Q
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
@@ -160,7 +161,7 @@ def _score(
     """Write the scores of each content, and yield for each candidate whether they were reused."""
     fresh: list[Group] = []
     for chunk in chunks(groups, LOOKED_UP_AT_ONCE):
-        stored = scores_of_contents(scorer, chunk)
+        stored = scores_of_contents(runs[0].study, scorer, chunk)
         there = [group for group in chunk if group[0].digest in stored]
         fresh += [group for group in chunk if group[0].digest not in stored]
         if there:
@@ -170,8 +171,9 @@ def _score(
         yield from _write(lease, runs, batch, measured(scorer, examples_of(batch)), False)
 
 
-def scores_of_contents(scorer: Scorer, groups: Sequence[Group]) -> dict[str, Scores]:
-    """The scores that these contents have under this signature already, in whichever study.
+def scores_of_contents(study: Study, scorer: Scorer, groups: Sequence[Group]) -> dict[str, Scores]:
+    """The scores that these contents have under this signature already, in whichever study; a
+    judge's, whose replies are stored with them, in those of the same team or owner alone.
 
     What was undefined is tried again: a judge that gave no number may give one now.
     """
@@ -180,6 +182,9 @@ def scores_of_contents(scorer: Scorer, groups: Sequence[Group]) -> dict[str, Sco
         run__signature=signature_of(scorer),
         content__in=[content.digest for content, _ in groups],
     )
+    if is_judge(scorer.name):
+        own = Q(run__study__team=study.team_id)
+        rows = rows.filter(own if study.team_id else own & Q(run__study__owner=study.owner_id))
     stored: dict[str, Scores] = {}
     for digest, output, value, raw in rows.values_list("content", "run__metric", "value", "raw"):
         if value is not None:

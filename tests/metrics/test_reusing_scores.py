@@ -1,6 +1,8 @@
 import pytest
 
-from annotation.models import Candidate
+from accounts.models import User
+from accounts.teams import create_team
+from annotation.models import Candidate, Study
 from metrics.models import Score
 from metrics.score_plans import plan_scoring
 from metrics.scorers.scorer import Score as Value
@@ -153,3 +155,25 @@ def test_what_was_undefined_is_scored_anew_if_one_asks_for_it():
     assert (result.n_scored, result.n_known, scorer.seen) == (1, 3, [("d1", "beta")])
     assert Score.objects.filter(value=None).count() == 0
     assert Score.objects.count() == 8
+
+
+class Judge(Counting):
+    """Named as one that asks an endpoint, whose replies are stored with its scores."""
+
+    name = "geval"
+    outputs = ("counting", "counting_words")
+
+
+@pytest.mark.parametrize("same", ["team", "owner", ""])
+def test_a_judges_replies_are_reused_by_the_same_people_alone(same):
+    rosa, carl = User.objects.create_user("rosa"), User.objects.create_user("carl")
+    first, second = rating_study("first", owner=rosa), rating_study("second", owner=carl)
+    if same == "team":
+        team = create_team(name="Lab", owner=rosa)
+        Study.objects.update(team=team)
+    elif same == "owner":
+        Study.objects.update(owner=rosa)
+    score_study(study=first, scorer=Judge())
+    second.refresh_from_db()
+    assert plan_scoring(study=second, scorer=Judge()).n_reusable == (6 if same else 0)
+    assert score_study(study=second, scorer=Judge()).n_reused == (6 if same else 0)
