@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -40,6 +40,10 @@ class ChangesResult:
     n_expiries_set: int = 0
     n_gone: int = 0
 
+    def __add__(self, other: ChangesResult) -> ChangesResult:
+        mine, theirs = asdict(self), asdict(other)
+        return ChangesResult(**{name: mine[name] + theirs[name] for name in mine})
+
     def __str__(self) -> str:
         added, expiries, gone = self.n_assignments_added, self.n_expiries_set, self.n_gone
         parts = [
@@ -56,12 +60,10 @@ class ChangesResult:
 def apply_changes(
     *, batch: Batch, client: MTurkClient, progress: Progress = silently
 ) -> ChangesResult:
-    """Bring the marketplace's HITs to what is intended of them."""
-    if batch.closed_at:
-        _find_unrecorded(batch, client)
-    keys = list(Hit.objects.of(batch).awaiting_change().values_list("pk", flat=True))
+    """Bring the marketplace's HITs to what is intended of them, by then: what is changed while
+    this goes on is sent too."""
     n_added = n_expiries = n_gone = 0
-    for hit in earning(progress)(_in_turn(keys), len(keys)):
+    for hit in _awaiting_change(batch, client, progress):
         with translated_errors():
             there = client.get_hit(HITId=hit.hit_id)["HIT"]
         if there["HITStatus"] == GONE:
@@ -73,6 +75,18 @@ def apply_changes(
             confirmed_assignments=hit.n_assignments, expiry_confirmed_at=hit.batch.expires_at
         )
     return ChangesResult(n_added, n_expiries, n_gone)
+
+
+def _awaiting_change(batch: Batch, client: MTurkClient, progress: Progress) -> Iterator[Hit]:
+    """HITs that are to be changed, until there are none."""
+    while True:
+        batch.refresh_from_db(fields=["closed_at"])
+        if batch.closed_at:
+            _find_unrecorded(batch, client)
+        keys = list(Hit.objects.of(batch).awaiting_change().values_list("pk", flat=True))
+        if not keys:
+            return
+        yield from earning(progress)(_in_turn(keys), len(keys))
 
 
 def _find_unrecorded(batch: Batch, client: MTurkClient) -> None:

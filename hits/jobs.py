@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 
+from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
@@ -29,7 +30,7 @@ from annotation.study_jobs import (
 )
 from hits.appeals import connections_with_rejections, fetch_appeals, send_answers
 from hits.call_limits import call_time
-from hits.change_dispatch import apply_changes
+from hits.change_dispatch import ChangesResult, apply_changes
 from hits.collect import CollectionResult, awaited_hits, collect_batch
 from hits.connection_requests import connect_in_background, forget_secrets
 from hits.connections import client_of, note_outcome
@@ -83,9 +84,7 @@ def publish(running: RunningJob) -> str:
     """Publish what is due of a batch; what was changed of it meanwhile, such as its end, holds for
     the new HITs too."""
     message = publish_in_background(running)
-    batch = Batch.objects.select_related("study").get(pk=running.arguments["batch"])
-    if Hit.objects.of(batch).awaiting_change().exists():
-        request_study_job(study=batch.study, kind=APPLY_CHANGES, arguments={"batch": batch.pk})
+    _request_changes(Batch.objects.select_related("study").get(pk=running.arguments["batch"]))
     return message
 
 
@@ -158,11 +157,30 @@ def apply(running: RunningJob) -> str:
     batches = Batch.objects.of(study_of(running)).select_related("study", "connection")
     batch = batches.get(pk=running.arguments["batch"])
     progress = running.progress(_("HITs of batch {batch}").format(batch=batch.pk))
-    with _repeated_later():
-        result = apply_changes(batch=batch, client=client_of(batch.connection), progress=progress)
-        with call_time(PERIODIC_CALL_SECONDS):
-            fetch_statement(batch=batch)
+    client, result = client_of(batch.connection), ChangesResult()
+    while not running.is_complete:
+        with _repeated_later():
+            result += apply_changes(batch=batch, client=client, progress=progress)
+            with call_time(PERIODIC_CALL_SECONDS):
+                fetch_statement(batch=batch)
+        _complete_unless_changed(running, batch, str(result))
     return str(result)
+
+
+@transaction.atomic
+def _complete_unless_changed(running: RunningJob, batch: Batch, message: str) -> None:
+    """Who changes a batch holds its row, then requests a job: this one, until it is complete."""
+    Batch.objects.select_for_update(of=("self",)).get(pk=batch.pk)
+    if not Hit.objects.of(batch).awaiting_change().exists():
+        running.complete(message)
+
+
+@transaction.atomic
+def _request_changes(batch: Batch) -> None:
+    """What was changed of a batch holds for HITs that came after the change, too."""
+    Batch.objects.select_for_update(of=("self",)).get(pk=batch.pk)
+    if Hit.objects.of(batch).awaiting_change().exists():
+        request_study_job(study=batch.study, kind=APPLY_CHANGES, arguments={"batch": batch.pk})
 
 
 @register(

@@ -196,6 +196,19 @@ def test_a_hit_whose_answer_was_lost_does_not_outlive_its_closed_batch(study, cl
     assert all(expiry <= clock.now() for expiry in expiries())
 
 
+def test_what_is_changed_while_a_change_is_sent_is_sent_too(batch, client):
+    extend_batch(batch=batch, expires_at=in_days(20), actor=None)
+
+    def closed_meanwhile(hits, total):
+        for n, hit in enumerate(hits):
+            if n == 2 and not Batch.objects.get().closed_at:
+                close_batch(batch=batch, actor=None)
+            yield hit
+
+    apply_changes(batch=batch, client=client, progress=closed_meanwhile)
+    assert all(expiry <= clock.now() for expiry in expiries())
+
+
 def test_nothing_is_missing_while_assignments_are_open(batch):
     assert missing_assignments(batch).hits == ()
     with pytest.raises(ChangeUnfit, match="Nothing is missing"):
