@@ -13,7 +13,7 @@ from annotation.models import Candidate, Item, PlacedCheck, Study
 from annotation.protocols.conditions import ValueCondition
 from hits.asked_questions import ALL
 from hits.comparisons import TIE
-from hits.crowd.replay import Asked, form_answer
+from hits.crowd.replay import AnswerKey, form_answer
 
 REASONS = (
     "It has the same shape and would be worn on the same occasions.",
@@ -51,8 +51,8 @@ class SimulatedAnswers:
         self, worker: str, page: dict[str, Any], change: Change | None = None
     ) -> dict[str, Any]:
         """A careful answer; `change` spoils what is on a scale, before more is asked about it."""
-        values: dict[Asked, Any] = {}
-        seconds: dict[Asked, float] = {}
+        values: dict[AnswerKey, Any] = {}
+        seconds: dict[AnswerKey, float] = {}
         for asked in page["questions"]:
             bias = self._random(worker, asked["name"]).gauss(0, self.noise / 2)
             for key in _subjects(asked, page, values):
@@ -140,7 +140,7 @@ class SimulatedAnswers:
         return self._words(self._random(worker, item.key), page["justification_min_length"])
 
     def _reasons(
-        self, worker: str, page: dict[str, Any], values: dict[Asked, Any]
+        self, worker: str, page: dict[str, Any], values: dict[AnswerKey, Any]
     ) -> Iterator[dict[str, Any]]:
         """Of each choice, where the page asks for that."""
         if page["reason"]["rule"] != "choice":
@@ -165,7 +165,7 @@ class SimulatedAnswers:
 
 
 def _subjects(
-    asked: dict[str, Any], page: dict[str, Any], values: dict[Asked, Any]
+    asked: dict[str, Any], page: dict[str, Any], values: dict[AnswerKey, Any]
 ) -> list[str | None]:
     """Whom a question is asked about, given the answers before it."""
     about = page["candidates"] if asked.get("about", "candidate") == "candidate" else [None]
