@@ -399,6 +399,9 @@ def test_a_note_stays_in_the_team(work, study, rosa, wire):
 
 def test_a_message_that_another_process_sent_meanwhile_is_not_sent_again(work, draft, send, client):
     for assignment in work[:2]:
+        draft(assignment, Action.APPROVE)
+    send()
+    for assignment in work[:2]:
         draft(assignment, Action.MESSAGE, "More will come.", subject="Thank you")
     rows = Message.objects.filter(assignment__hit__batch=work[0].hit.batch)
 
@@ -413,7 +416,8 @@ def test_a_message_that_another_process_sent_meanwhile_is_not_sent_again(work, d
         study=work[0].hit.batch.study,
         digest=summary_of(DraftDecision.objects.all()).digest,
     )
-    assert send_messages(messages=rows, client=client, progress=progress) == 1
+    n_sent = send_messages(messages=rows, client=client, progress=progress)
+    assert (n_sent, list(rows.values_list("state", "problem"))) == (1, [("confirmed", "")] * 2)
     assert WorkerMessage.objects.filter(subject="Thank you").count() == 1
 
 
