@@ -20,6 +20,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from benchmarks.faults.source import source
+
 DOCUMENT = Path("docs/faults.md")
 LEASE_SECONDS = "4"
 
@@ -123,11 +125,10 @@ def free_port() -> int:
 
 
 def _document(records: list[dict[str, Any]]) -> str:
-    commit = subprocess.check_output(["git", "describe", "--always", "--dirty"], text=True).strip()
     lines = [
         "# Killing the site at random",
         "",
-        f"Made by `make long` on {datetime.now(UTC):%Y-%m-%d} from commit {commit}. Web servers, "
+        f"Made by `make long` on {datetime.now(UTC):%Y-%m-%d} from {source()}. Web servers, "
         "their workers, the workers of the queues and `serve` itself are killed (SIGKILL) at "
         "random while jobs of each queue run; a killed `serve` is started again. Each job's "
         "effects are counted in the transactions that its lease guards. Supervisor, web server and "

@@ -22,6 +22,7 @@ from typing import Any
 from cryptography.fernet import Fernet
 
 from benchmarks.faults.__main__ import DOCUMENT, LEASE_SECONDS, free_port, on_postgres
+from benchmarks.faults.source import source
 
 HEADING = "## The whole loop"
 COLUMNS = (
@@ -119,12 +120,11 @@ def _trial(options: argparse.Namespace, port: int, log: Path) -> dict[str, Any]:
 
 def write_section(records: list[dict[str, Any]]) -> None:
     """Write the table into the document, after what other trials wrote there."""
-    commit = subprocess.check_output(["git", "describe", "--always", "--dirty"], text=True).strip()
     lines = [
         HEADING,
         "",
-        f"Made by `python -m benchmarks.faults.loop` on {datetime.now(UTC):%Y-%m-%d} from commit "
-        f"{commit}. HITs are published, given a second assignment, answered by four simulated "
+        f"Made by `python -m benchmarks.faults.loop` on {datetime.now(UTC):%Y-%m-%d} from "
+        f"{source()}. HITs are published, given a second assignment, answered by four simulated "
         "workers, collected, approved, rejected, paid in part, paid bonuses, overridden and closed "
         "by two people who press every button twice at the same moment. Meanwhile web and queue "
         "workers are killed (SIGKILL) every few seconds, and one call to the marketplace in six is "
