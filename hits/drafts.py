@@ -44,7 +44,7 @@ def draft_decision(
         amount_usd=amount_usd,
     )
     # Whoever presses twice waits here, and then replaces the first.
-    Assignment.objects.select_for_update(of=("self",)).get(pk=assignment.pk)
+    Assignment.objects.select_for_update(of=("self",)).only("pk").get(pk=assignment.pk)
     validate_draft(draft)
     earlier = DraftDecision.objects.by(reviewer).filter(assignment=assignment, slot=draft.slot)
     earlier.delete()

@@ -44,9 +44,10 @@ def record_drafts(
     `digest` is that of the summary that was read; `typed_usd` what was typed where money is
     spent elsewhere than on this site.
     """
-    # Whoever presses second waits here, and then finds nothing.
+    # Whoever presses second waits here, and then finds nothing. As rows: of bare values Django
+    # would lock what they are joined with as well, HITs and batches.
     own_drafts = DraftDecision.objects.select_for_update(of=("self",)).of(study).by(reviewer)
-    list(own_drafts.values_list("pk", flat=True))
+    list(own_drafts.only("pk"))
     summary = summary_of(drafts_of(study, reviewer))
     if summary.digest != digest:
         raise SummaryOutdated(
