@@ -2,7 +2,8 @@
 # make test    every test, on JOBS cores (2); TESTS=tests/stats runs a part, and
 #              MARKS="not walk and not once" leaves out what asks nothing of the database
 # make long    random kills of all processes, and of the whole loop with a failing line
-#              (docs/faults.md); the whole loop walked in browsers
+#              (docs/faults.md); the whole loop walked in browsers; many requests that the API's
+#              schema allows, and many that it does not
 # make pictures  what every page looks like in each state that a test looks at, at 1280, 390 and
 #              320 px: output/pictures/index.html
 # make check   style, types, layers, texts, migrations, deployment settings
@@ -39,6 +40,7 @@ long: $(VENV)/.installed-dev
 	$(BIN)/python -m benchmarks.faults
 	$(BIN)/python -m benchmarks.faults.loop
 	SITE_URL=http://127.0.0.1:8000 $(BIN)/python -m pytest -q -m walk tests/console
+	API_EXAMPLES=200 SITE_URL=http://127.0.0.1:8000 $(BIN)/python -m pytest -q --timeout 3600 tests/console/api/test_schemathesis.py
 
 check: $(VENV)/.installed-dev
 	$(BIN)/ruff check .

@@ -65,7 +65,7 @@ class Endpoint(APIView):
 
     @property
     def permissions(self) -> frozenset[Permission]:
-        """What is allowed in the study that was read last: by role, and within the scopes."""
+        """What is allowed in the study or team that was read last, within the scopes."""
         return self.plain_request.permissions  # type: ignore[attr-defined,no-any-return]
 
     def study(self, slug: str, permission: Permission = Permission.VIEW) -> CountedStudy:
@@ -76,7 +76,9 @@ class Endpoint(APIView):
         self, slug: str, permission: Permission = Permission.VIEW
     ) -> tuple[Team, frozenset[Permission]]:
         """404 for who is not in the team, 403 where role or scopes are too small."""
-        return team_for(self.plain_request, slug, permission)
+        team, permissions = team_for(self.plain_request, slug, permission)
+        self.plain_request.permissions = permissions  # type: ignore[attr-defined]
+        return team, permissions
 
     def require_scope(self, permission: Permission) -> None:
         """403 where a token's scopes do not reach, for what is in no study and no team yet."""

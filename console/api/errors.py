@@ -43,9 +43,9 @@ class Unprocessable(exceptions.APIException):
 
 
 class ComputingFailed(exceptions.APIException):
-    """The background worker could not compute what was asked for."""
+    """The background worker could not compute what was asked for from what there is."""
 
-    status_code = HTTPStatus.INTERNAL_SERVER_ERROR
+    status_code = HTTPStatus.CONFLICT
     default_code = "computing_failed"
 
 

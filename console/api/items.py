@@ -10,6 +10,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from accounts.roles import Permission
 from annotation.models import Candidate, Item
 from console.api.endpoint import Endpoint, Filters
 from console.api.operations import reads, stretches
@@ -17,6 +18,9 @@ from console.api.paging import stretch
 
 
 class CandidateSerializer(serializers.ModelSerializer[Candidate]):
+    system = serializers.SerializerMethodField(
+        help_text="Null for who may not export: who adjudicates is not told."
+    )
     picture = serializers.CharField(
         source="picture.sha256", default=None, allow_null=True, help_text="At /pictures/…"
     )
@@ -24,6 +28,10 @@ class CandidateSerializer(serializers.ModelSerializer[Candidate]):
     class Meta:
         model = Candidate
         fields = ["id", "key", "system", "text", "picture", "position"]
+
+    def get_system(self, row: Candidate) -> str | None:
+        permissions = self.context["request"]._request.permissions
+        return row.system if Permission.EXPORT in permissions else None
 
 
 class ItemSerializer(serializers.ModelSerializer[Item]):
@@ -69,7 +77,7 @@ class OneItem(Endpoint):
         Access: whoever has a role in the study.
         """
         row = get_object_or_404(_items(), study=self.study(slug), pk=item_id)
-        return Response(ItemSerializer(row).data)
+        return Response(ItemSerializer(row, context={"request": request}).data)
 
 
 def _items() -> Any:

@@ -59,7 +59,11 @@ READ_ERRORS = _errors(
 WRITE_ERRORS = READ_ERRORS | _errors(
     *(S.CONFLICT, S.REQUEST_ENTITY_TOO_LARGE, S.UNSUPPORTED_MEDIA_TYPE, S.UNPROCESSABLE_ENTITY),
 )
-PENDING = {int(S.ACCEPTED): OpenApiResponse(PendingSerializer, description="Being computed.")}
+# Of what is computed first: not there yet, or it could not be.
+PENDING = {
+    int(S.ACCEPTED): OpenApiResponse(PendingSerializer, description="Being computed."),
+    **_errors(S.CONFLICT),
+}
 NOTHING = {int(S.NO_CONTENT): OpenApiResponse(description="Done; there is nothing to say.")}
 BY_POSITION = [
     OpenApiParameter("limit", int, description="Rows of a page: 100, and at most 1000."),

@@ -36,11 +36,13 @@ def stretch(
     """
     limit = min(_natural(request.query_params.get("limit"), USUAL_ROWS) or 1, MOST_ROWS)
     after = _natural(request.query_params.get("after"), 0)
-    found: list[Any] = list(rows.order_by("pk").filter(pk__gt=after)[: limit + 1])
-    results = serializer(found[:limit], many=True, context={"request": request}).data
+    # The keys alone first: what has to be sorted is then narrow.
+    keys = list(rows.order_by("pk").filter(pk__gt=after).values_list("pk", flat=True)[: limit + 1])
+    found = rows.filter(pk__in=keys[:limit]).order_by("pk")
+    results = serializer(found, many=True, context={"request": request}).data
     next_address = None
-    if len(found) > limit:
-        query = request.query_params.dict() | {"limit": limit, "after": found[limit - 1].pk}
+    if len(keys) > limit:
+        query = request.query_params.dict() | {"limit": limit, "after": keys[limit - 1]}
         next_address = request.build_absolute_uri(f"{request.path}?{urlencode(query)}")
     return Response({"next": next_address, "results": results})
 

@@ -5,16 +5,20 @@ from __future__ import annotations
 from http import HTTPStatus
 from typing import Any
 
+from django.shortcuts import get_object_or_404
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from accounts.models import Team
+from accounts.models import AuditEntry, Team
 from accounts.roles import Permission
 from accounts.teams import create_team, set_wage_floor
-from console.api.endpoint import Endpoint, Input
+from console.api.endpoint import Endpoint, Filters, Input
 from console.api.operations import lists, reads, writes
 from console.api.paging import page
+from console.pages.teams import readable_entry
+from hits.budgets import set_budget
+from hits.connections import close_connection
 from hits.models import Budget, Connection
 
 
@@ -100,6 +104,26 @@ class Connections(Endpoint):
         return page(request, Connection.objects.of(team).order_by("pk"), ConnectionSerializer)
 
 
+class OneConnection(Endpoint):
+    @writes("close_connection", None, ConnectionSerializer)
+    def delete(self, request: Request, slug: str, connection_id: int) -> Response:
+        """Publish nothing more over a connection; what is out is still collected.
+
+        Access: those who may manage the team.
+        """
+        team, _permissions = self.team(slug, Permission.MANAGE)
+        row = get_object_or_404(Connection.objects.of(team), pk=connection_id)
+        close_connection(connection=row, actor=self.person)
+        row.refresh_from_db()
+        return Response(ConnectionSerializer(row).data)
+
+
+class BudgetInput(Input):
+    cap_usd = serializers.DecimalField(
+        max_digits=12, decimal_places=2, min_value=0, allow_null=True, help_text="Null: no cap."
+    )
+
+
 class BudgetSerializer(serializers.Serializer[Any]):
     cap_usd = serializers.DecimalField(
         max_digits=12, decimal_places=2, allow_null=True, help_text="Null: no cap."
@@ -114,5 +138,75 @@ class TeamBudget(Endpoint):
         Access: members of the team who may see money.
         """
         team, _permissions = self.team(slug, Permission.VIEW_MONEY)
-        budget = Budget.objects.filter(team=team).first()
-        return Response(BudgetSerializer({"cap_usd": budget.cap_usd if budget else None}).data)
+        return _cap(Budget.objects.filter(team=team).first())
+
+    @writes("set_budget", BudgetInput, BudgetSerializer)
+    def put(self, request: Request, slug: str) -> Response:
+        """Set the most that the team may spend in all; null for no cap.
+
+        Access: those who may manage the team.
+        """
+        team, _permissions = self.team(slug, Permission.MANAGE)
+        cap_usd = self.input(BudgetInput)["cap_usd"]
+        set_budget(team=team, cap_usd=cap_usd, actor=self.person)
+        return _cap(Budget.objects.filter(team=team).first())
+
+
+class StudyBudget(Endpoint):
+    @reads("get_study_budget", BudgetSerializer)
+    def get(self, request: Request, slug: str) -> Response:
+        """What may be spent on the study in all.
+
+        Access: those who may see money.
+        """
+        return _cap(Budget.objects.filter(study=self.study(slug, Permission.VIEW_MONEY)).first())
+
+    @writes("set_study_budget", BudgetInput, BudgetSerializer)
+    def put(self, request: Request, slug: str) -> Response:
+        """Set the most that may be spent on the study in all; null for no cap.
+
+        Access: those who may manage the study.
+        """
+        study = self.study(slug, Permission.MANAGE)
+        cap_usd = self.input(BudgetInput)["cap_usd"]
+        set_budget(study=study, cap_usd=cap_usd, actor=self.person)
+        return _cap(Budget.objects.filter(study=study).first())
+
+
+def _cap(budget: Budget | None) -> Response:
+    return Response(BudgetSerializer({"cap_usd": budget.cap_usd if budget else None}).data)
+
+
+class AuditEntrySerializer(serializers.ModelSerializer[AuditEntry]):
+    """Something that was done; ids of workers are counted for who may not view them."""
+
+    actor = serializers.CharField(source="actor_name")
+    details = serializers.DictField()
+
+    class Meta:
+        model = AuditEntry
+        fields = ["position", "at", "actor", "action", "subject", "details", "hash"]
+
+    def to_representation(self, instance: AuditEntry) -> Any:
+        """What the person, or the program, may read of it."""
+        permissions = self.context["request"]._request.permissions
+        return super().to_representation(readable_entry(instance, permissions))
+
+
+class AuditFilters(Filters):
+    action = serializers.CharField(required=False, max_length=40)
+    actor = serializers.CharField(required=False, max_length=150)
+
+
+class AuditLog(Endpoint):
+    @lists("list_audit_entries", AuditEntrySerializer, filters=AuditFilters)
+    def get(self, request: Request, slug: str) -> Response:
+        """What was done in the team's name, newest first.
+
+        Access: those who may view the audit log.
+        """
+        team, _permissions = self.team(slug, Permission.VIEW_AUDIT_LOG)
+        wanted = self.filters(AuditFilters)
+        chosen = {("actor_name" if name == "actor" else name): wanted[name] for name in wanted}
+        rows = AuditEntry.objects.of(team).filter(**chosen).order_by("-position")
+        return page(request, rows, AuditEntrySerializer)

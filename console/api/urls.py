@@ -60,6 +60,7 @@ of_a_study: list[URLPattern | URLResolver] = [
     path("label-sets/", labels.LabelSets.as_view(), name="label-sets"),
     path("label-sets/<int:version>/", labels.OneLabelSet.as_view(), name="label-set"),
     path("label-sets/<int:version>/labels/", labels.Labels.as_view(), name="labels"),
+    path("budget/", teams.StudyBudget.as_view(), name="study-budget"),
     path("results/", results.Results.as_view(), name="results"),
     path("team/", members.TeamOfStudy.as_view(), name="team-of-study"),
     path("members/", members.StudyMembers.as_view(), name="study-members"),
@@ -77,7 +78,9 @@ of_a_team: list[URLPattern | URLResolver] = [
     path("invitations/", members.TeamInvitations.as_view(), name="team-invitations"),
     path(INVITATION, members.TeamInvitation.as_view(), name="team-invitation"),
     path("connections/", teams.Connections.as_view(), name="connections"),
+    path("connections/<int:connection_id>/", teams.OneConnection.as_view(), name="connection"),
     path("budget/", teams.TeamBudget.as_view(), name="budget"),
+    path("audit-log/", teams.AuditLog.as_view(), name="audit-log"),
 ]
 
 urlpatterns: list[URLPattern | URLResolver] = [

@@ -126,7 +126,7 @@ def audit_log(request: HttpRequest, slug: str) -> HttpResponse:
     team, permissions = team_for(request, slug, Permission.VIEW_AUDIT_LOG)
     entries, form = _entries(request, team)
     page = page_of(request, entries)
-    page.object_list = [_readable(entry, permissions) for entry in page.object_list]
+    page.object_list = [readable_entry(entry, permissions) for entry in page.object_list]
     context = {"team": team, "form": form, "page": page}
     return render(request, "console/teams/audit_log.html", context | _may(permissions))
 
@@ -136,7 +136,7 @@ def audit_log_file(request: HttpRequest, slug: str) -> HttpResponseBase:
     """Access: those who may view the audit log; the download is an entry itself."""
     team, permissions = team_for(request, slug, Permission.VIEW_AUDIT_LOG)
     entries, _form = _entries(request, team)
-    rows = [_row(_readable(entry, permissions)) for entry in entries]
+    rows = [_row(readable_entry(entry, permissions)) for entry in entries]
     record(team=team, actor=person(request), action="export", subject="audit log")
     response = StreamingHttpResponse(csv_parts(COLUMNS, rows), content_type="text/csv")
     response["Content-Disposition"] = f'attachment; filename="{team.slug}-audit-log.csv"'
@@ -160,7 +160,7 @@ def _entries(request: HttpRequest, team: Team) -> tuple[AuditEntryQuerySet, Audi
     return entries, form
 
 
-def _readable(entry: AuditEntry, permissions: frozenset[Permission]) -> AuditEntry:
+def readable_entry(entry: AuditEntry, permissions: frozenset[Permission]) -> AuditEntry:
     """The entry, for those who may not view workers without the ids that lead to one."""
     if Permission.VIEW_WORKERS not in permissions:
         if entry.action in ABOUT_A_WORKER:

@@ -12,6 +12,7 @@ from tests.accounts.second_factors import code_of
 from tests.annotation.studies import rating_study
 from tests.browsers import opened_page, sign_in
 from tests.console.conftest import PASSWORD
+from tests.pictures import keep_picture
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 SIZES = [{"width": 1280, "height": 900}, {"width": 390, "height": 800}]
@@ -104,3 +105,23 @@ def test_the_pages_of_ones_account_are_accessible(page, researcher, part):
     sign_in(page, "/login/", "rosa", PASSWORD)
     page.goto(f"/account/{part}")
     check_accessible(page)
+
+
+def test_a_team_makes_a_token_for_a_program_and_revokes_it(page, team):
+    sign_in(page, "/login/", "rosa", PASSWORD)
+    page.goto("/teams/dialogue-lab/")
+    page.get_by_role("link", name="Tokens with which programs act").press("Enter")
+    page.get_by_label("Name").fill("Nightly export")
+    page.get_by_label("Make and change studies").press("Space")
+    check_accessible(page)
+    keep_picture(page)
+    page.get_by_role("button", name="Make a token").press("Enter")
+    text = page.get_by_text(re.compile("^assay_.{40}")).inner_text()
+    check_accessible(page)
+    for size in SIZES:
+        page.set_viewport_size(size)
+        keep_picture(page)
+    page.goto("/teams/dialogue-lab/tokens/")
+    expect(page.get_by_text(text)).to_have_count(0)
+    page.get_by_role("button", name="Revoke Nightly export").press("Enter")
+    expect(page.get_by_text("No token yet.")).to_be_visible()

@@ -10,6 +10,7 @@ from accounts.models import Membership
 from accounts.roles import Permission
 from annotation.models import Invitation, Item, StudyMembership, Submission, Upload
 from console.api.urls import urlpatterns
+from hits.models import Connection
 from metrics.models import ScoringRun
 from work.models import Job
 
@@ -64,6 +65,8 @@ OF_A_STUDY = {
     ("label-sets", "post"): P.ANALYSE,
     ("label-set", "get"): P.VIEW,
     ("labels", "get"): P.EXPORT,
+    ("study-budget", "get"): P.VIEW_MONEY,
+    ("study-budget", "put"): P.MANAGE,
     ("results", "post"): P.ANALYSE,
     ("files", "get"): P.EXPORT,
     ("file", "get"): P.EXPORT,
@@ -86,7 +89,10 @@ OF_A_TEAM = {
     ("team-invitations", "post"): P.MANAGE,
     ("team-invitation", "delete"): P.MANAGE,
     ("connections", "get"): P.VIEW_MONEY,
+    ("connection", "delete"): P.MANAGE,
     ("budget", "get"): P.VIEW_MONEY,
+    ("budget", "put"): P.MANAGE,
+    ("audit-log", "get"): P.VIEW_AUDIT_LOG,
 }
 # What an address names beside the study or the team: a value, or a model whose last row it is.
 PARTS: dict[str, Any] = {
@@ -99,6 +105,7 @@ PARTS: dict[str, Any] = {
     "name": "judgments.csv",
     "token": Upload,
     "invitation_id": Invitation,
+    "connection_id": Connection,
 }
 MEMBERS = {"team": Membership, "study": StudyMembership}
 

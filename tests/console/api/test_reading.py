@@ -44,6 +44,11 @@ def test_items_come_with_their_candidates(study, program):
     assert found == rows[1] == program.get(f"{MINE}items/{found['id']}/").json()
 
 
+def test_who_adjudicates_is_not_told_the_systems(study, users):
+    rows = everything(program_of(users["adjudicator"], "write"), f"{MINE}items/")
+    assert {each["system"] for row in rows for each in row["candidates"]} == {None}
+
+
 def test_submissions_are_filtered(study, program):
     Submission.objects.of(study).order_by("pk").filter(pk__gt=2).update(flag_reason="fast")
     all_rows = everything(program, f"{MINE}submissions/")

@@ -254,6 +254,26 @@ def test_a_team_has_a_least_pay(study, program):
     assert Team.objects.get(slug="lab").wage_floor_usd == Decimal("12.50")
 
 
+@pytest.mark.parametrize("where", [MINE, "/api/v1/teams/lab/"])
+def test_what_may_be_spent_is_bounded(study, program, where):
+    assert done(program.get(f"{where}budget/")) == {"cap_usd": None}
+    answer = done(program.send("put", f"{where}budget/", {"cap_usd": "12.50"}))
+    assert answer == done(program.get(f"{where}budget/")) == {"cap_usd": "12.50"}
+    assert done(program.send("put", f"{where}budget/", {"cap_usd": None})) == {"cap_usd": None}
+
+
+def test_a_connection_is_closed(study, program):
+    [row] = done(program.get("/api/v1/teams/lab/connections/"))["results"]
+    where = f"/api/v1/teams/lab/connections/{row['id']}/"
+    assert done(program.send("delete", where))["closed_at"]
+
+
+def test_the_audit_log_says_what_programs_did(study, program):
+    program.send("patch", MINE, {"title": "Renamed"})
+    [entry] = done(program.get("/api/v1/teams/lab/audit-log/?action=study.rename"))["results"]
+    assert (entry["actor"], entry["details"]["to"]) == ("rosa", "Renamed")
+
+
 def test_a_study_is_archived_restored_and_deleted(program, researcher, study):
     done(program.send("post", STUDIES, {"title": "Gone", "template": "preference"}), 201)
     where = f"{STUDIES}gone/"
