@@ -120,13 +120,13 @@ class OneConnection(Endpoint):
 
 class BudgetInput(Input):
     cap_usd = serializers.DecimalField(
-        max_digits=12, decimal_places=2, min_value=0, allow_null=True, help_text="Null: no cap."
+        max_digits=10, decimal_places=2, min_value=0, allow_null=True, help_text="Null: no cap."
     )
 
 
 class BudgetSerializer(serializers.Serializer[Any]):
     cap_usd = serializers.DecimalField(
-        max_digits=12, decimal_places=2, allow_null=True, help_text="Null: no cap."
+        max_digits=10, decimal_places=2, allow_null=True, help_text="Null: no cap."
     )
 
 

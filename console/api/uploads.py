@@ -79,7 +79,7 @@ class MappingSerializer(serializers.Serializer[Any]):
 class UploadSerializer(serializers.ModelSerializer[Upload]):
     token = serializers.UUIDField()
     columns = ColumnSerializer(many=True)
-    mapping = MappingSerializer()
+    mapping = serializers.SerializerMethodField(help_text="Empty until the file is read.")
     faults = FaultSerializer(many=True, help_text="The first of them, each at its cell.")
     preview = serializers.SerializerMethodField()
     job = serializers.SerializerMethodField(help_text="What was last done with it.")
@@ -91,6 +91,10 @@ class UploadSerializer(serializers.ModelSerializer[Upload]):
             *("token", "file_name", "n_bytes", "title", "n_rows", "columns", "mapping"),
             *("is_mapping_known", "faults", "n_faults", "preview", "job", "study", "created_at"),
         ]
+
+    @extend_schema_field(MappingSerializer)
+    def get_mapping(self, upload: Upload) -> Any:
+        return ColumnMapping.of(upload.mapping).plain
 
     @extend_schema_field(PreviewSerializer(allow_null=True))
     def get_preview(self, upload: Upload) -> Any:

@@ -117,6 +117,15 @@ def test_a_file_that_cannot_be_read_says_where(study, program):
     assert upload["faults"] or upload["n_rows"] is not None
 
 
+def test_a_file_of_another_kind_waits_with_its_fault(study, program):
+    file = SimpleUploadedFile("items.zip", b"PK\x03\x04 and no more")
+    upload = done(program.post("/api/v1/uploads/", {"file": file, "title": "x"}), 201)
+    assert (upload["n_rows"], upload["n_faults"]) == (None, 1)
+    assert upload["mapping"] == {"uses": {}, "systems": {}}
+    answer = program.send("post", f"/api/v1/uploads/{upload['token']}/import/", {})
+    assert answer.status_code == 409
+
+
 def test_the_same_file_under_the_same_key_is_stored_once(study, program):
     key = {"headers": {"Idempotency-Key": "file"}}
     answers = []
@@ -260,6 +269,8 @@ def test_what_may_be_spent_is_bounded(study, program, where):
     answer = done(program.send("put", f"{where}budget/", {"cap_usd": "12.50"}))
     assert answer == done(program.get(f"{where}budget/")) == {"cap_usd": "12.50"}
     assert done(program.send("put", f"{where}budget/", {"cap_usd": None})) == {"cap_usd": None}
+    large = program.send("put", f"{where}budget/", {"cap_usd": "100000000.00"})
+    assert (large.status_code, list(large.json()["errors"])) == (400, ["cap_usd"])
 
 
 def test_a_connection_is_closed(study, program):
