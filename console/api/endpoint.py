@@ -12,6 +12,7 @@ from rest_framework import serializers
 from rest_framework.authentication import SessionAuthentication
 from rest_framework.permissions import IsAuthenticated
 from rest_framework.request import Request
+from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from accounts.models import Team, User
@@ -52,6 +53,11 @@ class Endpoint(APIView):
     permission_classes = [IsAuthenticated]
     throttle_classes = [RequestsAMinute]
     metadata_class = None
+
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Response:
+        """A former address may end in `.json`, which says nothing new."""
+        kwargs.pop("format", None)
+        return super().dispatch(request, *args, **kwargs)  # type: ignore[return-value]
 
     @property
     def person(self) -> User:

@@ -129,4 +129,9 @@ def _is_json(response: HttpResponseBase) -> bool:
 def _in_json(response: HttpResponseBase) -> JsonResponse:
     status = HTTPStatus(response.status_code)
     body = {"detail": f"{status.phrase}.", "code": status.name.lower()}
-    return JsonResponse(body, status=status)
+    answer = JsonResponse(body, status=status)
+    for name, value in response.headers.items():
+        # Policies stay; what described the page goes with it.
+        if not name.startswith("Content-") or name.startswith("Content-Security-"):
+            answer.headers[name] = value
+    return answer

@@ -54,6 +54,18 @@ def test_a_study_is_told_with_its_questions_and_sizes(get_json, researcher):
     }
 
 
+def test_a_former_address_may_end_in_json(rosa, researcher):
+    study = rated_study(owner=researcher)
+    for where in (
+        "/api/studies",
+        f"/api/studies/{study.slug}",
+        f"/api/studies/{study.slug}/agreement",
+    ):
+        plain, suffixed = rosa.get(f"{where}/"), rosa.get(f"{where}.json")
+        assert plain.status_code == suffixed.status_code == 200
+        assert plain.json() == suffixed.json()
+
+
 def test_studies_come_in_pages(get_json, researcher):
     for number in range(3):
         rating_study(f"study-{number}", owner=researcher)
