@@ -15,6 +15,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from accounts.models import User
+from annotation.study_jobs import request_study_job
 from console.amount_fields import UsdField
 from hits.changes import (
     NOTHING_MORE,
@@ -30,7 +31,9 @@ from hits.changes import (
 )
 from hits.costs import Estimate
 from hits.exceptions import ChangeUnfit
+from hits.jobs import APPLY_CHANGES
 from hits.models import Assignment, Batch, Hit
+from work.models import Job
 
 DATE_AND_TIME = "%Y-%m-%dT%H:%M"
 
@@ -222,6 +225,36 @@ CHANGES = {
         lambda batch, values, expected, actor: close_batch(batch=batch, actor=actor),
     ),
 }
+
+
+def needs_amount(batch: Batch, preview: Preview) -> bool:
+    """Whether the amount must be typed: it leaves this site."""
+    return preview.cost.total_usd > 0 and not batch.connection.is_on_this_site
+
+
+def displayed(batch: Batch, preview: Preview) -> dict[str, Any]:
+    """What a confirmation repeats, so that nothing else is done than was displayed."""
+    return {
+        "n_added": batch.n_added,
+        "expected_assignments": preview.cost.n_assignments,
+        "expected_usd": f"{preview.cost.total_usd:.2f}",
+    }
+
+
+def make_change(
+    *,
+    batch: Batch,
+    change: Change,
+    values: dict[str, Any],
+    confirmation: ConfirmationForm,
+    actor: User,
+) -> Job:
+    """Do what was confirmed; the job that says so to the marketplace."""
+    values = values | {"n_added": confirmation.cleaned_data["n_added"]}
+    change.perform(batch, values, confirmation.expected, actor)
+    return request_study_job(
+        study=batch.study, kind=APPLY_CHANGES, arguments={"batch": batch.pk}, requested_by=actor
+    )
 
 
 class ConfirmationForm(forms.Form):

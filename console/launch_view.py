@@ -302,9 +302,13 @@ class LaunchView:
             requested_by=self.person,
         )
 
-    @cached_property
+    @property
     def findings(self) -> list[Finding]:
-        return [*self.extra, *findings_of(self)]
+        return [*self.extra, *self._findings]
+
+    @cached_property
+    def _findings(self) -> list[Finding]:
+        return list(findings_of(self))
 
     @property
     def faults(self) -> list[Finding]:

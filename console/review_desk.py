@@ -63,7 +63,7 @@ if TYPE_CHECKING:
 
 WAITING, REJECTED, APPROVED = "waiting", "rejected", "approved"
 SHOWN = (WAITING, REJECTED, APPROVED)
-MOST_ROWS = 250
+FIRST_ROWS = slice(250)
 # What is looked at first: flagged by a person or by a measure, or not read at all.
 IS_FLAGGED = Case(
     When(submission=None, then=True),
@@ -134,12 +134,13 @@ def queue_of(
     facts: DeskFacts,
     drafts: Sequence[DraftDecision],
     is_named: bool,
+    rows: slice = FIRST_ROWS,
 ) -> list[QueueRow]:
     """Flagged work first, then what was handed in the longest ago, as far as the desk shows it.
 
     `is_named` where the person may see the workers' ids.
     """
-    rows = (
+    listed = (
         listed_assignments(study, list_name)
         .select_related(
             *("submission__annotator", "submission__evidence__version", "worker", "appeal"),
@@ -147,8 +148,8 @@ def queue_of(
         )
         .prefetch_related(*NOTED)
     )
-    rows = rows.defer("answer_xml", "submission__raw", "hit__item__picture__content")
-    in_order = rows.annotate(is_flagged=IS_FLAGGED).order_by("-is_flagged", "submitted_at", "pk")
+    listed = listed.defer("answer_xml", "submission__raw", "hit__item__picture__content")
+    in_order = listed.annotate(is_flagged=IS_FLAGGED).order_by("-is_flagged", "submitted_at", "pk")
     devices = devices_of(study) if facts.has_shared_devices else {}
     by_assignment: dict[int, list[DraftDecision]] = defaultdict(list)
     for draft in drafts:
@@ -161,7 +162,7 @@ def queue_of(
             drafts=[one for one in by_assignment[assignment.pk] if one.reviewer_id == user.pk],
             others=[one for one in by_assignment[assignment.pk] if one.reviewer_id != user.pk],
         )
-        for assignment in in_order[:MOST_ROWS]
+        for assignment in in_order[rows]
     ]
 
 

@@ -8,9 +8,11 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from django.db import transaction
+from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from annotation.study_jobs import REVIEW, request_study_job
 from hits.budgets import require_within_budgets
 from hits.connections import client_of
 from hits.contacts import send_blocks, send_messages
@@ -23,7 +25,19 @@ from presentation.progress import Reporter, without_bars
 if TYPE_CHECKING:
     from mypy_boto3_mturk.client import MTurkClient
 
+    from accounts.models import User
     from annotation.models import Study
+    from work.models import Job
+
+
+def request_sending(*, study: Study, requested_by: User) -> Job:
+    """A job of its own for each press: one that runs may have read before what it is to send."""
+    return request_study_job(
+        study=study,
+        kind=REVIEW,
+        arguments={"requested_at": timezone.now().isoformat()},
+        requested_by=requested_by,
+    )
 
 
 @dataclass(frozen=True)

@@ -91,15 +91,17 @@ def draft_all(
     assignments: Sequence[Assignment],
     action: Action,
     text: str = "",
+    subject: str = "",
     amount_usd: Decimal | None = None,
 ) -> list[DraftDecision]:
-    """Draft the same decision for each, as a rule's preview listed them."""
+    """Draft the same decision for each, as a rule's preview or a program listed them."""
     return [
         draft_decision(
             reviewer=reviewer,
             assignment=assignment,
             action=action,
             text=text,
+            subject=subject,
             amount_usd=amount_usd,
         )
         for assignment in assignments

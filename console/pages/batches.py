@@ -12,8 +12,16 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from accounts.roles import Permission
 from annotation.models import Study
-from annotation.study_jobs import jobs_of, request_study_job
-from console.batch_changes import CHANGES, Change, ConfirmationForm, initial_values
+from annotation.study_jobs import jobs_of
+from console.batch_changes import (
+    CHANGES,
+    Change,
+    ConfirmationForm,
+    displayed,
+    initial_values,
+    make_change,
+    needs_amount,
+)
 from console.pages.study import person, study_for, study_page
 from hits.changes import expiry_of, missing_assignments
 from hits.exceptions import HitsError
@@ -55,12 +63,6 @@ def batch_change(request: HttpRequest, slug: str, batch_id: int, name: str) -> H
         raise Http404
     page = _ChangePage(request, row, change)
     if request.method == "POST" and page.perform():
-        request_study_job(
-            study=study,
-            kind=APPLY_CHANGES,
-            arguments={"batch": row.pk},
-            requested_by=person(request),
-        )
         return redirect("console:batch", slug, batch_id)
     context = {"section": "answers", "batch": row, "name": name} | page.context()
     return study_page(request, study, "batch_change", context)
@@ -85,14 +87,22 @@ class _ChangePage:
 
     def perform(self) -> bool:
         """Do what was confirmed; False, with the reason on the page, where it cannot be done."""
-        confirmation = ConfirmationForm(self.request.POST, is_typed=self._is_typed)
-        if self.preview is None or not confirmation.is_valid():
+        if self.preview is None:
+            return False
+        is_typed = needs_amount(self.batch, self.preview)
+        confirmation = ConfirmationForm(self.request.POST, is_typed=is_typed)
+        if not confirmation.is_valid():
             self.confirmation = confirmation
             return False
-        values = self.form.cleaned_data | {"n_added": confirmation.cleaned_data["n_added"]}
-        expected = confirmation.expected
-        actor = person(self.request)
-        self._try(lambda: self.change.perform(self.batch, values, expected, actor))
+        self._try(
+            lambda: make_change(
+                batch=self.batch,
+                change=self.change,
+                values=self.form.cleaned_data,
+                confirmation=confirmation,
+                actor=person(self.request),
+            )
+        )
         return not self.problem
 
     def context(self) -> dict[str, Any]:
@@ -105,21 +115,13 @@ class _ChangePage:
             "values": self.form.data if self.preview else {},
         }
 
-    @property
-    def _is_typed(self) -> bool:
-        spends = self.preview is not None and self.preview.cost.total_usd > 0
-        return spends and not self.batch.connection.is_on_this_site
-
     def _confirmation(self) -> ConfirmationForm | None:
         if self.preview is None:
             return None
-        cost = self.preview.cost
-        expected = {
-            "n_added": self.batch.n_added,
-            "expected_assignments": cost.n_assignments,
-            "expected_usd": f"{cost.total_usd:.2f}",
-        }
-        return ConfirmationForm(initial=expected, is_typed=self._is_typed)
+        return ConfirmationForm(
+            initial=displayed(self.batch, self.preview),
+            is_typed=needs_amount(self.batch, self.preview),
+        )
 
     def _try(self, act: Any) -> Any:
         try:

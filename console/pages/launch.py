@@ -22,15 +22,12 @@ from annotation.exceptions import AnnotationError
 from console.connection_forms import BudgetForm, StudyTeamForm
 from console.forms import problems_of
 from console.launch_view import LaunchView
+from console.launches import launch as launch_batch
 from console.pages.study import person, study_for, study_page
 from console.stages import stage_facts
 from hits.budgets import set_budget
 from hits.connection_requests import TEST_FUNDS_USD, connection_jobs, request_this_site
-from hits.exceptions import HitsError
-from hits.launch_plans import plan_batch
 from hits.models import Batch
-from hits.preflight import fault
-from hits.publications import request_publication
 
 if TYPE_CHECKING:
     from console.sizes import CountedStudy
@@ -93,49 +90,10 @@ def publish(request: HttpRequest, slug: str) -> HttpResponse:
     view = LaunchView(study, person(request), request.POST.dict(), is_final=True)
     if not view.connections:
         return redirect("console:launch", slug)
-    if view.draft is None or not _is_launched(view):
-        view.extra += _confirmation_faults(request, view)
-        if view.is_held:
-            return _page(request, study, view)
-    try:
-        batch = _plan(request, view)
-    except (HitsError, AnnotationError) as error:
-        view.extra.append(fault(str(error)))
-        return _page(request, study, view)
-    request_publication(batch=batch, requested_by=person(request))
-    return redirect("console:launch", slug)
-
-
-def _is_launched(view: LaunchView) -> bool:
-    """Whether this very part of the round is planned: the press before this one did it."""
-    draft, part = view.draft, view.form.cleaned_data["part"]
-    return draft is not None and Batch.objects.parts_beside(draft).filter(part=part).exists()
-
-
-def _confirmation_faults(request: HttpRequest, view: LaunchView) -> list[Any]:
-    if view.cost is None:
-        return []
-    total = f"{view.cost.total_usd:.2f}"
-    if request.POST.get("total") != total:
-        return [
-            fault(_("The price is $%(usd)s now. Look at it, and press again.") % {"usd": total})
-        ]
-    if view.needs_amount and request.POST.get("amount", "").strip().lstrip("$") != total:
-        text = _("This spends money elsewhere: type the amount, %(usd)s.")
-        return [fault(text % {"usd": total}, "amount")]
-    return []
-
-
-def _plan(request: HttpRequest, view: LaunchView) -> Batch:
-    assert view.draft is not None
-    data = view.form.cleaned_data
-    return plan_batch(
-        draft=view.draft,
-        part=data["part"],
-        excluded_workers=data["excluded_workers"],
-        budget_usd=data["budget_usd"],
-        launched_by=person(request),
-    ).batch
+    batch = launch_batch(
+        view, total=request.POST.get("total", ""), amount=request.POST.get("amount", "")
+    )
+    return redirect("console:launch", slug) if batch else _page(request, study, view)
 
 
 @require_POST

@@ -18,7 +18,7 @@ from accounts.roles import Permission
 from annotation.models import Study
 from annotation.study_jobs import MEASURE, REVIEW, jobs_of, request_study_job
 from console.forms import problems_of
-from console.pages.review_sending import desk_address, request_sending
+from console.pages.review_sending import begin_sending, desk_address
 from console.pages.study import person, study_for, study_page
 from console.rating_strips import rated_candidates
 from console.review_desk import (
@@ -320,7 +320,7 @@ def appeal(request: HttpRequest, slug: str, assignment_id: int) -> HttpResponse:
             actor=person(request),
             study=study,
         )
-        request_sending(request, study)
+        begin_sending(request, study)
     except HitsError as refused:
         messages.error(request, str(refused))
     return redirect(desk_address(study, show="rejected", assignment=assignment_id))

@@ -2,73 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from django import forms
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.db import IntegrityError, transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.utils.functional import Promise
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from accounts.audit import record
 from accounts.roles import Permission
 from accounts.teams import permissions_in_team
 from annotation.models import Study
+from console.decision_rules import RULES, draft_by, rule_preview
 from console.forms import problems_of
 from console.models import PagePreferences
 from console.pages.study import person, study_for, study_page
 from console.quality_notes import devices_of
 from console.review_desk import name_of, notes_on
 from console.review_forms import (
-    ApproveRuleForm,
-    BonusRuleForm,
     ReasonForm,
-    RejectRuleForm,
     reasons_of,
 )
-from hits.draft_costs import summary_of
 from hits.drafts import Action
 from hits.exceptions import HitsError
-from hits.models import Assignment, DraftDecision, RejectionReason
-from hits.review_rules import (
-    draft_all,
-    fast_assignments,
-    frequent_workers,
-    unflagged_assignments,
-)
+from hits.models import RejectionReason
 
 if TYPE_CHECKING:
     from console.sizes import CountedStudy
-
-
-@dataclass(frozen=True)
-class Rule:
-    """A rule with the form of its numbers, and what it decides."""
-
-    title: str | Promise
-    form: type[forms.Form]
-    action: Action
-
-
-RULES = {
-    "approve-unflagged": Rule(
-        gettext_lazy("Approve what has no flag"), ApproveRuleForm, Action.APPROVE
-    ),
-    "reject-fast": Rule(gettext_lazy("Reject what was too fast"), RejectRuleForm, Action.REJECT),
-    "bonus-workers": Rule(
-        gettext_lazy("A bonus for workers with many approved assignments"),
-        BonusRuleForm,
-        Action.BONUS,
-    ),
-}
 
 
 @require_safe
@@ -94,13 +57,7 @@ def _preview(
     request: HttpRequest, study: Study, name: str, values: dict[str, Any]
 ) -> dict[str, Any]:
     """The assignments that a rule takes, and what that costs."""
-    assignments, action = _assignments_of_rule(study, name, values), RULES[name].action
-    drafts = [
-        DraftDecision(
-            pk=number, assignment=assignment, action=action, amount_usd=values.get("amount_usd")
-        )
-        for number, assignment in enumerate(assignments)
-    ]
+    preview = rule_preview(study, name, values)
     may_view = Permission.VIEW_WORKERS in request.permissions  # type: ignore[attr-defined]
     devices = devices_of(study)
     rows = [
@@ -110,18 +67,10 @@ def _preview(
             "flags": notes_on(one, devices),
             "measures": getattr(one.submission, "evidence", None),
         }
-        for one in assignments
+        for one in preview.assignments
     ]
-    keys = ",".join(str(one.pk) for one in assignments)
-    return {"rows": rows, "summary": summary_of(drafts), "keys": keys, "is_previewed": True}
-
-
-def _assignments_of_rule(study: Study, name: str, values: dict[str, Any]) -> list[Assignment]:
-    if name == "approve-unflagged":
-        return unflagged_assignments(study, hours=values["hours"])
-    if name == "reject-fast":
-        return fast_assignments(study, divisor=values["divisor"])
-    return frequent_workers(study, least_approved=values["least_approved"], reason=values["text"])
+    keys = ",".join(str(one.pk) for one in preview.assignments)
+    return {"rows": rows, "summary": preview.summary, "keys": keys, "is_previewed": True}
 
 
 @require_POST
@@ -139,40 +88,29 @@ def draft_by_rule(request: HttpRequest, slug: str) -> HttpResponse:
         messages.error(request, problems_of(form))
         return redirect("console:review-rules", slug)
     try:
-        with transaction.atomic():
-            n = _draft(request, study, rule, form.cleaned_data)
+        drafts = draft_by(
+            rule,
+            reviewer=person(request),
+            study=study,
+            keys=_keys(request),
+            values=form.cleaned_data,
+        )
     except HitsError as refused:
         messages.error(request, _("Nothing was decided. {why}").format(why=refused))
         return redirect("console:review-rules", slug)
-    messages.success(request, _("{n} decided, not sent yet.").format(n=n))
+    messages.success(request, _("{n} decided, not sent yet.").format(n=len(drafts)))
     return redirect("console:review-send", slug)
+
+
+def _keys(request: HttpRequest) -> list[int]:
+    """The assignments that the preview listed."""
+    keys = request.POST.get("keys", "").split(",")
+    return [int(key) for key in keys if key.isdecimal() and len(key) < 19]
 
 
 def _require_spending(request: HttpRequest) -> None:
     if Permission.SPEND not in request.permissions:  # type: ignore[attr-defined]
         raise PermissionDenied(_("Your role does not allow spending; a manager can change it."))
-
-
-def _draft(request: HttpRequest, study: Study, rule: Rule, values: dict[str, Any]) -> int:
-    """Draft for what the preview listed, less what was decided since; return how many."""
-    assignments = _assignments_of_form(request, study)
-    if rule.action != Action.BONUS:
-        assignments = [one for one in assignments if one.status == "Submitted" and not one.decision]
-    amount: Decimal | None = values.get("amount_usd")
-    drafts = draft_all(
-        reviewer=person(request),
-        assignments=assignments,
-        action=rule.action,
-        text=values.get("text", ""),
-        amount_usd=amount,
-    )
-    return len(drafts)
-
-
-def _assignments_of_form(request: HttpRequest, study: Study) -> Sequence[Assignment]:
-    keys = [int(key) for key in request.POST.get("keys", "").split(",") if key.isdecimal()]
-    rows = Assignment.objects.filter(hit__batch__study=study, pk__in=keys[:100_000])
-    return list(rows.select_related("hit__batch__connection", "worker"))
 
 
 @require_safe

@@ -8,13 +8,11 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
-from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
 from accounts.roles import Permission
 from annotation.models import Study
-from annotation.study_jobs import REVIEW, request_study_job
 from console.forms import problems_of
 from console.pages.study import person, study_for, study_page
 from console.review_forms import SendForm
@@ -22,7 +20,7 @@ from hits.draft_costs import summary_of
 from hits.drafts import Action, drafts_of
 from hits.exceptions import HitsError
 from hits.record_drafts import record_drafts
-from hits.review_dispatch import retry_refused
+from hits.review_dispatch import request_sending, retry_refused
 
 
 def desk_address(study: Study, **query: Any) -> str:
@@ -73,18 +71,13 @@ def _record_form(request: HttpRequest, study: Study, form: SendForm) -> bool:
     for problem in result.problems:
         messages.warning(request, problem)
     if result.n_recorded:
-        request_sending(request, study)
+        begin_sending(request, study)
     return True
 
 
-def request_sending(request: HttpRequest, study: Study) -> None:
-    """A job of its own for each press: one that runs may have read before what it is to send."""
-    request_study_job(
-        study=study,
-        kind=REVIEW,
-        arguments={"requested_at": timezone.now().isoformat()},
-        requested_by=person(request),
-    )
+def begin_sending(request: HttpRequest, study: Study) -> None:
+    """Request the job that sends, and say so."""
+    request_sending(study=study, requested_by=person(request))
     messages.success(request, _("Sending in the background; this page follows it."))
 
 
@@ -95,7 +88,7 @@ def retry(request: HttpRequest, slug: str) -> HttpResponse:
     study_for(request, slug, Permission.SPEND)
     try:
         if retry_refused(study=study):
-            request_sending(request, study)
+            begin_sending(request, study)
     except HitsError as refused:
         messages.error(request, str(refused))
     return redirect(desk_address(study))

@@ -1,0 +1,102 @@
+"""Deciding by rule: which assignments a rule takes, what that costs, and drafting it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from django import forms
+from django.db import transaction
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy
+
+from console.review_forms import ApproveRuleForm, BonusRuleForm, RejectRuleForm
+from hits.draft_costs import Summary, summary_of
+from hits.drafts import Action
+from hits.models import Assignment, DraftDecision
+from hits.review_rules import (
+    draft_all,
+    fast_assignments,
+    frequent_workers,
+    unflagged_assignments,
+)
+
+if TYPE_CHECKING:
+    from accounts.models import User
+    from annotation.models import Study
+
+MOST_ASSIGNMENTS = 100_000
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A rule with the form of its numbers, and what it decides."""
+
+    title: str | Promise
+    form: type[forms.Form]
+    action: Action
+
+
+RULES = {
+    "approve-unflagged": Rule(
+        gettext_lazy("Approve what has no flag"), ApproveRuleForm, Action.APPROVE
+    ),
+    "reject-fast": Rule(gettext_lazy("Reject what was too fast"), RejectRuleForm, Action.REJECT),
+    "bonus-workers": Rule(
+        gettext_lazy("A bonus for workers with many approved assignments"),
+        BonusRuleForm,
+        Action.BONUS,
+    ),
+}
+
+
+@dataclass(frozen=True)
+class RulePreview:
+    """The assignments that a rule takes, and what deciding so on them comes to."""
+
+    assignments: Sequence[Assignment]
+    summary: Summary
+
+
+def rule_preview(study: Study, name: str, values: dict[str, Any]) -> RulePreview:
+    """What a rule would decide, with the numbers of its form."""
+    assignments, action = _assignments_of(study, name, values), RULES[name].action
+    drafts = [
+        DraftDecision(
+            pk=number, assignment=assignment, action=action, amount_usd=values.get("amount_usd")
+        )
+        for number, assignment in enumerate(assignments)
+    ]
+    return RulePreview(assignments, summary_of(drafts))
+
+
+def _assignments_of(study: Study, name: str, values: dict[str, Any]) -> list[Assignment]:
+    if name == "approve-unflagged":
+        return unflagged_assignments(study, hours=values["hours"])
+    if name == "reject-fast":
+        return fast_assignments(study, divisor=values["divisor"])
+    return frequent_workers(study, least_approved=values["least_approved"], reason=values["text"])
+
+
+@transaction.atomic
+def draft_by(
+    rule: Rule,
+    *,
+    reviewer: User,
+    study: Study,
+    keys: Sequence[int],
+    values: dict[str, Any],
+) -> list[DraftDecision]:
+    """Draft for what a preview listed, less what was decided since."""
+    rows = Assignment.objects.filter(hit__batch__study=study, pk__in=keys[:MOST_ASSIGNMENTS])
+    assignments = list(rows.select_related("hit__batch__connection", "worker"))
+    if rule.action != Action.BONUS:
+        assignments = [one for one in assignments if one.status == "Submitted" and not one.decision]
+    return draft_all(
+        reviewer=reviewer,
+        assignments=assignments,
+        action=rule.action,
+        text=values.get("text", ""),
+        amount_usd=values.get("amount_usd"),
+    )
