@@ -7,11 +7,15 @@ from rest_framework.permissions import IsAuthenticated
 from rest_framework.urlpatterns import format_suffix_patterns
 
 from console.api import (
+    assignments,
+    batches,
+    decisions,
     downloads,
     items,
     jobs,
     judgments,
     labels,
+    launch,
     members,
     own,
     protocols,
@@ -83,12 +87,45 @@ of_a_team: list[URLPattern | URLResolver] = [
     path("audit-log/", teams.AuditLog.as_view(), name="audit-log"),
 ]
 
+# What is launched of a study, and what is decided on the work that came in.
+of_its_work: list[URLPattern | URLResolver] = [
+    path("launch/preview/", launch.LaunchPreview.as_view(), name="launch-preview"),
+    path("batches/", launch.Batches.as_view(), name="batches"),
+    path("batches/<int:batch_id>/", batches.OneBatch.as_view(), name="batch"),
+    path(
+        "batches/<int:batch_id>/<slug:change>/preview/",
+        batches.ChangePreview.as_view(),
+        name="batch-change-preview",
+    ),
+    path(
+        "batches/<int:batch_id>/<slug:change>/",
+        batches.BatchChange.as_view(),
+        name="batch-change",
+    ),
+    path("collect/", batches.Collection.as_view(), name="collect"),
+    path("assignments/", assignments.Assignments.as_view(), name="assignments"),
+    path("assignments/<int:assignment_id>/note/", assignments.Note.as_view(), name="note"),
+    path("assignments/<int:assignment_id>/clear/", assignments.Clearance.as_view(), name="clear"),
+    path("appeals/", assignments.Appeals.as_view(), name="appeals"),
+    path(
+        "appeals/<int:assignment_id>/answer/",
+        assignments.AppealAnswer.as_view(),
+        name="appeal-answer",
+    ),
+    path("drafts/", decisions.Drafts.as_view(), name="drafts"),
+    path("drafts/undo/", decisions.Undo.as_view(), name="drafts-undo"),
+    path("drafts/rules/", decisions.RuleDrafts.as_view(), name="rule-drafts"),
+    path("drafts/rules/preview/", decisions.RulePreviewEndpoint.as_view(), name="rule-preview"),
+    path("drafts/send/", decisions.Send.as_view(), name="drafts-send"),
+    path("drafts/retry/", decisions.Retry.as_view(), name="drafts-retry"),
+]
+
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", own.Root.as_view(), name="root"),
     path("me/", own.Own.as_view(), name="me"),
     path("schema/", schema, name="schema"),
     path("studies/", studies.Studies.as_view(), name="studies"),
-    path("studies/<slug:slug>/", include(of_a_study)),
+    path("studies/<slug:slug>/", include([*of_a_study, *of_its_work])),
     path("uploads/", uploads.Uploads.as_view(), name="uploads"),
     path("uploads/<uuid:token>/", uploads.OneUpload.as_view(), name="upload"),
     path("uploads/<uuid:token>/mapping/", uploads.Mapping.as_view(), name="upload-mapping"),

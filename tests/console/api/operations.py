@@ -10,7 +10,7 @@ from accounts.models import Membership
 from accounts.roles import Permission
 from annotation.models import Invitation, Item, StudyMembership, Submission, Upload
 from console.api.urls import urlpatterns
-from hits.models import Connection
+from hits.models import Assignment, Batch, Connection
 from metrics.models import ScoringRun
 from work.models import Job
 
@@ -94,9 +94,35 @@ OF_A_TEAM = {
     ("budget", "put"): P.MANAGE,
     ("audit-log", "get"): P.VIEW_AUDIT_LOG,
 }
+OF_ITS_WORK = {
+    **dict.fromkeys(
+        [
+            *(("launch-preview", "post"), ("batches", "post")),
+            *(("batch-change-preview", "post"), ("batch-change", "post")),
+        ],
+        P.SPEND,
+    ),
+    ("batches", "get"): P.VIEW,
+    ("batch", "get"): P.VIEW,
+    ("collect", "post"): P.EDIT,
+    **dict.fromkeys(
+        [
+            *(("assignments", "get"), ("note", "post"), ("clear", "post")),
+            *(("appeals", "get"), ("appeal-answer", "post")),
+            *(("drafts", "get"), ("drafts", "post"), ("drafts-undo", "post")),
+            *(("rule-drafts", "post"), ("rule-preview", "post"), ("drafts-send", "post")),
+        ],
+        P.REVIEW,
+    ),
+    ("drafts-retry", "post"): frozenset({P.REVIEW, P.SPEND}),
+}
+OF_A_STUDY |= OF_ITS_WORK
 # What an address names beside the study or the team: a value, or a model whose last row it is.
 PARTS: dict[str, Any] = {
     "job_id": Job,
+    "batch_id": Batch,
+    "assignment_id": Assignment,
+    "change": "close",
     "item_id": Item,
     "submission_id": Submission,
     "number": 1,

@@ -1,0 +1,146 @@
+"""The review desk for programs: who sees what, who may decide what, and what is refused."""
+
+import pytest
+from django.urls import reverse
+
+from accounts.models import AuditEntry
+from accounts.roles import Scope
+from hits.models import Assignment, DraftDecision
+from tests.console.api.conftest import program_of
+from tests.console.test_role_matrix import ASSIGNMENT_ID, WORKER_ID
+
+pytestmark = pytest.mark.django_db
+
+
+def address(name, *parts):
+    return reverse(f"console:api:{name}", args=["mine", *parts])
+
+
+@pytest.fixture
+def owner(study, users):
+    return users["owner"]
+
+
+@pytest.fixture
+def program(owner):
+    """Which may do all that an owner may."""
+    return program_of(owner, *Scope)
+
+
+@pytest.fixture
+def reviewer(owner):
+    """A program that may review, and no more."""
+    return program_of(owner, Scope.READ, Scope.REVIEW)
+
+
+@pytest.fixture
+def waiting(study):
+    return Assignment.objects.get(status="Submitted")
+
+
+@pytest.fixture
+def approved(study):
+    return Assignment.objects.get(status="Approved")
+
+
+def decide(program, *assignments, **fields):
+    content = {"assignments": [one.pk for one in assignments]} | fields
+    return program.send("post", address("drafts"), content)
+
+
+def send(program, digest, key="once"):
+    return program.send(
+        "post", address("drafts-send"), {"digest": digest}, **{"Idempotency-Key": key}
+    )
+
+
+def test_the_list_names_workers_and_prices_to_who_may_know_them(program, reviewer):
+    [row] = program.send("get", address("assignments") + "?show=approved").json()["results"]
+    assert (row["worker_id"], row["assignment_id"]) == (WORKER_ID, ASSIGNMENT_ID)
+    assert row["price_usd"] == "0.10"
+    [row] = reviewer.send("get", address("assignments") + "?show=approved").json()["results"]
+    assert (row["worker_id"], row["assignment_id"], row["price_usd"]) == (None, None, None)
+    assert row["annotator"]
+
+
+def test_who_saw_workers_is_in_the_audit_log_once_an_opening(program):
+    for _ in range(2):
+        program.send("get", address("assignments"))
+    assert AuditEntry.objects.filter(action="workers.view").count() == 1
+
+
+def test_what_waits_is_listed_with_its_flags(program, waiting):
+    answer = program.send("get", address("assignments")).json()
+    assert (answer["count"], answer["results"][0]["id"]) == (1, waiting.pk)
+    assert answer["results"][0]["flags"][0]["short"] == "not read"
+
+
+def test_decisions_are_prepared_summed_up_and_taken_back(program, waiting):
+    summary = decide(program, waiting, action="approve").json()
+    assert (summary["numbers"], summary["total_usd"]) == ({"approve": 1}, "0.10")
+    assert summary == program.send("get", address("drafts")).json()
+    draft = program.send("post", address("drafts-undo"), {"assignment": waiting.pk}).json()
+    assert (draft["action"], draft["assignment"]) == ("approve", waiting.pk)
+    assert program.send("post", address("drafts-undo"), {}).status_code == 409
+
+
+def test_a_rejection_without_a_reason_is_refused_and_so_are_all_beside_it(program, waiting):
+    answer = decide(program, waiting, action="reject")
+    assert (answer.status_code, answer.json()["code"]) == (400, "feedback_unfit")
+    assert not DraftDecision.objects.exists()
+
+
+def test_an_assignment_of_another_study_is_refused_by_name(program, waiting):
+    content = {"assignments": [waiting.pk, 10**9], "action": "approve"}
+    answer = program.send("post", address("drafts"), content)
+    assert answer.json()["errors"] == {"assignments": ["The study has no assignment 1000000000."]}
+    assert not DraftDecision.objects.exists()
+
+
+def test_a_program_that_may_not_spend_pays_no_bonus(program, reviewer, approved):
+    bonus = {"action": "bonus", "text": "Thank you.", "amount_usd": "0.50"}
+    assert decide(reviewer, approved, **bonus).status_code == 403
+    digest = decide(program, approved, **bonus).json()["digest"]
+    assert send(reviewer, digest).status_code == 403
+    assert DraftDecision.objects.count() == 1
+
+
+def test_only_the_summary_that_was_read_is_sent(program, waiting):
+    digest = decide(program, waiting, action="approve").json()["digest"]
+    decide(program, waiting, action="reject", text="Not about the page.")
+    answer = send(program, digest)
+    assert (answer.status_code, answer.json()["code"]) == (400, "summary_outdated")
+    assert Assignment.objects.get(pk=waiting.pk).decision == ""
+
+
+def test_sending_needs_a_key(program, waiting):
+    digest = decide(program, waiting, action="approve").json()["digest"]
+    answer = program.send("post", address("drafts-send"), {"digest": digest})
+    assert answer.json()["errors"].keys() == {"Idempotency-Key"}
+
+
+def test_a_rule_lists_first_what_it_takes(program, approved):
+    numbers = {"rule": "bonus-workers", "least_approved": 1, "amount_usd": "0.20", "text": "Many."}
+    preview = program.send("post", address("rule-preview"), numbers).json()
+    assert preview == {"assignments": [approved.pk], "total_usd": "0.20"}
+    assert not DraftDecision.objects.exists()
+    content = numbers | {"assignments": preview["assignments"]}
+    assert program.send("post", address("rule-drafts"), content).json()["numbers"] == {"bonus": 1}
+
+
+@pytest.mark.parametrize(
+    ("rule", "field"), [("approve-unflagged", "hours"), ("reject-fast", "divisor")]
+)
+def test_a_rule_without_its_number_is_refused_at_its_field(program, rule, field):
+    answer = program.send("post", address("rule-preview"), {"rule": rule})
+    assert field in answer.json()["errors"]
+
+
+def test_a_batch_has_amounts_for_who_may_see_money(program, reviewer, study):
+    batch = study.batches.get()
+    with_money, without = (
+        each.send("get", address("batch", batch.pk)).json() for each in (program, reviewer)
+    )
+    assert with_money["batch"]["reward_usd"] == "0.10"
+    assert with_money["spend"]["rewards_usd"] == "0.10"
+    assert (without["batch"]["reward_usd"], without["spend"]) == (None, None)
