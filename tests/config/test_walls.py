@@ -1,6 +1,8 @@
-"""What import-linter cannot see: commands of the marketplace's that other apps would call."""
+"""What import-linter cannot see: commands of the marketplace's that other apps would call, and what
+the client, which is no package, imports."""
 
 import ast
+import sys
 from pathlib import Path
 
 from django.conf import settings
@@ -36,3 +38,16 @@ def test_no_app_calls_the_marketplaces_commands():
     assert len(OUTSIDE) > 200
     calls = {str(path.relative_to(BASE)): texts_of(path) & COMMANDS for path in OUTSIDE}
     assert not {path: names for path, names in calls.items() if names}
+
+
+def test_the_client_imports_httpx_and_pandas_alone():
+    tree = ast.parse((BASE / "assay_client.py").read_text(encoding="utf-8"))
+    modules = {
+        alias.name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Import)
+        for alias in node.names
+    }
+    modules |= {str(node.module) for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+    outside = {name.partition(".")[0] for name in modules} - sys.stdlib_module_names
+    assert outside == {"httpx2", "pandas"}

@@ -1,0 +1,864 @@
+"""A client of Assay's API, which returns DataFrames. It needs httpx2 and pandas, nothing else.
+
+    from assay_client import Client
+
+    with Client("https://assay.example.org", token="...") as client:
+        study = client.study("style-transfer")
+        frame = study.judgments()
+
+What goes wrong is an AssayError:
+
+AssayError
+├── ServerUnreachable      nobody answered, however often it was asked
+├── AnswerUnreadable       what answered is not Assay's API
+├── FileRefused            a file cannot be imported; `faults` has all that is wrong, at its cell
+├── JobUnsuccessful        a background job failed or was stopped; `job` says why
+├── StillUnfinished        a job or a result was not there after the longest wait
+├── LaunchHeld             a launch has faults, or its amount was not confirmed
+└── RequestRefused         the server answered with an error: `status`, `code`, `errors`
+    ├── InvalidRequest     what was sent is not valid; `field` names the first that is not (400)
+    ├── NotSignedIn        no token, or one that is unknown, expired or revoked (401)
+    ├── NotAllowed         the role, or the token's scopes, do not reach (403)
+    ├── NotThere           no such thing, or none that one may see (404)
+    ├── Conflict           it does not fit what is there (409, 422)
+    ├── TooManyRequests    ask again later (429)
+    └── ServerFailed       the server's own fault (5xx)
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+from uuid import uuid4
+
+import httpx2
+import pandas as pd
+
+__all__ = ["AssayError", "Batch", "Client", "Job", "LaunchPreview", "RequestRefused", "Study"]
+
+Record = dict[str, Any]
+Amount = Decimal | str | int
+PREFIX = "/api/v1/"
+ROWS_A_PAGE, ROWS_A_FRAME = 1000, 50_000
+MOST_TRIES, MOST_SECONDS_BETWEEN = 6, 30.0
+# What the server may answer better in a moment.
+MOMENTARY = frozenset({429, 502, 503, 504})
+IN_MEMORY_BYTES = 1 << 16
+FILES = "files/"
+
+
+class AssayError(Exception):
+    """Something went wrong; the text says what."""
+
+
+class ServerUnreachable(AssayError):
+    """Nobody answered, however often it was asked."""
+
+
+class AnswerUnreadable(AssayError):
+    """What answered is not Assay's API."""
+
+
+class FileRefused(AssayError):
+    """A file cannot be imported.
+
+    Attributes
+    ----------
+    faults : list of dict
+        What is wrong, each with `line`, `column` and `problem`.
+    """
+
+    def __init__(self, upload: Mapping[str, Any]) -> None:
+        self.faults: list[Record] = list(upload["faults"])
+        lines = [f"line {each['line']}: {each['problem']}" for each in self.faults]
+        text = "\n".join(lines) or str((upload["job"] or {}).get("message", ""))
+        super().__init__(f"{upload['file_name']} cannot be imported. {text}".strip())
+
+
+class JobUnsuccessful(AssayError):
+    """A background job failed or was stopped."""
+
+    def __init__(self, job: Job) -> None:
+        super().__init__(f"{job.title}: {job.state}. {job.message}".strip())
+        self.job = job
+
+
+class StillUnfinished(AssayError):
+    """A job or a result was not there after the longest wait."""
+
+
+class LaunchHeld(AssayError):
+    """A launch has faults, or its amount was not confirmed."""
+
+
+class RequestRefused(AssayError):
+    """The server answered with an error.
+
+    Attributes
+    ----------
+    status : int
+        The HTTP status.
+    code : str
+        What is wrong in a word, for programs.
+    errors : dict of str to list of str
+        Messages by the field that they are about.
+    """
+
+    def __init__(self, status: int, body: Mapping[str, Any]) -> None:
+        super().__init__(str(body.get("detail") or f"The server answered {status}."))
+        self.status, self.code = status, str(body.get("code", ""))
+        self.errors: dict[str, list[str]] = dict(body.get("errors") or {})
+
+    @property
+    def field(self) -> str:
+        """The first field at fault; empty where it is none in particular."""
+        return next((name for name in self.errors if name != "errors"), "")
+
+
+class InvalidRequest(RequestRefused):
+    """What was sent is not valid."""
+
+
+class NotSignedIn(RequestRefused):
+    """No token, or one that is unknown, expired or revoked."""
+
+
+class NotAllowed(RequestRefused):
+    """The role, or the token's scopes, do not reach."""
+
+
+class NotThere(RequestRefused):
+    """No such thing, or none that one may see."""
+
+
+class Conflict(RequestRefused):
+    """It does not fit what is there."""
+
+
+class TooManyRequests(RequestRefused):
+    """Ask again later."""
+
+
+class ServerFailed(RequestRefused):
+    """The server's own fault."""
+
+
+BY_STATUS: dict[int, type[RequestRefused]] = {
+    400: InvalidRequest,
+    401: NotSignedIn,
+    403: NotAllowed,
+    404: NotThere,
+    409: Conflict,
+    422: Conflict,
+    429: TooManyRequests,
+}
+
+
+@dataclass(frozen=True)
+class Job:
+    """Work that the server does in the background."""
+
+    id: int
+    title: str
+    state: str
+    phase: str
+    n_done: int
+    n_total: int | None
+    message: str
+    is_unfinished: bool
+
+    @classmethod
+    def of(cls, record: Record) -> Self:
+        """As the server describes it."""
+        return cls(**{name: record[name] for name in cls.__dataclass_fields__})
+
+    def __str__(self) -> str:
+        count = f" {self.n_done:,} of {self.n_total:,}" if self.n_total else ""
+        return f"{self.title}:{count} {self.state if self.is_unfinished else self.message}"
+
+
+def display_job(job: Job) -> None:
+    """Show how far a job is, on one line of a terminal; nowhere else."""
+    if sys.stderr.isatty():
+        sys.stderr.write(f"\r\x1b[K{job}" + ("" if job.is_unfinished else "\n"))
+        sys.stderr.flush()
+
+
+class Client:
+    """A way to one Assay server.
+
+    Parameters
+    ----------
+    url : str, optional
+        Where the site is; without it, the environment's ASSAY_URL.
+    token : str, optional
+        A personal or a team's token; without it, the environment's ASSAY_TOKEN.
+    longest_wait_seconds : float
+        How long a job or a result is waited for.
+    on_progress : callable
+        Called with a `Job` each time it was asked for.
+    transport : httpx2.BaseTransport, optional
+        What carries requests, where not the network.
+
+    Examples
+    --------
+    >>> client = Client("https://assay.example.org", token="...")  # doctest: +SKIP
+    >>> client.studies()[["slug", "n_judgments"]]  # doctest: +SKIP
+    """
+
+    def __init__(
+        self,
+        url: str | None = None,
+        token: str | None = None,
+        *,
+        timeout_seconds: float = 30,
+        longest_wait_seconds: float = 3600,
+        seconds_between: float = 0.5,
+        on_progress: Callable[[Job], None] = display_job,
+        transport: httpx2.BaseTransport | None = None,
+    ) -> None:
+        url, token = url or os.environ.get("ASSAY_URL"), token or os.environ.get("ASSAY_TOKEN")
+        if not url or not token:
+            raise ValueError("Name a url and a token, or set ASSAY_URL and ASSAY_TOKEN.")
+        headers = {"Authorization": f"Bearer {token}", "Accept": "application/json"}
+        self._http = httpx2.Client(
+            base_url=url.rstrip("/") + PREFIX,
+            headers=headers,
+            timeout=timeout_seconds,
+            transport=transport,
+        )
+        self.longest_wait_seconds, self._between = longest_wait_seconds, seconds_between
+        self.on_progress = on_progress
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the connections."""
+        self._http.close()
+
+    def me(self) -> Record:
+        """As whom requests are made, and the token's scopes."""
+        record: Record = self.get("me/")
+        return record
+
+    def studies(self, **filters: Any) -> pd.DataFrame:
+        """The studies that one has a role in, newest first.
+
+        Parameters
+        ----------
+        **filters
+            Such as `q`, words of the name; `kind`; `team`; `archived`.
+        """
+        return pd.DataFrame.from_records(list(self.rows("studies/", **filters)))
+
+    def study(self, slug: str) -> Study:
+        """A study by its short name; NotThere where one may not see it."""
+        return Study(self, self.get(f"studies/{slug}/"))
+
+    def create_study(
+        self,
+        file: str | Path,
+        *,
+        title: str,
+        team: str | None = None,
+        template: str | None = None,
+        columns: Mapping[str, str] | None = None,
+        systems: Mapping[str, str] | None = None,
+    ) -> Study:
+        """A new study of the items in a file: CSV, TSV, Excel, JSON, JSON Lines, Parquet or zip.
+
+        Parameters
+        ----------
+        team : str, optional
+            The short name of whose it is.
+        template : str, optional
+            The protocol that it begins with.
+        columns : mapping, optional
+            What columns hold (`item`, `system`, `context`, `response`, `reference`, ...), by name;
+            guessed without it.
+        systems : mapping, optional
+            The system that a column of responses is of, by the column's name.
+        """
+        fields = _known({"title": title, "team": team, "template": template})
+        upload = self._import(Path(file), fields, columns, systems)
+        return self.study(upload["study"])
+
+    def _import(
+        self,
+        path: Path,
+        fields: Record,
+        columns: Mapping[str, str] | None = None,
+        systems: Mapping[str, str] | None = None,
+    ) -> Record:
+        """Send a file, say what its columns hold, and import it, whole or not at all."""
+        with path.open("rb") as content:
+            upload = self.send("POST", "uploads/", fields, files={"file": (path.name, content)})
+        address = f"uploads/{upload['token']}/"
+        upload = self._follow(address, upload)
+        if columns is not None:
+            mapping = {"uses": dict(columns), "systems": dict(systems or {})}
+            upload = self.send("PUT", f"{address}mapping/", mapping)
+        upload = self._follow(address, self.send("POST", f"{address}import/"))
+        if not upload["study"]:
+            raise FileRefused(upload)
+        return upload
+
+    def _follow(self, address: str, upload: Record) -> Record:
+        """An upload once it is read, or imported."""
+        until = time.monotonic() + self.longest_wait_seconds
+        while (job := upload["job"]) and job["is_unfinished"]:
+            self.on_progress(Job.of(job))
+            self.pause(until, self._between, f"{upload['file_name']} is not read yet.")
+            upload = self.get(address)
+        if job and job["state"] != "done":
+            raise FileRefused(upload)
+        return upload
+
+    def get(self, path: str, **query: Any) -> Any:
+        """The JSON of an address; of what is still being computed, once it is there."""
+        until = time.monotonic() + self.longest_wait_seconds
+        while True:
+            response = self._answer("GET", path, params=_known(query))
+            if response.status_code != 202:
+                return _json(response)
+            self.pause(until, _seconds_in(response, 1.0), f"{path} is not computed yet.")
+
+    def rows(self, path: str, **query: Any) -> Iterator[Record]:
+        """The rows of a list, page by page as they are gone through."""
+        params: Mapping[str, Any] = {"limit": ROWS_A_PAGE} | _known(query)
+        while True:
+            page = self.get(path, **params)
+            yield from page["results"]
+            if not page["next"]:
+                return
+            # Only its query: the token goes to no other server.
+            params = dict(httpx2.URL(page["next"]).params)
+
+    def send(
+        self,
+        method: str,
+        path: str,
+        content: Mapping[str, Any] | None = None,
+        *,
+        key: str | None = None,
+        files: Any = None,
+    ) -> Any:
+        """The answer to a write, which is done once however often it is sent.
+
+        Parameters
+        ----------
+        content : mapping, optional
+            What is sent; amounts of money may be Decimal.
+        key : str, optional
+            The idempotency key. The same key with the same content is done once in 24 hours, also
+            by another run of the program; without it, each call has a key of its own.
+        """
+        headers = {"Idempotency-Key": key or uuid4().hex}
+        body: dict[str, Any] = {"json": _plain(content or {})}
+        if files is not None:
+            body = {"data": _plain(content or {}), "files": files}
+        return _json(self._answer(method, path, headers=headers, **body))
+
+    def wait(self, address: str, job: Record) -> Job:
+        """The job once it is done; JobUnsuccessful where it failed or was stopped."""
+        until = time.monotonic() + self.longest_wait_seconds
+        current = Job.of(job)
+        self.on_progress(current)
+        while current.is_unfinished:
+            self.pause(until, self._between, str(current))
+            current = Job.of(self.get(f"{address}jobs/{current.id}/"))
+            self.on_progress(current)
+        if current.state != "done":
+            raise JobUnsuccessful(current)
+        return current
+
+    def stream(self, path: str, **query: Any) -> Iterator[bytes]:
+        """A file, bit by bit; of what is still being computed, once it is there."""
+        until = time.monotonic() + self.longest_wait_seconds
+        while True:
+            with self._http.stream("GET", path, params=_known(query)) as response:
+                if response.status_code == 200:
+                    yield from response.iter_bytes(IN_MEMORY_BYTES)
+                    return
+                response.read()
+            _raise_for(response)
+            self.pause(until, _seconds_in(response, 1.0), f"{path} is not computed yet.")
+
+    def _answer(self, method: str, path: str, **request: Any) -> httpx2.Response:
+        """The answer, asked for again where none came or the server has a bad moment: what is
+        sent changes nothing the second time, for a read or by its key."""
+        for number in range(1, MOST_TRIES + 1):
+            seconds = min(self._between * 2**number, MOST_SECONDS_BETWEEN)
+            try:
+                response = self._http.request(method, path, **request)
+            except httpx2.TransportError as error:
+                if number == MOST_TRIES:
+                    text = f"{self._http.base_url} does not answer: {error}"
+                    raise ServerUnreachable(text) from error
+            else:
+                if response.status_code not in MOMENTARY or number == MOST_TRIES:
+                    _raise_for(response)
+                    return response
+                seconds = _seconds_in(response, seconds)
+            time.sleep(seconds)
+        raise AssertionError("unreachable")
+
+    def pause(self, until: float, seconds: float, what: str) -> None:
+        """Wait before asking again; StillUnfinished where that would be too late."""
+        if time.monotonic() + seconds > until:
+            raise StillUnfinished(what)
+        time.sleep(seconds)
+
+
+class Study:
+    """A study: its tables as DataFrames, and all that is done with it."""
+
+    def __init__(self, client: Client, record: Record) -> None:
+        self.client, self.record = client, record
+        self.slug, self.title = str(record["slug"]), str(record["title"])
+        self.address = f"studies/{self.slug}/"
+
+    def __repr__(self) -> str:
+        counts = (f"{self.record[name]:,} {name[2:]}" for name in ("n_items", "n_judgments"))
+        return f"<Study {self.slug}: {', '.join(counts)}>"
+
+    def add_items(
+        self,
+        file: str | Path,
+        *,
+        columns: Mapping[str, str] | None = None,
+        systems: Mapping[str, str] | None = None,
+    ) -> Study:
+        """Add the items of a file; the study as it is then."""
+        self.client._import(Path(file), {"study": self.slug}, columns, systems)
+        return self.client.study(self.slug)
+
+    def judgments(self) -> pd.DataFrame:
+        """Every judgment but rejected ones: study, round, item, condition, candidate, system,
+        question, annotator, value, position, seconds."""
+        return self.table("judgments")
+
+    def submissions(self) -> pd.DataFrame:
+        """Every submission: who, when, how long, reason, comment, status and flag."""
+        return self.table("submissions")
+
+    def items(self) -> pd.DataFrame:
+        """Every candidate with what its item shows."""
+        return self.table("items")
+
+    def labels(self) -> pd.DataFrame:
+        """The labels of every label set."""
+        return self.table("labels")
+
+    def scores(self) -> pd.DataFrame:
+        """Every score of an automatic metric, with its signature."""
+        return self.table("scores")
+
+    def table(self, name: str) -> pd.DataFrame:
+        """A table of the study's downloads, read while it comes in.
+
+        Parameters
+        ----------
+        name : str
+            As the file is called on the Downloads page, without its ending.
+
+        Returns
+        -------
+        DataFrame
+            What is not there is missing (NaN, None, NaT); columns that end in `_at` hold times.
+        """
+        lines = _lines(self.client.stream(f"{self.address}{FILES}{name}.jsonl"))
+        parts = [pd.DataFrame.from_records(rows) for rows in _stretches(lines, ROWS_A_FRAME)]
+        return _with_times(pd.concat(parts, ignore_index=True) if parts else pd.DataFrame())
+
+    def download(self, name: str, path: str | Path | None = None) -> Path:
+        """Write one of the study's files, such as `judgments.parquet`, while it comes in.
+
+        Where it breaks off, nothing is left under the name.
+        """
+        target = Path(path or f"{self.slug}-{name}")
+        partial = target.with_name(f"{target.name}.part")
+        with partial.open("wb") as file:
+            for chunk in self.client.stream(f"{self.address}{FILES}{name}"):
+                file.write(chunk)
+        return partial.replace(target)
+
+    def agreement(self) -> pd.DataFrame:
+        """Krippendorff's alpha by question and condition, with its interval; where undefined, NaN
+        with a reason. Waits until it is computed."""
+        return pd.DataFrame.from_records(self.client.get(f"{self.address}agreement/"))
+
+    def systems(self) -> pd.DataFrame:
+        """Each system's mean judgment by question, the highest first.
+
+        Returns
+        -------
+        DataFrame
+            `mean`, of the system's means by item; `standard_error`, over items, NaN for one item;
+            `n_items`, `n_judgments`. Systems share items: to compare two, take differences
+            within items.
+        """
+        frame = self.judgments()
+        frame = frame[frame["system"].notna() & (frame["system"] != "")]
+        keys = ["question", "system"]
+        counts = frame.groupby(keys).agg(n_items=("item", "nunique"), n_judgments=("value", "size"))
+        of_items = (
+            frame.groupby([*keys, "item", "condition"], dropna=False)["value"].mean().groupby(keys)
+        )
+        rows = of_items.agg(["mean", "sem"]).rename(columns={"sem": "standard_error"}).join(counts)
+        return rows.reset_index().sort_values(
+            ["question", "mean"], ascending=[True, False], ignore_index=True
+        )
+
+    def correlations(self, **equal: str) -> pd.DataFrame:
+        """Every metric against every question, at every level, with intervals.
+
+        Parameters
+        ----------
+        **equal
+            Values of columns to choose rows by, such as `level="system"`.
+        """
+        frame = pd.DataFrame.from_records(self.client.get(f"{self.address}validation/"))
+        for column, value in equal.items():
+            frame = frame[frame[column] == value]
+        return frame.reset_index(drop=True)
+
+    def wait(self, job: Record) -> Job:
+        """A job of the study once it is done."""
+        return self.client.wait(self.address, job)
+
+    # Launching
+
+    def preview_launch(self, **terms: Any) -> LaunchPreview:
+        """What a launch would cost to the cent, and everything that speaks against it.
+
+        Parameters
+        ----------
+        **terms
+            Of the Launch page, such as `n_items`, `reward_usd`, `max_assignments`; what is left
+            out is as the page begins with. Waits until pages and account were looked at.
+        """
+        while True:
+            record = self.client.send("POST", f"{self.address}launch/preview/", terms)
+            if record["job"] is None or not record["is_pending"]:
+                return LaunchPreview(record)
+            self.wait(record["job"])
+
+    def launch(
+        self, preview: LaunchPreview, *, confirm_usd: Amount | None = None, key: str | None = None
+    ) -> Batch:
+        """Launch what was previewed, and wait until it is published.
+
+        Parameters
+        ----------
+        preview : LaunchPreview
+            What is launched; at another price than in it, nothing is.
+        confirm_usd : Decimal, str or int, optional
+            The whole amount, where it is spent elsewhere than on the server's own marketplace.
+        key : str, optional
+            An idempotency key of one's own; the same preview is one batch without it too.
+        """
+        if preview.faults:
+            raise LaunchHeld(" ".join(preview.faults))
+        if preview.needs_amount and confirm_usd is None:
+            text = f"This spends money elsewhere: pass confirm_usd={str(preview.total_usd)!r}."
+            raise LaunchHeld(text)
+        content = preview.terms | {"total_usd": preview.total_usd}
+        if confirm_usd is not None:
+            content["confirm_usd"] = confirm_usd
+        record = self.client.send("POST", f"{self.address}batches/", content, key=key)
+        self._finish_publication()
+        return self.batch(record["id"])
+
+    def _finish_publication(self) -> None:
+        for job in self.client.rows(f"{self.address}jobs/"):
+            if job["kind"] == "publish" and job["is_unfinished"]:
+                self.wait(job)
+
+    def batches(self) -> pd.DataFrame:
+        """What was launched, the first first."""
+        return pd.DataFrame.from_records(list(self.client.rows(f"{self.address}batches/")))
+
+    def batch(self, batch_id: int) -> Batch:
+        """A batch in numbers."""
+        return Batch(self, self.client.get(f"{self.address}batches/{batch_id}/"))
+
+    def collect(self) -> Job:
+        """Fetch what came in; done when this returns."""
+        return self.wait(self.client.send("POST", f"{self.address}collect/"))
+
+    # Reviewing
+
+    def assignments(self, show: str = "waiting") -> pd.DataFrame:
+        """What is `waiting` for a decision, `rejected` or `approved`; flagged work first."""
+        rows = self.client.rows(f"{self.address}assignments/", show=show)
+        return _with_times(pd.DataFrame.from_records(list(rows)))
+
+    def decide(
+        self,
+        assignments: Iterable[int],
+        action: str,
+        *,
+        text: str = "",
+        subject: str = "",
+        amount_usd: Amount | None = None,
+    ) -> Record:
+        """Prepare one decision on some assignments; nothing leaves before `send`.
+
+        Parameters
+        ----------
+        assignments : iterable of int
+            Their `id`s.
+        action : str
+            `approve`, `reject`, `part_pay`, `override`, `bonus`, `message`, `block` or `unblock`.
+        text : str
+            Reason, feedback or message for the worker; of a block, for the team.
+        amount_usd : Decimal, str or int, optional
+            Of a bonus or a part of the reward.
+
+        Returns
+        -------
+        dict
+            All that is prepared and not sent, with what sending it costs.
+        """
+        keys = [int(key) for key in assignments]
+        content: Record = {"action": action, "text": text, "subject": subject}
+        content["amount_usd"] = amount_usd
+        summary: Record = self.drafts()
+        for start in range(0, len(keys), ROWS_A_PAGE):
+            part = {"assignments": keys[start : start + ROWS_A_PAGE]}
+            summary = self.client.send("POST", f"{self.address}drafts/", content | part)
+        return summary
+
+    def preview_rule(self, rule: str, **numbers: Any) -> Record:
+        """Which assignments a rule takes (`approve-unflagged`, `reject-fast`, `bonus-workers`)."""
+        content = {"rule": rule} | numbers
+        result: Record = self.client.send("POST", f"{self.address}drafts/rules/preview/", content)
+        return result
+
+    def decide_by_rule(self, rule: str, assignments: Iterable[int], **numbers: Any) -> Record:
+        """Prepare a rule's decision on what its preview listed."""
+        content = {"rule": rule, "assignments": [int(key) for key in assignments]} | numbers
+        result: Record = self.client.send("POST", f"{self.address}drafts/rules/", content)
+        return result
+
+    def drafts(self) -> Record:
+        """What you decided and did not send, with what sending it costs."""
+        result: Record = self.client.get(f"{self.address}drafts/")
+        return result
+
+    def undo(self, assignment: int | None = None) -> Record:
+        """Take back what you decided last, about one assignment or at all."""
+        content = {} if assignment is None else {"assignment": int(assignment)}
+        result: Record = self.client.send("POST", f"{self.address}drafts/undo/", content)
+        return result
+
+    def send(
+        self, summary: Record | None = None, *, confirm_usd: Amount | None = None, key: str = ""
+    ) -> Record:
+        """Send what you decided, and wait until the marketplace has it.
+
+        Parameters
+        ----------
+        summary : dict, optional
+            What `decide` or `drafts` returned: exactly these decisions are sent, or none. Without
+            it, all that is prepared now.
+        confirm_usd : Decimal, str or int, optional
+            The summary's `elsewhere_usd`, where it is spent elsewhere than on this site.
+
+        Returns
+        -------
+        dict
+            `n_recorded`; `problems`, of what came too late; `message`, what was sent.
+        """
+        digest = (summary or self.drafts())["digest"]
+        content: Record = {"digest": digest, "confirm_usd": confirm_usd}
+        result = self.client.send("POST", f"{self.address}drafts/send/", content, key=key or None)
+        job = result.pop("job")
+        return dict(result) | {"message": self.wait(job).message if job else ""}
+
+    def appeals(self) -> pd.DataFrame:
+        """What workers said to rejections, unanswered ones first."""
+        return pd.DataFrame.from_records(list(self.client.rows(f"{self.address}appeals/")))
+
+    def answer_appeal(self, assignment: int, answer: str) -> Job:
+        """Answer an appeal; to grant it, decide `override` as well."""
+        address = f"{self.address}appeals/{int(assignment)}/answer/"
+        return self.wait(self.client.send("POST", address, {"answer": answer}))
+
+
+class LaunchPreview:
+    """What launching on these terms would do and cost."""
+
+    def __init__(self, record: Record) -> None:
+        self.record = record
+        self.terms: Record = record["terms"]
+        self.n_items = int(record["n_items"])
+        self.needs_amount = bool(record["needs_amount"])
+        self.total_usd = Decimal(record["cost"]["total_usd"] if record["cost"] else 0)
+        self.hourly_usd = Decimal(record["wage"]["typical_usd"])
+
+    def __repr__(self) -> str:
+        faults = f", {len(self.faults)} faults" if self.faults else ""
+        return f"<LaunchPreview {self.n_items} items, ${self.total_usd:.2f}{faults}>"
+
+    @property
+    def faults(self) -> list[str]:
+        """What holds the launch."""
+        return self._messages("fault")
+
+    @property
+    def warnings(self) -> list[str]:
+        """What speaks against the launch, and does not hold it."""
+        return self._messages("warning")
+
+    def _messages(self, level: str) -> list[str]:
+        return [each["message"] for each in self.record["findings"] if each["level"] == level]
+
+
+class Batch:
+    """A batch in numbers; `record` has all of them, with both ledgers."""
+
+    def __init__(self, study: Study, record: Record) -> None:
+        self.study, self.record = study, record
+        self.id = int(record["batch"]["id"])
+        self.address = f"{study.address}batches/{self.id}/"
+
+    def __repr__(self) -> str:
+        batch = self.record["batch"]
+        return f"<Batch {self.id}: {batch['n_hits']} HITs, {batch['n_collected']} collected>"
+
+    @property
+    def is_over(self) -> bool:
+        """Whether every assignment came in, or nobody can accept one any more."""
+        batch = self.record["batch"]
+        expires_at = datetime.fromisoformat(batch["expires_at"])
+        is_complete = batch["n_collected"] >= self.record["n_assignments"]
+        return is_complete or expires_at <= datetime.now(expires_at.tzinfo)
+
+    def wait_for_answers(self, *, seconds_between: float = 30) -> Batch:
+        """Collect again and again until the batch is over; the batch as it is then."""
+        client = self.study.client
+        until = time.monotonic() + client.longest_wait_seconds
+        while True:
+            self.study.collect()
+            current = self.study.batch(self.id)
+            if current.is_over:
+                return current
+            client.pause(until, seconds_between, f"{current} is not over yet.")
+
+    def preview(self, change: str, **numbers: Any) -> Record:
+        """What `more`, `repost`, `extend`, `expire` or `close` would do and cost."""
+        result: Record = self.study.client.send("POST", f"{self.address}{change}/preview/", numbers)
+        return result
+
+    def change(
+        self, change: str, *, confirm_usd: Amount | None = None, key: str = "", **numbers: Any
+    ) -> Job:
+        """Make a change at the cost that its preview says, and wait until it is made.
+
+        Parameters
+        ----------
+        change : str
+            `more` (with `n_more`), `repost` or `extend` (with `expires_at`), `expire`, `close`.
+        confirm_usd : Decimal, str or int, optional
+            What it costs, where it is spent elsewhere than on this site.
+        """
+        preview = self.preview(change, **numbers)
+        names = ("n_added", "expected_assignments", "expected_usd")
+        content = numbers | {name: preview[name] for name in names}
+        if confirm_usd is not None:
+            content["confirm_usd"] = confirm_usd
+        client = self.study.client
+        return self.study.wait(client.send("POST", f"{self.address}{change}/", content, key=key))
+
+
+def _with_times(frame: pd.DataFrame) -> pd.DataFrame:
+    for column in frame.columns:
+        if str(column).endswith("_at"):
+            frame[column] = pd.to_datetime(frame[column], utc=True, format="ISO8601")
+    return frame
+
+
+def _known(query: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in query.items() if value is not None}
+
+
+def _plain(content: Mapping[str, Any]) -> Record:
+    """As JSON holds it: amounts and times as text."""
+    return {name: _plain_value(value) for name, value in content.items()}
+
+
+def _plain_value(value: Any) -> Any:
+    if isinstance(value, Decimal):
+        return str(value)
+    if isinstance(value, list | tuple):
+        return [_plain_value(each) for each in value]
+    return value.isoformat() if hasattr(value, "isoformat") else value
+
+
+def _json(response: httpx2.Response) -> Any:
+    try:
+        return response.json()
+    except ValueError:
+        raise AnswerUnreadable(f"{response.url} did not answer in JSON.") from None
+
+
+def _raise_for(response: httpx2.Response) -> None:
+    """RequestRefused, of the class of its status, where the server answered with an error."""
+    if response.status_code < 400:
+        if response.is_redirect:
+            raise AnswerUnreadable(f"{response.url} leads elsewhere; name the site's own address.")
+        return
+    try:
+        body = response.json()
+    except ValueError:
+        body = {}
+    status = response.status_code
+    usual = ServerFailed if status >= 500 else RequestRefused
+    raise BY_STATUS.get(status, usual)(status, body if isinstance(body, dict) else {})
+
+
+def _seconds_in(response: httpx2.Response, usual: float) -> float:
+    """What the server asks to wait; it may not hold a program up for longer than a minute."""
+    text = response.headers.get("Retry-After", "")
+    return min(float(text), 60.0) if text.isdecimal() else usual
+
+
+def _lines(chunks: Iterable[bytes]) -> Iterator[Record]:
+    """Objects of JSON Lines, whose ends are anywhere in the chunks."""
+    rest = b""
+    for chunk in chunks:
+        *whole, rest = (rest + chunk).split(b"\n")
+        yield from map(json.loads, filter(None, whole))
+    if rest.strip():
+        yield json.loads(rest)
+
+
+def _stretches(rows: Iterable[Record], size: int) -> Iterator[list[Record]]:
+    stretch: list[Record] = []
+    for row in rows:
+        stretch.append(row)
+        if len(stretch) == size:
+            yield stretch
+            stretch = []
+    if stretch:
+        yield stretch

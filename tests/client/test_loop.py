@@ -1,0 +1,128 @@
+"""A program drives the whole loop through the client: over HTTP, at a real marketplace."""
+
+from decimal import Decimal
+
+import pytest
+
+from annotation.access import give_to_team
+from annotation.models import Study
+from assay_client import Client, InvalidRequest, LaunchHeld
+from hits.connections import balance_usd, client_of
+from hits.crowd.replay import crowd_names, replay_group
+from hits.crowd.simulated import SimulatedAnswers
+from hits.models import Batch, Connection
+from hits.statements import fetch_statement
+from marketplace.models import Assignment, BonusPayment, Hit
+from tests.annotation.studies import rating_study
+from tests.marketplace.conftest import assert_ledger_balances
+
+pytestmark = pytest.mark.django_db(transaction=True)
+TERMS = {"how": "rest", "reward_usd": "0.20", "max_assignments": 2}
+
+
+@pytest.fixture
+def study(rosa, team, connection):
+    """Three items, each with two responses, of a team that has $20."""
+    study = rating_study("ratings", owner=rosa)
+    give_to_team(study=study, team=team, actor=rosa)
+    return study
+
+
+def let_a_crowd_work(study: Study, site_url: str) -> None:
+    batch = Batch.objects.of(study).latest("pk")
+    replay_group(
+        hit_type_id=batch.hit_type_id,
+        names=crowd_names(2, seed=7),
+        source=SimulatedAnswers(study, seed=7),
+        site_url=site_url,
+        total=6,
+    )
+
+
+def funds(connection: Connection) -> Decimal:
+    return balance_usd(client_of(connection))
+
+
+def test_a_study_is_launched_answered_decided_on_and_read(client: Client, study, live_server):
+    mine = client.study("ratings")
+    preview = mine.preview_launch(**TERMS)
+    assert (preview.n_items, preview.total_usd, preview.faults) == (3, Decimal("1.20"), [])
+    batch = mine.launch(preview)
+    assert (batch.record["batch"]["n_published"], batch.record["batch"]["reward_usd"]) == (
+        3,
+        "0.20",
+    )
+    let_a_crowd_work(study, live_server.url)
+    assert "6" in mine.collect().message
+    waiting = mine.assignments()
+    assert len(waiting) == 6
+    assert set(waiting["price_usd"]) == {"0.20"}
+    assert waiting["submitted_at"].dt.tz is not None
+    rejected, *approved = waiting["id"]
+    mine.decide(approved, "approve")
+    summary = mine.decide([rejected], "reject", text="Not about the page.")
+    assert (summary["numbers"], summary["total_usd"]) == ({"approve": 5, "reject": 1}, "1.00")
+    result = mine.send(summary)
+    assert (result["n_recorded"], result["problems"]) == (6, [])
+    assert result["message"] == "5 approved, 1 rejected."
+    assert Assignment.objects.filter(status="Approved").count() == 5
+    fetch_statement(batch=Batch.objects.get())
+    report = mine.batch(batch.id).record
+    assert (report["spend"]["total_usd"], report["difference_usd"]) == ("1.00", "0.00")
+    assert_ledger_balances()
+
+
+def test_the_same_key_spends_once(client: Client, study, connection, live_server):
+    mine, before = client.study("ratings"), funds(connection)
+    preview = mine.preview_launch(**TERMS)
+    first, second = (mine.launch(preview, key="the pilot") for _ in range(2))
+    assert first.id == second.id
+    assert Batch.objects.count() == 1
+    assert Hit.objects.count() == 3
+    assert before - funds(connection) == preview.total_usd
+    let_a_crowd_work(study, live_server.url)
+    mine.collect()
+    keys = list(mine.assignments()["id"])
+    mine.decide(keys, "approve")
+    summary = mine.decide(keys[:1], "bonus", text="Thank you.", amount_usd="0.50")
+    for _ in range(2):
+        assert mine.send(summary, key="all of it")["n_recorded"] == 7
+    assert BonusPayment.objects.get().amount_usd == Decimal("0.50")
+    assert before - funds(connection) == Decimal("1.70")
+    with pytest.raises(Exception, match="other parameters"):
+        mine.send({"digest": "another"}, key="all of it")
+    assert_ledger_balances()
+
+
+def test_a_launch_at_another_price_or_over_budget_is_refused(client: Client, study):
+    mine = client.study("ratings")
+    preview = mine.preview_launch(**TERMS)
+    preview.terms["reward_usd"] = "0.30"
+    with pytest.raises(InvalidRequest, match=r"The price is \$1.80 now"):
+        mine.launch(preview)
+    held = mine.preview_launch(**TERMS | {"budget_usd": "1.00"})
+    assert held.faults
+    with pytest.raises(LaunchHeld):
+        mine.launch(held)
+    assert not Batch.objects.exists()
+
+
+def test_money_that_leaves_the_site_is_confirmed(client: Client, study, connection):
+    Connection.objects.update(marketplace="marketplace.example.org")
+    preview = client.study("ratings").preview_launch(**TERMS)
+    assert preview.needs_amount
+    with pytest.raises(LaunchHeld, match=r"confirm_usd='1\.20'"):
+        client.study("ratings").launch(preview)
+
+
+def test_a_batch_is_changed_at_the_price_of_its_preview(client: Client, study, connection):
+    mine, before = client.study("ratings"), funds(connection)
+    batch = mine.launch(mine.preview_launch(**TERMS))
+    assert batch.preview("more", n_more=1)["cost"]["total_usd"] == "0.60"
+    batch.change("more", n_more=1)
+    assert before - funds(connection) == Decimal("1.80")
+    with pytest.raises(InvalidRequest):
+        batch.change("more", n_more=0)
+    batch.change("close")
+    assert mine.batch(batch.id).record["batch"]["closed_at"]
+    assert funds(connection) == before
