@@ -1,6 +1,6 @@
 """What every tool's export comes to: entries, each of one annotator about one record."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -108,10 +108,14 @@ class Export:
     fields: FieldNames
     faults: Faults = field(default_factory=Faults)
     left_out: LeftOut = field(default_factory=LeftOut)
+    rows: Sequence[Row] | None = None
 
     def records(self) -> Iterator[Row]:
-        """The rows of a table, or the objects of a .json array or a .jsonl file."""
-        if kind_of(self.path) == ".json":
+        """The rows that are read already, or else those of a table, or the objects of a .json
+        array or a .jsonl file."""
+        if self.rows is not None:
+            yield from self.rows
+        elif kind_of(self.path) == ".json":
             yield from read_array(self.path)
         else:
             yield from each_row(self.path, on_fault=self.faults.add)

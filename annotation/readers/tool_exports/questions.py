@@ -1,7 +1,7 @@
 """Which questions an export's answers are to, on which scales, and what each answer counts as."""
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from annotation.exceptions import AnnotationError
@@ -25,6 +25,16 @@ class QuestionSettings:
 
     def level(self, name: str) -> str:
         return self.levels.get(name) or self.levels.get("", "")
+
+    def among(self, names: Collection[str]) -> "QuestionSettings":
+        """What of it is of these questions, or of all."""
+        kept = {"", *names}
+        return QuestionSettings(
+            levels={name: each for name, each in self.levels.items() if name in kept},
+            scales={name: each for name, each in self.scales.items() if name in kept},
+            wordings={name: each for name, each in self.wordings.items() if name in kept},
+            written=self.written & kept,
+        )
 
     def require_known(self, names: Iterable[str]) -> None:
         there = sorted(names)

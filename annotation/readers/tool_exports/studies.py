@@ -1,7 +1,10 @@
 """Entries of an export as a study: its items, and one submission of an annotator for each."""
 
+from __future__ import annotations
+
 import json
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +30,7 @@ from annotation.readers.tool_exports.questions import (
     labels_of,
 )
 
+Pass = tuple[str, str, int]
 READERS: dict[str, Callable[[Export], list[Entry]]] = {
     "label-studio": read_label_studio,
     "argilla": read_argilla,
@@ -35,6 +39,32 @@ READERS: dict[str, Callable[[Export], list[Entry]]] = {
     "csv": read_plain_table,
 }
 SHARED = ("context", "reference", "condition")
+
+
+@dataclass(frozen=True)
+class ReadExport:
+    """What an export holds: items, what each annotator answered about them, and the questions."""
+
+    export: Export
+    items: list[ItemDraft]
+    passes: dict[Pass, list[Entry]]
+    columns: dict[str, Column]
+    repairs: tuple[str, ...]
+
+    def draft(self, *, keep_names: bool) -> StudyDraft:
+        """The study that it makes, or FileFaults with all that is wrong."""
+        self.export.faults.require_none()
+        submissions = _submissions(self.passes, self.columns, keep_names)
+        if not submissions:
+            sentences = ["nobody answered anything in it", *self.export.left_out.sentences()]
+            raise ImportRefused(self.export.path, "; ".join(sentences) + ".")
+        return StudyDraft(
+            kind="rating",
+            items=self.items,
+            questions=tuple(draft for column in self.columns.values() for draft in column.drafts),
+            submissions=submissions,
+            repairs=self.repairs,
+        )
 
 
 def read_tool_export(
@@ -52,29 +82,24 @@ def read_tool_export(
     how a Mechanical Turk column of answers names its question and system.
     """
     export = Export(path, fields)
-    entries = read_mturk(export, answers) if tool == "mturk" else READERS[tool](export)
+    entries = read_entries(export, tool, answers)
+    return read_export(export, entries, settings).draft(keep_names=keep_names)
+
+
+def read_entries(export: Export, tool: str, answers: str = "") -> list[Entry]:
+    """All that annotators answered, record by record."""
+    return read_mturk(export, answers) if tool == "mturk" else READERS[tool](export)
+
+
+def read_export(export: Export, entries: list[Entry], settings: QuestionSettings) -> ReadExport:
+    """The items, passes and questions of entries; what is wrong is among the export's faults."""
     entries, repairs = _without_rejected_repeats(entries)
     columns = columns_of(entries, settings, export.faults)
     items = _items(export, entries)
     passes = _passes(entries)
     for group in passes.values():
         _note_repeats(export, group)
-    export.faults.require_none()
-    submissions = _submissions(passes, columns, keep_names)
-    if not submissions:
-        raise ImportRefused(
-            path, "; ".join(["nobody answered anything in it", *export.left_out.sentences()]) + "."
-        )
-    return StudyDraft(
-        kind="rating",
-        items=items,
-        questions=tuple(draft for column in columns.values() for draft in column.drafts),
-        submissions=submissions,
-        repairs=(*repairs, *export.left_out.sentences()),
-    )
-
-
-Pass = tuple[str, str, int]
+    return ReadExport(export, items, passes, columns, (*repairs, *export.left_out.sentences()))
 
 
 def _passes(entries: list[Entry]) -> dict[Pass, list[Entry]]:

@@ -1,0 +1,205 @@
+"""Which tool wrote an export, which fields its records have, and what those may be used as."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from annotation.readers.column_mapping import NAMES, Use, plain_name
+from annotation.readers.formats import JSON, JSON_LINES, FileFormat, is_excel
+from annotation.readers.mapped_files import opened_table
+from annotation.readers.records import Refuse, each_record
+from annotation.readers.rows import Row
+from annotation.readers.tables import each_row, read_array
+from annotation.readers.tool_exports.entries import FieldNames
+from annotation.readers.tool_exports.mturk import ANSWER, COLUMNS
+
+LABEL_STUDIO, ARGILLA, DOCCANO, MTURK, TABLE = (
+    *("label-studio", "argilla", "doccano"),
+    *("mturk", "csv"),
+)
+RECORDS_LOOKED_AT = 50
+SHOWN_CHARACTERS = 120
+MOST_FIELDS = 500
+OF_DOCCANO = ({"id", "text", "label"}, {"id", "filename", "label"}, {"id", "text", "cats"})
+
+
+class LabelUse(StrEnum):
+    """What a field or column of an export holds."""
+
+    ITEM = "item"
+    ANNOTATOR = "annotator"
+    SYSTEM = "system"
+    CANDIDATE = "candidate"
+    CONTEXT = "context"
+    RESPONSE = "response"
+    REFERENCE = "reference"
+    CONDITION = "condition"
+    ROUND = "round"
+    QUESTION = "question"
+    VALUE = "value"
+
+
+SEVERAL = (LabelUse.ITEM, LabelUse.VALUE)
+# What only a plain table has to be asked for: the tools have it where they always have it.
+OF_TABLES = (LabelUse.ANNOTATOR, LabelUse.ROUND, LabelUse.QUESTION)
+SHOWN = tuple(use for use in LabelUse if use not in (*OF_TABLES, LabelUse.VALUE))
+LIKELY: dict[LabelUse, tuple[str, ...]] = {
+    LabelUse.ANNOTATOR: (
+        *("annotator", "annotator_id", "rater", "rater_id", "worker", "worker_id", "workerid"),
+        *("coder", "judge", "participant", "participant_id", "user", "user_id", "evaluator"),
+    ),
+    LabelUse.QUESTION: ("question", "criterion", "aspect", "dimension", "attribute"),
+    LabelUse.VALUE: (
+        *("value", "label", "rating", "score", "judgment", "judgement", "annotation", "answer"),
+        *("grade", "vote"),
+    ),
+    LabelUse.ROUND: ("round", "pass", "session"),
+    LabelUse.ITEM: tuple(name for name in NAMES[Use.ITEM] if name != "id"),
+    LabelUse.SYSTEM: NAMES[Use.SYSTEM],
+    LabelUse.CONTEXT: tuple(name for name in NAMES[Use.CONTEXT] if name != "question"),
+    LabelUse.RESPONSE: tuple(name for name in NAMES[Use.RESPONSE] if name != "answer"),
+    LabelUse.REFERENCE: NAMES[Use.REFERENCE],
+    LabelUse.CONDITION: NAMES[Use.CONDITION],
+}
+
+
+def uses_of(tool: str) -> tuple[LabelUse, ...]:
+    """What the fields of a tool's export may be used as."""
+    if tool == TABLE:
+        return tuple(LabelUse)
+    return (*SHOWN, LabelUse.VALUE) if tool == MTURK else SHOWN
+
+
+def field_names(uses: Mapping[str, str], tool: str) -> FieldNames:
+    """The fields by their uses, as readers take them."""
+
+    def of(use: LabelUse) -> tuple[str, ...]:
+        known = use in uses_of(tool)
+        return tuple(name for name, each in uses.items() if each == use and known)
+
+    single = {use.value: next(iter(of(use)), "") for use in LabelUse if use not in SEVERAL}
+    return FieldNames(item=of(LabelUse.ITEM), values=of(LabelUse.VALUE), **single)
+
+
+@dataclass(frozen=True)
+class OpenExport:
+    """An export that is open; of doccano's zip there are no rows, but a file an annotator."""
+
+    path: Path
+    tool: str
+    rows: list[Row] | None
+    form: FileFormat
+
+
+@contextmanager
+def opened_export(
+    path: Path, tool: str, chosen: FileFormat, note: Refuse, *, most_bytes: int
+) -> Iterator[OpenExport]:
+    """The records of a file, and the tool that wrote it where nobody said."""
+    if _is_of_files(path) and tool in ("", DOCCANO):
+        yield OpenExport(path, DOCCANO, None, FileFormat())
+        return
+    with opened_table(path, chosen, most_bytes=most_bytes) as table:
+        if table.form.kind == JSON_LINES and table.path.suffix != ".jsonl":
+            renamed = table.path.with_suffix(".jsonl")
+            table = replace(table, path=table.path.rename(renamed))
+        rows = list(_records(table.path, table.form, note))
+        yield OpenExport(table.path, tool or recognized(rows), rows, table.form)
+
+
+def _records(path: Path, form: FileFormat, note: Refuse) -> Iterator[Row]:
+    if form.kind == JSON:
+        return iter(read_array(path))
+    if form.kind == JSON_LINES:
+        return each_row(path, on_fault=note)
+    return each_record(path, form, note)
+
+
+def _is_of_files(path: Path) -> bool:
+    """Whether a zip holds nothing but several files of records, as doccano exports them."""
+    if not zipfile.is_zipfile(path) or is_excel(path):
+        return False
+    with zipfile.ZipFile(path) as archive:
+        names = [name for name in archive.namelist() if not name.endswith("/")]
+    return bool(names) and all(name.lower().endswith((".jsonl", ".csv")) for name in names)
+
+
+def recognized(rows: Sequence[Row]) -> str:
+    """The tool whose export begins like this."""
+    fields = rows[0].fields if rows else {}
+    names = set(fields)
+    if {"data", "annotations"} <= names:
+        return LABEL_STUDIO
+    if {"fields", "responses"} <= names:
+        return ARGILLA
+    if set(COLUMNS) <= names:
+        return MTURK
+    by_user = isinstance(fields.get("annotations"), list) and "id" in names
+    is_named = any(plain_name(name) in LIKELY[LabelUse.ANNOTATOR] for name in names)
+    if by_user or (any(shape <= names for shape in OF_DOCCANO) and not is_named):
+        return DOCCANO
+    return TABLE
+
+
+def profile_fields(export: OpenExport) -> dict[str, str]:
+    """The fields that a person may say something of, each with its first value."""
+    first: dict[str, str] = {}
+    for row in (export.rows or ())[:RECORDS_LOOKED_AT]:
+        for name, value in _shown(row.fields, export.tool):
+            if len(first) < MOST_FIELDS:
+                text = value if isinstance(value, str | int | float) else ""
+                first[name] = first.get(name) or str(text)[:SHOWN_CHARACTERS]
+    return first
+
+
+def _shown(fields: Mapping[str, Any], tool: str) -> Iterable[tuple[str, Any]]:
+    if tool == LABEL_STUDIO:
+        return _items_of(fields.get("data"))
+    if tool == ARGILLA:
+        return [*_items_of(fields.get("fields")), *_items_of(fields.get("metadata"))]
+    if tool == MTURK:
+        return [each for each in fields.items() if each[0].startswith(("Input.", ANSWER))]
+    if tool == DOCCANO:
+        labels = ("label", "cats", "annotations", "entities", "labels")
+        return [each for each in fields.items() if each[0] not in labels]
+    return fields.items()
+
+
+def _items_of(value: Any) -> list[tuple[str, Any]]:
+    return list(value.items()) if isinstance(value, dict) else []
+
+
+def guess_uses(first: Mapping[str, str], tool: str) -> dict[str, str]:
+    """What each field is by its name and its first value; what a tool always has in one place is
+    not guessed."""
+    columns = [name for name in first if tool != MTURK or name.startswith("Input.")]
+    plain = {name: plain_name(name) for name in columns}
+    uses: dict[str, str] = {}
+    for use, names in LIKELY.items():
+        column = next((c for n in names for c in columns if plain[c] == n and c not in uses), None)
+        if column is not None and use in uses_of(tool) and use != LabelUse.VALUE:
+            uses[column] = use.value
+    if tool == TABLE:
+        uses |= dict.fromkeys(_values(first, plain, uses), LabelUse.VALUE.value)
+    elif LabelUse.SYSTEM not in uses.values():
+        # The tool's own number of a record; where records are of systems, several are an item.
+        uses = {name: use for name, use in uses.items() if use != LabelUse.ITEM}
+    return {name: uses[name] for name in first if name in uses}
+
+
+def _values(
+    first: Mapping[str, str], plain: Mapping[str, str], uses: Mapping[str, str]
+) -> list[str]:
+    """The column of values where a row is a label; else every other column of numbers."""
+    rest = [name for name in first if name not in uses]
+    numbers = [name for name in rest if first[name].replace(".", "", 1).isdigit()]
+    if numbers and LabelUse.QUESTION not in uses.values():
+        return numbers
+    names = LIKELY[LabelUse.VALUE]
+    return [c for n in names for c in rest if plain[c] == n][:1]
