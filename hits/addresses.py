@@ -2,51 +2,27 @@
 
 from __future__ import annotations
 
-from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
-from socket import getaddrinfo
 from urllib.parse import urlsplit
 
-from django.conf import settings
 from django.utils.translation import gettext as _
 
 from hits.exceptions import ConnectionUnfit, MarketplaceUnreachable
 from hits.marketplaces import THIS_SITE, marketplace_at
-
-# IPv6 addresses whose last 32 bits are an IPv4 address that a gateway calls (RFC 6052).
-NAT64 = IPv6Network("64:ff9b::/96")
+from work.addresses import is_outside
 
 
 def require_outside(endpoint_url: str) -> None:
-    """Refuse addresses inside the site's own network, which a team has no business to call.
-
-    On a machine of one's own they are one's own. A name is looked up anew before every use, since
-    its owner may let it lead elsewhere by then.
-    """
+    """Refuse addresses inside the site's own network, which a team has no business to call."""
     host = urlsplit(endpoint_url).hostname or ""
-    if settings.OWN_MACHINE or not host or marketplace_at(endpoint_url).name == THIS_SITE:
+    if not host or marketplace_at(endpoint_url).name == THIS_SITE:
         return
     try:
-        addresses = {entry[4][0] for entry in getaddrinfo(host, None)}
+        is_allowed = is_outside(host)
     except OSError as error:
         raise MarketplaceUnreachable(
             _("There is no marketplace at “{host}”: {error}.").format(host=host, error=error)
         ) from error
-    if not all(is_public(str(address).partition("%")[0]) for address in addresses):
+    if not is_allowed:
         raise ConnectionUnfit(
             _("“{host}” is an address inside this site's own network.").format(host=host)
         )
-
-
-def is_public(text: str) -> bool:
-    """Whether it is one host on the internet, whatever it is wrapped in."""
-    address = ip_address(text)
-    called = _inner(address) or address if isinstance(address, IPv6Address) else address
-    return called.is_global and not called.is_multicast
-
-
-def _inner(address: IPv6Address) -> IPv4Address | None:
-    """The IPv4 address that is called in the end."""
-    if address in NAT64:
-        return IPv4Address(int(address) & 0xFFFFFFFF)
-    teredo = address.teredo
-    return address.ipv4_mapped or address.sixtofour or (teredo[1] if teredo else None)

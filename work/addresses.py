@@ -1,0 +1,38 @@
+"""Which hosts background work may call at somebody's wish: none inside the site's own network."""
+
+from __future__ import annotations
+
+from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
+from socket import getaddrinfo
+
+from django.conf import settings
+
+# IPv6 addresses whose last 32 bits are an IPv4 address that a gateway calls (RFC 6052).
+NAT64 = IPv6Network("64:ff9b::/96")
+
+
+def is_outside(host: str) -> bool:
+    """Whether all addresses of a host are on the internet; OSError where it has none.
+
+    On a machine of one's own they are one's own. A name is looked up anew before every use, since
+    its owner may let it lead elsewhere by then.
+    """
+    if settings.OWN_MACHINE:
+        return True
+    addresses = {entry[4][0] for entry in getaddrinfo(host, None)}
+    return all(is_public(str(address).partition("%")[0]) for address in addresses)
+
+
+def is_public(text: str) -> bool:
+    """Whether it is one host on the internet, whatever it is wrapped in."""
+    address = ip_address(text)
+    called = _inner(address) or address if isinstance(address, IPv6Address) else address
+    return called.is_global and not called.is_multicast
+
+
+def _inner(address: IPv6Address) -> IPv4Address | None:
+    """The IPv4 address that is called in the end."""
+    if address in NAT64:
+        return IPv4Address(int(address) & 0xFFFFFFFF)
+    teredo = address.teredo
+    return address.ipv4_mapped or address.sixtofour or (teredo[1] if teredo else None)
