@@ -3,9 +3,10 @@
     python -m benchmarks.imports
     python -m benchmarks.imports --items 2500 --database-url postgres://postgres@127.0.0.1/benchmark
 
-A file of judgments (items x 4 candidates x 2 questions x 5 annotators), one of a tenth of it, and
-one of responses to 100,000 items, each imported by a process of its own, so that its peak of
-memory is its own.
+An uploaded file of 200,000 responses is stored, read, mapped, previewed and imported, step by
+step, as the pages and their background worker do it. A file of judgments (items x 4 candidates x
+2 questions x 5 annotators), one of a tenth of it, and one of responses to 100,000 items, each
+imported by a process of its own, so that its peak of memory is its own.
 """
 
 import argparse
@@ -28,6 +29,78 @@ django.setup()
 call_command(*sys.argv[1:])
 sys.stdout.write(str(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024))
 """
+
+
+# The steps of an upload, each in a process of its own: what is stored between them is in the
+# database alone.
+UPLOAD = """
+import resource, sys, time
+import django
+django.setup()
+from pathlib import Path
+from django.core.files import File
+from accounts.models import User
+from annotation.models import Upload
+from annotation.readers.column_mapping import ColumnMapping
+from annotation.uploads import jobs_of_upload, request_import, request_reading
+from annotation.uploads import set_mapping, store_upload
+from console.upload_view import preview_of
+from work.execution import run_job
+
+step, path = sys.argv[1:]
+user = User.objects.get_or_create(username="benchmark")[0]
+upload = Upload.objects.order_by("pk").last()
+uses = {"dialogue": "item", "bot": "system", "history": "context", "text": "response"}
+began = time.perf_counter()
+if step == "store":
+    with open(path, "rb") as content:
+        store_upload(file=File(content, name="responses.csv"), uploaded_by=user, title="Upload")
+elif step == "read":
+    request_reading(upload=upload, requested_by=user)
+    run_job(jobs_of_upload(upload).first().pk)
+elif step == "map and preview":
+    set_mapping(upload=upload, mapping=ColumnMapping.of({"uses": uses}))
+    assert preview_of(upload).is_possible
+else:
+    request_import(upload=upload, requested_by=user)
+    run_job(jobs_of_upload(upload).first().pk)
+seconds = time.perf_counter() - began
+sys.stdout.write(f"{seconds} {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}")
+"""
+UPLOAD_STEPS = ("store", "read", "map and preview", "import")
+
+
+def write_upload(path: Path, n_rows: int) -> int:
+    """Two systems' responses to each item, under names of columns that nothing guesses."""
+    with path.open("w") as file:
+        file.write("dialogue;bot;history;text\n")
+        for row in range(n_rows):
+            item, bot = divmod(row, 2)
+            file.write(f"dialogue-{item:06};bot-{bot};What about {item}?;Let us wait, {row}.\n")
+    return n_rows
+
+
+def uploaded(path: Path) -> list[tuple[str, float, float]]:
+    """Seconds and megabytes of each step of an upload."""
+    steps = []
+    for step in UPLOAD_STEPS:
+        done = run_child(UPLOAD, step, str(path))
+        seconds, peak = done.split()[-2:]
+        steps.append((step, float(seconds), float(peak)))
+    return steps
+
+
+def run_child(script: str, *arguments: str) -> str:
+    """What a process of its own prints."""
+    done = subprocess.run(
+        [sys.executable, "-c", script, *arguments],
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+        cwd=CHECKOUT,
+        env=os.environ | {"PYTHONPATH": str(CHECKOUT)},
+    )
+    return done.stdout
 
 
 def write_judgments(path: Path, n_items: int) -> int:
@@ -57,21 +130,15 @@ def write_responses(path: Path, n_items: int) -> int:
 def imported(command: str, path: Path, slug: str) -> tuple[float, float]:
     """Seconds and megabytes of an import, in a process of its own."""
     began = time.perf_counter()
-    done = subprocess.run(
-        [sys.executable, "-c", CHILD, command, str(path), "--study", slug],
-        capture_output=True,
-        text=True,
-        check=True,
-        cwd=CHECKOUT,
-        env=os.environ | {"PYTHONPATH": str(CHECKOUT)},
-    )
-    return time.perf_counter() - began, float(done.stdout.splitlines()[-1])
+    output = run_child(CHILD, command, str(path), "--study", slug)
+    return time.perf_counter() - began, float(output.splitlines()[-1])
 
 
 def main() -> None:
     """Write the files, import each, print a line for each."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--items", type=int, default=25_000)
+    parser.add_argument("--upload-rows", type=int, default=200_000)
     parser.add_argument("--responses", type=int, default=100_000)
     parser.add_argument("--database-url", help="a PostgreSQL database to make (default: SQLite)")
     options = parser.parse_args()
@@ -82,6 +149,13 @@ def main() -> None:
         ("import_responses", write_responses, options.responses),
     ]
     with fresh_database(options.database_url), tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "upload.csv"
+        n_rows = write_upload(path, options.upload_rows)
+        for step, seconds, peak in uploaded(path):
+            sys.stdout.write(
+                f"upload of {n_rows:,} rows, {step}: {seconds:.2f} s, peak memory {peak:.0f} MB\n"
+            )
+            sys.stdout.flush()
         for number, (command, write, n_items) in enumerate(cases):
             path = Path(folder) / f"{number}.csv"
             n_rows = write(path, n_items)
