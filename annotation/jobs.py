@@ -1,10 +1,13 @@
-"""What `annotation` does in the background: uploaded files."""
+"""What `annotation` does in the background: uploaded files, of items or of labels."""
 
 from django.utils.translation import ngettext
 
 from annotation.exceptions import AnnotationError
+from annotation.label_uploads import import_labels, read_labels
+from annotation.models import Upload
 from annotation.uploads import (
     IMPORT_UPLOAD,
+    JOBS,
     READ_UPLOAD,
     forget_uploads,
     import_upload,
@@ -17,6 +20,9 @@ REFUSALS = (AnnotationError,)
 
 register(READ_UPLOAD, label="Reading the file", queue=INTERACTIVE, refusals=REFUSALS)(read_upload)
 register(IMPORT_UPLOAD, label="Importing", queue=INTERACTIVE, refusals=REFUSALS)(import_upload)
+READ_LABELS, IMPORT_LABELS = JOBS[Upload.Content.LABELS]
+register(READ_LABELS, label="Reading the file", queue=INTERACTIVE, refusals=REFUSALS)(read_labels)
+register(IMPORT_LABELS, label="Importing", queue=INTERACTIVE, refusals=REFUSALS)(import_labels)
 
 
 @register("forget_uploads", label="Forgetting uploads", queue=MARKETPLACE, every_seconds=3600)

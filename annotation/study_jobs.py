@@ -20,6 +20,7 @@ PUBLISH, CONNECT, CHECK_LAUNCH = "publish", "connect", "check_launch"
 # Collecting by itself, beside the one that a person asks for.
 COLLECT_NEW = "collect_new"
 REVIEW = "review"
+PLAN_SCORE = "plan_score"
 MEASURE = "measure"
 
 

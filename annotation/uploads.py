@@ -55,6 +55,12 @@ if TYPE_CHECKING:
 
 
 READ_UPLOAD, IMPORT_UPLOAD = "read_upload", "import_upload"
+# What is done with a file of each content: it is read, and then imported.
+JOBS = {
+    Upload.Content.ITEMS: (READ_UPLOAD, IMPORT_UPLOAD),
+    Upload.Content.LABELS: ("read_labels", "import_labels"),
+    Upload.Content.SCORES: ("read_scores", "import_scores"),
+}
 PART_BYTES = 1024 * 1024
 # A file so small is read, and imported, before the page answers.
 AT_ONCE_BYTES = 512 * 1024
@@ -72,6 +78,8 @@ def store_upload(
     team: Team | None = None,
     title: str = "",
     template: str = "",
+    content: str = Upload.Content.ITEMS,
+    mapping: dict[str, Any] | None = None,
 ) -> Upload:
     """Keep a file that somebody sent, in parts."""
     require_size(file)
@@ -83,6 +91,8 @@ def store_upload(
         team=study.team if study else team,
         title=title,
         template=template,
+        content=content,
+        mapping=mapping or {},
         file_name=name,
         n_bytes=file.size or 0,
     )
@@ -126,17 +136,17 @@ def request_reading(*, upload: Upload, requested_by: User, form: FileFormat | No
         upload.form = form.plain
     upload.n_rows, upload.faults, upload.n_faults = None, [], 0
     upload.save()
-    _request(upload, READ_UPLOAD, requested_by, {})
+    _request(upload, 0, requested_by, {})
 
 
 def request_import(*, upload: Upload, requested_by: User, leaves_out: bool = False) -> None:
     """Have the file imported by its mapping."""
-    _request(upload, IMPORT_UPLOAD, requested_by, {"leaves_out": leaves_out})
+    _request(upload, 1, requested_by, {"leaves_out": leaves_out})
 
 
-def _request(upload: Upload, kind: str, requested_by: User, arguments: dict[str, Any]) -> None:
+def _request(upload: Upload, step: int, requested_by: User, arguments: dict[str, Any]) -> None:
     job = request_job(
-        kind=kind,
+        kind=JOBS[Upload.Content(upload.content)][step],
         subject=f"upload:{upload.pk}",
         arguments=arguments | {"upload": upload.pk},
         requested_by=requested_by,
@@ -146,13 +156,20 @@ def _request(upload: Upload, kind: str, requested_by: User, arguments: dict[str,
 
 
 @contextmanager
-def _table(upload: Upload) -> Iterator[OpenTable]:
-    """The file's table, which is on disk until it is closed."""
+def stored_file(upload: Upload) -> Iterator[Path]:
+    """The file on disk, until it is closed."""
     with TemporaryDirectory(prefix="assay-upload-") as folder:
         path = Path(folder) / upload.file_name
         with path.open("wb") as copy:
             for part in upload.parts.order_by("position").iterator(chunk_size=4):
                 copy.write(part.content)
+        yield path
+
+
+@contextmanager
+def opened_upload(upload: Upload) -> Iterator[OpenTable]:
+    """The file's table, which is on disk until it is closed."""
+    with stored_file(upload) as path:
         most_bytes = 5 * settings.UPLOAD_MAX_MEGABYTES * 1024**2
         with opened_table(path, FileFormat.of(upload.form), most_bytes=most_bytes) as table:
             yield table
@@ -163,24 +180,25 @@ def read_upload(running: RunningJob) -> str:
     upload = Upload.objects.get(pk=running.arguments["upload"])
     progress = running.progress(_("row"))
     try:
-        with _table(upload) as table:
+        with opened_upload(upload) as table:
             profile = profile_table(table, passed=lambda rows: progress(rows, 0))
             upload.form, upload.has_pictures = table.form.plain, table.has_pictures
     except ImportRefused as refused:
         faults = Faults()
         faults.add(refused)
-        _note_faults(upload, faults)
+        note_faults(upload, faults)
         return ""
     upload.n_rows = profile.n_rows
     upload.columns = [vars(column) for column in profile.columns]
     upload.sample = [[row.line, row.fields, row.is_csv] for row in profile.sample]
     upload.mapping, upload.is_mapping_known = _first_mapping(upload, profile.n_distinct)
-    _note_faults(upload, profile.faults)
+    note_faults(upload, profile.faults)
     n = profile.n_rows
     return ngettext("%(n)s row read.", "%(n)s rows read.", n) % {"n": f"{n:,}"}
 
 
-def _note_faults(upload: Upload, faults: Faults) -> None:
+def note_faults(upload: Upload, faults: Faults) -> None:
+    """Keep what is wrong with the file, for its page."""
     upload.faults = [fault.plain for fault in faults.first]
     upload.n_faults = faults.n
     upload.save()
@@ -190,15 +208,17 @@ def _first_mapping(upload: Upload, n_distinct: dict[str, int]) -> tuple[dict[str
     """That of the last file of these columns, or else what their names suggest."""
     columns = [column["name"] for column in upload.columns]
     owner = StoredMapping.owner_of(upload)
-    stored = StoredMapping.objects.filter(**owner, columns_digest=_digest(columns)).first()
+    stored = StoredMapping.objects.filter(**owner, columns_digest=columns_digest(upload)).first()
     if stored is not None:
         return ColumnMapping.of(stored.mapping).among(columns).plain, True
     n_rows = upload.n_rows or 0
     return guess_mapping(columns, n_rows=n_rows, n_distinct=n_distinct).plain, False
 
 
-def _digest(columns: Iterable[str]) -> str:
-    return sha256(json.dumps(sorted(columns)).encode()).hexdigest()
+def columns_digest(upload: Upload, *kind: str) -> str:
+    """What a mapping is stored under: the names of the columns, and what else the file is."""
+    names = sorted(column["name"] for column in upload.columns)
+    return sha256(json.dumps([*kind, *names]).encode()).hexdigest()
 
 
 def set_mapping(*, upload: Upload, mapping: ColumnMapping) -> None:
@@ -220,11 +240,11 @@ def import_upload(running: RunningJob) -> str:
     def passed(rows: Iterable[Row]) -> Iterable[Row]:
         return progress(rows, upload.n_rows or 0)
 
-    with _table(upload) as table:
+    with opened_upload(upload) as table:
         items = items_of(table, mapping, faults=faults, kind=upload.kind, passed=passed)
         leaves_out = running.arguments.get("leaves_out", False)
         if (faults.n and not leaves_out) or not len(items):
-            _note_faults(upload, faults)
+            note_faults(upload, faults)
             n = faults.n
             text = ngettext("%(n)s fault in the file.", "%(n)s faults in the file.", n)
             raise AnnotationError(
@@ -235,19 +255,20 @@ def import_upload(running: RunningJob) -> str:
         try:
             with transaction.atomic():
                 draft = mapped_study(items, kind=upload.kind, has_protocol=bool(upload.template))
-                imported = _write(upload, draft, running)
-                _keep_mapping(upload)
+                imported = write_upload(upload, draft, running)
+                keep_mapping(upload)
                 message = str(imported)
                 running.complete(message)
         except ImportRefused as refused:
             faults = Faults()
             faults.add(refused)
-            _note_faults(upload, faults)
+            note_faults(upload, faults)
             raise
     return message
 
 
-def _write(upload: Upload, draft: Any, running: RunningJob) -> Imported:
+def write_upload(upload: Upload, draft: Any, running: RunningJob) -> Imported:
+    """Write what a file holds into its study, or a new one, and forget the file."""
     person = running.job.requested_by or upload.uploaded_by
     study = upload.study
     protocol = None
@@ -270,11 +291,11 @@ def _write(upload: Upload, draft: Any, running: RunningJob) -> Imported:
     return imported
 
 
-def _keep_mapping(upload: Upload) -> None:
-    columns = [column["name"] for column in upload.columns]
+def keep_mapping(upload: Upload, *kind: str) -> None:
+    """For the next file of these columns, and of this kind."""
     StoredMapping.objects.update_or_create(
         **StoredMapping.owner_of(upload),
-        columns_digest=_digest(columns),
+        columns_digest=columns_digest(upload, *kind),
         defaults={"mapping": upload.mapping},
     )
 

@@ -37,10 +37,13 @@ NOT_VISITED = {
     *("study-member-remove", "wage-floor", "connecting", "connect-site", "connect"),
     *("connection-close", "team-budget", "invite", "invitation-revoke", "member-role"),
     *("protocol-save", "protocol-yaml", "protocol-freeze", "protocol-begin", "protocol-discard"),
-    *("try", "former-publish", "trial-sent", "new-study", "add-items"),
+    *("try", "former-publish", "trial-sent", "new-study", "add-items", "add-scores"),
+    *("scoring", "scoring-request", "scoring-confirm", "judge-connections"),
+    "judge-connection-close",
     *("rename", "delete"),
     *("upload", "upload-progress", "upload-read", "upload-map", "upload-import", "upload-discard"),
     *("team-tokens", "team-token-revoke"),
+    "upload-picture",
     *("member-remove", "member-password", "new-team", "accept", "join", "join-anew", "invitation"),
 }
 STREAMED = {"download", "label-set", "audit-log-file"}

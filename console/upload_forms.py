@@ -13,8 +13,9 @@ from annotation.models import Study, Upload
 from annotation.protocols.templates import template_names
 from annotation.readers.column_mapping import ColumnMapping, Use
 from annotation.readers.formats import DELIMITERS, ENCODINGS, FileFormat
+from console.label_upload_view import TOOL_NAMES
 
-FROM_FILE, FROM_TEMPLATE, FROM_COPY = "file", "template", "copy"
+FROM_FILE, FROM_TEMPLATE, FROM_COPY, FROM_LABELS = "file", "template", "copy", "labels"
 ACCEPTED = ".csv,.tsv,.txt,.xlsx,.xlsm,.json,.jsonl,.ndjson,.parquet,.zip,.gz"
 DELIMITER_NAMES = {
     ",": _("commas"),
@@ -70,6 +71,7 @@ class NewStudyForm(forms.Form):
             (FROM_FILE, _("A file of items")),
             (FROM_TEMPLATE, _("A template alone; items later")),
             (FROM_COPY, _("A copy of another study: its items and protocol, no answers")),
+            (FROM_LABELS, _("Labels that were collected elsewhere: agreement, results, report")),
         ],
         initial=FROM_FILE,
         widget=forms.RadioSelect,
@@ -79,6 +81,11 @@ class NewStudyForm(forms.Form):
         label=_("What annotators are asked"),
         required=False,
         help_text=_("It can be changed on the Protocol page until the study is launched."),
+    )
+    tool = forms.ChoiceField(
+        label=_("Collected with"),
+        required=False,
+        choices=[("", _("find out from the file")), *TOOL_NAMES.items()],
     )
     source = StudyField(label=_("Study to copy"), queryset=Study.objects.none(), required=False)
 
@@ -104,6 +111,7 @@ class NewStudyForm(forms.Form):
         data = super().clean() or {}
         begin = data.get("begin")
         needed = {FROM_FILE: "file", FROM_TEMPLATE: "template", FROM_COPY: "source"}
+        needed[FROM_LABELS] = "file"
         problems = {
             "file": _("Choose a file."),
             "template": _("Choose a template."),

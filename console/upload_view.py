@@ -7,19 +7,21 @@ from pathlib import Path
 from string import ascii_uppercase
 from typing import Any
 
+from django.core.paginator import Page, Paginator
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from annotation.models import Upload
 from annotation.readers.column_mapping import ColumnMapping, Use, label_of, mapping_faults
+from annotation.readers.drafts import PictureDraft
 from annotation.readers.file_faults import Fault, Faults
 from annotation.readers.formats import CSV, EXCEL, JSON, JSON_LINES, PARQUET, FileFormat
 from annotation.readers.mapped_items import MappedItems
+from annotation.readers.pictures import NamesOfPictures
 from annotation.readers.rows import Row
 from console.upload_forms import DELIMITER_NAMES
 
 ITEMS_SHOWN = 3
-OF_PICTURES = (Use.PICTURE, Use.CANDIDATE_PICTURE)
 
 
 @dataclass(frozen=True)
@@ -38,7 +40,7 @@ class Preview:
     """What a mapping makes of the file's first rows, and of all of them in numbers."""
 
     problems: list[str]
-    items: list[Any]
+    shown: Page[Any]
     faults: list[Fault]
     n_faults: int
     notes: list[str]
@@ -86,22 +88,23 @@ def uses() -> list[tuple[str, str]]:
     return [(str(use), label_of(use)) for use in Use]
 
 
-def preview_of(upload: Upload) -> Preview:
+def preview_of(upload: Upload, page: str = "") -> Preview:
     """Made of the rows that are stored with the upload, never of the file."""
     mapping, faults = ColumnMapping.of(upload.mapping), Faults()
     problems = mapping_faults(mapping, has_pictures=upload.has_pictures)
     path = Path(upload.file_name)
     rows = [Row(path, line, fields, is_csv=is_csv) for line, fields, is_csv in upload.sample]
-    texts = {name: use for name, use in mapping.uses.items() if use not in OF_PICTURES}
     items = MappedItems(
         rows if not problems else (),
-        ColumnMapping(texts, mapping.systems),
+        mapping,
         path=path,
         faults=faults,
+        pictures=NamesOfPictures(),
         is_pool=upload.kind == "alternatives",
     )
     is_whole = len(rows) == upload.n_rows
-    shown = [item for item, _n in zip(items, range(ITEMS_SHOWN), strict=False)]
+    shown = Paginator(list(items), ITEMS_SHOWN).get_page(page)
+    shown.object_list = [_item(item) for item in shown.object_list]
     counts = (
         (len(items), items.n_candidates, items.n_systems)
         if is_whole or problems
@@ -111,7 +114,7 @@ def preview_of(upload: Upload) -> Preview:
     new = [each for each in faults.first if (each.line, each.column, each.problem) not in known]
     return Preview(
         problems,
-        [_item(item) for item in shown],
+        shown,
         [*(Fault(**each) for each in upload.faults), *new],
         upload.n_faults + len(new) + faults.n_more,
         items.notes() if is_whole else [],
@@ -137,8 +140,14 @@ def _counts(upload: Upload, mapping: ColumnMapping) -> tuple[int, int, int]:
 
 def _item(item: Any) -> dict[str, Any]:
     letters = [ascii_uppercase[n % 26] for n in range(len(item.candidates))]
-    pairs = list(zip(letters, item.candidates, strict=True))
-    return {"item": item, "candidates": pairs}
+    pictures = [_name(candidate.picture) for candidate in item.candidates]
+    candidates = list(zip(letters, item.candidates, pictures, strict=True))
+    return {"item": item, "picture": _name(item.picture), "candidates": candidates}
+
+
+def _name(picture: PictureDraft | None) -> str:
+    """What the file calls a picture that `NamesOfPictures` stands for."""
+    return picture.content.removeprefix(NamesOfPictures.MARK).decode() if picture else ""
 
 
 def format_in_words(upload: Upload) -> str:

@@ -11,6 +11,7 @@ from console.pages import (
     invitations,
     items,
     job_progress,
+    judge_connections,
     labels,
     launch,
     members,
@@ -18,6 +19,8 @@ from console.pages import (
     review,
     review_rules,
     review_sending,
+    score_uploads,
+    scoring,
     sign_in,
     studies,
     study_settings,
@@ -38,6 +41,12 @@ of_a_study: list[URLPattern | URLResolver] = [
     path("restore/", studies.restore, name="restore"),
     path("items/", items.items, name="items"),
     path("items/add/", uploads.add_items, name="add-items"),
+    path("scores/add/", score_uploads.add_scores, name="add-scores"),
+    path("scores/new/", scoring.scoring, name="scoring"),
+    path("scores/requests/<int:request_id>/", scoring.scoring_request, name="scoring-request"),
+    path(
+        "scores/requests/<int:request_id>/confirm/", scoring.scoring_confirm, name="scoring-confirm"
+    ),
     path("items/<int:item_id>/", items.item, name="item"),
     path("items/<int:item_id>/try/", trials.try_item, name="try-item"),
     path("try/", trials.try_first, name="try"),
@@ -123,6 +132,10 @@ of_a_team: list[URLPattern | URLResolver] = [
     path("budget/", connections.team_budget, name="team-budget"),
     path("tokens/", tokens.tokens, name="team-tokens"),
     path("tokens/<int:token_id>/revoke/", tokens.revoke, name="team-token-revoke"),
+    path("judges/", judge_connections.judge_connections, name="judge-connections"),
+    path(
+        "judges/<int:connection_id>/close/", judge_connections.close, name="judge-connection-close"
+    ),
     path("invite/", members.invite_to_team, name="invite"),
     path(
         "invitations/<int:invitation_id>/revoke/", members.revoke_of_team, name="invitation-revoke"
@@ -139,6 +152,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("new-study/", uploads.new_study, name="new-study"),
     path("uploads/<uuid:token>/", uploads.upload, name="upload"),
     path("uploads/<uuid:token>/progress/", uploads.upload_progress, name="upload-progress"),
+    path("uploads/<uuid:token>/picture/", uploads.upload_picture, name="upload-picture"),
     path("uploads/<uuid:token>/read/", uploads.read_upload_again, name="upload-read"),
     path("uploads/<uuid:token>/columns/", uploads.map_upload, name="upload-map"),
     path("uploads/<uuid:token>/import/", uploads.import_upload_now, name="upload-import"),

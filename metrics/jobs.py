@@ -1,15 +1,31 @@
 """Scoring in the background."""
 
 from annotation.exceptions import AnnotationError
-from annotation.study_jobs import SCORE, study_of
+from annotation.models import Upload
+from annotation.study_jobs import PLAN_SCORE, SCORE, study_of
+from annotation.uploads import JOBS
 from metrics.exceptions import MetricsError, RunBusy
+from metrics.score_uploads import import_scores_upload, read_scores_upload
+from metrics.scoring_requests import plan_request, score_request
 from metrics.study_scores import Scored, named_scorer, score_study
 from work.exceptions import JobPostponed
 from work.execution import RunningJob
-from work.registry import SCORING, register
+from work.registry import INTERACTIVE, SCORING, register
+
+REFUSALS = (AnnotationError, MetricsError)
+READ_SCORES, IMPORT_SCORES = JOBS[Upload.Content.SCORES]
+register(READ_SCORES, label="Reading the file", queue=INTERACTIVE, refusals=REFUSALS)(
+    read_scores_upload
+)
+register(IMPORT_SCORES, label="Importing", queue=INTERACTIVE, refusals=REFUSALS)(
+    import_scores_upload
+)
 
 
-@register(SCORE, label="Scoring", queue=SCORING, refusals=(AnnotationError, MetricsError))
+register(PLAN_SCORE, label="Estimating", queue=SCORING, refusals=REFUSALS)(plan_request)
+
+
+@register(SCORE, label="Scoring", queue=SCORING, refusals=REFUSALS)
 def score(running: RunningJob) -> str:
     """Score a study's candidates with each of the metrics."""
     return " ".join(str(_score(running, name)) for name in running.arguments["names"])
@@ -17,6 +33,8 @@ def score(running: RunningJob) -> str:
 
 def _score(running: RunningJob, name: str) -> Scored:
     try:
+        if "request" in running.arguments:
+            return score_request(running)
         return score_study(
             study=study_of(running), scorer=named_scorer(name), progress=running.progress(name)
         )

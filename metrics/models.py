@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from django.conf import settings
 from django.db import models
 from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
 
+from accounts.models import Team
 from annotation.counts import counted
 from annotation.models import Candidate, Study
 from work.models import Leased
@@ -138,3 +143,83 @@ class JudgeVersion(models.Model):
 
     def __str__(self) -> str:
         return f"{self.name}@{self.version}"
+
+
+class JudgeConnectionQuerySet(models.QuerySet["JudgeConnection"]):
+    def of(self, team: Team) -> JudgeConnectionQuerySet:
+        return self.filter(team=team)
+
+    def usable(self) -> JudgeConnectionQuerySet:
+        return self.filter(closed_at=None)
+
+
+class JudgeConnection(models.Model):
+    """An endpoint of language models that a team pays for; its key is encrypted under
+    ENCRYPTION_KEYS."""
+
+    team = models.ForeignKey(Team, on_delete=models.CASCADE, related_name="judge_connections")
+    name = models.CharField(_("name"), max_length=40)
+    base_url = models.URLField(_("address"), max_length=255)
+    encrypted_key = models.TextField(blank=True, editable=False)
+    length_field = models.CharField(max_length=24, default="max_tokens")
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
+    )
+    created_at = models.DateTimeField(auto_now_add=True)
+    closed_at = models.DateTimeField(null=True, blank=True)
+
+    objects = JudgeConnectionQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["team", "name"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["team", "name"], name="judge_connection_name_once_a_team"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class ScoringRequestQuerySet(models.QuerySet["ScoringRequest"]):
+    def of(self, study: Study) -> ScoringRequestQuerySet:
+        return self.filter(study=study)
+
+
+class ScoringRequest(models.Model):
+    """A metric with its parameters that somebody wants a study scored by: first what it would
+    take, then, once confirmed, the scores, and what they cost."""
+
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="scoring_requests")
+    metric = models.CharField(max_length=64)
+    parameters = models.JSONField(default=dict, help_text="As the registry has them.")
+    connection = models.ForeignKey(
+        JudgeConnection, on_delete=models.PROTECT, null=True, blank=True, related_name="+"
+    )
+    model = models.CharField(max_length=128, blank=True, help_text="Of a judge.")
+    usd_per_million_input = models.DecimalField(max_digits=12, decimal_places=6, default=0)
+    usd_per_million_output = models.DecimalField(max_digits=12, decimal_places=6, default=0)
+    max_usd = models.DecimalField(max_digits=12, decimal_places=2, null=True, blank=True)
+    max_requests = models.PositiveIntegerField(null=True, blank=True)
+    estimate = models.JSONField(null=True, blank=True, help_text="None until it is planned.")
+    n_requests = models.PositiveIntegerField(default=0, help_text="Sent so far, probes too.")
+    spent_usd = models.DecimalField(max_digits=14, decimal_places=6, default=0)
+    requested_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
+    )
+    created_at = models.DateTimeField(auto_now_add=True)
+    confirmed_at = models.DateTimeField(null=True, blank=True)
+
+    objects = ScoringRequestQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["-pk"]
+
+    def __str__(self) -> str:
+        return f"{self.metric} of study {self.study_id}"
+
+    @property
+    def caps(self) -> dict[str, Any]:
+        """The hard caps, by name."""
+        return {"max_usd": self.max_usd, "max_requests": self.max_requests}

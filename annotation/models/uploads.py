@@ -34,7 +34,13 @@ class Upload(models.Model):
     Nothing of a study is written before it is confirmed.
     """
 
+    class Content(models.TextChoices):
+        ITEMS = "items"
+        LABELS = "labels"
+        SCORES = "scores"
+
     token = models.UUIDField(default=uuid4, unique=True, editable=False)
+    content = models.CharField(max_length=8, choices=Content, default=Content.ITEMS)
     uploaded_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="uploads"
     )
@@ -51,7 +57,10 @@ class Upload(models.Model):
     sample = models.JSONField(default=list, help_text="Its first rows: line and cells.")
     n_rows = models.PositiveIntegerField(null=True, blank=True, help_text="None until it is read.")
     has_pictures = models.BooleanField(default=False)
-    mapping = models.JSONField(default=dict, help_text="As `ColumnMapping`.")
+    mapping = models.JSONField(
+        default=dict, help_text="As `ColumnMapping`, or `LabelSettings`, or `ScoreSettings`."
+    )
+    summary = models.JSONField(default=dict, help_text="What labels or scores come to.")
     is_mapping_known = models.BooleanField(
         default=False, help_text="Whether the mapping is of an earlier file of these columns."
     )

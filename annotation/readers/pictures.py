@@ -65,6 +65,19 @@ class Archive:
         return self._archive.NameToInfo.get(path)
 
 
+class NamesOfPictures:
+    """Stands for pictures where only their names matter, as in a preview: the content is the name,
+    behind what a GIF begins with."""
+
+    MARK = b"GIF8"
+
+    def size(self, name: str) -> int | None:
+        return len(name)
+
+    def content(self, name: str) -> bytes:
+        return self.MARK + name.encode()
+
+
 class NoPictures:
     """Of a table that came alone."""
 

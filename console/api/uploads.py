@@ -6,6 +6,7 @@ from http import HTTPStatus
 from typing import Any
 from uuid import UUID
 
+from django.http import Http404
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from rest_framework.parsers import MultiPartParser
@@ -141,7 +142,7 @@ class OneUpload(Endpoint):
 
         Access: who uploaded the file, and those who may edit the team's studies.
         """
-        return _answer(request, upload_for(self.plain_request, token))
+        return _answer(request, _of_items(upload_for(self.plain_request, token)))
 
     @writes("discard_upload", None, None, status=HTTPStatus.NO_CONTENT)
     def delete(self, request: Request, token: UUID) -> Response:
@@ -172,7 +173,7 @@ class Mapping(Endpoint):
 
         Access: as for the upload.
         """
-        upload = _waiting(upload_for(self.plain_request, token))
+        upload = _waiting(_of_items(upload_for(self.plain_request, token)))
         wanted = self.input(MappingInput)
         known = {column["name"] for column in upload.columns}
         if unknown := sorted(wanted["uses"].keys() - known):
@@ -194,12 +195,19 @@ class Import(Endpoint):
 
         Access: as for the upload.
         """
-        upload = _waiting(upload_for(self.plain_request, token))
+        upload = _waiting(_of_items(upload_for(self.plain_request, token)))
         if problems := preview_of(upload).problems:
             raise serializers.ValidationError({"mapping": problems})
         leaves_out = self.input(ImportInput)["leaves_out"]
         request_import(upload=upload, requested_by=self.person, leaves_out=leaves_out)
         return _answer(request, upload, HTTPStatus.ACCEPTED)
+
+
+def _of_items(upload: Upload) -> Upload:
+    """Not found for a file of labels or scores, which only its page reads so far."""
+    if upload.content != Upload.Content.ITEMS:
+        raise Http404("The file holds labels or scores: go on with it on its page.")
+    return upload
 
 
 def _waiting(upload: Upload) -> Upload:

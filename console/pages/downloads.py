@@ -27,6 +27,7 @@ from console.dataset_folder import dataset_zip
 from console.downloads import DATASET, DOWNLOADS, Download, file_names
 from console.exceptions import LicenseUnknown
 from console.pages.job_progress import job_of
+from console.pages.pictures import as_picture
 from console.pages.study import person, study_for, study_page
 from console.results import is_stored
 from work.models import Job
@@ -107,8 +108,6 @@ def record_export(request: HttpRequest, study: Study, name: str) -> None:
 def picture(request: HttpRequest, sha256: str) -> HttpResponse:
     """Access: anyone who knows the content's hash, since workers' frames have no session."""
     row = get_object_or_404(Picture, sha256=sha256)
-    response = HttpResponse(bytes(row.content), content_type=row.media_type)
-    response["Content-Security-Policy"] = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
-    response["X-Content-Type-Options"] = "nosniff"
+    response = as_picture(row.media_type, bytes(row.content))
     response["Cross-Origin-Resource-Policy"] = "cross-origin"
     return response

@@ -13,6 +13,7 @@ from annotation.study_jobs import (
     COLLECT,
     LABEL,
     MEASURE,
+    PLAN_SCORE,
     PUBLISH,
     RESULT,
     REVIEW,
@@ -28,6 +29,7 @@ from work.request import resume_job, stop_job
 PAGES = {
     COLLECT: "answers",
     SCORE: "validation",
+    PLAN_SCORE: "scoring",
     LABEL: "labels",
     PUBLISH: "launch",
     CHECK_LAUNCH: "launch",
@@ -63,7 +65,7 @@ def page_of(job: Job) -> str:
 
 # What somebody may do who may also stop or resume a job of this kind.
 CONTROLLED_BY = {
-    **dict.fromkeys((SCORE, RESULT, LABEL), Permission.ANALYSE),
+    **dict.fromkeys((SCORE, PLAN_SCORE, RESULT, LABEL), Permission.ANALYSE),
     **dict.fromkeys((PUBLISH, CHECK_LAUNCH), Permission.SPEND),
     REVIEW: Permission.REVIEW,
 }

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext as _
@@ -17,10 +17,12 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from accounts.roles import Permission
 from accounts.teams import permissions_in_team
 from annotation.access import permissions_in
-from annotation.exceptions import AnnotationError
+from annotation.exceptions import AnnotationError, ImportRefused
+from annotation.label_uploads import LabelSettings
 from annotation.models import Upload
 from annotation.new_studies import begin_study, copy_study
 from annotation.readers.formats import FileFormat
+from annotation.uploaded_pictures import uploaded_picture
 from annotation.uploads import (
     IMPORT_UPLOAD,
     jobs_of_upload,
@@ -29,16 +31,21 @@ from annotation.uploads import (
     set_mapping,
     store_upload,
 )
+from console.label_upload_view import labels_context, posted_labels
+from console.pages.pictures import as_picture
 from console.pages.study import person, study_for, study_page, within_scopes
+from console.score_upload_view import posted_scores, scores_context
 from console.upload_forms import (
     FROM_COPY,
     FROM_FILE,
+    FROM_LABELS,
     FileForm,
     NewStudyForm,
     ReadingForm,
     posted_mapping,
 )
 from console.upload_view import column_rows, format_in_words, preview_of, uses
+from metrics.score_uploads import ScoreSettings
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -60,10 +67,12 @@ def _begin(request: HttpRequest, form: NewStudyForm) -> str:
     """Where to go on: the study that was made, or the file that it is to be made of."""
     data, user = form.cleaned_data, person(request)
     common: dict[str, Any] = {"title": data["title"], "team": form.chosen_team}
-    if data["begin"] == FROM_FILE:
-        upload = store_upload(
-            file=data["file"], uploaded_by=user, template=data["template"], **common
-        )
+    if data["begin"] in (FROM_FILE, FROM_LABELS):
+        is_labels = data["begin"] == FROM_LABELS
+        kind: dict[str, Any] = {"template": data["template"]}
+        if is_labels:
+            kind = {"content": Upload.Content.LABELS, "mapping": {"tool": data["tool"]}}
+        upload = store_upload(file=data["file"], uploaded_by=user, **kind, **common)
         request_reading(upload=upload, requested_by=user)
         return reverse("console:upload", args=[upload.token])
     if data["begin"] == FROM_COPY:
@@ -102,7 +111,9 @@ def upload_for(request: HttpRequest, token: UUID) -> Upload:
         permissions = permissions_in_team(upload.team, user)
     else:
         permissions = frozenset({Permission.EDIT})
-    if Permission.EDIT not in within_scopes(request, permissions):
+    is_scores = upload.content == Upload.Content.SCORES
+    needed = Permission.ANALYSE if is_scores else Permission.EDIT
+    if needed not in within_scopes(request, permissions):
         raise PermissionDenied(_("Your role does not allow to import into this study."))
     return upload
 
@@ -113,7 +124,7 @@ def upload(request: HttpRequest, token: UUID) -> HttpResponse:
     """Access: who uploaded the file, and those who may edit the team's studies."""
     row = upload_for(request, token)
     if row.result is not None:
-        return redirect("console:study", row.result.slug)
+        return redirect(RESULTS[row.content], row.result.slug)
     return _page(request, row)
 
 
@@ -121,14 +132,32 @@ def _page(request: HttpRequest, row: Upload, status: int = 200) -> HttpResponse:
     context = {"upload": row, "job": jobs_of_upload(row).first()}
     if row.n_rows is not None:
         context |= {
-            "columns": column_rows(row),
-            "uses": uses(),
-            "preview": preview_of(row),
             "reading": ReadingForm(FileFormat.of(row.form)),
             "format": format_in_words(row),
+            **CONTEXTS[Upload.Content(row.content)](row, request.GET.get("page", "1")),
         }
-    name = "console/_upload_preview.html" if _is_live(request) else "console/upload.html"
+    name = "console/_upload_preview.html" if _is_live(request) else TEMPLATES[row.content]
     return render(request, name, context, status=status)
+
+
+def _items_context(row: Upload, page: str) -> dict[str, Any]:
+    return {"columns": column_rows(row), "uses": uses(), "preview": preview_of(row, page)}
+
+
+# What the page of a file shows, by what it holds.
+CONTEXTS = {
+    Upload.Content.ITEMS: _items_context,
+    Upload.Content.LABELS: labels_context,
+    Upload.Content.SCORES: scores_context,
+}
+TEMPLATES = {
+    "items": "console/upload.html",
+    "labels": "console/upload_labels.html",
+    "scores": "console/upload_scores.html",
+}
+# The page of a study that shows what came of a file.
+RESULTS = {"items": "console:study", "labels": "console:study", "scores": "console:validation"}
+POSTED = {Upload.Content.LABELS: posted_labels, Upload.Content.SCORES: posted_scores}
 
 
 def _is_live(request: HttpRequest) -> bool:
@@ -156,15 +185,49 @@ def read_upload_again(request: HttpRequest, token: UUID) -> HttpResponse:
     return redirect("console:upload", token)
 
 
+@require_safe
+def upload_picture(request: HttpRequest, token: UUID) -> HttpResponse:
+    """Access: as for the upload. A picture of the zip, by the name that the table has for it."""
+    row = upload_for(request, token)
+    try:
+        picture = uploaded_picture(row, request.GET.get("name", "")[:1000])
+    except ImportRefused as refused:
+        raise Http404(str(refused)) from refused
+    return as_picture(picture.media_type, picture.content)
+
+
 @require_POST
 def map_upload(request: HttpRequest, token: UUID) -> HttpResponse:
     """Access: as for the upload. Says what its columns are, and shows what comes of it."""
     row = upload_for(request, token)
-    _map(request, row)
-    return _page(request, row) if _is_live(request) else redirect("console:upload", token)
+    if row.result is None:
+        _map(request, row)
+    if _is_live(request) and row.content == Upload.Content.ITEMS:
+        return _page(request, row)
+    page = request.POST.get("page", "")
+    address = reverse("console:upload", args=[token])
+    return redirect(f"{address}?page={page}#upload-preview" if page.isdigit() else address)
 
 
-def _map(request: HttpRequest, row: Upload) -> None:
+def _map(request: HttpRequest, row: Upload) -> bool:
+    """Keep what is said of the columns; whether that was said before."""
+    if posted := POSTED.get(Upload.Content(row.content)):
+        return _map_anew(request, row, posted(row, request.POST))
+    _map_items(request, row)
+    return True
+
+
+def _map_anew(request: HttpRequest, row: Upload, mapping: dict[str, Any]) -> bool:
+    """What comes of it shows when the file is read by it."""
+    if mapping == row.mapping:
+        return True
+    row.mapping = mapping
+    row.is_mapping_known = False
+    request_reading(upload=row, requested_by=person(request))
+    return False
+
+
+def _map_items(request: HttpRequest, row: Upload) -> None:
     mapping = posted_mapping(row, request.POST)
     if mapping.plain == row.mapping:
         return
@@ -181,8 +244,11 @@ def import_upload_now(request: HttpRequest, token: UUID) -> HttpResponse:
     """Access: as for the upload. Makes the study, or adds to it."""
     row = upload_for(request, token)
     if row.result is None and row.n_rows is not None:
-        _map(request, row)
-        if preview_of(row).problems:
+        if not _map(request, row):
+            text = _("The file is read anew by what you said. Look at it, then confirm it.")
+            messages.info(request, text)
+            return redirect("console:upload", token)
+        if _is_unfit(row):
             return redirect("console:upload", token)
         leaves_out = "leave-out" in request.POST
         request_import(upload=row, requested_by=person(request), leaves_out=leaves_out)
@@ -193,11 +259,20 @@ def import_upload_now(request: HttpRequest, token: UUID) -> HttpResponse:
     return redirect("console:upload", token)
 
 
+def _is_unfit(row: Upload) -> bool:
+    """Whether what is said of the file keeps it from being imported."""
+    settings = {Upload.Content.LABELS: LabelSettings, Upload.Content.SCORES: ScoreSettings}
+    if of_content := settings.get(Upload.Content(row.content)):
+        return bool(of_content.of(row.mapping).problems() or row.n_faults)
+    return bool(preview_of(row).problems)
+
+
 @require_POST
 def discard_upload(request: HttpRequest, token: UUID) -> HttpResponse:
     """Access: as for the upload. Forgets the file."""
     row = upload_for(request, token)
     study = row.study
+    back = "console:add-scores" if row.content == Upload.Content.SCORES else "console:items"
     row.delete()
     messages.success(request, _("The file is deleted; nothing was imported."))
-    return redirect("console:items", study.slug) if study else redirect("console:new-study")
+    return redirect(back, study.slug) if study else redirect("console:new-study")

@@ -14,6 +14,7 @@ from annotation.study_jobs import SCORE
 from console.results import AGREEMENT, compute
 from console.urls import urlpatterns
 from hits.models import Assignment, Batch, DraftDecision
+from metrics.models import ScoringRequest
 from tests.annotation.studies import rating_study
 from tests.console.filled import add_assignment, add_batch, scored_study, store_validation
 from tests.console.work import request_for_later
@@ -56,6 +57,7 @@ ACTIONS = {
     "restore": {"slug": "mine"},
     "score": {"slug": "mine"},
     "label": {"slug": "mine"},
+    "scoring-confirm": {"slug": "mine", "request_id": 1},
     "decision": {"slug": "mine", "candidate_id": 1},
     "flag": {"slug": "mine", "submission_id": 1},
     "review-draft": {"slug": "mine", "assignment_id": 1},
@@ -87,6 +89,8 @@ OF_TEAMS = {
         for name in ("connections", "connecting", "connect-site", "connect", "team-budget")
     },
     "connection-close": {"slug": "lab", "connection_id": 1},
+    "judge-connections": {"slug": "lab"},
+    "judge-connection-close": {"slug": "lab", "connection_id": 1},
     "invitation-revoke": {"slug": "lab", "invitation_id": 1},
     "member-role": {"slug": "lab", "member_id": 1},
     "member-remove": {"slug": "lab", "member_id": 1},
@@ -103,6 +107,9 @@ ASKING_FIRST = {
     "batch-change": {"slug": "mine", "batch_id": 1, "name": "close"},
     "archive": {"slug": "mine"},
     "add-items": {"slug": "mine"},
+    "add-scores": {"slug": "mine"},
+    "scoring": {"slug": "mine"},
+    "scoring-request": {"slug": "mine", "request_id": 1},
     "rename": {"slug": "mine"},
     "delete": {"slug": "mine"},
 }
@@ -110,7 +117,7 @@ ASKING_FIRST = {
 UPLOAD = {"token": "00000000-0000-4000-8000-000000000000"}
 OF_UPLOADS = {
     **dict.fromkeys(["upload", "upload-progress", "upload-read", "upload-map"], UPLOAD),
-    **dict.fromkeys(["upload-import", "upload-discard"], UPLOAD),
+    **dict.fromkeys(["upload-import", "upload-discard", "upload-picture"], UPLOAD),
 }
 OF_ANYONE_SIGNED_IN = {
     "teams": {},
@@ -131,6 +138,7 @@ STORED = {
     "job_id": Job,
     "batch_id": Batch,
     "assignment_id": Assignment,
+    "request_id": ScoringRequest,
 }
 # What the forms of the actions hold, all in one.
 FORM = (
@@ -189,6 +197,7 @@ def study(researcher):
     store_validation(row)
     add_assignment(add_batch(row).hits.first())
     make_label_set(question=row.questions.get(), rule=Rule("mean"))
+    ScoringRequest.objects.create(study=row, metric="rouge1")
     request_for_later(study=row, kind=SCORE, names=["rouge1"])
     return row
 

@@ -26,6 +26,7 @@ from console.results import AGREEMENT, compute
 from hits.models import Assignment, Batch, Connection, Hit
 from hits.submissions import set_status
 from marketplace.people.enrolment import create_worker, issue_access_key
+from metrics.models import JudgeConnection, ScoringRequest
 from tests.annotation.studies import rating_study
 from tests.console.filled import add_assignment, add_batch, scored_study, store_validation
 from tests.console.work import request_for_later
@@ -64,6 +65,7 @@ PAGES_OF_A_STUDY = {
     "batch-change": P.SPEND,
     "archive": P.EDIT,
     "add-items": P.EDIT,
+    **dict.fromkeys(["add-scores", "scoring", "scoring-request"], P.ANALYSE),
     "rename": P.EDIT,
     "delete": P.OWN,
     **dict.fromkeys(["review", "review-send", "review-rules", "review-reasons"], P.REVIEW),
@@ -91,6 +93,7 @@ ACTIONS_OF_A_STUDY = {
     "decision": P.ADJUDICATE,
     "label": P.ANALYSE,
     "score": P.ANALYSE,
+    "scoring-confirm": P.ANALYSE,
     "stop": P.ANALYSE,
     "again": P.ANALYSE,
     "study-invite": P.MANAGE,
@@ -109,6 +112,7 @@ PAGES_OF_A_TEAM = {
     "audit-log": P.VIEW_AUDIT_LOG,
     "audit-log-file": P.VIEW_AUDIT_LOG,
     "connections": P.VIEW_MONEY,
+    "judge-connections": P.VIEW_MONEY,
     "connecting": P.VIEW,
 }
 ACTIONS_OF_A_TEAM = {
@@ -117,6 +121,7 @@ ACTIONS_OF_A_TEAM = {
     "connect": P.MANAGE,
     "connect-site": P.MANAGE,
     "connection-close": P.MANAGE,
+    "judge-connection-close": P.MANAGE,
     "invite": P.MANAGE,
     "invitation-revoke": P.MANAGE,
     "team-token-revoke": P.MANAGE,
@@ -132,6 +137,7 @@ API_OF_A_STUDY = dict.fromkeys(
 # A file's, by who may import into its team; test_uploads.py tries them in every role.
 OF_UPLOADS = {
     *("upload", "upload-progress", "upload-read", "upload-map", "upload-import", "upload-discard"),
+    "upload-picture",
 }
 SIGNED_IN = {"studies", "teams", "new-team", "new-study", "api-root", "api-study-list", "schema"}
 # Whose tests say what they do: sign-in, invitations by a secret link, pictures by their hash.
@@ -208,6 +214,9 @@ PARTS: dict[str, dict[str, Any]] = {
     "unflag": {"submission_id": Submission},
     "decision": {"candidate_id": Candidate},
     "connection-close": {"connection_id": Connection},
+    "judge-connection-close": {"connection_id": JudgeConnection},
+    "scoring-request": {"request_id": ScoringRequest},
+    "scoring-confirm": {"request_id": ScoringRequest},
     "study-invitation-revoke": {"invitation_id": 1},
     "study-member-role": {"member_id": StudyMembership},
     "study-member-remove": {"member_id": StudyMembership},
@@ -287,6 +296,8 @@ def study(users: dict[str, User]) -> Study:
     guest = User.objects.create_user("guest")
     set_study_role(study=study, user=guest, role=Role.ANALYST, actor=owner)
     Connection.objects.create(team=study.team, name="There", marketplace="elsewhere.example.org")
+    JudgeConnection.objects.create(team=study.team, name="There", base_url="https://a.example/v1")
+    ScoringRequest.objects.create(study=study, metric="rouge1")
     request_for_later(study=study, kind=SCORE, names=["rouge1"])
     return study
 

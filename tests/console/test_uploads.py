@@ -1,6 +1,8 @@
 """From a file to a study on the pages: named, read, mapped, previewed, imported."""
 
+import zipfile
 from collections.abc import Callable
+from io import BytesIO
 from typing import Any
 
 import pytest
@@ -15,7 +17,8 @@ from accounts.models import AuditEntry, User
 from accounts.roles import PERMISSIONS, Permission, Role
 from accounts.teams import create_team, set_role
 from annotation.models import Candidate, Item, Judgment, StoredMapping, Study, Upload, UploadPart
-from annotation.uploads import AT_ONCE_BYTES, forget_uploads
+from annotation.uploaded_pictures import uploaded_picture
+from annotation.uploads import AT_ONCE_BYTES, PART_BYTES, forget_uploads
 from tests.annotation.studies import rated_study
 from tests.console import pages
 from tests.console.work import work_off
@@ -324,3 +327,49 @@ def test_a_name_in_the_file_is_shown_as_text(rosa: Client) -> None:
     html = rosa.get(to("upload")).content.decode()
     assert "<script>alert" not in html
     assert "<b>x</b>" not in html
+
+
+def test_the_preview_is_paged_through(rosa: Client) -> None:
+    rows = "".join(f"d{n};User: Hi {n};alpha;Hello {n};3\n" for n in range(8))
+    begin(rosa, file=sent(FILE.splitlines(keepends=True)[0] + rows))
+    assert "Hello 2" in page(rosa)
+    assert "Hello 3" not in page(rosa)
+    form = mapping_of(only_upload()) | {"page": "3"}
+    answer = rosa.post(to("upload-map"), form)
+    text = words_of(rosa.get(answer.url).content.decode())
+    assert "Hello 7" in text
+    assert "7–8 of 8" in text
+
+
+def test_pictures_of_the_zip_are_shown_and_nothing_else_of_it(
+    rosa: Client, colleague: User, signed_in: Callable[[User], Client]
+) -> None:
+    content = BytesIO()
+    table = "item,title,image,key,candidate_image\nt1,Shoe,in/a b.png,c1,b.png\n"
+    png = b"\x89PNG\r\n\x1a\n"
+    with zipfile.ZipFile(content, "w") as archive:
+        for name, body in (("t.csv", table.encode()), ("in/a b.png", png), ("b.png", png + b"b")):
+            archive.writestr(name, body)
+    begin(rosa, file=sent(content.getvalue(), "a.zip"), template="alternatives")
+    html = rosa.get(to("upload")).content.decode()
+    where = to("upload-picture")
+    assert f'src="{where}?name=in%2Fa%20b.png"' in html
+    answer = rosa.get(where, {"name": "in/a b.png"})
+    assert (answer.content, answer["Content-Type"]) == (png, "image/png")
+    assert "sandbox" in answer["Content-Security-Policy"]
+    assert [rosa.get(where, {"name": n}).status_code for n in ("", "t.csv", "../x")] == [404] * 3
+    assert signed_in(colleague).get(where, {"name": "b.png"}).status_code == 404
+
+
+def test_a_picture_is_read_out_of_the_parts_of_a_large_file(researcher: User) -> None:
+    content = BytesIO()
+    png = b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 2000
+    with zipfile.ZipFile(content, "w") as archive:
+        archive.writestr("noise", bytes(PART_BYTES * 2 + 7))
+        archive.writestr("a.png", png)
+    body = content.getvalue()
+    upload = Upload.objects.create(uploaded_by=researcher, file_name="a.zip", n_bytes=len(body))
+    for n, start in enumerate(range(0, len(body), PART_BYTES)):
+        part = body[start : start + PART_BYTES]
+        UploadPart.objects.create(upload=upload, position=n, content=part)
+    assert uploaded_picture(upload, "a.png").content == png

@@ -1,0 +1,324 @@
+"""Uploaded labels of other annotation tools: recognised, read, shown before they make a study."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from django.conf import settings
+from django.db import transaction
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from annotation.agreement_versions import agreement_fingerprint
+from annotation.exceptions import AnnotationError, ImportRefused
+from annotation.models import StoredMapping, Study, Upload
+from annotation.readers.drafts import StudyDraft
+from annotation.readers.file_faults import Faults
+from annotation.readers.formats import FileFormat
+from annotation.readers.tool_exports.entries import Export
+from annotation.readers.tool_exports.questions import QuestionSettings
+from annotation.readers.tool_exports.recognition import (
+    MTURK,
+    SEVERAL,
+    TABLE,
+    LabelUse,
+    OpenExport,
+    field_names,
+    guess_uses,
+    opened_export,
+    profile_fields,
+    uses_of,
+)
+from annotation.readers.tool_exports.studies import ReadExport, read_entries, read_export
+from annotation.study_jobs import RESULT, request_study_job
+from annotation.uploads import (
+    columns_digest,
+    keep_mapping,
+    note_faults,
+    stored_file,
+    write_upload,
+)
+
+if TYPE_CHECKING:
+    from work.execution import RunningJob
+
+WORDS = "words"
+ITEMS_SHOWN, ANNOTATORS_SHOWN, SYSTEMS_SHOWN, CATEGORIES_SHOWN = 10, 12, 20, 12
+SHOWN_CHARACTERS = 1500
+# All of an export is in memory while it is read.
+MOST_MEGABYTES = 64
+
+
+@dataclass(frozen=True)
+class AskedQuestion:
+    """What a person says of a question; what is empty is found in the answers."""
+
+    level: str = ""
+    low: str = ""
+    high: str = ""
+    wording: str = ""
+
+
+@dataclass(frozen=True)
+class LabelSettings:
+    """How an export is read: by which tool it was written, and what its fields are."""
+
+    tool: str = ""
+    uses: Mapping[str, str] = field(default_factory=dict)
+    answers: str = ""
+    questions: Mapping[str, AskedQuestion] = field(default_factory=dict)
+    keeps_names: bool = False
+
+    @classmethod
+    def of(cls, values: Mapping[str, Any]) -> LabelSettings:
+        """What `plain` made of them."""
+        questions = {
+            name: AskedQuestion(**each) for name, each in values.get("questions", {}).items()
+        }
+        return cls(**{**values, "questions": questions})
+
+    @property
+    def plain(self) -> dict[str, Any]:
+        """For JSON."""
+        return asdict(self)
+
+    def question_settings(self) -> QuestionSettings:
+        asked = self.questions
+        return QuestionSettings(
+            levels={n: each.level for n, each in asked.items() if each.level not in ("", WORDS)},
+            scales={
+                name: (float(each.low), float(each.high))
+                for name, each in asked.items()
+                if each.low and each.high
+            },
+            wordings={name: each.wording for name, each in asked.items() if each.wording},
+            written=frozenset(name for name, each in asked.items() if each.level == WORDS),
+        )
+
+    def problems(self) -> list[str]:
+        """What keeps the export from being read, in sentences."""
+        chosen = Counter(self.uses.values())
+        problems = [
+            _("Only one field can be “{use}”.").format(use=label_of_use(use))
+            for use in uses_of(self.tool)
+            if use not in SEVERAL and chosen[use] > 1
+        ]
+        if self.tool == TABLE:
+            problems += [
+                _("Choose the column that is “{use}”.").format(use=label_of_use(use))
+                for use in (LabelUse.ITEM, LabelUse.ANNOTATOR, LabelUse.VALUE)
+                if not chosen[use]
+            ]
+            if chosen[LabelUse.QUESTION] and chosen[LabelUse.VALUE] > 1:
+                problems.append(
+                    _(
+                        "Where a column names the question, one column holds all answers; choose "
+                        "one “Answer”, or no “Question”."
+                    )
+                )
+        parts = [self.answers.count(part) for part in ("{question}", "{system}")]
+        if self.tool == MTURK and self.answers and parts != [1, 1]:
+            problems.append(_("The pattern of answers needs {question} and {system}, once each."))
+        return problems
+
+
+def label_of_use(use: str) -> str:
+    """What people call a use."""
+    return {
+        LabelUse.ITEM: _("Item"),
+        LabelUse.ANNOTATOR: _("Annotator"),
+        LabelUse.SYSTEM: _("System"),
+        LabelUse.CANDIDATE: _("Name of the candidate"),
+        LabelUse.CONTEXT: _("Context"),
+        LabelUse.RESPONSE: _("Response"),
+        LabelUse.REFERENCE: _("Reference"),
+        LabelUse.CONDITION: _("Condition"),
+        LabelUse.ROUND: _("Round"),
+        LabelUse.QUESTION: _("Question"),
+        LabelUse.VALUE: _("Answer"),
+    }[LabelUse(use)]
+
+
+@contextmanager
+def _opened(upload: Upload, tool: str, faults: Faults) -> Iterator[OpenExport]:
+    with stored_file(upload) as path:
+        most = 5 * settings.UPLOAD_MAX_MEGABYTES * 1024**2
+        form = FileFormat.of(upload.form)
+        with opened_export(path, tool, form, faults.add, most_bytes=most) as export:
+            yield export
+
+
+def read_labels(running: RunningJob) -> str:
+    """Find out which tool wrote an uploaded file, and what it would come to."""
+    upload = Upload.objects.get(pk=running.arguments["upload"])
+    chosen, faults = LabelSettings.of(upload.mapping), Faults()
+    if upload.n_bytes > MOST_MEGABYTES * 1024**2:
+        problem = _(
+            "labels of more than {n} MiB. Export them in parts, or ask the site's operator for "
+            "the command import_judgments."
+        ).format(n=MOST_MEGABYTES)
+        return _unread(upload, ImportRefused(Path(upload.file_name), problem))
+    try:
+        with _opened(upload, chosen.tool, faults) as export:
+            first = profile_fields(export)
+            upload.form, upload.n_rows = export.form.plain, len(export.rows or ())
+            upload.columns = [{"name": name, "first": text} for name, text in first.items()]
+            if "uses" not in upload.mapping:
+                chosen = _first_settings(upload, export.tool, first)
+            upload.mapping = chosen.plain
+            read = None if chosen.problems() else _read(export, chosen, faults)
+            upload.summary = summary_of(read) if read else {}
+    except ImportRefused as refused:
+        return _unread(upload, refused)
+    note_faults(upload, faults)
+    n = upload.n_rows or 0
+    return ngettext("%(n)s record read.", "%(n)s records read.", n) % {"n": f"{n:,}"}
+
+
+def _unread(upload: Upload, refused: ImportRefused) -> str:
+    faults = Faults()
+    faults.add(refused)
+    upload.n_rows = None
+    note_faults(upload, faults)
+    return ""
+
+
+def _first_settings(upload: Upload, tool: str, first: Mapping[str, str]) -> LabelSettings:
+    """Those of the last file with these fields, or else what their names suggest."""
+    digest = columns_digest(upload, tool)
+    stored = StoredMapping.objects.filter(
+        **StoredMapping.owner_of(upload), columns_digest=digest
+    ).first()
+    upload.is_mapping_known = stored is not None
+    if stored is not None:
+        return LabelSettings.of(stored.mapping)
+    return LabelSettings(tool=tool, uses=guess_uses(first, tool))
+
+
+def _read(export: OpenExport, chosen: LabelSettings, faults: Faults) -> ReadExport | None:
+    """What the settings make of the records; what is wrong with them is noted."""
+    try:
+        return _read_entries(export, chosen, faults)
+    except ImportRefused as refused:
+        faults.add(refused)
+        return None
+
+
+def _read_entries(export: OpenExport, chosen: LabelSettings, faults: Faults) -> ReadExport:
+    source = Export(export.path, field_names(chosen.uses, chosen.tool), rows=export.rows)
+    answers = chosen.answers if chosen.tool == MTURK else ""
+    entries = read_entries(source, chosen.tool, answers)
+    names = {answer.question for entry in entries for answer in entry.answers}
+    read = read_export(source, entries, chosen.question_settings().among(names))
+    for fault in sorted(source.faults.faults, key=lambda fault: fault.line or 0):
+        faults.add(fault)
+    if not names and not faults.n:
+        sentences = [_("nobody answered anything in it"), *source.left_out.sentences()]
+        faults.add(ImportRefused(export.path, "; ".join(sentences) + "."))
+    return read
+
+
+def summary_of(read: ReadExport) -> dict[str, Any]:
+    """What a study of an export would have, for a page; nobody's name."""
+    answered = [group for group in read.passes.values() if any(e.answers for e in group)]
+    people = Counter(group[0].annotator for group in answered)
+    systems = {candidate.system for item in read.items for candidate in item.candidates}
+    systems -= {""}
+    return {
+        "n_items": len(read.items),
+        "n_candidates": sum(len(item.candidates) for item in read.items),
+        "n_submissions": len(answered),
+        "n_answers": sum(len(entry.answers) for group in answered for entry in group),
+        "n_rounds": len({group[0].round for group in answered}),
+        "n_annotators": len(people),
+        "annotators": [n for _name, n in people.most_common(ANNOTATORS_SHOWN)],
+        "n_systems": len(systems),
+        "systems": sorted(systems)[:SYSTEMS_SHOWN],
+        "questions": _questions(read),
+        "repairs": list(read.repairs),
+        "items": [_item(item) for item in read.items[:ITEMS_SHOWN]],
+    }
+
+
+def _questions(read: ReadExport) -> list[dict[str, Any]]:
+    """Every question that was answered; of one whose answers do not fit only its name."""
+    counts = Counter(
+        answer.question
+        for group in read.passes.values()
+        for entry in group
+        for answer in entry.answers
+    )
+    rows = []
+    for name, n in counts.items():
+        column = read.columns.get(name)
+        row: dict[str, Any] = {"name": name, "n_answers": n, "is_read": column is not None}
+        if column is not None and column.is_written:
+            row["level"] = WORDS
+        elif column is not None:
+            draft = column.drafts[0]
+            parts = [each.name for each in column.drafts] if draft.name != name else []
+            categories = parts or list(draft.categories)
+            row |= {"level": draft.level, "is_split": bool(parts)}
+            row |= {"low": draft.scale_min, "high": draft.scale_max}
+            row |= {"categories": categories[:CATEGORIES_SHOWN], "n_categories": len(categories)}
+        rows.append(row)
+    return rows
+
+
+def _item(item: Any) -> dict[str, Any]:
+    return {
+        "key": item.key,
+        "condition": item.condition,
+        "context": item.context[:SHOWN_CHARACTERS],
+        "candidates": [
+            {"key": each.key, "system": each.system, "text": each.text[:SHOWN_CHARACTERS]}
+            for each in item.candidates[:ITEMS_SHOWN]
+        ],
+    }
+
+
+def import_labels(running: RunningJob) -> str:
+    """Make a study of an uploaded export, whole or not at all, and have its agreement computed."""
+    upload = Upload.objects.select_related("study", "team", "uploaded_by").get(
+        pk=running.arguments["upload"]
+    )
+    chosen, faults = LabelSettings.of(upload.mapping), Faults()
+    try:
+        with _opened(upload, chosen.tool, faults) as export:
+            read = _read(export, chosen, faults)
+            _require_none(upload, faults)
+            assert read is not None
+            study, message = _write(upload, read.draft(keep_names=chosen.keeps_names), running)
+    except ImportRefused as refused:
+        faults.add(refused)
+        note_faults(upload, faults)
+        raise
+    request_study_job(
+        study=study,
+        kind=RESULT,
+        names=["agreement"],
+        requested_by=running.job.requested_by,
+        basis=agreement_fingerprint(study),
+    )
+    return message
+
+
+def _require_none(upload: Upload, faults: Faults) -> None:
+    if n := faults.n:
+        note_faults(upload, faults)
+        text = ngettext("%(n)s fault in the file.", "%(n)s faults in the file.", n)
+        raise AnnotationError(" ".join([text % {"n": f"{n:,}"}, _("Nothing was imported.")]))
+
+
+def _write(upload: Upload, draft: StudyDraft, running: RunningJob) -> tuple[Study, str]:
+    with transaction.atomic():
+        imported = write_upload(upload, draft, running)
+        keep_mapping(upload, LabelSettings.of(upload.mapping).tool)
+        message = str(imported)
+        running.complete(message)
+    return Study.objects.get(pk=imported.study.pk), message

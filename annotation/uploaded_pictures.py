@@ -1,0 +1,76 @@
+"""Pictures of an uploaded zip, read out of it one at a time without unpacking the rest."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from annotation.exceptions import ImportRefused
+from annotation.models import Upload, UploadPart
+from annotation.readers.drafts import PictureDraft
+from annotation.readers.formats import FileFormat
+from annotation.readers.pictures import Archive, read_picture
+from annotation.readers.rows import Row
+from annotation.uploads import PART_BYTES
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
+
+PARTS_IN_MEMORY = 4
+
+
+class StoredFile(io.RawIOBase):
+    """An upload's content, of which only the parts that are read leave the database."""
+
+    def __init__(self, upload: Upload) -> None:
+        self._size, self._position = upload.n_bytes, 0
+        parts = UploadPart.objects.filter(upload=upload)
+        # A small file came in one piece, however large that is.
+        self._part_bytes = PART_BYTES if parts.count() > 1 else max(self._size, 1)
+
+        @lru_cache(maxsize=PARTS_IN_MEMORY)
+        def content(position: int) -> bytes:
+            return bytes(parts.values_list("content", flat=True).get(position=position))
+
+        self._part = content
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._position
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self._size}[whence]
+        self._position = max(base + offset, 0)
+        return self._position
+
+    def readinto(self, buffer: Buffer) -> int:
+        view = memoryview(buffer).cast("B")
+        if self._position >= self._size:
+            return 0
+        part, start = divmod(self._position, self._part_bytes)
+        content = self._part(part)[start : start + len(view)]
+        view[: len(content)] = content
+        self._position += len(content)
+        return len(content)
+
+
+def uploaded_picture(upload: Upload, name: str) -> PictureDraft:
+    """The picture that the table of an uploaded zip names so, or ImportRefused."""
+    path = Path(upload.file_name)
+    try:
+        with zipfile.ZipFile(io.BufferedReader(StoredFile(upload))) as archive:
+            source = Archive(archive, FileFormat.of(upload.form).table)
+            picture = read_picture(Row(path, 1, {"": name}), "", source)
+    except (zipfile.BadZipFile, UploadPart.DoesNotExist) as error:
+        raise ImportRefused(path, f"it cannot be read: {error}.") from None
+    if picture is None:
+        raise ImportRefused(path, "no picture is named.")
+    return picture

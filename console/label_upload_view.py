@@ -1,0 +1,178 @@
+"""Uploaded labels as their page shows them, and what the page says of them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from string import ascii_uppercase
+from typing import Any
+
+from django.core.paginator import Paginator
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+
+from annotation.label_uploads import WORDS, AskedQuestion, LabelSettings, label_of_use
+from annotation.models import Question, Upload
+from annotation.readers.file_faults import Fault
+from annotation.readers.tool_exports.recognition import (
+    ARGILLA,
+    DOCCANO,
+    LABEL_STUDIO,
+    MTURK,
+    TABLE,
+    uses_of,
+)
+
+TOOL_NAMES = {
+    LABEL_STUDIO: gettext_lazy("Label Studio: its JSON export"),
+    ARGILLA: gettext_lazy("Argilla: records as JSON"),
+    DOCCANO: gettext_lazy("doccano: an annotator's JSONL or CSV, or the zip of them"),
+    MTURK: gettext_lazy("Mechanical Turk: the results file of a batch"),
+    TABLE: gettext_lazy("A table of labels: CSV, Excel, JSON Lines, Parquet"),
+}
+SHORT_NAMES = {
+    LABEL_STUDIO: "Label Studio",
+    ARGILLA: "Argilla",
+    DOCCANO: "doccano",
+    MTURK: "Mechanical Turk",
+    TABLE: gettext_lazy("a table"),
+}
+LEVEL_NAMES = {
+    "nominal": gettext_lazy("categories"),
+    "ordinal": gettext_lazy("ordered levels"),
+    "interval": gettext_lazy("numbers"),
+    "ratio": gettext_lazy("numbers from zero"),
+    WORDS: gettext_lazy("words, of which nothing is computed"),
+}
+LONGEST_WORDING, MOST_QUESTIONS, ITEMS_SHOWN = 1000, 200, 3
+# Readers name the options of a command; a page has other words for them.
+IN_PAGE_WORDS = (
+    (r"say --level \S+=nominal; if words, --written \S+\.", gettext_lazy("choose that below.")),
+    (r"say --written \S+\.", gettext_lazy("choose that below.")),
+    (r"with --item", gettext_lazy("as “Item”")),
+    (r"with --system", gettext_lazy("as “System”")),
+    (r"the pattern of --answers", gettext_lazy("the pattern of answers")),
+    (r"with --value", gettext_lazy("as “Answer”")),
+    (r"is imported with --from csv", gettext_lazy("is read as a table of labels")),
+)
+
+
+@dataclass(frozen=True)
+class QuestionRow:
+    """A question of the export, as it is read and as somebody says it is to be."""
+
+    n: int
+    found: dict[str, Any]
+    asked: AskedQuestion
+
+    @property
+    def scale(self) -> str:
+        """What its answers are, in words."""
+        if self.found.get("categories"):
+            n_more = self.found["n_categories"] - len(self.found["categories"])
+            return ", ".join(self.found["categories"]) + (f" … (+{n_more})" if n_more else "")
+        if "low" in self.found:
+            return f"{self.found['low']:g}–{self.found['high']:g}"
+        return ""
+
+    @property
+    def level(self) -> str:
+        return str(LEVEL_NAMES.get(self.found.get("level", ""), ""))
+
+
+def labels_context(upload: Upload, page: str = "") -> dict[str, Any]:
+    """What the page of uploaded labels shows."""
+    settings, summary = LabelSettings.of(upload.mapping), upload.summary
+    items = [_item(item) for item in summary.get("items", ())]
+    return {
+        "settings": settings,
+        "tools": [(name, label, name == settings.tool) for name, label in TOOL_NAMES.items()],
+        "tool_name": SHORT_NAMES.get(settings.tool, ""),
+        "is_mturk": settings.tool == MTURK,
+        "uses": [(use.value, label_of_use(use)) for use in uses_of(settings.tool)],
+        "fields": [
+            (n, column, settings.uses.get(column["name"], ""))
+            for n, column in enumerate(upload.columns)
+        ],
+        "levels": list(LEVEL_NAMES.items()),
+        "questions": [
+            QuestionRow(n, found, settings.questions.get(found["name"], AskedQuestion()))
+            for n, found in enumerate(summary.get("questions", ())[:MOST_QUESTIONS])
+        ],
+        "summary": summary,
+        "sentence": sentence_of(summary) if summary else "",
+        "annotators": list(enumerate(summary.get("annotators", ()), start=1)),
+        "problems": settings.problems(),
+        "faults": [_in_page_words(Fault(**each)) for each in upload.faults],
+        "shown": Paginator(items, ITEMS_SHOWN).get_page(page),
+    }
+
+
+def sentence_of(summary: dict[str, Any]) -> str:
+    """What the import would come to."""
+    n = summary["n_items"]
+    items = ngettext("%(n)s item", "%(n)s items", n) % {"n": f"{n:,}"}
+    n = summary["n_annotators"]
+    people = ngettext("%(n)s annotator", "%(n)s annotators", n) % {"n": f"{n:,}"}
+    n = len(summary["questions"])
+    questions = ngettext("%(n)s question", "%(n)s questions", n) % {"n": f"{n:,}"}
+    n = summary["n_answers"]
+    answers = ngettext("%(n)s answer", "%(n)s answers", n) % {"n": f"{n:,}"}
+    return _("{answers} of {people} to {questions} about {items}").format(
+        answers=answers, people=people, questions=questions, items=items
+    )
+
+
+def _item(item: dict[str, Any]) -> dict[str, Any]:
+    letters = (ascii_uppercase[n % 26] for n in range(len(item["candidates"])))
+    return item | {"candidates": list(zip(letters, item["candidates"], strict=True))}
+
+
+def _in_page_words(fault: Fault) -> Fault:
+    problem = fault.problem
+    for pattern, words in IN_PAGE_WORDS:
+        problem = re.sub(pattern, str(words), problem)
+    return replace(fault, problem=problem)
+
+
+def posted_labels(upload: Upload, data: Any) -> dict[str, Any]:
+    """What a page says of an export, as plain settings; another tool begins anew."""
+    known = LabelSettings.of(upload.mapping)
+    tool = data.get("tool", "")
+    if tool in TOOL_NAMES and tool != known.tool:
+        return {"tool": tool}
+    uses = {}
+    allowed = {use.value for use in uses_of(known.tool)}
+    for n, column in enumerate(upload.columns):
+        if (use := data.get(f"use-{n}", "")) in allowed:
+            uses[column["name"]] = use
+    return LabelSettings(
+        tool=known.tool,
+        uses=uses,
+        answers=data.get("answers", "").strip()[:200],
+        questions=_posted_questions(upload, data),
+        keeps_names="keep-names" in data,
+    ).plain
+
+
+def _posted_questions(upload: Upload, data: Any) -> dict[str, AskedQuestion]:
+    questions = {}
+    for n, found in enumerate(upload.summary.get("questions", ())[:MOST_QUESTIONS]):
+        level = data.get(f"level-{n}", "")
+        low, high = data.get(f"low-{n}", "").strip(), data.get(f"high-{n}", "").strip()
+        asked = AskedQuestion(
+            level=level if level in (*Question.Level.values, WORDS) else "",
+            low=low if _is_scale(low, high) else "",
+            high=high if _is_scale(low, high) else "",
+            wording=data.get(f"wording-{n}", "").strip()[:LONGEST_WORDING],
+        )
+        if asked != AskedQuestion():
+            questions[found["name"]] = asked
+    return questions
+
+
+def _is_scale(low: str, high: str) -> bool:
+    try:
+        return -1e15 <= float(low) < float(high) <= 1e15
+    except ValueError:
+        return False

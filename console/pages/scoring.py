@@ -1,0 +1,117 @@
+"""Scoring by any metric with its parameters: what it would take, then doing it, under a cap."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.utils.translation import gettext as _
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from accounts.roles import Permission
+from annotation.study_jobs import PLAN_SCORE, SCORE, jobs_of
+from console.pages.study import person, study_for, study_page
+from console.scoring_forms import JudgeForm, ParametersForm
+from metrics.exceptions import MetricsError
+from metrics.models import ScoringRequest
+from metrics.scorers.registry import SCORERS
+from metrics.scoring_requests import confirm_request, request_plan
+from metrics.study_judges import is_judge
+
+REQUESTS_SHOWN = 20
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def scoring(request: HttpRequest, slug: str) -> HttpResponse:
+    """Access: those who may analyse; by judges, those who may spend, too."""
+    study = study_for(request, slug, Permission.ANALYSE)
+    metric = request.GET.get("metric", "")
+    if metric and metric not in SCORERS:
+        raise Http404(f"There is no metric {metric}.")
+    if is_judge(metric):
+        study = study_for(request, slug, Permission.SPEND)
+    form = _form(study, metric, request.POST if request.method == "POST" else None)
+    if form is not None and request.method == "POST" and form.is_valid():
+        try:
+            row = _request_plan(request, study, metric, form)
+        except MetricsError as refused:
+            form.add_error(None, str(refused))
+        else:
+            return redirect("console:scoring-request", slug, row.pk)
+    return study_page(request, study, "scoring", _context(study, metric, form))
+
+
+def _form(study: Any, metric: str, data: Any) -> ParametersForm | JudgeForm | None:
+    if not metric:
+        return None
+    return JudgeForm(study, metric, data) if is_judge(metric) else ParametersForm(metric, data)
+
+
+def _request_plan(
+    request: HttpRequest, study: Any, metric: str, form: ParametersForm | JudgeForm
+) -> ScoringRequest:
+    user = person(request)
+    if isinstance(form, JudgeForm):
+        reference = form.settings_reference()
+        row, _job = request_plan(
+            study=study,
+            metric=metric,
+            parameters={"settings": reference} if reference else {},
+            requested_by=user,
+            connection=form.cleaned_data["connection"],
+            **form.of_judges,
+        )
+    else:
+        row, _job = request_plan(
+            study=study, metric=metric, parameters=form.parameters, requested_by=user
+        )
+    return row
+
+
+def _context(study: Any, metric: str, form: Any) -> dict[str, Any]:
+    return {
+        "section": "validation",
+        "metric": metric,
+        "entry": SCORERS.get(metric),
+        "metrics": [(name, each.summary) for name, each in SCORERS.items()],
+        "form": form,
+        "is_judge": is_judge(metric),
+        "has_connection": isinstance(form, JudgeForm)
+        and study.team is not None
+        and form.fields["connection"].queryset.exists(),  # type: ignore[attr-defined]
+        "requests": ScoringRequest.objects.of(study).select_related("connection")[:REQUESTS_SHOWN],
+    }
+
+
+def _request_for(request: HttpRequest, slug: str, request_id: int) -> ScoringRequest:
+    """A request of the study; those of judges are for those who may spend."""
+    study = study_for(request, slug, Permission.ANALYSE)
+    rows = ScoringRequest.objects.of(study).select_related("connection")
+    row = get_object_or_404(rows, pk=request_id)
+    if row.connection_id is not None:
+        study = study_for(request, slug, Permission.SPEND)
+    row.study = study
+    return row
+
+
+@require_safe
+@never_cache
+def scoring_request(request: HttpRequest, slug: str, request_id: int) -> HttpResponse:
+    """Access: those who may analyse; of judges, those who may spend, too."""
+    row = _request_for(request, slug, request_id)
+    kind = SCORE if row.confirmed_at else PLAN_SCORE
+    jobs = jobs_of(row.study).of_kind(kind).filter(arguments__request=row.pk)
+    context = {"section": "validation", "row": row, "job": jobs.first()}
+    return study_page(request, row.study, "scoring_request", context)  # type: ignore[arg-type]
+
+
+@require_POST
+def scoring_confirm(request: HttpRequest, slug: str, request_id: int) -> HttpResponse:
+    """Access: those who may analyse; by judges, those who may spend, too."""
+    row = _request_for(request, slug, request_id)
+    if confirm_request(request=row, actor=person(request)):
+        messages.success(request, _("Scoring in the background; this page follows it."))
+    return redirect("console:scoring-request", slug, row.pk)

@@ -1,0 +1,63 @@
+"""Uploaded scores as their page shows them, and what the page says of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from annotation.models import Upload
+from annotation.readers.file_faults import Fault
+from metrics.models import LONGEST_SIGNATURE
+from metrics.score_uploads import ScoreSettings, ScoreUse, label_of_use
+
+
+def scores_context(upload: Upload, page: str = "") -> dict[str, Any]:
+    """What the page of uploaded scores shows."""
+    settings, summary = ScoreSettings.of(upload.mapping), upload.summary
+    columns = [column["name"] for column in upload.columns]
+    used = [name for name in columns if name in settings.uses]
+    return {
+        "settings": settings,
+        "uses": [(use.value, label_of_use(use)) for use in ScoreUse],
+        "fields": [
+            (n, column, settings.uses.get(column["name"], ""))
+            for n, column in enumerate(upload.columns)
+        ],
+        "summary": summary,
+        "sentence": sentence_of(summary) if summary else "",
+        "metrics": [
+            row
+            | {"is_lower": row["metric"] in settings.lower}
+            | {end: "" if row[end] is None else f"{row[end]:.4g}" for end in ("least", "most")}
+            for row in summary.get("metrics", ())
+        ],
+        "problems": settings.problems(),
+        "faults": [Fault(**each) for each in upload.faults],
+        "used": used,
+        "rows": [
+            (line, [cells.get(name, "") for name in used]) for line, cells, _csv in upload.sample
+        ],
+    }
+
+
+def sentence_of(summary: dict[str, Any]) -> str:
+    """What the import would come to."""
+    n = summary["n_scores"]
+    scores = ngettext("%(n)s score", "%(n)s scores", n) % {"n": f"{n:,}"}
+    n = summary["n_metrics"]
+    metrics = ngettext("%(n)s metric", "%(n)s metrics", n) % {"n": f"{n:,}"}
+    return _("{scores} of {metrics}").format(scores=scores, metrics=metrics)
+
+
+def posted_scores(upload: Upload, data: Any) -> dict[str, Any]:
+    """What a page says of a table of scores, as plain settings."""
+    uses = {}
+    for n, column in enumerate(upload.columns):
+        if (use := data.get(f"use-{n}", "")) in list(ScoreUse):
+            uses[column["name"]] = use
+    known = {row["metric"] for row in upload.summary.get("metrics", ())}
+    lower = tuple(sorted(known & set(data.getlist("lower"))))
+    signature = data.get("signature", "").strip()[:LONGEST_SIGNATURE]
+    return ScoreSettings(uses=uses, lower=lower, signature=signature).plain

@@ -1,0 +1,299 @@
+"""Uploaded scores: what their columns are, what they come to, and writing them into a study."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from django.db import transaction
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from annotation.audit import record_in
+from annotation.exceptions import AnnotationError, ImportRefused
+from annotation.models import Candidate, StoredMapping, Study, Upload
+from annotation.readers.column_mapping import NAMES, Use, plain_name
+from annotation.readers.file_faults import Faults
+from annotation.readers.mapped_files import OpenTable, profile_table
+from annotation.readers.rows import Row
+from annotation.uploads import columns_digest, keep_mapping, note_faults, opened_upload
+from metrics.score_tables import (
+    ScoreColumns,
+    ScoreTable,
+    read_score_table,
+    write_score_table,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from work.execution import RunningJob
+
+KIND = "scores"
+ROWS_SHOWN, METRICS_SHOWN = 30, 50
+
+
+class ScoreUse(StrEnum):
+    """What a column of a table of scores holds."""
+
+    ITEM = "item"
+    SYSTEM = "system"
+    CANDIDATE = "candidate"
+    SCORE = "score"
+    METRIC = "metric"
+    VALUE = "value"
+    SIGNATURE = "signature"
+    REASON = "reason"
+
+
+LIKELY: dict[ScoreUse, tuple[str, ...]] = {
+    ScoreUse.ITEM: NAMES[Use.ITEM],
+    ScoreUse.CANDIDATE: NAMES[Use.CANDIDATE],
+    ScoreUse.SYSTEM: NAMES[Use.SYSTEM],
+    ScoreUse.METRIC: ("metric", "metric_name", "measure", "scorer"),
+    ScoreUse.VALUE: ("value", "score", "metric_value"),
+    ScoreUse.SIGNATURE: ("signature", "metric_signature"),
+    ScoreUse.REASON: ("reason",),
+}
+
+
+def label_of_use(use: str) -> str:
+    """What people call a use."""
+    return {
+        ScoreUse.ITEM: _("Item"),
+        ScoreUse.SYSTEM: _("System"),
+        ScoreUse.CANDIDATE: _("Name of the candidate"),
+        ScoreUse.SCORE: _("Scores of a metric"),
+        ScoreUse.METRIC: _("Name of the metric"),
+        ScoreUse.VALUE: _("Score of the metric in the row"),
+        ScoreUse.SIGNATURE: _("Signature"),
+        ScoreUse.REASON: _("Why there is no score"),
+    }[ScoreUse(use)]
+
+
+@dataclass(frozen=True)
+class ScoreSettings:
+    """The uses of columns; of which metrics lower is better; the signature of all rows."""
+
+    uses: Mapping[str, str] = field(default_factory=dict)
+    lower: tuple[str, ...] = ()
+    signature: str = ""
+
+    @classmethod
+    def of(cls, values: Mapping[str, Any]) -> ScoreSettings:
+        """What `plain` made of them."""
+        return cls(**{**values, "lower": tuple(values.get("lower", ()))})
+
+    @property
+    def plain(self) -> dict[str, Any]:
+        """For JSON."""
+        return asdict(self) | {"lower": list(self.lower)}
+
+    def columns(self, use: ScoreUse) -> tuple[str, ...]:
+        return tuple(name for name, each in self.uses.items() if each == use)
+
+    def signature_for(self, upload: Upload) -> str:
+        """That of the rows that name none."""
+        return self.signature or f"imported|file:{upload.file_name}"
+
+    def score_columns(self) -> ScoreColumns:
+        names = {
+            use.value: next(iter(self.columns(use)), "")
+            for use in ScoreUse
+            if use != ScoreUse.SCORE
+        }
+        return ScoreColumns(values=self.columns(ScoreUse.SCORE), **names)
+
+    def problems(self) -> list[str]:
+        """What keeps the table from being read, in sentences."""
+        chosen = Counter(self.uses.values())
+        problems = [
+            _("Only one column can be “{use}”.").format(use=label_of_use(use))
+            for use in ScoreUse
+            if use != ScoreUse.SCORE and chosen[use] > 1
+        ]
+        if not chosen[ScoreUse.ITEM]:
+            problems.append(_("Choose the column that is “Item”."))
+        if not (chosen[ScoreUse.SYSTEM] or chosen[ScoreUse.CANDIDATE]):
+            problems.append(_("Choose the column that is the system, or the candidate's name."))
+        is_long = chosen[ScoreUse.METRIC] or chosen[ScoreUse.VALUE]
+        if chosen[ScoreUse.SCORE] and is_long:
+            problems.append(
+                _("Either columns are a metric's scores each, or a row names its metric; not both.")
+            )
+        elif not chosen[ScoreUse.SCORE] and not (
+            chosen[ScoreUse.METRIC] and chosen[ScoreUse.VALUE]
+        ):
+            problems.append(
+                _("Choose the columns of scores; or those of the metric's name and its score.")
+            )
+        return problems
+
+
+def guess_score_uses(first: Mapping[str, str]) -> dict[str, str]:
+    """What columns of these names and first values probably are."""
+    plain = {name: plain_name(name) for name in first}
+    uses: dict[str, str] = {}
+    for use, names in LIKELY.items():
+        column = next((c for n in names for c in first if plain[c] == n and c not in uses), None)
+        if column is not None:
+            uses[column] = use.value
+    if ScoreUse.METRIC not in uses.values():
+        uses = {name: use for name, use in uses.items() if use != ScoreUse.VALUE}
+        uses |= {
+            name: ScoreUse.SCORE.value
+            for name, value in first.items()
+            if name not in uses and _is_number(value)
+        }
+    return {name: uses[name] for name in first if name in uses}
+
+
+def _is_number(text: str) -> bool:
+    """Also one with a decimal comma, which is then a fault that shows."""
+    try:
+        return math.isfinite(float(text.replace(",", ".")))
+    except ValueError:
+        return False
+
+
+def read_scores_upload(running: RunningJob) -> str:
+    """Find out what an uploaded table of scores holds, and all that is wrong with it."""
+    upload = Upload.objects.select_related("study").get(pk=running.arguments["upload"])
+    faults = Faults()
+    try:
+        with opened_upload(upload) as table:
+            profile = profile_table(table, passed=_passing(running, 0))
+            upload.form, upload.n_rows = table.form.plain, profile.n_rows
+            upload.columns = [vars(column) for column in profile.columns]
+            if "uses" not in upload.mapping:
+                upload.mapping = _first_settings(upload).plain
+            chosen = ScoreSettings.of(upload.mapping)
+            upload.sample = [
+                [row.line, row.fields, row.is_csv] for row in profile.sample[:ROWS_SHOWN]
+            ]
+            if chosen.problems():
+                faults = profile.faults
+                upload.summary = {}
+            else:
+                scores = _read(upload, table, chosen, faults, running)
+                upload.summary = summary_of(_study(upload), scores)
+    except ImportRefused as refused:
+        upload.n_rows, faults = None, Faults()
+        faults.add(refused)
+    note_faults(upload, faults)
+    n = upload.n_rows or 0
+    return ngettext("%(n)s row read.", "%(n)s rows read.", n) % {"n": f"{n:,}"}
+
+
+def _passing(running: RunningJob, total: int) -> Any:
+    progress = running.progress(_("row"))
+    return lambda rows: progress(rows, total)
+
+
+def _study(upload: Upload) -> Study:
+    assert upload.study is not None
+    return upload.study
+
+
+def _first_settings(upload: Upload) -> ScoreSettings:
+    """Those of the last table of these columns, or else what their names suggest."""
+    stored = StoredMapping.objects.filter(
+        **StoredMapping.owner_of(upload), columns_digest=columns_digest(upload, KIND)
+    ).first()
+    upload.is_mapping_known = stored is not None
+    if stored is not None:
+        return ScoreSettings.of(stored.mapping)
+    first = {column["name"]: column["first"] for column in upload.columns}
+    return ScoreSettings(uses=guess_score_uses(first))
+
+
+def _read(
+    upload: Upload, table: OpenTable, chosen: ScoreSettings, faults: Faults, running: RunningJob
+) -> ScoreTable:
+    columns = chosen.score_columns()
+    rows: Iterator[Row] = iter(_passing(running, upload.n_rows or 0)(table.rows(faults)))
+    cells: dict[int, Row] = {}
+
+    def seen() -> Iterator[Row]:
+        for row in rows:
+            cells.clear()
+            cells[row.line] = row
+            yield row
+
+    def note(refused: ImportRefused) -> None:
+        row = cells.get(refused.line or 0)
+        value = row.fields.get(refused.field, "") if row and refused.field else ""
+        faults.add(refused, str(value))
+
+    signature = chosen.signature_for(upload)
+    return read_score_table(_study(upload), seen(), columns, signature=signature, note=note)
+
+
+def summary_of(study: Study, table: ScoreTable) -> dict[str, Any]:
+    """What a table comes to: scores by metric, and how many candidates have none."""
+    n_candidates = Candidate.objects.filter(item__study=study).count()
+    rows = []
+    for (metric, signature), keys in islice(table.by_run().items(), METRICS_SHOWN):
+        values = [value for key in keys if not math.isnan(value := table.values[key])]
+        rows.append(
+            {
+                "metric": metric,
+                "signature": signature,
+                "n": len(keys),
+                "n_undefined": len(keys) - len(values),
+                "n_without": n_candidates - len(keys),
+                "least": min(values) if values else None,
+                "most": max(values) if values else None,
+            }
+        )
+    return {
+        "n_scores": len(table.values),
+        "n_metrics": len(table.by_run()),
+        "n_candidates": n_candidates,
+        "metrics": rows,
+    }
+
+
+def import_scores_upload(running: RunningJob) -> str:
+    """Write an uploaded table's scores into its study, all of them or none."""
+    upload = Upload.objects.select_related("study", "uploaded_by").get(
+        pk=running.arguments["upload"]
+    )
+    chosen, faults = ScoreSettings.of(upload.mapping), Faults()
+    study = _study(upload)
+    with opened_upload(upload) as table:
+        scores = _read(upload, table, chosen, faults, running)
+    _require_fit(upload, scores, faults)
+    with transaction.atomic():
+        write_score_table(
+            study, scores, lower_is_better=chosen.lower, signature=chosen.signature_for(upload)
+        )
+        keep_mapping(upload, KIND)
+        actor = running.job.requested_by or upload.uploaded_by
+        details = {"file": upload.file_name, "n_scores": len(scores.values)}
+        record_in(study, actor=actor, action="scores.import", details=details)
+        rows = Upload.objects.filter(pk=upload.pk)
+        rows.update(result=study, faults=[], n_faults=0, sample=[])
+        upload.parts.all().delete()
+        message = imported_message(scores)
+        running.complete(message)
+    return message
+
+
+def _require_fit(upload: Upload, scores: ScoreTable, faults: Faults) -> None:
+    if n := faults.n:
+        note_faults(upload, faults)
+        text = ngettext("%(n)s fault in the file.", "%(n)s faults in the file.", n)
+        raise AnnotationError(" ".join([text % {"n": f"{n:,}"}, _("Nothing was imported.")]))
+    if not scores.values:
+        raise AnnotationError(_("The file holds no score. Nothing was imported."))
+
+
+def imported_message(scores: ScoreTable) -> str:
+    counts = ", ".join(f"{metric} ({n:,})" for metric, n in scores.counts.items())
+    return _("Scores are imported: {counts}.").format(counts=counts)

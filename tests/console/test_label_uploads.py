@@ -1,0 +1,248 @@
+"""Labels collected in another tool, uploaded: recognised, shown, imported, and agreed upon."""
+
+import zipfile
+from io import BytesIO
+from typing import Any
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client
+from django.urls import reverse
+
+from accounts.models import User
+from annotation.frames import judgment_frame
+from annotation.models import AgreementVersion, Annotator, Judgment, Study, Upload, UploadPart
+from console.results import compute
+from metrics.stored_scores import write_scores
+from tests.annotation.test_importing_annotations import EVERY_FORMAT, FOLDER, imported
+from tests.console import pages
+from tests.console.work import work_off
+
+pytestmark = pytest.mark.django_db
+TABLE = (
+    "doc;rater;criterion;rating;system;output\n"
+    "d1;Ann Lee;style;4;alpha;Hello\nd1;Bob Ray;style;5;alpha;Hello\n"
+    "d2;Ann Lee;style;2;beta;Bye\nd2;Bob Ray;style;2;beta;Bye\n"
+)
+# What the page is told of each file beyond what it finds out, by the options of the command.
+USES = {
+    "label_studio.json": {"dialogue": "item", "system": "system", "turns": "context"}
+    | {"text": "response"},
+    "argilla.json": {"prompt": "context", "reply": "response", "group": "condition"},
+    "argilla_ranking.json": {"prompt": "context"},
+    "doccano_by_user.jsonl": {},
+    "mturk_system_in_a_column.csv": {"Input.dialogue": "item", "Input.system": "system"}
+    | {"Input.turns": "context", "Input.reply": "response"},
+    "mturk_form.csv": {"Input.text": "response"},
+    "mturk_radio.csv": {"Input.text": "response"},
+    "wide.csv": {"doc": "item", "reply_of": "system", "rater": "annotator", "text": "response"}
+    | {"fluency": "value", "tone": "value"},
+}
+WRITTEN = {"argilla.json": ["why"], "mturk_system_in_a_column.csv": ["why"]}
+
+
+def send(client: Client, content: str | bytes, name: str, **fields: Any) -> Upload:
+    body = content.encode() if isinstance(content, str) else content
+    form = {"title": "Elsewhere", "team": "", "begin": "labels", "template": "", "source": ""}
+    file = SimpleUploadedFile(name, body)
+    answer = client.post(reverse("console:new-study"), form | {"tool": "", "file": file} | fields)
+    assert answer.status_code == 302, answer.content.decode()
+    return Upload.objects.get()
+
+
+def to(name: str, upload: Upload) -> str:
+    return reverse(f"console:{name}", args=[upload.token])
+
+
+def said_of(upload: Upload, uses: dict[str, str], **said: str) -> dict[str, str]:
+    """The page's form with these uses, and what else is said."""
+    names = [column["name"] for column in upload.columns]
+    form = {f"use-{n}": uses.get(name, "") for n, name in enumerate(names)}
+    return {"tool": upload.mapping["tool"]} | form | said
+
+
+def words_of(client: Client, upload: Upload) -> str:
+    text = pages.words_of(client.get(to("upload", upload)).content.decode())
+    return text.replace(" :", ":").replace(" ,", ",")
+
+
+def as_rows(study: Study) -> list[Any]:
+    columns = ["item", "condition", "candidate", "system", "question", "value"]
+    return sorted(map(repr, judgment_frame(study)[columns].to_numpy().tolist()))
+
+
+@pytest.mark.parametrize("name", USES)
+def test_an_upload_makes_the_study_that_the_command_makes(rosa: Client, name: str) -> None:
+    upload = send(rosa, (FOLDER / name).read_bytes(), name)
+    assert upload.mapping["tool"] == EVERY_FORMAT[name]["from"]
+    rosa.post(to("upload-map", upload), said_of(upload, USES[name]))
+    upload.refresh_from_db()
+    names = [question["name"] for question in upload.summary["questions"]]
+    words = {f"level-{names.index(each)}": "words" for each in WRITTEN.get(name, ())}
+    form = said_of(upload, USES[name], **words)
+    rosa.post(to("upload-map", upload), form)
+    answer = rosa.post(to("upload-import", upload), form)
+    upload.refresh_from_db()
+    assert upload.result is not None, upload.faults
+    assert rosa.get(answer.url).url == reverse("console:study", args=[upload.result.slug])
+
+    imported(name, study="by-command", **EVERY_FORMAT[name])
+    assert as_rows(upload.result) == as_rows(Study.objects.get(slug="by-command"))
+
+
+def test_what_will_be_read_is_shown_and_nothing_is_stored(rosa: Client) -> None:
+    upload = send(rosa, TABLE, "labels.csv")
+    # Nothing in the names of the columns says what an item is.
+    text = words_of(rosa, upload)
+    assert "Choose the column that is “Item”." in text
+    uses = upload.mapping["uses"]
+    assert uses == {"rater": "annotator", "criterion": "question", "rating": "value"} | {
+        "system": "system",
+        "output": "response",
+    }
+
+    rosa.post(to("upload-map", upload), said_of(upload, uses | {"doc": "item"}))
+    text = words_of(rosa, upload)
+    assert "4 answers of 2 annotators to 1 question about 2 items" in text
+    assert "alpha, beta" in text
+    assert "numbers: 2–5" in text
+    assert "annotator 1: 2 items" in text
+    assert "Ann Lee" not in text.replace("Ann Lee Use", "")
+    assert not Study.objects.exists()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_study_is_made_under_pseudonyms_and_its_agreement_is_computed(rosa: Client) -> None:
+    upload = send(rosa, TABLE, "labels.csv", tool="csv")
+    form = said_of(upload, upload.mapping["uses"] | {"doc": "item"})
+    rosa.post(to("upload-map", upload), form)
+    rosa.post(to("upload-import", upload), form)
+    work_off()
+    study = Study.objects.get()
+    assert study.title == "Elsewhere"
+    assert Judgment.objects.count() == 4
+    assert not Annotator.objects.filter(pseudonym__contains=" ").exists()
+    assert not UploadPart.objects.exists()
+    assert AgreementVersion.objects.of(study).exists()
+
+
+def test_pages_of_such_a_study_ask_for_no_launch(
+    rosa: Client, researcher: User, page_text: Any
+) -> None:
+    upload = send(rosa, TABLE, "labels.csv", tool="csv")
+    form = said_of(upload, upload.mapping["uses"] | {"doc": "item"})
+    rosa.post(to("upload-map", upload), form)
+    rosa.post(to("upload-import", upload), form)
+    study = Study.objects.get()
+    compute(study, "agreement")
+    overview = page_text(study)
+    for prompt in ("not launched", "Launch them", "has no HIT"):
+        assert prompt not in overview
+    assert "collected elsewhere" in page_text(study, "launch")
+    assert "collected elsewhere" in page_text(study, "answers")
+    # A metric's scores are validated against them as against any labels.
+    values = {("d1", "alpha"): 1.0, ("d2", "beta"): 0.0}
+    write_scores(study=study, metric="m", signature="m|version:1", values=values)
+    compute(study, "validation")
+    assert "style" in page_text(study, "validation")
+
+
+def test_all_faults_are_shown_at_their_place_and_nothing_is_imported(rosa: Client) -> None:
+    content = TABLE + "d3;;style;3;alpha;Hi\nd1;Bob Ray;style;1;alpha;Hello\nd4;Cy;style;9\n"
+    upload = send(rosa, content, "labels.csv")
+    form = said_of(upload, upload.mapping["uses"] | {"doc": "item"})
+    rosa.post(to("upload-map", upload), form)
+    text = words_of(rosa, upload)
+    assert "3 faults in the file. Nothing is saved yet." in text
+    assert "Line 6, rater: this field must not be empty." in text
+    assert "answered 'style' about item 'd1' twice" in text
+    assert "4 fields, where the header has 6." in text
+    assert "--item" not in text
+    rosa.post(to("upload-import", upload), form)
+    assert not Study.objects.exists()
+
+
+def test_answers_that_do_not_fit_are_said_to_be_words(rosa: Client) -> None:
+    content = TABLE.replace(";5;", ";fine;")
+    upload = send(rosa, content, "labels.csv")
+    uses = upload.mapping["uses"] | {"doc": "item"}
+    rosa.post(to("upload-map", upload), said_of(upload, uses, **{"level-0": "interval"}))
+    upload.refresh_from_db()
+    rosa.post(to("upload-map", upload), said_of(upload, uses, **{"level-0": "interval"}))
+    text = words_of(rosa, upload)
+    assert "'fine' is not a number. If 'style' has categories, choose that below." in text
+    rosa.post(
+        to("upload-map", upload),
+        said_of(upload, uses, **{"level-0": "nominal", "wording-0": "How formal?"}),
+    )
+    assert "categories: 2, 4, fine" in words_of(rosa, upload)
+
+
+def test_a_zip_of_annotators_files_is_doccanos(rosa: Client) -> None:
+    content = BytesIO()
+    with zipfile.ZipFile(content, "w") as archive:
+        for name in ("doccano_ann.jsonl", "doccano_bob.jsonl"):
+            archive.write(FOLDER / name, name)
+    upload = send(rosa, content.getvalue(), "labels.zip")
+    assert upload.mapping["tool"] == "doccano"
+    assert upload.summary["n_annotators"] == 2
+    rosa.post(to("upload-import", upload), said_of(upload, {}))
+    assert Annotator.objects.count() == 2
+
+
+def test_a_table_may_be_an_excel_file(rosa: Client) -> None:
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    for line in TABLE.replace("doc;", "item;").splitlines():
+        book.active.append([int(c) if c.isdigit() else c for c in line.split(";")])
+    content = BytesIO()
+    book.save(content)
+    upload = send(rosa, content.getvalue(), "labels.xlsx")
+    assert upload.summary["n_answers"] == 4
+    rosa.post(to("upload-import", upload), said_of(upload, upload.mapping["uses"]))
+    assert Judgment.objects.count() == 4
+
+
+def test_the_next_file_of_these_fields_is_read_as_the_last(rosa: Client) -> None:
+    upload = send(rosa, TABLE, "labels.csv")
+    uses = upload.mapping["uses"] | {"doc": "item"}
+    rosa.post(to("upload-map", upload), said_of(upload, uses))
+    rosa.post(to("upload-import", upload), said_of(upload, uses))
+    Upload.objects.all().delete()
+    again = send(rosa, TABLE.replace("d1", "d9"), "more.csv")
+    assert again.is_mapping_known
+    assert again.mapping["uses"]["doc"] == "item"
+
+
+def test_another_tool_may_be_chosen(rosa: Client) -> None:
+    upload = send(rosa, TABLE, "labels.csv", tool="mturk")
+    text = words_of(rosa, upload)
+    assert "HITId" in text
+    assert "1 fault in the file" in text
+    rosa.post(to("upload-map", upload), {"tool": "csv"})
+    upload.refresh_from_db()
+    assert upload.mapping["uses"]["rater"] == "annotator"
+
+
+@pytest.mark.parametrize(
+    ("content", "name", "problem"),
+    [
+        (b"\xd0\xcf\x11\xe0 and more", "old.xls", "Excel file of before 2007"),
+        (b'[{"data": {}, "annotations": [}]', "broken.json", "this is not JSON"),
+        (b"[]", "none.json", "it holds no rows."),
+        (b"PK\x03\x04 and nothing", "no.zip", "not a zip"),
+    ],
+)
+def test_a_file_that_is_none_says_what_to_do(
+    rosa: Client, content: bytes, name: str, problem: str
+) -> None:
+    upload = send(rosa, content, name)
+    text = words_of(rosa, upload)
+    assert "The file cannot be read." in text
+    assert problem in text
+
+
+def test_the_api_leaves_files_of_labels_to_their_page(rosa: Client) -> None:
+    upload = send(rosa, TABLE, "labels.csv")
+    answer = rosa.get(f"/api/v1/uploads/{upload.token}/")
+    assert answer.status_code == 404, answer.content

@@ -1,0 +1,264 @@
+"""Scoring by any metric from the pages: parameters, judges, estimates, caps.
+
+The judge is a real HTTP server of ours, over real sockets.
+"""
+
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+from django.test import Client
+from django.urls import reverse
+
+from accounts.models import AuditEntry, Team, User
+from accounts.roles import Role
+from accounts.teams import create_team, set_role
+from annotation.models import Study
+from encryption import decrypt
+from metrics.models import JudgeConnection, JudgeVersion, Score, ScoringRequest, ScoringRun
+from tests.annotation.studies import rating_study
+from tests.console import pages
+from tests.metrics.conftest import foreign  # noqa: F401 -- a fixture
+from tests.metrics.scorers.judges.foreign import Foreign, Says, chat
+from work.models import Job
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_immediate_tasks")]
+KEY = "sk-very-secret"
+USAGE = {"prompt_tokens": 1000, "completion_tokens": 1000}
+
+
+def answers(number: int, body: dict[str, Any]) -> Says:
+    """Several replies where they are asked for, and a use of tokens."""
+    if "at random" in str(body):
+        return chat(f"Cat {number}", usage=USAGE)
+    return chat(*["3"] * int(body.get("n", 1)), usage=USAGE)
+
+
+@pytest.fixture
+def team(researcher: User) -> Team:
+    return create_team(name="Lab", owner=researcher)
+
+
+@pytest.fixture
+def study(team: Team) -> Study:
+    return rating_study(n_items=2, team=team)
+
+
+@pytest.fixture
+def judge(foreign: Foreign, settings: Any, tmp_path: Any) -> Foreign:  # noqa: F811
+    settings.JUDGE, settings.JUDGE_PROBES = {}, tmp_path / "probes"
+    foreign.answer = answers
+    return foreign
+
+
+@pytest.fixture
+def connection(rosa: Client, team: Team, judge: Foreign) -> JudgeConnection:
+    """Connected on the team's page."""
+    form = {"name": "Ours", "base_url": judge.base_url, "api_key": KEY}
+    where = reverse("console:judge-connections", args=[team.slug])
+    answer = rosa.post(where, form | {"length_field": "max_tokens"})
+    assert answer.status_code == 302, pages.words_of(answer.content.decode())
+    return JudgeConnection.objects.get()
+
+
+def ask(browser: Client, study: Study, metric: str, **fields: Any) -> Any:
+    where = reverse("console:scoring", args=[study.slug]) + f"?metric={metric}"
+    return browser.post(where, fields)
+
+
+def ask_judge(browser: Client, study: Study, metric: str = "judge", **fields: Any) -> Any:
+    form = {"connection": JudgeConnection.objects.get().pk, "model": "tiny", "prompt": "default"}
+    form |= {"usd_per_million_input": "10", "usd_per_million_output": "20", "max_usd": "1.00"}
+    return ask(browser, study, metric, **form | fields)
+
+
+def confirm(browser: Client, study: Study) -> Any:
+    row = ScoringRequest.objects.get()
+    return browser.post(reverse("console:scoring-confirm", args=[study.slug, row.pk]))
+
+
+def words(browser: Client, answer: Any) -> str:
+    return pages.words_of(browser.get(answer.url).content.decode())
+
+
+def test_a_metric_is_scored_with_the_parameters_of_the_form(rosa: Client, study: Study) -> None:
+    answer = ask(rosa, study, "distinct_n", n="3")
+    text = words(rosa, answer)
+    assert "4 texts to compute for 4 candidates" in text
+    assert not Score.objects.exists()
+    confirm(rosa, study)
+    assert Score.objects.count() == 4
+    assert "n:3" in ScoringRun.objects.get().signature
+    assert AuditEntry.objects.get(action="scores.compute").details == {
+        "metric": "distinct_n",
+        "parameters": {"n": 3},
+    }
+    # Another click has nothing done twice.
+    confirm(rosa, study)
+    assert Job.objects.filter(kind="score").count() == 1
+
+
+def test_a_parameter_that_does_not_fit_says_so(rosa: Client, study: Study) -> None:
+    answer = ask(rosa, study, "rougeL", tokenizer="latin")
+    text = words(rosa, answer)
+    assert "Estimating rougeL failed." in text
+    assert "tokenizer must be" in text
+
+
+def test_a_judge_is_estimated_before_it_is_asked(
+    rosa: Client, study: Study, judge: Foreign, connection: JudgeConnection
+) -> None:
+    answer = ask_judge(rosa, study)
+    text = words(rosa, answer)
+    assert judge.bodies == []
+    row = ScoringRequest.objects.get()
+    assert row.estimate["estimate"]["requests"] == 4
+    most = Decimal(row.estimate["estimate"]["usd"])
+    assert f"${most:.4f}" in text
+    assert "Score for at most $1.00" in text
+    assert KEY not in text
+    assert not ScoringRun.objects.exists()
+
+    confirm(rosa, study)
+    assert len(judge.bodies) == 4
+    assert {body["model"] for body in judge.bodies} == {"tiny"}
+    assert all(headers["Authorization"] == f"Bearer {KEY}" for headers in judge.headers)
+    assert sorted(score.value for score in Score.objects.all()) == [3, 3, 3, 3]
+    row.refresh_from_db()
+    # 1,000 tokens sent and received, at $10 and $20 a million.
+    assert (row.n_requests, row.spent_usd) == (4, Decimal("0.12"))
+    assert AuditEntry.objects.get(action="scores.compute").details == {
+        "metric": "judge",
+        "parameters": {},
+        "connection": "Ours",
+        "model": "tiny",
+        "max_usd": "1.00",
+    }
+    assert KEY not in repr(list(Job.objects.values())) + repr(ScoringRun.objects.get().judge)
+
+
+def test_the_cap_stops_the_run_and_holds_when_it_is_taken_up_again(
+    rosa: Client, study: Study, judge: Foreign, connection: JudgeConnection, settings: Any
+) -> None:
+    settings.JUDGE = {"JUDGE_CONCURRENCY": "1"}
+    ask_judge(rosa, study, max_usd="", max_requests="3", usd_per_million_input="0")
+    assert ScoringRequest.objects.count() == 0
+    ask_judge(
+        *(rosa, study),
+        **{"max_usd": "", "max_requests": "3"},
+        **{"usd_per_million_input": "0", "usd_per_million_output": "0"},
+    )
+    confirm(rosa, study)
+    job = Job.objects.get(kind="score")
+    assert job.state == "failed"
+    assert "the cap of" in job.message
+    assert len(judge.bodies) == 3
+    assert Score.objects.count() == 3
+    rosa.post(reverse("console:again", args=[study.slug, job.pk]))
+    assert len(judge.bodies) == 3
+    assert ScoringRequest.objects.get().n_requests == 3
+
+
+def test_money_is_never_spent_past_the_cap(
+    rosa: Client, study: Study, judge: Foreign, connection: JudgeConnection
+) -> None:
+    ask_judge(rosa, study, max_usd="0.01")
+    confirm(rosa, study)
+    row = ScoringRequest.objects.get()
+    assert row.spent_usd <= Decimal("0.01")
+    assert not judge.bodies
+    assert "the cap of 0.01 USD is reached" in Job.objects.get(kind="score").message
+
+
+def test_a_question_of_ones_own_is_kept_with_the_study(
+    rosa: Client, study: Study, judge: Foreign, connection: JudgeConnection
+) -> None:
+    own = {"aspect": "Tone", "criteria": "Is it kind?", "low": "1", "high": "5", "n": "2"}
+    answer = ask_judge(rosa, study, "geval", prompt="own", **own)
+    version = JudgeVersion.objects.get()
+    assert (str(version), version.content["n"]) == ("tone@1", 2)
+    # What the endpoint does is found out first, and counts.
+    assert ScoringRequest.objects.get().n_requests == len(judge.bodies) == 6
+    assert "tone@1" in words(rosa, answer)
+    confirm(rosa, study)
+    assert {score.value for score in Score.objects.all()} == {3}
+    assert "aspect:Tone" in ScoringRun.objects.get().signature
+    page = pages.words_of(
+        rosa.get(reverse("console:scoring", args=[study.slug]) + "?metric=geval").content.decode()
+    )
+    assert "tone@1" in page
+
+
+@pytest.mark.parametrize(
+    ("fields", "problem"),
+    [
+        ({"max_usd": ""}, "Say how much it may cost at most."),
+        (
+            {"usd_per_million_input": "0", "usd_per_million_output": "0"},
+            "Without a price only a cap on requests can stop the run",
+        ),
+        ({"prompt": "/etc/passwd"}, "Select a valid choice"),
+        ({"prompt": "own", "user": ""}, "Say it, or choose another question."),
+        ({"prompt": "own", "user": "$nothing"}, "nothing"),
+    ],
+)
+def test_a_form_says_what_is_missing(
+    rosa: Client, study: Study, connection: JudgeConnection, fields: dict[str, str], problem: str
+) -> None:
+    answer = ask_judge(rosa, study, **fields)
+    assert problem in pages.words_of(answer.content.decode())
+    assert not ScoringRequest.objects.exists()
+
+
+def test_no_address_inside_the_sites_network_is_asked(
+    rosa: Client, study: Study, judge: Foreign, connection: JudgeConnection, settings: Any
+) -> None:
+    settings.OWN_MACHINE = False
+    answer = ask_judge(rosa, study)
+    assert "is an address inside this site's own network" in words(rosa, answer)
+    assert judge.bodies == []
+
+
+def test_the_key_is_encrypted_and_follows_a_change_of_keys(
+    connection: JudgeConnection, settings: Any, rosa: Client, team: Team
+) -> None:
+    assert KEY not in connection.encrypted_key
+    assert decrypt(connection.encrypted_key) == KEY
+    old = settings.ENCRYPTION_KEYS
+    settings.ENCRYPTION_KEYS = ["MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE=", *old]
+    call_command("reencrypt_judge_connections")
+    settings.ENCRYPTION_KEYS = settings.ENCRYPTION_KEYS[:1]
+    connection.refresh_from_db()
+    assert decrypt(connection.encrypted_key) == KEY
+    settings.ENCRYPTION_KEYS = old
+    rosa.post(reverse("console:judge-connection-close", args=[team.slug, connection.pk]))
+    connection.refresh_from_db()
+    assert connection.encrypted_key == ""
+    assert connection.closed_at is not None
+    assert {entry.action for entry in AuditEntry.objects.filter(subject="Ours")} == {
+        "judge_connection.create",
+        "judge_connection.close",
+    }
+
+
+def test_who_may_not_spend_asks_no_judge(
+    study: Study, team: Team, connection: JudgeConnection, colleague: User, signed_in: Any
+) -> None:
+    actor = team.memberships.get().user
+    set_role(team=team, user=colleague, role=Role.ANALYST, actor=actor)
+    analyst = signed_in(colleague)
+    assert ask_judge(analyst, study).status_code == 403
+    assert ask(analyst, study, "length").status_code == 302
+    assert analyst.get(reverse("console:judge-connections", args=[team.slug])).status_code == 403
+
+
+def test_a_connection_of_another_team_is_not_offered(
+    rosa: Client, study: Study, connection: JudgeConnection, colleague: User
+) -> None:
+    other = create_team(name="Other", owner=colleague)
+    JudgeConnection.objects.filter(pk=connection.pk).update(team=other)
+    page = rosa.get(reverse("console:scoring", args=[study.slug]) + "?metric=judge")
+    assert "has no connection to a language model yet" in pages.words_of(page.content.decode())
+    assert ask_judge(rosa, study).status_code == 200
+    assert not ScoringRequest.objects.exists()
