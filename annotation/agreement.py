@@ -119,6 +119,14 @@ def rounds_of(study: Study) -> list[int]:
     return list(rounds.values_list("round", flat=True).distinct())
 
 
+def judged_protocols(study: Study, *, round: int) -> list[int]:
+    """The numbers of the protocol's versions under which a round was judged."""
+    submissions = Submission.objects.of(study).accepted().filter(round=round)
+    used = submissions.exclude(protocol=None).order_by().values("protocol")
+    numbers = Protocol.objects.filter(pk__in=used).order_by("number")
+    return list(numbers.values_list("number", flat=True))
+
+
 def protocol_reports(study: Study) -> list[tuple[int, AgreementReport]]:
     """Agreement under each version of the protocol by its number, a report a round; none where all
     was judged under one."""

@@ -55,15 +55,16 @@ def verdicts(results: Results, price: AssignmentPrice | None = None) -> Iterator
     for system in results.rows(RatedSystemRecord):
         systems_of.setdefault(system.question, []).append(system)
     for question, systems in systems_of.items():
-        yield _verdict(question, systems, pairs_of.get(question, []), price)
+        yield verdict_of(question, systems, pairs_of.get(question, []), price)
 
 
-def _verdict(
+def verdict_of(
     question: str,
     systems: list[RatedSystemRecord],
     pairs: list[RatedPairRecord],
     price: AssignmentPrice | None,
 ) -> Verdict:
+    """Of one question's systems, best first."""
     best = systems[0]
     against = {
         pair.b if pair.a == best.system else pair.a: pair
@@ -73,7 +74,7 @@ def _verdict(
     open_rivals = [
         system.system
         for system in systems[1:]
-        if not _is_told_apart(against.get(system.system), best.system)
+        if not is_told_apart(against.get(system.system), best.system)
     ]
     rival = _nearest_rival(open_rivals, against)
     named = {"best": best.system, "question": question, "mean": _number(best.mean)}
@@ -88,7 +89,7 @@ def _verdict(
     )
 
 
-def _is_told_apart(pair: RatedPairRecord | None, best: str) -> bool:
+def is_told_apart(pair: RatedPairRecord | None, best: str) -> bool:
     """Whether the best is ahead of the other beyond chance, and not behind it by their order."""
     if pair is None or pair.p_adjusted is None or pair.p_adjusted >= ALPHA:
         return False

@@ -29,20 +29,27 @@ def top_groups(results: Results, **of: object) -> dict[Measure, list[Correlation
     for row in results.rows(CorrelationRecord, is_primary=True, **of):
         if row.value is not None:
             of_measure.setdefault(measure_of(row), []).append(row)
+    tests: dict[Measure, list[ComparisonRecord]] = {}
+    for pair in results.rows(ComparisonRecord, **of):
+        tests.setdefault(measure_of(pair), []).append(pair)
+    return {
+        measure: top_group(metrics, tests.get(measure, []), results.settings.alpha)
+        for measure, metrics in of_measure.items()
+    }
+
+
+def top_group(
+    metrics: Sequence[CorrelationRecord], tests: Sequence[ComparisonRecord], alpha: float
+) -> list[CorrelationRecord]:
+    """The greatest of one measure, and those that its tests do not tell from it."""
     different = {
-        (measure_of(pair), source)
-        for pair in results.rows(ComparisonRecord, **of)
-        if pair.p_holm is not None and pair.p_holm < results.settings.alpha
+        source
+        for pair in tests
+        if pair.p_holm is not None and pair.p_holm < alpha
         for source in permutations(_sources(pair))
     }
-    groups = {}
-    for measure, metrics in of_measure.items():
-        first, *others = sorted(metrics, key=lambda row: -(row.value or 0.0))
-        beside = [
-            row for row in others if (measure, (_source(first), _source(row))) not in different
-        ]
-        groups[measure] = [first, *beside]
-    return groups
+    first, *others = sorted(metrics, key=lambda row: -(row.value or 0.0))
+    return [first, *(row for row in others if (_source(first), _source(row)) not in different)]
 
 
 def _source(row: CorrelationRecord) -> tuple[str, str]:

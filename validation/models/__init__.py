@@ -4,6 +4,14 @@ The rows have the fields of the records in `validation.analysis.records`; an und
 NULL, with its reason. `validation.rows` turns the one into the other.
 """
 
+from validation.models.human_results import (
+    HumanResults,
+    LowestRated,
+    ResultBin,
+    ResultPair,
+    ResultQuestion,
+    ResultSystem,
+)
 from validation.models.inputs import LabelSource, ScoreSet
 from validation.models.measures import Ceiling, Comparison, Correlation, Plan, Sensitivity
 from validation.models.scatters import Scatter, ScatterPoint
@@ -22,7 +30,9 @@ __all__ = [
     "Comparison",
     "Correlation",
     "Disagreement",
+    "HumanResults",
     "LabelSource",
+    "LowestRated",
     "OfMeasure",
     "OfPanel",
     "OfVersion",
@@ -30,6 +40,10 @@ __all__ = [
     "RatedPair",
     "RatedSystem",
     "ReportFile",
+    "ResultBin",
+    "ResultPair",
+    "ResultQuestion",
+    "ResultSystem",
     "Scatter",
     "ScatterPoint",
     "ScoreSet",

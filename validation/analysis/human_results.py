@@ -1,0 +1,258 @@
+"""What people's judgments say by themselves, with no metric: of a study's question, in all and in
+parts, systems and how far they are told apart, how values are spread, and the lowest rated."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from math import isnan
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+from scipy.special import expit
+
+from stats.aggregation.bradley_terry import bradley_terry
+from stats.inference.crossed_means import mean_over_items_and_annotators
+from validation.analysis.rated_systems import Scale, rated_records
+from validation.analysis.records import RatedPairRecord, RatedSystemRecord
+
+Measure = Literal["mean", "share", "preferred", "counts"]
+Wins = Callable[[pd.DataFrame], pd.DataFrame]
+"""Who beat whom in a frame of comparisons: winner, loser, weight and judgment."""
+MEAN, SHARE, PREFERRED, COUNTS = "mean", "share", "preferred", "counts"
+COMPARISONS = ("preference", "best_worst", "ranking")
+ALL, UNFLAGGED, CONDITION, PROTOCOL = "all", "unflagged", "condition", "protocol"
+MOST_STEPS = 12
+N_BINS = 10
+N_LOWEST = 5
+MAJORITY = 0.5
+
+
+@dataclass(frozen=True)
+class AskedScale:
+    """What the numbers of a question mean."""
+
+    question: str
+    kind: str
+    level: str
+    low: float
+    high: float
+    categories: tuple[str, ...] = ()
+
+    @property
+    def measure(self) -> Measure:
+        """Means of ratings, shares of yes, how often one is preferred, or nothing but counts."""
+        if self.kind in COMPARISONS:
+            return "preferred"
+        if self.level == "nominal":
+            return "share" if len(self.categories) == 2 else "counts"
+        return "mean"
+
+    @property
+    def comparison(self) -> Scale:
+        """How two systems are compared."""
+        if self.measure == "share":
+            return "binary"
+        return "ordinal" if self.level == "ordinal" or self.measure == "preferred" else "interval"
+
+
+@dataclass(frozen=True)
+class Bin:
+    """How many judgments of a system lie in a part of the scale."""
+
+    system: str
+    position: int
+    label: str
+    n: int
+
+
+@dataclass(frozen=True)
+class LowestCandidate:
+    """One of a system's candidates that people rate lowest."""
+
+    system: str
+    rank: int
+    item: str
+    candidate: str
+    mean: float
+    n: int
+
+
+@dataclass(frozen=True)
+class PartResult:
+    """The systems of a part of the judgments, best first, and what tells them apart."""
+
+    scope: str
+    by: str
+    systems: Sequence[RatedSystemRecord]
+    pairs: Sequence[RatedPairRecord]
+
+
+@dataclass(frozen=True)
+class QuestionResult:
+    """All that is said of one question."""
+
+    scale: AskedScale
+    n_judgments: int
+    n_items: int
+    n_annotators: int
+    n_items_with: int | None
+    parts: Sequence[PartResult]
+    bins: Sequence[Bin]
+    lowest: Sequence[LowestCandidate]
+
+
+def question_result(
+    scale: AskedScale,
+    frame: pd.DataFrame,
+    parts: Sequence[tuple[str, str, pd.DataFrame]],
+    wins: Wins | None = None,
+) -> QuestionResult:
+    """The result of a question's judgments; `parts` are scopes, names and judgments of parts."""
+    whole = part_result(scale, frame, ALL, "", wins)
+    others = [part_result(scale, rows, scope, by, wins) for scope, by, rows in parts]
+    return QuestionResult(
+        scale=scale,
+        n_judgments=len(frame),
+        n_items=frame["item"].nunique(),
+        n_annotators=frame["annotator"].nunique(),
+        n_items_with=_items_with(frame) if scale.measure == SHARE else None,
+        parts=[whole, *(_of_leaders(other, whole) for other in others)],
+        bins=list(_bins(scale, frame)),
+        lowest=list(_lowest(frame)) if scale.measure in (MEAN, SHARE) else [],
+    )
+
+
+def part_result(
+    scale: AskedScale, frame: pd.DataFrame, scope: str, by: str, wins: Wins | None = None
+) -> PartResult:
+    """The systems of these judgments; one alone, or none that is named, by its mean."""
+    if scale.measure == COUNTS or frame.empty:
+        return PartResult(scope, by, (), ())
+    named = frame[frame["system"].astype(str) != ""]
+    systems, pairs = rated_records(scale.question, named, scale.comparison)
+    if scale.measure == PREFERRED:
+        systems = systems if wins is None else _by_strength(systems, wins(named))
+    elif not systems:
+        systems = [_mean_of(scale.question, named if len(named) else frame)]
+    return PartResult(scope, by, systems, pairs)
+
+
+def _mean_of(question: str, rows: pd.DataFrame) -> RatedSystemRecord:
+    """The mean of one system or, without names, of all candidates."""
+    item, annotator = (rows[name].astype(str) for name in ("item", "annotator"))
+    mean = mean_over_items_and_annotators(item, annotator, rows["value"])
+    names = rows["system"].astype(str).unique()
+    low, high = (None if isnan(limit) else limit for limit in (mean.ci_low, mean.ci_high))
+    return RatedSystemRecord(
+        question=question,
+        system=str(names[0]) if len(names) == 1 else "",
+        mean=mean.value,
+        ci_low=low,
+        ci_high=high,
+        method=mean.method,
+        rank_low=1,
+        rank_high=1,
+        n_items=mean.n_items,
+        n_annotators=mean.n_annotators,
+        n_ratings=mean.n,
+    )
+
+
+def _by_strength(
+    systems: Sequence[RatedSystemRecord], wins: pd.DataFrame
+) -> list[RatedSystemRecord]:
+    """The systems by Bradley-Terry, as the chance to be preferred to one of mean strength; by
+    the share of their comparisons that they win where one group never won against another."""
+    if wins.empty:
+        return list(systems)
+    fit = bradley_terry(
+        wins["winner"], wins["loser"], weights=wins["weight"], judgments=wins["judgment"]
+    )
+    if fit.reason is not None:
+        return _by_wins(systems, wins)
+    known = {str(row["item"]): row for row in fit.labels.to_dict(orient="records")}
+    records = []
+    for system in systems:
+        row = known.get(system.system, {})
+        mean, low, high = (_chance(row.get(name)) for name in ("label", "ci_low", "ci_high"))
+        method = "bradley-terry"
+        records.append(replace(system, mean=mean, ci_low=low, ci_high=high, method=method))
+    return _best_first(records)
+
+
+def _by_wins(systems: Sequence[RatedSystemRecord], wins: pd.DataFrame) -> list[RatedSystemRecord]:
+    won, lost = (wins.groupby(side)["weight"].sum() for side in ("winner", "loser"))
+    records = []
+    for system in systems:
+        total = won.get(system.system, 0.0) + lost.get(system.system, 0.0)
+        mean = float(won.get(system.system, 0.0) / total) if total else None
+        records.append(replace(system, mean=mean, ci_low=None, ci_high=None, method="wins"))
+    return _best_first(records)
+
+
+def _best_first(records: list[RatedSystemRecord]) -> list[RatedSystemRecord]:
+    return sorted(records, key=lambda one: 1.0 if one.mean is None else -one.mean)
+
+
+def _chance(log_strength: float | None) -> float | None:
+    if log_strength is None or isnan(log_strength):
+        return None
+    return float(expit(log_strength))
+
+
+def _of_leaders(part: PartResult, whole: PartResult) -> PartResult:
+    """Of a part only the two systems that lead in all are compared."""
+    leaders = {system.system for system in whole.systems[:2]}
+    return replace(part, pairs=[pair for pair in part.pairs if {pair.a, pair.b} == leaders])
+
+
+def _items_with(frame: pd.DataFrame) -> int:
+    """Items with a candidate to which more than half of its annotators say yes."""
+    keys = ["item", "candidate"]
+    shares = frame.groupby(keys, observed=True)["value"].mean()
+    return int((shares > MAJORITY).groupby(level="item", observed=True).any().sum())
+
+
+def _bins(scale: AskedScale, frame: pd.DataFrame) -> Iterator[Bin]:
+    """Each system's judgments counted by category, by step, or by tenth of the scale."""
+    edges, labels = _edges(scale, frame)
+    for system, rows in frame.groupby("system", observed=True, sort=True):
+        values = rows["value"].to_numpy(dtype="float64")
+        counts, _ = np.histogram(values, bins=edges)
+        for position, (label, n) in enumerate(zip(labels, counts, strict=True)):
+            yield Bin(str(system), position, label, int(n))
+
+
+def _edges(scale: AskedScale, frame: pd.DataFrame) -> tuple[np.ndarray, list[str]]:
+    """Where the bins begin and end, and what each is called."""
+    if scale.categories:
+        at = np.arange(len(scale.categories) + 1) - 0.5
+        return at, list(scale.categories)
+    values = np.unique(frame["value"].to_numpy(dtype="float64"))
+    width = scale.high - scale.low
+    is_stepped = scale.level == "ordinal" and width.is_integer() and width < MOST_STEPS
+    if is_stepped and (values == np.round(values)).all():
+        steps = np.arange(scale.low, scale.high + 1)
+        return np.append(steps - 0.5, scale.high + 0.5), [f"{step:g}" for step in steps]
+    if len(values) and len(values) <= MOST_STEPS and scale.measure == PREFERRED:
+        between = (values[1:] + values[:-1]) / 2
+        ends = (values[0] - 0.5, values[-1] + 0.5)
+        return np.array([ends[0], *between, ends[1]]), [f"{value:g}" for value in values]
+    edges = np.linspace(scale.low, scale.high, N_BINS + 1)
+    return edges, [f"{a:g}–{b:g}" for a, b in pairwise(edges)]
+
+
+def _lowest(frame: pd.DataFrame) -> Iterator[LowestCandidate]:
+    """Of each system that is named, the candidates with the lowest means."""
+    named = frame[frame["system"].astype(str) != ""]
+    keys = ["system", "item", "candidate"]
+    table = named.groupby(keys, observed=True)["value"].agg(["mean", "size"]).reset_index()
+    ordered = table.sort_values(["system", "mean", "item"], kind="stable")
+    for system, rows in ordered.groupby("system", observed=True):
+        first = rows.head(N_LOWEST).to_dict(orient="records")
+        for rank, row in enumerate(first, start=1):
+            names = (str(row[name]) for name in ("item", "candidate"))
+            yield LowestCandidate(str(system), rank, *names, float(row["mean"]), int(row["size"]))
