@@ -11,6 +11,7 @@ AnnotationError
 ├── ProtocolInvalid        a protocol says what none may say; every fault with its line
 ├── ProtocolFrozen         a version that has been published cannot be changed
 ├── ProtocolUnknown        the study has no version of that number
+├── CommentRefused         a comment without words, too long, or somebody else's
 ├── DecisionRefused        a value off the scale, a round without judgments, another study
 └── InvitationVoid         a link that was used, revoked or made too long ago, or never was one
 """
@@ -110,6 +111,10 @@ class ProtocolUnknown(AnnotationError):
 
 class ProtocolInvalid(AnnotationError):
     """A protocol says what none may say."""
+
+
+class CommentRefused(AnnotationError):
+    """A comment that nobody can write, or that somebody else wrote."""
 
 
 class DecisionRefused(AnnotationError):

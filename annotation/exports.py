@@ -15,6 +15,7 @@ from annotation.frames import LABEL_COLUMNS
 from annotation.models import (
     Candidate,
     CheckAnswer,
+    DisputeComment,
     Item,
     Judgment,
     Label,
@@ -203,6 +204,30 @@ def _with_float(row: tuple[Any, ...], index: int) -> tuple[Any, ...]:
     if row[index] is None:
         return row
     return (*row[:index], float(row[index]), *row[index + 1 :])
+
+
+COMMENT_COLUMNS = {
+    "study": "question__study__slug",
+    "round": "round",
+    "item": "candidate__item__key",
+    "candidate": "candidate__key",
+    "question": "question__name",
+    "text": "text",
+    "written_by": "written_by__username",
+    "written_at": "written_at",
+    "edited_at": "edited_at",
+}
+COMMENT_KINDS: dict[str, Kind] = {
+    **dict.fromkeys(COMMENT_COLUMNS, "text"),
+    "round": "integer",
+    **dict.fromkeys(("written_at", "edited_at"), "time"),
+}
+
+
+def comment_rows(study: Study) -> RowFile:
+    """What colleagues said about disputes, in the order in which they did."""
+    rows = DisputeComment.objects.of(study).values_list(*COMMENT_COLUMNS.values())
+    return RowFile(COMMENT_KINDS, rows.iterator(chunk_size=1000))
 
 
 def labels_csv(label_set: LabelSet) -> Iterator[str]:

@@ -17,6 +17,7 @@ from annotation.models.agreement import (
     UnitAgreement,
 )
 from annotation.models.checks import CheckAnswer, PlacedCheck
+from annotation.models.comments import DisputeComment
 from annotation.models.evidence import AnnotatorFlag, EvidenceVersion, SubmissionEvidence
 from annotation.models.judgments import Annotator, Judgment, Submission, WrittenAnswer
 from annotation.models.labels import Adjudication, Label, LabelSet
@@ -42,6 +43,7 @@ __all__ = [
     "AnnotatorFlag",
     "Candidate",
     "CheckAnswer",
+    "DisputeComment",
     "EvidenceVersion",
     "Invitation",
     "Item",
