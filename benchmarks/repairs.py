@@ -17,9 +17,9 @@ LIMITS = "tests/accounts/test_sign_in_limits.py"
 REPAIRS = (
     Mutant(
         "rating page: names of all questions collapse",
-        "templates/worker_page/rating.html",
-        '|stringformat:"d-"|add:question.id',
-        '|stringformat:"d-"|add:forloop.counter0',
+        "hits/templatetags/worker_page.py",
+        "f\"{candidate}-{question['id']}\"",
+        '""',
         "tests/hits/test_worker_page_widgets.py",
         "announced_with_its_own_question",
     ),
