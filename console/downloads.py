@@ -11,12 +11,20 @@ from accounts.roles import Permission
 from annotation.agreement_records import agreement_records
 from annotation.exports import (
     check_rows,
+    comment_rows,
     item_rows,
     judgment_rows,
     label_rows,
     written_rows,
 )
-from annotation.models import CheckAnswer, LabelSet, Study, Submission, WrittenAnswer
+from annotation.models import (
+    CheckAnswer,
+    DisputeComment,
+    LabelSet,
+    Study,
+    Submission,
+    WrittenAnswer,
+)
 from annotation.qrels import qrel_rows, stream_qrels
 from console.dataset_folder import dataset_zip
 from console.results import AGREEMENT, VALIDATION, require_agreement, require_validation
@@ -102,6 +110,7 @@ ROW_DOWNLOADS = {
     "checks": RowDownload(
         _("every answer to a quality check"), check_rows, Permission.VIEW_WORKERS
     ),
+    "comments": RowDownload(_("what colleagues said about disputes"), comment_rows),
     "items": RowDownload(_("every candidate with what annotators were shown"), item_rows),
     "labels": RowDownload(_("the labels of every label set"), label_rows),
     "scores": RowDownload(_("every score with its signature"), score_rows),
@@ -147,6 +156,8 @@ def file_names(study: Study) -> list[str]:
         absent |= {"written"}
     if not CheckAnswer.objects.filter(submission__item__study=study).exists():
         absent |= {"checks"}
+    if not DisputeComment.objects.of(study).exists():
+        absent |= {"comments"}
     if not LabelSet.objects.of(study).exists():
         absent |= {"labels"}
     return [name for name in DOWNLOADS if name.partition(".")[0] not in absent]

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from hashlib import sha256
 
+from annotation.agreement import judged_protocols
 from annotation.agreement_versions import (
     agreement_fingerprint,
     compute_agreement,
@@ -20,13 +21,21 @@ from console.report_files import REPORT_FILES
 from console.study_facts import StudyFacts
 from metrics.exceptions import NothingToValidate
 from presentation.progress import Progress, silently
+from validation.analysis.settings import Settings
+from validation.human_results import (
+    compute_human_results,
+    current_human_results,
+    human_results_fingerprint,
+)
 from validation.models import ReportFile, ValidationVersion
 from validation.study_report import ReportRequest
 from validation.versions import make_validation
 
 # What a report's files hold; another form makes those that are stored out of date.
-FORM = 6
-AGREEMENT, VALIDATION, REPORT = "agreement", "validation", "report"
+FORM = 7
+AGREEMENT, VALIDATION, REPORT, RESULTS = "agreement", "validation", "report", "results"
+# Followed by the number of a version of the protocol, of whose judgments alone it is.
+OF_PROTOCOL = "validation-protocol-"
 
 
 def fingerprint(study: Study, name: str = VALIDATION) -> str:
@@ -43,6 +52,8 @@ def loaded_fingerprint(study: Study, name: str = VALIDATION) -> str:
     if name == AGREEMENT:
         # Scores that arrive leave it as it is.
         return agreement_fingerprint(study)
+    if name == RESULTS:
+        return human_results_fingerprint(study)
     versions = (study.judgments_version, study.scores_version)
     return sha256(repr((FORM, study.pk, *versions)).encode()).hexdigest()
 
@@ -51,6 +62,8 @@ def is_stored(study: Study, name: str) -> bool:
     """Whether the result is there, of the study as it was loaded."""
     if name == AGREEMENT:
         return current_agreement(study) is not None
+    if name == RESULTS:
+        return current_human_results(study) is not None
     return outcome_of(study, name) is not None
 
 
@@ -87,9 +100,18 @@ def compute(study: Study, name: str, progress: Progress = silently) -> None:
 
 
 def _compute_validation(study: Study, progress: Progress) -> ValidationOutcome:
-    """Hold the metrics against human ratings as they are now."""
-    [(version, reason)] = [_validate(study) for _ in progress((VALIDATION,), 1)]
-    return _store(study, VALIDATION, version, reason)
+    """Hold the metrics against human ratings as they are now: all of them and, where they were
+    made under several versions of the protocol, those of each."""
+    numbers = judged_protocols(study, round=Settings().round)
+    parts: list[int | None] = [None, *(numbers if len(numbers) > 1 else ())]
+    whole, *_ = [_stored_validation(study, number) for number in progress(parts, len(parts))]
+    return whole
+
+
+def _stored_validation(study: Study, protocol: int | None) -> ValidationOutcome:
+    version, reason = _validate(study, Settings(protocol=protocol))
+    name = VALIDATION if protocol is None else f"{OF_PROTOCOL}{protocol}"
+    return _store(study, name, version, reason)
 
 
 def _compute_report(study: Study, progress: Progress) -> ValidationOutcome:
@@ -107,10 +129,12 @@ def _compute_report(study: Study, progress: Progress) -> ValidationOutcome:
     return _store(study, REPORT, version, reason)
 
 
-def _validate(study: Study) -> tuple[ValidationVersion | None, str]:
+def _validate(
+    study: Study, settings: Settings | None = None
+) -> tuple[ValidationVersion | None, str]:
     """The version, or why there is none."""
     try:
-        return make_validation(study=study).version, ""
+        return make_validation(study=study, settings=settings).version, ""
     except NothingToValidate as nothing:
         return None, str(nothing)
 
@@ -125,6 +149,7 @@ def _store(
 
 MAKERS: dict[str, Callable[[Study, Progress], object]] = {
     AGREEMENT: compute_agreement,
+    RESULTS: compute_human_results,
     VALIDATION: _compute_validation,
     REPORT: _compute_report,
 }

@@ -12,9 +12,10 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from annotation.models import Adjudication, AgreementVersion, LabelSet, Protocol, Study
 from console.models import ValidationOutcome
-from console.results import AGREEMENT, VALIDATION
+from console.results import AGREEMENT, RESULTS, VALIDATION
 from hits.progress import StudyProgress, progress_counts
 from metrics.models import ScoringRun
+from validation.models import HumanResults
 
 if TYPE_CHECKING:
     from console.sizes import CountedStudy
@@ -87,6 +88,7 @@ def stages_of(study: CountedStudy) -> list[Stage]:
         ("launch", _("Launch"), *_publish(study, progress)),
         ("answers", _("Collect"), *_answers(study, progress)),
         ("review", _("Review"), *_review(progress)),
+        ("results", _("Results"), *_result(bool(study.n_judgments), standing[RESULTS])),
         ("agreement", _("Agreement"), *_result(bool(study.n_judgments), standing[AGREEMENT])),
         ("adjudication", _("Adjudication"), *_adjudication(standing)),
         ("labels", _("Labels"), *_labels(standing)),
@@ -176,6 +178,7 @@ def _standing_counts() -> dict[str, Any]:
         "protocol": Subquery(protocols.values("number")[:1]),
         "protocol_frozen_at": Subquery(protocols.values("frozen_at")[:1]),
         AGREEMENT: Exists(newest),
+        RESULTS: Exists(HumanResults.objects.filter(study=OuterRef("pk"))),
         VALIDATION: Exists(outcomes.filter(name=VALIDATION)),
         "has_scores": Exists(ScoringRun.objects.filter(study=OuterRef("pk"))),
         "n_disputed": Subquery(newest.values("n_disputed")[:1]),

@@ -11,11 +11,16 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from console.assignment_prices import assignment_price
+from console.best_metrics import BestMetrics
 from console.templatetags.numbers import coefficient as coefficient_text
 from console.templatetags.numbers import interval
 from stats.correlation.result import LEAST_ITEMS
-from validation.analysis.records import ComparisonRecord, CorrelationRecord, SystemRecord
+from validation.analysis.records import (
+    CeilingRecord,
+    ComparisonRecord,
+    CorrelationRecord,
+    SystemRecord,
+)
 from validation.analysis.settings import Settings
 from validation.documents.comparison_tables import comparisons_table
 from validation.documents.documents import Figure, Table
@@ -28,7 +33,6 @@ from validation.documents.figures import (
     significance_figure,
 )
 from validation.documents.methods import methods_paragraph
-from validation.documents.rated_systems import Verdict, verdicts
 from validation.documents.sensitivity_tables import sensitivity_table
 from validation.documents.system_tables import (
     disagreements_table,
@@ -78,12 +82,9 @@ class ValidationView:
     coefficient: str
     condition: str
     metric: str
-    shows_prices: bool = False
 
     @classmethod
-    def from_query(
-        cls, results: StoredResults, query: Mapping[str, str], *, shows_prices: bool = False
-    ) -> ValidationView:
+    def from_query(cls, results: StoredResults, query: Mapping[str, str]) -> ValidationView:
         """The view an address asks for; KeyError names what of it is not there."""
         labels = list(results.labels.values())
         options = {
@@ -98,14 +99,7 @@ class ValidationView:
             if values[name] not in names:
                 raise KeyError(f"{name} {values[name]}")
         results.chosen_level, results.chosen_coefficient = values["level"], values["coefficient"]
-        return cls(results, **values, shows_prices=shows_prices)
-
-    @cached_property
-    def verdicts(self) -> list[Verdict]:
-        """Which system people rate higher, question by question; with what more costs for those
-        who may see money."""
-        price = assignment_price(self.results.version.study) if self.shows_prices else None
-        return list(verdicts(self.results, price))
+        return cls(results, **values)
 
     @property
     def query(self) -> str:
@@ -118,6 +112,10 @@ class ValidationView:
     @property
     def coefficients(self) -> list[tuple[str, str]]:
         return [(name, COEFFICIENTS.get(name, name)) for name in self.results.coefficients]
+
+    @property
+    def level_words(self) -> str:
+        return LEVELS.get(self.level, self.level)
 
     @property
     def levels(self) -> list[tuple[str, str]]:
@@ -147,6 +145,53 @@ class ValidationView:
             TableRow(*names, shares_its_metric=names[1:] in several, cells=tuple(cells))
             for names, cells in sorted(groups.items(), key=lambda group: order[group[0][1:]])
         ]
+
+    @cached_property
+    def best(self) -> BestMetrics:
+        """The metrics not told apart from the best, beside the ceiling."""
+        of_level = self.results.rows(CorrelationRecord, level=self.level, **self.condition_filter)
+        measure = {"question": self.question, "coefficient": self.coefficient}
+        records = [
+            row
+            for row in of_level
+            if (row.question, row.coefficient) == (self.question, self.coefficient)
+        ]
+        ceilings = self.results.rows(
+            CeilingRecord, **self.condition_filter, level=self.level, **measure
+        )
+        return BestMetrics(self.results, records, self._tests, next(iter(ceilings), None))
+
+    @property
+    def _tests(self) -> list[ComparisonRecord]:
+        """As the picture of the tests asks for them, so that both share a query."""
+        measure = {"level": self.level, "coefficient": self.coefficient}
+        return self.results.rows(
+            ComparisonRecord, question=self.question, **self.condition_filter, **measure
+        )
+
+    @property
+    def tests_text(self) -> str:
+        """How many pairs of metrics differ, for the closed line that hides them."""
+        tested = [row for row in self._tests if row.p_holm is not None]
+        alpha = self.results.settings.alpha
+        different = sum(row.p_holm < alpha for row in tested if row.p_holm is not None)
+        counts = {"n": different, "total": len(tested)}
+        text = ngettext("%(n)d of %(total)d pair", "%(n)d of %(total)d pairs", len(tested))
+        return text % counts if tested else _("no pair was tested")
+
+    @property
+    def orders_text(self) -> str:
+        """How many metrics rank the systems as people do."""
+        systems = self.results.rows(SystemRecord, question=self.question, **self.condition_filter)
+        differences: dict[tuple[str, str], list[float | None]] = {}
+        for row in systems:
+            for metric in row.metrics:
+                if metric.is_primary:
+                    source = (metric.metric, metric.signature)
+                    differences.setdefault(source, []).append(metric.rank_difference)
+        same = sum(not any(one is None or one for one in row) for row in differences.values())
+        text = ngettext("%(n)d of %(total)d does", "%(n)d of %(total)d do", len(differences))
+        return text % {"n": same, "total": len(differences)}
 
     @cached_property
     def charts(self) -> dict[str, ChartText]:

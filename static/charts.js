@@ -1,4 +1,4 @@
-// Draws every chart of a page from its specification, in the page's light or dark.
+// Draws every chart of a page that can be seen from its specification, in the page's light or dark.
 // Expressions are interpreted, never compiled, so that the page needs no `unsafe-eval`.
 
 const dark = matchMedia("(prefers-color-scheme: dark)");
@@ -19,9 +19,16 @@ async function draw(place) {
   }
 }
 
-function drawAll(within) {
-  for (const place of within.querySelectorAll("[data-chart]")) draw(place);
+// What is folded has no width to fill: it is drawn once it is unfolded.
+function drawAll(within, places = "[data-chart]") {
+  for (const place of within.querySelectorAll(places)) {
+    if (!place.closest("details:not([open])")) draw(place);
+  }
 }
 
 drawAll(document);
 dark.addEventListener("change", () => drawAll(document));
+document.addEventListener("toggle", (event) => {
+  const drawn = dark.matches ? "dark" : "light";
+  drawAll(event.target, `[data-chart]:not([data-drawn="${drawn}"])`);
+}, true);

@@ -18,13 +18,15 @@ from annotation.agreement import rounds_of
 from annotation.disagreement import default_threshold
 from annotation.disputes import Dispute, adjudication_queue
 from annotation.exceptions import DecisionRefused
-from annotation.models import AgreementVersion, Candidate, Question, Study
+from annotation.models import AgreementVersion, Candidate, DisputeComment, Question, Study
+from annotation.models.comments import LONGEST_COMMENT
 from console.forms import DecisionForm, problems_of
 from console.pages.job_progress import job_of
 from console.pages.study import person, study_for, study_page
 from console.results import AGREEMENT
 
 MOST_LISTED = 20
+MOST_COMMENTS = 100
 
 
 @require_safe
@@ -54,6 +56,7 @@ def _queue(values: QueryDict, study: Study) -> dict[str, Any]:
         most=1 + MOST_LISTED,
     )
     first, *others = queue.disputes or (None,)
+    about = (selection.question, selection.round)
     return {
         "questions": selection.questions,
         "question": selection.question,
@@ -67,12 +70,12 @@ def _queue(values: QueryDict, study: Study) -> dict[str, Any]:
         "decided": with_decided,
         "waiting": others,
         # Whoever has decided one goes on to the next without looking for the form.
-        **(_first(selection.question, first, "skip" in values) if first else {}),
+        **(_first(*about, first, "skip" in values) if first else {}),
     }
 
 
-def _first(question: Question, dispute: Dispute, takes_focus: bool) -> dict[str, Any]:
-    """The dispute to decide now, with its form."""
+def _first(question: Question, round: int, dispute: Dispute, takes_focus: bool) -> dict[str, Any]:
+    """The dispute to decide now, with its form and what colleagues said of it."""
     pictures = Candidate.objects.select_related("item__picture", "picture")
     candidate = pictures.defer("picture__content", "item__picture__content").get(
         pk=dispute.candidate_id
@@ -80,7 +83,14 @@ def _first(question: Question, dispute: Dispute, takes_focus: bool) -> dict[str,
     decision = dispute.decision
     initial = {"value": _as_choice(decision.value), "note": decision.note} if decision else {}
     form = DecisionForm(question, initial=initial, takes_focus=takes_focus)
-    return {"dispute": dispute, "candidate": candidate, "form": form}
+    comments = DisputeComment.objects.about(candidate, question, round)
+    return {
+        "dispute": dispute,
+        "candidate": candidate,
+        "form": form,
+        "comments": comments.select_related("written_by")[:MOST_COMMENTS],
+        "longest_comment": LONGEST_COMMENT,
+    }
 
 
 def _as_choice(value: float) -> str:
@@ -111,10 +121,18 @@ def decision(request: HttpRequest, slug: str, candidate_id: int) -> HttpResponse
             messages.error(request, str(refused))
     else:
         messages.error(request, " ".join([_("Nothing was decided."), problems_of(form)]))
-    more = {"skip": request.POST.get("skip", "0"), "question": question.name, "round": round}
-    if threshold := request.POST.get("threshold"):
-        more["threshold"] = threshold
-    return redirect(reverse("console:adjudication", args=[slug], query=more))
+    return redirect(queue_address(slug, request.POST, selection))
+
+
+def queue_address(slug: str, values: QueryDict, selection: QueueSelection) -> str:
+    """The queue as the form that was sent shows it."""
+    more = {
+        "skip": values.get("skip", "0"),
+        "question": selection.question.name,
+        "round": selection.round,
+    }
+    more |= {name: values[name] for name in ("threshold", "decided") if values.get(name)}
+    return reverse("console:adjudication", args=[slug], query=more)
 
 
 @dataclass(frozen=True)

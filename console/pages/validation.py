@@ -18,6 +18,7 @@ from console.models import ValidationOutcome
 from console.pages.job_progress import job_of
 from console.pages.pictures import FORMS, picture_in
 from console.pages.study import person, study_for, study_page
+from console.protocol_validations import protocol_validations
 from console.report_files import ABOUT, type_of
 from console.results import REPORT, VALIDATION, outcome_of
 from console.sections import of_version
@@ -47,7 +48,9 @@ def validation(request: HttpRequest, slug: str) -> HttpResponse:
         if context["job"] is None:
             # Computed at once, where it was not there.
             outcome = outcome or outcome_of(study, VALIDATION)
-            context |= {"outcome": outcome, "view": _view(study, request, outcome)}
+            view = _view(study, request, outcome)
+            by_protocol = protocol_validations(study, view) if view else None
+            context |= {"outcome": outcome, "view": view, "by_protocol": by_protocol}
     return study_page(request, study, "validation", context)
 
 
@@ -75,8 +78,7 @@ def _view(
     if not results.measures:
         return None
     try:
-        shows_prices = Permission.VIEW_MONEY in request.permissions  # type: ignore[attr-defined]
-        return ValidationView.from_query(results, request.GET, shows_prices=shows_prices)
+        return ValidationView.from_query(results, request.GET)
     except KeyError as missing:
         raise Http404(f"There is no {missing.args[0]}.") from missing
 

@@ -24,7 +24,8 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_immediate_tasks")
 
 PAGES = [
     *("study", "items", "launch", "answers", "agreement", "annotators", "disagreement"),
-    *("adjudication", "labels", "validation", "report", "downloads", "members"),
+    *("results", "search", "adjudication", "labels", "validation"),
+    *("report", "downloads", "members"),
     *("review", "review-send", "review-rules", "review-reasons"),
 ]
 OF_A_STUDY = {
@@ -59,6 +60,9 @@ ACTIONS = {
     "label": {"slug": "mine"},
     "scoring-confirm": {"slug": "mine", "request_id": 1},
     "decision": {"slug": "mine", "candidate_id": 1},
+    "comment-add": {"slug": "mine", "candidate_id": 1},
+    "comment-edit": {"slug": "mine", "comment_id": 1},
+    "comment-delete": {"slug": "mine", "comment_id": 1},
     "flag": {"slug": "mine", "submission_id": 1},
     "review-draft": {"slug": "mine", "assignment_id": 1},
     "review-appeal": {"slug": "mine", "assignment_id": 1},

@@ -5,7 +5,11 @@ import re
 import pytest
 from django.urls import reverse
 
-from annotation.models import Adjudication
+from accounts.models import AuditEntry
+from accounts.roles import Role
+from accounts.teams import create_team
+from annotation.access import give_to_team, set_study_role
+from annotation.models import Adjudication, Candidate, DisputeComment, Picture
 from tests.annotation.studies import rate, rating_study, tick, ticked_study
 from tests.console.pages import words_of
 from tests.console.work import QUEUED
@@ -182,3 +186,69 @@ def test_the_queue_of_the_judgments_before_stands_while_a_newer_one_is_made(look
     assert progress_of(look(study)) == (0, 2)
     page = words_of(look(study))
     assert "Until that is done, the queue is that of the judgments before." in page
+
+
+def comment(browser, study, item, text, **form):
+    candidate = study.items.get(key=item).candidates.first()
+    where = reverse("console:comment-add", args=[study.slug, candidate.pk])
+    answer = browser.post(where, {"text": text} | form, follow=True)
+    assert answer.status_code == 200
+    return words_of(answer.content.decode())
+
+
+def test_colleagues_comment_on_a_dispute_and_stay_with_it(rosa, look, study):
+    page = comment(rosa, study, "d0", "Bob may be right.", skip="1")
+    assert "d0 / response" in page[: page.index("Comments")]
+    assert "Bob may be right." in page
+    assert "Comments rosa on" in page
+    assert "Bob may be right." not in words_of(look(study))
+    assert "A comment has 1 to 2000 characters." in comment(rosa, study, "d1", "  ")
+    assert "A comment has 1 to 2000 characters." in comment(rosa, study, "d1", "x" * 2001)
+
+
+def test_a_comment_is_edited_and_deleted_by_who_wrote_it_alone(
+    rosa, look, study, signed_in, colleague, researcher
+):
+    give_to_team(study=study, team=create_team(name="Lab", owner=researcher), actor=researcher)
+    set_study_role(study=study, user=colleague, role=Role.ADJUDICATOR, actor=researcher)
+    comment(rosa, study, "d1", "Look again.")
+    row = DisputeComment.objects.get()
+    edit, delete = (
+        reverse(f"console:comment-{name}", args=[study.slug, row.pk]) for name in ("edit", "delete")
+    )
+    carl = signed_in(colleague)
+    assert carl.post(edit, {"text": "No."}).status_code == 404
+    assert carl.post(delete).status_code == 404
+    page = carl.get(reverse("console:adjudication", args=[study.slug])).content.decode()
+    assert "Look again." in page
+    assert "comments/1/edit/" not in page
+    rosa.post(edit, {"text": "Look once more."})
+    assert "edited on" in words_of(look(study))
+    files = rosa.get(reverse("console:download", args=[study.slug, "comments.csv"])).getvalue()
+    assert b"Look once more.,rosa," in files
+    rosa.post(delete)
+    assert not DisputeComment.objects.exists()
+    entry = AuditEntry.objects.of(study.team).first()
+    assert (entry.action, entry.actor_name) == ("comment.delete", "rosa")
+    assert "Look" not in str(entry.details)
+
+
+def test_who_only_reads_has_no_form_to_comment(look, study, signed_in, colleague, rosa):
+    set_study_role(study=study, user=colleague, role=Role.ANALYST, actor=None)
+    comment(rosa, study, "d1", "Look again.")
+    page = signed_in(colleague).get(reverse("console:adjudication", args=[study.slug]))
+    assert "Look again." in page.content.decode()
+    assert "Say something to your colleagues" not in page.content.decode()
+
+
+def test_target_and_candidate_stand_beside_each_other(rosa, look, researcher):
+    study = ticked_study(owner=researcher)
+    tick(study, "Bob", "boot", {"clog"})
+    picture = Picture.objects.create(sha256="0" * 64, media_type="image/png", content=b"")
+    study.items.update(picture=picture)
+    Candidate.objects.filter(item__study=study).update(picture=picture)
+    page = look(study)
+    assert page.count(reverse("console:picture", args=[picture.sha256])) == 4
+    assert "Enlarge both, beside each other" in words_of(page)
+    Candidate.objects.filter(item__study=study).update(picture=None)
+    assert "Enlarge Close" in words_of(look(study))

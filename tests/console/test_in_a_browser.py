@@ -106,7 +106,7 @@ def full_study(researcher):
     batch = add_batch(study, n_published=2)
     add_assignment(batch.hits.first(), problem="The answer names no candidate.")
     doubt(Submission.objects.first())
-    for name in ("agreement", "validation"):
+    for name in ("agreement", "results", "validation"):
         compute(study, name)
     return study
 
@@ -119,9 +119,16 @@ def test_a_rating_study_with_everything_in_it_is_accessible(page, full_study):
     expect(page.get_by_role("heading", name="Dialogue responses")).to_be_visible()
     check_accessible(page)
     stages = page.get_by_role("navigation", name="Stages of the study")
-    for stage in ("Items", "Launch", "Collect", "Labels", "Metrics", "Downloads"):
+    for stage in ("Items", "Launch", "Collect", "Results", "Labels", "Metrics", "Downloads"):
         stages.get_by_role("link", name=stage).press("Enter")
         expect(stages.get_by_role("link", name=stage)).to_have_attribute("aria-current", "page")
+        if stage in ("Results", "Metrics"):
+            # An answer and its evidence on two screens; the rest is folded, and drawn on request.
+            assert page.evaluate("document.documentElement.scrollHeight") <= 2 * 900
+            check_accessible(page)
+            page.evaluate("document.querySelectorAll('.fold').forEach((one) => one.open = true)")
+            for chart in page.locator("[data-chart]").all():
+                expect(chart).to_have_attribute("data-drawn", re.compile("light|dark"))
         check_accessible(page)
 
 
@@ -129,9 +136,12 @@ def test_a_rating_study_with_everything_in_it_is_accessible(page, full_study):
 def test_scoring_is_asked_for_by_keyboard_and_followed_by_the_page(page, full_study):
     sign_in(page)
     page.goto("/studies/scored/validation/")
+    page.get_by_text("Change", exact=True).click()
     page.get_by_role("link", name="System level").press("Enter")
+    page.get_by_text("Change", exact=True).click()
     expect(page.get_by_text("Correlation of the systems' means")).to_be_visible()
     page.get_by_role("link", name="angry").press("Enter")
+    page.get_by_text("Score the candidates").click()
     page.get_by_label("rouge1").check()
     page.get_by_role("button", name="Score").press("Enter")
     expect(page.get_by_role("status")).to_contain_text("Scoring in the background: rouge1")

@@ -87,7 +87,7 @@ def test_the_report_s_file_is_accessible_and_fits_a_telephone(page, researcher, 
 
 TABLES = ["", "items/", "launch/", "answers/", "agreement/", "agreement/annotators/"]
 TABLES += ["agreement/disagreement/", "adjudication/?threshold=0", "labels/", "validation/"]
-TABLES += ["downloads/", "report/", "members/"]
+TABLES += ["results/", "downloads/", "report/", "members/"]
 
 
 @pytest.fixture
@@ -96,6 +96,7 @@ def everything(researcher):
     batch = add_batch(study, n_published=2)
     add_assignment(batch.hits.first(), problem="The answer names no candidate.")
     compute(study, "agreement")
+    compute(study, "results")
     store_validation(study)
     make_label_set(question=study.questions.get(), rule=Rule("mean"))
     return study

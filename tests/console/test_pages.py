@@ -24,7 +24,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_immediate_tasks")
 
 PAGES = [
     *("study", "items", "launch", "answers", "agreement", "annotators", "disagreement"),
-    *("adjudication", "labels", "validation", "downloads"),
+    *("results", "search", "adjudication", "labels", "validation", "downloads"),
 ]
 HOSTILE = """<script>alert('1')</script>"&<b>"""
 

@@ -53,6 +53,8 @@ PAGES_OF_A_STUDY = {
                 "answers",
                 "batch",
                 "agreement",
+                "results",
+                "search",
                 "annotators",
             ),
             *("disagreement", "agreement-picture", "adjudication", "labels", "validation"),
@@ -90,7 +92,7 @@ ACTIONS_OF_A_STUDY = {
         P.EDIT,
     ),
     "restore": P.EDIT,
-    "decision": P.ADJUDICATE,
+    **dict.fromkeys(["decision", "comment-add", "comment-edit", "comment-delete"], P.ADJUDICATE),
     "label": P.ANALYSE,
     "score": P.ANALYSE,
     "scoring-confirm": P.ANALYSE,
@@ -213,6 +215,9 @@ PARTS: dict[str, dict[str, Any]] = {
     "flag": {"submission_id": Submission},
     "unflag": {"submission_id": Submission},
     "decision": {"candidate_id": Candidate},
+    "comment-add": {"candidate_id": Candidate},
+    "comment-edit": {"comment_id": 1},
+    "comment-delete": {"comment_id": 1},
     "connection-close": {"connection_id": Connection},
     "judge-connection-close": {"connection_id": JudgeConnection},
     "scoring-request": {"request_id": ScoringRequest},
@@ -356,7 +361,9 @@ def test_a_role_opens_what_it_may_and_nothing_else(study, users, role):
         may = permission in ROLES[role]
         is_right = status not in (403, 404, 500) if may else status == 403
         # Of what is not there by number, nobody hears whether they might.
-        by_number = name.endswith("-revoke") or name == "review-reason-delete"
+        by_number = name.endswith("-revoke") or name in (
+            *("review-reason-delete", "comment-edit", "comment-delete"),
+        )
         is_right |= by_number and status == (404 if may else 403)
         if not is_right:
             wrong.append((name, status))

@@ -10,18 +10,15 @@ from xml.etree import ElementTree
 import pytest
 from django.urls import reverse
 
-from accounts.models import User
-from accounts.roles import Role
-from annotation.access import set_study_role
 from annotation.models import Submission
 from annotation.versions import count_judgments_change
-from console.results import REPORT, VALIDATION, compute
+from console.results import VALIDATION, compute
 from console.validation_view import TABLES
 from tests.annotation.importing import command_output
 from tests.annotation.studies import rate, rated_study, rating_study
 from tests.console.filled import add_batch, add_scores, scored_study
 from tests.console.pages import rows_of, words_of
-from validation.analysis.records import CorrelationRecord, RatedPairRecord
+from validation.analysis.records import CorrelationRecord
 from validation.models import ReportFile, ValidationVersion
 from validation.rows import StoredResults
 
@@ -158,52 +155,6 @@ def test_hostile_names_stay_text(rosa, researcher):
     page = rosa.get(reverse("console:validation", args=[study.slug])).content.decode()
     assert "<script>alert" not in page
     assert HOSTILE in words_of(page).replace("\u2019", "'")
-
-
-def test_what_to_buy_next_has_its_price_for_those_who_may_see_money(rosa, researcher, signed_in):
-    study = rating_study("close", owner=researcher)
-    leads = {"Ann": (3, -1, 1), "Bob": (3, 0, 0), "Cat": (2, -1, 1)}
-    for person, values in leads.items():
-        for item, lead in zip(study.items.all(), values, strict=True):
-            rate(study, person, item.key, {"alpha": 50, "beta": 50 + lead})
-    add_scores(study)
-    compute(study, VALIDATION)
-    where = reverse("console:validation", args=[study.slug])
-    page = rosa.get(where).content.decode()
-    assert "Buy next: about" in page
-    assert "an assignment, with fees" not in page
-    add_batch(study)
-    page = rosa.get(where).content.decode()
-    assert "At $0.10 an assignment, with fees, buying costs: " in page
-    [wanted] = re.findall(r"Buy next: about (\d+) items", words_of(page))
-    n_more = int(wanted) - 3  # three are rated
-    assert f'/launch/?buy={n_more}"' in page
-    assert f"Launch {n_more} more items…" in page
-    analyst = User.objects.create_user("ana")
-    set_study_role(study=study, user=analyst, role=Role.ANALYST, actor=None)
-    page = signed_in(analyst).get(where).content.decode()
-    assert "Buy next: about" in page
-    assert "an assignment, with fees" not in page
-    assert "?buy=" not in page
-    compute(study, REPORT)  # whose files everybody in the study reads
-    report = bytes(ReportFile.objects.get(name="report.html").content).decode()
-    assert "Buy next: about" in report
-    assert "an assignment, with fees" not in report
-
-
-def test_ordinal_ratings_are_compared_by_who_is_rated_above(rosa, researcher):
-    study = rating_study("close", owner=researcher)
-    study.questions.update(level="ordinal")
-    leads = {"Ann": (3, -1, 1), "Bob": (3, 0, 0), "Cat": (2, -1, 1)}
-    for person, values in leads.items():
-        for item, lead in zip(study.items.all(), values, strict=True):
-            rate(study, person, item.key, {"alpha": 50, "beta": 50 + lead})
-    add_scores(study)
-    compute(study, VALIDATION)
-    [pair] = StoredResults(ValidationVersion.objects.get()).rows(RatedPairRecord)
-    assert (pair.test, pair.delta) == ("order-quasi-f", pytest.approx(-3 / 9))
-    page = words_of(rosa.get(reverse("console:validation", args=[study.slug])).content.decode())
-    assert "(33 % of ratings, those above less those below)" in page
 
 
 def test_the_report_command_prints_what_buying_more_costs_beside_its_files(researcher, tmp_path):

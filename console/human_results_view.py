@@ -1,0 +1,382 @@
+"""A study's stored results of one question, as the Results page shows them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from functools import cached_property
+
+from django.db.models import Q
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from annotation.models import AgreementCoefficient, AgreementVersion, Question
+from console.result_sentences import Scale, Standing, p_text
+from console.spans import Axis, Span
+from console.templatetags.numbers import coefficient, interval, percent
+from validation.analysis.human_results import ALL, CONDITION, COUNTS, PROTOCOL, UNFLAGGED
+from validation.analysis.records import RatedPairRecord, RatedSystemRecord
+from validation.documents.purchase_prices import AssignmentPrice
+from validation.documents.rated_systems import Verdict, is_told_apart, verdict_of
+from validation.documents.terms import listed
+from validation.models import (
+    HumanResults,
+    LowestRated,
+    ResultBin,
+    ResultPair,
+    ResultQuestion,
+    ResultSystem,
+)
+
+SYSTEM_FIELDS = tuple(field.name for field in fields(RatedSystemRecord))
+PAIR_FIELDS = tuple(field.name for field in fields(RatedPairRecord))
+
+
+@dataclass(frozen=True)
+class SystemRow:
+    """A system in the table of means."""
+
+    record: RatedSystemRecord
+    value: str
+    interval: str
+    span: Span | None
+
+    @property
+    def place(self) -> str:
+        low, high = self.record.rank_low, self.record.rank_high
+        if low == high:
+            return f"{low}"
+        return _("%(low)d to %(high)d") % {"low": low, "high": high}
+
+
+@dataclass(frozen=True)
+class PairRow:
+    """Two systems in the table of comparisons."""
+
+    first: str
+    second: str
+    difference: str
+    p: str
+    is_decided: bool
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A part of the scale in a system's distribution."""
+
+    label: str
+    n: int
+    share: str
+    x: str
+    width: str
+    y: str
+    height: str
+
+
+@dataclass(frozen=True)
+class Distribution:
+    system: str
+    bars: list[Bar]
+
+    @property
+    def words(self) -> str:
+        """For those who do not see the bars."""
+        return "; ".join(f"{bar.label}: {bar.share}" for bar in self.bars if bar.n)
+
+
+@dataclass(frozen=True)
+class PartTable:
+    """Systems in rows, parts of the judgments in columns."""
+
+    title: str
+    finding: str
+    columns: list[str]
+    rows: list[tuple[str, list[str]]]
+
+
+@dataclass(frozen=True)
+class HumanResultsView:
+    """One question of a version; each kind of row is one query."""
+
+    version: HumanResults
+    questions: Sequence[ResultQuestion]
+    displayed: ResultQuestion
+    asked: Question | None
+    price: AssignmentPrice | None = None
+
+    @classmethod
+    def from_query(
+        cls, version: HumanResults, query: Mapping[str, str], price: AssignmentPrice | None = None
+    ) -> HumanResultsView | None:
+        """The view an address asks for, None where nothing is judged; KeyError names a question
+        that is not there."""
+        questions = list(ResultQuestion.objects.filter(version=version))
+        if not questions:
+            return None
+        name = query.get("question") or questions[0].question
+        displayed = next((one for one in questions if one.question == name), None)
+        if displayed is None:
+            raise KeyError(name)
+        asked = version.study.questions.filter(name=name).first()
+        return cls(version, questions, displayed, asked, price)
+
+    @property
+    def question(self) -> str:
+        return self.displayed.question
+
+    @property
+    def has_numbers(self) -> bool:
+        return self.displayed.measure != COUNTS
+
+    @cached_property
+    def scale(self) -> Scale:
+        categories = self.asked.categories if self.asked else []
+        yes = str(categories[1]) if len(categories) == 2 else _("yes")
+        one = self.displayed
+        return Scale(one.measure, one.scale_low, one.scale_high, yes)
+
+    @property
+    def axis(self) -> Axis:
+        if self.scale.is_share:
+            return Axis(0.0, 1.0)
+        return Axis(self.displayed.scale_low, self.displayed.scale_high)
+
+    @property
+    def tick_labels(self) -> list[str]:
+        is_share = self.scale.is_share
+        return [percent(value) if is_share else f"{value:g}" for value, _x in self.axis.ticks]
+
+    @property
+    def end_labels(self) -> tuple[str, str]:
+        """What the ends of the scale are called."""
+        if self.asked is None or self.scale.is_share:
+            return "", ""
+        return self.asked.low_label, self.asked.high_label
+
+    @cached_property
+    def _systems(self) -> dict[tuple[str, str, str], list[RatedSystemRecord]]:
+        """By question, scope and part: all parts of this question, the whole of the others."""
+        rows = ResultSystem.objects.filter(version=self.version)
+        rows = rows.filter(Q(question=self.question) | Q(scope=ALL))
+        systems: dict[tuple[str, str, str], list[RatedSystemRecord]] = {}
+        for scope, by, *values in rows.values_list("scope", "by", *SYSTEM_FIELDS):
+            record = RatedSystemRecord(*values)
+            systems.setdefault((record.question, scope, by), []).append(record)
+        return systems
+
+    @cached_property
+    def _pairs(self) -> dict[tuple[str, str], list[RatedPairRecord]]:
+        rows = ResultPair.objects.filter(version=self.version, question=self.question)
+        pairs: dict[tuple[str, str], list[RatedPairRecord]] = {}
+        for scope, by, *values in rows.values_list("scope", "by", *PAIR_FIELDS):
+            pairs.setdefault((scope, by), []).append(RatedPairRecord(*values))
+        return pairs
+
+    def _part(self, scope: str, by: str = "") -> Standing:
+        systems = self._systems.get((self.question, scope, by), [])
+        return Standing(self.scale, systems, self._pairs.get((scope, by), []))
+
+    @cached_property
+    def standing(self) -> Standing:
+        return self._part(ALL)
+
+    @property
+    def answer(self) -> str:
+        return self.standing.answer if self.standing.systems else self._most_chosen
+
+    @property
+    def _most_chosen(self) -> str:
+        """Of a question with several categories: which one people choose most often."""
+        counts: dict[str, int] = {}
+        for one in self._bins:
+            counts[one.label] = counts.get(one.label, 0) + one.n
+        total = sum(counts.values())
+        if not total or self.has_numbers:
+            return _("Nothing can be said of this question yet.")
+        label = max(counts, key=lambda name: counts[name])
+        values = {"label": label, "share": percent(counts[label] / total), "n": f"{total:,}"}
+        text = _("People choose “%(label)s” most often: in %(share)s of %(n)s judgments.")
+        return text % values
+
+    @property
+    def items_with(self) -> str:
+        """Of ticks: how many items have something that most annotators tick."""
+        n = self.displayed.n_items_with
+        if n is None:
+            return ""
+        total = self.displayed.n_items
+        text = ngettext(
+            "%(n)s of %(total)s item has at least one candidate to which most annotators say "
+            "“%(yes)s”.",
+            "%(n)s of %(total)s items have at least one candidate to which most annotators say "
+            "“%(yes)s”.",
+            total,
+        )
+        return text % {"n": f"{n:,}", "total": f"{total:,}", "yes": self.scale.yes}
+
+    @property
+    def disagreement(self) -> str:
+        """Where the questions put different systems first."""
+        firsts = {
+            name: systems[0].system
+            for (name, scope, _by), systems in self._systems.items()
+            if scope == ALL and len(systems) > 1
+        }
+        if len(set(firsts.values())) < 2:
+            return ""
+        named = [
+            _("%(system)s on %(question)s") % {"system": system, "question": name}
+            for name, system in firsts.items()
+        ]
+        return _("The questions disagree on what comes first: %(named)s.") % {
+            "named": listed(named)
+        }
+
+    @cached_property
+    def rows(self) -> list[SystemRow]:
+        return [
+            SystemRow(
+                one,
+                self.scale.value(one.mean),
+                self.scale.interval(one.ci_low, one.ci_high),
+                self.axis.span(one.mean, one.ci_low, one.ci_high),
+            )
+            for one in self.standing.systems
+        ]
+
+    @cached_property
+    def verdict(self) -> Verdict | None:
+        """What to buy next, with its price for those who may see money."""
+        systems, pairs = self.standing.systems, self.standing.pairs
+        if len(systems) < 2 or systems[0].mean is None:
+            return None
+        return verdict_of(self.question, list(systems), list(pairs), self.price)
+
+    @property
+    def pairs(self) -> list[PairRow]:
+        """Every comparison, from the side of the better one."""
+        order = {one.system: at for at, one in enumerate(self.standing.systems)}
+        rows = []
+        for pair in self.standing.pairs:
+            is_turned = order.get(pair.a, 0) > order.get(pair.b, 0)
+            first, second = (pair.b, pair.a) if is_turned else (pair.a, pair.b)
+            difference = self.scale.difference(pair, -1.0 if is_turned else 1.0)
+            decided = is_told_apart(pair, pair.a) or is_told_apart(pair, pair.b)
+            p = "–" if pair.p_adjusted is None else p_text(pair.p_adjusted)
+            rows.append(PairRow(first, second, difference, p, decided))
+        return rows
+
+    @cached_property
+    def _bins(self) -> list[ResultBin]:
+        return list(ResultBin.objects.filter(version=self.version, question=self.question))
+
+    @property
+    def distributions(self) -> list[Distribution]:
+        """How each system's judgments are spread, the systems in their order."""
+        of_system: dict[str, list[ResultBin]] = {}
+        for one in self._bins:
+            of_system.setdefault(one.system, []).append(one)
+        order = {one.system: at for at, one in enumerate(self.standing.systems)}
+        names = sorted(of_system, key=lambda name: order.get(name, len(order)))
+        return [Distribution(name, _bars(of_system[name])) for name in names]
+
+    @property
+    def parts(self) -> list[PartTable]:
+        """Without flagged submissions, by condition, by version of the protocol."""
+        flagged = ngettext(
+            "Without the %(n)s flagged submission",
+            "Without the %(n)s flagged submissions",
+            self.version.n_flagged,
+        ) % {"n": f"{self.version.n_flagged:,}"}
+        titles = {
+            UNFLAGGED: flagged,
+            CONDITION: _("By condition"),
+            PROTOCOL: _("By version of the protocol"),
+        }
+        return [table for scope in titles if (table := self._part_table(scope, titles[scope]))]
+
+    def _part_table(self, scope: str, title: str) -> PartTable | None:
+        names = [by for name, at, by in self._systems if (name, at) == (self.question, scope)]
+        if not names or not self.standing.systems:
+            return None
+        parts = [self.standing, *(self._part(scope, by) for by in names)]
+        labels = {UNFLAGGED: [_("Without them")], CONDITION: names}
+        versions = [_("Version %(n)s") % {"n": by} for by in names]
+        rows = [
+            (one.system or _("all candidates"), [_cell(part, one.system) for part in parts])
+            for one in self.standing.systems
+        ]
+        columns = [_("All"), *labels.get(scope, versions)]
+        return PartTable(title, _finding(self.standing, parts[1:], names), columns, rows)
+
+    @cached_property
+    def lowest(self) -> list[LowestRated]:
+        rows = LowestRated.objects.filter(version=self.version, question=self.question)
+        only = ("system", "rank", "mean", "n", "candidate__text", "candidate__item__key")
+        return list(rows.select_related("candidate__item").only(*only))
+
+    @cached_property
+    def alphas(self) -> list[AgreementCoefficient]:
+        """Krippendorff's alpha with all submissions and, where some are flagged, without those."""
+        newest = AgreementVersion.objects.of(self.version.study).order_by("-version")
+        rows = AgreementCoefficient.objects.filter(version=newest.values("pk")[:1], by="")
+        of_question = rows.alphas(self.version.round).filter(question__name=self.question)
+        return sorted(of_question, key=lambda row: not row.with_flagged)
+
+    @property
+    def agreement_text(self) -> str:
+        texts = [f"{coefficient(row.value)} {interval(row)}".strip() for row in self.alphas]
+        if not texts:
+            return _("not computed yet")
+        if len(texts) == 1:
+            return _("alpha %(all)s") % {"all": texts[0]}
+        return _("alpha %(all)s; without flagged work %(rest)s") % {
+            "all": texts[0],
+            "rest": texts[1],
+        }
+
+
+def _bars(bins: Sequence[ResultBin]) -> list[Bar]:
+    total = sum(one.n for one in bins) or 1
+    most = max(one.n for one in bins) or 1
+    width = 100 / len(bins)
+    return [
+        Bar(
+            label=one.label,
+            n=one.n,
+            share=percent(one.n / total),
+            x=f"{at * width + width * 0.1:.2f}%",
+            width=f"{width * 0.8:.2f}%",
+            y=f"{100 - 100 * one.n / most:.2f}%",
+            height=f"{100 * one.n / most:.2f}%",
+        )
+        for at, one in enumerate(bins)
+    ]
+
+
+def _cell(part: Standing, system: str) -> str:
+    one = next((row for row in part.systems if row.system == system), None)
+    if one is None:
+        return "–"
+    scale = part.scale
+    return f"{scale.value(one.mean)} {scale.interval(one.ci_low, one.ci_high)}".strip()
+
+
+def _finding(whole: Standing, parts: Sequence[Standing], names: Sequence[str]) -> str:
+    """Whether the order stays, and the smallest lead; for the closed line."""
+    order = [row.system for row in whole.systems]
+    moved = [
+        name for part, name in zip(parts, names, strict=True)
+        if [row.system for row in part.systems] != order
+    ]  # fmt: skip
+    if len(order) < 2:
+        return ""
+    if not moved:
+        first = parts[0].pair(order[0], order[1]) if len(parts) == 1 else None
+        if first is None or first.delta is None:
+            return _("same order")
+        size = whole.scale.difference(first, 1.0 if first.a == order[0] else -1.0)
+        return _("same order; lead %(size)s") % {"size": size}
+    if len(parts) == 1:
+        return _("another order")
+    return _("another order in %(names)s") % {"names": listed(list(moved[:3]))}

@@ -1,0 +1,49 @@
+"""What people's judgments say by themselves: the Results page, which needs no metric."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.views.decorators.http import require_safe
+
+from accounts.roles import Permission
+from annotation.models import Study
+from console.assignment_prices import assignment_price
+from console.human_results_view import HumanResultsView
+from console.pages.job_progress import job_of
+from console.pages.study import study_for, study_page
+from console.results import RESULTS
+from validation.human_results import current_human_results
+from validation.models import HumanResults
+
+
+@require_safe
+def results(request: HttpRequest, slug: str) -> HttpResponse:
+    """Access: whoever has a role in the study."""
+    study = study_for(request, slug)
+    context: dict[str, Any] = {}
+    if study.n_judgments:
+        current = current_human_results(study)
+        if current is None:
+            context["job"] = job_of(request, study, RESULTS)
+            # Computed at once, where there was no job to wait for.
+            current = None if context["job"] else current_human_results(study)
+        # Until the new ones are there, those of the judgments before.
+        version = current or HumanResults.objects.of(study).last()
+        context |= {"view": _view(study, request, version), "is_stale": current is None}
+    return study_page(request, study, "results", context)
+
+
+def _view(
+    study: Study, request: HttpRequest, version: HumanResults | None
+) -> HumanResultsView | None:
+    if version is None:
+        return None
+    version.study = study
+    sees_money = Permission.VIEW_MONEY in request.permissions  # type: ignore[attr-defined]
+    price = assignment_price(study) if sees_money else None
+    try:
+        return HumanResultsView.from_query(version, request.GET, price)
+    except KeyError as missing:
+        raise Http404(f"There is no question {missing.args[0]}.") from missing

@@ -1,0 +1,195 @@
+"""The page of human results: it needs no metric, and begins with a sentence anybody understands."""
+
+import re
+
+import pytest
+from django.urls import reverse
+
+from accounts.models import User
+from accounts.roles import Role
+from annotation.access import set_study_role
+from annotation.models import Study
+from console.results import REPORT, RESULTS, VALIDATION, compute
+from tests.annotation.studies import (
+    doubt,
+    rate,
+    rated_study,
+    rating_study,
+    tick,
+    ticked_study,
+)
+from tests.annotation.test_comparisons import compare, compared_study
+from tests.console.filled import add_batch, add_scores
+from tests.console.pages import words_of
+from validation.analysis.records import RatedPairRecord, RatedSystemRecord
+from validation.models import HumanResults, ReportFile, ResultPair, ResultSystem, ValidationVersion
+from validation.rows import StoredResults
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_immediate_tasks")]
+N_ITEMS = 12
+
+
+@pytest.fixture
+def look(page_text):
+    def page(study, **query):
+        return page_text(study, "results", **query)
+
+    return page
+
+
+def clear_study(owner, **fields):
+    """Beta is rated well above alpha by everybody, gamma a little above alpha by some."""
+    names = ("alpha", "gamma", "beta")
+    study = rating_study("clear", owner=owner, systems=names, n_items=N_ITEMS, **fields)
+    for person in range(3):
+        for at in range(N_ITEMS):
+            noise = (7 * at + 5 * person) % 9
+            high = 80 + (3 * at + 4 * person) % 7
+            values = {"alpha": 40 + noise, "gamma": 40.5 + (noise * 5) % 9, "beta": high}
+            rate(study, f"p{person}", f"d{at}", values)
+    return study
+
+
+def test_results_need_no_metric_and_begin_with_a_plain_sentence(look, researcher):
+    page = look(clear_study(researcher))
+    assert "People rate beta best. With other items and other annotators it would very" in page
+    limits = r"\[\d\d\.\d, \d\d\.\d\]"
+    assert re.search(rf"It leads gamma by 38\.\d {limits}, on 12 items", page)
+    assert re.search(r"(alpha or gamma|gamma or alpha): not decided\. The difference is", page)
+    assert "All 3 comparisons 2 told apart, 1 not" in page
+    assert "2 to 3" in page
+    assert "Buy next: nothing" in page
+    assert not ValidationVersion.objects.exists()
+
+
+def test_the_stored_systems_and_pairs_are_those_of_a_validation(researcher):
+    study = clear_study(researcher)
+    add_scores(study)
+    for name in (RESULTS, VALIDATION):
+        compute(study, name)
+    validation = StoredResults(ValidationVersion.objects.get())
+    for model, kind in ((ResultSystem, RatedSystemRecord), (ResultPair, RatedPairRecord)):
+        known = [(row.question, row.n_items) for row in validation.rows(kind)]
+        stored = model.objects.filter(scope="all").values_list("question", "n_items")
+        assert list(stored) == known
+    means = ResultSystem.objects.filter(scope="all").values_list("system", "mean", "ci_low")
+    assert list(means) == [
+        (row.system, row.mean, row.ci_low) for row in validation.rows(RatedSystemRecord)
+    ]
+
+
+def test_few_items_are_too_few_for_an_answer(look, researcher):
+    page = look(rated_study(owner=researcher))
+    assert "Too few items for an answer; so far people put beta first." in page
+
+
+def test_flagged_work_and_conditions_are_set_beside_the_whole(look, researcher):
+    study = clear_study(researcher, conditions=("calm", "loud"))
+    doubt(rate(study, "bot", "d0", {"alpha": 44, "gamma": 50, "beta": 0}))
+    page = look(study)
+    assert "Without the 1 flagged submission" in page
+    assert re.search(r"By condition .*System All calm loud", page)
+    assert "alpha" in page[page.index("Where each system fails") :]
+
+
+def test_results_of_new_judgments_replace_those_before(look, researcher):
+    study = clear_study(researcher)
+    look(study)
+    look(study)
+    assert HumanResults.objects.get().number == 1
+    rate(study, "late", "d0", {"alpha": 1, "gamma": 1, "beta": 1})
+    look(study)
+    assert HumanResults.objects.get().number == 2
+
+
+def test_alternatives_without_systems_say_how_many_are_accepted(look, researcher):
+    study = ticked_study(owner=researcher)
+    tick(study, "Bob", "boot", {"clog"})
+    tick(study, "Bob", "gown", set())
+    page = look(study)
+    assert "People say “yes” to 30 % of the candidates." in page
+    assert "1 of 2 items have at least one candidate to which most annotators say “yes”." in page
+    assert "What to buy next" not in page
+
+
+@pytest.mark.parametrize("kind", ["preference", "ranking", "best_worst"])
+def test_comparisons_say_which_system_is_preferred(look, researcher, kind):
+    study = compared_study(kind, n_items=N_ITEMS)
+    Study.objects.update(owner=researcher)
+    study.refresh_from_db()
+    values = (1, 0, 0) if kind == "preference" else (1, 0.5, 0)
+    turned = {"a": values[2], "b": values[1], "c": values[0]}
+    for at in range(N_ITEMS):
+        for number, person in enumerate(("ann", "bob", "cyd")):
+            other = at == 4 * number
+            straight = dict(zip(("a", "b", "c"), values, strict=True))
+            compare(study, person, f"d{at}", turned if other else straight)
+    page = look(study)
+    assert re.search(r"People (prefer a\.|put a first so far)", page)
+    if kind == "preference":  # b never won
+        assert "no strengths follow while one group of systems never won" in page
+    else:
+        assert "Strengths by the Bradley–Terry model." in page
+
+
+def test_categories_without_an_order_are_counted(look, researcher):
+    study = rating_study(owner=researcher, systems=("alpha",), level="nominal")
+    study.questions.update(categories=["dull", "fair", "funny"], scale_max=2)
+    for item, value in (("d0", 2), ("d1", 2), ("d2", 0)):
+        rate(study, "Ann", item, {"alpha": value})
+    assert "People choose “funny” most often: in 67 % of 3 judgments." in look(study)
+
+
+def test_without_judgments_there_is_a_way_on(look, researcher):
+    page = look(rating_study(owner=researcher))
+    assert "Results appear here with the first judgments; no metric is needed" in page
+
+
+def test_a_question_that_is_not_there_is_not_found(rosa, researcher):
+    study = rated_study(owner=researcher)
+    where = reverse("console:results", args=[study.slug])
+    assert rosa.get(where, {"question": "none"}).status_code == 404
+
+
+def test_what_to_buy_next_has_its_price_for_those_who_may_see_money(rosa, researcher, signed_in):
+    study = rating_study("close", owner=researcher)
+    leads = {"Ann": (3, -1, 1), "Bob": (3, 0, 0), "Cat": (2, -1, 1)}
+    for person, values in leads.items():
+        for item, lead in zip(study.items.all(), values, strict=True):
+            rate(study, person, item.key, {"alpha": 50, "beta": 50 + lead})
+    add_scores(study)
+    where = reverse("console:results", args=[study.slug])
+    page = rosa.get(where).content.decode()
+    assert "Buy next: about" in page
+    assert "an assignment, with fees" not in page
+    add_batch(study)
+    page = rosa.get(where).content.decode()
+    assert "At $0.10 an assignment, with fees, buying costs: " in page
+    [wanted] = re.findall(r"Buy next: about (\d+) items", words_of(page))
+    n_more = int(wanted) - 3  # three are rated
+    assert f'/launch/?buy={n_more}"' in page
+    assert f"Launch {n_more} more items…" in page
+    analyst = User.objects.create_user("ana")
+    set_study_role(study=study, user=analyst, role=Role.ANALYST, actor=None)
+    page = signed_in(analyst).get(where).content.decode()
+    assert "Buy next: about" in page
+    assert "an assignment, with fees" not in page
+    assert "?buy=" not in page
+    compute(study, REPORT)  # whose files everybody in the study reads
+    report = bytes(ReportFile.objects.get(name="report.html").content).decode()
+    assert "Buy next: about" in report
+    assert "an assignment, with fees" not in report
+
+
+def test_ordinal_ratings_are_compared_by_who_is_rated_above(rosa, researcher):
+    study = rating_study("close", owner=researcher)
+    study.questions.update(level="ordinal")
+    leads = {"Ann": (3, -1, 1), "Bob": (3, 0, 0), "Cat": (2, -1, 1)}
+    for person, values in leads.items():
+        for item, lead in zip(study.items.all(), values, strict=True):
+            rate(study, person, item.key, {"alpha": 50, "beta": 50 + lead})
+    compute(study, RESULTS)
+    pair = ResultPair.objects.get()
+    assert (pair.test, pair.delta) == ("order-quasi-f", pytest.approx(-3 / 9))
+    page = words_of(rosa.get(reverse("console:results", args=[study.slug])).content.decode())
+    assert "(33 % of ratings, those above less those below)" in page
