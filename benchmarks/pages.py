@@ -40,7 +40,7 @@ NOT_VISITED = {
     *("try", "former-publish", "trial-sent", "new-study", "add-items", "add-scores"),
     *("scoring", "scoring-request", "scoring-confirm", "judge-connections"),
     "judge-connection-close",
-    *("rename", "delete"),
+    *("rename", "delete", "comment-add", "comment-edit", "comment-delete"),
     *("upload", "upload-progress", "upload-read", "upload-map", "upload-import", "upload-discard"),
     *("team-tokens", "team-token-revoke"),
     "upload-picture",
@@ -119,7 +119,8 @@ def addresses(study: Any) -> dict[str, tuple[str, dict[str, Any]]]:
     slug = {"slug": study.slug}
     pages = [
         *("study", "items", "launch", "answers", "agreement", "annotators", "disagreement"),
-        *("adjudication", "labels", "validation", "report", "downloads", "members"),
+        *("results", "search", "adjudication", "labels", "validation"),
+        *("report", "downloads", "members"),
         *("review", "review-rules", "review-reasons", "protocol", "protocol-preview"),
         *("api-study-detail", "api-study-agreement", "api-study-validation", "api-study-disputes"),
     ]
@@ -137,11 +138,13 @@ def addresses(study: Any) -> dict[str, tuple[str, dict[str, Any]]]:
             "agreement-picture",
             slug | {"chart": chart, "form": "json"},
         )
-    visits["validation-table"] = ("validation-table", slug | {"name": "worst"})
-    visits["validation-picture"] = (
-        "validation-picture",
-        slug | {"chart": "forest", "form": "json"},
-    )
+    for table in ("comparisons", "worst", "ceilings"):
+        visits[f"validation-table {table}"] = ("validation-table", slug | {"name": table})
+    for chart in ("forest", "significance", "ranks", "scatter"):
+        visits[f"validation-picture {chart}"] = (
+            "validation-picture",
+            slug | {"chart": chart, "form": "json"},
+        )
     for form in ("csv", "json"):
         visits[f"label-set {form}"] = ("label-set", slug | {"version": 1, "form": form})
     tables = ("judgments", "submissions", "items", "scores")
@@ -158,6 +161,17 @@ QUERIES = {
     "disagreement, last page": ("disagreement", {"page": "999999"}),
     "disagreement, by item": ("disagreement", {"sort": "item"}),
     "disagreement, search": ("disagreement", {"q": "item-0000"}),
+    **{
+        f"search, {what}": ("search", {"q": words})
+        for what, words in {
+            "an item": "item-0000",
+            "a word of many": "the",
+            "nothing": "zzzzzzzz",
+            "an annotator": "annotator",
+        }.items()
+    },
+    "studies, search": ("studies", {"q": "nothing"}),
+    "validation, by system": ("validation", {"level": "system", "variants": "1"}),
     "adjudication, all disputes": ("adjudication", {"threshold": "0"}),
     "adjudication, skip 9,999": ("adjudication", {"skip": "9999"}),
 }
@@ -237,7 +251,7 @@ def measure(options: argparse.Namespace) -> int:
     from annotation.evidence_versions import store_evidence
     from annotation.label_sets import Rule, make_label_set
     from annotation.models import Judgment
-    from console.results import AGREEMENT, compute
+    from console.results import AGREEMENT, RESULTS, VALIDATION, compute
 
     owner = User.objects.create_user("benchmark")
     with timed("building the study"):
@@ -248,8 +262,9 @@ def measure(options: argparse.Namespace) -> int:
     say(f"{Judgment.objects.count():,} judgments of {options.items:,} items")
     known = addresses(study)
     require_all_known({name for name, _ in known.values()})
-    with timed("computing agreement"):
-        compute(study, AGREEMENT)
+    for result in (AGREEMENT, RESULTS, VALIDATION):
+        with timed(f"computing {result}"):
+            compute(study, result)
     with timed("labelling by the mean"):
         make_label_set(question=study.question(), rule=Rule("mean"))
     with timed("measuring flags"):
