@@ -8,7 +8,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('annotation', '0011_uploads'),
+        ('annotation', '0012_label_and_score_uploads'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
