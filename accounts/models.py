@@ -7,12 +7,14 @@ from datetime import datetime
 from decimal import Decimal
 
 from django.contrib.auth.models import AbstractUser
+from django.core.exceptions import ValidationError
 from django.core.validators import MinValueValidator
 from django.db import models
 from django.db.models.functions import Lower
 from django.utils.translation import gettext_lazy as _
 
 from accounts.exceptions import TeamUnknown, UserUnknown
+from accounts.names import require_visible
 from accounts.roles import Permission, Role, permissions_in_scopes
 
 
@@ -28,6 +30,14 @@ class User(AbstractUser):
                 violation_error_message="A user with that username already exists.",
             )
         ]
+
+    def clean(self) -> None:
+        """Refuse letters that are not seen, which Django takes for letters like others."""
+        super().clean()
+        try:
+            require_visible(self.username)
+        except ValidationError as error:
+            raise ValidationError({"username": error}) from error
 
     @classmethod
     def named(cls, name: str) -> User:

@@ -2,6 +2,7 @@
 
 from decimal import Decimal
 
+from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
 from django.utils.text import slugify
 from django.utils.translation import gettext as _
@@ -9,6 +10,7 @@ from django.utils.translation import gettext as _
 from accounts.audit import record
 from accounts.exceptions import InvalidTeam, LastOwner, RoleTooSmall
 from accounts.models import Membership, Team, User
+from accounts.names import require_visible
 from accounts.roles import PERMISSIONS, Permission, Role, permissions_of
 
 
@@ -30,6 +32,10 @@ def appointable_roles(permissions: frozenset[Permission]) -> list[Role]:
 @transaction.atomic
 def create_team(*, name: str, owner: User) -> Team:
     """A team of one, its owner."""
+    try:
+        require_visible(name.strip())
+    except ValidationError as error:
+        raise InvalidTeam(error.message) from error
     slug = slugify(name)[:80]
     if not slug:
         raise InvalidTeam(_("A team's name needs a letter or a digit."))

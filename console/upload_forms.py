@@ -8,6 +8,7 @@ from django import forms
 from django.utils.translation import gettext_lazy as _
 
 from accounts.models import Team, User
+from accounts.names import require_visible
 from accounts.roles import PERMISSIONS, Permission
 from annotation.models import Study, Upload
 from annotation.protocols.templates import template_names
@@ -61,7 +62,9 @@ class StudyField(forms.ModelChoiceField[Study]):
 class NewStudyForm(forms.Form):
     """What a study is called, whose it is, and what it begins with."""
 
-    title = forms.CharField(label=_("Name of the study"), max_length=128)
+    title = forms.CharField(
+        label=_("Name of the study"), max_length=128, validators=[require_visible]
+    )
     team = forms.ChoiceField(
         label=_("Who sees it"), required=False, help_text=_("A team's members, by their roles.")
     )

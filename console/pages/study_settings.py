@@ -10,6 +10,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods
 
+from accounts.names import require_visible
 from accounts.roles import Permission
 from annotation.models import Study
 from annotation.new_studies import rename_study
@@ -29,6 +30,12 @@ class NameForm(forms.ModelForm[Study]):
         model = Study
         fields = ["title"]
         labels = {"title": gettext_lazy("Name of the study")}
+
+    def clean_title(self) -> str:
+        """Refuse what is not seen."""
+        title: str = self.cleaned_data["title"]
+        require_visible(title)
+        return title
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

@@ -14,12 +14,15 @@ from marketplace.money.deposits import deposit
 from marketplace.people.key_secrets import IssuedKey, create_key
 from marketplace.users import User
 
+# Letters and signs of which nothing is seen, though Python prints them.
+BLANK = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
+
 
 @transaction.atomic
 def issue_access_key(*, name: str, deposit_usd: Decimal | None = None) -> IssuedKey:
     """A key for the requester of this name, who is enrolled first where unknown."""
     now = clock.now()
-    _check_name(name)
+    check_name(name)
     requester, _ = Requester.objects.get_or_create(name=name, defaults={"created_at": now})
     if deposit_usd is not None:
         deposit(requester=requester, amount_usd=deposit_usd)
@@ -31,7 +34,7 @@ def issue_access_key(*, name: str, deposit_usd: Decimal | None = None) -> Issued
 @transaction.atomic
 def enrol_requester(*, user: User, name: str) -> Requester:
     """A requester in whose name this user acts."""
-    _check_name(name)
+    check_name(name)
     try:
         with transaction.atomic():
             requester = Requester.objects.create(name=name, created_at=clock.now())
@@ -90,6 +93,8 @@ def find_worker(worker_id: str) -> WorkerAccount:
     return worker
 
 
-def _check_name(name: str) -> None:
-    if not name.strip() or len(name) > 150 or not name.isprintable():
+def check_name(name: str) -> None:
+    """MarketplaceError where no requester can have this name."""
+    is_visible = name.isprintable() and not BLANK & set(name)
+    if not name.strip() or len(name) > 150 or not is_visible:
         raise MarketplaceError("A requester's name has 1 to 150 characters, all of them visible.")

@@ -69,6 +69,12 @@ def test_a_name_that_is_taken_or_empty_makes_no_team(ada, name):
         create_team(name=name, owner=ada)
 
 
+@pytest.mark.parametrize("character", ["\u202e", "\u200b", "\u2066", "\ufeff", "\u3164", "\x07"])
+def test_a_name_with_what_is_not_seen_makes_no_team(ada, character):
+    with pytest.raises(InvalidTeam, match=rf"U\+{ord(character):04X}"):
+        create_team(name=f"Dialogue{character} lab", owner=ada)
+
+
 def test_what_happens_to_members_is_in_the_audit_log(ada, ben):
     team = create_team(name="Lab", owner=ada)
     set_role(team=team, user=ben, role=Role.ANALYST, actor=ada)

@@ -46,7 +46,8 @@ def test_a_password_is_never_an_argument_and_never_empty(db, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("name", "password"), [("rosa", "short"), ("rosa", "password1234"), ("", PASSWORD)]
+    ("name", "password"),
+    [("rosa", "short"), ("rosa", "password1234"), ("", PASSWORD), ("rosa\u3164", PASSWORD)],
 )
 def test_a_user_that_cannot_be_is_refused_in_words(db, name, password):
     with pytest.raises(InvalidAccount, match=r"\w+"):

@@ -52,6 +52,7 @@ def test_a_study_has_another_name_under_the_same_address(rosa: Client, study: St
     entry = AuditEntry.objects.get(action="study.rename")
     assert entry.details["to"] == "Better name"
     assert "This field is required" in post(rosa, "rename", title=" ")
+    assert "invisible character (U+202E)" in post(rosa, "rename", title="Best\u202ename")
 
 
 def test_a_study_is_deleted_once_its_name_is_typed(

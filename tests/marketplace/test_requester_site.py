@@ -68,6 +68,15 @@ def test_a_requesters_name_cannot_be_taken_twice(requester, settings):
     assert not User.objects.exists()
 
 
+@pytest.mark.parametrize("character", ["\u202e", "\u200b", "\u3164"])
+def test_a_requesters_name_holds_nothing_that_is_not_seen(db, settings, character):
+    settings.MARKETPLACE_REQUESTER_SIGN_UP = True
+    name = {"requester_name": f"Dialogue{character} lab"}
+    page = text_of(Client().post("/requester-console/sign-up/", NEW | name))
+    assert "1 to 150 characters, all of them visible" in page
+    assert not User.objects.exists()
+
+
 def test_signing_in_leads_to_ones_requester(rita, home):
     response = Client().post(
         "/requester-console/login/", {"username": "rita", "password": PASSWORD}, follow=True

@@ -8,8 +8,9 @@ from django.utils.text import format_lazy
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from marketplace.exceptions import MarketplaceError
 from marketplace.models import Channel, HitType, Requester
-from marketplace.people.enrolment import enrol_requester
+from marketplace.people.enrolment import check_name, enrol_requester
 from marketplace.recruiting.arrivals import is_address
 from marketplace.recruiting.channels import MOST_INVITATIONS, PLACEHOLDERS, ChannelValues
 from marketplace.users import User
@@ -35,6 +36,10 @@ class RequesterSignUpForm(UserCreationForm[User]):
         name: str = self.cleaned_data["requester_name"].strip()
         if Requester.objects.filter(name__iexact=name).exists():
             raise forms.ValidationError(_("There is a requester of this name already."))
+        try:
+            check_name(name)
+        except MarketplaceError as error:
+            raise forms.ValidationError(str(error)) from error
         return name
 
     @transaction.atomic
