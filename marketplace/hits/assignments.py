@@ -218,8 +218,9 @@ def _hand_in(assignment: Assignment, hit: Hit, answer: str, *, now: datetime) ->
     delay = timedelta(seconds=hit.hit_type.auto_approval_delay_seconds)
     assignment.status = Status.SUBMITTED
     assignment.answer = answer
-    assignment.submitted_at = assignment.closed_at = now
-    assignment.auto_approval_at = now + delay
+    # A machine's clock may have been put back meanwhile; nobody works for less than no time.
+    assignment.submitted_at = assignment.closed_at = max(now, assignment.accepted_at)
+    assignment.auto_approval_at = assignment.submitted_at + delay
     assignment.save(
         update_fields=["status", "answer", "submitted_at", "closed_at", "auto_approval_at"]
     )

@@ -92,6 +92,16 @@ def test_the_next_worker_can_take_an_abandoned_assignment_without_any_sweep(
     assert accept_next(worker=make_worker("eve"), hit_type=hit.hit_type).hit == hit
 
 
+def test_a_clock_that_is_put_back_makes_no_work_end_before_it_began(mturk, hit_id, hit, worker):
+    clock.advance(HOUR)
+    assignment = accept_hit(worker=worker, hit=hit)
+    clock.reset()
+    submit_assignment(public_id=assignment.public_id, fields=[("a", ["1"])])
+    [listed] = mturk.list_assignments_for_hit(HITId=hit_id)["Assignments"]
+    assert listed["SubmitTime"] == listed["AcceptTime"]
+    assert listed["AutoApprovalTime"] == listed["SubmitTime"] + 3 * DAY
+
+
 def test_an_answer_that_comes_too_late_is_refused_and_the_assignment_is_free(mturk, hit, worker):
     assignment = accept_hit(worker=worker, hit=hit)
     clock.advance(HOUR)
