@@ -24,6 +24,7 @@ from annotation.exceptions import AnnotationError, ImportRefused
 from annotation.imports import Imported, import_study
 from annotation.models import StoredMapping, Study, Upload, UploadPart
 from annotation.protocols.templates import read_protocol
+from annotation.readers.archives import is_small
 from annotation.readers.column_mapping import ColumnMapping, guess_mapping
 from annotation.readers.file_faults import Faults
 from annotation.readers.formats import FileFormat
@@ -62,8 +63,8 @@ JOBS = {
     Upload.Content.SCORES: ("read_scores", "import_scores"),
 }
 PART_BYTES = 1024 * 1024
-# A file so small is read, and imported, before the page answers.
-AT_ONCE_BYTES = 512 * 1024
+# A file so small, and so small once unpacked, is read and imported before the page answers.
+AT_ONCE_BYTES, AT_ONCE_UNPACKED_BYTES = 512 * 1024, 4 * 1024 * 1024
 LONGEST_SLUG = 80
 # So many of the largest files may wait of one person.
 MOST_WAITING = 3
@@ -151,8 +152,16 @@ def _request(upload: Upload, step: int, requested_by: User, arguments: dict[str,
         arguments=arguments | {"upload": upload.pk},
         requested_by=requested_by,
     )
-    if upload.n_bytes <= AT_ONCE_BYTES:
+    if _is_quick(upload):
         run_job(job.pk)
+
+
+def _is_quick(upload: Upload) -> bool:
+    """Whether a page may wait for it: what is packed can be a thousand times as large."""
+    if upload.n_bytes > AT_ONCE_BYTES:
+        return False
+    content = b"".join(bytes(part.content) for part in upload.parts.all())
+    return is_small(content, most_bytes=AT_ONCE_UNPACKED_BYTES)
 
 
 @contextmanager

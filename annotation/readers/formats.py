@@ -7,38 +7,18 @@ from __future__ import annotations
 
 import codecs
 import csv
-import gzip
 import io
 import json
-import posixpath
-import shutil
-import tempfile
-import zipfile
-import zlib
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from annotation.exceptions import ImportRefused
-from annotation.readers.pictures import Archive, NoPictures, PictureSource
+from annotation.readers.archives import start_of
 from annotation.readers.tables import READ_AT_ONCE
 
 CSV, EXCEL, JSON, JSON_LINES, PARQUET = "csv", "xlsx", "json", "jsonl", "parquet"
-TABLES = (
-    ".csv",
-    ".tsv",
-    ".tab",
-    ".txt",
-    ".xlsx",
-    ".xlsm",
-    ".json",
-    ".jsonl",
-    ".ndjson",
-    ".parquet",
-)
 DELIMITERS = (",", ";", "\t", "|")
 # Offered where the one that was found shows the wrong letters.
 ENCODINGS = (
@@ -59,12 +39,6 @@ OTHERS = {
     b"BZh": "this is compressed with bzip2. Unpack it, or make it a .zip.",
     b"\x89PNG": "this is a picture. Put it into a zip with the table that names it.",
     b"\xff\xd8\xff": "this is a picture. Put it into a zip with the table that names it.",
-}
-OF_OFFICE = {
-    "word/": "this is a Word document. Save the table in it as CSV or Excel.",
-    "ppt/": "this is a PowerPoint document. Save the table in it as CSV or Excel.",
-    "content.xml": "this is an OpenDocument file. Save it as .xlsx or CSV.",
-    "xl/workbook.bin": "this is a binary Excel file (.xlsb). Save it as .xlsx.",
 }
 
 
@@ -95,117 +69,10 @@ class FileFormat:
         return asdict(self)
 
 
-@dataclass(frozen=True)
-class Unpacked:
-    """A table by itself, and where the pictures are that it names."""
-
-    path: Path
-    pictures: PictureSource
-    table: str = ""
-    tables: tuple[str, ...] = ()
-
-
-@contextmanager
-def unpacked(path: Path, *, most_bytes: int, table: str = "") -> Iterator[Unpacked]:
-    """The table of a file that may be a zip or be compressed with gzip.
-
-    What is unpacked is gone afterwards; more than `most_bytes` of it is refused.
-    """
-    start = _start(path)
-    with tempfile.TemporaryDirectory(prefix="assay-table-") as folder:
-        if start.startswith(b"\x1f\x8b"):
-            yield Unpacked(_gunzip(path, Path(folder), most_bytes), NoPictures())
-        elif start.startswith(b"PK") and not is_excel(path):
-            with _archive(path, most_bytes) as archive:
-                tables = _tables(path, archive)
-                chosen = table if table in tables else tables[0]
-                copy = Path(folder) / posixpath.basename(chosen)
-                with archive.open(chosen) as source, copy.open("wb") as target:
-                    shutil.copyfileobj(source, target, READ_AT_ONCE)
-                yield Unpacked(copy, Archive(archive, chosen), chosen, tables)
-        else:
-            if start.startswith(b"PK"):
-                with _archive(path, most_bytes):
-                    pass
-            yield Unpacked(path, NoPictures())
-
-
-def is_excel(path: Path) -> bool:
-    """Whether a file that begins like a zip is an Excel workbook."""
-    try:
-        with zipfile.ZipFile(path) as archive:
-            return "xl/workbook.xml" in archive.namelist()
-    except (OSError, zipfile.BadZipFile):
-        return False
-
-
-def _start(path: Path) -> bytes:
-    try:
-        with path.open("rb") as content:
-            return content.read(16)
-    except OSError as error:
-        raise ImportRefused(path, f"it cannot be read: {error.strerror}.") from None
-
-
-@contextmanager
-def _archive(path: Path, most_bytes: int) -> Iterator[zipfile.ZipFile]:
-    try:
-        with zipfile.ZipFile(path) as archive:
-            members = archive.infolist()
-            names = {member.filename for member in members}
-            for mark, problem in OF_OFFICE.items():
-                if any(
-                    name == mark or (mark[-1] == "/" and name.startswith(mark)) for name in names
-                ):
-                    raise ImportRefused(path, problem)
-            if sum(member.file_size for member in members) > most_bytes:
-                problem = f"unpacked it has more than {most_bytes // 1024**2:,} MiB."
-                raise ImportRefused(path, problem)
-            if any(member.flag_bits & 1 for member in members):
-                raise ImportRefused(path, "it is locked with a password. Make it without one.")
-            yield archive
-    except (zipfile.BadZipFile, zlib.error, NotImplementedError) as error:
-        raise ImportRefused(path, f"it is not a zip that can be unpacked: {error}.") from None
-
-
-def _tables(path: Path, archive: zipfile.ZipFile) -> tuple[str, ...]:
-    names = [name for name in archive.namelist() if not name.endswith("/")]
-    hidden = ("__MACOSX/", ".")
-    tables = [
-        name
-        for name in names
-        if name.lower().endswith(TABLES)
-        and not name.startswith(hidden)
-        and not posixpath.basename(name).startswith(".")
-    ]
-    if not tables:
-        raise ImportRefused(
-            path, "there is no table in it: put a CSV, Excel or JSON file beside the pictures."
-        )
-    # The one nearest to the top first.
-    return tuple(sorted(tables, key=lambda name: (name.count("/"), name)))
-
-
-def _gunzip(path: Path, folder: Path, most_bytes: int) -> Path:
-    copy = folder / (path.name.removesuffix(".gz") or "table")
-    size = 0
-    try:
-        with gzip.open(path) as source, copy.open("wb") as target:
-            while part := source.read(READ_AT_ONCE):
-                size += len(part)
-                if size > most_bytes:
-                    problem = f"unpacked it has more than {most_bytes // 1024**2:,} MiB."
-                    raise ImportRefused(path, problem)
-                target.write(part)
-    except (EOFError, OSError, zlib.error):
-        raise ImportRefused(path, "it is not a file that gzip can read.") from None
-    return copy
-
-
 def find_format(path: Path, chosen: FileFormat | None = None) -> FileFormat:
     """What a table is, where `chosen` does not say it already."""
     chosen = chosen or FileFormat()
-    start = _start(path)
+    start = start_of(path)
     if not start:
         raise ImportRefused(path, "it is empty.")
     if start.startswith(b"PAR1"):

@@ -16,10 +16,11 @@ from django.utils.translation import ngettext
 
 from annotation.exceptions import ImportRefused
 from annotation.readers.alternatives import ACCEPTABLE
+from annotation.readers.archives import unpacked
 from annotation.readers.column_mapping import ColumnMapping, mapping_faults
 from annotation.readers.drafts import DRAFTS_WITH_PICTURES_AT_ONCE, QuestionDraft, StudyDraft
 from annotation.readers.file_faults import Faults
-from annotation.readers.formats import EXCEL, FileFormat, find_format, unpacked
+from annotation.readers.formats import EXCEL, FileFormat, find_format
 from annotation.readers.mapped_items import MappedItems
 from annotation.readers.pictures import NoPictures, PictureSource
 from annotation.readers.records import each_record, sheets_of

@@ -4,12 +4,16 @@ import posixpath
 import zipfile
 import zlib
 from pathlib import Path
-from typing import Protocol
+from typing import Literal, Protocol
 
 from annotation.readers.drafts import PictureDraft
 from annotation.readers.rows import Row
 
 MOST_BYTES = 2 * 1024 * 1024
+# A picture of one colour has a thousand times fewer bytes than what browsers make of it.
+MOST_PIXELS = 50_000_000
+# The frame headers of JPEG: all of C0 to CF but tables (C4, CC) and an extension (C8).
+JPEG_FRAMES = {*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC}
 SIGNATURES = {
     b"\x89PNG\r\n\x1a\n": "image/png",
     b"\xff\xd8\xff": "image/jpeg",
@@ -109,6 +113,9 @@ def read_picture(entry: Row, field: str, source: PictureSource) -> PictureDraft 
     media_type = _media_type(content)
     if media_type is None:
         raise entry.refuse(f"{name} is not a PNG, JPEG, GIF, WebP or SVG picture.", field)
+    if (n := n_pixels(content)) > MOST_PIXELS:
+        problem = f"{name} has {n / 1e6:,.0f} million pixels; {MOST_PIXELS // 10**6} million fit."
+        raise entry.refuse(problem, field)
     return PictureDraft(media_type=media_type, content=content)
 
 
@@ -119,3 +126,40 @@ def _media_type(content: bytes) -> str | None:
     if start.startswith(b"<?xml") and b"<svg" in start:
         return "image/svg+xml"
     return next((kind for mark, kind in SIGNATURES.items() if start.startswith(mark)), None)
+
+
+def n_pixels(content: bytes) -> int:
+    """Width times height as the picture says of itself; 0 where it says nothing that is known."""
+    if content[:8] == b"\x89PNG\r\n\x1a\n":
+        return _number(content[16:20]) * _number(content[20:24])
+    if content[:4] == b"GIF8":
+        return _number(content[6:8], "little") * _number(content[8:10], "little")
+    if content[:4] == b"RIFF":
+        return _webp_pixels(content)
+    return _jpeg_pixels(content) if content[:2] == b"\xff\xd8" else 0
+
+
+def _number(part: bytes, order: Literal["big", "little"] = "big") -> int:
+    return int.from_bytes(part, order)
+
+
+def _webp_pixels(content: bytes) -> int:
+    kind = content[12:16]
+    if kind == b"VP8X":
+        return (_number(content[24:27], "little") + 1) * (_number(content[27:30], "little") + 1)
+    if kind == b"VP8L":
+        bits = _number(content[21:25], "little")
+        return ((bits & 0x3FFF) + 1) * ((bits >> 14 & 0x3FFF) + 1)
+    sides = _number(content[26:28], "little"), _number(content[28:30], "little")
+    return (sides[0] & 0x3FFF) * (sides[1] & 0x3FFF)
+
+
+def _jpeg_pixels(content: bytes) -> int:
+    position = 2
+    while position + 9 <= len(content) and content[position] == 0xFF:
+        marker = content[position + 1]
+        if marker in JPEG_FRAMES:
+            sides = content[position + 5 : position + 9]
+            return _number(sides[:2]) * _number(sides[2:])
+        position += 1 if marker == 0xFF else 2 + _number(content[position + 2 : position + 4])
+    return 0

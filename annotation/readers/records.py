@@ -34,6 +34,8 @@ Refuse = Callable[[ImportRefused], None]
 # An array has to be in memory to be read; lines have not.
 MOST_ARRAY_BYTES = 64 * 1024 * 1024
 MOST_COLUMNS = 500
+# Of a sheet, as Excel has it. One that says it has a row further down would have all before it.
+MOST_ROWS = 2**20
 SPEAKERS, WORDS = ("role", "speaker", "from", "author"), ("content", "text", "value", "utterance")
 ERRORS_OF_CELLS = re.compile(r"#(REF!|N/A|VALUE!|NAME\?|DIV/0!|NULL!|NUM!|SPILL!|CALC!)")
 
@@ -112,6 +114,9 @@ def _excel_records(path: Path, form: FileFormat, note: Refuse) -> Iterator[Row]:
         # A sheet that says it is smaller than it is would be cut.
         sheet.reset_dimensions()
         for line, cells in enumerate(sheet.iter_rows(values_only=True), start=1):
+            if line > MOST_ROWS:
+                problem = _("it has rows after row {n}, the last that Excel has.")
+                raise ImportRefused(path, problem.format(n=f"{MOST_ROWS:,}"), line=line)
             record = _without_empty_end(cells)
             if not record:
                 continue

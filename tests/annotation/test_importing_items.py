@@ -3,11 +3,13 @@
 import gzip
 import io
 import json
+import struct
 import zipfile
 from collections.abc import Callable
 from datetime import date
 from pathlib import Path
 from typing import Any
+from zipfile import ZIP_DEFLATED, ZIP_STORED
 
 import openpyxl
 import pyarrow
@@ -17,6 +19,7 @@ from django.core.management.base import CommandError
 
 from annotation.exceptions import AnnotationError, ImportRefused
 from annotation.models import Candidate, Item, Study
+from annotation.readers import archives
 from annotation.readers.column_mapping import ColumnMapping, Use, guess_mapping, mapping_faults
 from annotation.readers.file_faults import Faults
 from annotation.readers.formats import FileFormat
@@ -66,9 +69,9 @@ def objects() -> list[dict[str, str]]:
     return [dict(zip(COLUMNS, row, strict=True)) for row in ROWS]
 
 
-def as_zip(files: dict[str, bytes]) -> bytes:
+def as_zip(files: dict[str, bytes], compression: int = ZIP_STORED) -> bytes:
     content = io.BytesIO()
-    with zipfile.ZipFile(content, "w") as archive:
+    with zipfile.ZipFile(content, "w", compression) as archive:
         for name, body in files.items():
             archive.writestr(name, body)
     return content.getvalue()
@@ -330,6 +333,7 @@ BAD_FILES: list[tuple[str, bytes, dict[str, str], list[tuple[int | None, str, st
 ]  # fmt: skip
 
 
+BOOK_BOMB = as_zip({"xl/workbook.xml": b"<a/>", "xl/a.xml": b" " * 2_000_000}, ZIP_DEFLATED)
 REFUSED_FILES = [
     ("empty", b"", "it is empty"),
     ("an old Excel file", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"\0" * 99, "Save it as .xlsx"),
@@ -343,6 +347,12 @@ REFUSED_FILES = [
     ("an OpenDocument sheet", as_zip({"content.xml": b"<a/>"}), "an OpenDocument file"),
     ("a broken workbook", as_zip({"xl/workbook.xml": b"<a/>"}), "not an Excel file"),
     ("a bomb", as_zip({"a.csv": b"item\n" * 400_000}), "unpacked it has more than 1 MiB"),
+    (
+        "a zip of a hundred thousand files",
+        as_zip({"a.csv": b"a,b\n1,2\n", "b.txt": archives.MEMBER * 100_001}),
+        "more than 100,000 files in it",
+    ),
+    ("a workbook bomb in a zip", as_zip({"a.csv": BOOK_BOMB}), "unpacked it has more than 1 MiB"),
     ("a gzip bomb", gzip.compress(b"item\n" * 400_000), "unpacked it has more than 1 MiB"),
     ("a broken Parquet file", as_parquet()[:-20], "not a Parquet file"),
 ]
@@ -353,7 +363,7 @@ BAD_KINDS = [
 
 
 def test_every_kind_of_bad_file_has_a_name_of_its_own() -> None:
-    assert len({name for name, *_ in BAD_KINDS}) == len(BAD_KINDS) == 42
+    assert len({name for name, *_ in BAD_KINDS}) == len(BAD_KINDS) == 44
 
 
 @pytest.mark.parametrize("case", BAD_KINDS, ids=lambda case: case[0])
@@ -374,6 +384,57 @@ def test_all_that_is_wrong_with_a_file_is_said_at_its_cell(case: Any, tmp_path: 
     ):
         assert (line, column) == (want_line, want_column)
         assert words in problem
+
+
+def as_altered_workbook(old: bytes, new: bytes) -> bytes:
+    """An Excel file as no program would write it, with other bytes in place of some."""
+    content = as_excel([COLUMNS, *ROWS])
+    with zipfile.ZipFile(io.BytesIO(content)) as book:
+        return as_zip({name: book.read(name).replace(old, new) for name in book.namelist()})
+
+
+def test_a_sheet_that_says_it_has_a_row_far_down_is_not_read_to_there(tmp_path: Path) -> None:
+    path = tmp_path / "a.xlsx"
+    row = b'<row r="99999999999"><c r="A99999999999"/></row></sheetData>'
+    path.write_bytes(as_altered_workbook(b"</sheetData>", row))
+    faults = Faults()
+    with opened_table(path) as table:
+        assert len(list(table.rows(faults))) == len(ROWS)
+    assert "rows after row 1,048,576" in faults.first[0].problem
+
+
+def test_the_texts_of_a_workbook_have_a_limit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(archives, "MOST_TEXTS_BYTES", 100)
+    part = b'<Override PartName="/xl/styles.xml" ContentType="%b"/></Types>'
+    path = tmp_path / "a.xlsx"
+    path.write_bytes(as_altered_workbook(b"</Types>", part % archives.TEXTS.encode()))
+    with pytest.raises(ImportRefused, match="Save it as CSV"), opened_table(path):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("content", "is_small"),
+    [
+        (b"a" * 1000, True),
+        (b"a" * 1001, False),
+        (gzip.compress(b"a" * 1000), True),
+        (gzip.compress(b"a" * 1001), False),
+        (gzip.compress(b"a") + gzip.compress(b"a" * 1001), False),
+        (as_zip({"a.csv": b"a" * 1000}), True),
+        (as_zip({"a.csv": b"a" * 1001}), False),
+        (as_zip({"a.csv": as_zip({"a": b""})}), False),
+        (as_zip({"xl/workbook.xml": b"a" * 1000}), True),
+        (b"PAR1", False),
+        (b"PK\x03\x04 broken", True),
+        (b"\x1f\x8b broken", True),
+    ],
+)
+def test_only_what_is_small_once_unpacked_is_read_before_the_page_answers(
+    content: bytes, is_small: bool
+) -> None:
+    assert archives.is_small(content, most_bytes=1000) == is_small
 
 
 def test_of_many_faults_the_first_hundred_are_kept_and_the_rest_counted(tmp_path: Path) -> None:
@@ -399,6 +460,25 @@ def test_pictures_come_from_the_zip_that_the_table_came_in(tmp_path: Path) -> No
     assert faults.n == 0
     assert item.picture.content == PNG + b"a"
     assert item.candidates[0].picture.content == PNG + b"b"
+
+
+HUGE = 50_001
+PICTURES = {
+    "png": PNG[:8] + b"\0\0\0\rIHDR" + struct.pack(">II", HUGE, 1000),
+    "gif": b"GIF89a" + struct.pack("<HH", HUGE, 1000),
+    "webp, extended": b"RIFF\0\0\0\0WEBPVP8X" + b"\0" * 8 + b"\x50\xc3\0\xe7\x03\0",
+    "webp, lossless": b"RIFF\0\0\0\0WEBPVP8L\0\0\0\0\x2f" + struct.pack("<I", 9999 | 5000 << 14),
+    "webp": b"RIFF\0\0\0\0WEBPVP8 " + b"\0" * 10 + struct.pack("<HH", 10_000, 5001),
+    "jpeg": b"\xff\xd8\xff\xe0\0\x04ab\xff\xc2\0\x11\x08" + struct.pack(">HH", 1000, HUGE),
+}
+
+
+@pytest.mark.parametrize("kind", PICTURES)
+def test_a_picture_of_few_bytes_and_many_pixels_is_refused(tmp_path: Path, kind: str) -> None:
+    _items, faults = pool(
+        tmp_path, {"a.png": PICTURES[kind], "b.png": PNG}, "t1,Shoe,a.png,c1,b.png\n"
+    )
+    assert "a.png has 50 million pixels; 50 million fit" in faults.first[0].problem
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ https://doccano.github.io/doccano/tutorial/ (Export the dataset)
 import shutil
 import tempfile
 import zipfile
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,8 @@ from annotation.readers.tool_exports.entries import (
 QUESTION = "label"
 LABELS = ("label", "cats")
 MOST_BYTES = 512 * 1024 * 1024
+# RuntimeError is what a file under a password comes to.
+UNREADABLE = (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError)
 
 
 def read_doccano(export: Export) -> list[Entry]:
@@ -51,7 +54,7 @@ def _members(path: Path, folder: Path) -> list[Path]:
             if sum(info.file_size for info in infos) > MOST_BYTES:
                 raise ImportRefused(path, "what is in it is over 512 MiB; import its files singly.")
             return [_unpacked(archive, info, folder) for info in infos]
-    except (zipfile.BadZipFile, OSError, EOFError) as error:
+    except (*UNREADABLE, OSError, EOFError) as error:
         raise ImportRefused(path, f"it is not a zip that can be read: {error}.") from None
 
 

@@ -1,0 +1,229 @@
+"""Files that hold others: a table by itself out of a zip, or out of what gzip compressed.
+
+Whoever sends one may have made it to be huge once unpacked: sizes and numbers are looked at first.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import posixpath
+import shutil
+import tempfile
+import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from xml.etree.ElementTree import ParseError
+
+from defusedxml.common import DefusedXmlException
+from defusedxml.ElementTree import fromstring
+
+from annotation.exceptions import ImportRefused
+from annotation.readers.pictures import Archive, NoPictures, PictureSource
+from annotation.readers.tables import READ_AT_ONCE
+
+TABLES = (
+    ".csv",
+    ".tsv",
+    ".tab",
+    ".txt",
+    ".xlsx",
+    ".xlsm",
+    ".json",
+    ".jsonl",
+    ".ndjson",
+    ".parquet",
+)
+OF_OFFICE = {
+    "word/": "this is a Word document. Save the table in it as CSV or Excel.",
+    "ppt/": "this is a PowerPoint document. Save the table in it as CSV or Excel.",
+    "content.xml": "this is an OpenDocument file. Save it as .xlsx or CSV.",
+    "xl/workbook.bin": "this is a binary Excel file (.xlsb). Save it as .xlsx.",
+}
+EXCEL_BOOK = "xl/workbook.xml"
+ZIP, GZIP, PARQUET_MARK = b"PK", b"\x1f\x8b", b"PAR1"
+# Python's list of what is in a zip takes 500 bytes for each file, of which there may be a million.
+MOST_MEMBERS = 100_000
+MEMBER = b"PK\x01\x02"
+# The texts of an Excel file's cells are all in memory, in several times their size.
+MOST_TEXTS_BYTES = 128 * 1024 * 1024
+TEXTS = "application/vnd.openxmlformats-officedocument.spreadsheetml.sharedStrings+xml"
+CONTENT_TYPES, MOST_TYPES_BYTES = "[Content_Types].xml", 1024 * 1024
+
+
+@dataclass(frozen=True)
+class Unpacked:
+    """A table by itself, and where the pictures are that it names."""
+
+    path: Path
+    pictures: PictureSource
+    table: str = ""
+    tables: tuple[str, ...] = ()
+
+
+@contextmanager
+def unpacked(path: Path, *, most_bytes: int, table: str = "") -> Iterator[Unpacked]:
+    """The table of a file that may be a zip or be compressed with gzip.
+
+    What is unpacked is gone afterwards; more than `most_bytes` of it is refused.
+    """
+    start = start_of(path)
+    if start.startswith(ZIP):
+        _require_few_members(path)
+    with tempfile.TemporaryDirectory(prefix="assay-table-") as folder:
+        if start.startswith(GZIP):
+            yield Unpacked(_gunzip(path, Path(folder), most_bytes), NoPictures())
+        elif start.startswith(ZIP) and not is_excel(path):
+            with _archive(path, most_bytes) as archive:
+                tables = _tables(path, archive)
+                chosen = table if table in tables else tables[0]
+                copy = Path(folder) / posixpath.basename(chosen)
+                with archive.open(chosen) as source, copy.open("wb") as target:
+                    shutil.copyfileobj(source, target, READ_AT_ONCE)
+                _require_bearable(copy, most_bytes)
+                yield Unpacked(copy, Archive(archive, chosen), chosen, tables)
+        else:
+            _require_bearable(path, most_bytes)
+            yield Unpacked(path, NoPictures())
+
+
+def _require_bearable(path: Path, most_bytes: int) -> None:
+    """Look at a table that is itself a zip, as Excel's are."""
+    if start_of(path).startswith(ZIP):
+        _require_few_members(path)
+        with _archive(path, most_bytes):
+            pass
+
+
+def is_excel(path: Path) -> bool:
+    """Whether a file that begins like a zip is an Excel workbook."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return EXCEL_BOOK in archive.NameToInfo
+    except (OSError, zipfile.BadZipFile):
+        return False
+
+
+def start_of(path: Path) -> bytes:
+    try:
+        with path.open("rb") as content:
+            return content.read(16)
+    except OSError as error:
+        raise ImportRefused(path, f"it cannot be read: {error.strerror}.") from None
+
+
+@contextmanager
+def _archive(path: Path, most_bytes: int) -> Iterator[zipfile.ZipFile]:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            members = archive.infolist()
+            names = {member.filename for member in members}
+            for mark, problem in OF_OFFICE.items():
+                if any(
+                    name == mark or (mark[-1] == "/" and name.startswith(mark)) for name in names
+                ):
+                    raise ImportRefused(path, problem)
+            if sum(member.file_size for member in members) > most_bytes:
+                problem = f"unpacked it has more than {most_bytes // 1024**2:,} MiB."
+                raise ImportRefused(path, problem)
+            if _texts_bytes(archive) > MOST_TEXTS_BYTES:
+                n = MOST_TEXTS_BYTES // 1024**2
+                raise ImportRefused(path, f"its texts have more than {n:,} MiB. Save it as CSV.")
+            if any(member.flag_bits & 1 for member in members):
+                raise ImportRefused(path, "it is locked with a password. Make it without one.")
+            yield archive
+    except (zipfile.BadZipFile, zlib.error, NotImplementedError) as error:
+        raise ImportRefused(path, f"it is not a zip that can be unpacked: {error}.") from None
+
+
+def _texts_bytes(archive: zipfile.ZipFile) -> int:
+    """How large the texts of an Excel file are, which it keeps in files of any name."""
+    listed = archive.NameToInfo.get(CONTENT_TYPES)
+    if listed is None or listed.file_size > MOST_TYPES_BYTES:
+        return 0 if listed is None else listed.file_size * MOST_TEXTS_BYTES
+    try:
+        types = fromstring(archive.read(listed), forbid_dtd=True)
+    except (ParseError, DefusedXmlException):
+        return 0
+    names = {each.get("PartName", "")[1:] for each in types if each.get("ContentType") == TEXTS}
+    return sum(archive.NameToInfo[name].file_size for name in names if name in archive.NameToInfo)
+
+
+def _require_few_members(path: Path) -> None:
+    """Count the entries of a zip's directory, without making a list of them."""
+    n, before = 0, b""
+    with path.open("rb") as content:
+        while part := content.read(READ_AT_ONCE):
+            n += (before + part).count(MEMBER)
+            before = part[-(len(MEMBER) - 1) :]
+    if n > MOST_MEMBERS:
+        raise ImportRefused(path, f"there are more than {MOST_MEMBERS:,} files in it.")
+
+
+def is_small(content: bytes, *, most_bytes: int) -> bool:
+    """Whether a file's content is of so few bytes, once unpacked."""
+    if content.startswith(GZIP):
+        return _gzip_is_small(content, most_bytes)
+    if content.startswith(ZIP):
+        return _zip_is_small(content, most_bytes)
+    # How much a column of equal values comes to is not in its size.
+    return not content.startswith(PARQUET_MARK) and len(content) <= most_bytes
+
+
+def _gzip_is_small(content: bytes, most_bytes: int) -> bool:
+    unpacking = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
+    try:
+        size = len(unpacking.decompress(content, most_bytes + 1))
+    except zlib.error:
+        return True
+    return size <= most_bytes and not unpacking.unused_data
+
+
+def _zip_is_small(content: bytes, most_bytes: int) -> bool:
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            members = archive.infolist()
+            size = sum(member.file_size for member in members)
+            is_whole = EXCEL_BOOK in archive.NameToInfo or not any(
+                archive.open(member).read(4).startswith((ZIP, PARQUET_MARK)) for member in members
+            )
+            return size <= most_bytes and is_whole
+    except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError):
+        return True
+
+
+def _tables(path: Path, archive: zipfile.ZipFile) -> tuple[str, ...]:
+    names = [name for name in archive.namelist() if not name.endswith("/")]
+    hidden = ("__MACOSX/", ".")
+    tables = [
+        name
+        for name in names
+        if name.lower().endswith(TABLES)
+        and not name.startswith(hidden)
+        and not posixpath.basename(name).startswith(".")
+    ]
+    if not tables:
+        raise ImportRefused(
+            path, "there is no table in it: put a CSV, Excel or JSON file beside the pictures."
+        )
+    # The one nearest to the top first.
+    return tuple(sorted(tables, key=lambda name: (name.count("/"), name)))
+
+
+def _gunzip(path: Path, folder: Path, most_bytes: int) -> Path:
+    copy = folder / (path.name.removesuffix(".gz") or "table")
+    size = 0
+    try:
+        with gzip.open(path) as source, copy.open("wb") as target:
+            while part := source.read(READ_AT_ONCE):
+                size += len(part)
+                if size > most_bytes:
+                    problem = f"unpacked it has more than {most_bytes // 1024**2:,} MiB."
+                    raise ImportRefused(path, problem)
+                target.write(part)
+    except (EOFError, OSError, zlib.error):
+        raise ImportRefused(path, "it is not a file that gzip can read.") from None
+    return copy
