@@ -8,21 +8,32 @@ from django.utils.translation import gettext as _
 
 from hits.exceptions import ConnectionUnfit, MarketplaceUnreachable
 from hits.marketplaces import THIS_SITE, marketplace_at
-from work.addresses import is_outside
+from work.addresses import checked_addresses
 
 
 def require_outside(endpoint_url: str) -> None:
-    """Refuse addresses inside the site's own network, which a team has no business to call."""
+    """Refuse addresses inside the site's own network, which a team has no business to call.
+
+    It says so early and in words. What holds is that each connection is made to what
+    `outside_addresses` returns then (hits.call_limits): a name's owner may let it lead elsewhere
+    by the time it is looked up again.
+    """
+    outside_addresses(endpoint_url)
+
+
+def outside_addresses(endpoint_url: str) -> list[str]:
+    """The addresses to connect to, looked up once; none where any will do."""
     host = urlsplit(endpoint_url).hostname or ""
     if not host or marketplace_at(endpoint_url).name == THIS_SITE:
-        return
+        return []
     try:
-        is_allowed = is_outside(host)
+        addresses = checked_addresses(host)
     except OSError as error:
         raise MarketplaceUnreachable(
             _("There is no marketplace at “{host}”: {error}.").format(host=host, error=error)
         ) from error
-    if not is_allowed:
+    if addresses is None:
         raise ConnectionUnfit(
             _("“{host}” is an address inside this site's own network.").format(host=host)
         )
+    return addresses

@@ -1,4 +1,4 @@
-"""How long a marketplace may take over its answers, and how much it may say.
+"""How long a marketplace may take over its answers, how much it may say, and where it may be.
 
 A marketplace may be another team's own, and drip a byte a minute. A timeout of a socket begins
 anew with every byte; these limits do not. They hold below boto3 and requests alike, in the
@@ -27,8 +27,11 @@ from botocore.awsrequest import (
 from requests.adapters import HTTPAdapter
 from urllib3 import HTTPConnectionPool, HTTPSConnectionPool
 from urllib3.connection import HTTPConnection, HTTPSConnection
+from urllib3.exceptions import ConnectTimeoutError, NewConnectionError
 
+from hits.addresses import outside_addresses
 from hits.exceptions import MarketplaceSlow
+from hits.marketplaces import PORTS
 
 ANSWER_SECONDS = 60.0
 # A hundred assignments of the most that a form may hold fit in several times.
@@ -115,11 +118,48 @@ class _Response(HTTPResponse):
         self.fp = BufferedReader(_BoundedReader(raw, sock))
 
 
-class _Connection(HTTPConnection):
+class _Pinned(HTTPConnection):
+    """Connects to an address that was checked, and to no other that the name leads to by then.
+
+    The Host header, and the name that a certificate is for, stay the marketplace's. To a proxy,
+    which is the site's own, it connects as it is told to; a tunnel is asked for to the address.
+    """
+
+    def _new_conn(self) -> socket:
+        name = self._dns_host
+        error: Exception | None = None
+        for address in self._addresses(name, self.port) if self.proxy is None else []:
+            self._dns_host = address
+            try:
+                return super()._new_conn()
+            except (NewConnectionError, ConnectTimeoutError) as failure:
+                error = failure
+            finally:
+                self._dns_host = name
+        if error is not None:
+            raise error
+        return super()._new_conn()
+
+    def _tunnel(self) -> None:
+        name = self._tunnel_host
+        try:
+            for address in self._addresses(name or "", self._tunnel_port)[:1]:
+                self._tunnel_host = f"[{address}]" if ":" in address else address
+            super()._tunnel()
+        finally:
+            self._tunnel_host = name
+
+    def _addresses(self, host: str, port: int | None) -> list[str]:
+        scheme = "https" if isinstance(self, HTTPSConnection) else "http"
+        host = f"[{host}]" if ":" in host else host
+        return outside_addresses(f"{scheme}://{host}:{port or PORTS[scheme]}")
+
+
+class _Connection(_Pinned):
     response_class = _Response
 
 
-class _SecureConnection(HTTPSConnection):
+class _SecureConnection(_Pinned, HTTPSConnection):
     response_class = _Response
 
 
@@ -131,11 +171,11 @@ class _SecurePool(HTTPSConnectionPool):
     ConnectionCls = _SecureConnection
 
 
-class _AwsConnection(AWSHTTPConnection):
+class _AwsConnection(_Pinned, AWSHTTPConnection):  # type: ignore[misc]
     response_class = _Response  # type: ignore[assignment]
 
 
-class _AwsSecureConnection(AWSHTTPSConnection):
+class _AwsSecureConnection(_Pinned, AWSHTTPSConnection):  # type: ignore[misc]
     response_class = _Response  # type: ignore[assignment]
 
 
@@ -147,11 +187,19 @@ class _AwsSecurePool(AWSHTTPSConnectionPool):
     ConnectionCls = _AwsSecureConnection
 
 
+POOLS = {"http": _Pool, "https": _SecurePool}
+AWS_POOLS = {"http": _AwsPool, "https": _AwsSecurePool}
+
+
 class _Adapter(HTTPAdapter):
     def init_poolmanager(self, *arguments: Any, **options: Any) -> None:
         super().init_poolmanager(*arguments, **options)
-        pools = {"http": _Pool, "https": _SecurePool}
-        self.poolmanager.pool_classes_by_scheme = pools
+        self.poolmanager.pool_classes_by_scheme = POOLS
+
+    def proxy_manager_for(self, *arguments: Any, **options: Any) -> Any:
+        manager = super().proxy_manager_for(*arguments, **options)
+        manager.pool_classes_by_scheme = POOLS
+        return manager
 
 
 def bounded_session() -> requests.Session:
@@ -164,8 +212,9 @@ def bounded_session() -> requests.Session:
 
 def bind(client: Any) -> None:
     """Hold all answers to a boto3 client to the limits."""
-    pools = {"http": _AwsPool, "https": _AwsSecurePool}
     # botocore offers no other way to its connections; tests/hits/test_call_limits.py notices if
-    # this is none any more.
-    client._endpoint.http_session._manager.pool_classes_by_scheme = pools
+    # this is none any more. The second is for those through a proxy.
+    session = client._endpoint.http_session
+    session._manager.pool_classes_by_scheme = AWS_POOLS
+    session._pool_classes_by_scheme = AWS_POOLS
     client.meta.events.register("before-send.mturk", require_time_left)

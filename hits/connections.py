@@ -14,12 +14,13 @@ from django.utils.translation import gettext as _
 from accounts.audit import record
 from encryption import UndecryptableSecret, decrypt, encrypt
 from hits.addresses import require_outside
-from hits.endpoints import PROFILES, AccessKey, connect, local_key, translated_errors
+from hits.endpoints import AccessKey, connect, local_key, translated_errors
 from hits.enrolment import enrol_requester
 from hits.exceptions import ConnectionUnfit, ProfileUnknown
 from hits.foreign_records import amount_usd
 from hits.marketplaces import AMAZON, THIS_SITE, marketplace_at
 from hits.models import Connection
+from hits.profiles import PROFILES
 
 if TYPE_CHECKING:
     from mypy_boto3_mturk.client import MTurkClient

@@ -31,6 +31,7 @@ from hits.exceptions import (
     MarketplaceUnreachable,
     ProfileUnknown,
 )
+from hits.profiles import PROFILES
 from hits.responses import drop_partial_body, require_complete, retry_delay_seconds
 
 if TYPE_CHECKING:
@@ -52,30 +53,6 @@ NO_KEY = (
     CredentialRetrievalError,
     ProfileNotFound,
 )
-
-
-@dataclass(frozen=True)
-class Profile:
-    """A marketplace by name; one without an endpoint is configured by the site's settings."""
-
-    name: str
-    endpoint_url: str | None
-    note: str = ""
-
-
-PROFILES = {
-    "local": Profile("local", None),
-    "sandbox": Profile(
-        "sandbox",
-        "https://mturk-requester-sandbox.us-east-1.amazonaws.com",
-        "retired by AWS on 2026-09-30",
-    ),
-    "production": Profile(
-        "production",
-        "https://mturk-requester.us-east-1.amazonaws.com",
-        "retired by AWS on 2026-09-30",
-    ),
-}
 
 
 @dataclass(frozen=True)
@@ -154,6 +131,8 @@ def translated_errors() -> Iterator[None]:
     except NO_KEY as error:
         raise CredentialsMissing(f"There is no access key for the marketplace: {error}.") from error
     except (ConnectionError, HTTPClientError, ResponseParserError) as error:
+        if isinstance(inner := getattr(error, "kwargs", {}).get("error"), HitsError):
+            raise inner from error  # such as of hits.call_limits, below boto3
         raise MarketplaceUnreachable(
             f"No marketplace answers: {error} Is the site running (`make run`)?"
         ) from error

@@ -8,9 +8,9 @@ from urllib.parse import SplitResult, urlsplit
 from django.conf import settings
 from django.utils.translation import gettext as _
 
-from hits.endpoints import PROFILES
 from hits.exceptions import MarketplaceUnreachable
 from hits.models import Connection
+from hits.profiles import PROFILES
 
 THIS_SITE = "local"
 AMAZON = ("sandbox", "production")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
-from socket import getaddrinfo
+from socket import SOCK_STREAM, getaddrinfo
 
 from django.conf import settings
 
@@ -12,15 +12,22 @@ NAT64 = IPv6Network("64:ff9b::/96")
 
 
 def is_outside(host: str) -> bool:
-    """Whether all addresses of a host are on the internet; OSError where it has none.
+    """Whether all addresses of a host are on the internet; OSError where it has none."""
+    return checked_addresses(host) is not None
 
-    On a machine of one's own they are one's own. A name is looked up anew before every use, since
+
+def checked_addresses(host: str) -> list[str] | None:
+    """The addresses of a host to connect to: none where any will do, None where one is inside.
+
+    On a machine of one's own they are one's own. Whoever connects by the name looks it up anew, and
     its owner may let it lead elsewhere by then.
     """
     if settings.OWN_MACHINE:
-        return True
-    addresses = {entry[4][0] for entry in getaddrinfo(host, None)}
-    return all(is_public(str(address).partition("%")[0]) for address in addresses)
+        return []
+    entries = getaddrinfo(host, None, type=SOCK_STREAM)
+    addresses = list(dict.fromkeys(str(entry[4][0]) for entry in entries))
+    is_allowed = all(is_public(address.partition("%")[0]) for address in addresses)
+    return addresses if is_allowed else None
 
 
 def is_public(text: str) -> bool:

@@ -19,10 +19,11 @@ from hits.connections import (
     connect_this_site,
     site_connection,
 )
-from hits.endpoints import PROFILES, AccessKey
+from hits.endpoints import AccessKey
 from hits.exceptions import ConnectionUnfit, MarketplaceRefused, MarketplaceUnreachable
 from hits.marketplaces import marketplace_at
 from hits.models import Connection
+from hits.profiles import PROFILES
 from marketplace.people.enrolment import issue_access_key
 from work.execution import run_job
 from work.models import Job

@@ -8,13 +8,14 @@ import pytest
 from botocore.config import Config
 
 from hits import endpoints
-from hits.endpoints import PROFILES, AccessKey, connect, translated_errors
+from hits.endpoints import AccessKey, connect, translated_errors
 from hits.exceptions import (
     CredentialsMissing,
     MarketplaceRefused,
     MarketplaceUnreachable,
     ProfileUnknown,
 )
+from hits.profiles import PROFILES
 from tests.boto_clients import ENDPOINT_URL
 from tests.hits.wire import Wire, refusal
 

@@ -12,7 +12,6 @@ from annotation.models import Study
 from hits.amounts import read_usd
 from hits.connections import client_of, connection_of_name, site_connection
 from hits.costs import Estimate, estimate, require_funds
-from hits.endpoints import PROFILES
 from hits.exceptions import FundsMissing
 from hits.launch_plans import (
     Plan,
@@ -23,6 +22,7 @@ from hits.launch_plans import (
     version_warning,
 )
 from hits.models import Batch
+from hits.profiles import PROFILES
 from hits.publish import publish_batch
 from hits.qualifications import country_error, protocol_terms, requirements
 from hits.selections import ALL_ITEMS, of_round, sample
