@@ -19,3 +19,7 @@ N_HIT: MappingProxyType[str, int] = MappingProxyType(
         "late_change": 6,
     }
 )
+N_ON_ONE_DEVICE: MappingProxyType[str, int] = MappingProxyType(
+    {"open": 1, "country": 79, "friends": 13, "university": 100, "class": 925}
+)
+"""Of 1,000 simulated honest workers, by crowd: ``python -m benchmarks.shared_devices``."""

@@ -8,7 +8,12 @@ from django.db.models import Prefetch
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from annotation.flag_rates import N_CAREFUL, N_HIT, SHARE_OF_CHECKS_FAILED
+from annotation.flag_rates import (
+    N_CAREFUL,
+    N_HIT,
+    N_ON_ONE_DEVICE,
+    SHARE_OF_CHECKS_FAILED,
+)
 from annotation.models import AnnotatorFlag, CheckAnswer, Study, Submission
 from hits.models import Assignment, SharedDevice
 
@@ -104,9 +109,11 @@ def _device_note(row: SharedDevice) -> FlagNote:
     parts = [_("They are {names}.").format(names=", ".join(row.others))] if row.others else []
     parts.append(
         _(
-            "People who share a network and a kind of browser, as in a household, an office or a "
-            "class, look the same. How often that happens was not measured."
-        )
+            "People who share a network and a kind of browser look the same. So do, of 1,000 "
+            "simulated honest workers, {open} of an open marketplace, {friends} among friends and "
+            "families, {country} in a small country, {university} at a university and {room} in a "
+            "computer room."
+        ).format(**N_ON_ONE_DEVICE, room=N_ON_ONE_DEVICE["class"])
     )
     return FlagNote(_("same device"), title, " ".join(parts))
 

@@ -124,7 +124,8 @@ def test_the_desk_names_who_shared_a_device_with_its_numbers(client, ann, bob, m
     words = words_of(rosa.get(address, {"assignment": of_bob.pk}).content.decode())
     assert "1 of 1 submissions came from a device of 1 other worker too" in words
     assert of_ann.submission.annotator.pseudonym in words
-    assert "How often that happens was not measured." in words
+    assert "of 1,000 simulated honest workers, 1 of an open marketplace" in words
+    assert "100 at a university and 925 in a computer room" in words
     facts = desk_facts(study, researcher)
     queue = queue_of(study, researcher, "waiting", facts=facts, drafts=[], is_named=True)
     assert [len(each.flags) for each in queue] == [1, 0, 0]

@@ -5,8 +5,10 @@ import pandas as pd
 import pytest
 from scipy import stats as reference
 
+from annotation.flag_rates import N_ON_ONE_DEVICE
 from benchmarks.quality import simulated_counts
 from benchmarks.quality_crowds import FAULTS, simulated_study
+from benchmarks.shared_devices import named_shares
 from stats.quality import (
     Evidence,
     annotator_flags,
@@ -57,6 +59,11 @@ def test_a_degraded_response_must_score_lower_but_not_below_the_scale():
     assert not degraded_failed(55, 50, lowest=0, tolerance=10)
     with pytest.raises(ValueError, match="original must be a number"):
         degraded_failed(1, float("nan"), lowest=0)
+
+
+def test_a_page_says_how_often_honest_workers_look_as_on_one_device_as_it_is_simulated():
+    shares = {key: 1000 * by_device for key, (by_device, _) in named_shares(25).items()}
+    assert shares == pytest.approx(N_ON_ONE_DEVICE, rel=0.1, abs=10)
 
 
 def test_experts_who_agree_with_each_other_are_no_copies_of_each_other():
