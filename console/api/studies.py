@@ -10,6 +10,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from accounts.names import require_visible
 from accounts.roles import Permission
 from annotation.access import loaded_permissions, with_roles_of
 from annotation.models import Question, Study
@@ -52,7 +53,7 @@ class StudySerializer(serializers.ModelSerializer[Study]):
 
 
 class NewStudyInput(Input):
-    title = serializers.CharField(max_length=128)
+    title = serializers.CharField(max_length=128, validators=[require_visible])
     team = serializers.SlugField(
         required=False,
         allow_null=True,
@@ -70,7 +71,7 @@ class NewStudyInput(Input):
 
 
 class NameInput(Input):
-    title = serializers.CharField(max_length=128)
+    title = serializers.CharField(max_length=128, validators=[require_visible])
 
 
 class StudyFilters(Filters):

@@ -13,6 +13,7 @@ from rest_framework.parsers import MultiPartParser
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from accounts.names import require_visible
 from accounts.roles import Permission
 from annotation.models import Study, Upload
 from annotation.protocols.templates import template_names
@@ -37,7 +38,9 @@ class UploadInput(Input):
 
     file = serializers.FileField(allow_empty_file=True, max_length=255)
     study = serializers.SlugField(required=False, help_text="To add items to.")
-    title = serializers.CharField(required=False, max_length=128, help_text="Of a new study.")
+    title = serializers.CharField(
+        required=False, max_length=128, help_text="Of a new study.", validators=[require_visible]
+    )
     team = serializers.SlugField(required=False, help_text="Whose the new study is.")
     template = serializers.ChoiceField(
         choices=template_names(), required=False, help_text="Protocol of the new study."

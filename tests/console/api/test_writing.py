@@ -64,6 +64,7 @@ def test_a_teams_token_makes_studies_of_its_team(study, team_program):
         {"title": "x", "template": "preference", "copy_of": "mine"},
         {"title": "x", "template": "../../etc/passwd"},
         {"title": "", "template": "preference"},
+        {"title": "a\u202eb", "template": "preference"},
     ],
 )
 def test_what_makes_no_study_is_refused(study, program, body):
