@@ -97,8 +97,8 @@ def store_upload(
         file_name=name,
         n_bytes=file.size or 0,
     )
-    for position, content in enumerate(file.chunks(PART_BYTES)):
-        UploadPart.objects.create(upload=upload, position=position, content=content)
+    for position, part in enumerate(file.chunks(PART_BYTES)):
+        UploadPart.objects.create(upload=upload, position=position, content=part)
     return upload
 
 
