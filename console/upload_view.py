@@ -103,7 +103,7 @@ def preview_of(upload: Upload, page: str = "") -> Preview:
         is_pool=upload.kind == "alternatives",
     )
     is_whole = len(rows) == upload.n_rows
-    shown = Paginator(list(items), ITEMS_SHOWN).get_page(page)
+    shown: Page[Any] = Paginator(list(items), ITEMS_SHOWN).get_page(page)
     shown.object_list = [_item(item) for item in shown.object_list]
     counts = (
         (len(items), items.n_candidates, items.n_systems)

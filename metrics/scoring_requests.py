@@ -131,10 +131,10 @@ def score_request(running: RunningJob) -> Scored:
     scorer, client = _scorer(request)
     reported = running.progress(request.metric)
 
-    def progress(steps: Iterable[T], total: int) -> Iterator[T]:
-        for step in reported(steps, total):
+    def progress(things: Iterable[T], total: int) -> Iterator[T]:
+        for thing in reported(things, total):
             _note_spent(request, client)
-            yield step
+            yield thing
 
     try:
         return score_study(study=request.study, scorer=scorer, progress=progress)

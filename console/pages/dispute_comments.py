@@ -22,9 +22,14 @@ def add(request: HttpRequest, slug: str, candidate_id: int) -> HttpResponse:
     study = study_for(request, slug, Permission.ADJUDICATE)
     candidate = get_object_or_404(Candidate, item__study=study, pk=candidate_id)
     selection = QueueSelection.of(study, request.POST)
-    about = {"candidate": candidate, "question": selection.question, "round": selection.round}
     try:
-        add_comment(**about, text=request.POST.get("text", ""), written_by=person(request))
+        add_comment(
+            candidate=candidate,
+            question=selection.question,
+            round=selection.round,
+            text=request.POST.get("text", ""),
+            written_by=person(request),
+        )
     except CommentRefused as refused:
         messages.error(request, str(refused))
     return redirect(f"{queue_address(slug, request.POST, selection)}#comments")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 from uuid import UUID
 
@@ -145,7 +146,7 @@ def _items_context(row: Upload, page: str) -> dict[str, Any]:
 
 
 # What the page of a file shows, by what it holds.
-CONTEXTS = {
+CONTEXTS: dict[Upload.Content, Callable[[Upload, str], dict[str, Any]]] = {
     Upload.Content.ITEMS: _items_context,
     Upload.Content.LABELS: labels_context,
     Upload.Content.SCORES: scores_context,
@@ -261,9 +262,10 @@ def import_upload_now(request: HttpRequest, token: UUID) -> HttpResponse:
 
 def _is_unfit(row: Upload) -> bool:
     """Whether what is said of the file keeps it from being imported."""
-    settings = {Upload.Content.LABELS: LabelSettings, Upload.Content.SCORES: ScoreSettings}
-    if of_content := settings.get(Upload.Content(row.content)):
-        return bool(of_content.of(row.mapping).problems() or row.n_faults)
+    if row.content == Upload.Content.LABELS:
+        return bool(LabelSettings.of(row.mapping).problems() or row.n_faults)
+    if row.content == Upload.Content.SCORES:
+        return bool(ScoreSettings.of(row.mapping).problems() or row.n_faults)
     return bool(preview_of(row).problems)
 
 

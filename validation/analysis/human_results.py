@@ -254,5 +254,11 @@ def _lowest(frame: pd.DataFrame) -> Iterator[LowestCandidate]:
     for system, rows in ordered.groupby("system", observed=True):
         first = rows.head(N_LOWEST).to_dict(orient="records")
         for rank, row in enumerate(first, start=1):
-            names = (str(row[name]) for name in ("item", "candidate"))
-            yield LowestCandidate(str(system), rank, *names, float(row["mean"]), int(row["size"]))
+            yield LowestCandidate(
+                system=str(system),
+                rank=rank,
+                item=str(row["item"]),
+                candidate=str(row["candidate"]),
+                mean=float(row["mean"]),
+                n=int(row["size"]),
+            )

@@ -10,8 +10,9 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+from annotation.readers.archives import is_excel
 from annotation.readers.column_mapping import NAMES, Use, plain_name
-from annotation.readers.formats import JSON, JSON_LINES, FileFormat, is_excel
+from annotation.readers.formats import JSON, JSON_LINES, FileFormat
 from annotation.readers.mapped_files import opened_table
 from annotation.readers.records import Refuse, each_record
 from annotation.readers.rows import Row
