@@ -6,6 +6,7 @@
 #              schema allows, and many that it does not
 # make pictures  what every page looks like in each state that a test looks at, at 1280, 390 and
 #              320 px: output/pictures/index.html
+# make notebooks  executes the notebooks of docs/notebooks against a temporary site
 # make check   style, types, layers, texts, migrations, deployment settings
 # make messages  collects the texts of pages into locale/ (docs/translation.md)
 # make demo    the whole loop without a browser, ending in a summary and files
@@ -17,7 +18,7 @@ MANAGE := $(BIN)/python manage.py
 JOBS ?= 2
 MARKS ?= not walk
 
-.PHONY: run test pictures long check messages demo format clean
+.PHONY: run test pictures notebooks long check messages demo format clean
 
 run: $(VENV)/.installed
 	$(PYTHON) -m console.environment
@@ -35,6 +36,9 @@ test: $(VENV)/.installed-dev
 pictures: $(VENV)/.installed-dev
 	mkdir -p output/pictures
 	PICTURES=$(CURDIR)/output/pictures SITE_URL=http://127.0.0.1:8000 $(BIN)/python -m pytest -q -n $(JOBS) --dist loadfile -m "browser and not walk" $(TESTS)
+
+notebooks: $(VENV)/.installed-dev
+	$(BIN)/python -m tests.notebooks
 
 long: $(VENV)/.installed-dev
 	$(BIN)/python -m benchmarks.faults
