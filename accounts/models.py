@@ -35,7 +35,7 @@ class User(AbstractUser):
         """Refuse letters that are not seen, which Django takes for letters like others."""
         super().clean()
         try:
-            require_visible(self.username)
+            require_visible(self.username or "")  # none where the form's field was refused
         except ValidationError as error:
             raise ValidationError({"username": error}) from error
 

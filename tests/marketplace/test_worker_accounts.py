@@ -21,6 +21,13 @@ def test_signing_up_leads_where_the_link_did(db):
     assert response.headers["Location"] == "/worker/profile/"
 
 
+@pytest.mark.parametrize("name", ["", "ADA", "no spaces"])
+def test_a_name_that_is_taken_or_not_valid_is_refused_at_its_field(worker, name):
+    passwords = {"password1": PASSWORD, "password2": PASSWORD}
+    response = Client().post("/worker/signup/", {"username": name} | passwords)
+    assert list(response.context["form"].errors) == ["username"]
+
+
 @pytest.mark.parametrize(
     "elsewhere",
     ["https://evil.example/", "//evil.example", "javascript:alert(1)", "/\\evil.example"],
