@@ -44,6 +44,7 @@ long: $(VENV)/.installed-dev
 	$(BIN)/python -m benchmarks.faults
 	$(BIN)/python -m benchmarks.faults.loop
 	SITE_URL=http://127.0.0.1:8000 $(BIN)/python -m pytest -q -m walk tests/console
+	test -z "$(POSTGRES_URL)" || DATABASE_URL="$(POSTGRES_URL)" $(MAKE) test MARKS="browser and not walk"
 	API_EXAMPLES=200 SITE_URL=http://127.0.0.1:8000 $(BIN)/python -m pytest -q --timeout 3600 tests/console/api/test_schemathesis.py
 
 check: $(VENV)/.installed-dev
