@@ -7,6 +7,7 @@ from typing import Any
 from django.contrib.auth.models import AbstractBaseUser
 from django.db import transaction
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from annotation.audit import record_in
 from annotation.exceptions import CommentRefused
@@ -61,11 +62,12 @@ def delete_comment(*, comment: DisputeComment, actor: AbstractBaseUser) -> None:
 
 def _require_author(comment: DisputeComment, actor: AbstractBaseUser) -> None:
     if comment.written_by_id != actor.pk:
-        raise CommentRefused("Only who wrote a comment changes or deletes it.")
+        raise CommentRefused(_("Only who wrote a comment changes or deletes it."))
 
 
 def _checked(text: str) -> str:
     text = text.strip()
     if not 0 < len(text) <= LONGEST_COMMENT:
-        raise CommentRefused(f"A comment has 1 to {LONGEST_COMMENT} characters.")
+        message = _("A comment has 1 to {most} characters.")
+        raise CommentRefused(message.format(most=LONGEST_COMMENT))
     return text

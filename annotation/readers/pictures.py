@@ -71,9 +71,9 @@ class Archive:
 
 class NamesOfPictures:
     """Stands for pictures where only their names matter, as in a preview: the content is the name,
-    behind what a GIF begins with."""
+    behind what a GIF without a pixel begins with."""
 
-    MARK = b"GIF8"
+    MARK = b"GIF89a\0\0\0\0"
 
     def size(self, name: str) -> int | None:
         return len(name)

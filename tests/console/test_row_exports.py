@@ -14,9 +14,10 @@ from django.core.management import call_command
 from django.urls import reverse
 
 from annotation.agreement import study_agreement
+from annotation.dispute_comments import add_comment
 from annotation.frames import judgment_frame
 from annotation.label_sets import Rule, make_label_set
-from annotation.models import Study, Submission
+from annotation.models import Candidate, Study, Submission
 from console.dataset_card import LICENSES
 from console.downloads import ROW_DOWNLOADS, file_names
 from console.exceptions import LicenseUnknown
@@ -38,6 +39,11 @@ def full_study(researcher):
     first = Submission.objects.of(study).first()
     Submission.objects.filter(pk=first.pk).update(status=Submission.Status.REJECTED)
     make_label_set(question=study.question(), rule=Rule("mean"))
+    candidate = Candidate.objects.filter(item__study=study).first()
+    for text in ("=Both are right.", "No."):
+        add_comment(
+            candidate=candidate, question=study.question(), text=text, written_by=researcher
+        )
     return study
 
 

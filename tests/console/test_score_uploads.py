@@ -16,6 +16,8 @@ from metrics.frames import score_frame
 from metrics.models import Score, ScoringRun
 from tests.annotation.studies import rating_study
 from tests.console import pages
+from work.execution import run_job
+from work.models import Job
 
 pytestmark = pytest.mark.django_db
 WIDE = "dialog_id;model;bleurt;loss\nd0;alpha;0,5;2\nd0;beta;0.25;\nd1;alpha;0.75;3\n"
@@ -32,7 +34,14 @@ def send(client: Client, study: Study, content: str | bytes, name: str = "scores
     where = reverse("console:add-scores", args=[study.slug])
     answer = client.post(where, {"file": SimpleUploadedFile(name, body)})
     assert answer.status_code == 302, answer.content.decode()
+    do_jobs()
     return Upload.objects.get()
+
+
+def do_jobs() -> None:
+    """Parquet is read in the background, however small it is."""
+    for job in Job.objects.exclude(state=Job.State.DONE):
+        run_job(job.pk)
 
 
 def to(name: str, upload: Upload) -> str:
@@ -92,6 +101,7 @@ def test_a_row_a_score_names_its_metric(rosa: Client, study: Study) -> None:
     upload = send(rosa, study, LONG)
     assert "2 scores of 1 metric" in words_of(rosa, upload)
     rosa.post(to("upload-import", upload), form_of(upload))
+    do_jobs()
     assert values(study) == {("bleurt", "d0", "alpha"): 0.5}
     assert Score.objects.get(value=None).reason == "not computed"
     assert ScoringRun.objects.get().signature == "imported|file:scores.csv"
@@ -152,6 +162,7 @@ def test_a_table_is_of_any_kind(rosa: Client, study: Study, kind: str) -> None:
         content.write(frame.to_csv(index=False, sep="\t").encode())
     upload = send(rosa, study, content.getvalue(), f"scores.{kind}")
     rosa.post(to("upload-import", upload), form_of(upload))
+    do_jobs()
     assert values(study) == {("bleurt", "d0", "alpha"): 0.5}
 
 

@@ -363,7 +363,7 @@ def test_pictures_of_the_zip_are_shown_and_nothing_else_of_it(
 
 def test_a_picture_is_read_out_of_the_parts_of_a_large_file(researcher: User) -> None:
     content = BytesIO()
-    png = b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 2000
+    png = b"\x89PNG\r\n\x1a\n" + bytes(16) + bytes(range(256)) * 2000
     with zipfile.ZipFile(content, "w") as archive:
         archive.writestr("noise", bytes(PART_BYTES * 2 + 7))
         archive.writestr("a.png", png)

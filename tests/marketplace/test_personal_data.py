@@ -17,7 +17,9 @@ OF_OTHERS = {
     Requester: "its users are requesters",
 }
 # A user with rows in these is a researcher, too: such an account is not erased by itself.
-ROOMS_OF_RESEARCHERS = {"accounts", "annotation", "console", "hits", "validation", "work"}
+ROOMS_OF_RESEARCHERS = {
+    *("accounts", "annotation", "console", "hits", "metrics", "validation", "work"),
+}
 TABLES_OF_THEIRS = {"auth.Group", "auth.Permission"}
 
 
