@@ -293,6 +293,7 @@ SPECTACULAR_SETTINGS = {
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",
         "console.api.operations.say_what_is_refused",
+        "console.api.operations.without_database_limits",
     ],
 }
 # How many requests a minute a token or a person may make of the API; 0 for no limit (docs/api.md).

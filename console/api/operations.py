@@ -173,3 +173,25 @@ def say_what_is_refused(result: dict[str, Any], **kwargs: Any) -> dict[str, Any]
 def of_this_version(endpoints: list[Any], **kwargs: Any) -> list[Any]:
     """Hook of the schema: former addresses answer, and are not documented."""
     return [each for each in endpoints if each[0].startswith("/api/v1/")]
+
+
+# What an integer may be at most in one database or the other.
+OF_A_DATABASE = {32_767, 2_147_483_647, 9_223_372_036_854_775_807}
+OF_A_DATABASE |= {-limit - 1 for limit in OF_A_DATABASE}
+
+
+def without_database_limits(result: dict[str, Any], **_: Any) -> dict[str, Any]:
+    """Answers without limits that follow from the database in use: the schema is of neither."""
+    for name, schema in result["components"]["schemas"].items():
+        if not name.endswith(("Input", "Request")):
+            for field in schema.get("properties", {}).values():
+                _drop_database_limits(field)
+    return result
+
+
+def _drop_database_limits(field: dict[str, Any]) -> None:
+    if field.get("type") == "integer":
+        for limit in ("minimum", "maximum"):
+            if field.get(limit) in OF_A_DATABASE:
+                del field[limit]
+        field.pop("format", None)
