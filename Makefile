@@ -3,7 +3,7 @@
 #              MARKS="not walk and not once" leaves out what asks nothing of the database
 # make long    random kills of all processes, and of the whole loop with a failing line
 #              (docs/faults.md); the whole loop walked in browsers; many requests that the API's
-#              schema allows, and many that it does not
+#              schema allows, and many that it does not; the notebooks
 # make pictures  what every page looks like in each state that a test looks at, at 1280, 390 and
 #              320 px: output/pictures/index.html
 # make notebooks  executes the notebooks of docs/notebooks against a temporary site
@@ -44,6 +44,7 @@ long: $(VENV)/.installed-dev
 	$(BIN)/python -m benchmarks.faults
 	$(BIN)/python -m benchmarks.faults.loop
 	SITE_URL=http://127.0.0.1:8000 $(BIN)/python -m pytest -q -m walk tests/console
+	$(MAKE) notebooks
 	test -z "$(POSTGRES_URL)" || DATABASE_URL="$(POSTGRES_URL)" $(MAKE) test MARKS="browser and not walk"
 	API_EXAMPLES=200 SITE_URL=http://127.0.0.1:8000 $(BIN)/python -m pytest -q --timeout 3600 tests/console/api/test_schemathesis.py
 
