@@ -21,7 +21,7 @@ from stats.agreement.result import (
     Reason,
     few_items_warnings,
     prevalence_warnings,
-    rare_class_warnings,
+    rare_label_warnings,
 )
 from stats.arguments import (
     Column,
@@ -212,10 +212,9 @@ def _warnings(
 ) -> tuple[str, ...]:
     warnings = prevalence_warnings(prevalence) + few_items_warnings(len(codes) // 2)
     halves = np.split(codes, 2)
-    classes = np.unique(codes)
+    classes, n_labels = np.unique(codes, return_counts=True)
     if len(classes) == 2:
-        having = [int(((halves[0] == one) | (halves[1] == one)).sum()) for one in classes]
-        warnings += rare_class_warnings(min(having))
+        warnings += rare_label_warnings(int(n_labels.min()), n_annotators=2)
     for name, half in zip(("first", "second"), halves, strict=True):
         if (half == half[0]).all():
             warnings += (f"the {name} annotator gave every item the same category",)

@@ -18,6 +18,7 @@ from stats.arguments import (
 )
 from stats.groups import sum_by
 from stats.inference.crossed_means import (
+    ROUNDING,
     MeanOfCells,
     Spread,
     cluster_variance,
@@ -82,6 +83,8 @@ def difference_of_systems(
         raise ValueError("is_first must name ratings of both systems")
     cell = item * len(people) + annotator
     paired, differences = _paired(cell, first, y)
+    largest = float(np.abs(y).max())
+    differences[np.abs(differences) < ROUNDING * largest] = 0.0
     if 2 * len(paired) >= PAIRED_SHARE * len(y):
         return mean_over_items_and_annotators(
             paired // len(people), paired % len(people), differences, confidence=confidence
@@ -94,7 +97,8 @@ def difference_of_systems(
         spread = Spread(variance, float(len(names) - 1), "items", of_items=variance)
     else:
         spread = two_way_spread(moved, item, annotator, cell, len(names), len(people))
-    return mean_with_limits(float(y[first].mean() - y[~first].mean()), spread, confidence, **counts)
+    mean = float(y[first].mean() - y[~first].mean())
+    return mean_with_limits(mean, spread, confidence, largest=largest, **counts)
 
 
 def _paired(
