@@ -1,5 +1,7 @@
 """Scoring in the background."""
 
+from django.utils.translation import gettext_lazy
+
 from annotation.exceptions import AnnotationError
 from annotation.models import Upload
 from annotation.study_jobs import PLAN_SCORE, SCORE, study_of
@@ -14,18 +16,20 @@ from work.registry import INTERACTIVE, SCORING, register
 
 REFUSALS = (AnnotationError, MetricsError)
 READ_SCORES, IMPORT_SCORES = JOBS[Upload.Content.SCORES]
-register(READ_SCORES, label="Reading the file", queue=INTERACTIVE, refusals=REFUSALS)(
+register(READ_SCORES, label=gettext_lazy("Reading the file"), queue=INTERACTIVE, refusals=REFUSALS)(
     read_scores_upload
 )
-register(IMPORT_SCORES, label="Importing", queue=INTERACTIVE, refusals=REFUSALS)(
+register(IMPORT_SCORES, label=gettext_lazy("Importing"), queue=INTERACTIVE, refusals=REFUSALS)(
     import_scores_upload
 )
 
 
-register(PLAN_SCORE, label="Estimating", queue=SCORING, refusals=REFUSALS)(plan_request)
+register(PLAN_SCORE, label=gettext_lazy("Estimating"), queue=SCORING, refusals=REFUSALS)(
+    plan_request
+)
 
 
-@register(SCORE, label="Scoring", queue=SCORING, refusals=REFUSALS)
+@register(SCORE, label=gettext_lazy("Scoring"), queue=SCORING, refusals=REFUSALS)
 def score(running: RunningJob) -> str:
     """Score a study's candidates with each of the metrics."""
     return " ".join(str(_score(running, name)) for name in running.arguments["names"])

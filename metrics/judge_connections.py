@@ -15,7 +15,7 @@ from encryption import UndecryptableSecret, decrypt, encrypt, reencrypt
 from metrics.exceptions import ParameterRefused
 from metrics.models import JudgeConnection
 from metrics.scorers.judges.endpoint import Endpoint, api_key_from
-from work.addresses import is_outside
+from work.addresses import checked_addresses
 
 if TYPE_CHECKING:
     from accounts.models import Team, User
@@ -63,7 +63,7 @@ def endpoint_variables(connection: JudgeConnection, model: str) -> dict[str, str
     """The `JUDGE_...` variables of a connection that may be called now, or ParameterRefused."""
     if connection.closed_at is not None:
         raise ParameterRefused(_("The connection “{name}” is closed.").format(name=connection.name))
-    require_outside(connection.base_url)
+    addresses = outside_addresses(connection.base_url)
     try:
         key = decrypt(connection.encrypted_key) if connection.encrypted_key else ""
     except UndecryptableSecret as error:
@@ -73,22 +73,28 @@ def endpoint_variables(connection: JudgeConnection, model: str) -> dict[str, str
         "JUDGE_MODEL": model,
         "JUDGE_API_KEY": key,
         "JUDGE_LENGTH_FIELD": connection.length_field,
+        "JUDGE_ADDRESSES": " ".join(addresses),
     }
 
 
-def require_outside(base_url: str) -> None:
-    """Refuse addresses inside the site's own network, which a team has no business to call."""
+def outside_addresses(base_url: str) -> list[str]:
+    """Where to connect to for as long as the run lasts; none where any address will do.
+
+    Refuses those inside the site's own network, which a team has no business to call. A name's
+    owner may let it lead elsewhere a moment later, so whoever asks connects to these.
+    """
     host = urlsplit(base_url).hostname or ""
     try:
-        is_allowed = is_outside(host)
+        addresses = checked_addresses(host)
     except OSError as error:
         raise ParameterRefused(
             _("There is nothing at “{host}”: {error}.").format(host=host, error=error)
         ) from error
-    if not is_allowed:
+    if addresses is None:
         raise ParameterRefused(
             _("“{host}” is an address inside this site's own network.").format(host=host)
         )
+    return addresses
 
 
 @transaction.atomic

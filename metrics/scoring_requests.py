@@ -142,6 +142,18 @@ def score_request(running: RunningJob) -> Scored:
         _note_spent(request, client)
 
 
+def last_job_of(request: ScoringRequest) -> Job | None:
+    """The job that estimates, or once it is confirmed, the one that scores."""
+    kind = SCORE if request.confirmed_at else PLAN_SCORE
+    return jobs_of(request.study).of_kind(kind).filter(arguments__request=request.pk).first()
+
+
+def asks_an_endpoint(job: Job) -> bool:
+    """Whether a job is of a request that asks a judge, which may cost money."""
+    rows = ScoringRequest.objects.exclude(connection=None)
+    return rows.filter(pk=job.arguments.get("request")).exists()
+
+
 def _request_of(running: RunningJob) -> ScoringRequest:
     rows = ScoringRequest.objects.select_related("study", "connection")
     return rows.get(pk=running.arguments["request"])

@@ -24,9 +24,9 @@ from validation.analysis.human_results import (
     PREFERRED,
     PROTOCOL,
     UNFLAGGED,
-    AskedScale,
     LowestCandidate,
     QuestionResult,
+    QuestionScale,
     question_result,
 )
 from validation.models import (
@@ -66,13 +66,13 @@ def compute_human_results(study: Study, progress: Progress = silently) -> HumanR
     submissions = Submission.objects.of(study).accepted().filter(round=round)
     n_flagged = submissions.flagged().count()
     parts = list(_parts(study, frame, round))
-    asked = [one for one in study.questions.all() if (frame["question"] == one.name).any()]
-    results = [_result(one, frame, parts) for one in progress(asked, len(asked))]
+    judged = [one for one in study.questions.all() if (frame["question"] == one.name).any()]
+    results = [_result(one, frame, parts) for one in progress(judged, len(judged))]
     return _store(study, round, n_flagged, results)
 
 
 def _result(question: Question, frame: pd.DataFrame, parts: Sequence[Part]) -> QuestionResult:
-    scale = AskedScale(
+    scale = QuestionScale(
         question.name,
         question.kind,
         question.level,

@@ -31,7 +31,7 @@ MAJORITY = 0.5
 
 
 @dataclass(frozen=True)
-class AskedScale:
+class QuestionScale:
     """What the numbers of a question mean."""
 
     question: str
@@ -94,7 +94,7 @@ class PartResult:
 class QuestionResult:
     """All that is said of one question."""
 
-    scale: AskedScale
+    scale: QuestionScale
     n_judgments: int
     n_items: int
     n_annotators: int
@@ -105,7 +105,7 @@ class QuestionResult:
 
 
 def question_result(
-    scale: AskedScale,
+    scale: QuestionScale,
     frame: pd.DataFrame,
     parts: Sequence[tuple[str, str, pd.DataFrame]],
     wins: Wins | None = None,
@@ -126,7 +126,7 @@ def question_result(
 
 
 def part_result(
-    scale: AskedScale, frame: pd.DataFrame, scope: str, by: str, wins: Wins | None = None
+    scale: QuestionScale, frame: pd.DataFrame, scope: str, by: str, wins: Wins | None = None
 ) -> PartResult:
     """The systems of these judgments; one alone, or none that is named, by its mean."""
     if scale.measure == COUNTS or frame.empty:
@@ -216,7 +216,7 @@ def _items_with(frame: pd.DataFrame) -> int:
     return int((shares > MAJORITY).groupby(level="item", observed=True).any().sum())
 
 
-def _bins(scale: AskedScale, frame: pd.DataFrame) -> Iterator[Bin]:
+def _bins(scale: QuestionScale, frame: pd.DataFrame) -> Iterator[Bin]:
     """Each system's judgments counted by category, by step, or by tenth of the scale."""
     edges, labels = _edges(scale, frame)
     for system, rows in frame.groupby("system", observed=True, sort=True):
@@ -226,7 +226,7 @@ def _bins(scale: AskedScale, frame: pd.DataFrame) -> Iterator[Bin]:
             yield Bin(str(system), position, label, int(n))
 
 
-def _edges(scale: AskedScale, frame: pd.DataFrame) -> tuple[np.ndarray, list[str]]:
+def _edges(scale: QuestionScale, frame: pd.DataFrame) -> tuple[np.ndarray, list[str]]:
     """Where the bins begin and end, and what each is called."""
     if scale.categories:
         at = np.arange(len(scale.categories) + 1) - 0.5

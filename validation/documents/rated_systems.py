@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop, ngettext
@@ -20,6 +20,8 @@ TITLE = gettext_noop("Which system is better")
 MOST_NAMED = 4
 DECIMALS = 2
 LEAST_P = 0.001
+LEAST_ITEMS = 10
+"""For an answer; of fewer a test may come out below .05, but rests on how ratings are spread."""
 
 
 @dataclass(frozen=True)
@@ -71,22 +73,33 @@ def verdict_of(
         for pair in pairs
         if best.system in (pair.a, pair.b)
     }
-    open_rivals = [
-        system.system
-        for system in systems[1:]
-        if not is_told_apart(against.get(system.system), best.system)
-    ]
+    open_rivals = rivals_of(systems, pairs)
     rival = _nearest_rival(open_rivals, against)
+    if has_too_few_items(best):
+        rival = _with_enough_items(rival or _nearest_rival(list(against), against), open_rivals)
     named = {"best": best.system, "question": question, "mean": _number(best.mean)}
     return Verdict(
         question=question,
         best=_("%(question)s: people rate %(best)s highest, %(mean)s on average.") % named,
-        chance=_chance(systems[1:], open_rivals, against),
-        purchase=_purchase(open_rivals, rival),
+        chance=_chance(systems, open_rivals, against),
+        purchase=_purchase(best, open_rivals, rival),
         price=price_sentence(rival[0], best, price) if rival else "",
         notes=_notes(best),
-        n_more_items=max(0, (rival[0].items_needed or 0) - rival[0].n_items) if rival else 0,
+        n_more_items=_more_items(best, rival),
     )
+
+
+def has_too_few_items(best: RatedSystemRecord) -> bool:
+    """Whether there is no answer yet to which system is best, whatever the tests say."""
+    return best.n_items < LEAST_ITEMS
+
+
+def rivals_of(systems: Sequence[RatedSystemRecord], pairs: Sequence[RatedPairRecord]) -> list[str]:
+    """Those that the first is not told apart from."""
+    first = systems[0].system
+    against = {frozenset((pair.a, pair.b)): pair for pair in pairs}
+    names = [system.system for system in systems[1:]]
+    return [one for one in names if not is_told_apart(against.get(frozenset((first, one))), first)]
 
 
 def is_told_apart(pair: RatedPairRecord | None, best: str) -> bool:
@@ -97,10 +110,18 @@ def is_told_apart(pair: RatedPairRecord | None, best: str) -> bool:
 
 
 def _chance(
-    others: list[RatedSystemRecord],
+    systems: list[RatedSystemRecord],
     open_rivals: list[str],
     against: dict[str, RatedPairRecord],
 ) -> str:
+    best, others = systems[0], systems[1:]
+    if has_too_few_items(best):
+        text = ngettext(
+            "%(n)d item is too few for an answer: with others it may well come out otherwise.",
+            "%(n)d items are too few for an answer: with others it may well come out otherwise.",
+            best.n_items,
+        )
+        return text % {"n": best.n_items}
     if not open_rivals:
         p = max(pair.p_adjusted or 0.0 for pair in against.values())
         text = ngettext(
@@ -140,8 +161,34 @@ def _nearest_rival(
     return next(known, None)
 
 
-def _purchase(open_rivals: list[str], nearest: tuple[RatedPairRecord, str] | None) -> str:
+def _with_enough_items(
+    nearest: tuple[RatedPairRecord, str] | None, open_rivals: list[str]
+) -> tuple[RatedPairRecord, str] | None:
+    """The same comparison with items enough for an answer; annotators alone never give one."""
+    if nearest is None:
+        return None
+    pair, rival = nearest
+    needed: int | None = LEAST_ITEMS
+    if rival in open_rivals:
+        needed = pair.items_needed and max(pair.items_needed, LEAST_ITEMS)
+    return replace(pair, items_needed=needed, annotators_needed=None), rival
+
+
+def _more_items(best: RatedSystemRecord, nearest: tuple[RatedPairRecord, str] | None) -> int:
+    if nearest is None:
+        return max(0, LEAST_ITEMS - best.n_items)
+    return max(0, (nearest[0].items_needed or 0) - nearest[0].n_items)
+
+
+def _purchase(
+    best: RatedSystemRecord,
+    open_rivals: list[str],
+    nearest: tuple[RatedPairRecord, str] | None,
+) -> str:
     """What would settle it with the rival that is nearest to being told apart."""
+    if has_too_few_items(best) and (nearest is None or not open_rivals):
+        text = _("Buy next: %(items)s items in all instead of %(now)s; with fewer, no answer.")
+        return text % {"items": LEAST_ITEMS, "now": best.n_items}
     if not open_rivals:
         return _("Buy next: nothing; no more ratings are needed to know that.")
     if nearest is None:

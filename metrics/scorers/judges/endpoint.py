@@ -26,6 +26,8 @@ class Endpoint:
         How long one answer may take.
     length_field : str
         What the server calls the longest reply: ``max_tokens``, or ``max_completion_tokens``.
+    addresses : tuple of str
+        IP addresses to connect to in place of what the name leads to; none looks it up.
 
     Raises
     ------
@@ -43,6 +45,7 @@ class Endpoint:
     api_key: str = field(default="", repr=False)
     timeout_seconds: float = 120.0
     length_field: str = "max_tokens"
+    addresses: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.base_url:
@@ -120,8 +123,8 @@ class Limits:
 
 
 def endpoint_from(variables: Mapping[str, str]) -> Endpoint:
-    """Read ``JUDGE_BASE_URL``, ``JUDGE_MODEL``, ``JUDGE_API_KEY``, ``JUDGE_LENGTH_FIELD`` and
-    ``JUDGE_TIMEOUT_SECONDS``.
+    """Read ``JUDGE_BASE_URL``, ``JUDGE_MODEL``, ``JUDGE_API_KEY``, ``JUDGE_LENGTH_FIELD``,
+    ``JUDGE_TIMEOUT_SECONDS`` and ``JUDGE_ADDRESSES``.
 
     Parameters
     ----------
@@ -149,6 +152,7 @@ def endpoint_from(variables: Mapping[str, str]) -> Endpoint:
         api_key=api_key_from(variables, "JUDGE_API_KEY"),
         timeout_seconds=float(number(variables, "JUDGE_TIMEOUT_SECONDS") or 120),
         length_field=variables.get("JUDGE_LENGTH_FIELD", "") or "max_tokens",
+        addresses=tuple(variables.get("JUDGE_ADDRESSES", "").split()),
     )
 
 

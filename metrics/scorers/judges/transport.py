@@ -8,8 +8,8 @@ is never part of an error, even where an endpoint repeats it.
 import json
 import time
 import weakref
-from collections.abc import Mapping
-from contextlib import closing
+from collections.abc import Mapping, Sequence
+from contextlib import closing, suppress
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
@@ -53,7 +53,7 @@ class Transport:
         self._key = endpoint.api_key
         # A request's own header, even if omitted, goes before OPENAI_API_KEY and its kin.
         self._headers = {"Authorization": f"Bearer {self._key}" if self._key else Omit()}
-        http_client = BoundedClient(endpoint.timeout_seconds)
+        http_client = BoundedClient(endpoint.timeout_seconds, endpoint.addresses)
         weakref.finalize(self, http_client.close)
         self._openai = OpenAI(
             base_url=endpoint.base_url,
@@ -119,19 +119,21 @@ class OutOfBoundsError(httpx2.ReadError):
 class BoundedClient(httpx2.Client):
     """Reads each answer to its end, within a time and a size; redirects are not followed.
 
-    The library's own timeout begins anew with every byte that trickles in.
+    The library's own timeout begins anew with every byte that trickles in. Where addresses are
+    given, it connects to those and looks no name up; the Host header, and the name that a
+    certificate is for, stay those of the endpoint.
     """
 
-    def __init__(self, timeout_seconds: float) -> None:
+    def __init__(self, timeout_seconds: float, addresses: Sequence[str] = ()) -> None:
         super().__init__(timeout=timeout_seconds, follow_redirects=False)
-        self._timeout_seconds = timeout_seconds
+        self._timeout_seconds, self._addresses = timeout_seconds, addresses
 
     def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
         """Send, and read what comes back."""
         for name in set(request.headers) - SENT_HEADERS:
             del request.headers[name]
         deadline = time.monotonic() + self._timeout_seconds
-        with closing(super().send(request, **options | {"stream": True})) as response:
+        with closing(self._connected(request, options | {"stream": True})) as response:
             content = bytearray()
             for piece in response.iter_bytes():
                 content += piece
@@ -147,6 +149,21 @@ class BoundedClient(httpx2.Client):
         return httpx2.Response(
             response.status_code, headers=headers, content=bytes(content), request=request
         )
+
+    def _connected(self, request: httpx2.Request, options: dict[str, Any]) -> httpx2.Response:
+        """The answer of the first address that takes a connection, or of the name's own."""
+        name = request.url.host
+        for address in self._addresses[:-1]:
+            with suppress(httpx2.ConnectError, httpx2.ConnectTimeout):
+                return super().send(_to(address, name, request), **options)
+        last = _to(self._addresses[-1], name, request) if self._addresses else request
+        return super().send(last, **options)
+
+
+def _to(address: str, name: str, request: httpx2.Request) -> httpx2.Request:
+    request.url = request.url.copy_with(host=address)
+    request.extensions = {**request.extensions, "sni_hostname": name}
+    return request
 
 
 def decoded(content: bytes) -> Any:
