@@ -18,10 +18,10 @@ from annotation.protocols.check_faults import KNOWN_VALUES, checked_question
 from annotation.protocols.documents import read_document
 from annotation.protocols.records import (
     MADE_KINDS,
-    AskedQuestion,
     Check,
     CheckCase,
     ProtocolDocument,
+    ProtocolQuestion,
 )
 from annotation.protocols.scales import range_of
 
@@ -93,8 +93,8 @@ class _Draw:
 
     def placed_on(self, item: Item) -> PlacedCheck | None:
         """What the check would be on the item's page; None where it has none to be."""
-        asked = checked_question(self.document, self.check)
-        if asked is None:
+        question = checked_question(self.document, self.check)
+        if question is None:
             return None
         rng = random.Random(self.rank(item.key))
         row = PlacedCheck(
@@ -102,9 +102,9 @@ class _Draw:
             item=item,
             number=self.number,
             kind=self.check.kind,
-            question=asked.name,
+            question=question.name,
             blind_key=self._blind_key(item),
-            tolerance=tolerance_of(self.check, asked),
+            tolerance=tolerance_of(self.check, question),
             seed=self.seed,
         )
         is_shown = self._make(row, item, rng) if self._is_made else self._fill(row, item, rng)
@@ -180,12 +180,12 @@ def degraded_text(text: str, donor: str, rng: random.Random) -> str:
     return " ".join([*words[:start], *stretch, *words[start + n :]])
 
 
-def tolerance_of(check: Check, asked: AskedQuestion) -> float:
+def tolerance_of(check: Check, question: ProtocolQuestion) -> float:
     """How far off an answer may be, in the units of the scale."""
     if check.tolerance is not None:
         return check.tolerance
-    if asked.kind not in MEASURED_KINDS:
+    if question.kind not in MEASURED_KINDS:
         return 0.0
-    low, high = range_of(asked)
+    low, high = range_of(question)
     tolerance = TOLERANCES.get(check.kind, 0.0) * (high - low)
-    return float(round(tolerance)) if asked.kind == "likert" else tolerance
+    return float(round(tolerance)) if question.kind == "likert" else tolerance

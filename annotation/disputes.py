@@ -109,22 +109,19 @@ def adjudication_queue(
     )
     rows = waiting.select_related("candidate__item").order_by("agreement", "pk")
     return Queue(
-        disputes=tuple(_disputes(question, round, list(rows[skip : skip + most]))),
+        disputes=tuple(_disputes(question, round, list(rows[skip : skip + most]), with_decided)),
         threshold=limit,
         **counts,
     )
 
 
-def _disputes(question: Question, round: int, rows: Sequence[UnitAgreement]) -> Iterator[Dispute]:
+def _disputes(
+    question: Question, round: int, rows: Sequence[UnitAgreement], with_decided: bool
+) -> Iterator[Dispute]:
     candidates = [row.candidate_id for row in rows]
     opinions = _opinions(question, round, candidates)
-    adjudications = Adjudication.objects.filter(
-        question=question, round=round, candidate__in=candidates
-    )
-    decisions = {
-        decision.candidate_id: decision
-        for decision in adjudications.standing().select_related("decided_by")
-    }
+    # What waits has no decision.
+    decisions = _decisions(question, round, candidates) if with_decided else {}
     for row in rows:
         item = row.candidate.item
         yield Dispute(
@@ -140,6 +137,16 @@ def _disputes(question: Question, round: int, rows: Sequence[UnitAgreement]) -> 
             opinions=tuple(opinions[row.candidate_id]),
             decision=decisions.get(row.candidate_id),
         )
+
+
+def _decisions(
+    question: Question, round: int, candidates: Sequence[int]
+) -> dict[int, Adjudication]:
+    adjudications = Adjudication.objects.filter(
+        question=question, round=round, candidate__in=candidates
+    )
+    standing = adjudications.standing().select_related("decided_by")
+    return {decision.candidate_id: decision for decision in standing}
 
 
 def _opinions(

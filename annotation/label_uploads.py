@@ -55,7 +55,7 @@ MOST_MEGABYTES = 64
 
 
 @dataclass(frozen=True)
-class AskedQuestion:
+class QuestionOverride:
     """What a person says of a question; what is empty is found in the answers."""
 
     level: str = ""
@@ -71,14 +71,14 @@ class LabelSettings:
     tool: str = ""
     uses: Mapping[str, str] = field(default_factory=dict)
     answers: str = ""
-    questions: Mapping[str, AskedQuestion] = field(default_factory=dict)
+    questions: Mapping[str, QuestionOverride] = field(default_factory=dict)
     keeps_names: bool = False
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> LabelSettings:
         """What `plain` made of them."""
         questions = {
-            name: AskedQuestion(**each) for name, each in values.get("questions", {}).items()
+            name: QuestionOverride(**each) for name, each in values.get("questions", {}).items()
         }
         return cls(**{**values, "questions": questions})
 
@@ -88,16 +88,18 @@ class LabelSettings:
         return asdict(self)
 
     def question_settings(self) -> QuestionSettings:
-        asked = self.questions
+        overrides = self.questions
         return QuestionSettings(
-            levels={n: each.level for n, each in asked.items() if each.level not in ("", WORDS)},
+            levels={
+                n: each.level for n, each in overrides.items() if each.level not in ("", WORDS)
+            },
             scales={
                 name: (float(each.low), float(each.high))
-                for name, each in asked.items()
+                for name, each in overrides.items()
                 if each.low and each.high
             },
-            wordings={name: each.wording for name, each in asked.items() if each.wording},
-            written=frozenset(name for name, each in asked.items() if each.level == WORDS),
+            wordings={name: each.wording for name, each in overrides.items() if each.wording},
+            written=frozenset(name for name, each in overrides.items() if each.level == WORDS),
         )
 
     def problems(self) -> list[str]:

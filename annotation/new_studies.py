@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 def kind_of_protocol(document: ProtocolDocument) -> str:
     """The kind of study that a protocol is of."""
-    is_pool = any(asked.kind == "selection" for asked in document.questions)
+    is_pool = any(question.kind == "selection" for question in document.questions)
     return Study.Kind.ALTERNATIVES if is_pool else Study.Kind.RATING
 
 

@@ -35,6 +35,7 @@ from annotation.readers.mapped_files import (
     opened_table,
     profile_table,
 )
+from annotation.readers.rows import storable
 from work.execution import run_job
 from work.models import Job
 from work.request import request_job
@@ -207,8 +208,10 @@ def read_upload(running: RunningJob) -> str:
 
 
 def note_faults(upload: Upload, faults: Faults) -> None:
-    """Keep what is wrong with the file, for its page."""
+    """Keep what is wrong with the file, for its page, and what else was read of it."""
     upload.faults = [fault.plain for fault in faults.first]
+    for name in ("columns", "sample", "summary", "faults"):
+        setattr(upload, name, storable(getattr(upload, name)))
     upload.n_faults = faults.n
     upload.save()
 

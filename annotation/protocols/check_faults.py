@@ -12,10 +12,10 @@ from annotation.protocols.faults import Fault, Path
 from annotation.protocols.kinds import CANDIDATE, KINDS
 from annotation.protocols.records import (
     MADE_KINDS,
-    AskedQuestion,
     Check,
     CheckCase,
     ProtocolDocument,
+    ProtocolQuestion,
 )
 from annotation.protocols.scales import range_of
 
@@ -26,7 +26,7 @@ TICKED_KINDS = ("yes_no", "selection")
 KNOWN_VALUES = {"known_alternative": 1.0, "known_other": 0.0}
 
 
-def checked_question(document: ProtocolDocument, check: Check) -> AskedQuestion | None:
+def checked_question(document: ProtocolDocument, check: Check) -> ProtocolQuestion | None:
     """The question a check is about: the first, where none is named."""
     if check.question:
         return document.question(check.question)
@@ -36,10 +36,10 @@ def checked_question(document: ProtocolDocument, check: Check) -> AskedQuestion 
 def check_faults(document: ProtocolDocument, index: int) -> Iterator[Fault]:
     """All that is wrong with one check, but for what it names in a study."""
     check, path = document.checks[index], ("checks", index)
-    asked = checked_question(document, check)
-    if asked is None or asked.kind not in KINDS:
+    question = checked_question(document, check)
+    if question is None or question.kind not in KINDS:
         return
-    yield from _question_faults(document, check, asked, path)
+    yield from _question_faults(document, check, question, path)
     if check.kind in MADE_KINDS:
         if check.cases:
             text = _("a %(kind)s check is made of a candidate of the page; it has no cases.")
@@ -51,11 +51,11 @@ def check_faults(document: ProtocolDocument, index: int) -> Iterator[Fault]:
         problem = text % {"kind": check.kind}
         yield Fault((*path, "cases"), problem)
     for number, case in enumerate(check.cases):
-        yield from _case_faults(check, case, asked, (*path, "cases", number))
+        yield from _case_faults(check, case, question, (*path, "cases", number))
 
 
 def _question_faults(
-    document: ProtocolDocument, check: Check, asked: AskedQuestion, path: Path
+    document: ProtocolDocument, check: Check, question: ProtocolQuestion, path: Path
 ) -> Iterator[Fault]:
     compared = [each.name for each in document.questions if _is_compared(each)]
     if compared:
@@ -64,25 +64,25 @@ def _question_faults(
             "checks need questions about single candidates."
         )
         yield Fault((*path, "kind"), text % {"name": compared[0]})
-    elif asked.kind not in CHECKED_KINDS or asked.about != CANDIDATE:
+    elif question.kind not in CHECKED_KINDS or question.about != CANDIDATE:
         text = _("'%(name)s' has no single value for a candidate, which a check needs.")
-        yield Fault((*path, "question"), text % {"name": asked.name})
-    elif check.kind == "degraded" and asked.kind not in ORDERED_KINDS:
+        yield Fault((*path, "question"), text % {"name": question.name})
+    elif check.kind == "degraded" and question.kind not in ORDERED_KINDS:
         text = _("'%(name)s' has no higher and lower values, which a degraded check needs.")
-        yield Fault((*path, "question"), text % {"name": asked.name})
-    elif check.kind in KNOWN_VALUES and asked.kind not in TICKED_KINDS:
+        yield Fault((*path, "question"), text % {"name": question.name})
+    elif check.kind in KNOWN_VALUES and question.kind not in TICKED_KINDS:
         text = _("'%(name)s' is neither a tick nor a yes or no, which a %(kind)s check needs.")
-        problem = text % {"name": asked.name, "kind": check.kind}
+        problem = text % {"name": question.name, "kind": check.kind}
         yield Fault((*path, "question"), problem)
 
 
-def _is_compared(asked: AskedQuestion) -> bool:
-    kind = KINDS.get(asked.kind)
-    return kind is not None and kind.is_comparison and asked.kind != "selection"
+def _is_compared(question: ProtocolQuestion) -> bool:
+    kind = KINDS.get(question.kind)
+    return kind is not None and kind.is_comparison and question.kind != "selection"
 
 
 def _case_faults(
-    check: Check, case: CheckCase, asked: AskedQuestion, path: Path
+    check: Check, case: CheckCase, question: ProtocolQuestion, path: Path
 ) -> Iterator[Fault]:
     if not case.candidate.strip() and not case.source_item:
         problem = _("shows nothing: give it a candidate, or the source_item whose it bears.")
@@ -94,10 +94,10 @@ def _case_faults(
         if check.kind not in KNOWN_VALUES:
             yield Fault((*path, "value"), _("is missing: the right answer."))
         return
-    low, high = range_of(asked)
+    low, high = range_of(question)
     if not low <= case.value <= high:
         text = _("is %(value)g, outside the scale %(low)g to %(high)g of '%(name)s'.")
-        values = {"value": case.value, "low": low, "high": high, "name": asked.name}
+        values = {"value": case.value, "low": low, "high": high, "name": question.name}
         yield Fault((*path, "value"), text % values)
 
 

@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 from annotation.models import Judgment, Question, Study
 from annotation.protocols.faults import Fault
 from annotation.protocols.kinds import KINDS
-from annotation.protocols.records import AskedQuestion, ProtocolDocument
+from annotation.protocols.records import ProtocolDocument, ProtocolQuestion
 from annotation.protocols.scales import Scale, scales_of
 
 
@@ -32,10 +32,10 @@ def column_faults(study: Study, document: ProtocolDocument) -> Iterator[Fault]:
 def _changed_columns(study: Study, document: ProtocolDocument) -> Iterator[tuple[int, str]]:
     """The study's questions that the document asks in another way, judged or not."""
     columns = {question.name: question for question in study.questions.all()}
-    for index, asked in enumerate(document.questions):
-        for scale in scales_of(asked) if asked.kind in KINDS else ():
+    for index, question in enumerate(document.questions):
+        for scale in scales_of(question) if question.kind in KINDS else ():
             known = columns.get(scale.name)
-            if known is not None and _identity(known, asked) != (asked.kind, *scale.identity):
+            if known is not None and _identity(known, question) != (question.kind, *scale.identity):
                 yield index, scale.name
 
 
@@ -45,15 +45,15 @@ def _judged_questions(study: Study) -> dict[str, Question]:
     return {question.name: question for question in study.questions.filter(pk__in=ids)}
 
 
-def _identity(question: Question, asked: AskedQuestion) -> tuple[object, ...]:
+def _identity(column: Question, question: ProtocolQuestion) -> tuple[object, ...]:
     """Of imported labels nobody knows how they were asked for, only which there are."""
-    kind = asked.kind if question.kind == "line" and question.categories else question.kind
+    kind = question.kind if column.kind == "line" and column.categories else column.kind
     scale = Scale(
-        question.name,
-        question.level,
-        question.scale_min,
-        question.scale_max,
-        categories=tuple(question.categories),
+        column.name,
+        column.level,
+        column.scale_min,
+        column.scale_max,
+        categories=tuple(column.categories),
     )
     return kind, *scale.identity
 
@@ -70,23 +70,25 @@ def _changed(name: str, known: Question) -> str:
 
 def write_columns(study: Study, document: ProtocolDocument) -> None:
     """Write the columns of a document; those it no longer asks stay where they have judgments."""
-    known = {question.name: question for question in study.questions.all()}
-    columns = [(asked, scale) for asked in document.questions for scale in scales_of(asked)]
-    for position, (asked, scale) in enumerate(columns):
-        question = known.pop(scale.name, None) or Question(study=study, name=scale.name)
-        _fill(question, asked, scale, position)
-        question.save()
+    known = {column.name: column for column in study.questions.all()}
+    columns = [
+        (question, scale) for question in document.questions for scale in scales_of(question)
+    ]
+    for position, (question, scale) in enumerate(columns):
+        column = known.pop(scale.name, None) or Question(study=study, name=scale.name)
+        _fill(column, question, scale, position)
+        column.save()
     judged = _judged_questions(study)
-    for question in known.values():
-        if question.name not in judged:
-            question.delete()
-        elif question.position < len(columns):
-            question.position = len(columns)
-            question.save()
+    for column in known.values():
+        if column.name not in judged:
+            column.delete()
+        elif column.position < len(columns):
+            column.position = len(columns)
+            column.save()
 
 
-def _fill(question: Question, asked: AskedQuestion, scale: Scale, position: int) -> None:
-    question.kind, question.wording, question.position = asked.kind, asked.wording, position
-    question.level, question.categories = scale.level, list(scale.categories)
-    question.scale_min, question.scale_max = scale.scale_min, scale.scale_max
-    question.low_label, question.high_label = scale.low_label, scale.high_label
+def _fill(column: Question, question: ProtocolQuestion, scale: Scale, position: int) -> None:
+    column.kind, column.wording, column.position = question.kind, question.wording, position
+    column.level, column.categories = scale.level, list(scale.categories)
+    column.scale_min, column.scale_max = scale.scale_min, scale.scale_max
+    column.low_label, column.high_label = scale.low_label, scale.high_label

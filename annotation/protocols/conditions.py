@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 
 from annotation.protocols.faults import Fault, Path
 from annotation.protocols.kinds import ITEM
-from annotation.protocols.records import AskedQuestion
+from annotation.protocols.records import ProtocolQuestion
 from annotation.protocols.scales import range_of
 
 OF_NUMBERS = ("line", "number", "likert")
@@ -38,40 +38,42 @@ class ValueCondition:
         return value in self.any_of or is_less or is_more
 
 
-def value_condition(asked: AskedQuestion, before: AskedQuestion) -> ValueCondition:
+def value_condition(question: ProtocolQuestion, before: ProtocolQuestion) -> ValueCondition:
     """The condition with the values of its labels."""
     labels = condition_labels(before)
     low = range_of(before)[0] if before.kind == "likert" else 0
-    when = asked.when
+    when = question.when
     assert when is not None
     values = tuple(low + labels.index(label) for label in when.any_of if label in labels)
     return ValueCondition(before.name, values, when.below, when.above)
 
 
-def condition_labels(before: AskedQuestion) -> tuple[str, ...]:
+def condition_labels(before: ProtocolQuestion) -> tuple[str, ...]:
     """What its answers are called in a condition, from the first value on."""
     if before.kind in ("yes_no", "selection"):
         return ("no", "yes")
     return before.points if before.kind == "likert" else before.categories
 
 
-def condition_faults(questions: Sequence[AskedQuestion], index: int) -> Iterator[Fault]:
+def condition_faults(questions: Sequence[ProtocolQuestion], index: int) -> Iterator[Fault]:
     """What is wrong with the condition of the question at this index, if it has one."""
-    asked = questions[index]
-    if asked.when is None:
+    question = questions[index]
+    if question.when is None:
         return
     path: Path = ("questions", index, "when")
-    before = next((each for each in questions[:index] if each.name == asked.when.question), None)
+    before = next((each for each in questions[:index] if each.name == question.when.question), None)
     if before is None:
         text = _("there is no question '%(name)s' before this one.")
-        yield Fault((*path, "question"), text % {"name": asked.when.question})
+        yield Fault((*path, "question"), text % {"name": question.when.question})
         return
-    yield from _scope_faults(asked, before, path)
-    yield from _value_faults(asked, before, path)
+    yield from _scope_faults(question, before, path)
+    yield from _value_faults(question, before, path)
 
 
-def _scope_faults(asked: AskedQuestion, before: AskedQuestion, path: Path) -> Iterator[Fault]:
-    is_of_item = asked.options.is_comparison or asked.about == ITEM
+def _scope_faults(
+    question: ProtocolQuestion, before: ProtocolQuestion, path: Path
+) -> Iterator[Fault]:
+    is_of_item = question.options.is_comparison or question.about == ITEM
     if is_of_item and before.about != ITEM:
         text = _("is asked once, but '%(name)s' has an answer for each candidate.")
         yield Fault((*path, "question"), text % {"name": before.name})
@@ -80,8 +82,10 @@ def _scope_faults(asked: AskedQuestion, before: AskedQuestion, path: Path) -> It
         yield Fault((*path, "question"), text % {"name": before.name})
 
 
-def _value_faults(asked: AskedQuestion, before: AskedQuestion, path: Path) -> Iterator[Fault]:
-    when, labels = asked.when, condition_labels(before)
+def _value_faults(
+    question: ProtocolQuestion, before: ProtocolQuestion, path: Path
+) -> Iterator[Fault]:
+    when, labels = question.when, condition_labels(before)
     assert when is not None
     for position, label in enumerate(when.any_of):
         if label not in labels:

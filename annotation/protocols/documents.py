@@ -87,8 +87,8 @@ def _container(origin: Any, args: tuple[Any, ...], value: Any, default: Any) -> 
     if origin is Mapping:
         if not isinstance(value, Mapping):
             return default
-        numbers = {_storable(str(name)): _value(float, each, None) for name, each in value.items()}
-        return {name: each for name, each in numbers.items() if each is not None}
+        read = {_storable(str(name)): _value(args[1], each, None) for name, each in value.items()}
+        return {name: each for name, each in read.items() if each is not None}
     if value is None:  # the other of a union
         return None
     return _value(next(arg for arg in args if arg is not NoneType), value, default)

@@ -100,8 +100,8 @@ def _unknown(name: str, known: list[str]) -> str:
         return _("cannot be set: annotators never learn which system a candidate comes from.")
     if name == "practice_items":
         return _(
-            "is not known: practice is one of the 'tests', with right values, explanations and "
-            "'retry_after_seconds: 0'."
+            "is not known: practice on the study's own page is 'practice' with its 'items'; on a "
+            "form it is one of the 'tests', with 'retry_after_seconds: 0'."
         )
     if near := get_close_matches(name, known, n=1):
         return _("is not known. Did you mean '%(near)s'?") % {"near": near[0]}

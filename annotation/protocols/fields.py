@@ -53,6 +53,10 @@ def number(about: str, *, least: float, most: float, default: Any = None) -> Any
     return _field(schema, default=default, about=about)
 
 
+def required_number(about: str, *, least: float, most: float) -> Any:
+    return number(about, least=least, most=most, default=MISSING)
+
+
 def right_value(about: str, *, least: float, most: float) -> Any:
     schema = {**RIGHT_VALUE, "minimum": least, "maximum": most}
     return _field(schema, default=None, about=about)
@@ -88,6 +92,13 @@ def record(name: str, about: str, *, factory: Any = None) -> Any:
 def mapping(about: str) -> Any:
     """Right values by name."""
     schema = {"type": "object", "additionalProperties": RIGHT_VALUE, "description": about}
+    return field(default_factory=dict, metadata={SCHEMA: schema})
+
+
+def text_mapping(about: str, *, most: int) -> Any:
+    """Texts by name."""
+    schema: dict[str, Any] = {"type": "object", "description": about}
+    schema["additionalProperties"] = {"type": "string", "maxLength": most}
     return field(default_factory=dict, metadata={SCHEMA: schema})
 
 

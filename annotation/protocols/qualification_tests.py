@@ -9,9 +9,9 @@ from django.utils.translation import gettext as _
 
 from annotation.protocols.faults import Fault, Path
 from annotation.protocols.records import (
-    AskedQuestion,
     GradedCase,
     ProtocolDocument,
+    ProtocolQuestion,
     QualificationTest,
 )
 from annotation.protocols.scales import range_of
@@ -21,33 +21,33 @@ NOMINAL_KINDS = ("category", "yes_no", "selection")
 LINE_STEPS = 10
 
 
-def choosable_values(asked: AskedQuestion) -> list[float]:
+def choosable_values(question: ProtocolQuestion) -> list[float]:
     """The values that a test offers, from the least to the greatest."""
-    low, high = range_of(asked)
-    if asked.kind == "line":
+    low, high = range_of(question)
+    if question.kind == "line":
         return [low + (high - low) * step / LINE_STEPS for step in range(LINE_STEPS + 1)]
-    if asked.kind in ("likert", "category"):
-        return [low + step for step in range(len(asked.points or asked.categories))]
+    if question.kind in ("likert", "category"):
+        return [low + step for step in range(len(question.points or question.categories))]
     return [low, high]
 
 
-def right_values(asked: AskedQuestion, value: float, tolerance_percent: int) -> list[float]:
+def right_values(question: ProtocolQuestion, value: float, tolerance_percent: int) -> list[float]:
     """Those of them that are right where this value is; of categories and ticks only itself."""
-    low, high = range_of(asked)
-    share = 0 if asked.kind in NOMINAL_KINDS else tolerance_percent / 100
+    low, high = range_of(question)
+    share = 0 if question.kind in NOMINAL_KINDS else tolerance_percent / 100
     # A little more, for decimal fractions that no float is.
     reach = share * (high - low) * (1 + 1e-9)
-    return [each for each in choosable_values(asked) if abs(each - value) <= reach]
+    return [each for each in choosable_values(question) if abs(each - value) <= reach]
 
 
 def graded_answers(
     document: ProtocolDocument, case: GradedCase
-) -> list[tuple[AskedQuestion, float]]:
+) -> list[tuple[ProtocolQuestion, float]]:
     """The questions that a case asks, in the protocol's order, with their right values."""
     return [
-        (asked, case.scores[asked.name])
-        for asked in document.questions
-        if asked.name in case.scores
+        (question, case.scores[question.name])
+        for question in document.questions
+        if question.name in case.scores
     ]
 
 
@@ -72,36 +72,38 @@ def _case_faults(
     if not case.scores:
         yield Fault(path, _("is missing: the right value under at least one question."))
     for name, value in case.scores.items():
-        asked = document.question(name)
-        if problem := _no_test(asked, case) or _no_answer(asked, value, test):
+        question = document.question(name)
+        if problem := _no_test(question, case) or _no_answer(question, value, test):
             yield Fault((*path, name), problem)
 
 
-def _no_test(asked: AskedQuestion | None, case: GradedCase) -> str | None:
-    if asked is None:
+def _no_test(question: ProtocolQuestion | None, case: GradedCase) -> str | None:
+    if question is None:
         return _("is no question of this protocol.")
-    if asked.kind not in TESTED_KINDS:
+    if question.kind not in TESTED_KINDS:
         text = _("cannot be tested: an answer key grades questions of the kinds %(kinds)s.")
         return text % {"kinds": ", ".join(TESTED_KINDS)}
-    if "{condition}" in asked.wording:
+    if "{condition}" in question.wording:
         return _("cannot be tested: its wording names {condition}, and a test has no items.")
-    if "{reference}" in asked.wording and not case.reference.strip():
+    if "{reference}" in question.wording and not case.reference.strip():
         return _("cannot be asked of this case: its wording names {reference}. Give the case one.")
     return None
 
 
-def _no_answer(asked: AskedQuestion | None, value: float, test: QualificationTest) -> str | None:
-    if asked is None:
+def _no_answer(
+    question: ProtocolQuestion | None, value: float, test: QualificationTest
+) -> str | None:
+    if question is None:
         return None
-    low, high = range_of(asked)
+    low, high = range_of(question)
     if not low <= value <= high:
         text = _("is %(value)g, outside the scale %(low)g to %(high)g.")
         return text % {"value": value, "low": low, "high": high}
-    right = right_values(asked, value, test.tolerance_percent)
+    right = right_values(question, value, test.tolerance_percent)
     if not right:
-        choices = ", ".join(f"{each:g}" for each in choosable_values(asked))
+        choices = ", ".join(f"{each:g}" for each in choosable_values(question))
         text = _("is %(value)g, near none of the answers that can be chosen: %(choices)s.")
         return text % {"value": value, "choices": choices}
-    if len(right) == len(choosable_values(asked)):
+    if len(right) == len(choosable_values(question)):
         return _("has only right answers: lower tolerance_percent.")
     return None

@@ -17,9 +17,11 @@ from annotation.protocols.fields import (
     record,
     records,
     required_choice,
+    required_number,
     required_text,
     right_value,
     text,
+    text_mapping,
     texts,
 )
 from annotation.protocols.kinds import CANDIDATE, ITEM, KINDS, Kind
@@ -30,6 +32,7 @@ COUNTRY = r"^[A-Z]{2}$"
 SCORES = (
     "The right value under each question, by name: a number, or an answer's label, such as yes."
 )
+FEEDBACK = "What is read of each answer once all are given, by the question's name."
 DAY_SECONDS = 24 * 3600
 CHECK_KINDS = ("gold", "repeat", "degraded", "instructed", "known_alternative", "known_other")
 # Of an annotator, as `stats.quality.FLAGS`, which would load numpy for every protocol.
@@ -55,7 +58,7 @@ class Condition:
 
 
 @dataclass(frozen=True)
-class AskedQuestion:
+class ProtocolQuestion:
     """One question. Which options it may have depends on its kind (`kinds.py`)."""
 
     name: str = required_text(
@@ -232,6 +235,52 @@ class QualificationTest:
 
 
 @dataclass(frozen=True)
+class PracticeCandidate:
+    """A candidate on a page of practice: one of the study's item by its key, or written here."""
+
+    candidate: str = text("Key of the candidate, where the item is the study's.", most=200)
+    text: str = text("The text of the response or product, where it is written here.", most=4000)
+    scores: Mapping[str, float] = mapping(SCORES)
+    feedback: Mapping[str, str] = text_mapping(FEEDBACK, most=1000)
+
+
+@dataclass(frozen=True)
+class PracticeItem:
+    """A page of practice: an item of the study, which is then not judged in it, or one written
+    here."""
+
+    item: str = text("Key of the study's item.", most=200)
+    context: str = text("What the candidates answer.", most=4000)
+    reference: str = text("The reference answer.", most=4000)
+    condition: str = text("Such as the style they were written in.", most=64)
+    candidates: tuple[PracticeCandidate, ...] = records(
+        "practice_candidate", "Those with right values; of an item written here all.", most=50
+    )
+    scores: Mapping[str, float] = mapping(f"Of questions about the item. {SCORES}")
+    feedback: Mapping[str, str] = text_mapping(FEEDBACK, most=1000)
+
+
+@dataclass(frozen=True)
+class Practice:
+    """Paid HITs with the study's own page that say, once answered, what was right and why. Who
+    passes one may work; whoever does not may take another."""
+
+    reward_usd: float = required_number("For each of its HITs.", least=0, most=100)
+    items: tuple[PracticeItem, ...] = records("practice_item", "A HIT each.", least=1, most=20)
+    title: str = text("Before the study's title.", most=64, least=1, default="Practice")
+    pass_percent: int = integer("Of the answers must be right.", least=1, most=100, default=80)
+    tolerance_percent: int = integer(
+        "Of the scale an answer may be off.", least=0, most=100, default=20
+    )
+    attempts: int | None = integer(
+        "Each at another item; as many as there are items, where it is left out.", least=1, most=20
+    )
+    most_workers: int = integer(
+        "So many may do each of its HITs, in every launch.", least=1, most=1000, default=9
+    )
+
+
+@dataclass(frozen=True)
 class Qualifications:
     """Who may work, and how much."""
 
@@ -259,6 +308,9 @@ class Qualifications:
     tests: tuple[QualificationTest, ...] = records(
         "qualification_test", "Passed before the first page, practice too.", most=3
     )
+    practice: Practice | None = record(
+        "practice", "Paid practice on the study's own page, passed before the first page."
+    )
 
 
 @dataclass(frozen=True)
@@ -278,7 +330,9 @@ class Completion:
 class ProtocolDocument:
     """A whole protocol."""
 
-    questions: tuple[AskedQuestion, ...] = records("question", "In this order.", least=1, most=50)
+    questions: tuple[ProtocolQuestion, ...] = records(
+        "question", "In this order.", least=1, most=50
+    )
     title: str = text("What annotators see first.", most=128)
     language: str = text("Of the texts, as BCP 47 has it.", most=35, default="en", pattern=LANGUAGE)
     direction: str = choice("In which the texts are written.", "ltr", "rtl")
@@ -302,5 +356,5 @@ class ProtocolDocument:
     )
     completion: Completion = record("completion", "What done means.", factory=Completion)
 
-    def question(self, name: str) -> AskedQuestion | None:
+    def question(self, name: str) -> ProtocolQuestion | None:
         return next((each for each in self.questions if each.name == name), None)

@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 
 from annotation.protocols.conditions import condition_labels
 from annotation.protocols.faults import Fault, Path
-from annotation.protocols.records import AskedQuestion
+from annotation.protocols.records import ProtocolQuestion
 from annotation.protocols.scales import range_of
 
 # Several categories have no single value, and of a point everybody knows the number.
@@ -33,40 +33,44 @@ class RightValue:
         return self.holder[self.key]
 
 
-def labelled_values(asked: AskedQuestion) -> dict[str, float]:
+def labelled_values(question: ProtocolQuestion) -> dict[str, float]:
     """The value of each label of the question's answers."""
-    if asked.kind not in LABELLED_KINDS:
+    if question.kind not in LABELLED_KINDS:
         return {}
-    first = range_of(asked)[0] if asked.kind == "likert" else 0
-    return {label: first + index for index, label in enumerate(condition_labels(asked))}
+    first = range_of(question)[0] if question.kind == "likert" else 0
+    return {label: first + index for index, label in enumerate(condition_labels(question))}
 
 
-def with_numbers(values: Mapping[str, Any], questions: Sequence[AskedQuestion]) -> dict[str, Any]:
+def with_numbers(
+    values: Mapping[str, Any], questions: Sequence[ProtocolQuestion]
+) -> dict[str, Any]:
     """The plain values with numbers for labels; what is no label stays."""
     copied = deepcopy(dict(values))
-    labels = {asked.name: labelled_values(asked) for asked in questions}
+    labels = {question.name: labelled_values(question) for question in questions}
     for one in right_values_of(copied):
         if isinstance(one.value, str):
             one.holder[one.key] = labels.get(one.question, {}).get(one.value, one.value)
     return copied
 
 
-def with_labels(values: Mapping[str, Any], questions: Sequence[AskedQuestion]) -> dict[str, Any]:
+def with_labels(values: Mapping[str, Any], questions: Sequence[ProtocolQuestion]) -> dict[str, Any]:
     """The plain values with labels where a number alone would say little."""
     copied = deepcopy(dict(values))
     labels = {
-        asked.name: {value: label for label, value in labelled_values(asked).items()}
-        for asked in questions
-        if asked.kind in WRITTEN_KINDS
+        question.name: {value: label for label, value in labelled_values(question).items()}
+        for question in questions
+        if question.kind in WRITTEN_KINDS
     }
     for one in right_values_of(copied):
         one.holder[one.key] = labels.get(one.question, {}).get(one.value, one.value)
     return copied
 
 
-def label_faults(values: Mapping[str, Any], questions: Sequence[AskedQuestion]) -> Iterator[Fault]:
+def label_faults(
+    values: Mapping[str, Any], questions: Sequence[ProtocolQuestion]
+) -> Iterator[Fault]:
     """Words that are no answer's label."""
-    by_name = {asked.name: asked for asked in questions}
+    by_name = {question.name: question for question in questions}
     for one in right_values_of(with_numbers(values, questions)):
         if not isinstance(one.value, str) or one.question not in by_name:
             continue
@@ -79,13 +83,14 @@ def label_faults(values: Mapping[str, Any], questions: Sequence[AskedQuestion]) 
 
 
 def right_values_of(values: dict[str, Any]) -> Iterator[RightValue]:
-    """All that a document says is right: of examples, tests and checks."""
+    """All that a document says is right: of examples, tests, practice and checks."""
     for index, example in _records(values, "examples"):
         yield from _scores(example, ("examples", index))
     qualifications = values.get("qualifications")
     for index, test in _records(qualifications, "tests"):
         for number, case in _records(test, "cases"):
             yield from _scores(case, ("qualifications", "tests", index, "cases", number))
+    yield from _practice_values(qualifications)
     first = next((each.get("name") for _n, each in _records(values, "questions")), None)
     for index, check in _records(values, "checks"):
         name = check.get("question") or first
@@ -93,6 +98,15 @@ def right_values_of(values: dict[str, Any]) -> Iterator[RightValue]:
             if "value" in case and isinstance(name, str):
                 path: Path = ("checks", index, "cases", number, "value")
                 yield RightValue(case, "value", name, path)
+
+
+def _practice_values(qualifications: Any) -> Iterator[RightValue]:
+    practice = qualifications.get("practice") if isinstance(qualifications, dict) else None
+    for index, item in _records(practice, "items"):
+        path: Path = ("qualifications", "practice", "items", index)
+        yield from _scores(item, path)
+        for number, candidate in _records(item, "candidates"):
+            yield from _scores(candidate, (*path, "candidates", number))
 
 
 def _scores(record: Mapping[str, Any], path: Path) -> Iterator[RightValue]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from annotation.protocols.records import AskedQuestion
+from annotation.protocols.records import ProtocolQuestion
 
 LINE = (0.0, 100.0)
 # A candidate's value in a comparison: the share of the others it was placed above, ties as half.
@@ -31,51 +31,51 @@ class Scale:
         return self.level, self.scale_min, self.scale_max
 
 
-def scales_of(asked: AskedQuestion) -> tuple[Scale, ...]:
+def scales_of(question: ProtocolQuestion) -> tuple[Scale, ...]:
     """None for a text; of any of several categories one each, since each is said or not."""
-    if asked.options.is_text:
+    if question.options.is_text:
         return ()
-    if asked.kind == "categories":
+    if question.kind == "categories":
         return tuple(
-            Scale(part_name(asked, label), "nominal", 0, 1, categories=("no", "yes"))
-            for label in asked.categories
+            Scale(part_name(question, label), "nominal", 0, 1, categories=("no", "yes"))
+            for label in question.categories
         )
-    return (_scale(asked),)
+    return (_scale(question),)
 
 
-def part_name(asked: AskedQuestion, category: str) -> str:
-    return f"{asked.name}:{category}"
+def part_name(question: ProtocolQuestion, category: str) -> str:
+    return f"{question.name}:{category}"
 
 
-def range_of(asked: AskedQuestion) -> tuple[float, float]:
+def range_of(question: ProtocolQuestion) -> tuple[float, float]:
     """The least and the greatest value of a question that has one value."""
-    if asked.kind == "likert":
-        first = 1 if asked.first is None else asked.first
-        return first, first + max(len(asked.points) - 1, 1)
-    if asked.kind == "category":
-        return 0, max(len(asked.categories) - 1, 1)
-    if asked.kind in ("line", "number"):
-        low, high = asked.minimum, asked.maximum
+    if question.kind == "likert":
+        first = 1 if question.first is None else question.first
+        return first, first + max(len(question.points) - 1, 1)
+    if question.kind == "category":
+        return 0, max(len(question.categories) - 1, 1)
+    if question.kind in ("line", "number"):
+        low, high = question.minimum, question.maximum
         return (LINE[0] if low is None else low), (LINE[1] if high is None else high)
     return COMPARED
 
 
-def _scale(asked: AskedQuestion) -> Scale:
-    low, high = range_of(asked)
-    low_label, high_label = asked.low_label, asked.high_label
-    if asked.kind == "likert" and asked.points:
-        low_label, high_label = asked.points[0], asked.points[-1]
+def _scale(question: ProtocolQuestion) -> Scale:
+    low, high = range_of(question)
+    low_label, high_label = question.low_label, question.high_label
+    if question.kind == "likert" and question.points:
+        low_label, high_label = question.points[0], question.points[-1]
     categories = {
-        "category": asked.categories,
+        "category": question.categories,
         "yes_no": ("no", "yes"),
         "selection": ("no", "yes"),
     }
     return Scale(
-        name=asked.name,
-        level=asked.level or asked.options.level,
+        name=question.name,
+        level=question.level or question.options.level,
         scale_min=low,
         scale_max=high,
         low_label=low_label,
         high_label=high_label,
-        categories=categories.get(asked.kind, ()),
+        categories=categories.get(question.kind, ()),
     )

@@ -9,7 +9,6 @@ from annotation.protocols.documents import FORMAT
 from annotation.protocols.fields import SCHEMA, is_required
 from annotation.protocols.kinds import COMMON, KINDS, Kind
 from annotation.protocols.records import (
-    AskedQuestion,
     Check,
     CheckCase,
     Completion,
@@ -19,7 +18,11 @@ from annotation.protocols.records import (
     Example,
     GradedCase,
     Order,
+    Practice,
+    PracticeCandidate,
+    PracticeItem,
     ProtocolDocument,
+    ProtocolQuestion,
     Qualifications,
     QualificationTest,
     Reason,
@@ -28,7 +31,7 @@ from annotation.protocols.records import (
 
 DEFINITIONS = {
     "condition": Condition,
-    "question": AskedQuestion,
+    "question": ProtocolQuestion,
     "example": Example,
     "consent": Consent,
     "display": Display,
@@ -39,6 +42,9 @@ DEFINITIONS = {
     "check": Check,
     "graded_case": GradedCase,
     "qualification_test": QualificationTest,
+    "practice_candidate": PracticeCandidate,
+    "practice_item": PracticeItem,
+    "practice": Practice,
     "qualifications": Qualifications,
     "completion": Completion,
 }

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from functools import partial
 
 from annotation.models import Question, Study
-from annotation.protocols.records import AskedQuestion, ProtocolDocument, Reason
+from annotation.protocols.records import ProtocolDocument, ProtocolQuestion, Reason
 
 
 def document_of_rows(study: Study, questions: Iterable[Question]) -> ProtocolDocument:
@@ -25,8 +25,8 @@ def document_of_rows(study: Study, questions: Iterable[Question]) -> ProtocolDoc
     )
 
 
-def _question_record(question: Question, is_pool: bool) -> AskedQuestion:
-    record = partial(AskedQuestion, name=question.name, wording=question.wording)
+def _question_record(question: Question, is_pool: bool) -> ProtocolQuestion:
+    record = partial(ProtocolQuestion, name=question.name, wording=question.wording)
     if is_pool:
         return record(kind="selection")
     if question.categories:

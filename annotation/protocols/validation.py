@@ -16,8 +16,9 @@ from annotation.protocols.conditions import condition_faults
 from annotation.protocols.documents import read_document
 from annotation.protocols.faults import Fault, Path, faults_of
 from annotation.protocols.kinds import KINDS
+from annotation.protocols.practice import practice_faults
 from annotation.protocols.qualification_tests import qualification_test_faults
-from annotation.protocols.records import AskedQuestion, ProtocolDocument
+from annotation.protocols.records import ProtocolDocument, ProtocolQuestion
 from annotation.protocols.right_values import label_faults
 from annotation.protocols.scales import part_name, range_of, scales_of
 from annotation.protocols.schema import protocol_schema
@@ -79,6 +80,7 @@ def _meaning_faults(document: ProtocolDocument, values: Mapping[str, Any]) -> It
             yield from check_faults(document, index)
     yield from _qualification_faults(document)
     yield from qualification_test_faults(document)
+    yield from practice_faults(document)
     yield from _reason_faults(document)
 
 
@@ -113,35 +115,37 @@ def _reason_faults(document: ProtocolDocument) -> Iterator[Fault]:
 
 def _question_faults(document: ProtocolDocument) -> Iterator[Fault]:
     names: dict[str, str] = {}
-    for index, asked in enumerate(document.questions):
+    for index, question in enumerate(document.questions):
         path: Path = ("questions", index)
-        for name in (asked.kind in KINDS and _column_names(asked)) or [asked.name]:
+        for name in (question.kind in KINDS and _column_names(question)) or [question.name]:
             if name in names:
                 text = _("'%(name)s' is the name of another question already.")
                 yield Fault((*path, "name"), text % {"name": name})
-            names[name] = asked.name
+            names[name] = question.name
             if len(name) > LONGEST_NAME:
                 text = _(
                     "and its category make '%(name)s', which has %(n)d characters; %(most)d fit."
                 )
                 values = {"name": name, "n": len(name), "most": LONGEST_NAME}
                 yield Fault((*path, "name"), text % values)
-        yield from _wording_faults(asked, document, path)
-        yield from _range_faults(asked, path)
+        yield from _wording_faults(question, document, path)
+        yield from _range_faults(question, path)
         yield from condition_faults(document.questions, index)
 
 
-def _column_names(asked: AskedQuestion) -> list[str]:
+def _column_names(question: ProtocolQuestion) -> list[str]:
     own = (
-        [] if asked.kind != "categories" else [part_name(asked, each) for each in asked.categories]
+        []
+        if question.kind != "categories"
+        else [part_name(question, each) for each in question.categories]
     )
-    return [asked.name, *own]
+    return [question.name, *own]
 
 
 def _wording_faults(
-    asked: AskedQuestion, document: ProtocolDocument, path: Path
+    question: ProtocolQuestion, document: ProtocolDocument, path: Path
 ) -> Iterator[Fault]:
-    for name in NAMED_FIELD.findall(asked.wording):
+    for name in NAMED_FIELD.findall(question.wording):
         if name == "system":
             yield Fault((*path, "wording"), _("names {system}, which annotators never learn."))
         elif name not in ITEM_FIELDS:
@@ -150,35 +154,39 @@ def _wording_faults(
             yield Fault((*path, "wording"), text % {"name": name, "known": known})
 
 
-def _range_faults(asked: AskedQuestion, path: Path) -> Iterator[Fault]:
-    low, high = range_of(asked) if asked.kind in ("line", "number") else (0, 1)
+def _range_faults(question: ProtocolQuestion, path: Path) -> Iterator[Fault]:
+    low, high = range_of(question) if question.kind in ("line", "number") else (0, 1)
     if low >= high:
         text = _("is %(high)g, not more than the minimum, %(low)g.")
         yield Fault((*path, "maximum"), text % {"high": high, "low": low})
-    if asked.level == "ratio" and low < 0:
+    if question.level == "ratio" and low < 0:
         yield Fault((*path, "minimum"), _("is below zero, where a ratio scale begins."))
     pairs = [
-        ("most", asked.least, asked.most),
-        ("most_length", asked.least_length, asked.most_length),
+        ("most", question.least, question.most),
+        ("most_length", question.least_length, question.most_length),
     ]
     for name, least, most in pairs:
         if least is not None and most is not None and least > most:
             text = _("is %(most)s, less than the least, %(least)s.")
             yield Fault((*path, name), text % {"most": most, "least": least})
-    if asked.kind == "categories" and asked.least and asked.least > len(asked.categories):
+    if (
+        question.kind == "categories"
+        and question.least
+        and question.least > len(question.categories)
+    ):
         text = _("is %(least)s of %(n)s categories.")
-        values = {"least": asked.least, "n": len(asked.categories)}
+        values = {"least": question.least, "n": len(question.categories)}
         yield Fault((*path, "least"), text % values)
 
 
 def _score_problem(document: ProtocolDocument, name: str, value: float) -> str | None:
-    asked = document.question(name)
-    if asked is None:
+    question = document.question(name)
+    if question is None:
         return _no_question(name, document)
-    scales = scales_of(asked) if asked.kind in KINDS else ()
+    scales = scales_of(question) if question.kind in KINDS else ()
     if len(scales) != 1:
         return _("has no single value, so an example cannot be scored on it.")
-    low, high = range_of(asked)
+    low, high = range_of(question)
     text = _("is %(value)g, outside the scale %(low)g to %(high)g.")
     return None if low <= value <= high else text % {"value": value, "low": low, "high": high}
 

@@ -20,6 +20,7 @@ from annotation.protocols.documents import (
     read_document,
 )
 from annotation.protocols.faults import Fault
+from annotation.protocols.practice import practice_source_faults
 from annotation.protocols.records import ProtocolDocument
 from annotation.protocols.studies import document_of_rows
 from annotation.protocols.validation import document_faults
@@ -78,7 +79,8 @@ def launch_faults(study: Study) -> list[Fault]:
 def freezing_faults(study: Study, document: ProtocolDocument) -> list[Fault]:
     """All that keeps a document from becoming a version of the study."""
     faults = [*document_faults(plain_document(document)), *column_faults(study, document)]
-    return [*faults, *source_faults(study, document)]
+    faults += source_faults(study, document)
+    return [*faults, *practice_source_faults(study, document)]
 
 
 @transaction.atomic

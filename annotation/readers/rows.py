@@ -11,6 +11,7 @@ from presentation.spreadsheets import from_cell
 
 # Numbers up to here are exact, and have a next one.
 MOST = 1e15
+REPLACEMENT = "\ufffd"
 SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -97,3 +98,14 @@ def unstorable(text: str) -> str | None:
     if SURROGATE.search(text):
         return "there is half a surrogate pair in the text."
     return None
+
+
+def storable(values: Any) -> Any:
+    """JSON to display what cannot be imported: U+FFFD for what PostgreSQL refuses in it."""
+    if isinstance(values, dict):
+        return {storable(name): storable(value) for name, value in values.items()}
+    if isinstance(values, list | tuple):
+        return [storable(value) for value in values]
+    if isinstance(values, str) and unstorable(values):
+        return SURROGATE.sub(REPLACEMENT, values.replace("\x00", REPLACEMENT))
+    return values

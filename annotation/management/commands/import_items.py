@@ -76,7 +76,7 @@ class Command(BaseCommand):
         protocol = read_protocol(options["protocol"]) if options["protocol"] else None
         study = Study.objects.filter(slug=options["study"]).first()
         is_pool = protocol is not None and any(
-            asked.kind == "selection" for asked in protocol.questions
+            question.kind == "selection" for question in protocol.questions
         )
         kind = study.kind if study else ("alternatives" if is_pool else "rating")
         faults = Faults()

@@ -42,8 +42,8 @@ class Command(ImportCommand):
         if questions and options["protocol"]:
             problem = "--question and --protocol both say what is asked; give one of them."
             raise CommandError(problem, returncode=2)
-        asked = () if options["protocol"] else (APPROPRIATENESS,)
-        return read_responses(path, questions or asked)
+        default = () if options["protocol"] else (APPROPRIATENESS,)
+        return read_responses(path, questions or default)
 
 
 def _question(text: str) -> QuestionDraft:

@@ -152,14 +152,14 @@ def profile_fields(export: OpenExport) -> dict[str, str]:
     """The fields that a person may say something of, each with its first value."""
     first: dict[str, str] = {}
     for row in (export.rows or ())[:RECORDS_LOOKED_AT]:
-        for name, value in _shown(row.fields, export.tool):
+        for name, value in _fields_of(row.fields, export.tool):
             if len(first) < MOST_FIELDS:
                 text = value if isinstance(value, str | int | float) else ""
                 first[name] = first.get(name) or str(text)[:SHOWN_CHARACTERS]
     return first
 
 
-def _shown(fields: Mapping[str, Any], tool: str) -> Iterable[tuple[str, Any]]:
+def _fields_of(fields: Mapping[str, Any], tool: str) -> Iterable[tuple[str, Any]]:
     if tool == LABEL_STUDIO:
         return _items_of(fields.get("data"))
     if tool == ARGILLA:

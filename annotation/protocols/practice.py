@@ -1,0 +1,200 @@
+"""Practice on the study's own page: which answers to it are right, and what is wrong with it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from django.utils.translation import gettext as _
+
+from annotation.models import Study
+from annotation.protocols.documents import plain_document
+from annotation.protocols.faults import Fault, Path
+from annotation.protocols.kinds import KINDS
+from annotation.protocols.qualification_tests import NOMINAL_KINDS, TESTED_KINDS
+from annotation.protocols.records import (
+    Practice,
+    PracticeCandidate,
+    PracticeItem,
+    ProtocolDocument,
+    ProtocolQuestion,
+)
+from annotation.protocols.scales import range_of
+
+PRACTISED_KINDS = (*TESTED_KINDS, "number")
+TERMS = ("reward_usd", "most_workers", "title")
+PATH: Path = ("qualifications", "practice")
+
+
+@dataclass(frozen=True)
+class RightRange:
+    """Which answers are right where one value is: those from the least to the most."""
+
+    value: float
+    least: float
+    most: float
+
+    def holds(self, value: float) -> bool:
+        return self.least <= value <= self.most
+
+
+def right_range(question: ProtocolQuestion, value: float, tolerance_percent: int) -> RightRange:
+    """The answers within the tolerance, on the scale; of categories and ticks the value alone."""
+    low, high = range_of(question)
+    share = 0 if question.kind in NOMINAL_KINDS else tolerance_percent / 100
+    # Rounded, for decimal fractions that no float is.
+    reach = round(share * (high - low), 9)
+    least, most = round(value - reach, 9), round(value + reach, 9)
+    return RightRange(value, max(low, least), min(high, most))
+
+
+def n_attempts(practice: Practice) -> int:
+    """How many of its items one worker may try."""
+    return min(practice.attempts or len(practice.items), len(practice.items))
+
+
+def practice_fingerprint(document: ProtocolDocument) -> str:
+    """What makes it the same practice in another version: its items and rules, and the questions
+    that are asked of them."""
+    values = plain_document(document)
+    practice = dict(values["qualifications"]["practice"])
+    # What it costs, and how many may do it, changes nothing of what was learnt.
+    for name in TERMS:
+        practice.pop(name, None)
+    basis = {"questions": values["questions"], "practice": practice}
+    return hashlib.sha256(json.dumps(basis, sort_keys=True).encode()).hexdigest()
+
+
+def practice_faults(document: ProtocolDocument) -> Iterator[Fault]:
+    """All that is wrong with a protocol's practice."""
+    practice = document.qualifications.practice
+    if practice is None:
+        return
+    n_items = len(practice.items)
+    if not n_items:
+        yield Fault((*PATH, "items"), _("is missing: at least one item with its right values."))
+    if practice.attempts and n_items and practice.attempts > n_items:
+        text = _("is %(n)d, more than the items, %(n_items)d: each attempt is at another one.")
+        values = {"n": practice.attempts, "n_items": n_items}
+        yield Fault((*PATH, "attempts"), text % values)
+    if round(practice.reward_usd, 2) != practice.reward_usd:
+        yield Fault((*PATH, "reward_usd"), _("is not an amount in whole cents."))
+    for index, item in enumerate(practice.items):
+        path: Path = (*PATH, "items", index)
+        if item.item and item.item in [each.item for each in practice.items[:index]]:
+            yield Fault((*path, "item"), _("is another page's already."))
+        yield from _item_faults(document, practice, item, path)
+
+
+def _item_faults(
+    document: ProtocolDocument, practice: Practice, item: PracticeItem, path: Path
+) -> Iterator[Fault]:
+    for name in ("context", "reference", "condition"):
+        if item.item and getattr(item, name):
+            yield Fault((*path, name), _("is the study's own where 'item' names one. Take it out."))
+    if not item.item and not item.candidates:
+        yield Fault((*path, "candidates"), _("is missing: what is judged, with its right values."))
+    if not item.scores and not any(each.scores for each in item.candidates):
+        yield Fault((*path, "candidates"), _("has no right value: nothing could be passed."))
+    yield from _value_faults(document, practice, item, path, is_of_item=True)
+    for number, candidate in enumerate(item.candidates):
+        own: Path = (*path, "candidates", number)
+        yield from _candidate_faults(item, candidate, own)
+        yield from _value_faults(document, practice, candidate, own, is_of_item=False)
+    if not item.item and not item.condition and _names_condition(document):
+        text = _("is missing: a question's wording names {condition}.")
+        yield Fault((*path, "condition"), text)
+
+
+def _names_condition(document: ProtocolDocument) -> bool:
+    return any("{condition}" in question.wording for question in document.questions)
+
+
+def _candidate_faults(
+    item: PracticeItem, candidate: PracticeCandidate, path: Path
+) -> Iterator[Fault]:
+    if item.item and not candidate.candidate:
+        yield Fault((*path, "candidate"), _("is missing: which candidate of the study's item?"))
+    if item.item and candidate.text:
+        yield Fault((*path, "text"), _("is the study's own where 'item' names one. Take it out."))
+    if not item.item and candidate.candidate:
+        yield Fault((*path, "candidate"), _("needs the 'item' of the study whose it is."))
+    if not item.item and not candidate.text.strip():
+        yield Fault((*path, "text"), _("is missing: what is judged."))
+    keys = [each.candidate for each in item.candidates if each.candidate]
+    if candidate.candidate and keys.count(candidate.candidate) > 1:
+        yield Fault((*path, "candidate"), _("is there twice."))
+
+
+def _value_faults(
+    document: ProtocolDocument,
+    practice: Practice,
+    holder: PracticeItem | PracticeCandidate,
+    path: Path,
+    *,
+    is_of_item: bool,
+) -> Iterator[Fault]:
+    for name, value in holder.scores.items():
+        question = document.question(name)
+        problem = _no_practice(question, is_of_item) or _no_answer(question, value, practice)
+        if problem:
+            yield Fault((*path, "scores", name), problem)
+    for name in holder.feedback:
+        if name not in holder.scores:
+            text = _("has no right value under 'scores', so nobody would read it.")
+            yield Fault((*path, "feedback", name), text)
+
+
+def _no_practice(question: ProtocolQuestion | None, is_of_item: bool) -> str | None:
+    if question is None:
+        return _("is no question of this protocol.")
+    if question.kind not in PRACTISED_KINDS:
+        text = _("cannot be practised: feedback is on questions of the kinds %(kinds)s.")
+        return text % {"kinds": ", ".join(PRACTISED_KINDS)}
+    is_about_item = question.about == "item" and not KINDS[question.kind].is_comparison
+    if is_about_item and not is_of_item:
+        return _("is asked of the item: write it there.")
+    if is_of_item and not is_about_item:
+        return _("is asked of each candidate: write it there.")
+    return None
+
+
+def _no_answer(question: ProtocolQuestion | None, value: float, practice: Practice) -> str | None:
+    if question is None:
+        return None
+    low, high = range_of(question)
+    if not low <= value <= high:
+        text = _("is %(value)g, outside the scale %(low)g to %(high)g.")
+        return text % {"value": value, "low": low, "high": high}
+    right = right_range(question, value, practice.tolerance_percent)
+    if (right.least, right.most) == (low, high):
+        return _("has only right answers: lower tolerance_percent.")
+    return None
+
+
+def practice_source_faults(study: Study, document: ProtocolDocument) -> Iterator[Fault]:
+    """Items and candidates that practice names and the study does not have."""
+    practice = document.qualifications.practice
+    items = [] if practice is None else list(enumerate(practice.items))
+    known = _keys_of(study, [item.item for _n, item in items if item.item])
+    for index, item in items:
+        path: Path = (*PATH, "items", index)
+        if item.item and item.item not in known:
+            yield Fault((*path, "item"), _("the study has no item '%(key)s'.") % {"key": item.item})
+            continue
+        for number, each in enumerate(item.candidates if item.item else ()):
+            if each.candidate and each.candidate not in known[item.item]:
+                text = _("item '%(item)s' has no candidate '%(candidate)s'.")
+                values = {"item": item.item, "candidate": each.candidate}
+                yield Fault((*path, "candidates", number, "candidate"), text % values)
+
+
+def _keys_of(study: Study, keys: Sequence[str]) -> dict[str, set[str]]:
+    """The keys of the candidates of the study's items of these keys."""
+    known: dict[str, set[str]] = {}
+    rows = study.items.filter(key__in=keys).order_by() if keys else study.items.none()
+    for item, candidate in rows.values_list("key", "candidates__key"):
+        known.setdefault(item, set()).add(candidate)
+    return known
