@@ -12,23 +12,24 @@ from xml.etree.ElementTree import Element, ParseError
 
 from defusedxml import ElementTree
 from defusedxml.common import DefusedXmlException
+from django.utils.translation import gettext as _
 
 from annotation.models import Item, PlacedCheck
 from annotation.protocols.records import ProtocolDocument
 from annotation.protocols.versions import current_document
-from hits.answered_questions import (
+from hits.answer_values import (
     AnswerValues,
     JudgmentValue,
     ShownCandidate,
     WrittenText,
-    read_answered,
+    read_answer_values,
     read_boolean,
     read_seconds,
     read_text,
 )
-from hits.asked_questions import consent_fingerprint
 from hits.checked_values import CheckedValue, checked_values, is_check
 from hits.exceptions import AnswerUnreadable
+from hits.page_contexts import consent_fingerprint
 
 
 @dataclass(frozen=True)
@@ -54,9 +55,9 @@ def read_answers_xml(xml: str) -> dict[str, str]:
         parts = {_local(child): child.text or "" for child in answer}
         name = parts.get("QuestionIdentifier", "")
         if _local(answer) != "Answer" or not name:
-            raise AnswerUnreadable("the XML holds something that is not an answer with its name")
+            raise AnswerUnreadable(_("the XML holds something that is not an answer with its name"))
         if name in answers:
-            raise AnswerUnreadable(f"the XML answers {short_repr(name)} twice")
+            raise AnswerUnreadable(_("the XML answers {name} twice").format(name=short_repr(name)))
         answers[name] = parts.get("FreeText", "")
     return answers
 
@@ -65,12 +66,18 @@ def _root_element(xml: str) -> Element:
     try:
         root: Element = ElementTree.fromstring(xml, forbid_dtd=True)
     except DefusedXmlException as problem:
-        raise AnswerUnreadable(f"the XML declares what an answer never needs: {problem}") from None
+        raise AnswerUnreadable(
+            _("the XML declares what an answer never needs: {problem}").format(problem=problem)
+        ) from None
     except (ParseError, ValueError) as problem:
-        raise AnswerUnreadable(f"the answer is not XML: {short_repr(str(problem))}") from None
+        raise AnswerUnreadable(
+            _("the answer is not XML: {problem}").format(problem=short_repr(str(problem)))
+        ) from None
     if _local(root) != "QuestionFormAnswers":
         raise AnswerUnreadable(
-            f"the XML is a {short_repr(_local(root))}, not a QuestionFormAnswers"
+            _("the XML is a {name}, not a QuestionFormAnswers").format(
+                name=short_repr(_local(root))
+            )
         )
     return root
 
@@ -92,7 +99,9 @@ def read_answer(
     """
     fields = read_answers_xml(xml)
     if "answer" not in fields:
-        raise AnswerUnreadable(f"there is no field 'answer' among {short_repr(sorted(fields))}")
+        raise AnswerUnreadable(
+            _("there is no field 'answer' among {fields}").format(fields=short_repr(sorted(fields)))
+        )
     return read_answer_text(fields["answer"], item, document, checks)
 
 
@@ -111,20 +120,18 @@ def read_answer_text(
     order = _order(answer, candidates)
     columns = {question.name: question for question in item.study.questions.all()}
     ordered = [candidates[key] for key in order]
-    answered = read_answered(answer.get("judgments"), document, columns, ordered)
-    reasons = _reasons(answer, document, answered, candidates)
+    values = read_answer_values(answer.get("judgments"), document, columns, ordered)
+    reasons = _reasons(answer, document, values, candidates)
     return Answer(
         order=tuple(each.key for each in ordered),
-        judgments=tuple(each for each in answered.judged if not is_check(each.candidate)),
-        written=tuple(
-            each for each in (*answered.written, *reasons) if not is_check(each.candidate)
-        ),
+        judgments=tuple(each for each in values.judged if not is_check(each.candidate)),
+        written=tuple(each for each in (*values.written, *reasons) if not is_check(each.candidate)),
         justification=_justification(answer, document),
         comment=read_text(answer, "comment"),
         active_seconds=read_seconds(answer, "active_seconds"),
         pasted=read_boolean(answer, "pasted") or any(each.pasted for each in reasons),
         consented_at=_consented_at(answer, document),
-        checked=checked_values(checks, answered.judged, document),
+        checked=checked_values(checks, values.judged, document),
     )
 
 
@@ -132,9 +139,13 @@ def _json_object(text: str) -> dict[str, Any]:
     try:
         answer = json.loads(text, parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as problem:
-        raise AnswerUnreadable(f"'answer' is not JSON: {short_repr(str(problem))}") from None
+        raise AnswerUnreadable(
+            _("'answer' is not JSON: {problem}").format(problem=short_repr(str(problem)))
+        ) from None
     if not isinstance(answer, dict):
-        raise AnswerUnreadable(f"'answer' is {short_repr(answer)}, not a JSON object")
+        raise AnswerUnreadable(
+            _("'answer' is {answer}, not a JSON object").format(answer=short_repr(answer))
+        )
     return answer
 
 
@@ -145,19 +156,28 @@ def _refuse_constant(name: str) -> None:
 def _refuse_another_page(answer: dict[str, Any], item: Item) -> None:
     version, item_key = answer.get("version"), answer.get("item")
     if version != 1 or isinstance(version, bool):
-        raise AnswerUnreadable(f"version is {short_repr(version)}; only 1 is known")
+        raise AnswerUnreadable(
+            _("version is {version}; only 1 is known").format(version=short_repr(version))
+        )
     if item_key != str(item.pk):
-        raise AnswerUnreadable(f"the answer is about item {short_repr(item_key)}, not '{item.pk}'")
+        raise AnswerUnreadable(
+            _("the answer is about item {item_key}, not '{item}'").format(
+                item_key=short_repr(item_key), item=item.pk
+            )
+        )
 
 
 def _order(answer: dict[str, Any], candidates: dict[str, ShownCandidate]) -> list[str]:
     order = answer.get("order")
     if not isinstance(order, list) or not all(isinstance(key, str) for key in order):
-        raise AnswerUnreadable(f"order is {short_repr(order)}, not a list of candidates")
+        raise AnswerUnreadable(
+            _("order is {order}, not a list of candidates").format(order=short_repr(order))
+        )
     if len(order) != len(candidates) or set(order) != set(candidates):
         raise AnswerUnreadable(
-            f"order must name each of the item's {len(candidates)} candidates once; "
-            f"it is {short_repr(order)}"
+            _("order must name each of the item's {n} candidates once; it is {order}").format(
+                n=len(candidates), order=short_repr(order)
+            )
         )
     return order
 
@@ -167,7 +187,9 @@ def _justification(answer: dict[str, Any], document: ProtocolDocument) -> str:
     text, least = read_text(answer, "justification"), reason.least_length
     if reason.rule == "page" and len(text.strip()) < least:
         raise AnswerUnreadable(
-            f"the justification has {len(text.strip())} characters; the study asks for {least}"
+            _("the justification has {n} characters; the study asks for {least}").format(
+                n=len(text.strip()), least=least
+            )
         )
     return text
 
@@ -175,31 +197,42 @@ def _justification(answer: dict[str, Any], document: ProtocolDocument) -> str:
 def _reasons(
     answer: dict[str, Any],
     document: ProtocolDocument,
-    answered: AnswerValues,
+    values: AnswerValues,
     candidates: dict[str, ShownCandidate],
 ) -> list[WrittenText]:
     """Why each choice was made, where that is asked; none for what was not chosen."""
     rows = answer.get("reasons", [])
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-        raise AnswerUnreadable(f"reasons is {short_repr(rows)}, not a list of objects")
+        raise AnswerUnreadable(
+            _("reasons is {rows}, not a list of objects").format(rows=short_repr(rows))
+        )
     texts = {row.get("candidate"): row for row in rows if isinstance(row.get("candidate"), str)}
     if len(texts) != len(rows):
-        raise AnswerUnreadable("a reason lacks its candidate, or a candidate has two")
-    asked = answered.chosen(document) if document.reason.rule == "choice" else []
+        raise AnswerUnreadable(_("a reason lacks its candidate, or a candidate has two"))
+    chosen = values.chosen(document) if document.reason.rule == "choice" else []
     reasons = []
-    for question, candidate in asked:
+    for question, candidate in chosen:
         row = texts.pop(candidate.blind_key, {})
         text = read_text(row, "text").strip()
         if len(text) < document.reason.least_length:
             raise AnswerUnreadable(
-                f"the reason for '{candidate.blind_key}' has {len(text)} characters; the study "
-                f"asks for {document.reason.least_length}"
+                _(
+                    "the reason for '{candidate}' has {n} characters; the study asks for {least}"
+                ).format(
+                    candidate=candidate.blind_key,
+                    n=len(text),
+                    least=document.reason.least_length,
+                )
             )
         if text:
             pasted = read_boolean(row, "pasted")
             reasons.append(WrittenText(candidate, question, text, pasted=pasted))
     if texts:
-        raise AnswerUnreadable(f"a reason for {short_repr(next(iter(texts)))} was not asked for")
+        raise AnswerUnreadable(
+            _("a reason for {candidate} was not asked for").format(
+                candidate=short_repr(next(iter(texts)))
+            )
+        )
     return reasons
 
 
@@ -211,7 +244,9 @@ def _consented_at(answer: dict[str, Any], document: ProtocolDocument) -> datetim
     consent = answer.get("consent")
     if not isinstance(consent, dict) or consent.get("text") != expected:
         raise AnswerUnreadable(
-            f"consent is {short_repr(consent)}, not to the study's text '{expected}'"
+            _("consent is {consent}, not to the study's text '{expected}'").format(
+                consent=short_repr(consent), expected=expected
+            )
         )
     try:
         at = datetime.fromisoformat(str(consent.get("at")))
@@ -219,7 +254,9 @@ def _consented_at(answer: dict[str, Any], document: ProtocolDocument) -> datetim
         at = None
     if at is None or at.tzinfo is None:
         raise AnswerUnreadable(
-            f"consent was given at {short_repr(consent.get('at'))}, which is not a time"
+            _("consent was given at {time}, which is not a time").format(
+                time=short_repr(consent.get("at"))
+            )
         )
     try:
         return at.astimezone(UTC)

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
 
+from django.utils.translation import gettext as _
+
 from hits.amounts import read_usd
 from hits.exceptions import BonusFileRefused
 
@@ -30,14 +32,20 @@ def read_bonuses(path: Path) -> list[BonusLine]:
             missing_columns = [name for name in COLUMNS if name not in (rows.fieldnames or [])]
             if missing_columns:
                 raise BonusFileRefused(
-                    f"{path.name} lacks the column {', '.join(missing_columns)}."
+                    _("{file} lacks the column {columns}.").format(
+                        file=path.name, columns=", ".join(missing_columns)
+                    )
                 )
             lines = [_line(path, rows.line_num, row) for row in rows]
     except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise BonusFileRefused(f"{path.name} cannot be read: {error}.") from error
+        raise BonusFileRefused(
+            _("{file} cannot be read: {error}.").format(file=path.name, error=error)
+        ) from error
     distinct = {(line.assignment_id, line.reason) for line in lines}
     if len(distinct) < len(lines):
-        raise BonusFileRefused(f"{path.name} names an assignment twice for the same reason.")
+        raise BonusFileRefused(
+            _("{file} names an assignment twice for the same reason.").format(file=path.name)
+        )
     return lines
 
 
@@ -45,5 +53,9 @@ def _line(path: Path, number: int, row: dict[str, str]) -> BonusLine:
     try:
         amount = read_usd(row["amount_usd"] or "")
     except ValueError as error:
-        raise BonusFileRefused(f"Line {number} of {path.name}: {error} Nothing was paid.") from None
+        raise BonusFileRefused(
+            _("Line {number} of {file}: {error} Nothing was paid.").format(
+                number=number, file=path.name, error=error
+            )
+        ) from None
     return BonusLine((row["assignment_id"] or "").strip(), amount, (row["reason"] or "").strip())

@@ -8,14 +8,25 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from django.db import transaction
-from django.db.models import Count, F, OuterRef, Q, QuerySet, Subquery, Sum
-from django.db.models.functions import Coalesce
+from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Subquery, Sum
+from django.db.models.functions import Coalesce, Round
+from django.utils.translation import gettext as _
 
 from accounts.audit import record
 from annotation.models import Study
-from hits.costs import cost_of_assignment
+from hits.costs import cost_of_assignment, cost_of_practice
 from hits.exceptions import OverBudget
-from hits.models import PART, SIZE, Assignment, Batch, Budget, DeliveryState, Hit, Payment
+from hits.models import (
+    PART,
+    SIZE,
+    Assignment,
+    Batch,
+    Budget,
+    DeliveryState,
+    Hit,
+    Payment,
+    PracticeHit,
+)
 
 if TYPE_CHECKING:
     from accounts.models import Team, User
@@ -40,7 +51,7 @@ class Commitment:
 
 
 def commitments(batches: QuerySet[Batch]) -> list[Commitment]:
-    """What is committed to each batch, in three statements.
+    """What is committed to each batch, in three statements, or four with practice.
 
     A HIT that takes no more answers counts with those it has, rejected ones with nothing
     unless they are to be overridden. The part that a rejection leaves counts once that is
@@ -49,15 +60,28 @@ def commitments(batches: QuerySet[Batch]) -> list[Commitment]:
     bonuses = Payment.objects.standing().filter(assignment__hit__batch=OuterRef("pk")).order_by()
     is_rejected = Q(assignment__status=Assignment.Status.REJECTED)
     bonuses = bonuses.exclude(~is_rejected, purpose=PART, state=DeliveryState.INTENDED)
-    paid = bonuses.values("assignment__hit__batch").annotate(n=Sum(F("amount_usd") + F("fee_usd")))
+    # SQLite adds in binary: some hundred amounts are a trifle off the cent, and of a cap.
+    sum_usd = Round(Sum(F("amount_usd") + F("fee_usd")), 2)
+    paid = bonuses.values("assignment__hit__batch").annotate(n=sum_usd)
     rows = batches.select_related("connection", "study").annotate(
-        paid_usd=Subquery(paid.values("n"))
+        paid_usd=Subquery(paid.values("n")),
+        has_practice=Exists(PracticeHit.objects.filter(batch=OuterRef("pk"))),
     )
     by_key = {batch.pk: batch for batch in rows}
     sums = {pk: getattr(batch, "paid_usd", None) or NOTHING for pk, batch in by_key.items()}
     for (pk, size), n_assignments in _assignments(list(by_key)).items():
         sums[pk] += n_assignments * cost_of_assignment(by_key[pk], size)
+    practised = [pk for pk, batch in by_key.items() if getattr(batch, "has_practice", False)]
+    for hit in _practice(practised) if practised else ():
+        n = hit.max_assignments if hit.n_answers is None else hit.n_answers
+        sums[hit.batch_id] += n * cost_of_practice(by_key[hit.batch_id], hit)
     return [Commitment(by_key[pk], usd) for pk, usd in sums.items()]
+
+
+def _practice(batches: list[int]) -> QuerySet[PracticeHit]:
+    """Practice HITs that may have to be paid."""
+    is_withdrawn = Q(hit_id="", batch__closed_at__isnull=False)
+    return PracticeHit.objects.filter(batch__in=batches).exclude(is_withdrawn).order_by()
 
 
 def _room(budget: Budget, rows: Iterable[Commitment]) -> Room:
@@ -154,11 +178,21 @@ def require_within_budgets(*, study: Study, extra_usd_by_batch: Mapping[int, Dec
 
 def over_budget_message(room: Room, extra_usd: Decimal) -> str:
     """What is wrong where a budget does not reach, in a sentence."""
-    name = {"team": "The team's", "study": "The study's", "batch": "The batch's"}[room.scope]
-    return (
-        f"{name} budget is ${room.budget.cap_usd:.2f}, of which ${room.committed_usd:.2f} are "
-        f"committed; ${extra_usd:.2f} more would exceed it."
-    )
+    message = {
+        "team": _(
+            "The team's budget is ${cap:.2f}, of which ${committed:.2f} are committed; "
+            "${extra:.2f} more would exceed it."
+        ),
+        "study": _(
+            "The study's budget is ${cap:.2f}, of which ${committed:.2f} are committed; "
+            "${extra:.2f} more would exceed it."
+        ),
+        "batch": _(
+            "The batch's budget is ${cap:.2f}, of which ${committed:.2f} are committed; "
+            "${extra:.2f} more would exceed it."
+        ),
+    }[room.scope]
+    return message.format(cap=room.budget.cap_usd, committed=room.committed_usd, extra=extra_usd)
 
 
 @transaction.atomic

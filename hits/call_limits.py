@@ -24,6 +24,7 @@ from botocore.awsrequest import (
     AWSHTTPSConnection,
     AWSHTTPSConnectionPool,
 )
+from django.utils.translation import gettext as _
 from requests.adapters import HTTPAdapter
 from urllib3 import HTTPConnectionPool, HTTPSConnectionPool
 from urllib3.connection import HTTPConnection, HTTPSConnection
@@ -95,13 +96,13 @@ class _BoundedReader(RawIOBase):
     def readinto(self, buffer: Any) -> int:
         seconds_left = self._until - time.monotonic()
         if seconds_left <= 0:
-            raise TimeoutError("the answer takes too long")
+            raise TimeoutError(_("the answer takes too long"))
         patience = seconds_left if self._patience is None else min(self._patience, seconds_left)
         self._socket.settimeout(patience)
         n = self._raw.readinto(buffer) or 0
         self._n_bytes += n
         if self._n_bytes > MOST_BYTES:
-            raise OSError(f"the answer has more than {MOST_BYTES:,} bytes")
+            raise OSError(_("the answer has more than {n:,} bytes").format(n=MOST_BYTES))
         return n
 
     def close(self) -> None:

@@ -17,8 +17,8 @@ from django.utils.translation import ngettext
 
 from hits.endpoints import translated_errors
 from hits.exceptions import MarketplaceRefused
-from hits.models import Batch, Hit
-from hits.publish import match_published
+from hits.hit_creation import match_published
+from hits.models import Batch, Hit, PracticeHit
 from hits.publishers import sole_publisher
 from hits.run_limits import earning, run_time
 from presentation.progress import Progress, silently
@@ -74,7 +74,20 @@ def apply_changes(
         Hit.objects.filter(pk=hit.pk).update(
             confirmed_assignments=hit.n_assignments, expiry_confirmed_at=hit.batch.expires_at
         )
+    n_expiries += _expire_practice(batch, client)
     return ChangesResult(n_added, n_expiries, n_gone)
+
+
+def _expire_practice(batch: Batch, client: MTurkClient) -> int:
+    """Practice is on offer as long as the batch's own HITs."""
+    n_expiries = 0
+    for hit in PracticeHit.objects.of(batch).awaiting_expiry().select_related("batch"):
+        with translated_errors():
+            there = client.get_hit(HITId=hit.hit_id)["HIT"]
+        if there["HITStatus"] != GONE:
+            n_expiries += _set_expiry(client, hit, there)
+        PracticeHit.objects.filter(pk=hit.pk).update(expiry_confirmed_at=hit.batch.expires_at)
+    return n_expiries
 
 
 def _awaiting_change(batch: Batch, client: MTurkClient, progress: Progress) -> Iterator[Hit]:
@@ -92,7 +105,8 @@ def _awaiting_change(batch: Batch, client: MTurkClient, progress: Progress) -> I
 def _find_unrecorded(batch: Batch, client: MTurkClient) -> None:
     """Nobody publishes a closed batch any more, so that HITs whose answers were lost would stay on
     offer unknown. Who is publishing it notices that it is closed, and is waited for."""
-    if batch.publishing_started_at and Hit.objects.of(batch).unpublished().exists():
+    unpublished = (rows.of(batch).unpublished() for rows in (Hit.objects, PracticeHit.objects))
+    if batch.publishing_started_at and any(rows.exists() for rows in unpublished):
         with sole_publisher(batch):
             match_published(batch=batch, client=client)
 
@@ -123,7 +137,7 @@ def _add_assignments(client: MTurkClient, hit: Hit, there: HITTypeDef) -> int:
     return n_more
 
 
-def _set_expiry(client: MTurkClient, hit: Hit, there: HITTypeDef) -> int:
+def _set_expiry(client: MTurkClient, hit: Hit | PracticeHit, there: HITTypeDef) -> int:
     expires_at, now = hit.batch.expires_at, timezone.now()
     if expires_at is None:
         return 0

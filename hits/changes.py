@@ -19,9 +19,9 @@ from django.utils.translation import gettext as _
 
 from accounts.audit import record
 from hits.budgets import require_within_budgets
-from hits.costs import MANY_ASSIGNMENTS, Estimate, cost_of_assignment
+from hits.costs import MANY_ASSIGNMENTS, Estimate, cost_of_assignment, cost_of_practice
 from hits.exceptions import ChangeUnfit
-from hits.models import YEAR_SECONDS, Batch, Hit, HitRecordQuerySet
+from hits.models import YEAR_SECONDS, Batch, Hit, HitRecordQuerySet, PracticeHit
 
 if TYPE_CHECKING:
     from accounts.models import User
@@ -99,7 +99,8 @@ def missing_assignments(batch: Batch) -> MissingAssignments:
             priced.append((hit, max(n, is_over * (hit.n_assignments - n_taken))))
     # A later expiry opens the other HITs too.
     others = _reopened(Hit.objects.of(batch).exclude(pk__in=[pk for pk, *_ in gaps]))
-    return MissingAssignments(tuple(gaps), _price(batch, priced + others))
+    cost = _price(batch, priced + others) + _reopened_practice_usd(batch)
+    return MissingAssignments(tuple(gaps), cost)
 
 
 @transaction.atomic
@@ -121,6 +122,7 @@ def repost_missing(
         Hit.objects.filter(pk=pk).update(max_assignments=total, n_answers=None)
     Batch.objects.filter(pk=current.pk).update(expires_at=expires_at)
     Hit.objects.of(current).update(n_answers=None)
+    PracticeHit.objects.of(current).update(n_answers=None, ended_at=None)
     _record(
         "batch.repost",
         current,
@@ -143,6 +145,7 @@ def extend_batch(
     _require_within_budgets(current, cost)
     Batch.objects.filter(pk=batch.pk).update(expires_at=expires_at)
     Hit.objects.of(batch).update(n_answers=None)
+    PracticeHit.objects.of(batch).update(n_answers=None, ended_at=None)
     _record(
         "batch.extend",
         current,
@@ -155,7 +158,18 @@ def extend_batch(
 def price_of_extension(batch: Batch) -> Estimate:
     """What a later expiry commits again: the assignments of HITs that were over, less those that
     came in. What a HIT still on offer may cost is committed already."""
-    return _price(batch, _reopened(Hit.objects.of(batch)))
+    return _price(batch, _reopened(Hit.objects.of(batch))) + _reopened_practice_usd(batch)
+
+
+def _reopened_practice_usd(batch: Batch) -> Decimal:
+    """What a later expiry commits again of practice."""
+    if not batch.practice_type_id:
+        return Decimal(0)
+    over = PracticeHit.objects.of(batch).published().exclude(n_answers=None)
+    prices = (
+        (hit.max_assignments - (hit.n_answers or 0)) * cost_of_practice(batch, hit) for hit in over
+    )
+    return sum(prices, Decimal(0))
 
 
 def _reopened(hits: HitRecordQuerySet) -> list[tuple[Hit, int]]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from django.utils.translation import gettext as _
+
 from annotation.check_placement import place_checks
 from annotation.models import Item, PlacedCheck
 from hits.exceptions import BatchUnfit, QuestionTooLarge
@@ -34,4 +36,4 @@ def place_batch_checks(batch: Batch, new_items: Sequence[int]) -> None:
         try:
             html_question(item, batch.document, [row for row in placed if row.item_id == item_id])
         except QuestionTooLarge as error:
-            raise BatchUnfit(f"With its quality checks: {error}") from None
+            raise BatchUnfit(_("With its quality checks: {error}").format(error=error)) from None

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from annotation.models import Candidate, PlacedCheck
 from annotation.protocols.records import ProtocolDocument
 from annotation.protocols.scales import range_of
-from hits.answered_questions import JudgmentValue
+from hits.answer_values import JudgmentValue
 from stats.quality import band_failed, degraded_failed, repeat_failed
 
 
@@ -59,6 +59,6 @@ def _is_failed(
         return placed.expected is not None and band_failed(value, placed.expected, placed.tolerance)
     if placed.kind == "repeat":
         return repeat_failed(compared, value, placed.tolerance)
-    asked = document.question(placed.question)
-    lowest = range_of(asked)[0] if asked else 0.0
+    question = document.question(placed.question)
+    lowest = range_of(question)[0] if question else 0.0
     return degraded_failed(value, compared, lowest=lowest, tolerance=placed.tolerance)

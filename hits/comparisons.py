@@ -8,41 +8,54 @@ from collections.abc import Sequence
 from reprlib import repr as short_repr
 from typing import Any
 
-from annotation.protocols.records import AskedQuestion
+from django.utils.translation import gettext as _
+
+from annotation.protocols.records import ProtocolQuestion
 from hits.exceptions import AnswerUnreadable
 
 TIE = "tie"
 
 
-def compared_values(asked: AskedQuestion, value: Any, keys: Sequence[str]) -> dict[str, float]:
+def compared_values(
+    question: ProtocolQuestion, value: Any, keys: Sequence[str]
+) -> dict[str, float]:
     """The value of each candidate, by blind key."""
     read = {"preference": _preference, "best_worst": _best_worst, "ranking": _ranking}
-    return read[asked.kind](asked, value, keys)
+    return read[question.kind](question, value, keys)
 
 
-def _preference(asked: AskedQuestion, value: Any, keys: Sequence[str]) -> dict[str, float]:
+def _preference(question: ProtocolQuestion, value: Any, keys: Sequence[str]) -> dict[str, float]:
     """The preferred one has 1 and the others 0, which says nothing of these among themselves."""
-    if value == TIE and asked.ties:
+    if value == TIE and question.ties:
         return dict.fromkeys(keys, 0.5)
-    return {key: float(key == _known(asked, value, keys)) for key in keys}
+    return {key: float(key == _known(question, value, keys)) for key in keys}
 
 
-def _best_worst(asked: AskedQuestion, value: Any, keys: Sequence[str]) -> dict[str, float]:
+def _best_worst(question: ProtocolQuestion, value: Any, keys: Sequence[str]) -> dict[str, float]:
     if not isinstance(value, dict) or set(value) != {"best", "worst"}:
-        raise AnswerUnreadable(f"'{asked.name}' is {short_repr(value)}, not a best and a worst")
-    best, worst = (_known(asked, value[end], keys) for end in ("best", "worst"))
+        raise AnswerUnreadable(
+            _("'{question}' is {value}, not a best and a worst").format(
+                question=question.name, value=short_repr(value)
+            )
+        )
+    best, worst = (_known(question, value[end], keys) for end in ("best", "worst"))
     if best == worst:
-        raise AnswerUnreadable(f"'{asked.name}' names '{best}' as the best and the worst")
+        raise AnswerUnreadable(
+            _("'{question}' names '{best}' as the best and the worst").format(
+                question=question.name, best=best
+            )
+        )
     return dict.fromkeys(keys, 0.5) | {best: 1.0, worst: 0.0}
 
 
-def _ranking(asked: AskedQuestion, value: Any, keys: Sequence[str]) -> dict[str, float]:
-    groups = _groups(asked, value)
-    ranked = [_known(asked, key, keys) for group in groups for key in group]
+def _ranking(question: ProtocolQuestion, value: Any, keys: Sequence[str]) -> dict[str, float]:
+    groups = _groups(question, value)
+    ranked = [_known(question, key, keys) for group in groups for key in group]
     if len(ranked) != len(keys) or set(ranked) != set(keys):
         raise AnswerUnreadable(
-            f"'{asked.name}' must rank each of the {len(keys)} candidates once; "
-            f"it is {short_repr(value)}"
+            _("'{question}' must rank each of the {n} candidates once; it is {value}").format(
+                question=question.name, n=len(keys), value=short_repr(value)
+            )
         )
     n_others = max(len(keys) - 1, 1)
     n_below = len(keys)
@@ -53,19 +66,27 @@ def _ranking(asked: AskedQuestion, value: Any, keys: Sequence[str]) -> dict[str,
     return values
 
 
-def _groups(asked: AskedQuestion, value: Any) -> list[list[str]]:
+def _groups(question: ProtocolQuestion, value: Any) -> list[list[str]]:
     """From the best to the worst, those that are equally good together."""
     is_ranking = isinstance(value, list) and all(isinstance(group, list) for group in value)
     if not is_ranking or not all(value):
-        raise AnswerUnreadable(f"'{asked.name}' is {short_repr(value)}, not lists of candidates")
-    if not asked.ties and any(len(group) > 1 for group in value):
-        raise AnswerUnreadable(f"'{asked.name}' has equal ranks, which are not allowed")
+        raise AnswerUnreadable(
+            _("'{question}' is {value}, not lists of candidates").format(
+                question=question.name, value=short_repr(value)
+            )
+        )
+    if not question.ties and any(len(group) > 1 for group in value):
+        raise AnswerUnreadable(
+            _("'{question}' has equal ranks, which are not allowed").format(question=question.name)
+        )
     return list(value)
 
 
-def _known(asked: AskedQuestion, key: Any, keys: Sequence[str]) -> str:
+def _known(question: ProtocolQuestion, key: Any, keys: Sequence[str]) -> str:
     if not isinstance(key, str) or key not in keys:
         raise AnswerUnreadable(
-            f"'{asked.name}' names {short_repr(key)}, which is not a candidate here"
+            _("'{question}' names {key}, which is not a candidate here").format(
+                question=question.name, key=short_repr(key)
+            )
         )
     return key

@@ -32,7 +32,11 @@ def site_connection(profile: str = THIS_SITE) -> Connection:
     """The site's own connection of this profile, whose key is in the environment."""
     if profile not in PROFILES:
         profiles = ", ".join(PROFILES)
-        raise ProfileUnknown(f"There is no marketplace profile '{profile}'. Profiles: {profiles}.")
+        raise ProfileUnknown(
+            _("There is no marketplace profile '{profile}'. Profiles: {profiles}.").format(
+                profile=profile, profiles=profiles
+            )
+        )
     connection, _is_new = Connection.objects.get_or_create(
         team=None, name=profile, defaults={"marketplace": profile}
     )
@@ -51,7 +55,11 @@ def connection_of_name(name: str) -> Connection:
     connection = usable.filter(team__slug=team, name=own).first()
     if connection is None:
         names = ", ".join(f"'{each.team.slug}/{each.name}'" for each in usable if each.team)
-        raise ConnectionUnfit(f"There is no open connection '{name}'. Known: {names or 'none'}.")
+        raise ConnectionUnfit(
+            _("There is no open connection '{name}'. Known: {names}.").format(
+                name=name, names=names or _("none")
+            )
+        )
     return connection
 
 

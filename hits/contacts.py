@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from django.db import transaction
 from django.db.models import QuerySet
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from accounts.audit import record
 from hits.endpoints import translated_errors
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
 LONGEST_SUBJECT, LONGEST_TEXT = 200, 4096
 # Where a marketplace says that a message was not passed on, and nothing else.
-NO_REASON = "The marketplace did not pass it on."
+NO_REASON = gettext_lazy("The marketplace did not pass it on.")
 
 
 def validate_text(text: str, *, name: str, most: int = LONGEST_TEXT) -> None:
@@ -100,7 +101,9 @@ def _delivery_problem(client: MTurkClient, message: Message) -> str:
         return refusal.message
     failures = answer.get("NotifyWorkersFailureStatuses", [])
     return " ".join(
-        one.get("NotifyWorkersFailureMessage") or one.get("NotifyWorkersFailureCode") or NO_REASON
+        one.get("NotifyWorkersFailureMessage")
+        or one.get("NotifyWorkersFailureCode")
+        or str(NO_REASON)
         for one in failures
     )
 

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from decimal import ROUND_HALF_UP, Decimal
 from typing import TYPE_CHECKING
+
+from django.utils.translation import gettext as _
 
 from annotation.models import Study
 from hits.endpoints import translated_errors
 from hits.exceptions import FundsMissing
 from hits.foreign_records import amount_usd
-from hits.models import Batch, Hit
+from hits.models import Batch, Hit, PracticeHit
 from hits.selections import items_without_hit, selected_items
 from presentation.counts import count_of
 
@@ -61,21 +63,28 @@ SCHEDULES = {
 
 @dataclass(frozen=True)
 class Estimate:
-    """Rewards and fees if every assignment is approved."""
+    """Rewards and fees if every assignment is approved; `practice_usd` is what practice costs
+    beside them, with its fees, if all of it is done."""
 
     n_hits: int
     n_assignments: int
     rewards_usd: Decimal
     fees_usd: Decimal
+    practice_usd: Decimal = Decimal(0)
 
     @property
     def total_usd(self) -> Decimal:
-        return self.rewards_usd + self.fees_usd
+        return self.rewards_usd + self.fees_usd + self.practice_usd
+
+    def __add__(self, practice_usd: Decimal) -> Estimate:
+        """With so much practice more."""
+        return replace(self, practice_usd=self.practice_usd + practice_usd)
 
     def __str__(self) -> str:
+        practice = f"practice ${self.practice_usd:.2f}, " if self.practice_usd else ""
         return (
             f"{count_of(self.n_hits, 'HIT')}, {count_of(self.n_assignments, 'assignment')}: "
-            f"rewards ${self.rewards_usd:.2f}, fees ${self.fees_usd:.2f}, "
+            f"rewards ${self.rewards_usd:.2f}, fees ${self.fees_usd:.2f}, {practice}"
             f"in all ${self.total_usd:.2f}"
         )
 
@@ -83,13 +92,49 @@ class Estimate:
 def estimate(batch: Batch) -> Estimate:
     """What publishing the rest of a batch, or a drafted one, commits the requester to."""
     if batch.pk is None:
-        return price_items(batch, n_items=len(selected_items(batch)))
+        return price_launch(batch, n_items=len(selected_items(batch)))
     rows = Hit.objects.of(batch).unpublished().order_by().values_list("max_assignments")
     sizes = Counter(own or batch.max_assignments for (own,) in rows)
     if batch.is_of_all_items:
         n_bare = items_without_hit(batch).count()
         sizes.update({size: n * n_bare for size, n in batch.n_hits_by_size.items()})
-    return price_hits(batch, sizes)
+    unpublished = PracticeHit.objects.of(batch).unpublished()
+    return price_hits(batch, sizes) + price_practice(batch, unpublished)
+
+
+def price_launch(draft: Batch, *, n_items: int) -> Estimate:
+    """What launching a batch of so many items commits the requester to, practice among it."""
+    return price_items(draft, n_items=n_items) + price_practice(draft, unsaved_practice(draft))
+
+
+def price_practice(batch: Batch, hits: Iterable[PracticeHit]) -> Decimal:
+    """What so many practice HITs cost at most, with their fees."""
+    prices = (hit.max_assignments * cost_of_practice(batch, hit) for hit in hits)
+    return sum(prices, Decimal(0))
+
+
+def cost_of_practice(batch: Batch, hit: PracticeHit) -> Decimal:
+    """Reward and fee of one assignment of a practice HIT."""
+    schedule = SCHEDULES[batch.connection.fees]
+    return hit.reward_usd + schedule.fee_usd(
+        hit.reward_usd, hit.max_assignments, needs_masters=batch.needs_masters
+    )
+
+
+def unsaved_practice(batch: Batch) -> list[PracticeHit]:
+    """The practice HITs that a batch has from when it is planned."""
+    practice = batch.document.qualifications.practice
+    if practice is None:
+        return []
+    return [
+        PracticeHit(
+            batch=batch,
+            number=number,
+            reward_usd=Decimal(str(practice.reward_usd)).quantize(CENT),
+            max_assignments=practice.most_workers,
+        )
+        for number in range(len(practice.items))
+    ]
 
 
 def price_items(batch: Batch, *, n_items: int) -> Estimate:
@@ -135,5 +180,7 @@ def require_funds(*, cost: Estimate, client: MTurkClient) -> None:
     available = amount_usd(answer["AvailableBalance"], "AvailableBalance")
     if available < cost.total_usd:
         raise FundsMissing(
-            f"{cost}; but the account has only ${available:.2f}. Nothing was published."
+            _("{cost}; but the account has only ${available:.2f}. Nothing was published.").format(
+                cost=cost, available=available
+            )
         )

@@ -14,7 +14,7 @@ from annotation.models import Candidate, Item, Judgment, LabelSet, Study, Submis
 from annotation.study_jobs import jobs_of, request_study_job
 from hits.archive import unfinished_work
 from hits.exceptions import StudyUnfinished
-from hits.models import Assignment, Batch, Budget, Hit, Message, Payment
+from hits.models import Assignment, Batch, Budget, Hit, Message, Payment, PracticeAnswer
 from metrics.models import Score
 
 if TYPE_CHECKING:
@@ -64,7 +64,11 @@ def _obstacles(study: Study) -> Iterator[str]:
 def _counts_against_a_budget(study: Study) -> bool:
     """Deleting what was spent would give it to a team to be spent again."""
     has_cap = study.team_id is not None and Budget.objects.filter(team=study.team_id).exists()
-    return has_cap and Assignment.objects.filter(hit__batch__study=study).exists()
+    answers = (
+        rows.filter(hit__batch__study=study)
+        for rows in (Assignment.objects, PracticeAnswer.objects)
+    )
+    return has_cap and any(rows.exists() for rows in answers)
 
 
 @transaction.atomic

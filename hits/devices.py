@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.db import transaction
+from django.utils.translation import gettext as _
 
 from hits import requester_api
 from hits.exceptions import MarketplaceFault
@@ -26,7 +27,7 @@ def fetch_shared_devices(*, batch: Batch) -> int:
         return 0
     listed = answer.get("shared_devices")
     if not isinstance(listed, list) or not all(isinstance(row, dict) for row in listed):
-        raise MarketplaceFault("it sent no list of shared devices")
+        raise MarketplaceFault(_("it sent no list of shared devices"))
     workers = _workers_of(batch)
     pseudonyms = _pseudonyms_of(batch)
     rows = [_row(batch, row, workers, pseudonyms) for row in listed[:MOST_ROWS]]
@@ -44,7 +45,7 @@ def _row(
     worker = workers.get(identifier(row, "worker_id"))
     others = row.get("others")
     if not isinstance(others, list) or not all(isinstance(each, str) for each in others):
-        raise MarketplaceFault("the other workers of a device are not a list of ids")
+        raise MarketplaceFault(_("the other workers of a device are not a list of ids"))
     if worker is None:
         return None
     return SharedDevice(

@@ -83,7 +83,7 @@ def is_undecided(assignment: Assignment) -> bool:
 def require_possible(assignment: Assignment, is_possible: bool, message: str) -> None:
     """DecisionRefused with the message, which names the assignment, where it is not."""
     if not is_possible:
-        raise DecisionRefused(f"{assignment.assignment_id}: {message}")
+        raise DecisionRefused(message, assignment=assignment)
 
 
 def undo_draft(

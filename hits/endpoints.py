@@ -22,6 +22,8 @@ from botocore.exceptions import (
 )
 from botocore.parsers import ResponseParserError
 from django.conf import settings
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from hits.call_limits import bind
 from hits.exceptions import (
@@ -39,8 +41,8 @@ if TYPE_CHECKING:
 
 REGION = "us-east-1"
 UNKNOWN_KEY = ("UnrecognizedClientException", "InvalidSignatureException")
-KEY_ADVICE = (
-    " Is this the marketplace that the key in MARKETPLACE_ACCESS_KEY_ID is for? SITE_URL, or "
+KEY_ADVICE = gettext_lazy(
+    "Is this the marketplace that the key in MARKETPLACE_ACCESS_KEY_ID is for? SITE_URL, or "
     "AWS_ENDPOINT_URL_MTURK, in .env or the environment says where it is."
 )
 PATIENCE = Config(
@@ -71,7 +73,11 @@ def connect(
     """
     if profile not in PROFILES:
         profiles = ", ".join(PROFILES)
-        raise ProfileUnknown(f"There is no marketplace profile '{profile}'. Profiles: {profiles}.")
+        raise ProfileUnknown(
+            _("There is no marketplace profile '{profile}'. Profiles: {profiles}.").format(
+                profile=profile, profiles=profiles
+            )
+        )
     if profile == "local" and key is None:
         key = local_key()
     address = endpoint_url or PROFILES[profile].endpoint_url or settings.MARKETPLACE_ENDPOINT_URL
@@ -79,15 +85,17 @@ def connect(
         return _client(address, key)
     except ValueError as problem:
         raise MarketplaceUnreachable(
-            f"'{address}' is not a marketplace's address: {problem}. It needs http(s)://, a "
-            "host and a path, such as http://127.0.0.1:8000/requester."
+            _(
+                "'{address}' is not a marketplace's address: {problem}. It needs http(s)://, a "
+                "host and a path, such as http://127.0.0.1:8000/requester."
+            ).format(address=address, problem=problem)
         ) from None
 
 
 def _client(address: str, key: AccessKey | None) -> MTurkClient:
     parts = urlsplit(address)
     if parts.scheme not in ("http", "https") or parts.port == 0:
-        raise ValueError("not a valid web address")
+        raise ValueError(_("not a valid web address"))
     with translated_errors():
         client: MTurkClient = boto3.client(
             "mturk",
@@ -114,9 +122,11 @@ def local_key() -> AccessKey:
     )
     if not (key.access_key_id and key.secret_access_key):
         raise CredentialsMissing(
-            "There is no access key for the marketplace. Make one with `python manage.py "
-            "create_requester NAME --deposit 100 --json` and put it into the environment (or "
-            ".env) as MARKETPLACE_ACCESS_KEY_ID and MARKETPLACE_SECRET_ACCESS_KEY."
+            _(
+                "There is no access key for the marketplace. Make one with `python manage.py "
+                "create_requester NAME --deposit 100 --json` and put it into the environment (or "
+                ".env) as MARKETPLACE_ACCESS_KEY_ID and MARKETPLACE_SECRET_ACCESS_KEY."
+            )
         )
     return key
 
@@ -129,12 +139,16 @@ def translated_errors() -> Iterator[None]:
     except ClientError as error:
         raise _error_of(error) from error
     except NO_KEY as error:
-        raise CredentialsMissing(f"There is no access key for the marketplace: {error}.") from error
+        raise CredentialsMissing(
+            _("There is no access key for the marketplace: {error}.").format(error=error)
+        ) from error
     except (ConnectionError, HTTPClientError, ResponseParserError) as error:
         if isinstance(inner := getattr(error, "kwargs", {}).get("error"), HitsError):
             raise inner from error  # such as of hits.call_limits, below boto3
         raise MarketplaceUnreachable(
-            f"No marketplace answers: {error} Is the site running (`make run`)?"
+            _("No marketplace answers: {error} Is the site running (`make run`)?").format(
+                error=error
+            )
         ) from error
 
 
@@ -145,11 +159,13 @@ def _error_of(error: ClientError) -> HitsError:
     address = metadata.get("Address", "")
     if code.isdigit():  # an HTTP status, where a marketplace would have said what is wrong
         return MarketplaceUnreachable(
-            f"What answers at {address or 'its address'} is not a marketplace (HTTP {code}). "
-            "Is its address right?"
+            _(
+                "What answers at {address} is not a marketplace (HTTP {code}). "
+                "Is its address right?"
+            ).format(address=address or _("its address"), code=code)
         )
-    message = answer["Error"].get("Message", "no reason given")
+    message = answer["Error"].get("Message", _("no reason given"))
     if code in UNKNOWN_KEY:
-        message += KEY_ADVICE
+        message = f"{message} {KEY_ADVICE}"
     is_retried = metadata.get("RetryAttempts", 0) > 0
     return MarketplaceRefused(code, message, address=address, is_retried=is_retried)

@@ -14,6 +14,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from django.conf import settings
+from django.utils.translation import gettext as _
 
 from hits import marketplace_api
 from hits.endpoints import AccessKey
@@ -39,7 +40,9 @@ def _post(site_url: str, path: str, content: dict[str, str]) -> dict[str, Any]:
     answer = marketplace_api.post(site_url, path, content, signature=_signature)
     if answer.content is None:
         raise MarketplaceUnreachable(
-            f"What answers at {answer.address} is not an Assay marketplace (HTTP {answer.status})."
+            _("What answers at {address} is not an Assay marketplace (HTTP {status}).").format(
+                address=answer.address, status=answer.status
+            )
         )
     if answer.status != HTTPStatus.CREATED:
         raise MarketplaceRefused(_code(answer.status), answer.error)

@@ -17,8 +17,9 @@ HitsError
 ├── AnswerUnreadable         what came back is not an answer to the item
 ├── AlreadyJudged            a worker answered one item twice in a round
 ├── FeedbackUnfit            a decision's feedback cannot be sent
-├── DecisionRefused          a decision that this assignment cannot have, or not any more
-├── PaymentRefused           an amount that cannot be paid, or is paid already
+├── AssignmentRefused        something that one assignment cannot have
+│   ├── DecisionRefused      a decision that this assignment cannot have, or not any more
+│   └── PaymentRefused       an amount that cannot be paid, or is paid already
 ├── BonusFileRefused         a file of bonuses holds something that cannot be paid
 ├── AssignmentsUnknown       a study has no assignments of these ids
 ├── WorkerUnknown            a study has no worker of that id
@@ -27,6 +28,15 @@ HitsError
 ├── StudyUnfinished          a study cannot be archived while something of it goes on
 └── CrowdStuck               the worker site did not show what a worker needs
 """
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from django.utils.translation import gettext as _
+
+if TYPE_CHECKING:
+    from hits.models import Assignment
 
 REQUEST_ERRORS = ("RequestError", "ValidationException")
 MOMENTARY_ERRORS = ("ThrottlingException", "Throttling", "ServiceFault", "ServiceUnavailable")
@@ -62,8 +72,12 @@ class MarketplaceRefused(HitsError):
         self, code: str, message: str, *, address: str = "", is_retried: bool = False
     ) -> None:
         self.code, self.message, self.is_retried = code, message, is_retried
-        marketplace = f"The marketplace at {address}" if address else "The marketplace"
-        super().__init__(f"{marketplace} refused ({code}): {message}")
+        text = (
+            _("The marketplace at {address} refused ({code}): {message}")
+            if address
+            else _("The marketplace refused ({code}): {message}")
+        )
+        super().__init__(text.format(address=address, code=code, message=message))
 
     def has_code(self, name: str) -> bool:
         """Whether the code is this one, whatever its namespace."""
@@ -86,7 +100,7 @@ class MarketplaceSlow(HitsError):
     def __init__(self, message: str = "") -> None:
         super().__init__(
             message
-            or "The marketplace took so long over its answers that the rest is left for later."
+            or _("The marketplace took so long over its answers that the rest is left for later.")
         )
 
 
@@ -94,7 +108,9 @@ class MarketplaceFault(HitsError):
     """The marketplace answered with what cannot be; nothing of the answer is stored."""
 
     def __init__(self, problem: str) -> None:
-        super().__init__(f"The marketplace's answer cannot be right: {problem}.")
+        super().__init__(
+            _("The marketplace's answer cannot be right: {problem}.").format(problem=problem)
+        )
 
 
 class NothingPublished(HitsError):
@@ -102,8 +118,10 @@ class NothingPublished(HitsError):
 
     def __init__(self, slug: str) -> None:
         super().__init__(
-            f"Study '{slug}' has no HITs on a marketplace yet. Publish it first: "
-            f"`python manage.py publish_study {slug} --reward USD`."
+            _(
+                "Study '{slug}' has no HITs on a marketplace yet. Publish it first: "
+                "`python manage.py publish_study {slug} --reward USD`."
+            ).format(slug=slug)
         )
 
 
@@ -131,7 +149,7 @@ class AnswerUnreadable(HitsError):
     """What came back is not an answer to the item."""
 
     def __init__(self, problem: str) -> None:
-        super().__init__(f"The answer cannot be read: {problem}.")
+        super().__init__(_("The answer cannot be read: {problem}.").format(problem=problem))
 
 
 class AlreadyJudged(HitsError):
@@ -142,11 +160,25 @@ class FeedbackUnfit(HitsError):
     """A decision's feedback cannot be sent."""
 
 
-class DecisionRefused(HitsError):
+class AssignmentRefused(HitsError):
+    """Something that one assignment cannot have; its text names the assignment, if any."""
+
+    def __init__(self, message: str, *, assignment: Assignment | None = None) -> None:
+        self.message, self.assignment = message, assignment
+        named = f"{assignment.assignment_id}: " if assignment else ""
+        super().__init__(f"{named}{message}")
+
+    @property
+    def without_id(self) -> str:
+        """For those who may not see which worker's it is: by the number it has on this site."""
+        return f"{self.assignment.pk}: {self.message}" if self.assignment else self.message
+
+
+class DecisionRefused(AssignmentRefused):
     """A decision that this assignment cannot have, or not any more."""
 
 
-class PaymentRefused(HitsError):
+class PaymentRefused(AssignmentRefused):
     """An amount that cannot be paid, or is paid already."""
 
 
@@ -160,8 +192,10 @@ class AssignmentsUnknown(HitsError):
     def __init__(self, slug: str, ids: list[str]) -> None:
         names = ", ".join(ids[:5]) + (", ..." if len(ids) > 5 else "")
         super().__init__(
-            f"Study '{slug}' has collected no assignment {names}. Collect first: "
-            f"`python manage.py collect_study {slug}`."
+            _(
+                "Study '{slug}' has collected no assignment {names}. Collect first: "
+                "`python manage.py collect_study {slug}`."
+            ).format(slug=slug, names=names)
         )
 
 

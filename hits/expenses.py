@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from django.db.models import Count, Sum
+from django.db.models.functions import Round
 
-from hits.costs import cost_of_assignment
-from hits.models import Assignment, Batch, DeliveryState, Payment
+from hits.costs import cost_of_assignment, cost_of_practice
+from hits.models import Assignment, Batch, DeliveryState, Payment, PracticeHit
 
 NOTHING = Decimal("0.00")
 
@@ -34,7 +35,7 @@ def spend_of(batch: Batch) -> Spend:
 
 
 def spend_by_batch(batches: Iterable[Batch]) -> Mapping[int, Spend]:
-    """Approved assignments, and confirmed payments beside them, of each batch."""
+    """Approved assignments, of practice too, and confirmed payments beside them, of each batch."""
     by_key = {batch.pk: batch for batch in batches}
     rewards_usd, prices_usd = dict.fromkeys(by_key, NOTHING), dict.fromkeys(by_key, NOTHING)
     approvals = Assignment.objects.filter(
@@ -45,11 +46,18 @@ def spend_by_batch(batches: Iterable[Batch]) -> Mapping[int, Spend]:
         batch = by_key[key]
         rewards_usd[key] += n * batch.reward_usd
         prices_usd[key] += n * cost_of_assignment(batch, size or batch.max_assignments)
+    practised = [key for key, batch in by_key.items() if batch.practice_type_id]
+    rows = PracticeHit.objects.filter(batch__in=practised).order_by()
+    for hit in rows.paid() if practised else ():
+        rewards_usd[hit.batch_id] += hit.n_paid * hit.reward_usd
+        prices_usd[hit.batch_id] += hit.n_paid * cost_of_practice(by_key[hit.batch_id], hit)
     payments = Payment.objects.filter(
         assignment__hit__batch__in=by_key, state=DeliveryState.CONFIRMED
     ).order_by()
     totals = payments.values_list("assignment__hit__batch").annotate(
-        amount=Sum("amount_usd"), fee=Sum("fee_usd")
+        # SQLite adds in binary: some hundred amounts are a trifle off the cent.
+        amount=Round(Sum("amount_usd"), 2),
+        fee=Round(Sum("fee_usd"), 2),
     )
     paid_usd = {key: (amount, fee) for key, amount, fee in totals}
     return {

@@ -8,8 +8,10 @@ from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
+from django.utils.translation import gettext as _
+
 from hits.exceptions import MarketplaceFault
-from hits.models import Assignment, Hit
+from hits.models import Assignment, Hit, PracticeHit
 
 LONGEST_ID = 64
 LONGEST_TEXT = 100_000
@@ -41,10 +43,12 @@ class AppealRecord:
     answer: str
 
 
-def assignment_record(hit: Hit, content: Mapping[str, Any]) -> AssignmentRecord:
+def assignment_record(hit: Hit | PracticeHit, content: Mapping[str, Any]) -> AssignmentRecord:
     """One of a HIT's assignments; MarketplaceFault where it is another's, or none at all."""
     if content.get("HITId", hit.hit_id) != hit.hit_id:
-        raise MarketplaceFault(f"asked for HIT {hit.hit_id}, it sent an assignment of another")
+        raise MarketplaceFault(
+            _("asked for HIT {hit_id}, it sent an assignment of another").format(hit_id=hit.hit_id)
+        )
     return AssignmentRecord(
         assignment_id=identifier(content, "AssignmentId"),
         worker_id=identifier(content, "WorkerId"),
@@ -60,14 +64,14 @@ def assignment_status(content: Mapping[str, Any]) -> Assignment.Status:
     try:
         return Assignment.Status(str(content.get("AssignmentStatus")))
     except ValueError:
-        raise MarketplaceFault("an assignment has a status that does not exist") from None
+        raise MarketplaceFault(_("an assignment has a status that does not exist")) from None
 
 
 def appeal_records(content: Mapping[str, Any]) -> list[AppealRecord]:
     """The appeals of an answer that lists them."""
     rows = content.get("appeals")
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-        raise MarketplaceFault("it sent no list of appeals")
+        raise MarketplaceFault(_("it sent no list of appeals"))
     return [
         AppealRecord(
             assignment_id=identifier(row, "assignment_id"),
@@ -83,7 +87,7 @@ def identifier(content: Mapping[str, Any], name: str) -> str:
     """An id that a marketplace gave."""
     value = _text(content, name, most=LONGEST_ID)
     if not value:
-        raise MarketplaceFault(f"{name} is missing")
+        raise MarketplaceFault(_("{name} is missing").format(name=name))
     return value
 
 
@@ -94,14 +98,14 @@ def amount_usd(value: Any, name: str) -> Decimal:
     except InvalidOperation:
         amount = Decimal("NaN")
     if not amount.is_finite() or abs(amount) > MOST_USD:
-        raise MarketplaceFault(f"{name} is not an amount of dollars")
+        raise MarketplaceFault(_("{name} is not an amount of dollars").format(name=name))
     return amount.quantize(CENT)
 
 
 def count(value: Any, name: str) -> int:
     """A number of things."""
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MOST_COUNTED:
-        raise MarketplaceFault(f"{name} is not a number of things")
+        raise MarketplaceFault(_("{name} is not a number of things").format(name=name))
     return value
 
 
@@ -109,7 +113,7 @@ def _text(content: Mapping[str, Any], name: str, *, most: int | None = None) -> 
     value = content.get(name)
     # No database keeps a NUL in a text, and no XML has one.
     if not isinstance(value, str) or "\x00" in value or (most is not None and len(value) > most):
-        raise MarketplaceFault(f"{name} is not a text, or too long a one")
+        raise MarketplaceFault(_("{name} is not a text, or too long a one").format(name=name))
     return value
 
 
@@ -118,7 +122,7 @@ def _time(value: Any, name: str) -> datetime:
         at = value if isinstance(value, datetime) else datetime.fromisoformat(value)
         at = at.astimezone(UTC)
     except (TypeError, ValueError, OverflowError):
-        raise MarketplaceFault(f"{name} is not a time") from None
+        raise MarketplaceFault(_("{name} is not a time").format(name=name)) from None
     if not EARLIEST <= at <= LATEST:
-        raise MarketplaceFault(f"{name} is not a time of this century")
+        raise MarketplaceFault(_("{name} is not a time of this century").format(name=name))
     return at

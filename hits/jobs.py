@@ -5,12 +5,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
+from django.utils.translation import gettext_lazy, ngettext
 
 from accounts.audit import record
 from annotation.evidence_versions import store_evidence
@@ -38,7 +38,7 @@ from hits.deletion import DELETE_STUDY, delete_study
 from hits.devices import fetch_shared_devices
 from hits.exceptions import HitsError, MarketplaceRefused, MarketplaceUnreachable
 from hits.launch_checks import check_launch
-from hits.models import Batch, Connection, Hit
+from hits.models import Batch, Connection, Hit, PracticeHit
 from hits.publications import (
     batches_with_a_wave_due,
     publish_in_background,
@@ -65,21 +65,24 @@ REQUESTS_PER_SECOND = 10
 AFTER_FAILURE = timedelta(minutes=10)
 
 
-@register(COLLECT, label="Collecting answers", queue=INTERACTIVE, refusals=REFUSALS)
+@register(COLLECT, label=gettext_lazy("Collecting answers"), queue=INTERACTIVE, refusals=REFUSALS)
 def collect(running: RunningJob) -> str:
-    """Collect the answers to all of a study's HITs."""
+    """Collect the answers to all of a study's HITs that were there when it was requested."""
     batches = Batch.objects.of(study_of(running)).started().select_related("connection")
-    return _collect(running, batches, seconds=INTERACTIVE_CALL_SECONDS)
+    since = running.job.created_at
+    return _collect(running, batches, seconds=INTERACTIVE_CALL_SECONDS, since=since)
 
 
-@register(DELETE_STUDY, label="Deleting the study", queue=INTERACTIVE, refusals=REFUSALS)
+@register(
+    DELETE_STUDY, label=gettext_lazy("Deleting the study"), queue=INTERACTIVE, refusals=REFUSALS
+)
 def delete(running: RunningJob) -> str:
     """Delete a study for good."""
     delete_study(study=study_of(running), actor=running.job.requested_by)
     return _("The study is deleted.")
 
 
-@register(PUBLISH, label="Publishing", queue=INTERACTIVE, refusals=REFUSALS)
+@register(PUBLISH, label=gettext_lazy("Publishing"), queue=INTERACTIVE, refusals=REFUSALS)
 def publish(running: RunningJob) -> str:
     """Publish what is due of a batch; what was changed of it meanwhile, such as its end, holds for
     the new HITs too."""
@@ -88,14 +91,21 @@ def publish(running: RunningJob) -> str:
     return message
 
 
-@register(CHECK_LAUNCH, label="Checking pages and account", queue=INTERACTIVE, refusals=REFUSALS)
+@register(
+    CHECK_LAUNCH,
+    label=gettext_lazy("Checking pages and account"),
+    queue=INTERACTIVE,
+    refusals=REFUSALS,
+)
 def check_pages_and_account(running: RunningJob) -> str:
     """Look up what must be known before a launch."""
     with call_time(PERIODIC_CALL_SECONDS):
         return check_launch(running)
 
 
-@register(CONNECT, label="Connecting the marketplace", queue=INTERACTIVE, refusals=REFUSALS)
+@register(
+    CONNECT, label=gettext_lazy("Connecting the marketplace"), queue=INTERACTIVE, refusals=REFUSALS
+)
 def connect(running: RunningJob) -> str:
     """Connect a team to a marketplace."""
     with call_time(PERIODIC_CALL_SECONDS):
@@ -104,7 +114,7 @@ def connect(running: RunningJob) -> str:
 
 @register(
     "forget_secrets",
-    label="Looking for keys that are needed no longer",
+    label=gettext_lazy("Looking for keys that are needed no longer"),
     queue=MARKETPLACE,
     every_seconds=FORGET_EVERY_SECONDS,
 )
@@ -116,7 +126,7 @@ def forget_request_secrets(running: RunningJob) -> str:
 
 @register(
     "publish_waves",
-    label="Looking for waves to publish",
+    label=gettext_lazy("Looking for waves to publish"),
     queue=MARKETPLACE,
     every_seconds=LOOK_EVERY_SECONDS,
 )
@@ -129,7 +139,9 @@ def publish_waves(running: RunningJob) -> str:
     return ngettext("{n} wave due.", "{n} waves due.", n).format(n=n)
 
 
-@register(COLLECT_NEW, label="Collecting new answers", queue=MARKETPLACE, refusals=REFUSALS)
+@register(
+    COLLECT_NEW, label=gettext_lazy("Collecting new answers"), queue=MARKETPLACE, refusals=REFUSALS
+)
 def collect_new(running: RunningJob) -> str:
     """Collect what came in for the HITs of a study on which something is to come."""
     batches = Batch.objects.of(study_of(running)).started().select_related("connection")
@@ -143,7 +155,9 @@ def collect_new(running: RunningJob) -> str:
     return _collect(running, due, seconds=PERIODIC_CALL_SECONDS, only_awaited=True)
 
 
-@register(MEASURE, label="Measuring submissions", queue=INTERACTIVE, refusals=REFUSALS)
+@register(
+    MEASURE, label=gettext_lazy("Measuring submissions"), queue=INTERACTIVE, refusals=REFUSALS
+)
 def measure(running: RunningJob) -> str:
     """Measure a study's submissions, for the flags of the review desk."""
     version = store_evidence(study_of(running))
@@ -151,7 +165,7 @@ def measure(running: RunningJob) -> str:
     return ngettext("{n} submission measured.", "{n} submissions measured.", n).format(n=f"{n:,}")
 
 
-@register(APPLY_CHANGES, label="Changing HITs", queue=INTERACTIVE, refusals=REFUSALS)
+@register(APPLY_CHANGES, label=gettext_lazy("Changing HITs"), queue=INTERACTIVE, refusals=REFUSALS)
 def apply(running: RunningJob) -> str:
     """Bring the marketplace to what was decided about a batch's HITs, then look at them."""
     batches = Batch.objects.of(study_of(running)).select_related("study", "connection")
@@ -171,7 +185,7 @@ def apply(running: RunningJob) -> str:
 def _complete_unless_changed(running: RunningJob, batch: Batch, message: str) -> None:
     """Who changes a batch holds its row, then requests a job: this one, until it is complete."""
     Batch.objects.select_for_update(of=("self",)).get(pk=batch.pk)
-    if not Hit.objects.of(batch).awaiting_change().exists():
+    if not _awaits_change(batch):
         running.complete(message)
 
 
@@ -179,13 +193,18 @@ def _complete_unless_changed(running: RunningJob, batch: Batch, message: str) ->
 def _request_changes(batch: Batch) -> None:
     """What was changed of a batch holds for HITs that came after the change, too."""
     Batch.objects.select_for_update(of=("self",)).get(pk=batch.pk)
-    if Hit.objects.of(batch).awaiting_change().exists():
+    if _awaits_change(batch):
         request_study_job(study=batch.study, kind=APPLY_CHANGES, arguments={"batch": batch.pk})
+
+
+def _awaits_change(batch: Batch) -> bool:
+    of_practice = PracticeHit.objects.of(batch).awaiting_expiry()
+    return Hit.objects.of(batch).awaiting_change().exists() or of_practice.exists()
 
 
 @register(
     "collect_all",
-    label="Looking for new answers",
+    label=gettext_lazy("Looking for new answers"),
     queue=MARKETPLACE,
     every_seconds=LOOK_EVERY_SECONDS,
 )
@@ -204,7 +223,7 @@ def collect_all(running: RunningJob) -> str:
 
 @register(
     "collect_appeals",
-    label="Looking for appeals",
+    label=gettext_lazy("Looking for appeals"),
     queue=MARKETPLACE,
     every_seconds=LOOK_EVERY_SECONDS,
 )
@@ -223,7 +242,7 @@ def collect_appeals(running: RunningJob) -> str:
 
 def _is_due(batch: Batch) -> bool:
     """Whether something is to come, and the marketplace was not asked for it just now."""
-    n_awaited = awaited_hits(batch).count()
+    n_awaited = awaited_hits(batch).count() + PracticeHit.objects.of(batch).awaited().count()
     pause = timedelta(seconds=max(LOOK_EVERY_SECONDS / 2, n_awaited / REQUESTS_PER_SECOND))
     latest = batch.collected_at
     return n_awaited > 0 and (latest is None or timezone.now() - latest >= pause)
@@ -242,7 +261,12 @@ def _failed_lately(study: Study) -> bool:
 
 
 def _collect(
-    running: RunningJob, batches: Iterable[Batch], *, seconds: float, only_awaited: bool = False
+    running: RunningJob,
+    batches: Iterable[Batch],
+    *,
+    seconds: float,
+    only_awaited: bool = False,
+    since: datetime | None = None,
 ) -> str:
     """Collect the batches of each connection in turn, for so long at most; where one fails, the
     others are collected all the same."""
@@ -254,7 +278,7 @@ def _collect(
         try:
             with call_time(seconds):
                 for batch in own:
-                    result = _collect_batch(running, batch, only_awaited=only_awaited)
+                    result = _collect_batch(running, batch, only_awaited, since)
                     n_new += result.n_new
                     is_unfinished = is_unfinished or result.is_unfinished
             note_outcome(connection=connection)
@@ -268,7 +292,7 @@ def _collect(
 
 
 def _collect_batch(
-    running: RunningJob, batch: Batch, *, only_awaited: bool = False
+    running: RunningJob, batch: Batch, only_awaited: bool, since: datetime | None
 ) -> CollectionResult:
     with _repeated_later():
         result = collect_batch(
@@ -276,6 +300,7 @@ def _collect_batch(
             client=client_of(batch.connection),
             progress=running.progress(_("HITs of batch {batch}").format(batch=batch.pk)),
             only_awaited=only_awaited,
+            since=since,
         )
         if not result.is_unfinished:
             fetch_statement(batch=batch)
@@ -304,7 +329,7 @@ def _report(running: RunningJob, n_new: int) -> str:
     return ngettext("{n:,} new assignment.", "{n:,} new assignments.", n_new).format(n=n_new)
 
 
-@register(REVIEW, label="Sending decisions", queue=INTERACTIVE, refusals=REFUSALS)
+@register(REVIEW, label=gettext_lazy("Sending decisions"), queue=INTERACTIVE, refusals=REFUSALS)
 def review(running: RunningJob) -> str:
     """Send what was decided about a study's work, and paid, and written to workers."""
     study = study_of(running)

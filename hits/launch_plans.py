@@ -14,6 +14,7 @@ from django.utils.translation import gettext as _
 from accounts.audit import record
 from annotation.models import Protocol, Study
 from annotation.protocols.versions import (
+    current_document,
     freeze,
     launch_faults,
     require_no_faults,
@@ -24,11 +25,12 @@ from hits.archive import require_current
 from hits.budgets import require_within_budgets
 from hits.checked_pages import place_batch_checks
 from hits.connections import site_connection
-from hits.costs import Estimate, price_items
+from hits.costs import Estimate, price_items, price_launch, unsaved_practice
 from hits.exceptions import BatchUnfit, LaunchedMeanwhile
 from hits.exclusions import exclude_workers
-from hits.models import Batch, Budget, Connection, Hit
+from hits.models import Batch, Budget, Connection, Hit, PracticeHit
 from hits.pages import item_faults
+from hits.practice_pages import practice_page_errors
 from hits.selections import items_without_hit, selected_items
 
 if TYPE_CHECKING:
@@ -50,7 +52,11 @@ def draft_batch(
     this site's marketplace.
     """
     if not is_in_cents(reward_usd):
-        raise BatchUnfit(f"A reward of ${reward_usd} is not an amount in whole cents.")
+        raise BatchUnfit(
+            _("A reward of ${reward_usd} is not an amount in whole cents.").format(
+                reward_usd=reward_usd
+            )
+        )
     batch = Batch(
         study=study,
         title=title,
@@ -64,9 +70,14 @@ def draft_batch(
         batch.full_clean(validate_constraints=False)
     except ValidationError as error:
         faults = " ".join(f"{name}: {' '.join(each)}" for name, each in error.message_dict.items())
-        raise BatchUnfit(f"The batch cannot be published. {faults}") from None
+        raise BatchUnfit(
+            _("The batch cannot be published. {faults}").format(faults=faults)
+        ) from None
     _require_pages(study)
     require_no_faults(launch_faults(study))
+    # Of practice without faults alone: what it names in the study is there.
+    if errors := practice_page_errors(study, current_document(study)):
+        raise BatchUnfit(" ".join(errors))
     return batch
 
 
@@ -79,7 +90,9 @@ def is_in_cents(amount: Decimal) -> bool:
 def _require_pages(study: Study) -> None:
     """Every item must make a page before money is spent on the first."""
     if not study.items.exists():
-        raise BatchUnfit(f"Study '{study.slug}' has no items; import some first.")
+        raise BatchUnfit(
+            _("Study '{study}' has no items; import some first.").format(study=study.slug)
+        )
     for fault in item_faults(study):
         raise fault.error
 
@@ -116,10 +129,12 @@ def plan_batch(
     items = selected_items(draft)
     if not items:
         raise BatchUnfit(
-            f"Every item of study '{study.slug}' has a HIT in round {draft.round} already. "
-            f"Begin round {draft.round + 1}, or import items."
+            _(
+                "Every item of study '{study}' has a HIT in round {round} already. "
+                "Begin round {next_round}, or import items."
+            ).format(study=study.slug, round=draft.round, next_round=draft.round + 1)
         )
-    cost = price_items(draft, n_items=len(items))
+    cost = price_launch(draft, n_items=len(items))
     draft.part = beside[-1].part + 1 if beside else 1
     draft.launched_by = launched_by
     draft.protocol = freeze(study=study, actor=launched_by)
@@ -130,6 +145,7 @@ def plan_batch(
     # Its HITs are not there yet, so they are not among what is committed.
     require_within_budgets(study=study, extra_usd_by_batch={draft.pk: cost.total_usd})
     _store_hits(draft, items)
+    PracticeHit.objects.bulk_create(unsaved_practice(draft))
     place_batch_checks(draft, items)
     exclude_workers(batch=draft, worker_ids=excluded_workers)
     _record_launch(study, draft, cost, budget_usd, launched_by)
@@ -190,8 +206,10 @@ def _earlier_batch(draft: Batch, beside: Sequence[Batch], part: int | None) -> B
         same = next((batch for batch in beside if batch.part == part), None)
         if same is not None and not (_is_same_launch(same, draft) and _is_standing(same)):
             raise LaunchedMeanwhile(
-                f"Something else of this study was launched meanwhile (batch {same.pk}). "
-                "Nothing was launched now: look at what is left, and launch again."
+                _(
+                    "Something else of this study was launched meanwhile (batch {batch}). "
+                    "Nothing was launched now: look at what is left, and launch again."
+                ).format(batch=same.pk)
             )
         return same
     same = batch_like(draft, beside)
@@ -230,9 +248,18 @@ def require_same_terms(batch: Batch, *, reward_usd: Decimal, max_assignments: in
     """Refuse to go on with a batch under another price than the one it was planned with."""
     if (batch.reward_usd, batch.max_assignments) != (reward_usd, max_assignments):
         raise BatchUnfit(
-            f"Round {batch.round} of study '{batch.study.slug}' is batch {batch.pk}, with --reward "
-            f"{batch.reward_usd} and --assignments {batch.max_assignments}. Repeat those to go on "
-            f"with it, or begin --round {batch.round + 1}."
+            _(
+                "Round {round} of study '{study}' is batch {batch}, with --reward "
+                "{reward_usd} and --assignments {max_assignments}. Repeat those to go on "
+                "with it, or begin --round {next_round}."
+            ).format(
+                round=batch.round,
+                study=batch.study.slug,
+                batch=batch.pk,
+                reward_usd=batch.reward_usd,
+                max_assignments=batch.max_assignments,
+                next_round=batch.round + 1,
+            )
         )
 
 

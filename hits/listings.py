@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import PaginationError
+from django.utils.translation import gettext as _
 
 from hits.endpoints import translated_errors
 from hits.exceptions import MarketplaceFault
@@ -39,7 +40,9 @@ def listed(
         n_empty = 0 if fresh else n_empty + 1
         if n_empty > MOST_EMPTY_PAGES:
             raise MarketplaceFault(
-                f"its answer to {operation} has no end: {n_empty} pages in a row held nothing new"
+                _(
+                    "its answer to {operation} has no end: {n} pages in a row held nothing new"
+                ).format(operation=operation, n=n_empty)
             )
 
 
@@ -48,6 +51,8 @@ def _next_page(pages: Iterator[dict[str, Any]]) -> dict[str, Any] | None:
         with translated_errors():
             return next(pages, None)
     except PaginationError as error:
-        raise MarketplaceFault(f"its list does not go on: {error}") from error
+        raise MarketplaceFault(_("its list does not go on: {error}").format(error=error)) from error
     except UNREADABLE as error:
-        raise MarketplaceFault(f"it sent a value that cannot be read: {error}") from error
+        raise MarketplaceFault(
+            _("it sent a value that cannot be read: {error}").format(error=error)
+        ) from error

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import requests
+from django.utils.translation import gettext as _
 from urllib3.exceptions import HTTPError
 
 from hits.call_limits import bounded_session
@@ -56,7 +57,9 @@ def post(site_url: str, path: str, content: dict[str, Any], *, signature: Signat
             # Not unpacked: a small answer could become a huge one.
             answer_body = response.raw.read(decode_content=False)
     except (requests.RequestException, HTTPError) as error:
-        raise MarketplaceUnreachable(f"No marketplace answers at {address}: {error}") from error
+        raise MarketplaceUnreachable(
+            _("No marketplace answers at {address}: {error}").format(address=address, error=error)
+        ) from error
     is_json = "json" in response.headers.get("Content-Type", "")
     return Answer(address, response.status_code, is_json, _json_object(answer_body))
 

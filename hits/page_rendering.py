@@ -77,7 +77,10 @@ def page_html(context: dict[str, Any]) -> str:
             "has_context": _has_context(context),
             "has_pictures": "pictures" in parts,
             "schema": schema_script(context["task"]),
-            "css": style(context["study"].kind, "line" in kinds),
+            "css": style(
+                context["study"].kind,
+                *(part for part in ("line", "practice") if part in {*kinds, *parts}),
+            ),
             "js": script((*sorted(f"widgets/{kind}" for kind in kinds), "page", *parts, "end")),
             "texts": texts(
                 language,
@@ -160,6 +163,8 @@ def _parts(context: dict[str, Any]) -> Iterator[str]:
         yield "sheet"
     if context["consent"]:
         yield "consent"
+    if context["practice"]:
+        yield "practice"
 
 
 @cache
@@ -170,9 +175,9 @@ def script(parts: tuple[str, ...]) -> SafeString:
 
 
 @cache
-def style(kind: str, has_lines: bool) -> SafeString:
-    """The page's style, with that of lines where there are any."""
-    parts = ["page", kind, *(["line"] if has_lines else [])]
+def style(kind: str, *others: str) -> SafeString:
+    """The page's style, with that of its other parts that have one."""
+    parts = ("page", kind, *others)
     return mark_safe("".join(_slim_style(f"worker_page/{part}.css") for part in parts))
 
 

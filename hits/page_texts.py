@@ -102,6 +102,19 @@ GERMAN = {
     "None of these would do": "Keine davon käme in Frage",
     "Target and alternative": "Ziel und Alternative",
     "Larger": "Größer",
+    "This is practice, and it is paid. Answer as in the real work; then read which answers are right and why, and hand them in.":
+        "Dies ist eine Übung, und sie wird bezahlt. Antworten Sie wie bei der eigentlichen Arbeit; lesen Sie dann, welche Antworten richtig sind und warum, und geben Sie sie ab.",
+    "Check my answers": "Meine Antworten prüfen",
+    "Right": "Richtig",
+    "Not right. Right would be: {right}": "Nicht richtig. Richtig wäre: {right}",
+    "Passed: {n} of {total} answers are right": "Bestanden: {n} von {total} Antworten sind richtig",
+    "Not passed: {n} of {total} answers are right, and {needed} are needed":
+        "Nicht bestanden: {n} von {total} Antworten sind richtig, {needed} sind nötig",
+    "Read what is said beside each answer, then hand them in. You can do the other HITs once they have been looked at.":
+        "Lesen Sie, was bei jeder Antwort steht, und geben Sie sie dann ab. Die anderen HITs stehen Ihnen offen, sobald sie angesehen wurden.",
+    "Read what is said beside each answer, then hand them in. You are paid all the same, and can practise at another HIT if there is one.":
+        "Lesen Sie, was bei jeder Antwort steht, und geben Sie sie dann ab. Sie werden trotzdem bezahlt und können an einem anderen HIT üben, wenn es einen gibt.",
+    "Hand in": "Abgeben",
 }  # fmt: skip
 ARABIC = {
     "This page needs JavaScript: without it no answer can be given. Allow JavaScript for this page and load it again, or return the HIT.":
@@ -191,6 +204,19 @@ ARABIC = {
     "None of these would do": "لا يصلح أي منها",
     "Target and alternative": "المطلوب والبديل",
     "Larger": "أكبر",
+    "This is practice, and it is paid. Answer as in the real work; then read which answers are right and why, and hand them in.":
+        "هذا تدريب مدفوع الأجر. أجب كما في العمل الحقيقي، ثم اقرأ أي الإجابات صحيحة ولماذا، وسلّمها.",
+    "Check my answers": "تحقّق من إجاباتي",
+    "Right": "صحيح",
+    "Not right. Right would be: {right}": "غير صحيح. الصحيح هو: {right}",
+    "Passed: {n} of {total} answers are right": "نجحت: {n} من {total} إجابات صحيحة",
+    "Not passed: {n} of {total} answers are right, and {needed} are needed":
+        "لم تنجح: {n} من {total} إجابات صحيحة، والمطلوب {needed}",
+    "Read what is said beside each answer, then hand them in. You can do the other HITs once they have been looked at.":
+        "اقرأ ما كُتب بجانب كل إجابة ثم سلّمها. يمكنك أداء المهام الأخرى بعد الاطلاع عليها.",
+    "Read what is said beside each answer, then hand them in. You are paid all the same, and can practise at another HIT if there is one.":
+        "اقرأ ما كُتب بجانب كل إجابة ثم سلّمها. ستحصل على أجرك على أي حال، ويمكنك التدرّب على مهمة أخرى إن وُجدت.",
+    "Hand in": "تسليم",
 }  # fmt: skip
 TABLES = MappingProxyType({"de": GERMAN, "ar": ARABIC})
 

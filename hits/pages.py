@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from django.utils.translation import gettext as _
+
 from annotation.models import Study
 from annotation.protocols.versions import current_document
 from hits.exceptions import BatchUnfit, HitsError, QuestionTooLarge
@@ -35,5 +37,5 @@ def item_faults(study: Study, progress: Progress = silently) -> Iterator[ItemFau
         except QuestionTooLarge as error:
             yield ItemFault(item.pk, item.key, error)
         except ValueError as error:
-            message = f"An item cannot be shown to workers: {error}"
+            message = _("An item cannot be shown to workers: {error}").format(error=error)
             yield ItemFault(item.pk, item.key, BatchUnfit(message))

@@ -124,6 +124,20 @@ def qualification_test_findings(draft: Batch) -> Iterator[Finding]:
         yield pass_finding(text % {"n": n})
 
 
+def practice_findings(draft: Batch) -> Iterator[Finding]:
+    """Of the protocol's practice, which its workers do first."""
+    practice = draft.document.qualifications.practice
+    if practice is None:
+        return
+    n = len(practice.items)
+    text = ngettext(
+        "Workers practise first, at one paid HIT with the study's own page.",
+        "Workers practise first, at one of %(n)s paid HITs with the study's own page.",
+        n,
+    )
+    yield pass_finding(text % {"n": n})
+
+
 def version_findings(
     draft: Batch, batches: Iterable[Batch], versions: Iterable[Protocol]
 ) -> Iterator[Finding]:
@@ -163,7 +177,9 @@ def term_findings(draft: Batch, n_items: int) -> Iterator[Finding]:
     n_requirements = len(requirements_of(draft)) + (
         excludes_workers(draft) and not draft.exclusion_type_id
     )
-    n_requirements += len(draft.document.qualifications.tests) - len(draft.test_type_ids)
+    qualifications = draft.document.qualifications
+    n_requirements += len(qualifications.tests) - len(draft.test_type_ids)
+    n_requirements += qualifications.practice is not None and not draft.practice_type_id
     if n_requirements > MOST_REQUIREMENTS:
         text = _("%(n)s requirements are more than the 10 that a marketplace takes.")
         yield fault(text % {"n": n_requirements}, "countries")

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
 from annotation.study_jobs import PUBLISH, jobs_of, request_study_job
 from hits.connections import client_of
 from hits.exceptions import MarketplaceRefused, MarketplaceUnreachable
 from hits.launch_checks import forget_funds
 from hits.models import Batch, Hit
 from hits.publish import publish_batch
-from presentation.counts import count_of
 from work.exceptions import JobPostponed
 from work.models import Job
 
@@ -43,8 +45,10 @@ def publish_in_background(running: RunningJob) -> str:
         )
     except MarketplaceUnreachable as error:
         raise JobPostponed(
-            "The marketplace's answer was lost, so it is not known yet whether the last HIT is "
-            f"published. Trying again is safe: each HIT is published once. ({error})"
+            _(
+                "The marketplace's answer was lost, so it is not known yet whether the last HIT is "
+                "published. Trying again is safe: each HIT is published once. ({error})"
+            ).format(error=error)
         ) from error
     except MarketplaceRefused as refusal:
         if refusal.is_momentary:
@@ -52,8 +56,11 @@ def publish_in_background(running: RunningJob) -> str:
         raise
     forget_funds(batch.connection_id)
     n = publication.cost.n_assignments
-    assignments = count_of(n, "assignment")
-    return f"{assignments} published, for ${publication.cost.total_usd:.2f} with fees."
+    return ngettext(
+        "{n:,} assignment published, for ${usd:.2f} with fees.",
+        "{n:,} assignments published, for ${usd:.2f} with fees.",
+        n,
+    ).format(n=n, usd=publication.cost.total_usd)
 
 
 def batches_with_a_wave_due() -> list[Batch]:

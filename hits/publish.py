@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator
@@ -11,21 +10,23 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from hits.calls import calls_at_once
 from hits.checked_pages import checks_on
-from hits.costs import Estimate, estimate, price_hits, require_funds
+from hits.costs import Estimate, estimate, price_hits, price_practice, require_funds
 from hits.endpoints import translated_errors
-from hits.exceptions import BatchUnfit, MarketplaceRefused
+from hits.exceptions import BatchUnfit
 from hits.exclusions import send_exclusions
 from hits.foreign_records import identifier
+from hits.hit_creation import create_hit, match_published
 from hits.launch_plans import add_hits
-from hits.listings import listed
-from hits.models import Batch, Connection, Hit
+from hits.models import Batch, Connection, Hit, PracticeHit
 from hits.pages import CHUNK
+from hits.practice import create_practice_type, publish_practice
 from hits.publishers import WaitCallback, sole_publisher, without_a_word
 from hits.qualification_tests import create_tests
-from hits.qualifications import requirements_of
+from hits.qualifications import requirements_of, requirements_to_practise
 from hits.questions import html_question
 from hits.run_limits import earning, run_time
 from presentation.progress import Progress, silently
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
 TOKEN_TRUSTED_FOR = timedelta(hours=20)
 # A process that is killed leaves no more than this for the next one to ask about again.
 UNWRITTEN_SECONDS = 1.0
-HIT_ID = re.compile(r"\b[A-Z0-9]{20,64}\b")
 
 
 @dataclass(frozen=True)
@@ -66,13 +66,17 @@ def publish_batch(
     _require_open(batch.connection)
     with run_time(), sole_publisher(batch, on_wait) as publisher:
         if batch.closed_at:
-            raise BatchUnfit(f"Batch {batch.pk} is closed; launch another one.")
+            raise BatchUnfit(
+                _("Batch {batch} is closed; launch another one.").format(batch=batch.pk)
+            )
         if batch.is_of_all_items:
             add_hits(batch=batch)
         if is_checking_funds:
             require_funds(cost=estimate(batch), client=client)
+        practice: list[PracticeHit] = []
         if (first := Hit.objects.due(batch).first()) is not None:
             _start(batch, client, wave=first.wave)
+            practice = publish_practice(batch, client, requirements_to_practise(batch))
         # Less those of an earlier attempt, which starting has found.
         due = list(Hit.objects.due(batch).values_list("pk", flat=True))
         with _NewHits() as new_hits:
@@ -84,14 +88,17 @@ def publish_batch(
                     break  # whoever closed it waits for this, and then expires what is out
                 publisher.renew()
         n_by_size = new_hits.n_by_size
-    return Publication(n_by_size.total(), price_hits(batch, n_by_size))
+    cost = price_hits(batch, n_by_size)
+    return Publication(n_by_size.total(), cost + price_practice(batch, practice))
 
 
 def _require_open(connection: Connection) -> None:
     if connection.closed_at is not None:
         raise BatchUnfit(
-            f"Connection '{connection}' is closed, so nothing more is published over it. What is "
-            "out is collected and paid all the same."
+            _(
+                "Connection '{connection}' is closed, so nothing more is published over it. What "
+                "is out is collected and paid all the same."
+            ).format(connection=connection)
         )
 
 
@@ -134,7 +141,12 @@ def _create_hits(client: MTurkClient, batch: Batch, keys: list[int]) -> Iterator
     pages = (
         (hit, html_question(hit.item, document, checks_on(hit))) for hit in _in_chunks(batch, keys)
     )
-    for (hit, _page), hit_id in calls_at_once(lambda page: _create_hit(client, *page), pages):
+
+    def create(page: tuple[Hit, str]) -> str:
+        hit, question = page
+        return create_hit(client, hit, batch.hit_type_id, question)
+
+    for (hit, _page), hit_id in calls_at_once(create, pages):
         yield hit, hit_id
 
 
@@ -157,6 +169,7 @@ def _start(batch: Batch, client: MTurkClient, *, wave: int) -> None:
         started_at = None
     send_exclusions(batch=batch, client=client, wave=wave)
     create_tests(batch, client)
+    create_practice_type(batch, client)
     batch.hit_type_id = _create_hit_type(client, batch)
     # The first attempt whose tokens we still rely on, and not the latest one.
     batch.publishing_started_at = started_at or now
@@ -175,40 +188,3 @@ def _create_hit_type(client: MTurkClient, batch: Batch) -> str:
             QualificationRequirements=requirements_of(batch),
         )
     return identifier(answer, "HITTypeId")
-
-
-def _create_hit(client: MTurkClient, hit: Hit, question: str) -> str:
-    try:
-        with translated_errors():
-            answer = client.create_hit_with_hit_type(
-                HITTypeId=hit.batch.hit_type_id,
-                MaxAssignments=hit.n_assignments,
-                LifetimeInSeconds=hit.batch.lifetime_seconds,
-                Question=question,
-                RequesterAnnotation=hit.requester_annotation,
-                UniqueRequestToken=hit.unique_request_token,
-            )
-    except MarketplaceRefused as refusal:
-        match = HIT_ID.search(refusal.message)
-        if refusal.has_code("HitAlreadyExists") and match:
-            return match.group()
-        raise
-    return identifier(answer["HIT"], "HITId")
-
-
-def match_published(*, batch: Batch, client: MTurkClient) -> int:
-    """Look among the requester's HITs for those of this batch that our record lacks."""
-    rest = Hit.objects.of(batch).unpublished().select_related("batch")
-    by_annotation = {hit.requester_annotation: hit.pk for hit in rest}
-    n_matches = 0
-    for annotation, hit_id in _hits_there(client) if by_annotation else ():
-        if annotation in by_annotation:
-            Hit.objects.filter(pk=by_annotation[annotation], hit_id="").update(hit_id=hit_id)
-            n_matches += 1
-    return n_matches
-
-
-def _hits_there(client: MTurkClient) -> Iterator[tuple[str, str]]:
-    """Annotation and id of all the requester's HITs, the newest first."""
-    for hit in listed(client, "list_hits", "HITs", "HITId"):
-        yield hit.get("RequesterAnnotation", ""), identifier(hit, "HITId")

@@ -24,9 +24,9 @@ from annotation.protocols.qualification_tests import (
     right_values,
 )
 from annotation.protocols.records import (
-    AskedQuestion,
     GradedCase,
     ProtocolDocument,
+    ProtocolQuestion,
     QualificationTest,
 )
 from hits.exceptions import BatchUnfit
@@ -53,7 +53,7 @@ class GradedQuestion:
 
     number: int
     case: GradedCase
-    asked: AskedQuestion
+    question: ProtocolQuestion
     value: float
     is_first_of_case: bool
     is_last_of_case: bool
@@ -125,19 +125,19 @@ def right_choices(batch: Batch) -> dict[str, list[int]]:
     }
 
 
-def _right_option(question: GradedQuestion, test: QualificationTest) -> int:
-    right = right_values(question.asked, question.value, test.tolerance_percent)
-    return choosable_values(question.asked).index(right[0])
+def _right_option(graded: GradedQuestion, test: QualificationTest) -> int:
+    right = right_values(graded.question, graded.value, test.tolerance_percent)
+    return choosable_values(graded.question).index(right[0])
 
 
 def _questions(document: ProtocolDocument, test: QualificationTest) -> Iterator[GradedQuestion]:
     number = 0
     for case in test.cases:
         answers = graded_answers(document, case)
-        for index, (asked, value) in enumerate(answers):
+        for index, (question, value) in enumerate(answers):
             number += 1
             is_last = index == len(answers) - 1
-            yield GradedQuestion(number, case, asked, value, index == 0, is_last)
+            yield GradedQuestion(number, case, question, value, index == 0, is_last)
 
 
 def _description(document: ProtocolDocument, test: QualificationTest, n: int) -> str:
@@ -156,56 +156,60 @@ def _form(document: ProtocolDocument, questions: list[GradedQuestion]) -> str:
     _text(overview, "Title", document.title)
     if document.instructions.strip():
         _text(overview, "FormattedContent", markdown_html(document.instructions))
-    for question in questions:
-        _add_question(root, question, page_language(document.language))
+    for graded in questions:
+        _add_question(root, graded, page_language(document.language))
     return tostring(root, encoding="unicode")
 
 
-def _add_question(root: Element, question: GradedQuestion, language: str) -> None:
-    asked = question.asked
+def _add_question(root: Element, graded: GradedQuestion, language: str) -> None:
+    question = graded.question
     element = SubElement(root, "Question")
-    _text(element, "QuestionIdentifier", question.identifier)
-    _text(element, "DisplayName", f"{question.number}. {asked.heading}")
+    _text(element, "QuestionIdentifier", graded.identifier)
+    _text(element, "DisplayName", f"{graded.number}. {question.heading}")
     _text(element, "IsRequired", "true")
     content = SubElement(element, "QuestionContent")
-    if question.is_first_of_case:
-        if question.case.context.strip():
-            _text(content, "Text", question.case.context)
-        if reference := question.case.reference.strip():
+    if graded.is_first_of_case:
+        if graded.case.context.strip():
+            _text(content, "Text", graded.case.context)
+        if reference := graded.case.reference.strip():
             _text(content, "Text", f"{page_text('Reference', language)}: {reference}")
-        paragraph = linebreaks(question.case.candidate, autoescape=True)
+        paragraph = linebreaks(graded.case.candidate, autoescape=True)
         _text(content, "FormattedContent", f"<blockquote>{paragraph}</blockquote>")
-    _text(content, "Text", asked.wording.replace("{reference}", question.case.reference.strip()))
+    _text(content, "Text", question.wording.replace("{reference}", graded.case.reference.strip()))
     specification = SubElement(SubElement(element, "AnswerSpecification"), "SelectionAnswer")
     _text(specification, "StyleSuggestion", "radiobutton")
     selections = SubElement(specification, "Selections")
-    for value in choosable_values(asked):
+    for value in choosable_values(question):
         selection = SubElement(selections, "Selection")
         _text(selection, "SelectionIdentifier", f"{value:g}")
-        _text(selection, "Text", _label(asked, value, language))
+        _text(selection, "Text", _label(question, value, language))
 
 
-def _label(asked: AskedQuestion, value: float, language: str) -> str:
+def _label(question: ProtocolQuestion, value: float, language: str) -> str:
     """What an option says; of a line its number, with the words at its ends and middle."""
-    values = choosable_values(asked)
+    values = choosable_values(question)
     index = values.index(value)
-    if asked.kind == "line":
-        words = {0: asked.low_label, len(values) // 2: asked.middle_label, 10: asked.high_label}
+    if question.kind == "line":
+        words = {
+            0: question.low_label,
+            len(values) // 2: question.middle_label,
+            10: question.high_label,
+        }
         return f"{value:g} – {words[index]}" if words.get(index) else f"{value:g}"
-    if labels := asked.points or asked.categories:
+    if labels := question.points or question.categories:
         return labels[index]
     default = page_text(("No", "Yes")[index], language)
-    return (asked.no_label, asked.yes_label)[index] or default
+    return (question.no_label, question.yes_label)[index] or default
 
 
 def _answer_key(test: QualificationTest, questions: list[GradedQuestion]) -> str:
     root = Element("AnswerKey", xmlns=KEY)
-    for question in questions:
+    for graded in questions:
         element = SubElement(root, "Question")
-        _text(element, "QuestionIdentifier", question.identifier)
+        _text(element, "QuestionIdentifier", graded.identifier)
         if test.feedback:
-            element.append(_explanation(question))
-        for value in right_values(question.asked, question.value, test.tolerance_percent):
+            element.append(_explanation(graded))
+        for value in right_values(graded.question, graded.value, test.tolerance_percent):
             option = SubElement(element, "AnswerOption")
             _text(option, "SelectionIdentifier", f"{value:g}")
             _text(option, "AnswerScore", "1")
@@ -214,9 +218,9 @@ def _answer_key(test: QualificationTest, questions: list[GradedQuestion]) -> str
     return tostring(root, encoding="unicode")
 
 
-def _explanation(question: GradedQuestion) -> Element[Any]:
+def _explanation(graded: GradedQuestion) -> Element[Any]:
     """Of a case once, under the last of its questions; the others say right or not."""
-    words = question.case.explanation if question.is_last_of_case else ""
+    words = graded.case.explanation if graded.is_last_of_case else ""
     # The sign that ends a processing instruction cannot stand in one.
     return ProcessingInstruction(EXPLANATION, words.strip().replace("?>", "? >") or None)
 

@@ -17,6 +17,7 @@ from hits.endpoints import translated_errors
 from hits.exceptions import BatchUnfit, MarketplaceRefused
 from hits.exclusions import exclusion_requirement
 from hits.models import Batch
+from hits.practice import practice_requirements
 from hits.qualification_tests import requirements_of_tests
 
 if TYPE_CHECKING:
@@ -140,7 +141,14 @@ def _requirement(type_id: str, comparator: str, **values: Any) -> dict[str, Any]
 
 
 def requirements_of(batch: Batch) -> Sequence[QualificationRequirementTypeDef]:
-    """All that a batch's HIT type requires: its own, Masters, its tests, and not to be excluded."""
+    """All that a batch's HIT type requires: its own, Masters, its tests, its practice, and not to
+    be excluded."""
+    return [*requirements_to_practise(batch), *_typed(practice_requirements(batch))]
+
+
+def requirements_to_practise(batch: Batch) -> list[QualificationRequirementTypeDef]:
+    """The same of its practice, less that it was passed: nobody practises for HITs that are not
+    for them."""
     rows = list(batch.requirements)
     if batch.needs_masters:
         is_sandbox = batch.connection.marketplace == "sandbox"
@@ -148,7 +156,11 @@ def requirements_of(batch: Batch) -> Sequence[QualificationRequirementTypeDef]:
     rows += requirements_of_tests(batch)
     if batch.exclusion_type_id:
         rows.append(exclusion_requirement(batch))
-    return rows
+    return _typed(rows)
+
+
+def _typed(rows: list[dict[str, Any]]) -> list[QualificationRequirementTypeDef]:
+    return rows  # type: ignore[return-value]
 
 
 def countries_errors(codes: Sequence[str]) -> list[str]:

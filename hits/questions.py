@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from hashlib import sha256
 from typing import Any
 from urllib.parse import quote
 
 from django.conf import settings
 from django.db.models import prefetch_related_objects
+from django.utils.translation import gettext as _
 
 from annotation.models import Candidate, Item, Picture, PlacedCheck, Study
 from annotation.protocols.records import ProtocolDocument
 from annotation.protocols.versions import current_document
-from hits.answered_questions import ShownCandidate
-from hits.asked_questions import page_context, task_of
+from hits.answer_values import ShownCandidate
 from hits.exceptions import QuestionTooLarge
+from hits.page_contexts import page_context, task_of
 from hits.page_rendering import page_html
 
 MAX_QUESTION_BYTES = 65_535
@@ -33,26 +34,40 @@ Address = Callable[[Picture], str]
 
 
 def html_question(
-    item: Item, document: ProtocolDocument | None = None, checks: Sequence[PlacedCheck] = ()
+    item: Item,
+    document: ProtocolDocument | None = None,
+    checks: Sequence[PlacedCheck] = (),
+    practice: Mapping[str, Any] | None = None,
 ) -> str:
     """The item's page with its quality checks as an HTMLQuestion, or QuestionTooLarge."""
-    question = question_of(task_page(item, document, checks))
+    question = question_of(task_page(item, document, checks, practice))
     size = len(question.encode())
     if size > MAX_QUESTION_BYTES:
         raise QuestionTooLarge(
-            f"Item '{item.key}' of study '{item.study.slug}' makes a question of {size:,} bytes; "
-            f"a marketplace takes at most {MAX_QUESTION_BYTES:,}. Shorten its texts or the "
-            "study's instructions, or split its candidates over several items."
+            _(
+                "Item '{item}' of study '{study}' makes a question of {size:,} bytes; "
+                "a marketplace takes at most {most:,}. Shorten its texts or the "
+                "study's instructions, or split its candidates over several items."
+            ).format(
+                item=item.key,
+                study=item.study.slug,
+                size=size,
+                most=MAX_QUESTION_BYTES,
+            )
         )
     return question
 
 
 def task_page(
-    item: Item, document: ProtocolDocument | None = None, checks: Sequence[PlacedCheck] = ()
+    item: Item,
+    document: ProtocolDocument | None = None,
+    checks: Sequence[PlacedCheck] = (),
+    practice: Mapping[str, Any] | None = None,
 ) -> str:
     """The whole page of one item, with its pictures inside it wherever the question then fits.
 
-    It is made by the study's newest protocol, unless another is given.
+    It is made by the study's newest protocol, unless another is given. A page of practice has its
+    right answers in it (`hits.practice_pages`).
     """
     prefetch_related_objects([item], "picture", "candidates__picture")
     document = document or current_document(item.study)
@@ -60,10 +75,10 @@ def task_page(
     owners: list[Item | Candidate | PlacedCheck] = [item, *item.candidates.all(), *checks]
     pictures = [owner.picture for owner in owners if owner.picture]
     if sum(len(picture.content) for picture in pictures) < MAX_QUESTION_BYTES:
-        page = _render_page(item, document, checks, data_address)
+        page = _render_page(item, document, checks, data_address, practice)
         if not pictures or len(question_of(page).encode()) <= MAX_QUESTION_BYTES:
             return page
-    return _render_page(item, document, checks, web_address)
+    return _render_page(item, document, checks, web_address, practice)
 
 
 def data_address(picture: Picture) -> str:
@@ -83,14 +98,15 @@ def web_address(picture: Picture) -> str:
 
 def require_questions(study: Study, document: ProtocolDocument) -> None:
     """A ValueError if there can be no page of what the document asks."""
-    n_ticked = sum(asked.kind == "selection" for asked in document.questions)
+    n_ticked = sum(question.kind == "selection" for question in document.questions)
     if study.kind == Study.Kind.ALTERNATIVES and n_ticked != 1:
         raise ValueError(
-            f"study: '{study.slug}' asks {n_ticked} questions; alternatives are ticked "
-            "under exactly one."
+            _(
+                "study: '{study}' asks {n} questions; alternatives are ticked under exactly one."
+            ).format(study=study.slug, n=n_ticked)
         )
     if not document.questions:
-        raise ValueError(f"study: '{study.slug}' asks no question.")
+        raise ValueError(_("study: '{study}' asks no question.").format(study=study.slug))
 
 
 def question_of(page: str) -> str:
@@ -99,19 +115,24 @@ def question_of(page: str) -> str:
 
 
 def _render_page(
-    item: Item, document: ProtocolDocument, checks: Sequence[PlacedCheck], address: Address
+    item: Item,
+    document: ProtocolDocument,
+    checks: Sequence[PlacedCheck],
+    address: Address,
+    practice: Mapping[str, Any] | None,
 ) -> str:
     study = item.study
     candidates = _shuffle(item, checks)
-    asked = page_context(document, item)
-    context = asked | {
+    task = _task(item, [candidate for _, candidate in candidates], document)
+    context = page_context(document, item) | {
         "study": study,
         "item": item,
         "picture": item.picture and address(item.picture),
         "candidates": [
             _candidate_context(candidate, index, address) for index, candidate in candidates
         ],
-        "task": _task(item, [candidate for _, candidate in candidates], document),
+        "task": task | ({"practice": practice} if practice else {}),
+        "practice": practice,
         "image_source": "" if address is data_address else f"{settings.SITE_URL}/pictures/",
         "template": f"worker_page/{study.kind}.html",
     }
@@ -123,7 +144,7 @@ def _shuffle(item: Item, checks: Sequence[PlacedCheck]) -> list[tuple[int, Shown
     blind keys."""
     own = list(item.candidates.all())
     if not own:
-        raise ValueError(f"item: '{item.key}' has no candidates to judge.")
+        raise ValueError(_("item: '{item}' has no candidates to judge.").format(item=item.key))
     candidates: list[ShownCandidate] = [*own, *checks]
     candidates.sort(key=lambda each: sha256(f"{item.key}\n{each.blind_key}".encode()).digest())
     return list(enumerate(candidates))

@@ -15,7 +15,7 @@ from hits.budgets import require_within_budgets
 from hits.contacts import request_block, request_message, request_unblock
 from hits.draft_costs import NOTHING, summary_of
 from hits.drafts import drafts_of, require_possible, validate_draft
-from hits.exceptions import DecisionRefused, FeedbackUnfit, PaymentRefused, SummaryOutdated
+from hits.exceptions import AssignmentRefused, FeedbackUnfit, PaymentRefused, SummaryOutdated
 from hits.models import PART, Assignment, DraftDecision
 from hits.payments import bonus_purpose, request_payment
 from hits.review import Decision, decide, override
@@ -37,12 +37,17 @@ class DraftsResult:
 
 @transaction.atomic
 def record_drafts(
-    *, reviewer: User, study: Study, digest: str, typed_usd: Decimal | None = None
+    *,
+    reviewer: User,
+    study: Study,
+    digest: str,
+    typed_usd: Decimal | None = None,
+    names_ids: bool = True,
 ) -> DraftsResult:
     """Write down a reviewer's decisions as what is to be sent, once however often it is pressed.
 
     `digest` is that of the summary that was read; `typed_usd` what was typed where money is
-    spent elsewhere than on this site.
+    spent elsewhere than on this site. Without `names_ids` no problem names an AssignmentId.
     """
     # Whoever presses second waits here, and then finds nothing. As rows: of bare values Django
     # would lock what they are joined with as well, HITs and batches.
@@ -61,22 +66,24 @@ def record_drafts(
         )
     if extra_usd_by_batch := summary.extra_usd_by_batch:
         require_within_budgets(study=study, extra_usd_by_batch=extra_usd_by_batch)
-    problems = {draft.pk: _record_draft(draft) for draft in summary.drafts}
+    problems = {draft.pk: _record_draft(draft, names_ids) for draft in summary.drafts}
     decisions = [draft for draft in summary.drafts if not problems[draft.pk]]
     _audit(study, reviewer, decisions)
     DraftDecision.objects.filter(pk__in=list(problems)).delete()
     return DraftsResult(len(decisions), [problem for problem in problems.values() if problem])
 
 
-def _record_draft(draft: DraftDecision) -> str:
+def _record_draft(draft: DraftDecision, names_ids: bool) -> str:
     """Why a decision came too late; empty where it is written down."""
     draft.assignment.refresh_from_db(fields=["status", "decision", "submitted_at"])
     try:
         validate_draft(draft)
         with transaction.atomic():
             RECORDERS[Action(draft.action)](draft)
-    except (DecisionRefused, FeedbackUnfit, PaymentRefused) as refused:
+    except FeedbackUnfit as refused:
         return str(refused)
+    except AssignmentRefused as refused:
+        return str(refused) if names_ids else refused.without_id
     return ""
 
 
@@ -106,9 +113,8 @@ def _pay(draft: DraftDecision, purpose: str) -> None:
     )
     if payment is None:
         raise PaymentRefused(
-            _("{assignment}: a bonus for this reason is paid already, or on its way.").format(
-                assignment=draft.assignment.assignment_id
-            )
+            _("A bonus for this reason is paid already, or on its way."),
+            assignment=draft.assignment,
         )
 
 

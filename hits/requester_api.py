@@ -17,6 +17,7 @@ import requests
 from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
+from django.utils.translation import gettext as _
 from urllib3.exceptions import ReadTimeoutError
 
 from hits import marketplace_api
@@ -58,12 +59,18 @@ def _post_once(connection: Connection, path: str, content: dict[str, Any]) -> di
     if answer.status == HTTPStatus.NOT_FOUND:
         return None
     if answer.status >= 500 or answer.status == HTTPStatus.TOO_MANY_REQUESTS:
-        raise MarketplaceUnreachable(f"{answer.address} answers with HTTP {answer.status}.")
+        raise MarketplaceUnreachable(
+            _("{address} answers with HTTP {status}.").format(
+                address=answer.address, status=answer.status
+            )
+        )
     if not answer.is_json:
         return None
     # None of the answers is empty: that is one whose rest was lost, as one cut in the middle is.
     if not answer.content:
-        raise MarketplaceUnreachable(f"The answer from {answer.address} was cut short.")
+        raise MarketplaceUnreachable(
+            _("The answer from {address} was cut short.").format(address=answer.address)
+        )
     if answer.status not in (HTTPStatus.OK, HTTPStatus.CREATED):
         raise MarketplaceRefused(str(answer.status), answer.error)
     return answer.content

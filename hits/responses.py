@@ -15,6 +15,7 @@ from typing import Any
 
 from botocore.awsrequest import AWSResponse
 from botocore.model import OperationModel
+from django.utils.translation import gettext as _
 
 from hits.exceptions import MarketplaceUnreachable
 
@@ -98,14 +99,18 @@ def require_complete(
     if http_response.status_code == HTTPStatus.OK and not _is_json(http_response):
         kind = http_response.headers.get("Content-Type") or "no JSON"
         raise MarketplaceUnreachable(
-            f"What answers at {address} is not a marketplace (it sends {kind}). "
-            "Is its address right?"
+            _(
+                "What answers at {address} is not a marketplace (it sends {kind}). "
+                "Is its address right?"
+            ).format(address=address, kind=kind)
         )
     if _is_cut_short(model, http_response, parsed):
         raise MarketplaceUnreachable(
-            f"The marketplace at {address} was asked {MOST_ATTEMPTS} times, and each answer to "
-            f"{model.name} was cut short. What was done until then is stored; run it again to "
-            "go on from there."
+            _(
+                "The marketplace at {address} was asked {n} times, and each answer to "
+                "{operation} was cut short. What was done until then is stored; run it again to "
+                "go on from there."
+            ).format(address=address, n=MOST_ATTEMPTS, operation=model.name)
         )
 
 

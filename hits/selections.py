@@ -8,6 +8,8 @@ from hashlib import sha256
 from itertools import chain, zip_longest
 from typing import Any
 
+from django.utils.translation import gettext as _
+
 from annotation.models.studies import ItemQuerySet
 from hits.exceptions import BatchUnfit
 from hits.models import Batch, Hit
@@ -40,12 +42,15 @@ def of_round(selection: dict[str, Any], round_: int) -> dict[str, Any]:
 
 
 def items_without_hit(batch: Batch) -> ItemQuerySet:
-    """The study's items that no batch of this round and connection has, a draft's too.
+    """The study's items that no batch of this round and connection has, a draft's too; without
+    those of practice, of which workers read what is right.
 
     Where the selection names an earlier round, those alone that had a HIT in it.
     """
     beside = Hit.objects.filter(batch__in=Batch.objects.parts_beside(batch).order_by())
     items = batch.study.items.exclude(pk__in=beside.values("item"))
+    if practice := batch.document.qualifications.practice:
+        items = items.exclude(key__in=[each.item for each in practice.items if each.item])
     if earlier := batch.selection.get(OF_ROUND):
         earlier_hits = Hit.objects.published().filter(
             batch__study=batch.study_id, batch__round=earlier
@@ -73,8 +78,9 @@ def draw(rows: Sequence[Row], *, n_items: int, seed: int) -> set[int]:
     if not 1 <= n_items <= len(rows):
         available = count_of(len(rows), "item")
         raise BatchUnfit(
-            f"{count_of(n_items, 'item')} cannot be drawn: {available} without a HIT. "
-            f"Choose 1 to {len(rows)}."
+            _("{items} cannot be drawn: {available} without a HIT. Choose 1 to {n}.").format(
+                items=count_of(n_items, "item"), available=available, n=len(rows)
+            )
         )
     by_condition: dict[str, list[Row]] = defaultdict(list)
     for row in sorted(rows, key=lambda row: sha256(f"{seed}\n{row[1]}".encode()).digest()):
@@ -96,11 +102,15 @@ def _items_of_keys(draft: Batch, rows: Sequence[Row]) -> list[int]:
 
 def _unavailable_messages(unavailable: Sequence[str], existing: set[str]) -> Iterable[str]:
     if unknown := [key for key in unavailable if key not in existing]:
-        yield f"The study has no item {_quote_list(unknown)}."
+        yield _("The study has no item {items}.").format(items=_quote_list(unknown))
     if assigned := [key for key in unavailable if key in existing]:
-        yield f"A HIT of this round is there already for {_quote_list(assigned)}."
+        yield _("A HIT of this round is there already for {items}.").format(
+            items=_quote_list(assigned)
+        )
 
 
 def _quote_list(keys: Sequence[str]) -> str:
     names = ", ".join(f"'{key}'" for key in keys[:MOST_NAMED])
-    return f"{names} and {len(keys) - MOST_NAMED} more" if len(keys) > MOST_NAMED else names
+    if len(keys) <= MOST_NAMED:
+        return names
+    return _("{names} and {n} more").format(names=names, n=len(keys) - MOST_NAMED)

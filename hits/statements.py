@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from django.db.models import Count, Q
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from annotation.counts import counted
 from hits.exceptions import MarketplaceFault
@@ -116,7 +117,7 @@ def fetch_statement(*, batch: Batch) -> Statement | None:
     sums = {name: amount_usd(answer.get(name), name) for name in SUMS_USD}
     numbers = answer.get("assignments")
     if not isinstance(numbers, dict):
-        raise MarketplaceFault("its statement counts no assignments")
+        raise MarketplaceFault(_("its statement counts no assignments"))
     counts = {f"n_{name}": count(numbers.get(name), name) for name in COUNTS}
     statement, _is_new = Statement.objects.update_or_create(
         batch=batch, defaults=sums | counts | {"fetched_at": timezone.now()}

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 
 from django.db import DataError, transaction
+from django.utils.translation import gettext as _
 
 from annotation.models import Annotator, CheckAnswer, Judgment, Submission, WrittenAnswer
 from annotation.pseudonyms import pseudonym
@@ -75,7 +76,10 @@ def _read_assignment(assignment: Assignment) -> bool:
     except (ArithmeticError, DataError, RecursionError, ValueError) as error:
         # What no check has foreseen is one worker's answer too, and holds up nobody else's.
         logger.exception("Assignment %s cannot be read", assignment.assignment_id)
-        return _note_problem(assignment, f"The answer cannot be read: {type(error).__name__}.")
+        return _note_problem(
+            assignment,
+            _("The answer cannot be read: {problem}.").format(problem=type(error).__name__),
+        )
     return True
 
 
@@ -111,7 +115,9 @@ def _earlier(assignment: Assignment, annotator: Annotator) -> Submission | None:
     source = (assignment.answer_xml, assignment.submitted_at)
     if earlier is not None and (earlier.raw, earlier.submitted_at) != source:
         raise AlreadyJudged(
-            f"This worker has judged item '{hit.item.key}' in round {hit.batch.round} already."
+            _("This worker has judged item '{item}' in round {round} already.").format(
+                item=hit.item.key, round=hit.batch.round
+            )
         )
     return earlier
 
@@ -123,8 +129,11 @@ def _consent(assignment: Assignment, answer: Answer) -> tuple[datetime | None, s
     earliest = assignment.hit.batch.created_at - CLOCK_TOLERANCE
     if at is None or earliest <= at <= assignment.submitted_at + CLOCK_TOLERANCE:
         return at, ""
-    note = f"The annotator's clock had consent given at {at.isoformat()}; the time of submission "
-    return assignment.submitted_at, f"{note}is stored instead."
+    note = _(
+        "The annotator's clock had consent given at {time}; the time of submission is stored "
+        "instead."
+    )
+    return assignment.submitted_at, note.format(time=at.isoformat())
 
 
 def _new_submission(assignment: Assignment, annotator: Annotator, answer: Answer) -> Submission:

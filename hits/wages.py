@@ -15,10 +15,13 @@ from typing import TYPE_CHECKING, Any
 from django.core.cache import cache
 
 from annotation.models import Study, Submission
+from annotation.protocols.kinds import ITEM, KINDS
+from annotation.protocols.versions import current_document
 from hits.texts import StudyTexts, study_texts
 
 if TYPE_CHECKING:
     from annotation.models.judgments import SubmissionQuerySet
+    from annotation.protocols.records import ProtocolQuestion
     from hits.models import Batch
 
 CENT = Decimal("0.01")
@@ -56,16 +59,23 @@ class PageSize:
     n_words: float
     n_instruction_words: float
     n_answers: float
-    is_choice: bool
+    n_ticks: float
     n_typed_characters: int
+
+    @property
+    def n_given(self) -> float:
+        """How many answers and ticks, or products left without one, there are."""
+        return self.n_answers + self.n_ticks
 
     def seconds(self, pace: Pace) -> float:
         """How long somebody of this pace takes for a page."""
         n_words = self.n_words + (self.n_instruction_words if pace.reads_instructions else 0)
-        answer = pace.choice_seconds if self.is_choice else pace.answer_seconds
+        answering_seconds = (
+            self.n_answers * pace.answer_seconds + self.n_ticks * pace.choice_seconds
+        )
         typing_seconds = 60 * self.n_typed_characters / pace.typed_characters_a_minute
         reading_seconds = 60 * n_words / pace.words_a_minute
-        return pace.opening_seconds + reading_seconds + self.n_answers * answer + typing_seconds
+        return pace.opening_seconds + reading_seconds + answering_seconds + typing_seconds
 
 
 @dataclass(frozen=True)
@@ -93,22 +103,33 @@ class Wage:
 
 
 def page_size(texts: StudyTexts) -> PageSize:
-    """The average page of a study, from its counts."""
-    study, own, of_candidates = texts.study, texts.of_items, texts.of_candidates
-    wordings = [question.wording for question in texts.questions]
+    """The average page of a study as a launch now would have it: its newest protocol's questions,
+    of items and candidates counted."""
+    document = current_document(texts.study)
+    own, of_candidates = texts.of_items, texts.of_candidates
     n_items = own["n"] or 1
     n_candidates = of_candidates["n"] / n_items
     characters = (own["n_characters"] or 0) + (of_candidates["n_characters"] or 0)
     characters /= n_items
-    characters += sum(map(len, wordings))
-    is_choice = study.kind == Study.Kind.ALTERNATIVES
+    characters += sum(len(question.wording) for question in document.questions)
+    n_ticks = n_candidates * sum(each.kind == "selection" for each in document.questions)
     return PageSize(
         n_words=characters / CHARACTERS_A_WORD,
-        n_instruction_words=len(study.instructions) / CHARACTERS_A_WORD,
-        n_answers=n_candidates * (1 if is_choice else len(wordings)),
-        is_choice=is_choice,
-        n_typed_characters=study.justification_min_length,
+        n_instruction_words=len(document.instructions) / CHARACTERS_A_WORD,
+        n_answers=sum(_n_answers(each, n_candidates) for each in document.questions) - n_ticks,
+        n_ticks=n_ticks,
+        n_typed_characters=document.reason.least_length,
     )
+
+
+def _n_answers(question: ProtocolQuestion, n_candidates: float) -> float:
+    """How many answers a page asks for on one question."""
+    if question.kind == "best_worst":
+        return 2
+    is_one = question.kind == "preference" or (
+        question.about == ITEM and not KINDS[question.kind].is_comparison
+    )
+    return 1 if is_one else n_candidates
 
 
 def estimated_duration(texts: StudyTexts) -> Duration:

@@ -7,13 +7,9 @@ from socket import SOCK_STREAM, getaddrinfo
 
 from django.conf import settings
 
-# IPv6 addresses whose last 32 bits are an IPv4 address that a gateway calls (RFC 6052).
-NAT64 = IPv6Network("64:ff9b::/96")
-
-
-def is_outside(host: str) -> bool:
-    """Whether all addresses of a host are on the internet; OSError where it has none."""
-    return checked_addresses(host) is not None
+# IPv6 addresses whose last 32 bits are an IPv4 address: that a gateway calls (RFC 6052), and of a
+# form that is used no longer (RFC 4291, 2.5.5.1).
+WITH_IPV4 = (IPv6Network("64:ff9b::/96"), IPv6Network("::/96"))
 
 
 def checked_addresses(host: str) -> list[str] | None:
@@ -39,7 +35,7 @@ def is_public(text: str) -> bool:
 
 def _inner(address: IPv6Address) -> IPv4Address | None:
     """The IPv4 address that is called in the end."""
-    if address in NAT64:
+    if any(address in network for network in WITH_IPV4):
         return IPv4Address(int(address) & 0xFFFFFFFF)
     teredo = address.teredo
     return address.ipv4_mapped or address.sixtofour or (teredo[1] if teredo else None)

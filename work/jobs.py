@@ -5,6 +5,7 @@ from importlib import import_module
 
 from django.conf import settings
 from django.utils import timezone
+from django.utils.translation import gettext_lazy
 
 from work.execution import RunningJob
 from work.models import Job
@@ -14,7 +15,7 @@ from work.registry import MARKETPLACE, job_kinds, register
 DAY = timedelta(days=1)
 
 
-@register("clean_up", label="Cleaning up", queue=MARKETPLACE, every_seconds=3600)
+@register("clean_up", label=gettext_lazy("Cleaning up"), queue=MARKETPLACE, every_seconds=3600)
 def clean_up(running: RunningJob) -> str:
     """Delete old jobs, messages that no queue needs, and sessions that have expired."""
     now = timezone.now()

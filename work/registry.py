@@ -17,6 +17,8 @@ from django.utils.module_loading import autodiscover_modules
 from work.exceptions import JobKindUnknown
 
 if TYPE_CHECKING:
+    from django_stubs_ext import StrOrPromise
+
     from work.execution import RunningJob
 
 Handler = Callable[["RunningJob"], str]
@@ -35,7 +37,7 @@ class JobKind:
     """
 
     name: str
-    label: str
+    label: StrOrPromise
     queue: str
     handler: Handler
     refusals: tuple[type[Exception], ...]
@@ -49,7 +51,7 @@ _kinds: dict[str, JobKind] = {}
 def register(
     name: str,
     *,
-    label: str,
+    label: StrOrPromise,
     queue: str,
     refusals: tuple[type[Exception], ...] = (),
     max_attempts: int = 5,

@@ -37,7 +37,7 @@ def request_job(
         kind=kind,
         queue=described.queue,
         subject=subject,
-        title=(title or described.label)[:250],
+        title=str(title or described.label)[:250],
         arguments=settled,
         basis=basis,
         dedupe_key=_dedupe_key(kind, subject, settled),

@@ -1,6 +1,6 @@
 """A crowd for tests, demonstrations and load: sending it to work, with answers given before."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Protocol
@@ -105,16 +105,49 @@ class RecordedAnswers:
 
 
 @dataclass(frozen=True)
+class CrowdPractice:
+    """Practice that workers do before a batch's own HITs; `collect` grants those who passed what
+    these ask for."""
+
+    hit_type_id: str
+    source: AnswerSource
+    collect: Callable[[], object]
+
+    def let(self, workers: Mapping[str, CrowdWorker]) -> int:
+        """Let workers practise until they have passed or nothing is left; how often they did."""
+        n_submitted, names = 0, list(workers)
+        while names:
+            tasks = {name: workers[name].accept_next(self.hit_type_id) for name in names}
+            names = [name for name, task in tasks.items() if task is not None]
+            for name, task in tasks.items():
+                if task is not None:
+                    workers[name].submit(task, self.source.answer(name, task.page))
+            self.collect()
+            n_submitted += len(names)
+        return n_submitted
+
+
+def crowd_practice(
+    batch: Batch, source: AnswerSource, collect: Callable[[], object]
+) -> CrowdPractice | None:
+    """What a batch's workers practise, if anything was published for it."""
+    type_id = batch.practice_hit_type_id
+    return CrowdPractice(type_id, source, collect) if type_id else None
+
+
+@dataclass(frozen=True)
 class ReplayResult:
     """How much work the crowd did, and how many HITs it could not have."""
 
     n_workers: int
     n_submitted: int
     n_gone: int
+    n_practised: int = 0
 
     def __str__(self) -> str:
+        practised = f"practised {count_of(self.n_practised, 'time')} and " * bool(self.n_practised)
         return (
-            f"{count_of(self.n_workers, 'worker')} submitted "
+            f"{count_of(self.n_workers, 'worker')} {practised}submitted "
             f"{count_of(self.n_submitted, 'assignment')} "
             f"({count_of(self.n_gone, 'HIT was', 'HITs were')} taken or done already)."
         )
@@ -127,18 +160,21 @@ def replay_plan(
     site_url: str,
     prefix: str = "",
     tests: Tests = NO_TESTS,
+    practice: CrowdPractice | None = None,
     progress: Progress = silently,
 ) -> ReplayResult:
-    """Let each worker do the HITs planned for them, in order, once they passed the tests."""
+    """Let each worker do the HITs planned for them, in order, once they passed the tests and
+    practice."""
     n_submitted = 0
     workers = {name: _worker(site_url, prefix + name, tests) for name in plan}
+    n_practised = practice.let(workers) if practice else 0
     steps = [(name, hit_id) for name, hits in plan.items() for hit_id in hits]
     for name, hit_id in progress(steps, len(steps)):
         task = workers[name].accept(hit_id)
         if task is not None:
             workers[name].submit(task, source.answer(name, task.page))
             n_submitted += 1
-    return ReplayResult(len(workers), n_submitted, len(steps) - n_submitted)
+    return ReplayResult(len(workers), n_submitted, len(steps) - n_submitted, n_practised)
 
 
 def crowd_names(n_workers: int, *, seed: int) -> list[str]:
@@ -154,17 +190,19 @@ def replay_group(
     site_url: str,
     total: int,
     tests: Tests = NO_TESTS,
+    practice: CrowdPractice | None = None,
     progress: Progress = silently,
 ) -> ReplayResult:
     """Let workers take turns at whatever the group has next, until there is nothing left, once
-    they passed the tests."""
+    they passed the tests and practice."""
     workers = {name: _worker(site_url, name, tests) for name in names}
+    n_practised = practice.let(workers) if practice else 0
     tasks = _turns(workers, hit_type_id)
     n_submitted = 0
     for name, task in progress(tasks, total):
         workers[name].submit(task, source.answer(name, task.page))
         n_submitted += 1
-    return ReplayResult(len(workers), n_submitted, 0)
+    return ReplayResult(len(workers), n_submitted, 0, n_practised)
 
 
 def _turns(workers: dict[str, CrowdWorker], hit_type_id: str) -> Iterable[tuple[str, Task]]:

@@ -11,9 +11,9 @@ from django.utils import timezone
 
 from annotation.models import Candidate, Item, PlacedCheck, Study
 from annotation.protocols.conditions import ValueCondition
-from hits.asked_questions import ALL
 from hits.comparisons import TIE
 from hits.crowd.replay import AnswerKey, form_answer
+from hits.page_contexts import ALL
 
 REASONS = (
     "It has the same shape and would be worn on the same occasions.",
@@ -53,16 +53,16 @@ class SimulatedAnswers:
         """A careful answer; `change` spoils what is on a scale, before more is asked about it."""
         values: dict[AnswerKey, Any] = {}
         seconds: dict[AnswerKey, float] = {}
-        for asked in page["questions"]:
-            bias = self._random(worker, asked["name"]).gauss(0, self.noise / 2)
-            for key in _subjects(asked, page, values):
-                names = (worker, asked["name"], page["item"], self._key(page["item"], key))
-                value = self._value(asked, page, names, key, bias)
-                if change and "min" in asked:
-                    low, high = asked["min"], asked["max"]
+        for question in page["questions"]:
+            bias = self._random(worker, question["name"]).gauss(0, self.noise / 2)
+            for key in _subjects(question, page, values):
+                names = (worker, question["name"], page["item"], self._key(page["item"], key))
+                value = self._value(question, page, names, key, bias)
+                if change and "min" in question:
+                    low, high = question["min"], question["max"]
                     value = float(min(max(change(int(low), int(high), value), low), high))
-                values[key, asked["name"]] = value
-                seconds[key, asked["name"]] = self._seconds(*names)
+                values[key, question["name"]] = value
+                seconds[key, question["name"]] = self._seconds(*names)
         answer = form_answer(page, values, self._reason(worker, page), seconds)
         if page.get("consent"):
             answer["consent"] = {"text": page["consent"], "at": timezone.now().isoformat()}
@@ -70,22 +70,24 @@ class SimulatedAnswers:
 
     def _value(
         self,
-        asked: dict[str, Any],
+        question: dict[str, Any],
         page: dict[str, Any],
         names: tuple[str, ...],
         key: str | None,
         bias: float,
     ) -> Any:
         """What the page's control would hold: a number, words, categories, or a comparison."""
-        if asked["kind"] in ("short_text", "long_text"):
-            return self._words(self._random(*names), max(asked["least_length"], 1), asked)
-        if asked.get("about") == ALL:
-            return _comparison(asked, self._qualities(page, names, bias))
-        if asked["kind"] == "categories":
+        if question["kind"] in ("short_text", "long_text"):
+            return self._words(self._random(*names), max(question["least_length"], 1), question)
+        if question.get("about") == ALL:
+            return _comparison(question, self._qualities(page, names, bias))
+        if question["kind"] == "categories":
             chance = self._random(*names, "categories")
-            n = chance.randint(max(asked["least"], 1), asked["most"])
-            return sorted(chance.sample(range(asked["n"]), n))
-        low, high = asked["min"], asked["max"]
+            n = chance.randint(max(question["least"], 1), question["most"])
+            return sorted(chance.sample(range(question["n"]), n))
+        if (right := right_values(page).get((key, question["name"]))) is not None:
+            return right
+        low, high = question["min"], question["max"]
         value = low + self._share(names, key, bias) * (high - low)
         if (check := self.checks.get((page["item"], key or ""))) is not None:
             value = self._checked_value(check, value, low)
@@ -109,7 +111,9 @@ class SimulatedAnswers:
         check = self.checks.get((item, blind_key))
         if check is not None:
             return check.compared.key if check.compared else check.key
-        return self.texts[item, blind_key][1].key
+        # A page of practice may be written in the protocol alone.
+        known = self.texts.get((item, blind_key))
+        return known[1].key if known else blind_key
 
     def _share(self, names: tuple[str, ...], blind_key: str | None, bias: float) -> float:
         """How good a candidate is, from 0 to 1; a half where nothing is known of it."""
@@ -136,8 +140,8 @@ class SimulatedAnswers:
     def _reason(self, worker: str, page: dict[str, Any]) -> str:
         """Of the page: sentences until they are as long as it asks for, or none."""
         keys = ((page["item"], key) for key in page["candidates"])
-        item = next(self.texts[key][0] for key in keys if key in self.texts)
-        return self._words(self._random(worker, item.key), page["justification_min_length"])
+        known = next((self.texts[key][0].key for key in keys if key in self.texts), page["item"])
+        return self._words(self._random(worker, known), page["justification_min_length"])
 
     def _reasons(
         self, worker: str, page: dict[str, Any], values: dict[AnswerKey, Any]
@@ -145,7 +149,7 @@ class SimulatedAnswers:
         """Of each choice, where the page asks for that."""
         if page["reason"]["rule"] != "choice":
             return
-        names = {asked["name"] for asked in page["questions"] if asked["kind"] in CHOOSING}
+        names = {question["name"] for question in page["questions"] if question["kind"] in CHOOSING}
         for (key, name), value in values.items():
             chosen = (key if value == 1 else None) if key else value
             if name in names and chosen and chosen != TIE:
@@ -154,22 +158,28 @@ class SimulatedAnswers:
                 yield {"candidate": chosen, "text": text}
 
     @staticmethod
-    def _words(chance: random.Random, least: int, asked: dict[str, Any] | None = None) -> str:
+    def _words(chance: random.Random, least: int, question: dict[str, Any] | None = None) -> str:
         words = ""
         while len(words) < least:
             words = f"{words} {chance.choice(REASONS)}".strip()
-        return words[: asked["most_length"]].strip() if asked else words
+        return words[: question["most_length"]].strip() if question else words
 
     def _random(self, *names: str) -> random.Random:
         return random.Random(":".join((str(self.seed), *names)))
 
 
+def right_values(page: dict[str, Any]) -> dict[AnswerKey, float]:
+    """What a page of practice says is right."""
+    rows = page.get("practice", {}).get("answers", ())
+    return {(row["candidate"], row["question"]): row["value"] for row in rows}
+
+
 def _subjects(
-    asked: dict[str, Any], page: dict[str, Any], values: dict[AnswerKey, Any]
+    question: dict[str, Any], page: dict[str, Any], values: dict[AnswerKey, Any]
 ) -> list[str | None]:
     """Whom a question is asked about, given the answers before it."""
-    about = page["candidates"] if asked.get("about", "candidate") == "candidate" else [None]
-    if (when := asked.get("when")) is None:
+    about = page["candidates"] if question.get("about", "candidate") == "candidate" else [None]
+    if (when := question.get("when")) is None:
         return list(about)
     limits = {name: when[name] for name in ("below", "above") if name in when}
     condition = ValueCondition(when["question"], tuple(when.get("any_of", ())), **limits)
@@ -181,14 +191,14 @@ def _subjects(
     ]
 
 
-def _comparison(asked: dict[str, Any], qualities: dict[str, float]) -> Any:
+def _comparison(question: dict[str, Any], qualities: dict[str, float]) -> Any:
     """The answer to a comparison, of candidates from the best to the worst."""
     ordered = list(qualities)
-    if asked["kind"] == "best_worst":
+    if question["kind"] == "best_worst":
         return {"best": ordered[0], "worst": ordered[-1]}
-    if asked["kind"] == "ranking":
-        return _ranked(ordered, qualities, ties=asked["ties"])
-    if asked["ties"] and qualities[ordered[0]] - qualities[ordered[1]] < LEAST_DIFFERENCE:
+    if question["kind"] == "ranking":
+        return _ranked(ordered, qualities, ties=question["ties"])
+    if question["ties"] and qualities[ordered[0]] - qualities[ordered[1]] < LEAST_DIFFERENCE:
         return TIE
     return ordered[0]
 

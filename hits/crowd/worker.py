@@ -19,7 +19,8 @@ import requests
 from hits.crowd.pages import Form, Page
 from hits.exceptions import CrowdStuck
 
-GONE = (404, 409, 410)
+# Not for this worker, such as practice that was passed; or not there.
+GONE = (403, 404, 409, 410)
 PATIENCE_SECONDS = 60
 # A site takes only so many new accounts a minute from one address.
 PAUSES_SECONDS = (5, 15, 30, 60)

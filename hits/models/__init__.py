@@ -31,6 +31,7 @@ from hits.models.payments import (
     WorkerBlock,
     WorkerNote,
 )
+from hits.models.practice import PracticeAnswer, PracticeHit, PracticeResult
 from hits.models.reviews import Appeal, DraftDecision, RejectionReason
 from hits.models.statements import Statement
 
@@ -54,6 +55,9 @@ __all__ = [
     "HitRecordQuerySet",
     "Message",
     "Payment",
+    "PracticeAnswer",
+    "PracticeHit",
+    "PracticeResult",
     "RejectionReason",
     "SharedDevice",
     "Statement",

@@ -134,6 +134,12 @@ class Batch(models.Model):
     test_type_ids = models.JSONField(
         default=list, blank=True, help_text="Of the protocol's tests, in order, once there are any."
     )
+    practice_type_id = models.CharField(
+        max_length=64,
+        blank=True,
+        help_text="Of the qualification that the protocol's practice gives, once there is one.",
+    )
+    practice_hit_type_id = models.CharField(max_length=64, blank=True)
     hit_type_id = models.CharField(max_length=64, blank=True)
     launched_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"

@@ -98,6 +98,7 @@ class Command(BaseCommand):
             "assignments": cost.n_assignments,
             "rewards_usd": f"{cost.rewards_usd:.2f}",
             "fees_usd": f"{cost.fees_usd:.2f}",
+            "practice_usd": f"{cost.practice_usd:.2f}",
             "total_usd": f"{cost.total_usd:.2f}",
             "warnings": options["warnings"],
         }

@@ -6,16 +6,20 @@ from django.core.management.base import BaseCommand, CommandParser
 
 from annotation.management.numbers import positive
 from annotation.readers.mturk_batch import read_mturk_batch
+from hits.connections import client_of
 from hits.crowd.faults import FAULTS, FaultyAnswers, faulty_names
 from hits.crowd.replay import (
+    CrowdPractice,
     RecordedAnswers,
     ReplayResult,
     crowd_names,
+    crowd_practice,
     replay_group,
     replay_plan,
 )
 from hits.crowd.simulated import SimulatedAnswers
 from hits.models import Batch, Hit
+from hits.practice_results import collect_practice
 from hits.qualification_tests import right_choices
 from presentation.progress import bar
 
@@ -60,7 +64,17 @@ def _replay_record(batch: Batch, options: dict[str, Any]) -> ReplayResult:
         source=source,
         site_url=options["site"],
         tests=right_choices(batch),
+        practice=_practice(batch, options["seed"]),
         progress=bar("working"),
+    )
+
+
+def _practice(batch: Batch, seed: int) -> CrowdPractice | None:
+    """Practice is collected as soon as it is done, since the batch's own HITs wait for it."""
+    return crowd_practice(
+        batch,
+        SimulatedAnswers(batch.study, seed=seed),
+        lambda: collect_practice(batch=batch, client=client_of(batch.connection)),
     )
 
 
@@ -75,5 +89,6 @@ def _simulate(batch: Batch, options: dict[str, Any]) -> ReplayResult:
         site_url=options["site"],
         total=Hit.objects.of(batch).published().count() * batch.max_assignments,
         tests=right_choices(batch),
+        practice=_practice(batch, options["seed"]),
         progress=bar("working"),
     )

@@ -9,7 +9,7 @@ from typing import Any
 from annotation.models import Item
 from annotation.protocols.conditions import value_condition
 from annotation.protocols.markdown import markdown_html
-from annotation.protocols.records import AskedQuestion, Consent, ProtocolDocument
+from annotation.protocols.records import Consent, ProtocolDocument, ProtocolQuestion
 from annotation.protocols.scales import range_of
 from annotation.protocols.validation import NAMED_FIELD
 
@@ -22,11 +22,11 @@ OPTIONS = (
 )
 
 
-def scope_of(asked: AskedQuestion) -> str:
+def scope_of(question: ProtocolQuestion) -> str:
     """Of what it is asked: each candidate, the item, or all candidates of it at once."""
-    if asked.kind == "selection":
+    if question.kind == "selection":
         return "candidate"
-    return ALL if asked.options.is_comparison else asked.about
+    return ALL if question.options.is_comparison else question.about
 
 
 def page_context(document: ProtocolDocument, item: Item) -> dict[str, Any]:
@@ -39,25 +39,27 @@ def page_context(document: ProtocolDocument, item: Item) -> dict[str, Any]:
             {"example": each, "scores": _scores(document, each.scores)}
             for each in document.examples
         ],
-        "questions": [question_context(asked, document, item) for asked in document.questions],
+        "questions": [
+            question_context(question, document, item) for question in document.questions
+        ],
     }
 
 
 def question_context(
-    asked: AskedQuestion, document: ProtocolDocument, item: Item
+    question: ProtocolQuestion, document: ProtocolDocument, item: Item
 ) -> dict[str, Any]:
-    low, high = (_without_fraction(value) for value in range_of(asked))
-    first = int(low) if asked.kind == "likert" else 0
-    labels = asked.points or asked.categories
+    low, high = (_without_fraction(value) for value in range_of(question))
+    first = int(low) if question.kind == "likert" else 0
+    labels = question.points or question.categories
     return {
-        **{name: getattr(asked, name) for name in OPTIONS},
-        "name": asked.name,
-        "title": asked.heading,
-        "wording": worded(asked.wording, item),
-        "about": scope_of(asked),
-        "when": _when(asked, document),
+        **{name: getattr(question, name) for name in OPTIONS},
+        "name": question.name,
+        "title": question.heading,
+        "wording": worded(question.wording, item),
+        "about": scope_of(question),
+        "when": _when(question, document),
         # What radio buttons and boxes stand for, and the value of each.
-        "categories": list(asked.categories),
+        "categories": list(question.categories),
         "options": [(first + n, label) for n, label in enumerate(labels)],
         # As text, so that no locale's digit grouping gets into an attribute.
         "min": str(low),
@@ -76,7 +78,7 @@ def task_of(document: ProtocolDocument) -> dict[str, Any]:
     """What the page's script, or a program that acts as a worker, needs to know to answer."""
     reason = document.reason
     return {
-        "questions": [_task_question(asked, document) for asked in document.questions],
+        "questions": [_task_question(question, document) for question in document.questions],
         "justification_min_length": reason.least_length if reason.rule == "page" else 0,
         "reason": {"rule": reason.rule, "least_length": reason.least_length},
         "order": {"policy": document.order.policy, "seed": document.order.seed},
@@ -84,31 +86,31 @@ def task_of(document: ProtocolDocument) -> dict[str, Any]:
     }
 
 
-def _task_question(asked: AskedQuestion, document: ProtocolDocument) -> dict[str, Any]:
+def _task_question(question: ProtocolQuestion, document: ProtocolDocument) -> dict[str, Any]:
     """What only repeats a default is left out: the page has little room."""
-    low, high = range_of(asked)
-    record: dict[str, Any] = {"name": asked.name, "kind": asked.kind}
-    if asked.options.is_text:
-        record |= {"least_length": asked.least_length or 0, "most_length": asked.most_length}
-    elif asked.kind == "categories":
-        n = len(asked.categories)
-        record |= {"n": n, "least": asked.least or 0, "most": asked.most or n}
-    elif scope_of(asked) == ALL:
-        record["ties"] = asked.ties
+    low, high = range_of(question)
+    record: dict[str, Any] = {"name": question.name, "kind": question.kind}
+    if question.options.is_text:
+        record |= {"least_length": question.least_length or 0, "most_length": question.most_length}
+    elif question.kind == "categories":
+        n = len(question.categories)
+        record |= {"n": n, "least": question.least or 0, "most": question.most or n}
+    elif scope_of(question) == ALL:
+        record["ties"] = question.ties
     else:
         record |= {"min": _without_fraction(low), "max": _without_fraction(high)}
-    whole = {"whole": True} if asked.whole else {}
-    optional = {} if asked.required else {"required": False}
-    about = {} if scope_of(asked) == "candidate" else {"about": scope_of(asked)}
-    when = {"when": condition} if (condition := _when(asked, document)) else {}
+    whole = {"whole": True} if question.whole else {}
+    optional = {} if question.required else {"required": False}
+    about = {} if scope_of(question) == "candidate" else {"about": scope_of(question)}
+    when = {"when": condition} if (condition := _when(question, document)) else {}
     return record | whole | optional | about | when
 
 
-def _when(asked: AskedQuestion, document: ProtocolDocument) -> dict[str, Any] | None:
-    before = document.question(asked.when.question) if asked.when else None
+def _when(question: ProtocolQuestion, document: ProtocolDocument) -> dict[str, Any] | None:
+    before = document.question(question.when.question) if question.when else None
     if before is None:
         return None
-    condition = value_condition(asked, before)
+    condition = value_condition(question, before)
     limits = {"below": condition.below, "above": condition.above}
     record: dict[str, Any] = {"question": before.name}
     record |= {"any_of": list(condition.any_of)} if condition.any_of else {}
@@ -134,19 +136,20 @@ def _scores(document: ProtocolDocument, scores: Mapping[str, float]) -> list[dic
     """Each score beside the question's heading, and in words where the value has a label."""
     rows = []
     for name, value in scores.items():
-        asked = document.question(name)
-        if asked is not None:
-            rows.append({"title": asked.heading, "value": _in_words(asked, value)})
+        question = document.question(name)
+        if question is not None:
+            rows.append({"title": question.heading, "value": value_in_words(question, value)})
     return rows
 
 
-def _in_words(asked: AskedQuestion, value: float) -> str:
-    labels = asked.points or asked.categories
-    index = value - (range_of(asked)[0] if asked.points else 0)
+def value_in_words(question: ProtocolQuestion, value: float) -> str:
+    """The label of an answer, where it has one, else its number."""
+    labels = question.points or question.categories
+    index = value - (range_of(question)[0] if question.points else 0)
     if labels and index in range(len(labels)):
         return labels[int(index)]
-    if asked.kind in ("yes_no", "selection"):
-        return (asked.yes_label or "yes") if value else (asked.no_label or "no")
+    if question.kind in ("yes_no", "selection"):
+        return (question.yes_label or "yes") if value else (question.no_label or "no")
     return f"{value:g}"
 
 

@@ -1,0 +1,280 @@
+"""What an answer says under each question of a protocol, as judgments and as words.
+
+Whatever the page would not have let a worker send is refused here too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from reprlib import repr as short_repr
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from annotation.models import Candidate, PlacedCheck, Question
+from annotation.protocols.conditions import value_condition
+from annotation.protocols.records import ProtocolDocument, ProtocolQuestion
+from annotation.protocols.scales import part_name, range_of
+from hits.comparisons import compared_values
+from hits.exceptions import AnswerUnreadable
+from hits.page_contexts import ALL, scope_of
+
+LONGEST_SECONDS = 366 * 24 * 3600
+LONGEST_TEXT = 20_000
+CHOOSING = ("selection", "preference")
+COUNTED = ("likert", "category", "yes_no", "selection")
+
+Row = Mapping[str, Any]
+ShownCandidate = Candidate | PlacedCheck
+"""What stands on a page to be judged: of the study, or to check with."""
+Key = tuple[str | None, str]
+"""Whom an answer is about, by blind key, or None for the item; and the question's name."""
+
+
+@dataclass(frozen=True)
+class JudgmentValue:
+    """One value under one question; `position` is its candidate's place as shown, from 0."""
+
+    candidate: ShownCandidate | None
+    question: Question
+    value: float
+    position: int | None
+    seconds: float | None
+
+
+@dataclass(frozen=True)
+class WrittenText:
+    """Words under one question."""
+
+    candidate: ShownCandidate | None
+    question: str
+    text: str
+    seconds: float | None = None
+    pasted: bool = False
+
+
+@dataclass
+class AnswerValues:
+    """All that is said; `values` is what conditions look at."""
+
+    judged: list[JudgmentValue] = field(default_factory=list)
+    written: list[WrittenText] = field(default_factory=list)
+    values: dict[Key, float | tuple[float, ...]] = field(default_factory=dict)
+
+    def chosen(self, document: ProtocolDocument) -> list[tuple[str, ShownCandidate]]:
+        """Ticked or preferred candidates, with the question's name: those that have a reason."""
+        names = {question.name for question in document.questions if question.kind in CHOOSING}
+        return [
+            (each.question.name, each.candidate)
+            for each in self.judged
+            if each.candidate and each.value == 1 and each.question.name in names
+        ]
+
+
+def read_answer_values(
+    rows: object,
+    document: ProtocolDocument,
+    columns: Mapping[str, Question],
+    candidates: Sequence[ShownCandidate],
+) -> AnswerValues:
+    """The answers to every question that appeared, for the candidates as shown."""
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        raise AnswerUnreadable(
+            _("judgments is {rows}, not a list of objects").format(rows=short_repr(rows))
+        )
+    by_key = _by_key(rows)
+    reader = _Reader(document, columns, candidates)
+    for question in document.questions:
+        for candidate in candidates if scope_of(question) == "candidate" else [None]:
+            reader.read(question, candidate, by_key.pop((_key(candidate), question.name), {}))
+    if by_key:
+        raise AnswerUnreadable(
+            _("a judgment of {judgment} was not asked for").format(
+                judgment=short_repr(next(iter(by_key)))
+            )
+        )
+    values = reader.values
+    values.judged.sort(key=lambda each: -1 if each.position is None else each.position)
+    return values
+
+
+def _by_key(rows: list[dict[str, Any]]) -> dict[Key, Row]:
+    by_key: dict[Key, Row] = {}
+    for row in rows:
+        candidate, question = row.get("candidate"), row.get("question")
+        if not isinstance(candidate, str | None) or not isinstance(question, str):
+            raise AnswerUnreadable(
+                _("a judgment lacks its candidate or question: {row}").format(row=short_repr(row))
+            )
+        if (candidate, question) in by_key:
+            raise AnswerUnreadable(
+                _("{key} is judged twice").format(key=short_repr((candidate, question)))
+            )
+        by_key[candidate, question] = row
+    return by_key
+
+
+def _key(candidate: ShownCandidate | None) -> str | None:
+    return None if candidate is None else candidate.blind_key
+
+
+@dataclass
+class _Reader:
+    """Reads one question after the other, since some rest on the answers before them."""
+
+    document: ProtocolDocument
+    columns: Mapping[str, Question]
+    candidates: Sequence[ShownCandidate]
+    values: AnswerValues = field(default_factory=AnswerValues)
+
+    def read(self, question: ProtocolQuestion, candidate: ShownCandidate | None, row: Row) -> None:
+        name = f"'{question.name}'" + (
+            f" of candidate '{candidate.blind_key}'" if candidate else ""
+        )
+        value = row.get("value")
+        if not self._appears(question, candidate):
+            if value is not None:
+                raise AnswerUnreadable(
+                    _("{name} is answered, though it is not asked there").format(name=name)
+                )
+            return
+        if value is None or value == "":
+            if question.required:
+                raise AnswerUnreadable(_("{name} is not judged").format(name=name))
+            return
+        if question.options.is_text:
+            self.values.written.append(_written(question, candidate, row, name))
+            return
+        self._judge(question, candidate, row, name)
+        if scope_of(question) != ALL:
+            plain = tuple(value) if question.kind == "categories" else float(value)
+            self.values.values[_key(candidate), question.name] = plain
+
+    def _appears(self, question: ProtocolQuestion, candidate: ShownCandidate | None) -> bool:
+        before = self.document.question(question.when.question) if question.when else None
+        if before is None:
+            return True
+        about = _key(candidate) if scope_of(before) == "candidate" else None
+        value = self.values.values.get((about, before.name))
+        return value_condition(question, before).holds(value)
+
+    def _judge(
+        self, question: ProtocolQuestion, candidate: ShownCandidate | None, row: Row, name: str
+    ) -> None:
+        """A judgment in each column that the answer has a value for."""
+        value, seconds = row["value"], read_seconds(row, "seconds")
+        if scope_of(question) == ALL:
+            compared = compared_values(
+                question, value, [each.blind_key for each in self.candidates]
+            )
+            for each in self.candidates:
+                self._add(question.name, each, compared[each.blind_key], seconds)
+        elif question.kind == "categories":
+            indexes = _indexes(question, value, name)
+            for index, label in enumerate(question.categories):
+                self._add(part_name(question, label), candidate, float(index in indexes), seconds)
+        else:
+            self._add(question.name, candidate, _number(question, value, name), seconds)
+
+    def _add(
+        self, column: str, candidate: ShownCandidate | None, value: float, seconds: float | None
+    ) -> None:
+        question = self.columns.get(column)
+        if question is None:
+            raise AnswerUnreadable(_("the study has no question '{column}'").format(column=column))
+        position = None if candidate is None else self.candidates.index(candidate)
+        row = JudgmentValue(candidate, question, value, position, seconds)
+        self.values.judged.append(row)
+
+
+def _indexes(question: ProtocolQuestion, value: Any, name: str) -> list[int]:
+    n = len(question.categories)
+    is_list = isinstance(value, list) and all(type(each) is int for each in value)
+    if not is_list or len(set(value)) < len(value) or not set(value) <= set(range(n)):
+        raise AnswerUnreadable(
+            _("{name} is {value}, not categories from 0 to {n}").format(
+                name=name, value=short_repr(value), n=n - 1
+            )
+        )
+    least, most = question.least or 0, question.most or n
+    if not least <= len(value) <= most:
+        raise AnswerUnreadable(
+            _("{name} names {n} categories, not {least} to {most}").format(
+                name=name, n=len(value), least=least, most=most
+            )
+        )
+    return list(value)
+
+
+def _number(question: ProtocolQuestion, value: Any, name: str) -> float:
+    low, high = range_of(question)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise AnswerUnreadable(
+            _("{name} is {value}, not a number").format(name=name, value=short_repr(value))
+        )
+    if not low <= value <= high:  # NaN as well
+        raise AnswerUnreadable(
+            _("{name} is {value}, outside its scale from {low:g} to {high:g}").format(
+                name=name, value=short_repr(value), low=low, high=high
+            )
+        )
+    if (question.kind in COUNTED or question.whole) and not float(value).is_integer():
+        raise AnswerUnreadable(
+            _("{name} is {value}, between two choices").format(name=name, value=short_repr(value))
+        )
+    return float(value)
+
+
+def _written(
+    question: ProtocolQuestion, candidate: ShownCandidate | None, row: Row, name: str
+) -> WrittenText:
+    text = read_text(row, "value").strip()
+    least, most = question.least_length or 0, question.most_length or LONGEST_TEXT
+    if not least <= len(text) <= most:
+        raise AnswerUnreadable(
+            _("{name} has {n} characters, not {least} to {most}").format(
+                name=name, n=len(text), least=least, most=most
+            )
+        )
+    seconds, pasted = read_seconds(row, "seconds"), read_boolean(row, "pasted")
+    return WrittenText(candidate, question.name, text, seconds, pasted)
+
+
+def read_text(answer: Row, name: str) -> str:
+    """The text under the name, less what no database can keep: NUL and lone surrogates."""
+    text = answer.get(name, "")
+    if not isinstance(text, str):
+        raise AnswerUnreadable(
+            _("{name} is {text}, not a text").format(name=name, text=short_repr(text))
+        )
+    mended = text.replace("\0", "\ufffd").encode("utf-16-le", "surrogatepass")
+    return mended.decode("utf-16-le", "replace")
+
+
+def read_seconds(answer: Row, name: str) -> float | None:
+    seconds = answer.get(name)
+    if seconds is None:
+        return None
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float):
+        raise AnswerUnreadable(
+            _("{name} is {seconds}, not a number").format(name=name, seconds=short_repr(seconds))
+        )
+    if not 0 <= seconds <= LONGEST_SECONDS:
+        raise AnswerUnreadable(
+            _("{name} is {seconds}, no time anybody worked").format(
+                name=name, seconds=short_repr(seconds)
+            )
+        )
+    return float(seconds)
+
+
+def read_boolean(answer: Row, name: str) -> bool:
+    value = answer.get(name, False)
+    if not isinstance(value, bool):
+        raise AnswerUnreadable(
+            _("{name} is {value}, neither true nor false").format(
+                name=name, value=short_repr(value)
+            )
+        )
+    return value
