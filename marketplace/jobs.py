@@ -1,5 +1,7 @@
 """What happens at the marketplace by time."""
 
+from django.utils.translation import gettext_lazy
+
 from marketplace import clock
 from marketplace.hits import lifecycle
 from marketplace.hits.devices import delete_old_prints
@@ -14,7 +16,7 @@ EVERY_SECONDS = 60
 
 @register(
     "sweep_marketplace",
-    label="Settling what time has done to HITs",
+    label=gettext_lazy("Settling what time has done to HITs"),
     queue=MARKETPLACE,
     every_seconds=EVERY_SECONDS,
 )
@@ -28,7 +30,7 @@ def sweep_marketplace(running: RunningJob) -> str:
 
 @register(
     "send_notifications",
-    label="Sending notifications",
+    label=gettext_lazy("Sending notifications"),
     queue=MARKETPLACE,
     every_seconds=EVERY_SECONDS,
 )

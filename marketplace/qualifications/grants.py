@@ -16,6 +16,7 @@ from marketplace.models import (
     WorkerAccount,
 )
 from marketplace.people.messages import send_message
+from marketplace.qualifications.results import is_too_low, pass_marks, value_sentence
 
 Status = Qualification.Status
 
@@ -25,14 +26,18 @@ def associate(
     *, qualification_type: QualificationType, worker: WorkerAccount, value: int, notify: bool
 ) -> None:
     """Give a worker a qualification, or another value of it."""
-    grant(qualification_type=qualification_type, worker=worker, value=value, at=clock.now())
+    now = clock.now()
+    grant(qualification_type=qualification_type, worker=worker, value=value, at=now)
     if notify:
         send_message(
             requester=qualification_type.requester,
             worker=worker,
-            subject="You were granted a qualification",
-            text=f"You now have the qualification “{qualification_type.name}”, with the value "
-            f"{value}.",
+            subject=(
+                "A value in a qualification"
+                if is_too_low(pass_marks(qualification_type, now=now), value)
+                else "You were granted a qualification"
+            ),
+            text=value_sentence(qualification_type, value, now),
         )
 
 

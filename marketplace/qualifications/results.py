@@ -4,7 +4,7 @@ An answer key grades; whether a grade is enough is for the HITs that ask for the
 a pass mark is known only while its requester has such HITs on offer.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
@@ -93,6 +93,29 @@ def pass_marks(qualification_type: QualificationType, *, now: datetime) -> tuple
     pairs = rows.order_by().values_list("comparator", "integer_values")
     marks = {PassMark(comparator, tuple(values)) for comparator, values in pairs if values}
     return tuple(sorted(marks, key=lambda mark: (min(mark.values), mark.comparator)))
+
+
+def is_too_low(marks: Iterable[PassMark], value: int | None) -> bool:
+    """Whether work on offer asks for more than this value."""
+    marks = tuple(marks)
+    return bool(marks and value is not None) and not any(
+        mark.is_reached_by(value or 0) for mark in marks
+    )
+
+
+def value_sentence(qualification_type: QualificationType, value: int | None, at: datetime) -> str:
+    """What a worker reads of a value of theirs: that they have the qualification only where the
+    value is enough for work on offer."""
+    marks = pass_marks(qualification_type, now=at)
+    names = {"name": qualification_type.name, "value": value}
+    if is_too_low(marks, value):
+        text = _(
+            "In the qualification “%(name)s” you have the value %(value)s. Work on offer asks for "
+            "%(mark)s."
+        )
+        return text % {**names, "mark": "; ".join(mark.phrase for mark in marks)}
+    text = _("You now have the qualification “%(name)s”, with the value %(value)s.")
+    return text % names
 
 
 def latest_result(

@@ -28,7 +28,13 @@ from marketplace.qualifications.requests import (
     submit_test,
     why_not_request,
 )
-from marketplace.qualifications.results import GradedTest, latest_result, pass_marks
+from marketplace.qualifications.results import (
+    GradedTest,
+    is_too_low,
+    latest_result,
+    pass_marks,
+    value_sentence,
+)
 from marketplace.qualifications.system import ALL, Record, languages_of
 from marketplace.web.content_policy import with_requesters_content
 from marketplace.web.worker.access import worker_required
@@ -82,14 +88,16 @@ def qualification(request: HttpRequest, worker: WorkerAccount, type_id: str) -> 
         return _ask(request, worker, qualification_type)
     requests = _mine(worker).filter(qualification_type=qualification_type)
     owned = Qualification.objects.filter(worker=worker, qualification_type=qualification_type)
-    now = clock.now()
+    now, held = clock.now(), owned.first()
+    marks = pass_marks(qualification_type, now=now)
     context = {
         "worker": worker,
         "type": qualification_type,
         "obstacle": why_not_request(worker, qualification_type),
         "started": requests.filter(status=Status.STARTED).first(),
-        "held": owned.first(),
-        "marks": pass_marks(qualification_type, now=now),
+        "held": held,
+        "marks": marks,
+        "is_too_low": is_too_low(marks, None if held is None else held.integer_value),
         "result": latest_result(worker, qualification_type, now=now),
     }
     return render(request, "marketplace/qualification.html", context)
@@ -151,10 +159,9 @@ def _news(qualification_request: QualificationRequest, worker: WorkerAccount) ->
     owned = Qualification.objects.get(
         worker=worker, qualification_type=qualification_request.qualification_type
     )
-    return _("You now have the qualification “%(name)s”, with the value %(integer_value)s.") % {
-        "name": name,
-        "integer_value": owned.integer_value,
-    }
+    return value_sentence(
+        qualification_request.qualification_type, owned.integer_value, clock.now()
+    )
 
 
 def _graded(name: str, result: GradedTest) -> str:
