@@ -38,8 +38,8 @@ def record(
     Entries of one team wait for each other until the transaction ends: call it last.
     """
     name = chain_of(team)
-    AuditChain.objects.get_or_create(name=name, defaults={"seal": seal_of_end(name, 0, "")})
-    chain = AuditChain.objects.select_for_update().get(name=name)
+    chains = AuditChain.objects.select_for_update()
+    chain, _ = chains.get_or_create(name=name, defaults={"seal": seal_of_end(name, 0, "")})
     was_sealed = is_end_sealed(chain)
     entry = AuditEntry(
         chain=chain.name,

@@ -3,6 +3,7 @@
 import json
 
 from django.core.mail import EmailMessage
+from django.utils.translation import gettext_lazy
 
 import encryption
 from accounts.mail import SEND_MAIL
@@ -17,7 +18,7 @@ MOST_ATTEMPTS = 11
 
 @register(
     SEND_MAIL,
-    label="Sending mail",
+    label=gettext_lazy("Sending mail"),
     queue=INTERACTIVE,
     refusals=(encryption.UndecryptableSecret,),
     max_attempts=MOST_ATTEMPTS,

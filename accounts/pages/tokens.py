@@ -15,6 +15,9 @@ from accounts.forms import TokenForm
 from accounts.models import ApiToken
 from accounts.pages.own import require_password
 from accounts.tokens import create_personal_token, revoke_token
+from encryption import UndecryptableSecret, decrypt, encrypt
+
+OWN = "new-token"
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -23,16 +26,31 @@ from accounts.tokens import create_personal_token, revoke_token
 def tokens(request: HttpRequest) -> HttpResponse:
     """Access: signed-in users, each their own, who gave their password again."""
     user = require_password(request)
-    form, text = TokenForm(request.POST or None), ""
+    form = TokenForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
         try:
-            text = create_personal_token(user=user, **form.values).text
-            form = TokenForm()
+            display_once(request, OWN, create_personal_token(user=user, **form.values).text)
+            return redirect("api_tokens")
         except AccountsError as refused:
             form.add_error(None, str(refused))
-    own = ApiToken.objects.personal(user).standing()
-    context = {"section": "tokens", "tokens": own, "form": form, "text": text}
-    return render(request, "accounts/tokens.html", context)
+    tokens = ApiToken.objects.personal(user).standing()
+    context = {"section": "tokens", "tokens": tokens, "form": form}
+    return render(request, "accounts/tokens.html", context | {"text": text_once(request, OWN)})
+
+
+def display_once(request: HttpRequest, name: str, text: str) -> None:
+    """Keep a new token's text, encrypted, for the page that follows: reloading that page then
+    makes no second token."""
+    request.session[name] = encrypt(text)
+
+
+def text_once(request: HttpRequest, name: str) -> str:
+    """The text that was kept, which is forgotten with this; empty where there is none."""
+    stored = request.session.pop(name, None) if request.method == "GET" else None
+    try:
+        return decrypt(stored) if stored else ""
+    except UndecryptableSecret:
+        return ""
 
 
 @require_POST
