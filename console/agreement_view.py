@@ -22,6 +22,7 @@ from annotation.models import (
     RoundCoefficient,
 )
 from console.glossary import COEFFICIENTS, Term, title_of
+from validation.models import HumanResults
 
 WITH, WITHOUT = gettext_lazy("all submissions"), gettext_lazy("without flagged ones")
 # More rows would make the forest longer than a screen; then conditions are left to the table.
@@ -209,3 +210,10 @@ def _table(rows: QuerySet[Any], columns: list[str]) -> pd.DataFrame:
 def _numeric(table: pd.DataFrame, columns: list[str]) -> pd.DataFrame:
     """NULL, which stands for an undefined number, as NaN."""
     return table.astype(dict.fromkeys(columns, "float64"))
+
+
+def alphas_of(results: HumanResults) -> QuerySet[AgreementCoefficient]:
+    """Krippendorff's alpha on each question, of the newest agreement."""
+    newest = AgreementVersion.objects.of(results.study).order_by("-version")
+    rows = AgreementCoefficient.objects.filter(version=newest.values("pk")[:1], by="")
+    return rows.alphas(results.round)

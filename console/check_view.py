@@ -68,7 +68,7 @@ def check_rows(document: ProtocolDocument, faults: list[Fault]) -> list[CheckRow
     """Each check with its cases, and an empty case after them."""
     wrong = {fault.path[1] for fault in faults if fault.path[:1] == ("checks",) and fault.path[1:]}
     n_most = cases_on_page(len(document.checks))
-    names = [asked.name for asked in document.questions]
+    names = [question.name for question in document.questions]
     rows = []
     for index, check in enumerate(document.checks):
         displayed: list[CheckCase | None] = [*check.cases[:n_most], None]

@@ -12,7 +12,7 @@ from django.db.models import QuerySet
 from annotation.agreement_versions import current_agreement
 from annotation.models import AgreementCoefficient, AgreementVersion, Protocol, Study
 from annotation.protocols.documents import read_document
-from annotation.protocols.records import AskedQuestion, ProtocolDocument
+from annotation.protocols.records import ProtocolDocument, ProtocolQuestion
 from annotation.protocols.versions import current_document
 from console.exceptions import LicenseUnknown
 from presentation.row_files import RowFile
@@ -126,21 +126,23 @@ def _protocol(document: ProtocolDocument, number: int | None) -> str:
     )
     if document.instructions:
         lines.append(_quoted(document.instructions))
-    for asked in document.questions:
-        lines.append(f"**`{asked.name}`** ({asked.options.title}):\n\n{_quoted(asked.wording)}")
-        if scale := _scale(asked):
+    for question in document.questions:
+        lines.append(
+            f"**`{question.name}`** ({question.options.title}):\n\n{_quoted(question.wording)}"
+        )
+        if scale := _scale(question):
             lines.append(scale)
     if document.consent is not None:
         lines.append("Annotators agreed to:\n\n" + _quoted(document.consent.statement))
     return "\n\n".join(lines)
 
 
-def _scale(asked: AskedQuestion) -> str:
+def _scale(question: ProtocolQuestion) -> str:
     """The labels of what may be answered."""
-    labels = [*asked.points, *asked.categories]
+    labels = [*question.points, *question.categories]
     if labels:
         return "Answers: " + "; ".join(_line(label) for label in labels) + "."
-    ends = (asked.low_label, asked.middle_label, asked.high_label)
+    ends = (question.low_label, question.middle_label, question.high_label)
     return "From " + " over ".join(_line(end) for end in ends if end) + "." if any(ends) else ""
 
 

@@ -5,7 +5,7 @@ No table names a worker or an amount of money, so whoever may export may have it
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import IO, Any, cast
 from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
@@ -85,18 +85,23 @@ def dataset_zip(study: Study, license: str = UNKNOWN_LICENSE) -> Iterator[bytes]
     """The folder as a zip, bit by bit; what cannot be exported is refused before the first."""
     require_license(license)
     tables = dataset_tables(study)
-    card = dataset_card(study, tables, dataset_counts(study), license=license)
-    return _zipped(study.slug, card, tables)
+    return _zipped(
+        study.slug,
+        tables,
+        # Counted once the tables are out: of a million judgments that takes a while, and whoever
+        # waits for a file waits for its first byte.
+        lambda: dataset_card(study, tables, dataset_counts(study), license=license),
+    )
 
 
-def _zipped(slug: str, card: str, tables: dict[str, RowFile]) -> Iterator[bytes]:
+def _zipped(slug: str, tables: dict[str, RowFile], card: Callable[[], str]) -> Iterator[bytes]:
     sink = _Sink()
     with ZipFile(cast(IO[bytes], sink), "w") as archive:
-        yield from _member(archive, sink, f"{slug}/{CARD}", ZIP_DEFLATED, [card.encode()])
         for name, table in tables.items():
             # Parquet is compressed already.
             where = f"{slug}/data/{name}.parquet"
             yield from _member(archive, sink, where, ZIP_STORED, row_parquet(table))
+        yield from _member(archive, sink, f"{slug}/{CARD}", ZIP_DEFLATED, [card().encode()])
     yield from sink.taken()
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.utils.translation import gettext as _
 
 from annotation.models import Study
-from annotation.protocols.records import AskedQuestion
+from annotation.protocols.records import ProtocolQuestion
 from annotation.protocols.scales import range_of
 from console.study_facts import StudyFacts, SystemMean
 from validation.documents.documents import Column, Document, Number, Row, Section, Table
@@ -118,8 +118,13 @@ def _protocol_texts(facts: StudyFacts) -> list[str | Table]:
             }
         )
     rows: list[Row] = [
-        (asked.name, str(asked.options.title), asked.wording, "; ".join(_answers(asked)))
-        for asked in document.questions
+        (
+            question.name,
+            str(question.options.title),
+            question.wording,
+            "; ".join(_answers(question)),
+        )
+        for question in document.questions
     ]
     titles = (_("Question"), _("Kind"), _("Wording"), _("Answers"))
     columns = [Column(title, is_number=False) for title in titles]
@@ -138,13 +143,13 @@ def _protocol_texts(facts: StudyFacts) -> list[str | Table]:
     return parts
 
 
-def _answers(asked: AskedQuestion) -> list[str]:
+def _answers(question: ProtocolQuestion) -> list[str]:
     """What could be answered: labels of points or categories, or of the ends of a scale."""
-    labels = [*asked.points, *asked.categories]
-    if labels or asked.options.is_comparison or asked.options.is_text:
+    labels = [*question.points, *question.categories]
+    if labels or question.options.is_comparison or question.options.is_text:
         return labels
-    low, high = range_of(asked)
-    ends = (asked.low_label, asked.middle_label, asked.high_label)
+    low, high = range_of(question)
+    ends = (question.low_label, question.middle_label, question.high_label)
     return [f"{low:g}–{high:g}", *(end for end in ends if end)]
 
 

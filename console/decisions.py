@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -12,6 +12,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from accounts.roles import Permission
 from annotation.models import Study
 from annotation.study_jobs import COLLECT, LABEL, PUBLISH, RESULT, REVIEW, SCORE, jobs_of
 from console.results import AGREEMENT, VALIDATION
@@ -34,10 +35,22 @@ class Decision:
     url: str
 
 
+# Who may do nothing about it on its page is not asked to.
+NEEDED = {
+    "items": Permission.EDIT,
+    "launch": Permission.SPEND,
+    "review": Permission.REVIEW,
+    "validation": Permission.ANALYSE,
+}
+
+
 def decisions_of(
-    study: CountedStudy, progress: StudyProgress, jobs: Sequence[Job]
+    study: CountedStudy,
+    progress: StudyProgress,
+    jobs: Sequence[Job],
+    permissions: Collection[Permission],
 ) -> list[Decision]:
-    """Everything that waits for someone in a study that comes from `counted()`."""
+    """Everything that waits for somebody with these permissions in a study from `counted()`."""
     return [
         Decision(tone, message, action, reverse(f"console:{page}", args=[study.slug]))
         for tone, message, action, page in (
@@ -46,6 +59,7 @@ def decisions_of(
             *_publication(study, progress),
             *_scores(study),
         )
+        if NEEDED.get(page, Permission.VIEW) in permissions
     ]
 
 
@@ -121,11 +135,11 @@ def _failures(study: Study, jobs: Sequence[Job]) -> Iterator[tuple[str, str, str
     }
     for job in jobs:
         if job.kind in pages and job.state == Job.State.FAILED:
-            message = _failure_message(job_kind(job.kind).label, job)
+            message = _failure_message(str(job_kind(job.kind).label), job)
             yield "error", message, _("Look at it"), pages[job.kind]
-    # The title says which result; the newest of each in one statement.
+    # The newest of each result in one statement, whatever language it was requested in.
     results = jobs_of(study).of_kind(RESULT)
-    newest = results.order_by().values("title").annotate(last=Max("pk")).values("last")
+    newest = results.order_by().values("dedupe_key").annotate(last=Max("pk")).values("last")
     for job in results.filter(pk__in=newest):
         [name] = job.arguments["names"]
         if name in (AGREEMENT, VALIDATION) and job.state == Job.State.FAILED:

@@ -12,6 +12,7 @@ from django.utils.translation import ngettext
 
 from annotation.agreement_versions import current_agreement
 from annotation.models import AgreementCoefficient, Study
+from console.result_figures import leader_figures
 from console.results import current_version
 from console.templatetags.numbers import coefficient, interval, words
 from console.validation_view import top_group_figures
@@ -55,6 +56,8 @@ def _sizes(study: CountedStudy, progress: StudyProgress) -> Iterator[tuple[str, 
 
 
 def _results(study: Study) -> Iterator[tuple[str, str, str, str]]:
+    for label, value, rests_on in leader_figures(study):
+        yield label, value, rests_on, "results"
     for row in _alphas(study):
         label = _("Alpha, %(question)s") % {"question": row.question.name}
         yield label, *_figure_text(row), "agreement"

@@ -10,11 +10,15 @@ from accounts.enrolment import set_password
 from accounts.models import Team, User
 from accounts.roles import Role
 from accounts.teams import create_team, set_role
+from annotation.access import give_to_team
+from annotation.models import Study
 from console.environment import PATH, add_setting
+from console.samples import Crowd, load_sample_answers, load_sample_studies, work_on_samples
 from hits.endpoints import AccessKey, connect, translated_errors
 from hits.enrolment import enrol_requester, enrol_worker
 from hits.exceptions import MarketplaceRefused
 from hits.loop import Marketplace
+from presentation.progress import Reporter, without_bars
 
 RESEARCHER, WORKER, REQUESTER = "researcher", "worker", "Sample lab"
 TEAM, ANALYST = "Sample team", "analyst"
@@ -52,6 +56,23 @@ def prepare_key(site_url: str, path: Path = PATH) -> AccessKey:
         add_setting("MARKETPLACE_ACCESS_KEY_ID", key.access_key_id, path)
         add_setting("MARKETPLACE_SECRET_ACCESS_KEY", key.secret_access_key, path)
     return key
+
+
+def prepare_samples(
+    *, marketplace: Marketplace, password: str, reporter: Reporter = without_bars
+) -> list[Study]:
+    """Accounts, a team, and its three sample studies, of which a crowd answered the first two."""
+    researcher = prepare_accounts(marketplace.site_url, password)
+    studies = load_sample_studies(researcher)
+    crowd = Crowd(n_left_free=1)
+    work_on_samples(studies=studies, marketplace=marketplace, crowd=crowd, reporter=reporter)
+    studies.append(load_sample_answers(researcher, reporter))
+    team = prepare_team(owner=researcher, password=password)
+    for study in studies:
+        study.refresh_from_db(fields=["team"])
+        if study.team is None:
+            give_to_team(study=study, team=team, actor=None)
+    return studies
 
 
 def _opens(marketplace: Marketplace) -> bool:

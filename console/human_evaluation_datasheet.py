@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
 from annotation.models import Study
-from annotation.protocols.records import AskedQuestion
+from annotation.protocols.records import ProtocolQuestion
 from annotation.protocols.scales import range_of
 from console.datasheet import answer_of
 from console.study_facts import StudyFacts
@@ -58,10 +58,10 @@ def heds_document(study: Study, version: ValidationVersion | None) -> Document:
         (_("Systems"), "2", list(_systems())),
         (_("Output sample, evaluators, experimental design"), "3", list(_design(facts))),
     ]
-    for asked in facts.protocol.questions:
-        title = _("Quality criterion: %(name)s") % {"name": asked.name}
+    for question in facts.protocol.questions:
+        title = _("Quality criterion: %(name)s") % {"name": question.name}
         parts.append(
-            (title, f"4-{asked.name}", list(_criterion(facts, asked, version is not None)))
+            (title, f"4-{question.name}", list(_criterion(facts, question, version is not None)))
         )
     parts.append((_("Ethics"), "5", list(_ethics(facts))))
     sections = [
@@ -161,6 +161,10 @@ def _training(facts: StudyFacts) -> str:
     for test in document.qualifications.tests:
         values = {"title": test.title, "n": len(test.cases), "pass": test.pass_percent}
         parts.append(_("%(title)s of %(n)s pages, passed at %(pass)s %%") % values)
+    if (practice := document.qualifications.practice) is not None:
+        values = {"n": len(practice.items), "pass": practice.pass_percent}
+        text = _("practice at up to %(n)s items with feedback, paid, passed at %(pass)s %%")
+        parts.append(text % values)
     return "; ".join(parts) or (_("none") if facts.version else _(UNKNOWN))
 
 
@@ -243,27 +247,27 @@ def _feedback(facts: StudyFacts) -> str:
     )
 
 
-def _criterion(facts: StudyFacts, asked: AskedQuestion, is_tested: bool) -> Iterator[Filled]:
-    presented, form = FORMS[asked.kind]
-    is_text = asked.options.is_text
-    size, values = ("N/A", "N/A") if is_text else _scale(asked)
+def _criterion(facts: StudyFacts, question: ProtocolQuestion, is_tested: bool) -> Iterator[Filled]:
+    presented, form = FORMS[question.kind]
+    is_text = question.options.is_text
+    size, values = ("N/A", "N/A") if is_text else _scale(question)
     yield "4.1.1", _("Type of quality: correctness, goodness or feature"), _(UNKNOWN)
     yield "4.1.2", _("Aspect: form, content or both"), _(UNKNOWN)
     yield "4.1.3", _("In its own right, or relative to something"), _(UNKNOWN)
     yield "4.2.1", _("Objective or subjective"), _(UNKNOWN)
     yield "4.2.2", _("Absolute or relative"), _absolute(facts)
     yield "4.2.3", _("Intrinsic or extrinsic"), _(UNKNOWN)
-    yield "4.3.1", _("Name of the criterion, as evaluators read it"), asked.heading
+    yield "4.3.1", _("Name of the criterion, as evaluators read it"), question.heading
     yield "4.3.2", _("Definition given to evaluators"), facts.protocol.instructions or "N/A"
     yield "4.3.3", _("Size of the scale"), size
     yield "4.3.4", _("Possible values"), values
     yield "4.3.5", _("How the instrument is presented"), _(presented)
-    yield "4.3.6", _("Task, where there is no instrument"), asked.wording if is_text else "N/A"
-    yield "4.3.7", _("Verbatim question"), asked.wording
+    yield "4.3.6", _("Task, where there is no instrument"), question.wording if is_text else "N/A"
+    yield "4.3.7", _("Verbatim question"), question.wording
     yield "4.3.8", _("Form of response elicitation"), _(form)
-    yield "4.3.9", _("How responses were aggregated"), _aggregated(facts, asked)
+    yield "4.3.9", _("How responses were aggregated"), _aggregated(facts, question)
     yield "4.3.10", _("Methods for effect size and significance"), _tested(is_tested)
-    yield "4.3.11", _("Agreement between and within evaluators"), _agreement(facts, asked)
+    yield "4.3.11", _("Agreement between and within evaluators"), _agreement(facts, question)
 
 
 def _absolute(facts: StudyFacts) -> str:
@@ -273,22 +277,22 @@ def _absolute(facts: StudyFacts) -> str:
     return _("Absolute: one candidate is shown at a time") if n else _(UNKNOWN)
 
 
-def _scale(asked: AskedQuestion) -> tuple[str, str]:
+def _scale(question: ProtocolQuestion) -> tuple[str, str]:
     """How many values there are, and which."""
-    labels = asked.points or asked.categories
-    if not labels and asked.kind in ("yes_no", "selection"):
-        labels = (asked.yes_label or _("yes"), asked.no_label or _("no"))
+    labels = question.points or question.categories
+    if not labels and question.kind in ("yes_no", "selection"):
+        labels = (question.yes_label or _("yes"), question.no_label or _("no"))
     if labels:
         return str(len(labels)), "; ".join(labels)
-    if asked.options.is_comparison:
+    if question.options.is_comparison:
         return "N/A", _("order of the candidates shown")
-    low, high = range_of(asked)
-    ends = " – ".join(end for end in (asked.low_label, asked.high_label) if end)
+    low, high = range_of(question)
+    ends = " – ".join(end for end in (question.low_label, question.high_label) if end)
     return _(CONTINUOUS), f"{low:g}–{high:g}" + (f" ({ends})" if ends else "")
 
 
-def _aggregated(facts: StudyFacts, asked: AskedQuestion) -> str:
-    if not any(row.question == asked.name for row in facts.system_means):
+def _aggregated(facts: StudyFacts, question: ProtocolQuestion) -> str:
+    if not any(row.question == question.name for row in facts.system_means):
         return _("No scores of systems are reported.")
     return _("The mean of all judgments of a system's candidates that were not rejected.")
 
@@ -302,10 +306,10 @@ def _tested(is_tested: bool) -> str:
     )
 
 
-def _agreement(facts: StudyFacts, asked: AskedQuestion) -> str:
+def _agreement(facts: StudyFacts, question: ProtocolQuestion) -> str:
     lines = []
     for row in facts.alphas:
-        if row["question"] != asked.name and not row["question"].startswith(f"{asked.name}:"):
+        if row["question"] != question.name and not row["question"].startswith(f"{question.name}:"):
             continue
         values = {"question": row["question"], "round": row["round"], "reason": row["reason"]}
         if row["value"] is None:

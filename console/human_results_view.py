@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
+from typing import TypeVar
 
 from django.db.models import Q
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from annotation.models import AgreementCoefficient, AgreementVersion, Question
+from annotation.models import AgreementCoefficient, Question
+from console.agreement_view import alphas_of
 from console.result_sentences import Scale, Standing, p_text
 from console.spans import Axis, Span
 from console.templatetags.numbers import coefficient, interval, percent
@@ -29,6 +31,7 @@ from validation.models import (
 )
 
 SYSTEM_FIELDS = tuple(field.name for field in fields(RatedSystemRecord))
+R = TypeVar("R", RatedSystemRecord, RatedPairRecord)
 PAIR_FIELDS = tuple(field.name for field in fields(RatedPairRecord))
 
 
@@ -101,7 +104,7 @@ class HumanResultsView:
     version: HumanResults
     questions: Sequence[ResultQuestion]
     displayed: ResultQuestion
-    asked: Question | None
+    study_question: Question | None
     price: AssignmentPrice | None = None
 
     @classmethod
@@ -117,8 +120,20 @@ class HumanResultsView:
         displayed = next((one for one in questions if one.question == name), None)
         if displayed is None:
             raise KeyError(name)
-        asked = version.study.questions.filter(name=name).first()
-        return cls(version, questions, displayed, asked, price)
+        study_question = version.study.questions.filter(name=name).first()
+        return cls(version, questions, displayed, study_question, price)
+
+    def use(
+        self,
+        systems: Sequence[tuple[str, str, RatedSystemRecord]],
+        pairs: Sequence[tuple[str, str, RatedPairRecord]],
+        bins: Sequence[ResultBin],
+        alphas: Sequence[AgreementCoefficient],
+    ) -> None:
+        """Take rows that were read already, for all questions at once, instead of reading them."""
+        stored = {"_systems": _by_part(systems), "_pairs": _by_part(pairs), "_bins": list(bins)}
+        stored["alphas"] = sorted(alphas, key=lambda row: not row.with_flagged)
+        vars(self).update(stored)
 
     @property
     def question(self) -> str:
@@ -130,7 +145,7 @@ class HumanResultsView:
 
     @cached_property
     def scale(self) -> Scale:
-        categories = self.asked.categories if self.asked else []
+        categories = self.study_question.categories if self.study_question else []
         yes = str(categories[1]) if len(categories) == 2 else _("yes")
         one = self.displayed
         return Scale(one.measure, one.scale_low, one.scale_high, yes)
@@ -149,32 +164,27 @@ class HumanResultsView:
     @property
     def end_labels(self) -> tuple[str, str]:
         """What the ends of the scale are called."""
-        if self.asked is None or self.scale.is_share:
+        if self.study_question is None or self.scale.is_share:
             return "", ""
-        return self.asked.low_label, self.asked.high_label
+        return self.study_question.low_label, self.study_question.high_label
 
     @cached_property
     def _systems(self) -> dict[tuple[str, str, str], list[RatedSystemRecord]]:
         """By question, scope and part: all parts of this question, the whole of the others."""
         rows = ResultSystem.objects.filter(version=self.version)
         rows = rows.filter(Q(question=self.question) | Q(scope=ALL))
-        systems: dict[tuple[str, str, str], list[RatedSystemRecord]] = {}
-        for scope, by, *values in rows.values_list("scope", "by", *SYSTEM_FIELDS):
-            record = RatedSystemRecord(*values)
-            systems.setdefault((record.question, scope, by), []).append(record)
-        return systems
+        parts = rows.values_list("scope", "by", *SYSTEM_FIELDS)
+        return _by_part((scope, by, RatedSystemRecord(*rest)) for scope, by, *rest in parts)
 
     @cached_property
-    def _pairs(self) -> dict[tuple[str, str], list[RatedPairRecord]]:
+    def _pairs(self) -> dict[tuple[str, str, str], list[RatedPairRecord]]:
         rows = ResultPair.objects.filter(version=self.version, question=self.question)
-        pairs: dict[tuple[str, str], list[RatedPairRecord]] = {}
-        for scope, by, *values in rows.values_list("scope", "by", *PAIR_FIELDS):
-            pairs.setdefault((scope, by), []).append(RatedPairRecord(*values))
-        return pairs
+        parts = rows.values_list("scope", "by", *PAIR_FIELDS)
+        return _by_part((scope, by, RatedPairRecord(*rest)) for scope, by, *rest in parts)
 
     def _part(self, scope: str, by: str = "") -> Standing:
         systems = self._systems.get((self.question, scope, by), [])
-        return Standing(self.scale, systems, self._pairs.get((scope, by), []))
+        return Standing(self.scale, systems, self._pairs.get((self.question, scope, by), []))
 
     @cached_property
     def standing(self) -> Standing:
@@ -318,9 +328,7 @@ class HumanResultsView:
     @cached_property
     def alphas(self) -> list[AgreementCoefficient]:
         """Krippendorff's alpha with all submissions and, where some are flagged, without those."""
-        newest = AgreementVersion.objects.of(self.version.study).order_by("-version")
-        rows = AgreementCoefficient.objects.filter(version=newest.values("pk")[:1], by="")
-        of_question = rows.alphas(self.version.round).filter(question__name=self.question)
+        of_question = alphas_of(self.version).filter(question__name=self.question)
         return sorted(of_question, key=lambda row: not row.with_flagged)
 
     @property
@@ -334,6 +342,14 @@ class HumanResultsView:
             "all": texts[0],
             "rest": texts[1],
         }
+
+
+def _by_part(rows: Iterable[tuple[str, str, R]]) -> dict[tuple[str, str, str], list[R]]:
+    """Records by question, scope and part."""
+    parts: dict[tuple[str, str, str], list[R]] = {}
+    for scope, by, record in rows:
+        parts.setdefault((record.question, scope, by), []).append(record)
+    return parts
 
 
 def _bars(bins: Sequence[ResultBin]) -> list[Bar]:

@@ -1,6 +1,7 @@
 """What pages show, computed in the background, and labels."""
 
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from annotation.exceptions import AnnotationError
 from annotation.label_sets import make_label_set
@@ -17,7 +18,7 @@ from work.registry import INTERACTIVE, MARKETPLACE, register
 REFUSALS = (AnnotationError, ConsoleError, MetricsError, PresentationError)
 
 
-@register(LABEL, label="Labelling", queue=INTERACTIVE, refusals=REFUSALS)
+@register(LABEL, label=gettext_lazy("Labelling"), queue=INTERACTIVE, refusals=REFUSALS)
 def label(running: RunningJob) -> str:
     """Make a set of labels by the rule that was requested."""
     rule = running.arguments["rule"]
@@ -31,7 +32,7 @@ def label(running: RunningJob) -> str:
     return text if result.is_new else " ".join([text, _("They were made of the same before.")])
 
 
-@register(RESULT, label="Computing", queue=INTERACTIVE, refusals=REFUSALS)
+@register(RESULT, label=gettext_lazy("Computing"), queue=INTERACTIVE, refusals=REFUSALS)
 def result(running: RunningJob) -> str:
     """Compute and store what a page shows."""
     for name in running.arguments["names"]:
@@ -41,7 +42,7 @@ def result(running: RunningJob) -> str:
 
 @register(
     "delete_stored_answers",
-    label="Deleting stored answers of the API",
+    label=gettext_lazy("Deleting stored answers of the API"),
     queue=MARKETPLACE,
     every_seconds=3600,
 )

@@ -11,7 +11,7 @@ from django.core.paginator import Paginator
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from annotation.label_uploads import WORDS, AskedQuestion, LabelSettings, label_of_use
+from annotation.label_uploads import WORDS, LabelSettings, QuestionOverride, label_of_use
 from annotation.models import Question, Upload
 from annotation.readers.file_faults import Fault
 from annotation.readers.tool_exports.recognition import (
@@ -63,7 +63,7 @@ class QuestionRow:
 
     n: int
     found: dict[str, Any]
-    asked: AskedQuestion
+    override: QuestionOverride
 
     @property
     def scale(self) -> str:
@@ -96,7 +96,7 @@ def labels_context(upload: Upload, page: str = "") -> dict[str, Any]:
         ],
         "levels": list(LEVEL_NAMES.items()),
         "questions": [
-            QuestionRow(n, found, settings.questions.get(found["name"], AskedQuestion()))
+            QuestionRow(n, found, settings.questions.get(found["name"], QuestionOverride()))
             for n, found in enumerate(summary.get("questions", ())[:MOST_QUESTIONS])
         ],
         "summary": summary,
@@ -155,19 +155,19 @@ def posted_labels(upload: Upload, data: Any) -> dict[str, Any]:
     ).plain
 
 
-def _posted_questions(upload: Upload, data: Any) -> dict[str, AskedQuestion]:
+def _posted_questions(upload: Upload, data: Any) -> dict[str, QuestionOverride]:
     questions = {}
     for n, found in enumerate(upload.summary.get("questions", ())[:MOST_QUESTIONS]):
         level = data.get(f"level-{n}", "")
         low, high = data.get(f"low-{n}", "").strip(), data.get(f"high-{n}", "").strip()
-        asked = AskedQuestion(
+        override = QuestionOverride(
             level=level if level in (*Question.Level.values, WORDS) else "",
             low=low if _is_scale(low, high) else "",
             high=high if _is_scale(low, high) else "",
             wording=data.get(f"wording-{n}", "").strip()[:LONGEST_WORDING],
         )
-        if asked != AskedQuestion():
-            questions[found["name"]] = asked
+        if override != QuestionOverride():
+            questions[found["name"]] = override
     return questions
 
 

@@ -19,6 +19,7 @@ from hits.preflight import (
     language_findings,
     page_findings,
     pay_findings,
+    practice_findings,
     qualification_test_findings,
     term_findings,
     version_findings,
@@ -43,6 +44,7 @@ def findings_of(view: LaunchView) -> Iterator[Finding]:
     yield from connection_findings(view.draft, view.cost, view.funds)
     yield from language_findings(view.draft, view.funds)
     yield from qualification_test_findings(view.draft)
+    yield from practice_findings(view.draft)
     yield from version_findings(view.draft, view.batches, view.study.protocols.all())
     yield from budget_findings(view.rooms, view.cost)
     yield from _own_budget_findings(view.cost, data["budget_usd"])

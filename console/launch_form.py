@@ -265,10 +265,10 @@ def second_round(batch: Batch, batches: Sequence[Batch], n_items: int) -> dict[s
     its round, and other workers. The sample is the protocol's share, where it says one."""
     rounds = sorted({each.round for each in batches if each.study_id == batch.study_id})
     share = batch.document.completion.second_round_share
-    n_asked = max(1, round(share * n_items)) if share else pilot_size(n_items)
+    n_drawn = max(1, round(share * n_items)) if share else pilot_size(n_items)
     return _terms_of(batch) | {
         "how": SAMPLE,
-        "n_items": n_asked,
+        "n_items": n_drawn,
         "seed": rounds[-1] + 1,
         "round": rounds[-1] + 1,
         "of_round": batch.round,

@@ -27,7 +27,7 @@ from console.launch_form import (
     second_round,
 )
 from hits.budgets import Room, rooms_of
-from hits.costs import CENT, Estimate, price_items
+from hits.costs import CENT, Estimate, price_launch
 from hits.launch_checks import (
     Funds,
     PageCheck,
@@ -112,9 +112,9 @@ class LaunchView:
         usable = {connection.pk for connection in self.connections}
         own = [batch for batch in self.batches if batch.connection_id in usable]
         if self.data is None and self.again is not None:
-            n_asked = self.again.hits.order_by().values("item").distinct().count()
+            n_items = self.again.hits.order_by().values("item").distinct().count()
             content = {"connection": self.connections[0].pk}
-            content |= second_round(self.again, self.batches, n_asked)
+            content |= second_round(self.again, self.batches, n_items)
         elif self.data is None:
             hourly = self.floor_usd or SUGGESTED_HOURLY_USD
             reward = max(reward_for(hourly, self.duration), CENT)
@@ -195,7 +195,7 @@ class LaunchView:
         return ngettext("The one item", "All %(n)s items", n) % {"n": f"{n:,}"}
 
     def _price(self, n_items: int) -> Estimate | None:
-        return price_items(self.draft, n_items=n_items) if self.draft and n_items else None
+        return price_launch(self.draft, n_items=n_items) if self.draft and n_items else None
 
     @cached_property
     def choice(self) -> Choice | None:

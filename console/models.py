@@ -60,6 +60,9 @@ class StoredAnswer(models.Model):
     status = models.PositiveSmallIntegerField(default=0)
     headers = models.JSONField(default=dict)
     body = models.TextField(blank=True, help_text="JSON, as it was answered; encrypted.")
+    access = models.JSONField(
+        default=dict, help_text="What was asked for, and seen; checked before it is given again."
+    )
     created_at = models.DateTimeField(auto_now_add=True, db_index=True)
 
     class Meta:

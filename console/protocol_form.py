@@ -12,7 +12,7 @@ from typing import Any
 
 from annotation.protocols.documents import plain_document, read_document
 from annotation.protocols.kinds import COMMON, KINDS
-from annotation.protocols.records import AskedQuestion, ProtocolDocument
+from annotation.protocols.records import ProtocolDocument, ProtocolQuestion
 from console.check_form import check_field_of, checks_of, number_of, share_of
 from console.qualification_test_form import field_of_test, scores_of, tests_of
 
@@ -188,11 +188,11 @@ def change_questions(document: ProtocolDocument, action: str) -> tuple[ProtocolD
     return replace(document, questions=tuple(questions[:MOST_QUESTIONS])), index
 
 
-def _new_question(questions: list[AskedQuestion]) -> AskedQuestion:
-    return AskedQuestion(name=_free_name("question", questions), kind="line", wording="")
+def _new_question(questions: list[ProtocolQuestion]) -> ProtocolQuestion:
+    return ProtocolQuestion(name=_free_name("question", questions), kind="line", wording="")
 
 
-def _free_name(name: str, questions: list[AskedQuestion]) -> str:
+def _free_name(name: str, questions: list[ProtocolQuestion]) -> str:
     taken = {each.name for each in questions}
     number = len(questions) + 1
     while f"{name}_{number}" in taken:
@@ -200,34 +200,34 @@ def _free_name(name: str, questions: list[AskedQuestion]) -> str:
     return f"{name}_{number}"
 
 
-def _leave(questions: list[AskedQuestion], index: int) -> int:
+def _leave(questions: list[ProtocolQuestion], index: int) -> int:
     return index
 
 
-def _move_up(questions: list[AskedQuestion], index: int) -> int:
+def _move_up(questions: list[ProtocolQuestion], index: int) -> int:
     to = max(index - 1, 0)
     questions.insert(to, questions.pop(index))
     return to
 
 
-def _move_down(questions: list[AskedQuestion], index: int) -> int:
+def _move_down(questions: list[ProtocolQuestion], index: int) -> int:
     to = min(index + 1, len(questions) - 1)
     questions.insert(to, questions.pop(index))
     return to
 
 
-def _copy(questions: list[AskedQuestion], index: int) -> int:
+def _copy(questions: list[ProtocolQuestion], index: int) -> int:
     copied = questions[index]
     questions.insert(index + 1, replace(copied, name=_free_name(copied.name, questions)))
     return index + 1
 
 
-def _remove(questions: list[AskedQuestion], index: int) -> int:
+def _remove(questions: list[ProtocolQuestion], index: int) -> int:
     del questions[index]
     return max(index - 1, 0)
 
 
-CHANGES: dict[str, Callable[[list[AskedQuestion], int], int]] = {
+CHANGES: dict[str, Callable[[list[ProtocolQuestion], int], int]] = {
     "up": _move_up,
     "down": _move_down,
     "copy": _copy,

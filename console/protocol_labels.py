@@ -161,11 +161,31 @@ def place_of(path: Path) -> str:
             return _in_cases(_("Check %(n)d") % {"n": index + 1}, rest, CHECK, CHECK_CASE)
         case ("qualifications", "tests", int(index), *rest):
             return _in_cases(_("Test %(n)d") % {"n": index + 1}, rest, TEST, TEST_CASE)
+        case ("qualifications", "practice", *rest):
+            return _in_practice(rest)
         case (str(section), str(name), *_rest) if section in SECTIONS:
             return _joined(str(SECTIONS[section]), _label(FIELDS[section], [name]))
         case (str(name), *_rest):
             return _joined("", _label(FIELDS[""], [name]))
     return ""
+
+
+def _in_practice(rest: list[str | int]) -> str:
+    """Such as Practice, page 1, response 2, Right value of fit."""
+    parts = [_("Practice")]
+    match rest:
+        case ["items", int(item), "candidates", int(candidate), *within]:
+            parts += [_("page %(n)d") % {"n": item + 1}, _("response %(n)d") % {"n": candidate + 1}]
+        case ["items", int(item), *within]:
+            parts.append(_("page %(n)d") % {"n": item + 1})
+        case within:
+            pass
+    match within:
+        case ["scores", str(name), *_others]:
+            parts.append(right_value_label(name))
+        case [*names]:
+            parts += [str(name) for name in names]
+    return ", ".join(parts)
 
 
 def _in_cases(where: str, rest: list[str | int], own: Labels, of_cases: Labels) -> str:

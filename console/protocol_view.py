@@ -15,7 +15,7 @@ from annotation.protocols.conditions import OF_LABELS, OF_NUMBERS
 from annotation.protocols.documents import read_document
 from annotation.protocols.faults import Fault
 from annotation.protocols.kinds import KINDS
-from annotation.protocols.records import AskedQuestion, ProtocolDocument
+from annotation.protocols.records import ProtocolDocument, ProtocolQuestion
 from annotation.protocols.templates import template_names
 from annotation.protocols.versions import current_document, freezing_faults
 from annotation.protocols.yaml_files import write_yaml
@@ -58,8 +58,8 @@ class QuestionRow:
     """A question as a fold of the form."""
 
     index: int
-    asked: AskedQuestion
-    earlier: list[AskedQuestion]
+    question: ProtocolQuestion
+    earlier: list[ProtocolQuestion]
     has_faults: bool
 
     @property
@@ -72,12 +72,12 @@ class QuestionRow:
 
     @property
     def kind(self) -> str:
-        return str(KINDS[self.asked.kind].title) if self.asked.kind in KINDS else ""
+        return str(KINDS[self.question.kind].title) if self.question.kind in KINDS else ""
 
     @property
     def options(self) -> set[str]:
         """Which fields its kind has."""
-        kind = KINDS.get(self.asked.kind, KINDS["line"])
+        kind = KINDS.get(self.question.kind, KINDS["line"])
         own = {*kind.required, *kind.optional}
         return own if kind.is_comparison else {*own, "about"}
 
@@ -142,11 +142,11 @@ class ProtocolView:
 
     @property
     def questions(self) -> list[QuestionRow]:
-        asked = self.document.questions
+        question = self.document.questions
         wrong = {f.path[1] for f in self.faults if f.path[:1] == ("questions",) and f.path[1:]}
         return [
-            QuestionRow(index, each, _conditions(asked[:index]), index in wrong)
-            for index, each in enumerate(asked)
+            QuestionRow(index, each, _conditions(question[:index]), index in wrong)
+            for index, each in enumerate(question)
         ]
 
     @property
@@ -203,7 +203,7 @@ def view_of(study: Study, version: Protocol | None, current: ProtocolDocument) -
     return ProtocolView(study, version, document)
 
 
-def _conditions(earlier: tuple[AskedQuestion, ...]) -> list[AskedQuestion]:
+def _conditions(earlier: tuple[ProtocolQuestion, ...]) -> list[ProtocolQuestion]:
     return [each for each in earlier if each.kind in {*OF_NUMBERS, *OF_LABELS}]
 
 
@@ -261,6 +261,10 @@ def _qualifications(document: ProtocolDocument) -> str:
         parts.append(_("held after %(n)d") % {"n": who.hold_after_hits})
     if n := len(who.tests):
         parts.append(ngettext("%(n)d test", "%(n)d tests", n) % {"n": n})
+    if who.practice is not None:
+        n = len(who.practice.items)
+        text = ngettext("%(n)d page of practice", "%(n)d pages of practice", n)
+        parts.append(text % {"n": n})
     return "; ".join(parts)
 
 

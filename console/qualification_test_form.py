@@ -12,9 +12,9 @@ from django.utils.translation import gettext as _
 from annotation.protocols.faults import Fault
 from annotation.protocols.qualification_tests import TESTED_KINDS
 from annotation.protocols.records import (
-    AskedQuestion,
     GradedCase,
     ProtocolDocument,
+    ProtocolQuestion,
     QualificationTest,
 )
 from annotation.protocols.right_values import WRITTEN_KINDS, labelled_values
@@ -42,10 +42,10 @@ class ScoreRow:
 
 
 def score_rows(
-    document: ProtocolDocument, asked: Sequence[AskedQuestion], scores: Mapping[str, float]
+    document: ProtocolDocument, question: Sequence[ProtocolQuestion], scores: Mapping[str, float]
 ) -> list[ScoreRow]:
     """A row for each of the questions, and for each score under another name."""
-    names = dict.fromkeys([*(each.name for each in asked), *scores])
+    names = dict.fromkeys([*(each.name for each in question), *scores])
     return [
         ScoreRow(name, scores.get(name), value_choices(document.question(name), [scores.get(name)]))
         for name in names
@@ -53,13 +53,15 @@ def score_rows(
 
 
 def value_choices(
-    asked: AskedQuestion | None, values: Iterable[float | None]
+    question: ProtocolQuestion | None, values: Iterable[float | None]
 ) -> list[tuple[str, str]]:
     """The answers that are words, each with its value as a field sends it; none of a number."""
-    if asked is None or asked.kind not in WRITTEN_KINDS:
+    if question is None or question.kind not in WRITTEN_KINDS:
         return []
-    words = {"yes": _("yes"), "no": _("no")} if asked.kind != "category" else {}
-    known = {f"{each:g}": words.get(label, label) for label, each in labelled_values(asked).items()}
+    words = {"yes": _("yes"), "no": _("no")} if question.kind != "category" else {}
+    known = {
+        f"{each:g}": words.get(label, label) for label, each in labelled_values(question).items()
+    }
     # A value that is no answer stays until somebody chooses another.
     others = {f"{value:g}" for value in values if value is not None} - set(known)
     return [*((each, each) for each in sorted(others)), *known.items()]
@@ -106,10 +108,10 @@ def qualification_test_rows(
 
 
 def _case_rows(document: ProtocolDocument, index: int, test: QualificationTest) -> list[CaseRow]:
-    asked = [each for each in document.questions if each.kind in TESTED_KINDS]
+    question = [each for each in document.questions if each.kind in TESTED_KINDS]
     rows = []
     for number, case in enumerate([*test.cases, None][:MOST_CASES]):
-        scores = score_rows(document, asked, case.scores if case else {})
+        scores = score_rows(document, question, case.scores if case else {})
         rows.append(CaseRow(f"t{index}-case{number}-", case, scores))
     return rows
 

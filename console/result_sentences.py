@@ -13,10 +13,14 @@ from console.templatetags.numbers import percent
 from validation.analysis.human_results import PREFERRED, SHARE
 from validation.analysis.rated_systems import ALPHA, ORDER
 from validation.analysis.records import RatedPairRecord, RatedSystemRecord
-from validation.documents.rated_systems import LEAST_P, is_told_apart
+from validation.documents.rated_systems import (
+    LEAST_P,
+    has_too_few_items,
+    is_told_apart,
+    rivals_of,
+)
 from validation.documents.terms import listed
 
-LEAST_ITEMS = 10
 MOST_NAMED = 3
 MOST_UNDECIDED = 4
 WIDE_SCALE = 20.0
@@ -55,12 +59,18 @@ class Scale:
         if sign < 0:
             low, high = (None if one is None else -one for one in (pair.ci_high, pair.ci_low))
         delta = None if pair.delta is None else sign * pair.delta
-        if pair.test.startswith(ORDER) or self.is_share:
+        if is_ordinal(pair) or self.is_share:
             limits = "" if low is None or high is None else f"[{_points(low)}, {_points(high)}]"
-            text = _("%(n)s points of a hundred") % {"n": _points(delta)}
-            return f"{text} {limits}".strip()
+            points = _("%(n)s percentage points")
+            text = points if self.measure == SHARE else _("a net %(n)s in 100 answers")
+            return f"{text % {'n': _points(delta)}} {limits}".strip()
         limits = self.interval(low, high)
         return f"{self.value(delta)} {limits}".strip()
+
+
+def is_ordinal(pair: RatedPairRecord) -> bool:
+    """Whether the two are compared by how often one is rated above the other."""
+    return pair.test.startswith(ORDER)
 
 
 def _points(share: float | None) -> str:
@@ -81,9 +91,7 @@ class Standing:
     @property
     def rivals(self) -> list[str]:
         """Those that the first is not told apart from."""
-        first = self.systems[0].system
-        others = [system.system for system in self.systems[1:]]
-        return [one for one in others if not is_told_apart(self.pair(first, one), first)]
+        return rivals_of(self.systems, self.pairs)
 
     @property
     def answer(self) -> str:
@@ -94,7 +102,7 @@ class Standing:
         if len(self.systems) == 1:
             return self._of_one(first)
         values = {"best": first.system, "yes": self.scale.yes}
-        if first.n_items < LEAST_ITEMS:
+        if has_too_few_items(first):
             text = _("Too few items for an answer; so far people put %(best)s first.")
             return text % values
         if not self.rivals:
@@ -125,18 +133,30 @@ class Standing:
         """Whether a repetition would come out the same."""
         if len(self.systems) < 2 or self.systems[0].mean is None:
             return ""
-        if self.systems[0].n_items < LEAST_ITEMS:
+        if has_too_few_items(self.systems[0]):
             return _("With other items that may well come out otherwise.")
         if not self.rivals:
             return _("With other items and other annotators it would very probably be first again.")
         return _("More ratings would be needed to know.")
 
     @property
+    def sureness(self) -> str:
+        """The same in a few words."""
+        if has_too_few_items(self.systems[0]):
+            n = self.systems[0].n_items
+            return ngettext(
+                "%(n)d item, too few to be sure", "%(n)d items, too few to be sure", n
+            ) % {"n": n}
+        if not self.rivals:
+            return _("ahead of every other")
+        return _("%(rivals)s may be as good") % {"rivals": listed(_named(self.rivals))}
+
+    @property
     def details(self) -> list[str]:
         """The lead, what is not decided, and who is last, with their numbers."""
         if len(self.systems) < 2:
             return list(self._alone())
-        return [*self._lead(), *self._undecided(), *self._last()]
+        return [*self._lead(), *self._undecided(), *self._last(), *self._net()]
 
     def _alone(self) -> Iterator[str]:
         one = self.systems[0]
@@ -190,6 +210,13 @@ class Standing:
             size = self.scale.difference(pair, 1.0 if pair.a == before else -1.0)
             text = _("%(last)s is last, %(size)s behind %(before)s.")
             yield text % {"last": last, "before": before, "size": size}
+
+    def _net(self) -> Iterator[str]:
+        if self.scale.measure != SHARE and any(is_ordinal(pair) for pair in self.pairs):
+            yield _(
+                "Net: of 100 answers about both systems on the same item, how many more put the "
+                "one above the other than below it."
+            )
 
     @property
     def comparisons_text(self) -> str:

@@ -71,8 +71,8 @@ def stage_facts(study: Study, **also: Any) -> StageFacts:
         rows = Study.objects.filter(pk=study.pk).values(**counts, **_standing_counts(), **also)
         row: dict[str, Any] = dict(rows.get())
         numbers = {name: row.pop(name) for name in counts}
-        asked = {name: row.pop(name) for name in also}
-        facts = StageFacts(StudyProgress(**numbers), row, asked)
+        question = {name: row.pop(name) for name in also}
+        facts = StageFacts(StudyProgress(**numbers), row, question)
         study._stage_facts = facts  # type: ignore[attr-defined]
     return facts
 

@@ -11,6 +11,8 @@ from django.core.paginator import Page, Paginator
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from accounts.models import User
+from annotation.label_uploads import LabelSettings
 from annotation.models import Upload
 from annotation.readers.column_mapping import ColumnMapping, Use, label_of, mapping_faults
 from annotation.readers.drafts import PictureDraft
@@ -19,7 +21,9 @@ from annotation.readers.formats import CSV, EXCEL, JSON, JSON_LINES, PARQUET, Fi
 from annotation.readers.mapped_items import MappedItems
 from annotation.readers.pictures import NamesOfPictures
 from annotation.readers.rows import Row
+from annotation.uploads import request_reading
 from console.upload_forms import DELIMITER_NAMES
+from metrics.score_uploads import ScoreSettings
 
 ITEMS_SHOWN = 3
 
@@ -172,3 +176,24 @@ def format_in_words(upload: Upload) -> str:
     if form.table:
         parts.append(_("{name} in the zip").format(name=form.table))
     return ", ".join(parts)
+
+
+def map_anew(row: Upload, mapping: dict[str, Any], person: User) -> bool:
+    """Keep what is said of labels or scores; whether that was said before. What comes of it shows
+    when the file is read by it."""
+    if mapping == row.mapping:
+        return True
+    row.mapping = mapping
+    row.is_mapping_known = False
+    request_reading(upload=row, requested_by=person)
+    return False
+
+
+def import_problems(row: Upload) -> list[str]:
+    """What of the file, or of what is said of it, keeps it from being imported."""
+    if row.content == Upload.Content.ITEMS:
+        return list(preview_of(row).problems)
+    is_labels = row.content == Upload.Content.LABELS
+    chosen = LabelSettings.of(row.mapping) if is_labels else ScoreSettings.of(row.mapping)
+    text = ngettext("%(n)s fault in the file.", "%(n)s faults in the file.", row.n_faults)
+    return [*chosen.problems(), *([text % {"n": f"{row.n_faults:,}"}] if row.n_faults else [])]

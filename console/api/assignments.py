@@ -62,8 +62,8 @@ class AssignmentSerializer(serializers.Serializer[Any]):
     comment = serializers.SerializerMethodField()
     flags = FlagSerializer(many=True)
     drafts = serializers.SerializerMethodField(help_text="What you decided, and did not send.")
-    decision_problem = serializers.CharField(
-        source="assignment.decision_problem", help_text="Why the marketplace refused a decision."
+    decision_problem = serializers.SerializerMethodField(
+        help_text="Why the marketplace refused a decision."
     )
 
     def _may(self, permission: Permission) -> bool:
@@ -92,6 +92,15 @@ class AssignmentSerializer(serializers.Serializer[Any]):
 
     def get_drafts(self, row: QueueRow) -> list[str]:
         return [draft.action for draft in row.drafts]
+
+    def get_decision_problem(self, row: QueueRow) -> str:
+        may = self._may(Permission.VIEW_WORKERS)
+        return _problem(row.assignment.decision_problem, may_see_workers=may)
+
+
+def _problem(text: str, *, may_see_workers: bool) -> str:
+    """What a marketplace refused: in its own words, it may name assignment and worker."""
+    return text if may_see_workers or not text else _("The marketplace refused it.")
 
 
 class DeskFilters(Filters):
@@ -190,6 +199,12 @@ class Clearance(Endpoint):
 class AppealSerializer(serializers.ModelSerializer[Appeal]):
     assignment = serializers.IntegerField(source="assignment_id")
     item = serializers.CharField(source="assignment.hit.item.key")
+    problem = serializers.SerializerMethodField(help_text="Why the answer could not be sent.")
+
+    def get_problem(self, appeal: Appeal) -> str:
+        permissions = self.context["request"]._request.permissions
+        may = Permission.VIEW_WORKERS in permissions
+        return _problem(appeal.problem, may_see_workers=may)
 
     class Meta:
         model = Appeal

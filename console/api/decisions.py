@@ -5,7 +5,6 @@ from __future__ import annotations
 from http import HTTPStatus
 from typing import Any
 
-from django.core.exceptions import PermissionDenied
 from django.utils.translation import gettext as _
 from rest_framework import serializers
 from rest_framework.request import Request
@@ -122,9 +121,8 @@ class Drafts(Endpoint):
 
 
 def _require_spending(endpoint: Endpoint, actions: list[Action]) -> None:
-    is_spending = any(action in SPENDING for action in actions)
-    if is_spending and Permission.SPEND not in endpoint.permissions:
-        raise PermissionDenied(_("Your role does not allow spending; a manager can change it."))
+    if any(action in SPENDING for action in actions):
+        endpoint.require(Permission.SPEND)
 
 
 def _assignments(study: Study, keys: list[int]) -> list[Assignment]:
@@ -264,11 +262,12 @@ class Send(Endpoint):
             study=study,
             digest=sent["digest"],
             typed_usd=sent["confirm_usd"],
+            names_ids=Permission.VIEW_WORKERS in self.permissions,
         )
         is_any = bool(result.n_recorded)
         job = request_sending(study=study, requested_by=self.person) if is_any else None
         content = {"n_recorded": result.n_recorded, "problems": result.problems, "job": job}
-        return Response(SentSerializer(content).data)
+        return Response(SentSerializer(content, context={"request": request}).data)
 
 
 class Retry(Endpoint):

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any, cast
+from uuid import UUID
 
 from django.core.exceptions import PermissionDenied
-from django.http import HttpRequest
+from django.http import HttpRequest, QueryDict
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from rest_framework import serializers
 from rest_framework.authentication import SessionAuthentication
+from rest_framework.exceptions import ParseError
+from rest_framework.parsers import BaseParser, JSONParser
 from rest_framework.permissions import IsAuthenticated
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -21,9 +25,31 @@ from console.api.authentication import BearerToken, token_of
 from console.api.throttles import RequestsAMinute
 from console.pages.study import study_for, within_scopes
 from console.pages.teams import team_for
+from console.pages.uploads import upload_for
 
 if TYPE_CHECKING:
+    from annotation.models import Upload
     from console.sizes import CountedStudy
+
+# No document of the API is a tenth as deep; one much deeper ends Python's stack.
+MOST_LEVELS = 100
+Check = tuple[str, str, str]
+"""What was asked of whom a request acts for: of a study, a team or an upload, by its name, which
+permission."""
+
+
+class ShallowJSON(JSONParser):
+    """JSON that is not nested deeper than what stores and renders it can follow."""
+
+    def parse(self, *args: Any, **kwargs: Any) -> Any:
+        """The values; a 400 for those that are nested too deep."""
+        try:
+            values = super().parse(*args, **kwargs)
+        except RecursionError:
+            raise _too_deep() from None
+        if _is_deeper(values, MOST_LEVELS):
+            raise _too_deep()
+        return values
 
 
 class Input(serializers.Serializer[Any]):
@@ -51,12 +77,14 @@ class Endpoint(APIView):
 
     authentication_classes = [BearerToken, SessionAuthentication]
     permission_classes = [IsAuthenticated]
+    parser_classes: list[type[BaseParser]] = [ShallowJSON]
     throttle_classes = [RequestsAMinute]
     metadata_class = None
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Response:
         """A former address may end in `.json`, which says nothing new."""
         kwargs.pop("format", None)
+        self.checks: list[Check] = []
         return super().dispatch(request, *args, **kwargs)  # type: ignore[return-value]
 
     @property
@@ -76,7 +104,9 @@ class Endpoint(APIView):
 
     def study(self, slug: str, permission: Permission = Permission.VIEW) -> CountedStudy:
         """404 where the study is not visible, 403 where role or scopes are too small."""
-        return study_for(self.plain_request, slug, permission)
+        study = study_for(self.plain_request, slug, permission)
+        self.checks.append(("study", slug, permission))
+        return study
 
     def team(
         self, slug: str, permission: Permission = Permission.VIEW
@@ -84,10 +114,38 @@ class Endpoint(APIView):
         """404 for who is not in the team, 403 where role or scopes are too small."""
         team, permissions = team_for(self.plain_request, slug, permission)
         self.plain_request.permissions = permissions  # type: ignore[attr-defined]
+        self.checks.append(("team", slug, permission))
         return team, permissions
+
+    def upload(self, token: UUID | str) -> Upload:
+        """A file of one's own or of one's team; 403 for who may not import into the study now."""
+        upload = upload_for(self.plain_request, UUID(str(token)))
+        self.checks.append(("upload", str(token), Permission.VIEW))
+        return upload
+
+    def require(self, permission: Permission) -> None:
+        """403 where what was read last, a study or a team, does not allow this as well."""
+        kind, name, _permission = self.checks[-1]
+        self._check(kind, name, permission)
+
+    def check_again(self, checks: list[Check]) -> None:
+        """404 or 403 where what a request was allowed to do then, it is not allowed to do now."""
+        for kind, name, permission in checks:
+            self._check(kind, name, Permission(permission))
+
+    def _check(self, kind: str, name: str, permission: Permission) -> None:
+        if kind == "study":
+            self.study(name, permission)
+        elif kind == "team":
+            self.team(name, permission)
+        elif kind == "upload":
+            self.upload(name)
+        else:
+            self.require_scope(permission)
 
     def require_scope(self, permission: Permission) -> None:
         """403 where a token's scopes do not reach, for what is in no study and no team yet."""
+        self.checks.append(("scope", "", permission))
         if not within_scopes(self.plain_request, frozenset({permission})):
             raise PermissionDenied(_("The token's scopes do not allow this."))
 
@@ -109,6 +167,7 @@ class Endpoint(APIView):
 
     def input(self, form: type[serializers.Serializer[Any]]) -> dict[str, Any]:
         """What was sent, checked; a 400 with each field at fault."""
+        _require_text(self.request.data)
         return self._checked(form(data=self.request.data))
 
     def filters(self, form: type[serializers.Serializer[Any]]) -> dict[str, Any]:
@@ -118,6 +177,35 @@ class Endpoint(APIView):
     def _checked(self, form: serializers.Serializer[Any]) -> dict[str, Any]:
         form.is_valid(raise_exception=True)
         return cast("dict[str, Any]", form.validated_data)
+
+
+def _require_text(data: Any) -> None:
+    """A 400 where JSON names half a surrogate pair, which is no text that can be stored."""
+    if isinstance(data, dict | list) and not isinstance(data, QueryDict):
+        try:
+            json.dumps(data, ensure_ascii=False).encode()
+        except UnicodeEncodeError:
+            raise serializers.ValidationError(_("A text holds half a surrogate pair.")) from None
+
+
+def _is_deeper(values: Any, most: int) -> bool:
+    """Whether lists and objects are nested in more levels; without recursion."""
+    level = [values]
+    for _level in range(most + 1):
+        containers = [each for each in level if isinstance(each, dict | list)]
+        level = [
+            inner
+            for each in containers
+            for inner in (each.values() if isinstance(each, dict) else each)
+        ]
+        if not containers:
+            return False
+    return True
+
+
+def _too_deep() -> ParseError:
+    text = _("Lists and objects are nested deeper than {n} levels.")
+    return ParseError(text.format(n=MOST_LEVELS))
 
 
 def address_of(request: Request, name: str, *parts: object) -> str:

@@ -15,9 +15,10 @@ from rest_framework.response import Response
 from rest_framework.views import exception_handler
 
 from accounts.exceptions import AccountsError, RoleTooSmall
+from accounts.roles import Permission
 from annotation.exceptions import AnnotationError
 from console.exceptions import ConsoleError
-from hits.exceptions import HitsError
+from hits.exceptions import AssignmentRefused, HitsError
 from metrics.exceptions import MetricsError
 from presentation.exceptions import PresentationError
 
@@ -56,7 +57,7 @@ def answer_error(error: Exception, context: dict[str, Any]) -> Response | None:
     elif isinstance(error, PermissionDenied):
         error = exceptions.PermissionDenied(*error.args)
     elif isinstance(error, REFUSALS):
-        error = _refusal(error)
+        error = _refusal(error, context)
     response = exception_handler(error, context)
     if response is not None and isinstance(error, exceptions.APIException):
         response.data = _body(error)
@@ -68,14 +69,22 @@ def _is_our_text(error: Http404) -> bool:
     return bool(error.args) and not str(error.args[0]).startswith("No ")
 
 
-def _refusal(error: Exception) -> exceptions.APIException:
+def _refusal(error: Exception, context: dict[str, Any]) -> exceptions.APIException:
     """An error of one of our apps, written for people; its class is the code."""
     code = re.sub(r"(?<!^)(?=[A-Z])", "_", type(error).__name__).lower()
     if isinstance(error, RoleTooSmall):
         return exceptions.PermissionDenied(str(error), code=code)
-    refusal = exceptions.APIException(str(error), code=code)
+    refusal = exceptions.APIException(_text(error, context), code=code)
     refusal.status_code = HTTPStatus.BAD_REQUEST
     return refusal
+
+
+def _text(error: Exception, context: dict[str, Any]) -> str:
+    """What it says, without the id of an assignment where workers may not be seen."""
+    if not isinstance(error, AssignmentRefused):
+        return str(error)
+    may: frozenset[Permission] = getattr(context["request"]._request, "permissions", frozenset())
+    return str(error) if Permission.VIEW_WORKERS in may else error.without_id
 
 
 def _body(error: exceptions.APIException) -> dict[str, Any]:

@@ -15,7 +15,8 @@ from annotation.study_jobs import jobs_of
 from console.api.endpoint import Endpoint, Filters, address_of
 from console.api.operations import lists, reads, writes
 from console.api.paging import page
-from console.pages.job_progress import controlled_job
+from console.job_messages import message_for
+from console.pages.job_progress import needed_to_control
 from work.models import Job
 from work.request import resume_job, stop_job
 
@@ -28,6 +29,13 @@ class JobSerializer(serializers.ModelSerializer[Job]):
     state = serializers.ChoiceField(choices=Job.State.choices)
     is_unfinished = serializers.BooleanField()
     seconds_left = serializers.FloatField(allow_null=True)
+    message = serializers.SerializerMethodField(
+        help_text="Of what is done at a marketplace, for who may see costs and workers."
+    )
+
+    def get_message(self, job: Job) -> str:
+        request = self.context.get("request")
+        return message_for(job, request._request.permissions if request else frozenset())
 
     class Meta:
         model = Job
@@ -45,7 +53,12 @@ class JobFilters(Filters):
 def accepted(request: Request, study: Study, job: Job) -> Response:
     """The answer of a write that goes on in the background: 202, the job, and its address."""
     headers = {"Location": address_of(request, "job", study.slug, job.pk), "Retry-After": "2"}
-    return Response(JobSerializer(job).data, status=HTTPStatus.ACCEPTED, headers=headers)
+    return Response(job_record(request, job), status=HTTPStatus.ACCEPTED, headers=headers)
+
+
+def job_record(request: Request, job: Job) -> dict[str, Any]:
+    """The job, with as much of its message as whoever asks may read."""
+    return dict(JobSerializer(job, context={"request": request}).data)
 
 
 class Jobs(Endpoint):
@@ -67,7 +80,15 @@ class OneJob(Endpoint):
         Access: whoever has a role in the study.
         """
         job = get_object_or_404(jobs_of(self.study(slug)), pk=job_id)
-        return Response(JobSerializer(job).data)
+        return Response(job_record(request, job))
+
+
+def _controlled(endpoint: Endpoint, slug: str, job_id: int, *, resumes: bool) -> tuple[Study, Job]:
+    study = endpoint.study(slug)
+    job = get_object_or_404(jobs_of(study), pk=job_id)
+    for permission in needed_to_control(job, resumes=resumes):
+        study = endpoint.study(slug, permission)
+    return study, job
 
 
 class Stop(Endpoint):
@@ -77,10 +98,10 @@ class Stop(Endpoint):
 
         Access: those who may request such a job.
         """
-        _study, job = controlled_job(self.plain_request, slug, job_id)
+        _study, job = _controlled(self, slug, job_id, resumes=False)
         stop_job(job=job)
         job.refresh_from_db()
-        return Response(JobSerializer(job).data)
+        return Response(job_record(request, job))
 
 
 class Resume(Endpoint):
@@ -88,7 +109,7 @@ class Resume(Endpoint):
     def post(self, request: Request, slug: str, job_id: int) -> Response:
         """Go on with a job that failed or was stopped.
 
-        Access: those who may request such a job.
+        Access: those who may request such a job; one that asks a judge, those who may spend.
         """
-        study, job = controlled_job(self.plain_request, slug, job_id)
+        study, job = _controlled(self, slug, job_id, resumes=True)
         return accepted(request, study, resume_job(job=job))

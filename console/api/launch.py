@@ -215,7 +215,7 @@ class LaunchPreview(Endpoint):
         if view.draft is None:
             raise _refusal(view)
         may_name = Permission.VIEW_WORKERS in self.permissions or "excluded_workers" in terms
-        context = {"may_name_workers": may_name}
+        context = {"may_name_workers": may_name, "request": request}
         return Response(LaunchPreviewSerializer(view, context=context).data)
 
 

@@ -137,7 +137,7 @@ def writes(
         @wraps(method)
         def write(self: Any, request: Request, *args: Any, **kwargs: Any) -> Response:
             return answer_once(
-                request, lambda: method(self, request, *args, **kwargs), needs_key=spends
+                self, request, lambda: method(self, request, *args, **kwargs), needs_key=spends
             )
 
         documented = extend_schema(
@@ -182,8 +182,14 @@ OF_A_DATABASE |= {-limit - 1 for limit in OF_A_DATABASE}
 
 def without_database_limits(result: dict[str, Any], **_: Any) -> dict[str, Any]:
     """Answers without limits that follow from the database in use: the schema is of neither."""
+    bodies = {
+        body["schema"].get("$ref", "").rpartition("/")[2]
+        for operations in result["paths"].values()
+        for operation in operations.values()
+        for body in operation.get("requestBody", {}).get("content", {}).values()
+    }
     for name, schema in result["components"]["schemas"].items():
-        if not name.endswith(("Input", "Request")):
+        if name not in bodies:
             for field in schema.get("properties", {}).values():
                 _drop_database_limits(field)
     return result

@@ -23,7 +23,7 @@ from annotation.protocols.versions import (
     numbered_version,
     save_draft,
 )
-from annotation.protocols.yaml_files import MOST_CHARACTERS, parse_yaml
+from annotation.protocols.yaml_files import MOST_CHARACTERS, parse_yaml, write_yaml
 from console.api.endpoint import Endpoint, Input
 from console.api.operations import lists, reads, writes
 from console.api.paging import page
@@ -48,10 +48,14 @@ class ProtocolSerializer(ProtocolRowSerializer):
     """A version with its document, which docs/protocol.schema.json describes."""
 
     document = serializers.DictField()
+    yaml = serializers.SerializerMethodField(help_text="The same document, as a file to edit.")
     faults = serializers.SerializerMethodField(help_text="What keeps a draft from being published.")
 
+    def get_yaml(self, version: Protocol) -> str:
+        return write_yaml(read_document(version.document))
+
     class Meta(ProtocolRowSerializer.Meta):
-        fields = [*ProtocolRowSerializer.Meta.fields, "document", "faults"]
+        fields = [*ProtocolRowSerializer.Meta.fields, "document", "yaml", "faults"]
 
     def get_faults(self, version: Protocol) -> list[str]:
         if version.frozen_at is not None:
@@ -137,6 +141,46 @@ def _document(study: Study, wanted: dict[str, Any]) -> ProtocolDocument:
     if faults:
         raise serializers.ValidationError({name: [str(fault) for fault in faults]})
     return read_document(values)
+
+
+class CheckInput(Input):
+    """One of the two."""
+
+    document = serializers.DictField(required=False, help_text="As docs/protocol.schema.json says.")
+    yaml = serializers.CharField(required=False, max_length=MOST_CHARACTERS)
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        """Exactly one."""
+        if len(attrs) != 1:
+            raise serializers.ValidationError("Send document or yaml.")
+        return attrs
+
+
+class CheckedSerializer(serializers.Serializer[Any]):
+    """What is wrong with a document: `faults` keep it from being stored, `freezing_faults` from
+    being published."""
+
+    faults = serializers.ListField(child=serializers.CharField())
+    freezing_faults = serializers.ListField(child=serializers.CharField())
+
+
+class Check(Endpoint):
+    @writes("check_protocol", CheckInput, CheckedSerializer)
+    def post(self, request: Request, slug: str) -> Response:
+        """Say all that is wrong with a document; nothing is stored.
+
+        Access: those who may edit the study.
+        """
+        study = self.study(slug, Permission.EDIT)
+        wanted = self.input(CheckInput)
+        try:
+            document = _document(study, wanted)
+        except serializers.ValidationError as refused:
+            detail: Any = refused.detail
+            [faults] = detail.values()
+            return Response({"faults": list(map(str, faults)), "freezing_faults": []})
+        freezing = [str(fault) for fault in freezing_faults(study, document)]
+        return Response({"faults": [], "freezing_faults": freezing})
 
 
 class Publishing(Endpoint):

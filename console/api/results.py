@@ -5,6 +5,7 @@ from __future__ import annotations
 from http import HTTPStatus
 from typing import Any
 
+from django.utils.translation import gettext as _
 from rest_framework import serializers
 from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
@@ -17,12 +18,18 @@ from annotation.models import AgreementCoefficient, Study
 from annotation.study_jobs import RESULT, request_study_job
 from console.api.endpoint import Endpoint, Filters, Input
 from console.api.errors import ComputingFailed
+from console.api.human_results import (
+    HumanResultsFilters,
+    HumanResultsSerializer,
+    results_record,
+)
 from console.api.jobs import JobSerializer, accepted
 from console.api.operations import being_computed, reads, writes
 from console.pages.adjudication import QueueSelection
 from console.pages.job_progress import job_of
-from console.results import AGREEMENT, MAKERS, VALIDATION, loaded_fingerprint, outcome_of
+from console.results import AGREEMENT, MAKERS, RESULTS, VALIDATION, loaded_fingerprint, outcome_of
 from console.validation_view import correlations_of
+from validation.human_results import current_human_results
 from validation.rows import StoredResults
 from work.models import Job
 
@@ -153,7 +160,7 @@ class Agreement(Endpoint):
         Access: whoever has a role in the study.
         """
         study = self.study(slug)
-        version = None if _is_pending(self, study, AGREEMENT) else current_agreement(study)
+        version = None if is_pending(self, study, AGREEMENT) else current_agreement(study)
         if version is None:
             return being_computed()
         alphas = AgreementCoefficient.objects.of(version).alphas(version.first_round)
@@ -168,8 +175,7 @@ class Validation(Endpoint):
         Access: whoever has a role in the study.
         """
         study = self.study(slug)
-        is_pending = _is_pending(self, study, VALIDATION)
-        outcome = None if is_pending else outcome_of(study, VALIDATION)
+        outcome = None if is_pending(self, study, VALIDATION) else outcome_of(study, VALIDATION)
         if outcome is None:
             return being_computed()
         if outcome.version is None:
@@ -187,7 +193,7 @@ class Disputes(Endpoint):
         """
         study = self.study(slug)
         self.filters(QueueFilters)
-        if _is_pending(self, study, AGREEMENT):
+        if is_pending(self, study, AGREEMENT):
             return being_computed()
         selection = QueueSelection.of(study, self.plain_request.GET)
         queue = adjudication_queue(
@@ -199,7 +205,7 @@ class Disputes(Endpoint):
         return Response(QueueSerializer(queue.record(selection.question, selection.round)).data)
 
 
-def _is_pending(endpoint: Endpoint, study: Study, name: str) -> bool:
+def is_pending(endpoint: Endpoint, study: Study, name: str) -> bool:
     """Whether a job has yet to make the result of that name; ComputingFailed if it could not."""
     job = job_of(endpoint.plain_request, study, name)
     if job and job.state == Job.State.FAILED:
@@ -212,6 +218,21 @@ class ResultInput(Input):
 
 
 class Results(Endpoint):
+    @reads("get_results", HumanResultsSerializer, filters=HumanResultsFilters, is_computed=True)
+    def get(self, request: Request, slug: str) -> Response:
+        """What people's judgments say by themselves: systems' means, what tells them apart, how
+        values are spread, the lowest rated; 404 while nothing is judged.
+
+        Access: whoever has a role in the study; prices in its advice, those who may see money.
+        """
+        study, wanted = self.study(slug), self.filters(HumanResultsFilters)
+        if not study.n_judgments:
+            raise NotFound(_("Nothing is judged yet."))
+        version = None if is_pending(self, study, RESULTS) else current_human_results(study)
+        if version is None:
+            return being_computed()
+        return Response(results_record(self, study, version, wanted.get("question")))
+
     @writes("compute_result", ResultInput, JobSerializer, status=HTTPStatus.ACCEPTED)
     def post(self, request: Request, slug: str) -> Response:
         """Compute agreement, validation or the report in the background; what is computed of the

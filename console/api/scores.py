@@ -27,6 +27,9 @@ class RunSerializer(serializers.ModelSerializer[ScoringRun]):
 
     n_scores = serializers.IntegerField()
     n_undefined = serializers.IntegerField()
+    error = serializers.SerializerMethodField(
+        help_text="Why it broke off; of a judge, which names its cap, for who may see money."
+    )
 
     class Meta:
         model = ScoringRun
@@ -34,6 +37,11 @@ class RunSerializer(serializers.ModelSerializer[ScoringRun]):
             *("id", "metric", "signature", "higher_is_better", "is_primary", "state", "error"),
             *("n_scores", "n_undefined", "created_at"),
         ]
+
+    def get_error(self, run: ScoringRun) -> str:
+        may = self.context["request"]._request.permissions
+        is_for_all = run.judge is None or Permission.VIEW_MONEY in may
+        return run.error if is_for_all else ""
 
 
 class ScoreSerializer(serializers.ModelSerializer[Score]):

@@ -6,7 +6,7 @@ from http import HTTPStatus
 from typing import Any
 from uuid import UUID
 
-from django.http import Http404
+from django.utils.translation import gettext as _
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from rest_framework.parsers import MultiPartParser
@@ -15,9 +15,11 @@ from rest_framework.response import Response
 
 from accounts.names import require_visible
 from accounts.roles import Permission
+from annotation.label_uploads import LabelSettings
 from annotation.models import Study, Upload
 from annotation.protocols.templates import template_names
 from annotation.readers.column_mapping import ColumnMapping, Use
+from annotation.readers.tool_exports.recognition import LabelUse
 from annotation.uploads import (
     jobs_of_upload,
     request_import,
@@ -29,8 +31,9 @@ from console.api.endpoint import Endpoint, Input, address_of
 from console.api.errors import Conflict
 from console.api.jobs import JobSerializer
 from console.api.operations import reads, writes
-from console.pages.uploads import upload_for
-from console.upload_view import preview_of
+from console.label_upload_view import TOOL_NAMES
+from console.upload_view import import_problems, preview_of
+from metrics.score_uploads import ScoreSettings, ScoreUse
 
 
 class UploadInput(Input):
@@ -45,9 +48,26 @@ class UploadInput(Input):
     template = serializers.ChoiceField(
         choices=template_names(), required=False, help_text="Protocol of the new study."
     )
+    content = serializers.ChoiceField(
+        choices=Upload.Content.choices,
+        default=Upload.Content.ITEMS,
+        help_text="Items; labels collected elsewhere, which make a new study; or scores of a "
+        "study's candidates.",
+    )
+    tool = serializers.ChoiceField(
+        choices=list(TOOL_NAMES), required=False, help_text="That labels come from, if known."
+    )
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        """Of one study, or of a new one."""
+        """Of one study, or of a new one; scores of one, labels of a new one."""
+        content = attrs["content"]
+        if content == Upload.Content.SCORES and "study" not in attrs:
+            raise serializers.ValidationError({"study": [_("Scores are of a study: name it.")]})
+        if content == Upload.Content.LABELS and ("study" in attrs or "template" in attrs):
+            text = _("Labels make a study of their own: send its title, and no template.")
+            raise serializers.ValidationError({"content": [text]})
+        if "tool" in attrs and content != Upload.Content.LABELS:
+            raise serializers.ValidationError({"tool": [_("Only labels come from a tool.")]})
         of_new = {"title", "team", "template"} & attrs.keys()
         if ("study" in attrs and of_new) or ("study" not in attrs and "title" not in attrs):
             raise serializers.ValidationError("Send either study, or the title of a new one.")
@@ -80,12 +100,43 @@ class MappingSerializer(serializers.Serializer[Any]):
     systems = serializers.DictField(child=serializers.CharField())
 
 
+class QuestionOverrideSerializer(serializers.Serializer[Any]):
+    """What is said of a question of labels; what is empty is found in the answers."""
+
+    level = serializers.CharField(allow_blank=True)
+    low = serializers.CharField(allow_blank=True)
+    high = serializers.CharField(allow_blank=True)
+    wording = serializers.CharField(allow_blank=True)
+
+
+class LabelSettingsSerializer(serializers.Serializer[Any]):
+    """How labels are read: what their fields hold, and what their questions are."""
+
+    tool = serializers.CharField(allow_blank=True)
+    uses = serializers.DictField(child=serializers.ChoiceField(choices=list(LabelUse)))
+    answers = serializers.CharField(allow_blank=True)
+    questions = serializers.DictField(child=QuestionOverrideSerializer())
+    keeps_names = serializers.BooleanField()
+
+
+class ScoreSettingsSerializer(serializers.Serializer[Any]):
+    """What columns of scores hold, and of which metrics lower is better."""
+
+    uses = serializers.DictField(child=serializers.ChoiceField(choices=list(ScoreUse)))
+    lower = serializers.ListField(child=serializers.CharField())
+    signature = serializers.CharField(allow_blank=True)
+
+
 class UploadSerializer(serializers.ModelSerializer[Upload]):
     token = serializers.UUIDField()
     columns = ColumnSerializer(many=True)
     mapping = serializers.SerializerMethodField(help_text="Empty until the file is read.")
     faults = FaultSerializer(many=True, help_text="The first of them, each at its cell.")
-    preview = serializers.SerializerMethodField()
+    preview = serializers.SerializerMethodField(help_text="Of items.")
+    label_settings = serializers.SerializerMethodField(help_text="Of labels.")
+    score_settings = serializers.SerializerMethodField(help_text="Of scores.")
+    summary = serializers.DictField(help_text="What labels or scores come to, once read.")
+    problems = serializers.SerializerMethodField(help_text="What keeps it from being imported.")
     job = serializers.SerializerMethodField(help_text="What was last done with it.")
     study = serializers.CharField(source="result.slug", default=None, allow_null=True)
 
@@ -94,15 +145,32 @@ class UploadSerializer(serializers.ModelSerializer[Upload]):
         fields = [
             *("token", "file_name", "n_bytes", "title", "n_rows", "columns", "mapping"),
             *("is_mapping_known", "faults", "n_faults", "preview", "job", "study", "created_at"),
+            *("content", "label_settings", "score_settings", "summary", "problems"),
         ]
 
     @extend_schema_field(MappingSerializer)
     def get_mapping(self, upload: Upload) -> Any:
-        return ColumnMapping.of(upload.mapping).plain
+        is_items = upload.content == Upload.Content.ITEMS
+        return ColumnMapping.of(upload.mapping if is_items else {}).plain
+
+    @extend_schema_field(LabelSettingsSerializer(allow_null=True))
+    def get_label_settings(self, upload: Upload) -> Any:
+        if upload.content != Upload.Content.LABELS:
+            return None
+        return LabelSettings.of(upload.mapping).plain
+
+    @extend_schema_field(ScoreSettingsSerializer(allow_null=True))
+    def get_score_settings(self, upload: Upload) -> Any:
+        if upload.content != Upload.Content.SCORES:
+            return None
+        return ScoreSettings.of(upload.mapping).plain
+
+    def get_problems(self, upload: Upload) -> list[str]:
+        return [] if _is_settled(upload) else import_problems(upload)
 
     @extend_schema_field(PreviewSerializer(allow_null=True))
     def get_preview(self, upload: Upload) -> Any:
-        if upload.n_rows is None or upload.result is not None:
+        if _is_settled(upload) or upload.content != Upload.Content.ITEMS:
             return None
         return PreviewSerializer(preview_of(upload)).data
 
@@ -117,21 +185,29 @@ class Uploads(Endpoint):
 
     @writes("upload_file", UploadInput, UploadSerializer, status=HTTPStatus.CREATED)
     def post(self, request: Request) -> Response:
-        """Send a file of items. It is read in the background, a small one at once; then map its
-        columns, and import it.
+        """Send a file of items, of labels collected elsewhere, or of scores. It is read in the
+        background, a small one at once; then say what its columns hold, and import it.
 
-        Access: those who may edit the study, or the team's studies.
+        Access: those who may edit the study, or the team's studies; of scores, those who may
+        analyse the study.
         """
         wanted = self.input(UploadInput)
+        tool = wanted.get("tool", "")
         upload = store_upload(
-            file=wanted["file"], uploaded_by=self.person, **self._destination(wanted)
+            file=wanted["file"],
+            uploaded_by=self.person,
+            content=wanted["content"],
+            mapping={"tool": tool} if wanted["content"] == Upload.Content.LABELS else None,
+            **self._destination(wanted),
         )
         request_reading(upload=upload, requested_by=self.person)
-        return _answer(request, upload, HTTPStatus.CREATED)
+        return upload_answer(request, upload, HTTPStatus.CREATED)
 
     def _destination(self, wanted: dict[str, Any]) -> dict[str, Any]:
         if "study" in wanted:
-            study = self.study(wanted["study"], Permission.EDIT)
+            is_scores = wanted["content"] == Upload.Content.SCORES
+            needed = Permission.ANALYSE if is_scores else Permission.EDIT
+            study = self.study(wanted["study"], needed)
             return {"study": Study.objects.select_related("team").get(pk=study.pk)}
         team = self.team_to_edit(wanted.get("team"))
         texts = {"title": wanted["title"], "template": wanted.get("template", "")}
@@ -145,7 +221,7 @@ class OneUpload(Endpoint):
 
         Access: who uploaded the file, and those who may edit the team's studies.
         """
-        return _answer(request, _of_items(upload_for(self.plain_request, token)))
+        return upload_answer(request, self.upload(token))
 
     @writes("discard_upload", None, None, status=HTTPStatus.NO_CONTENT)
     def delete(self, request: Request, token: UUID) -> Response:
@@ -153,7 +229,7 @@ class OneUpload(Endpoint):
 
         Access: as for the upload.
         """
-        upload_for(self.plain_request, token).delete()
+        self.upload(token).delete()
         return Response(status=HTTPStatus.NO_CONTENT)
 
 
@@ -176,13 +252,13 @@ class Mapping(Endpoint):
 
         Access: as for the upload.
         """
-        upload = _waiting(_of_items(upload_for(self.plain_request, token)))
+        upload = waiting_for(self.upload(token), Upload.Content.ITEMS)
         wanted = self.input(MappingInput)
         known = {column["name"] for column in upload.columns}
         if unknown := sorted(wanted["uses"].keys() - known):
             raise serializers.ValidationError({"uses": [f"No columns: {', '.join(unknown)}."]})
         set_mapping(upload=upload, mapping=ColumnMapping.of(wanted))
-        return _answer(request, upload)
+        return upload_answer(request, upload)
 
 
 class ImportInput(Input):
@@ -198,19 +274,24 @@ class Import(Endpoint):
 
         Access: as for the upload.
         """
-        upload = _waiting(_of_items(upload_for(self.plain_request, token)))
-        if problems := preview_of(upload).problems:
-            raise serializers.ValidationError({"mapping": problems})
+        upload = _waiting(self.upload(token))
         leaves_out = self.input(ImportInput)["leaves_out"]
+        if problems := import_problems(upload):
+            raise serializers.ValidationError({"mapping": problems})
         request_import(upload=upload, requested_by=self.person, leaves_out=leaves_out)
-        return _answer(request, upload, HTTPStatus.ACCEPTED)
+        return upload_answer(request, upload, HTTPStatus.ACCEPTED)
 
 
-def _of_items(upload: Upload) -> Upload:
-    """Not found for a file of labels or scores, which only its page reads so far."""
-    if upload.content != Upload.Content.ITEMS:
-        raise Http404("The file holds labels or scores: go on with it on its page.")
-    return upload
+def _is_settled(upload: Upload) -> bool:
+    """Whether there is nothing to say of it: it is not read yet, or imported."""
+    return upload.n_rows is None or upload.result is not None
+
+
+def waiting_for(upload: Upload, content: str) -> Upload:
+    """Conflict for a file that holds something else, too."""
+    if upload.content != content:
+        raise Conflict(_("The file holds {content}.").format(content=upload.content))
+    return _waiting(upload)
 
 
 def _waiting(upload: Upload) -> Upload:
@@ -222,7 +303,7 @@ def _waiting(upload: Upload) -> Upload:
     return upload
 
 
-def _answer(request: Request, upload: Upload, status: HTTPStatus = HTTPStatus.OK) -> Response:
+def upload_answer(request: Request, upload: Upload, status: HTTPStatus = HTTPStatus.OK) -> Response:
     row = Upload.objects.select_related("study", "result").get(pk=upload.pk)
     headers = {"Location": address_of(request, "upload", row.token)}
     return Response(UploadSerializer(row).data, status=status, headers=headers)

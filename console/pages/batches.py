@@ -27,6 +27,7 @@ from hits.changes import expiry_of, missing_assignments
 from hits.exceptions import HitsError
 from hits.jobs import APPLY_CHANGES
 from hits.models import Batch
+from hits.practice_reports import practice_report
 from hits.statements import BatchReport, batch_report, spend_there
 
 
@@ -40,6 +41,7 @@ def batch(request: HttpRequest, slug: str, batch_id: int) -> HttpResponse:
         "section": "answers",
         "batch": row,
         "report": report,
+        "practice": practice_report(row),
         "money": _money_rows(report),
         "is_under_floor": _is_under_floor(study, report),
         "now": timezone.now(),

@@ -23,6 +23,8 @@ from annotation.study_jobs import (
 )
 from console.pages.study import may_of, person, study_for
 from console.results import is_stored, loaded_fingerprint
+from hits.jobs import APPLY_CHANGES
+from metrics.scoring_requests import asks_an_endpoint
 from work.models import Job
 from work.request import resume_job, stop_job
 
@@ -66,16 +68,27 @@ def page_of(job: Job) -> str:
 # What somebody may do who may also stop or resume a job of this kind.
 CONTROLLED_BY = {
     **dict.fromkeys((SCORE, PLAN_SCORE, RESULT, LABEL), Permission.ANALYSE),
-    **dict.fromkeys((PUBLISH, CHECK_LAUNCH), Permission.SPEND),
+    **dict.fromkeys((PUBLISH, CHECK_LAUNCH, APPLY_CHANGES), Permission.SPEND),
     REVIEW: Permission.REVIEW,
 }
 
 
-def controlled_job(request: HttpRequest, slug: str, job_id: int) -> tuple[Study, Job]:
-    """A job of the study, for those who may request one like it."""
+def controlled_job(
+    request: HttpRequest, slug: str, job_id: int, *, resumes: bool = False
+) -> tuple[Study, Job]:
+    """A job of the study, for those who may request one like it. Whoever may request scoring may
+    stop a judge that somebody else pays for, but not resume it."""
     study = study_for(request, slug)
     job = get_object_or_404(jobs_of(study), pk=job_id)
-    return study_for(request, slug, CONTROLLED_BY.get(job.kind, Permission.EDIT)), job
+    for permission in needed_to_control(job, resumes=resumes):
+        study = study_for(request, slug, permission)
+    return study, job
+
+
+def needed_to_control(job: Job, *, resumes: bool) -> list[Permission]:
+    """What somebody must be allowed to stop a job, or to resume it."""
+    needed = [CONTROLLED_BY.get(job.kind, Permission.EDIT)]
+    return [*needed, Permission.SPEND] if resumes and asks_an_endpoint(job) else needed
 
 
 @require_safe
@@ -100,7 +113,7 @@ def stop(request: HttpRequest, slug: str, job_id: int) -> HttpResponse:
 
 @require_POST
 def resume(request: HttpRequest, slug: str, job_id: int) -> HttpResponse:
-    """Access: those who may request such a job."""
-    study, current = controlled_job(request, slug, job_id)
+    """Access: those who may request such a job; one that asks a judge, those who may spend."""
+    study, current = controlled_job(request, slug, job_id, resumes=True)
     resume_job(job=current)
     return redirect(reverse(f"console:{page_of(current)}", args=[study.slug]))

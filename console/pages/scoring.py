@@ -11,14 +11,15 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from accounts.models import User
 from accounts.roles import Permission
-from annotation.study_jobs import PLAN_SCORE, SCORE, jobs_of
+from annotation.models import Study
 from console.pages.study import person, study_for, study_page
 from console.scoring_forms import JudgeForm, ParametersForm
 from metrics.exceptions import MetricsError
 from metrics.models import ScoringRequest
 from metrics.scorers.registry import SCORERS
-from metrics.scoring_requests import confirm_request, request_plan
+from metrics.scoring_requests import confirm_request, last_job_of, request_plan
 from metrics.study_judges import is_judge
 
 REQUESTS_SHOWN = 20
@@ -33,10 +34,11 @@ def scoring(request: HttpRequest, slug: str) -> HttpResponse:
         raise Http404(f"There is no metric {metric}.")
     if is_judge(metric):
         study = study_for(request, slug, Permission.SPEND)
-    form = _form(study, metric, request.POST if request.method == "POST" else None)
+    data = request.POST if request.method == "POST" else None
+    form = scoring_form(study, metric, data) if metric else None
     if form is not None and request.method == "POST" and form.is_valid():
         try:
-            row = _request_plan(request, study, metric, form)
+            row = request_by_form(study, metric, form, person(request))
         except MetricsError as refused:
             form.add_error(None, str(refused))
         else:
@@ -44,16 +46,15 @@ def scoring(request: HttpRequest, slug: str) -> HttpResponse:
     return study_page(request, study, "scoring", _context(study, metric, form))
 
 
-def _form(study: Any, metric: str, data: Any) -> ParametersForm | JudgeForm | None:
-    if not metric:
-        return None
+def scoring_form(study: Study, metric: str, data: Any = None) -> ParametersForm | JudgeForm:
+    """What scoring by a metric is to be told."""
     return JudgeForm(study, metric, data) if is_judge(metric) else ParametersForm(metric, data)
 
 
-def _request_plan(
-    request: HttpRequest, study: Any, metric: str, form: ParametersForm | JudgeForm
+def request_by_form(
+    study: Study, metric: str, form: ParametersForm | JudgeForm, user: User
 ) -> ScoringRequest:
-    user = person(request)
+    """Have what a valid form says estimated."""
     if isinstance(form, JudgeForm):
         reference = form.settings_reference()
         row, _job = request_plan(
@@ -102,9 +103,7 @@ def _request_for(request: HttpRequest, slug: str, request_id: int) -> ScoringReq
 def scoring_request(request: HttpRequest, slug: str, request_id: int) -> HttpResponse:
     """Access: those who may analyse; of judges, those who may spend, too."""
     row = _request_for(request, slug, request_id)
-    kind = SCORE if row.confirmed_at else PLAN_SCORE
-    jobs = jobs_of(row.study).of_kind(kind).filter(arguments__request=row.pk)
-    context = {"section": "validation", "row": row, "job": jobs.first()}
+    context = {"section": "validation", "row": row, "job": last_job_of(row)}
     return study_page(request, row.study, "scoring_request", context)  # type: ignore[arg-type]
 
 

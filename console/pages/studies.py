@@ -59,9 +59,10 @@ def study(request: HttpRequest, slug: str) -> HttpResponse:
     row = study_for(request, slug)
     progress = stage_facts(row).progress
     jobs = list(jobs_of(row).exclude(kind=RESULT).latest_of_each_kind())
+    permissions: frozenset[Permission] = request.permissions  # type: ignore[attr-defined]
     context = {
         "progress": progress,
-        "decisions": decisions_of(row, progress, jobs),
+        "decisions": decisions_of(row, progress, jobs, permissions),
         "figures": figures_of(row, progress),
         "jobs": jobs,
     }

@@ -11,6 +11,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from accounts.exceptions import AccountsError
 from accounts.models import ApiToken, Membership, Team
+from accounts.pages.tokens import display_once, text_once
 from accounts.roles import Permission, Role
 from accounts.teams import appointable_roles
 from accounts.tokens import create_team_token, revoke_token
@@ -25,14 +26,16 @@ def tokens(request: HttpRequest, slug: str) -> HttpResponse:
     """Access: those who may manage the team."""
     team, permissions = team_for(request, slug, Permission.MANAGE)
     roles = [role for role in appointable_roles(permissions) if role != Role.OWNER]
-    form, text = TeamTokenForm(request.POST or None, roles=roles), ""
+    form, name = TeamTokenForm(request.POST or None, roles=roles), f"new-token:{team.pk}"
     if request.method == "POST" and form.is_valid():
         try:
-            text = create_team_token(team=team, created_by=person(request), **form.values).text
-            form = TeamTokenForm(roles=roles)
+            new = create_team_token(team=team, created_by=person(request), **form.values)
+            display_once(request, name, new.text)
+            return redirect("console:team-tokens", slug)
         except AccountsError as refused:
             form.add_error(None, str(refused))
-    context = {"team": team, "tokens": _tokens(team), "form": form, "text": text}
+    context = {"team": team, "tokens": _tokens(team), "form": form}
+    context["text"] = text_once(request, name)
     return render(request, "console/teams/tokens.html", context)
 
 

@@ -19,7 +19,6 @@ from accounts.roles import Permission
 from accounts.teams import permissions_in_team
 from annotation.access import permissions_in
 from annotation.exceptions import AnnotationError, ImportRefused
-from annotation.label_uploads import LabelSettings
 from annotation.models import Upload
 from annotation.new_studies import begin_study, copy_study
 from annotation.readers.formats import FileFormat
@@ -45,8 +44,14 @@ from console.upload_forms import (
     ReadingForm,
     posted_mapping,
 )
-from console.upload_view import column_rows, format_in_words, preview_of, uses
-from metrics.score_uploads import ScoreSettings
+from console.upload_view import (
+    column_rows,
+    format_in_words,
+    import_problems,
+    map_anew,
+    preview_of,
+    uses,
+)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -213,19 +218,9 @@ def map_upload(request: HttpRequest, token: UUID) -> HttpResponse:
 def _map(request: HttpRequest, row: Upload) -> bool:
     """Keep what is said of the columns; whether that was said before."""
     if posted := POSTED.get(Upload.Content(row.content)):
-        return _map_anew(request, row, posted(row, request.POST))
+        return map_anew(row, posted(row, request.POST), person(request))
     _map_items(request, row)
     return True
-
-
-def _map_anew(request: HttpRequest, row: Upload, mapping: dict[str, Any]) -> bool:
-    """What comes of it shows when the file is read by it."""
-    if mapping == row.mapping:
-        return True
-    row.mapping = mapping
-    row.is_mapping_known = False
-    request_reading(upload=row, requested_by=person(request))
-    return False
 
 
 def _map_items(request: HttpRequest, row: Upload) -> None:
@@ -249,7 +244,7 @@ def import_upload_now(request: HttpRequest, token: UUID) -> HttpResponse:
             text = _("The file is read anew by what you said. Look at it, then confirm it.")
             messages.info(request, text)
             return redirect("console:upload", token)
-        if _is_unfit(row):
+        if import_problems(row):
             return redirect("console:upload", token)
         leaves_out = "leave-out" in request.POST
         request_import(upload=row, requested_by=person(request), leaves_out=leaves_out)
@@ -258,15 +253,6 @@ def import_upload_now(request: HttpRequest, token: UUID) -> HttpResponse:
             job = jobs_of_upload(row).first()
             messages.success(request, job.message if job else "")
     return redirect("console:upload", token)
-
-
-def _is_unfit(row: Upload) -> bool:
-    """Whether what is said of the file keeps it from being imported."""
-    if row.content == Upload.Content.LABELS:
-        return bool(LabelSettings.of(row.mapping).problems() or row.n_faults)
-    if row.content == Upload.Content.SCORES:
-        return bool(ScoreSettings.of(row.mapping).problems() or row.n_faults)
-    return bool(preview_of(row).problems)
 
 
 @require_POST

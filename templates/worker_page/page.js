@@ -3,7 +3,8 @@ const NOBODY = "ASSIGNMENT_ID_NOT_AVAILABLE", assignment = query.get("assignment
 const preview = assignment === NOBODY;
 const rating = task.kind === "rating";
 const form = find("#send"), submit = find("button", form), problems = find("#problems"), main = find("main");
-const send = submit.textContent, reasonBox = find("#justification"), comment = find("#comment"), none = find("#none");
+const reasonBox = find("#justification"), comment = find("#comment"), none = find("#none");
+let send = submit.textContent, afterReview = null;
 const perChoice = task.reason.rule === "choice", least = task.reason.least_length;
 // A marketplace that understands our messages says so in the address.
 const isHeard = parent !== window && query.get("assayPage") === "1";
@@ -59,13 +60,13 @@ for (const option of all("[data-option]"))
 // Fields
 
 const fields = all("[data-question]").map((node) => {
-  const asked = task.questions.find(({ name }) => name === node.dataset.question);
+  const question = task.questions.find(({ name }) => name === node.dataset.question);
   const candidate = node.closest("[data-candidate]")?.dataset.candidate ?? null;
-  const question = find(".name span", node)?.textContent, letter = letterOf[candidate];
-  const label = !question ? "" : candidate === null ? question : text("rating", { question, letter });
+  const heading = find(".name span", node)?.textContent, letter = letterOf[candidate];
+  const label = !heading ? "" : candidate === null ? heading : text("rating", { question: heading, letter });
   return {
-    node, asked, candidate, label, key: `${candidate ?? ""}|${asked.name}`,
-    value: asked.kind === "selection" ? 0 : null, seconds: null, at: 0, pasted: false,
+    node, question, candidate, label, key: `${candidate ?? ""}|${question.name}`,
+    value: question.kind === "selection" ? 0 : null, seconds: null, at: 0, pasted: false,
   };
 });
 for (const card of cards) if (card.dataset.name) card.ariaLabel = text("letter", { letter: letterOf[card.dataset.candidate] });
@@ -76,7 +77,7 @@ for (const field of fields) {
   }
   for (const select of all("select", field.node)) select.ariaLabel = text("place", { letter: letterOf[select.dataset.key] });
 }
-const fieldOf = (name, candidate) => fields.find((field) => field.asked.name === name && field.candidate === candidate);
+const fieldOf = (name, candidate) => fields.find((field) => field.question.name === name && field.candidate === candidate);
 
 // What is written beside the questions is kept as fields are.
 const boxes = [];
@@ -106,15 +107,15 @@ const whys = perChoice ? cards.map((card) => {
 }) : [];
 const entries = [...fields, ...boxes];
 
-const isChosen = (key) => fields.some(({ asked, candidate, value }) =>
-  asked.kind === "selection" ? candidate === key && value === 1 : asked.kind === "preference" && value === key);
+const isChosen = (key) => fields.some(({ question, candidate, value }) =>
+  question.kind === "selection" ? candidate === key && value === 1 : question.kind === "preference" && value === key);
 
 // On which answer a question appears.
-function appears({ asked, candidate }) {
-  if (!asked.when) return true;
-  const before = fieldOf(asked.when.question, candidate) || fieldOf(asked.when.question, null);
+function appears({ question, candidate }) {
+  if (!question.when) return true;
+  const before = fieldOf(question.when.question, candidate) || fieldOf(question.when.question, null);
   if (!before || before.value === null || !appears(before)) return false;
-  const { any_of: values = [], below, above } = asked.when;
+  const { any_of: values = [], below, above } = question.when;
   return [before.value].flat().some((value) => values.includes(value) || value < below || value > above);
 }
 
@@ -147,20 +148,20 @@ function give(entry, value, at = seconds(), changed = now()) {
   show(entry);
 }
 function show(entry) {
-  if (!entry.asked) return entry.show();
-  if (entry.asked.kind !== "selection") entry.node.toggleAttribute("data-given", !faultOf(entry) && entry.value !== null);
-  widgetOf(entry.asked.kind).show(entry);
+  if (!entry.question) return entry.show();
+  if (entry.question.kind !== "selection") entry.node.toggleAttribute("data-given", !faultOf(entry) && entry.value !== null);
+  widgetOf(entry.question.kind).show(entry);
 }
 // What is wrong with a value that is there.
-const faultOf = (field) => field.value === null ? "" : widgetOf(field.asked.kind).problem?.(field) || "";
+const faultOf = (field) => field.value === null ? "" : widgetOf(field.question.kind).problem?.(field) || "";
 
-for (const field of fields) widgetOf(field.asked.kind).start(field, (value, ...when) => {
-  if (none && value === 1 && field.asked.kind === "selection" && none.checked) give(noneBox, false);
+for (const field of fields) widgetOf(field.question.kind).start(field, (value, ...when) => {
+  if (none && value === 1 && field.question.kind === "selection" && none.checked) give(noneBox, false);
   give(field, value, ...when);
   refresh();
 });
 if (none) none.onchange = () => {
-  if (none.checked) for (const field of fields) if (field.asked.kind === "selection" && field.value) give(field, 0);
+  if (none.checked) for (const field of fields) if (field.question.kind === "selection" && field.value) give(field, 0);
   refresh();
 };
 
@@ -170,9 +171,9 @@ const control = (node) => all("input, textarea, select, button", node).find((eac
 function missing() {
   const left = checks.flatMap((check) => check());
   for (const field of fields) {
-    const { node, asked, value, label } = field;
-    if (asked.kind === "selection" || !appears(field)) continue;
-    const problem = value === null ? asked.required !== false && label : faultOf(field);
+    const { node, question, value, label } = field;
+    if (question.kind === "selection" || !appears(field)) continue;
+    const problem = value === null ? question.required !== false && label : faultOf(field);
     if (problem) left.push({ node, input: control(node), text: problem });
   }
   if (none && !none.checked && !order.some((key) => isChosen(key)))
@@ -201,13 +202,13 @@ function link(anchor, { input }) {
 }
 
 function progress() {
-  const counted = fields.filter((field) => appears(field) && (rating || field.asked.kind === "selection"));
-  const n = counted.filter(({ value, asked }) => asked.kind === "selection" ? value : value !== null).length;
+  const counted = fields.filter((field) => appears(field) && (rating || field.question.kind === "selection"));
+  const n = counted.filter(({ value, question }) => question.kind === "selection" ? value : value !== null).length;
   return none?.checked ? text("none") : text("done", { n, total: counted.length });
 }
 
 function refresh() {
-  for (const field of fields) if (field.asked.when) field.node.hidden = !appears(field);
+  for (const field of fields) if (field.question.when) field.node.hidden = !appears(field);
   for (const why of whys) {
     why.node.hidden = !isChosen(why.candidate);
     count(why.node, why.value);
@@ -280,9 +281,9 @@ function merge(other) {
 const written = (entry) => (entry?.value || "").trim();
 function answer() {
   const rows = fields.filter(appears).map((field) => {
-    const { candidate, asked, value, seconds, pasted } = field;
-    const given = value === null || faultOf(field) ? null : widgetOf(asked.kind).answer?.(field) ?? value;
-    return { candidate, question: asked.name, value: given, seconds, ...(pasted && { pasted }) };
+    const { candidate, question, value, seconds, pasted } = field;
+    const given = value === null || faultOf(field) ? null : widgetOf(question.kind).answer?.(field) ?? value;
+    return { candidate, question: question.name, value: given, seconds, ...(pasted && { pasted }) };
   });
   return {
     version: 1, item: task.item, order,
@@ -378,14 +379,14 @@ function review(given) {
   const said = attempt(() => JSON.parse(given.answer)) || {};
   for (const row of said.judgments || []) {
     const field = fieldOf(row.question, row.candidate ?? null);
-    const value = field?.asked.kind === "ranking" && row.value
+    const value = field?.question.kind === "ranking" && row.value
       ? Object.fromEntries(row.value.flatMap((group, index) => group.map((key) => [key, index + 1]))) : row.value;
     if (field && value !== undefined) give(field, value);
   }
   if (reason) give(reason, said.justification || "");
   if (remark) give(remark, said.comment || "");
   for (const why of whys) give(why, said.reasons?.find(({ candidate }) => candidate === why.candidate)?.text || "");
-  if (noneBox) give(noneBox, !fields.some(({ asked, value }) => asked.kind === "selection" && value));
+  if (noneBox) give(noneBox, !fields.some(({ question, value }) => question.kind === "selection" && value));
   ready = false;
   over = true;
   for (const each of all("input, textarea, select, .line button", main)) each.disabled = true;
@@ -393,6 +394,7 @@ function review(given) {
   refresh();
   find("footer").hidden = true;
   notice(text("shown"));
+  afterReview?.();
 }
 
 // A column taller than the window scrolls with the page until its end is in sight, and stays.

@@ -11,6 +11,6 @@ kinds.categories = {
     for (const input of all("input", node))
       input.checked = value !== null && (input.value ? value.includes(+input.value) : !value.length);
   },
-  problem: ({ value, asked, label }) => value.length < asked.least || value.length > asked.most
-    ? text("choose", { question: label, least: asked.least, most: asked.most }) : "",
+  problem: ({ value, question, label }) => value.length < question.least || value.length > question.most
+    ? text("choose", { question: label, least: question.least, most: question.most }) : "",
 };

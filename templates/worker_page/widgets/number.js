@@ -9,6 +9,6 @@ kinds.number = {
     const input = find("input", node);
     if (input !== document.activeElement || value !== null) input.value = value ?? "";
   },
-  problem: ({ value, asked, label }) => value < asked.min || value > asked.max || (asked.whole && value % 1)
-    ? text(asked.whole ? "whole" : "number", { question: label, min: asked.min, max: asked.max }) : "",
+  problem: ({ value, question, label }) => value < question.min || value > question.max || (question.whole && value % 1)
+    ? text(question.whole ? "whole" : "number", { question: label, min: question.min, max: question.max }) : "",
 };

@@ -10,8 +10,8 @@ kinds.ranking = {
   show({ node, value }) {
     for (const select of all("select", node)) select.value = value?.[select.dataset.key] ?? "";
   },
-  problem: ({ value, asked, label }) => Object.keys(value).length < task.candidates.length ? label
-    : !asked.ties && new Set(Object.values(value)).size < task.candidates.length
+  problem: ({ value, question, label }) => Object.keys(value).length < task.candidates.length ? label
+    : !question.ties && new Set(Object.values(value)).size < task.candidates.length
       ? text("same", { question: label }) : "",
   answer: ({ value }) => Object.values(Object.keys(value).reduce((groups, key) => {
     (groups[value[key]] ??= []).push(key);

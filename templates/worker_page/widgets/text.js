@@ -9,6 +9,6 @@ kinds.text = kinds.short_text = kinds.long_text = {
     if (input.value.trim() !== (value || "").trim()) input.value = value || "";
     if (count) count.textContent = lengthOf(value);
   },
-  problem: ({ value, asked, label }) => lengthOf(value) < asked.least_length
-    ? text("words", { question: label, n: lengthOf(value), least: asked.least_length }) : "",
+  problem: ({ value, question, label }) => lengthOf(value) < question.least_length
+    ? text("words", { question: label, n: lengthOf(value), least: question.least_length }) : "",
 };

@@ -1,0 +1,141 @@
+"""What the Metrics page says: which metrics agree with people best, and every record behind it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rest_framework import serializers
+from rest_framework.exceptions import NotFound
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from annotation.models import Study
+from console.api.endpoint import Endpoint, Filters
+from console.api.operations import being_computed, reads
+from console.api.results import CorrelationSerializer, is_pending
+from console.best_metrics import BestMetrics
+from console.results import VALIDATION, outcome_of
+from console.validation_view import ValidationView
+from validation.analysis.records import plain
+from validation.models import ValidationVersion
+from validation.results import KINDS
+from validation.rows import StoredResults
+
+# Without those of systems as people rate them, which are in the results without metrics.
+ROWS = {name: kind for name, kind in KINDS.items() if not name.startswith("rated")}
+
+
+class MetricFilters(Filters):
+    """What the page chooses from; the first of each without it."""
+
+    question = serializers.CharField(required=False)
+    level = serializers.CharField(required=False, help_text="`system`, `item` or `pooled`.")
+    coefficient = serializers.CharField(required=False)
+    condition = serializers.CharField(required=False)
+
+
+class CeilingSerializer(serializers.Serializer[Any]):
+    """What a perfect metric could reach against these ratings, and one more annotator does."""
+
+    attainable = serializers.FloatField(allow_null=True)
+    attainable_low = serializers.FloatField(allow_null=True)
+    attainable_high = serializers.FloatField(allow_null=True)
+    leave_one_out = serializers.FloatField(allow_null=True)
+    reason = serializers.CharField(allow_null=True)
+
+
+class BestMetricsSerializer(serializers.Serializer[Any]):
+    """The metrics that no test tells from the best, those behind them, and the ceiling."""
+
+    report = serializers.IntegerField(help_text="The version of the validation.")
+    question = serializers.CharField()
+    level = serializers.CharField()
+    coefficient = serializers.CharField()
+    condition = serializers.CharField(allow_blank=True)
+    answer = serializers.CharField()
+    explanation = serializers.CharField(allow_blank=True)
+    estimate = serializers.CharField(allow_blank=True)
+    ceiling_text = serializers.CharField()
+    methods = serializers.CharField()
+    top = CorrelationSerializer(many=True)
+    behind = CorrelationSerializer(many=True)
+    ceiling = CeilingSerializer(allow_null=True)
+
+
+class BestMetricsEndpoint(Endpoint):
+    @reads("get_best_metrics", BestMetricsSerializer, filters=MetricFilters, is_computed=True)
+    def get(self, request: Request, slug: str) -> Response:
+        """Which metrics agree with people best, beside the ceiling; 404 while there is none.
+
+        Access: whoever has a role in the study.
+        """
+        study, wanted = self.study(slug), self.filters(MetricFilters)
+        if is_pending(self, study, VALIDATION):
+            return being_computed()
+        results = StoredResults(_version(study), with_variants=False)
+        if not results.measures:
+            raise NotFound("No metric can be set against people here.")
+        try:
+            view = ValidationView.from_query(results, wanted)
+        except KeyError as missing:
+            raise NotFound(f"There is no {missing.args[0]}.") from missing
+        return Response(_record(view, view.best))
+
+
+def _version(study: Study) -> ValidationVersion:
+    outcome = outcome_of(study, VALIDATION)
+    if outcome is None or outcome.version is None:
+        raise NotFound(outcome.reason if outcome else "It is not computed.")
+    outcome.version.study = study
+    return outcome.version
+
+
+def _record(view: ValidationView, best: BestMetrics) -> dict[str, Any]:
+    names = ("answer", "explanation", "estimate", "ceiling_text", "ceiling")
+    content = {
+        "report": view.results.version.number,
+        **{name: getattr(view, name) for name in ("question", "level", "coefficient", "condition")},
+        **{name: getattr(best, name) for name in names},
+        "methods": view.methods,
+        "top": [row.record for row in best.top],
+        "behind": [row.record for row in best.behind],
+    }
+    return dict(BestMetricsSerializer(content).data)
+
+
+class ValidationRowsFilters(Filters):
+    question = serializers.CharField(required=False, help_text="Of this one alone.")
+
+
+class ValidationRowsSerializer(serializers.Serializer[Any]):
+    """Every record of a kind, with the names and the precision of the report's CSV files."""
+
+    report = serializers.IntegerField(help_text="The version of the validation.")
+    fingerprint = serializers.CharField(help_text="Of what it rests on.")
+    kind = serializers.ChoiceField(choices=list(ROWS))
+    rows = serializers.ListField(child=serializers.DictField())
+
+
+class ValidationRows(Endpoint):
+    @reads(
+        "get_validation_rows",
+        ValidationRowsSerializer,
+        filters=ValidationRowsFilters,
+        is_computed=True,
+    )
+    def get(self, request: Request, slug: str, kind: str) -> Response:
+        """Comparisons of metrics, ceilings, systems, disagreements, worst candidates, sensitivity
+        or plans, as they are stored; 404 while there is no validation.
+
+        Access: whoever has a role in the study.
+        """
+        study, wanted = self.study(slug), self.filters(ValidationRowsFilters)
+        if kind not in ROWS:
+            raise NotFound(f"There are no rows of {kind}; there are {', '.join(ROWS)}.")
+        if is_pending(self, study, VALIDATION):
+            return being_computed()
+        version = _version(study)
+        records = StoredResults(version, with_variants=True).rows(ROWS[kind], **wanted)
+        content = {"report": version.number, "fingerprint": version.fingerprint, "kind": kind}
+        rows = [plain(record) for record in records]
+        return Response(ValidationRowsSerializer(content | {"rows": rows}).data)

@@ -1,0 +1,49 @@
+"""What of a job's message somebody may read: what is done at a marketplace says what it cost, and
+a marketplace that refuses names assignments and workers; a judge that ends early says what it may
+cost."""
+
+from __future__ import annotations
+
+from collections.abc import Container
+
+from django.utils.translation import gettext as _
+
+from accounts.roles import Permission
+from annotation.study_jobs import (
+    CHECK_LAUNCH,
+    COLLECT,
+    COLLECT_NEW,
+    CONNECT,
+    PLAN_SCORE,
+    PUBLISH,
+    REVIEW,
+    SCORE,
+)
+from hits.jobs import APPLY_CHANGES
+from metrics.study_judges import is_judge
+from work.models import Job
+
+COLLECTIONS = {COLLECT, COLLECT_NEW}
+AT_A_MARKETPLACE = COLLECTIONS | {PUBLISH, CHECK_LAUNCH, CONNECT, REVIEW, APPLY_CHANGES}
+
+
+def message_for(job: Job, permissions: Container[str]) -> str:
+    """The message, or that it is for others."""
+    if not job.message or all(each in permissions for each in _needed(job)):
+        return job.message
+    return _("What came of it is for those who may see costs and workers.")
+
+
+def _needed(job: Job) -> set[Permission]:
+    """What somebody must be allowed to read what came of a job."""
+    is_done = job.state == Job.State.DONE
+    if job.kind in (SCORE, PLAN_SCORE):
+        asks_judge = any(map(is_judge, job.arguments.get("names", [])))
+        # The cap that stopped it, and what was spent.
+        return {Permission.VIEW_MONEY} if asks_judge and not is_done else set()
+    if job.kind not in AT_A_MARKETPLACE:
+        return set()
+    if not is_done:
+        return {Permission.VIEW_MONEY, Permission.VIEW_WORKERS}
+    # Counts, and what was paid.
+    return set() if job.kind in COLLECTIONS else {Permission.VIEW_MONEY}

@@ -1,0 +1,48 @@
+"""Which system comes first on each question, for a study's first page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from django.utils.translation import gettext as _
+
+from annotation.models import Study
+from console.human_results_view import PAIR_FIELDS, SYSTEM_FIELDS
+from console.result_sentences import Scale, Standing
+from validation.analysis.human_results import ALL
+from validation.analysis.records import RatedPairRecord, RatedSystemRecord
+from validation.human_results import current_human_results
+from validation.models import HumanResults, ResultPair, ResultQuestion, ResultSystem
+
+MOST_QUESTIONS = 4
+
+
+def leader_figures(study: Study) -> Iterator[tuple[str, str, str]]:
+    """A label, the system, and its value with how sure that is; nothing is computed here."""
+    version = current_human_results(study)
+    if version is None:
+        return
+    for question, standing in _standings(version):
+        if len(standing.systems) > 1 and (first := standing.systems[0]).mean is not None:
+            label = _("First, %(question)s") % {"question": question}
+            limits = standing.scale.interval(first.ci_low, first.ci_high)
+            value = f"{standing.scale.value(first.mean)} {limits}".strip()
+            yield label, first.system, f"{value}; {standing.sureness}"
+
+
+def _standings(version: HumanResults) -> Iterator[tuple[str, Standing]]:
+    """Of all judgments together, question by question."""
+    of_all = {"version": version, "scope": ALL}
+    system_rows = ResultSystem.objects.filter(**of_all).values_list(*SYSTEM_FIELDS)
+    pair_rows = ResultPair.objects.filter(**of_all).values_list(*PAIR_FIELDS)
+    systems = [RatedSystemRecord(*row) for row in system_rows]
+    pairs = [RatedPairRecord(*row) for row in pair_rows]
+    for one in ResultQuestion.objects.filter(version=version)[:MOST_QUESTIONS]:
+        yield (
+            one.question,
+            Standing(
+                Scale(one.measure, one.scale_low, one.scale_high),
+                [row for row in systems if row.question == one.question],
+                [row for row in pairs if row.question == one.question],
+            ),
+        )

@@ -1,0 +1,42 @@
+// Practice: once all is answered, what is right and why, beside each answer; from then on it is
+// handed in as it was.
+const lesson = task.practice, verdict = find("#verdict");
+let isLearnt = false;
+
+function explain({ candidate, question, least: low, most: high, right, feedback }) {
+  const field = fieldOf(question, candidate), { value } = field;
+  const isRight = appears(field) && value !== null && value >= low && value <= high;
+  const words = make("b", { textContent: isRight ? text("right") : text("wrong", { right }) });
+  const why = feedback ? [make("span", { textContent: feedback, dir: "auto" })] : [];
+  // A tick fills its card: what is said of it stands below.
+  const place = field.node.classList.contains("pick") ? field.node.parentNode : field.node;
+  place.append(make("p", { className: `feedback ${isRight ? "is-right" : "is-wrong"}` }, words, ...why));
+  return isRight;
+}
+function teach() {
+  if (isLearnt) return;
+  isLearnt = true;
+  const n = lesson.answers.filter(explain).length, isPassed = n >= lesson.needed;
+  verdict.hidden = false;
+  verdict.classList.toggle("is-wrong", !isPassed);
+  find("h2", verdict).textContent = text(isPassed ? "passed" : "failed", { n, total: lesson.answers.length, needed: lesson.needed });
+  find("p", verdict).textContent = text(isPassed ? "passed-next" : "failed-next");
+  for (const each of all("input, textarea, select, .line button", main)) each.disabled = true;
+  send = submit.textContent = text("hand-in");
+}
+// Kept with the draft, so that a page loaded again, or elsewhere, is as it was.
+const learnt = { key: "verdict", value: null, seconds: null, at: 0, pasted: false, node: verdict };
+learnt.show = () => { if (learnt.value && !missing().length) teach(); };
+entries.push(learnt);
+if (ready) merge(first);
+
+const handIn = form.onsubmit;
+form.onsubmit = (event) => {
+  if (isLearnt || sent || over || !form.getAttribute("action") || missing().length) return handIn(event);
+  event.preventDefault();
+  mark([]);
+  give(learnt, true);
+  save();
+  goTo(verdict);
+};
+afterReview = teach;
