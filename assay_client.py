@@ -298,24 +298,46 @@ class Client:
             The system that a column of responses is of, by the column's name.
         """
         fields = _known({"title": title, "team": team, "template": template})
-        upload = self._import(Path(file), fields, columns, systems)
+        upload = self._import(Path(file), fields, "mapping", _mapping(columns, systems))
         return self.study(upload["study"])
 
-    def _import(
+    def import_labels(
         self,
-        path: Path,
-        fields: Record,
-        columns: Mapping[str, str] | None = None,
-        systems: Mapping[str, str] | None = None,
-    ) -> Record:
+        file: str | Path,
+        *,
+        title: str,
+        team: str | None = None,
+        tool: str | None = None,
+        uses: Mapping[str, str] | None = None,
+        questions: Mapping[str, Mapping[str, Any]] | None = None,
+        **settings: Any,
+    ) -> Study:
+        """A new study of labels that were collected elsewhere.
+
+        Parameters
+        ----------
+        tool : str, optional
+            `label-studio`, `argilla`, `doccano`, `mturk` or `csv`; recognized without it.
+        uses : mapping, optional
+            What fields hold, by name; guessed without it.
+        questions : mapping, optional
+            By question: `level`, `low` and `high`, `wording`; found in the answers without it.
+        **settings
+            `answers`, the pattern of Mechanical Turk's answers; `keeps_names`.
+        """
+        fields = _known({"title": title, "team": team, "tool": tool, "content": "labels"})
+        said = [_known({"uses": uses} | settings), _known({"questions": questions})]
+        upload = self._import(Path(file), fields, "label-settings", *said)
+        return self.study(upload["study"])
+
+    def _import(self, path: Path, fields: Record, settings: str, *said: Record) -> Record:
         """Send a file, say what its columns hold, and import it, whole or not at all."""
         with path.open("rb") as content:
             upload = self.send("POST", "uploads/", fields, files={"file": (path.name, content)})
         address = f"uploads/{upload['token']}/"
         upload = self._follow(address, upload)
-        if columns is not None:
-            mapping = {"uses": dict(columns), "systems": dict(systems or {})}
-            upload = self.send("PUT", f"{address}mapping/", mapping)
+        for each in filter(None, said):
+            upload = self._follow(address, self.send("PUT", f"{address}{settings}/", each))
         upload = self._follow(address, self.send("POST", f"{address}import/"))
         if not upload["study"]:
             raise FileRefused(upload)
@@ -448,7 +470,21 @@ class Study:
         systems: Mapping[str, str] | None = None,
     ) -> Study:
         """Add the items of a file; the study as it is then."""
-        self.client._import(Path(file), {"study": self.slug}, columns, systems)
+        said = _mapping(columns, systems)
+        self.client._import(Path(file), {"study": self.slug}, "mapping", said)
+        return self.client.study(self.slug)
+
+    def add_scores(self, file: str | Path, **settings: Any) -> Study:
+        """Add scores that were computed elsewhere; the study as it is then.
+
+        Parameters
+        ----------
+        **settings
+            `uses`, what columns hold, by name, guessed without it; `lower`, the metrics of which
+            lower is better; `signature`.
+        """
+        fields = {"study": self.slug, "content": "scores"}
+        self.client._import(Path(file), fields, "score-settings", settings)
         return self.client.study(self.slug)
 
     def judgments(self) -> pd.DataFrame:
@@ -506,27 +542,31 @@ class Study:
         with a reason. Waits until it is computed."""
         return pd.DataFrame.from_records(self.client.get(f"{self.address}agreement/"))
 
-    def systems(self) -> pd.DataFrame:
-        """Each system's mean judgment by question, the highest first.
+    def results(self, table: str = "systems", *, scope: str | None = "all") -> pd.DataFrame:
+        """What people's judgments say by themselves, as the server computed it; waits for it.
 
-        Returns
-        -------
-        DataFrame
-            `mean`, of the system's means by item; `standard_error`, over items, NaN for one item;
-            `n_items`, `n_judgments`. Systems share items: to compare two, take differences
-            within items.
+        Parameters
+        ----------
+        table : str
+            `systems`, `pairs`, `questions` (with the answer of each in a sentence),
+            `distributions` or `lowest`.
+        scope : str, optional
+            Of systems and pairs: `all`, `unflagged`, `condition`, `protocol`; None for each.
         """
-        frame = self.judgments()
-        frame = frame[frame["system"].notna() & (frame["system"] != "")]
-        keys = ["question", "system"]
-        counts = frame.groupby(keys).agg(n_items=("item", "nunique"), n_judgments=("value", "size"))
-        of_items = (
-            frame.groupby([*keys, "item", "condition"], dropna=False)["value"].mean().groupby(keys)
-        )
-        rows = of_items.agg(["mean", "sem"]).rename(columns={"sem": "standard_error"}).join(counts)
-        return rows.reset_index().sort_values(
-            ["question", "mean"], ascending=[True, False], ignore_index=True
-        )
+        frame = pd.DataFrame.from_records(self.client.get(f"{self.address}results/")[table])
+        if scope is not None and "scope" in frame:
+            frame = frame[frame["scope"] == scope].reset_index(drop=True)
+        return frame
+
+    def systems(self, scope: str | None = "all") -> pd.DataFrame:
+        """Each system by question, the best first: `mean` over items with `ci_low` and `ci_high`,
+        the ranks that no test rules out, `n_items`, `n_annotators`, `n_ratings`."""
+        return self.results("systems", scope=scope)
+
+    def comparisons(self, scope: str | None = "all") -> pd.DataFrame:
+        """Systems in pairs, compared within items: `delta` is `a` less `b`, with its interval,
+        `p_adjusted`, and whether that decides (`is_decided`)."""
+        return self.results("pairs", scope=scope)
 
     def correlations(self, **equal: str) -> pd.DataFrame:
         """Every metric against every question, at every level, with intervals.
@@ -541,9 +581,79 @@ class Study:
             frame = frame[frame[column] == value]
         return frame.reset_index(drop=True)
 
+    def best_metrics(self, **choice: str) -> Record:
+        """Which metrics agree with people best: `answer` and `explanation` in sentences; `top` and
+        `behind`; the `ceiling`. Chosen by `question`, `level`, `coefficient`, `condition`."""
+        record: Record = self.client.get(f"{self.address}validation/best/", **choice)
+        return record
+
+    def validation(self, kind: str, **equal: str) -> pd.DataFrame:
+        """Every record of a kind: `comparisons`, `ceilings`, `systems`, `disagreements`, `worst`,
+        `sensitivity`, `planning`; of one `question`."""
+        rows = self.client.get(f"{self.address}validation/{kind}/", **equal)["rows"]
+        return pd.DataFrame.from_records(rows)
+
     def wait(self, job: Record) -> Job:
         """A job of the study once it is done."""
         return self.client.wait(self.address, job)
+
+    # Scoring
+
+    def metrics(self) -> pd.DataFrame:
+        """The metrics that one may score by, with the settings of each."""
+        return pd.DataFrame.from_records(self.client.get(f"{self.address}metrics/"))
+
+    def estimate_scoring(self, metric: str, **settings: Any) -> Record:
+        """What scoring would take; nothing is scored before `score`, though a judge may be asked
+        a little, once, for what it can do. It needs a `connection`, a `model`, prices and a cap."""
+        content = {"metric": metric, "settings": _plain(settings)}
+        record = self.client.send("POST", f"{self.address}scoring-requests/", content)
+        self.wait(record["job"])
+        result: Record = self.client.get(f"{self.address}scoring-requests/{record['id']}/")
+        return result
+
+    def score(self, request: Record, *, key: str | None = None) -> Job:
+        """Score as was estimated, within its caps, and wait until that is done."""
+        address = f"{self.address}scoring-requests/{request['id']}/confirm/"
+        return self.wait(self.client.send("POST", address, key=key)["job"])
+
+    # Adjudicating
+
+    def disputes(self, **filters: Any) -> pd.DataFrame:
+        """The next 50 candidates that annotators do not agree on, by `question`, `round`,
+        `threshold`; after `skip` of them."""
+        queue = self.client.get(f"{self.address}disputes/", **filters)
+        return pd.DataFrame.from_records(queue["disputes"])
+
+    def adjudicate(self, candidate_id: int, question: str, value: float, **more: Any) -> Record:
+        """Decide what a candidate's value is; `note` says why, `round` names another than 1."""
+        content = {"candidate_id": int(candidate_id), "question": question, "value": float(value)}
+        result: Record = self.client.send("POST", f"{self.address}adjudications/", content | more)
+        return result
+
+    # Asking
+
+    def protocol(self, number: int | None = None) -> Record:
+        """A version of what annotators are asked, or the newest: `document`, `yaml`, `faults`."""
+        if number is None:
+            number = next(self.client.rows(f"{self.address}protocols/", limit=1))["number"]
+        record: Record = self.client.get(f"{self.address}protocols/{number}/")
+        return record
+
+    def check_protocol(self, **source: Any) -> Record:
+        """All that is wrong with a `document`, or the text of a file, `yaml`."""
+        result: Record = self.client.send("POST", f"{self.address}protocols/check/", source)
+        return result
+
+    def save_protocol(self, **source: Any) -> Record:
+        """Store a draft: a `document`, `yaml`, a `template` or a published `version`."""
+        result: Record = self.client.send("PUT", f"{self.address}protocols/draft/", source)
+        return result
+
+    def publish_protocol(self) -> Record:
+        """Make the draft a version for good."""
+        result: Record = self.client.send("POST", f"{self.address}protocols/publish/")
+        return result
 
     # Launching
 
@@ -796,6 +906,11 @@ def _with_times(frame: pd.DataFrame) -> pd.DataFrame:
         if str(column).endswith("_at"):
             frame[column] = pd.to_datetime(frame[column], utc=True, format="ISO8601")
     return frame
+
+
+def _mapping(columns: Mapping[str, str] | None, systems: Mapping[str, str] | None) -> Record:
+    """What a file's columns hold, as it is sent; nothing where it is to be guessed."""
+    return {} if columns is None else {"uses": dict(columns), "systems": dict(systems or {})}
 
 
 def _known(query: Mapping[str, Any]) -> dict[str, Any]:
