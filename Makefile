@@ -2,11 +2,12 @@
 # make test    every test, on JOBS cores (2); TESTS=tests/stats runs a part, and
 #              MARKS="not walk and not once" leaves out what asks nothing of the database
 # make long    random kills of all processes, and of the whole loop with a failing line
-#              (docs/faults.md); the whole loop walked in browsers; many requests that the API's
-#              schema allows, and many that it does not; the notebooks
+#              (docs/faults.md); walks through whole studies, and the tutorial, in browsers; many
+#              requests that the API's schema allows, and many that it does not; the notebooks
 # make pictures  what every page looks like in each state that a test looks at, at 1280, 390 and
 #              320 px: output/pictures/index.html
 # make notebooks  executes the notebooks of docs/notebooks against a temporary site
+# make tutorial  does what docs/tutorial.md says in a browser, and takes its pictures
 # make check   style, types, layers, texts, migrations, deployment settings
 # make messages  collects the texts of pages into locale/ (docs/translation.md)
 # make demo    the whole loop without a browser, ending in a summary and files
@@ -18,7 +19,7 @@ MANAGE := $(BIN)/python manage.py
 JOBS ?= 2
 MARKS ?= not walk
 
-.PHONY: run test pictures notebooks long check messages demo format clean
+.PHONY: run test pictures tutorial notebooks long check messages demo format clean
 
 run: $(VENV)/.installed
 	$(PYTHON) -m console.environment
@@ -36,6 +37,9 @@ test: $(VENV)/.installed-dev
 pictures: $(VENV)/.installed-dev
 	mkdir -p output/pictures
 	PICTURES=$(CURDIR)/output/pictures SITE_URL=http://127.0.0.1:8000 $(BIN)/python -m pytest -q -n $(JOBS) --dist loadfile -m "browser and not walk" $(TESTS)
+
+tutorial: $(VENV)/.installed-dev
+	TUTORIAL=1 SITE_URL=http://127.0.0.1:8000 $(BIN)/python -m pytest -q tests/console/test_tutorial_in_a_browser.py
 
 notebooks: $(VENV)/.installed-dev
 	$(BIN)/python -m tests.notebooks

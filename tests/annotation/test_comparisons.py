@@ -13,7 +13,7 @@ from annotation.comparisons import system_strengths, wins
 from annotation.exceptions import StudyUnfit
 from annotation.frames import judgment_frame
 from annotation.models import Annotator, Judgment, Protocol, Study, Submission
-from annotation.protocols.records import AskedQuestion, ProtocolDocument
+from annotation.protocols.records import ProtocolDocument, ProtocolQuestion
 from annotation.protocols.versions import freeze, save_draft
 from stats.agreement import krippendorff_alpha
 from tests.annotation.importing import command_output
@@ -25,8 +25,8 @@ SYSTEMS = ("a", "b", "c")
 
 def compared_study(kind: str, systems: tuple[str, ...] = SYSTEMS, n_items: int = 3) -> Study:
     study = rating_study(n_items=n_items, systems=systems, questions=())
-    asked = AskedQuestion(name="q", kind=kind, wording="Which?", ties=kind != "best_worst")
-    save_draft(study=study, document=ProtocolDocument(title="T", questions=(asked,)))
+    question = ProtocolQuestion(name="q", kind=kind, wording="Which?", ties=kind != "best_worst")
+    save_draft(study=study, document=ProtocolDocument(title="T", questions=(question,)))
     freeze(study=study)
     return study
 
@@ -121,8 +121,8 @@ def test_agreement_on_a_preference_is_nominal_and_of_the_choice() -> None:
 
 def test_what_is_asked_of_the_item_has_no_candidate_in_the_frame() -> None:
     study = rating_study(n_items=2, questions=())
-    asked = AskedQuestion(name="clear", kind="yes_no", wording="Clear?", about="item")
-    save_draft(study=study, document=ProtocolDocument(title="T", questions=(asked,)))
+    clear = ProtocolQuestion(name="clear", kind="yes_no", wording="Clear?", about="item")
+    save_draft(study=study, document=ProtocolDocument(title="T", questions=(clear,)))
     freeze(study=study)
     question = study.questions.get()
     for number, item in enumerate(study.items.all()):
@@ -142,8 +142,8 @@ def test_agreement_is_split_by_the_version_it_was_judged_under() -> None:
     first = study.protocols.get()
     for person, name in (("ann", "a"), ("bob", "a"), ("cat", "b")):
         compare(study, person, "d0", {each: float(each == name) for each in ("a", "b")})
-    asked = AskedQuestion(name="q", kind="preference", wording="Better?", ties=True)
-    save_draft(study=study, document=ProtocolDocument(title="T", questions=(asked,)))
+    question = ProtocolQuestion(name="q", kind="preference", wording="Better?", ties=True)
+    save_draft(study=study, document=ProtocolDocument(title="T", questions=(question,)))
     second = freeze(study=study)
     Submission.objects.filter(annotator__pseudonym="cat").update(protocol=second)
     assert len(judgment_frame(study)) == 6

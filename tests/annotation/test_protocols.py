@@ -13,7 +13,7 @@ from annotation.exceptions import FileRefused, ProtocolFrozen, ProtocolInvalid
 from annotation.models import Protocol, Question, Study
 from annotation.protocols.documents import fingerprint, plain_document, read_document
 from annotation.protocols.markdown import markdown_html
-from annotation.protocols.records import AskedQuestion, ProtocolDocument
+from annotation.protocols.records import ProtocolDocument, ProtocolQuestion
 from annotation.protocols.schema import protocol_schema
 from annotation.protocols.templates import protocol_source, read_protocol, template_names
 from annotation.protocols.validation import document_faults
@@ -78,12 +78,12 @@ BROKEN_AT = {
 }
 
 
-def line(name: str = "a", **options: object) -> AskedQuestion:
+def line(name: str = "a", **options: object) -> ProtocolQuestion:
     labels = {"low_label": "none", "high_label": "much"}
-    return AskedQuestion(name=name, kind="line", wording="How much?", **(labels | options))  # type: ignore[arg-type]
+    return ProtocolQuestion(name=name, kind="line", wording="How much?", **(labels | options))  # type: ignore[arg-type]
 
 
-def document(*questions: AskedQuestion, **fields: object) -> ProtocolDocument:
+def document(*questions: ProtocolQuestion, **fields: object) -> ProtocolDocument:
     return ProtocolDocument(title="Rate", questions=questions or (line(),), **fields)  # type: ignore[arg-type]
 
 
@@ -162,7 +162,7 @@ def test_any_protocol_comes_back_from_yaml_without_loss(
 ) -> None:
     questions = (
         line(name, minimum=low, maximum=high),
-        AskedQuestion(name=f"{name}2", kind="category", wording=wording, categories=(*labels,)),
+        ProtocolQuestion(name=f"{name}2", kind="category", wording=wording, categories=(*labels,)),
     )
     before = document(*questions, instructions=instructions)
     read = read_document(parse_yaml(write_yaml(before)).values)
@@ -224,8 +224,13 @@ def study(db: None) -> Study:
 
 def test_a_study_without_a_protocol_amounts_to_what_its_questions_say(study: Study) -> None:
     Question.objects.create(study=study, name="q", wording="W", scale_max=5, level="ordinal")
-    asked = current_document(study).questions[0]
-    assert (asked.kind, asked.maximum, asked.level, asked.low_label) == ("line", 5, "ordinal", "")
+    question = current_document(study).questions[0]
+    assert (question.kind, question.maximum, question.level, question.low_label) == (
+        "line",
+        5,
+        "ordinal",
+        "",
+    )
     with pytest.raises(ProtocolInvalid, match="what the least value means"):
         freeze(study=study)
     study.questions.update(low_label="bad", high_label="good")
@@ -299,10 +304,10 @@ def test_a_judged_question_keeps_its_scale_and_may_change_its_words(db: None) ->
 
 
 def test_of_any_of_several_categories_each_is_a_column(study: Study) -> None:
-    asked = AskedQuestion(
+    question = ProtocolQuestion(
         name="tone", kind="categories", wording="Which?", categories=("kind", "rude")
     )
-    save_draft(study=study, document=document(asked))
+    save_draft(study=study, document=document(question))
     freeze(study=study)
     rows = list(study.questions.values_list("name", "level", "categories"))
     assert rows == [

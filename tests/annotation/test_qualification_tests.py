@@ -42,8 +42,8 @@ def test_a_line_is_asked_in_eleven_points_of_which_the_near_ones_are_right():
 @pytest.mark.parametrize("kind", ["category", "yes_no"])
 def test_of_what_has_no_order_one_answer_is_right(kind):
     labels = {"categories": ["on", "off"]} if kind == "category" else {}
-    asked = {"name": "kind", "kind": kind, "wording": "Which?"} | labels
-    question = read_document(protocol(questions=[asked])).questions[0]
+    values = {"name": "kind", "kind": kind, "wording": "Which?"} | labels
+    question = read_document(protocol(questions=[values])).questions[0]
     assert right_values(question, 1, 100) == [1]
 
 
@@ -85,10 +85,10 @@ def test_a_word_that_is_no_answer_is_refused_with_those_that_are(score, problem)
 
 
 def test_a_wording_may_name_the_reference_that_its_case_has():
-    asked = LINE | {"wording": "How near is it to {reference}?"}
-    (message,) = messages({"cases": [case(fit=80)]}, questions=[asked])
+    question = LINE | {"wording": "How near is it to {reference}?"}
+    (message,) = messages({"cases": [case(fit=80)]}, questions=[question])
     assert "its wording names {reference}. Give the case one." in message
-    assert messages({"cases": [case(fit=80) | {"reference": "A."}]}, questions=[asked]) == []
+    assert messages({"cases": [case(fit=80) | {"reference": "A."}]}, questions=[question]) == []
 
 
 def test_a_good_test_is_kept_whole():
@@ -127,4 +127,4 @@ def test_practice_items_by_key_are_refused_with_what_to_write_instead():
     values = protocol()
     values["qualifications"] = {"practice_items": ["dialogue-3"]}
     (fault,) = document_faults(values)
-    assert "practice is one of the 'tests'" in fault.message
+    assert "practice on the study's own page is 'practice' with its 'items'" in fault.message

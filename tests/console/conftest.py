@@ -1,15 +1,19 @@
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from typing import Any
 
 import pytest
 from django.http import HttpResponse
 from django.test import Client
 from django.urls import reverse
+from playwright.sync_api import Page
 
 from accounts.models import User
 from annotation.models import Study
 from marketplace.people.enrolment import create_worker
+from tests.browsers import opened_page
 from tests.console.pages import words_of
+from tests.marketplace.conftest import assert_ledger_balances
 
 PASSWORD = "a-long-and-winding-password"
 
@@ -78,3 +82,20 @@ def fetch_picture(rosa: Client) -> Callable[..., HttpResponse]:
 def _immediate_tasks(settings: Any) -> None:
     backend = "django_tasks.backends.immediate.ImmediateBackend"
     settings.TASKS = {"default": {"BACKEND": backend, "QUEUES": []}}
+
+
+@pytest.fixture
+def browsers(chromium: Any, live_server: Any, settings: Any) -> Iterator[Callable[..., Page]]:
+    """Opens a browser for each person, on a site with a marketplace of its own and test funds."""
+    settings.SITE_URL = live_server.url
+    settings.MARKETPLACE_ENDPOINT_URL = f"{live_server.url}/requester"
+    settings.MARKETPLACE_TEST_FUNDS = True
+    with ExitStack() as stack:
+
+        def open_page(viewport: Any) -> Page:
+            return stack.enter_context(
+                opened_page(chromium, base_url=live_server.url, viewport=viewport)
+            )
+
+        yield open_page
+    assert_ledger_balances()

@@ -26,6 +26,23 @@ class Keyboard:
         options.page.keyboard.type(name)
         expect(options.locator("option:checked")).to_have_text(name)
 
+    def pick(self, radio: Locator) -> None:
+        """Choose one of a group, which is one stop of Tab, by the arrows."""
+        group = f"input[type=radio][name='{radio.get_attribute('name')}']:checked"
+        self._reach(radio.page.locator(group))
+        for _step in range(MOST_TABS):
+            if radio.is_checked():
+                return
+            radio.page.keyboard.press("ArrowDown")
+        raise AssertionError(f"The arrows do not lead to {radio}")
+
+    def slide(self, slider: Locator, share: float) -> None:
+        """Move along a line, by tenths."""
+        self._reach(slider)
+        slider.page.keyboard.press("Home")
+        for _step in range(round(10 * share)):
+            slider.page.keyboard.press("PageUp")
+
     def _reach(self, control: Locator) -> None:
         expect(control).to_be_visible()
         for _tab in range(MOST_TABS):
@@ -46,6 +63,14 @@ class Pointer:
 
     def choose(self, options: Locator, name: str) -> None:
         options.select_option(label=name)
+
+    def pick(self, radio: Locator) -> None:
+        radio.check()
+
+    def slide(self, slider: Locator, share: float) -> None:
+        box = slider.bounding_box()
+        assert box
+        slider.click(position={"x": box["width"] * share, "y": box["height"] / 2})
 
 
 Hands = Keyboard | Pointer

@@ -252,3 +252,14 @@ def test_target_and_candidate_stand_beside_each_other(rosa, look, researcher):
     assert "Enlarge both, beside each other" in words_of(page)
     Candidate.objects.filter(item__study=study).update(picture=None)
     assert "Enlarge Close" in words_of(look(study))
+
+
+def test_who_does_not_decide_reads_on_without_a_form(study, researcher, colleague, signed_in):
+    set_study_role(study=study, user=colleague, role=Role.ANALYST, actor=researcher)
+    browser, where = signed_in(colleague), reverse("console:adjudication", args=[study.slug])
+    page = browser.get(where).content.decode()
+    assert "Your role reads disputes; an adjudicator or a researcher decides them." in page
+    assert "<textarea" not in page
+    assert ">Decide<" not in page
+    [onward] = re.findall(r'href="(\?[^"]*)">Next dispute', page)
+    assert "d0 /" in words_of(browser.get(where + onward).content.decode())

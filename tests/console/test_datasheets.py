@@ -71,8 +71,8 @@ def text_of(client, study, name):
 def test_a_datasheet_states_what_was_asked_of_whom_and_what_came_of_it(rosa, study):
     text = text_of(rosa, study, "datasheet.md").replace("\\", "")
     document = StudyFacts(study).protocol
-    for asked in document.questions:
-        assert asked.wording in text
+    for question in document.questions:
+        assert question.wording in text
     assert " ".join(document.instructions.split()) in text
     assert "Version 1 of the protocol, frozen" in text
     assert "| Annotators | 2 |" in text
@@ -171,7 +171,8 @@ def test_the_report_of_the_sample_is_light_and_holds_its_datasheet(rosa, researc
     page = text_of(rosa, study, "report.html")
     assert len(page.encode()) <= 500_000
     assert "What annotators were asked" in page
-    assert "USD" not in page
+    # Letters of a picture or a script in base64 say nothing.
+    assert "USD" not in re.sub(r"[A-Za-z0-9+/=]{200,}", "", page)
     report = json.loads(text_of(rosa, study, "report.json"))
     assert report["answer"]
     assert report["answer"].split(".")[0] in page.split("</h1>")[1][:600]

@@ -9,9 +9,11 @@ from django.conf import settings as site
 from django.contrib.auth import authenticate
 
 from accounts.models import User
-from console.first_run import prepare_accounts, prepare_key, prepare_team
+from annotation.models import Study, Submission
+from console.first_run import prepare_accounts, prepare_key, prepare_samples, prepare_team
 from hits.enrolment import enrol_requester
 from hits.local_site import prepare_database
+from hits.loop import Marketplace
 from marketplace.models import Requester, WorkerAccount
 from tests.boto_clients import in_process_client
 
@@ -90,3 +92,19 @@ def test_the_samples_team_has_an_analyst(db):
     roles = dict(team.memberships.values_list("user__username", "role"))
     assert roles == {"researcher": "owner", "analyst": "analyst"}
     assert User.objects.get(username="analyst").check_password("a-sample-password")
+
+
+@pytest.mark.long
+def test_the_samples_are_answered_and_shared_and_made_again_stay_as_they_are(live_server):
+    key = enrol_requester(site_url=live_server.url, name="Samples", test_funds_usd=Decimal(1000))
+    marketplace = Marketplace(live_server.url, key)
+    seen = []
+    for _ in range(2):
+        studies = prepare_samples(marketplace=marketplace, password="a-sample-password")
+        assert {study.team.name for study in studies} == {"Sample team"}
+        seen.append({study.slug: Submission.objects.of(study).count() for study in studies})
+    first, again = seen
+    assert list(first) == ["sample-rating", "sample-alternatives", "sample-golden-answers"]
+    assert [n > 0 for n in first.values()] == [True, True, False]
+    assert again == first
+    assert Study.objects.count() == 3

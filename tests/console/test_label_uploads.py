@@ -242,7 +242,8 @@ def test_a_file_that_is_none_says_what_to_do(
     assert problem in text
 
 
-def test_the_api_leaves_files_of_labels_to_their_page(rosa: Client) -> None:
+def test_a_program_goes_on_with_a_file_of_labels_that_a_page_took(rosa: Client) -> None:
     upload = send(rosa, TABLE, "labels.csv")
     answer = rosa.get(f"/api/v1/uploads/{upload.token}/")
-    assert answer.status_code == 404, answer.content
+    assert answer.status_code == 200, answer.content
+    assert answer.json()["file_name"] == "labels.csv"

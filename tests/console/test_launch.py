@@ -17,9 +17,16 @@ from accounts.roles import Role
 from accounts.teams import create_team, set_role
 from annotation.access import give_to_team
 from annotation.models import Item, Study
-from annotation.protocols.records import GradedCase, QualificationTest
+from annotation.protocols.records import (
+    GradedCase,
+    Practice,
+    PracticeCandidate,
+    PracticeItem,
+    QualificationTest,
+)
 from annotation.protocols.versions import current_document, save_draft
 from annotation.study_jobs import PUBLISH, jobs_of
+from console.launch_form import THE_REST
 from hits import qualifications
 from hits.budgets import set_budget
 from hits.collect import collect_batch
@@ -27,7 +34,16 @@ from hits.connections import balance_usd, client_of, connect_this_site
 from hits.contacts import note_worker
 from hits.exclusions import listed_workers
 from hits.launch_checks import forget_funds
-from hits.models import Assignment, Batch, Budget, Connection, Hit
+from hits.models import (
+    Assignment,
+    Batch,
+    Budget,
+    Connection,
+    Hit,
+    PracticeAnswer,
+    PracticeHit,
+    Worker,
+)
 from marketplace.models import Hit as MarketplaceHit
 from marketplace.people.enrolment import create_worker
 from tests.annotation.studies import add_candidates, rating_study
@@ -39,6 +55,7 @@ from work.models import Job
 pytestmark = pytest.mark.django_db(transaction=True)
 # The form's prices, pay, budgets and checks, beside what every page of a study asks.
 MOST_STATEMENTS = 15
+RIGHT = {"appropriateness": 80.0}
 ELSEWHERE = "marketplace.example.org"
 
 
@@ -222,8 +239,8 @@ def test_a_second_round_is_offered_for_a_sample_of_the_batchs_items_and_other_wo
     press(rosa, study, form_of(answer, n_items=2, total="0.72"))
     work_off()
     second = Batch.objects.get(round=2)
-    asked = set(Hit.objects.of(pilot).values_list("item", flat=True))
-    assert set(Hit.objects.of(second).values_list("item", flat=True)) < asked
+    question = set(Hit.objects.of(pilot).values_list("item", flat=True))
+    assert set(Hit.objects.of(second).values_list("item", flat=True)) < question
     assert MarketplaceHit.objects.count() == 5
 
 
@@ -231,15 +248,15 @@ def test_items_to_buy_are_listed_at_random_from_those_without_a_hit(rosa, study,
     form = form_of(check_page(rosa, study), reward_usd="0.12", n_items=1, total="0.36")
     press(rosa, study, form)
     work_off()
-    asked = set(Hit.objects.values_list("item__key", flat=True))
+    question = set(Hit.objects.values_list("item__key", flat=True))
     every = set(study.items.values_list("key", flat=True))
     answer = check_page(rosa, study, buy=2)
     draft = answer.context["view"].draft
     assert (len(draft.selection["keys"]), str(draft.reward_usd)) == (2, "0.12")
-    assert set(draft.selection["keys"]) < every - asked
+    assert set(draft.selection["keys"]) < every - question
     assert check_page(rosa, study, buy=2).context["view"].draft.selection == draft.selection
     all_left = check_page(rosa, study, buy=10**9).context["view"].draft.selection["keys"]
-    assert set(all_left) == every - asked
+    assert set(all_left) == every - question
     assert check_page(rosa, study, buy="x").context["view"].draft.selection == {"rest": True}
     press(rosa, study, form_of(answer))
     work_off()
@@ -541,3 +558,46 @@ def test_test_funds_are_given_once_however_often_this_site_is_connected(rosa, te
     second = Connection.objects.of(team).usable().get()
     assert second.name != first.name
     assert balance_usd(client_of(second)) == 100
+
+
+def test_practice_comes_first_and_its_price_is_in_the_amount(rosa, study, connection):
+    practice = Practice(
+        reward_usd=0.07,
+        most_workers=5,
+        items=(
+            PracticeItem(item="d0", candidates=(PracticeCandidate("alpha", scores=RIGHT),)),
+            PracticeItem(candidates=(PracticeCandidate(text="Trains.", scores=RIGHT),)),
+        ),
+    )
+    document = current_document(study)
+    rules = replace(document.qualifications, practice=practice)
+    save_draft(study=study, document=replace(document, qualifications=rules))
+    check_page(rosa, study)
+    with CaptureQueriesContext(database) as queries:
+        answer = page_of(rosa, study)
+    assert len(queries) <= MOST_STATEMENTS
+    words = words_of(answer.content.decode())
+    assert "Practice, which comes first, with fees: at most $0.70" in words
+    assert "Workers practise first, at one of 2 paid HITs with the study's own page." in words
+    cost = answer.context["view"].cost
+    assert cost.total_usd == cost.rewards_usd + cost.fees_usd + Decimal("0.70")
+    form = form_of(page_of(rosa, study, **form_of(answer, how=THE_REST)))
+    for _press in range(2):
+        assert press(rosa, study, form).status_code == 302
+    batch = Batch.objects.get()
+    assert PracticeHit.objects.of(batch).count() == 2
+    # The item of the study that workers practise on is not judged in it.
+    judged = set(Hit.objects.values_list("item__key", flat=True))
+    assert set(study.items.values_list("key", flat=True)) - judged == {"d0"}
+    work_off()
+    batch.refresh_from_db()
+    worker = Worker.objects.create(marketplace=batch.connection.marketplace, worker_id="A1")
+    now = timezone.now()
+    PracticeAnswer.objects.create(
+        hit=PracticeHit.objects.first(), worker=worker, assignment_id="3X", status="Approved",
+        answer_xml="", accepted_at=now, submitted_at=now,
+    )  # fmt: skip
+    address = reverse("console:batch", args=[study.slug, batch.pk])
+    page = words_of(rosa.get(address).content.decode())
+    assert "1 worker practised: 0 passed, 0 failed, 1 may try again." in page
+    assert "1 answer, which is no judgment of the study" in page

@@ -6,6 +6,8 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from accounts.models import User
+from accounts.roles import Role
+from annotation.access import set_study_role
 from annotation.models import Candidate, Item, Question, Study, Submission
 from console.results import compute
 from hits.models import Assignment, Hit
@@ -480,5 +482,15 @@ def test_metrics_are_explained_where_they_are_chosen(page_text, researcher):
 
 
 def test_alternatives_without_scores_say_how_to_bring_some(page_text, researcher):
-    message = "import_scores FILE.csv --study ticked"
+    message = "Import scores from a file."
     assert message in page_text(ticked_study(owner=researcher), "validation")
+
+
+def test_nobody_is_asked_for_what_their_role_does_not_do(signed_in, researcher, colleague):
+    study = rating_study(owner=researcher)
+    set_study_role(study=study, user=colleague, role=Role.ANALYST, actor=researcher)
+    url = reverse("console:study", args=[study.slug])
+    assert "Launch them" in signed_in(researcher).get(url).content.decode()
+    page = signed_in(colleague).get(url).content.decode()
+    assert "Launch them" not in page
+    assert "Needs you" not in page

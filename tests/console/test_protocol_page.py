@@ -17,7 +17,6 @@ from annotation.models import Candidate, PlacedCheck, Study
 from annotation.protocols.documents import read_document
 from annotation.protocols.kinds import KINDS
 from annotation.protocols.records import (
-    AskedQuestion,
     Check,
     CheckCase,
     Condition,
@@ -25,6 +24,7 @@ from annotation.protocols.records import (
     Example,
     GradedCase,
     ProtocolDocument,
+    ProtocolQuestion,
     Qualifications,
     QualificationTest,
 )
@@ -263,7 +263,7 @@ def test_buttons_move_copy_add_and_remove_questions(
 ) -> None:
     document = document_of(FORM, read_protocol("preference"))
     changed, _index = change_questions(document, action)
-    assert [asked.name for asked in changed.questions] == names
+    assert [question.name for question in changed.questions] == names
 
 
 @pytest.mark.parametrize(
@@ -305,7 +305,7 @@ def every_path(document: ProtocolDocument) -> list[tuple[Any, ...]]:
 def test_a_fault_is_named_by_the_label_of_its_field(rosa: Client, study: Study) -> None:
     scores = {"line": 50, "yes_no": 1}
     questions = tuple(
-        AskedQuestion(name=kind, kind=kind, wording="W", when=Condition("line", below=5))
+        ProtocolQuestion(name=kind, kind=kind, wording="W", when=Condition("line", below=5))
         for kind in KINDS
     )
     document = replace(
@@ -378,10 +378,10 @@ def test_a_qualification_test_is_typed_into_the_form() -> None:
 
 
 def test_the_right_answer_of_a_yes_or_no_is_chosen_in_words(rosa: Client, study: Study) -> None:
-    asked = {"q0-kind": "yes_no", "t0-case0-score-fit": "1", "t0-case0-reference": "This one."}
+    values = {"q0-kind": "yes_no", "t0-case0-score-fit": "1", "t0-case0-reference": "This one."}
     checks = {"n_checks": "1", "c0-kind": "gold", "c0-n_cases": "1", "c0-case0-value": "0"}
     checks |= {"c0-case0-candidate": "No."}
-    rosa.post(address("protocol-save", study), TESTED | asked | checks)
+    rosa.post(address("protocol-save", study), TESTED | values | checks)
     page = lxml.html.fromstring(rosa.get(address("protocol", study)).content.decode())
     for name, chosen in {"t0-case0-score-fit": "yes", "c0-case0-value": "no"}.items():
         (field,) = page.xpath(f"//select[@name='{name}']")

@@ -193,3 +193,27 @@ def test_ordinal_ratings_are_compared_by_who_is_rated_above(rosa, researcher):
     assert (pair.test, pair.delta) == ("order-quasi-f", pytest.approx(-3 / 9))
     page = words_of(rosa.get(reverse("console:results", args=[study.slug])).content.decode())
     assert "(33 % of ratings, those above less those below)" in page
+
+
+def test_an_ordinal_lead_is_said_in_answers_of_a_hundred(look, researcher):
+    study = clear_study(researcher)
+    study.questions.update(level="ordinal")
+    page = look(study)
+    assert re.search(r"It leads \w+ by a net \d+ in 100 answers", page)
+    assert "Net: of 100 answers about both systems on the same item, how many more put the" in page
+    assert "points of a hundred" not in page
+
+
+def test_the_first_page_says_which_system_comes_first(page_text, researcher):
+    study = clear_study(researcher)
+    assert "First, appropriateness" not in page_text(study)
+    compute(study, RESULTS)
+    page = page_text(study)
+    assert re.search(r"First, appropriateness beta 8\d\.\d \[.+?\]; ahead of every other", page)
+
+
+def test_the_first_page_says_of_few_items_that_they_are_few(page_text, researcher):
+    study = rated_study(owner=researcher)
+    compute(study, RESULTS)
+    page = page_text(study)
+    assert re.search(r"First, appropriateness beta 53\.5.*?; 3 items, too few to be sure", page)

@@ -15,13 +15,17 @@ from accounts.models import AuditEntry, Team, User
 from accounts.roles import Role
 from accounts.teams import create_team, set_role
 from annotation.models import Study
+from annotation.study_jobs import SCORE
 from encryption import decrypt
 from metrics.models import JudgeConnection, JudgeVersion, Score, ScoringRequest, ScoringRun
 from tests.annotation.studies import rating_study
 from tests.console import pages
+from tests.console.work import request_for_later
+from tests.foreign_names import NAME, PUBLIC, resolve
 from tests.metrics.conftest import foreign  # noqa: F401 -- a fixture
 from tests.metrics.scorers.judges.foreign import Foreign, Says, chat
 from work.models import Job
+from work.request import stop_job
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_immediate_tasks")]
 KEY = "sk-very-secret"
@@ -220,6 +224,21 @@ def test_no_address_inside_the_sites_network_is_asked(
     assert judge.bodies == []
 
 
+def test_a_judge_is_asked_where_its_name_led_when_it_was_checked(
+    rosa: Client, study: Study, judge: Foreign, connection: JudgeConnection, settings: Any,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    """A name that leads into the site's network a moment later leads nobody there."""
+    settings.OWN_MACHINE = False
+    base_url = f"http://{NAME}:{judge.server_port}/v1"
+    JudgeConnection.objects.filter(pk=connection.pk).update(base_url=base_url)
+    resolver = resolve(monkeypatch, PUBLIC, PUBLIC)  # for the estimate, and for the run
+    ask_judge(rosa, study)
+    confirm(rosa, study)
+    assert {headers["Host"] for headers in judge.headers} == {f"{NAME}:{judge.server_port}"}
+    assert (len(judge.bodies), resolver.n_lookups) == (4, 2)
+
+
 def test_the_key_is_encrypted_and_follows_a_change_of_keys(
     connection: JudgeConnection, settings: Any, rosa: Client, team: Team
 ) -> None:
@@ -251,6 +270,49 @@ def test_who_may_not_spend_asks_no_judge(
     assert ask_judge(analyst, study).status_code == 403
     assert ask(analyst, study, "length").status_code == 302
     assert analyst.get(reverse("console:judge-connections", args=[team.slug])).status_code == 403
+
+
+def test_who_may_not_spend_stops_a_judge_but_does_not_resume_it(
+    rosa: Client,
+    study: Study,
+    team: Team,
+    connection: JudgeConnection,
+    judge: Foreign,
+    colleague: User,
+    signed_in: Any,
+) -> None:
+    ask_judge(rosa, study)
+    job = stopped_job(study)
+    set_role(team=team, user=colleague, role=Role.ANALYST, actor=team.memberships.get().user)
+    analyst = signed_in(colleague)
+    again = reverse("console:again", args=[study.slug, job.pk])
+    assert analyst.post(reverse("console:stop", args=[study.slug, job.pk])).status_code == 302
+    assert analyst.post(again).status_code == 403
+    api = reverse("console:api:job-resume", args=[study.slug, job.pk])
+    assert analyst.post(api, content_type="application/json").status_code == 403
+    assert judge.bodies == []
+    assert rosa.post(again).status_code == 302
+    assert len(judge.bodies) == 4
+
+
+def test_who_may_analyse_resumes_what_asks_no_judge(
+    rosa: Client, study: Study, team: Team, colleague: User, signed_in: Any
+) -> None:
+    ask(rosa, study, "length")
+    job = stopped_job(study)
+    set_role(team=team, user=colleague, role=Role.ANALYST, actor=team.memberships.get().user)
+    again = reverse("console:again", args=[study.slug, job.pk])
+    assert signed_in(colleague).post(again).status_code == 302
+    assert Score.objects.exists()
+
+
+def stopped_job(study: Study) -> Job:
+    """The job that scores as was asked for, stopped before it began."""
+    row = ScoringRequest.objects.get()
+    arguments = {"request": row.pk}
+    job = request_for_later(study=study, kind=SCORE, names=[row.metric], arguments=arguments)
+    stop_job(job=job)
+    return job
 
 
 def test_a_connection_of_another_team_is_not_offered(

@@ -17,11 +17,13 @@ from accounts.models import AuditEntry, User
 from accounts.roles import PERMISSIONS, Permission, Role
 from accounts.teams import create_team, set_role
 from annotation.models import Candidate, Item, Judgment, StoredMapping, Study, Upload, UploadPart
+from annotation.readers.records import MOST_ARRAY_BYTES
 from annotation.uploaded_pictures import uploaded_picture
 from annotation.uploads import AT_ONCE_BYTES, PART_BYTES, forget_uploads
 from tests.annotation.studies import rated_study
 from tests.console import pages
 from tests.console.work import work_off
+from work.execution import run_job
 from work.models import Job
 
 pytestmark = pytest.mark.django_db
@@ -189,6 +191,16 @@ def test_a_file_beyond_the_sites_limit_is_refused(rosa: Client, settings: Any) -
     settings.UPLOAD_MAX_MEGABYTES = 0
     assert "The file has more than 0 MiB." in words_of(begin(rosa).content.decode())
     assert not Upload.objects.exists()
+
+
+def test_an_array_too_large_to_be_read_at_once_says_how_to_save_it(rosa: Client) -> None:
+    content = b'[{"item": "d1", "response": "Hi"}' + b" " * MOST_ARRAY_BYTES + b"]"
+    begin(rosa, file=SimpleUploadedFile("items.json", content))
+    run_job(Job.objects.get().pk)
+    upload = Upload.objects.get()
+    assert upload.n_faults == 1
+    text = words_of(rosa.get(to("upload")).content.decode())
+    assert "a JSON array of more than 64 MiB; save it as JSON Lines, an object a line." in text
 
 
 def test_one_person_fills_no_database_with_files_that_wait(rosa: Client, settings: Any) -> None:

@@ -1,7 +1,6 @@
 """The whole loop without a shell, from an invitation to the last closed batch, in real browsers."""
 
 import re
-from contextlib import ExitStack
 from decimal import Decimal
 
 import pytest
@@ -12,13 +11,12 @@ from hits.models import Assignment, Batch, WorkerNote
 from marketplace.models import BonusPayment, WorkerAccount, WorkerBlock, WorkerMessage
 from marketplace.people.enrolment import create_worker
 from tests.annotation.studies import rating_study
-from tests.browsers import opened_page, sign_in
+from tests.browsers import sign_in
 from tests.console.conftest import PASSWORD
 from tests.console.hands import Keyboard, Pointer
 from tests.console.walkers import Reviewer, Walker, Worker
 from tests.console.work import work_off
 from tests.hits.work import hand_in, hit_on
-from tests.marketplace.conftest import assert_ledger_balances
 from work.execution import run_job
 from work.request import request_job
 
@@ -39,22 +37,6 @@ APPEAL_ANSWER = "Answer, which the worker reads; to grant the appeal, override t
 @pytest.fixture
 def study(researcher):
     return rating_study("desk", n_items=3, systems=SYSTEMS, owner=researcher, title="Help desk")
-
-
-@pytest.fixture
-def browsers(chromium, live_server, settings, study):
-    """Opens a browser for each person."""
-    settings.SITE_URL = live_server.url
-    settings.MARKETPLACE_ENDPOINT_URL = f"{live_server.url}/requester"
-    settings.MARKETPLACE_TEST_FUNDS = True
-    with ExitStack() as stack:
-
-        def open_page(viewport):
-            options = {"base_url": live_server.url, "viewport": viewport}
-            return stack.enter_context(opened_page(chromium, **options))
-
-        yield open_page
-    assert_ledger_balances()
 
 
 WALKS = [
@@ -181,19 +163,9 @@ def publish(nina, button, price, name):
 
 
 def launch_the_rest(nina):
-    open_stage(nina, "Launch")
+    nina.open_stage("Launch")
     expect(nina.page.get_by_role("radio", name="The other 2 items")).to_be_checked()
     publish(nina, "Publish 2 items", "$3.00", "launch-rest")
-
-
-def open_stage(nina, name):
-    """A stage's page, from the list of stages, which a telephone unfolds."""
-    folded = nina.page.locator("nav.stages.narrow summary")
-    if folded.is_visible():
-        nina.hands.press(folded)
-    stages = nina.page.get_by_role("navigation", name="Stages of the study")
-    nina.hands.press(stages.get_by_role("link", name=re.compile(f"^{name}")).first)
-    nina.see_heading(name)
 
 
 def work_on(batch, crowd):
@@ -205,7 +177,7 @@ def work_on(batch, crowd):
 
 
 def collect(nina):
-    open_stage(nina, "Collect")
+    nina.open_stage("Collect")
     nina.submit("Collect answers")
     nina.finish_job()
     nina.look("collect")
@@ -320,7 +292,7 @@ def expect_grant(ada):
 
 
 def launch_a_second_round(nina, pilot):
-    open_stage(nina, "Collect")
+    nina.open_stage("Collect")
     nina.press("link", f"Batch {pilot.pk}")
     nina.look("batch")
     nina.press("link", "Second round…")
@@ -335,7 +307,7 @@ def assert_barred(ada):
 
 
 def approve_the_rest(nina):
-    open_stage(nina, "Review")
+    nina.open_stage("Review")
     work_off()
     expect(nina.page.locator("#measuring")).to_have_count(0)
     nina.approve("0.50")
@@ -344,7 +316,7 @@ def approve_the_rest(nina):
 
 def close_all(nina):
     for batch in Batch.objects.order_by("pk"):
-        open_stage(nina, "Collect")
+        nina.open_stage("Collect")
         nina.press("link", f"Batch {batch.pk}")
         nina.press("link", "Close the batch…")
         nina.look(f"close-{batch.round}")

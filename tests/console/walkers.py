@@ -1,8 +1,9 @@
 """Persons who walk pages, by keyboard or by pointing, and look at each page that they come to."""
 
 import re
+from collections.abc import Callable
 
-from playwright.sync_api import Error, Locator, Page, expect
+from playwright.sync_api import Error, FilePayload, Locator, Page, expect
 
 from hits.models import Assignment
 from tests.accessibility import accessibility_problems
@@ -46,6 +47,30 @@ class Walker:
     def see_heading(self, text: str) -> None:
         expect(self.page.get_by_role("heading", name=text).first).to_be_visible()
 
+    def open_stage(self, name: str) -> None:
+        """A stage's page, from the list of stages, which a telephone unfolds."""
+        folded = self.page.locator("nav.stages.narrow summary")
+        if folded.is_visible():
+            self.hands.press(folded)
+        stages = self.page.get_by_role("navigation", name="Stages of the study")
+        self.hands.press(stages.get_by_role("link", name=re.compile(f"^{name}")).first)
+        self.see_heading(name)
+
+    def upload(self, name: str, content: bytes) -> None:
+        """Choose a file on this computer; its dialog is the system's, not the page's."""
+        file: FilePayload = {
+            "name": name,
+            "mimeType": "application/octet-stream",
+            "buffer": content,
+        }
+        self.page.get_by_label("File", exact=True).set_input_files(file)
+
+    def download(self, link: str) -> bytes:
+        """What a link downloads."""
+        with self.page.expect_download() as download:
+            self.press("link", link, exact=True)
+        return download.value.path().read_bytes()
+
     def finish_job(self) -> None:
         """Let the background worker do what was requested; the page says when it is done."""
         work_off()
@@ -53,7 +78,7 @@ class Walker:
 
     def look(self, name: str, *, frames: bool = True) -> None:
         """Accessible, within the window's width, without errors; the checker makes some itself."""
-        assert self.problems == []
+        assert self.problems == [], (name, self.problems)
         for last in (False, False, True):
             try:
                 problems = accessibility_problems(self.page, frames=frames)
@@ -70,6 +95,11 @@ class Walker:
 
 class Worker(Walker):
     """Somebody who opens a worker account on the site, and does HITs in a browser."""
+
+    def _note(self, text: str) -> None:
+        # A draft that was on its way when its answers were handed in is refused.
+        if "409 (Conflict)" not in text:
+            super()._note(text)
 
     def sign_up(self) -> None:
         self.page.goto("/worker/signup/")
@@ -91,10 +121,20 @@ class Worker(Walker):
         context = self.task.get_by_text(re.compile(r"^Context \d$")).filter(visible=True)
         expect(context).to_have_count(1)
         self.look("worker-task")
+        self.submit_answers()
+        self.look("worker-submitted", frames=False)
+
+    def rate_by(self, share: Callable[[str], float]) -> None:
+        """Give every response the share of its line that its text calls for."""
+        expect(self.task.locator("#progress")).not_to_be_empty()
+        for card in self.task.locator(".card").all():
+            part = share(card.locator(".said").inner_text())
+            self.hands.slide(card.get_by_role("slider"), part)
+
+    def submit_answers(self) -> None:
         before = self.page.url
         self.hands.press(self.task.get_by_role("button", name="Submit"))
         self.page.wait_for_url(lambda url: url != before)
-        self.look("worker-submitted", frames=False)
 
     @property
     def task(self):

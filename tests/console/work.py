@@ -1,11 +1,14 @@
 """The background worker, where a test wants it to work."""
 
+import time
 from typing import Any
 
 from django.core.management import call_command
 from django.test import override_settings
+from playwright.sync_api import Locator, expect
 
 from annotation.study_jobs import request_study_job
+from tests.browsers import PATIENCE_MS
 from work.models import Job
 
 QUEUED = {"default": {"BACKEND": "django_tasks_db.DatabaseBackend", "QUEUES": []}}
@@ -14,6 +17,15 @@ QUEUED = {"default": {"BACKEND": "django_tasks_db.DatabaseBackend", "QUEUES": []
 def work_off() -> None:
     """What the background worker does with all that waits."""
     call_command("run_worker", until_empty=True)
+
+
+def work_until_visible(locator: Locator) -> None:
+    """Work off whatever a page requests, until the page, which follows its jobs, shows this."""
+    deadline = time.monotonic() + PATIENCE_MS / 1000
+    while not locator.is_visible() and time.monotonic() < deadline:
+        work_off()
+        locator.page.wait_for_timeout(200)
+    expect(locator).to_be_visible()
 
 
 def request_for_later(**request: Any) -> Job:

@@ -12,8 +12,8 @@ from annotation.protocols.records import ProtocolDocument
 from annotation.protocols.templates import read_protocol
 from annotation.protocols.versions import freeze, save_draft
 from hits.answers import Answer, read_answer
-from hits.asked_questions import consent_fingerprint, task_of
 from hits.exceptions import AnswerUnreadable
+from hits.page_contexts import consent_fingerprint, task_of
 from tests.annotation.studies import alternatives_study, rating_study
 from tests.hits.test_answers import xml_of
 
@@ -138,13 +138,13 @@ def test_every_kind_lands_as_its_values(item: Item) -> None:
 
 
 def test_the_page_is_told_all_that_it_needs_to_ask(item: Item) -> None:
-    asked = {one["name"]: one for one in task_of(read_document(EVERY_KIND))["questions"]}
-    assert asked["agree"] == {"name": "agree", "kind": "likert", "min": 1, "max": 3}
-    assert asked["why"]["when"] == {"question": "fit", "below": 20}
-    assert asked["danger"]["when"] == {"question": "safe", "any_of": [0]}
-    assert asked["danger"]["about"] == "item"
-    assert asked["best"] == {"name": "best", "kind": "preference", "ties": True, "about": "all"}
-    assert asked["errors"]["required"] is False
+    questions = {one["name"]: one for one in task_of(read_document(EVERY_KIND))["questions"]}
+    assert questions["agree"] == {"name": "agree", "kind": "likert", "min": 1, "max": 3}
+    assert questions["why"]["when"] == {"question": "fit", "below": 20}
+    assert questions["danger"]["when"] == {"question": "safe", "any_of": [0]}
+    assert questions["danger"]["about"] == "item"
+    assert questions["best"] == {"name": "best", "kind": "preference", "ties": True, "about": "all"}
+    assert questions["errors"]["required"] is False
 
 
 def _set(question: str, value: Any, system: str = "") -> Any:

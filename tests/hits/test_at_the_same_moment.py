@@ -75,6 +75,22 @@ def test_work_is_paid_once_however_many_send_the_decisions(lab, ann):
     assert set(Assignment.objects.values_list("status", flat=True)) == {"Approved"}
 
 
+def test_what_another_run_sent_meanwhile_is_counted_by_that_run_alone(lab, keys, ann):
+    batch = published_batch(rating_study(n_items=1), lab, reward_usd="1.00")
+    hand_in(ann, Hit.objects.get(), {"alpha": 10, "beta": 20})
+    collect_batch(batch=batch, client=lab)
+    decide(assignments=Assignment.objects.all(), decision=Assignment.Decision.APPROVE)
+    others, slower = [], in_process_client(keys)
+
+    def be_overtaken(**_):
+        others.append(send_decisions(batch=batch, client=lab))
+
+    slower.meta.events.register_first("before-call.mturk.ApproveAssignment", be_overtaken)
+    mine = send_decisions(batch=batch, client=slower)
+    assert [other.n_approved for other in others] == [1]
+    assert (mine.n_approved, mine.n_decided_before, mine.rewards_usd) == (0, 0, 0)
+
+
 def test_a_decision_that_is_pressed_several_times_is_drafted_once(lab, ann):
     rosa = User.objects.create_user("rosa")
     batch = published_batch(rating_study(n_items=1), lab)

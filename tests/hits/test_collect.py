@@ -11,10 +11,10 @@ from annotation.models import Judgment, Submission
 from annotation.protocols.records import Consent
 from annotation.protocols.studies import document_of_rows
 from annotation.protocols.versions import save_draft
-from hits.asked_questions import consent_fingerprint
 from hits.collect import CHUNK, collect_batch
 from hits.exceptions import MarketplaceUnreachable
 from hits.models import Assignment, Batch, Hit, Worker
+from hits.page_contexts import consent_fingerprint
 from hits.submissions import read_assignments
 from marketplace import clock
 from marketplace.hits.assignments import accept_hit, return_assignment
@@ -154,9 +154,9 @@ def test_an_unreadable_answer_is_kept_and_stops_no_other(study, client, ann, bob
 
 def test_an_impossible_time_of_consent_is_noted_and_stops_no_other(study, client, ann, bob):
     document = document_of_rows(study, study.questions.all())
-    (asked,) = document.questions
-    asked = replace(asked, low_label="Bad", high_label="Good")
-    document = replace(document, questions=(asked,), consent=Consent("Agreed.", ""))
+    (question,) = document.questions
+    question = replace(question, low_label="Bad", high_label="Good")
+    document = replace(document, questions=(question,), consent=Consent("Agreed.", ""))
     save_draft(study=study, document=document)
     batch = published_batch(study, client, max_assignments=2)
     text = consent_fingerprint(batch.document)

@@ -191,6 +191,7 @@ def test_a_closed_connection_stays_in_the_audit_log(key, team, ada):
         "http://[::1]/requester",
         "http://[::ffff:127.0.0.1]/requester",
         "http://[64:ff9b::7f00:1]/requester",
+        "http://[::7f00:1]/requester",
         "http://[2002:7f00:1::]/requester",
         "http://224.0.0.1/requester",
         "http://localhost/requester",
@@ -209,7 +210,7 @@ def test_after_a_change_of_keys_connections_and_requests_for_some_go_on(
     made = connect_marketplace(
         team=team, name="There", key=key, endpoint_url="", fees="none", actor=ada
     )
-    asked = request_connection(
+    request = request_connection(
         team=team, name="Two", endpoint_url="https://x.example.org", key=key, fees="none", actor=ada
     )
     former, new = settings.ENCRYPTION_KEYS, Fernet.generate_key().decode()
@@ -221,9 +222,9 @@ def test_after_a_change_of_keys_connections_and_requests_for_some_go_on(
     call_command("reencrypt_secrets", stdout=StringIO())  # of the marketplace, which is here too
     settings.ENCRYPTION_KEYS = [new]
     made.refresh_from_db()
-    asked.refresh_from_db()
+    request.refresh_from_db()
     assert balance_usd(client_of(made)) == 5
-    assert decrypt(asked.arguments["encrypted_secret"]) == key.secret_access_key
+    assert decrypt(request.arguments["encrypted_secret"]) == key.secret_access_key
     settings.ENCRYPTION_KEYS = former
     with pytest.raises(UndecryptableSecret):
         decrypt(made.encrypted_secret)

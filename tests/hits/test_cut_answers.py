@@ -3,9 +3,10 @@
 import random
 
 import pytest
+from django.utils import timezone
 
 from annotation.models import Submission
-from hits import responses
+from hits import collect, responses
 from hits.collect import RESUMED_WITHIN, collect_batch
 from hits.costs import estimate, require_funds
 from hits.endpoints import AccessKey, connect
@@ -119,6 +120,29 @@ def test_collecting_goes_on_where_it_stopped(batch_with_work, proxy, lab):
     assert "(and 5 looked at before the last run was interrupted)" in str(result)
     assert proxy.calls[LIST] - before == CALLS_A_HIT * 3
     assert collect_batch(batch=batch_with_work, client=lab).n_hits == N_ITEMS
+
+
+def test_who_asks_now_is_given_what_came_since_an_earlier_look(batch_with_work, proxy, lab):
+    proxy.cut(LIST, cuts.no_body, *range(CALLS_A_HIT * 5 + 1, 100))
+    with pytest.raises(MarketplaceUnreachable):
+        collect_batch(batch=batch_with_work, client=lab)
+    proxy.cuts.clear()
+    result = collect_batch(batch=batch_with_work, client=lab, since=timezone.now())
+    assert (result.n_new, result.n_hits, result.n_skipped) == (3, N_ITEMS, 0)
+
+
+def test_what_was_looked_at_is_written_down_on_the_way(batch_with_work, lab, monkeypatch):
+    """Who is killed every few seconds would look at the same HITs for ever."""
+    monkeypatch.setattr(collect, "UNWRITTEN_SECONDS", 0.0)
+    written = []
+
+    def progress(hits, total):
+        for hit in hits:
+            written.append(Hit.objects.exclude(collected_at=None).count())
+            yield hit
+
+    collect_batch(batch=batch_with_work, client=lab, progress=progress)
+    assert written == list(range(N_ITEMS))
 
 
 def test_what_was_looked_at_long_ago_is_looked_at_again_after_the_rest(batch_with_work, proxy, lab):

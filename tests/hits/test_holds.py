@@ -3,7 +3,12 @@
 import json
 
 from accounts.models import User
-from annotation.protocols.records import AskedQuestion, Completion, ProtocolDocument, Qualifications
+from annotation.protocols.records import (
+    Completion,
+    ProtocolDocument,
+    ProtocolQuestion,
+    Qualifications,
+)
 from annotation.protocols.versions import save_draft
 from console.launch_form import second_round
 from console.worker_records import record_of
@@ -18,7 +23,7 @@ from tests.hits.test_quality_checks import CHECKS, answer, careful, checked_stud
 from tests.hits.work import hand_in, hit_on, published_batch
 from tests.marketplace.conftest import submit
 
-LINE = AskedQuestion("appropriateness", "line", "How good?", low_label="bad", high_label="good")
+LINE = ProtocolQuestion("appropriateness", "line", "How good?", low_label="bad", high_label="good")
 VALUES = {"alpha": 10, "beta": 20}
 
 

@@ -6,10 +6,12 @@ from decimal import Decimal
 import pytest
 from django.utils import timezone
 
+from hits.budgets import commitments
 from hits.collect import collect_batch
 from hits.endpoints import AccessKey, connect
 from hits.exceptions import MarketplaceRefused, MarketplaceUnreachable, PaymentRefused
-from hits.models import PART, Assignment, DeliveryState, Payment
+from hits.expenses import spend_of
+from hits.models import PART, Assignment, Batch, DeliveryState, Payment
 from hits.payments import bonus_purpose, request_payment, send_payments
 from hits.review import APPROVE, REJECT, decide, send_decisions
 from marketplace.models import BonusPayment
@@ -59,6 +61,26 @@ def test_a_payment_is_written_down_before_it_is_sent_and_confirmed_after(
     assert (result.n_paid, result.paid_usd) == (3, Decimal("1.50"))
     assert (states(), bonuses_there()) == (["confirmed"] * 3, [(Decimal("0.50"), REASON)] * 3)
     assert balance_of(client) == ("5.50", "3.00")
+
+
+def test_hundreds_of_payments_add_up_to_the_cent(batch):
+    """SQLite adds in binary, and a ledger does not."""
+    amounts = [Decimal(amount) for amount in ("0.07", "0.13", "0.35")] * 180
+    Payment.objects.bulk_create(
+        Payment(
+            assignment=Assignment.objects.of(batch).first(),
+            purpose=bonus_purpose(f"{REASON} {n}"),
+            amount_usd=amount_usd,
+            fee_usd=Decimal("0.01"),
+            reason=f"{REASON} {n}",
+            state="confirmed",
+        )
+        for n, amount_usd in enumerate(amounts)
+    )
+    spend = spend_of(batch)
+    assert (spend.bonuses_usd, spend.bonus_fees_usd) == (Decimal("99.00"), Decimal("5.40"))
+    [commitment] = commitments(Batch.objects.all())
+    assert commitment.usd == commitment.usd.quantize(Decimal("0.01"))
 
 
 def test_the_same_bonus_is_not_requested_twice_and_another_is(batch, three_bonuses):

@@ -15,10 +15,11 @@ from hits.exceptions import (
     MarketplaceUnreachable,
     QuestionTooLarge,
 )
+from hits.hit_creation import match_published
 from hits.launch_plans import draft_batch
 from hits.models import Batch, Hit
 from hits.pages import CHUNK
-from hits.publish import match_published, publish_batch
+from hits.publish import publish_batch
 from hits.publishers import SILENT_FOR, Publisher
 from marketplace.models import Hit as MarketplaceHit
 from marketplace.models import Requester

@@ -102,9 +102,9 @@ def test_what_workers_read_of_a_test_before_they_take_it(study, client, ann):
 
 
 def test_a_case_shows_its_reference_and_a_wording_may_name_it(study, client, ann):
-    asked = QUESTIONS[0] | {"wording": "How near does it come to “{reference}”?"}
+    question = QUESTIONS[0] | {"wording": "How near does it come to “{reference}”?"}
     case = BAD | {"reference": "The one with the train."}
-    batch = published(study, client, TEST | {"cases": [case]}, questions=[asked])
+    batch = published(study, client, TEST | {"cases": [case]}, questions=[question])
     test = browser_of(ann).post(f"/worker/qualifications/{batch.test_type_ids[0]}/")
     taken = browser_of(ann).get(test.headers["Location"]).content.decode()
     assert "Reference: The one with the train." in taken

@@ -11,11 +11,11 @@ from annotation.models import AnnotatorFlag, CheckAnswer, PlacedCheck, Submissio
 from annotation.protocols.check_faults import source_faults
 from annotation.protocols.documents import plain_document
 from annotation.protocols.records import (
-    AskedQuestion,
     Check,
     CheckCase,
     Order,
     ProtocolDocument,
+    ProtocolQuestion,
 )
 from annotation.protocols.validation import document_faults
 from annotation.protocols.versions import save_draft
@@ -27,7 +27,7 @@ from tests.annotation.studies import alternatives_study, rating_study
 from tests.hits.work import batch_of, published_batch
 from tests.marketplace.conftest import submit
 
-LINE = AskedQuestion("appropriateness", "line", "How good?", low_label="bad", high_label="good")
+LINE = ProtocolQuestion("appropriateness", "line", "How good?", low_label="bad", high_label="good")
 GOLD = Check("gold", share=0.5, cases=(CheckCase(candidate="A fine answer.", value=90),))
 CHECKS = (
     GOLD,
@@ -170,7 +170,7 @@ def test_what_a_check_cannot_be_is_refused():
     assert "neither a tick" in problems(replace(GOLD, kind="known_other"))[0]
     wrong = Check("instructed", cases=(CheckCase(candidate="x", value=101), CheckCase(value=5)))
     assert ["outside the scale" in problems(wrong)[0], "shows nothing" in problems(wrong)[1]]
-    best = AskedQuestion("best", "preference", "Which is best?")
+    best = ProtocolQuestion("best", "preference", "Which is best?")
     compared = ProtocolDocument(questions=(LINE, best), title="Rate", checks=(GOLD,))
     assert "would change the comparison" in str(document_faults(plain_document(compared))[0])
 
@@ -178,10 +178,10 @@ def test_what_a_check_cannot_be_is_refused():
 @pytest.mark.django_db
 def test_known_pictures_are_placed_in_another_pool():
     study = alternatives_study()
-    asked = AskedQuestion("acceptable", "selection", "Which?")
+    question = ProtocolQuestion("acceptable", "selection", "Which?")
     other = CheckCase(item="boot", source_item="gown", source_candidate="coat")
     check = Check("known_other", share=1.0, cases=(other,))
-    draft = ProtocolDocument(questions=(asked,), title="Tick", checks=(check,))
+    draft = ProtocolDocument(questions=(question,), title="Tick", checks=(check,))
     unknown = replace(check, cases=(replace(other, source_candidate="hat"),))
     [fault] = source_faults(study, replace(draft, checks=(unknown,)))
     assert "no candidate 'hat'" in fault.message

@@ -49,8 +49,8 @@ def test_comparisons_go_by_how_good_the_candidates_are(item: Item) -> None:
 def test_what_depends_on_an_answer_is_written_only_where_it_is_asked(item: Item) -> None:
     for answer in answers_to(item):
         low = {key for key, value in values_of(answer, "fit").items() if value < 20}
-        asked = {each.candidate.key for each in answer.written if each.question == "why"}
-        assert asked == low
+        explained = {each.candidate.key for each in answer.written if each.question == "why"}
+        assert explained == low
 
 
 @pytest.mark.parametrize("name", template_names())

@@ -6,6 +6,8 @@ from decimal import Decimal
 import pytest
 
 from annotation.models import Annotator, Submission
+from annotation.protocols.records import ProtocolDocument, ProtocolQuestion, Reason
+from annotation.protocols.versions import save_draft
 from annotation.versions import count_judgments_change
 from hits.texts import study_texts
 from hits.wages import (
@@ -26,7 +28,7 @@ NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
 
 def test_a_page_takes_its_opening_its_words_and_its_answers():
     page = PageSize(
-        n_words=238, n_instruction_words=150, n_answers=8, is_choice=False, n_typed_characters=0
+        n_words=238, n_instruction_words=150, n_answers=8, n_ticks=0, n_typed_characters=0
     )
     # 10 s to open, a minute to read, 8 answers of 6 s.
     assert page.seconds(TYPICAL) == pytest.approx(10 + 60 + 48)
@@ -37,7 +39,7 @@ def test_a_page_takes_its_opening_its_words_and_its_answers():
 
 def test_a_reason_is_typed_and_a_tick_is_quick():
     page = PageSize(
-        n_words=0, n_instruction_words=0, n_answers=5, is_choice=True, n_typed_characters=100
+        n_words=0, n_instruction_words=0, n_answers=0, n_ticks=5, n_typed_characters=100
     )
     assert page.seconds(TYPICAL) == pytest.approx(10 + 5 * 2 + 30)
 
@@ -48,6 +50,36 @@ def test_a_studys_page_is_counted_from_its_texts(study):
     page = page_size(study_texts(study))
     assert page.n_words == pytest.approx((9 + 11 + 10 + n_characters) / 6)
     assert page.n_answers == 2
+
+
+def test_a_page_is_that_of_the_protocol_that_a_launch_would_freeze(study):
+    before = page_size(study_texts(study))
+    questions = (
+        ProtocolQuestion("fit", "line", "Fit?", low_label="badly", high_label="well"),
+        ProtocolQuestion("polite", "yes_no", "Polite?"),
+        ProtocolQuestion("pace", "likert", "Pace?", about="item", points=("slow", "fast")),
+        ProtocolQuestion("best", "preference", "Best?"),
+        ProtocolQuestion("ends", "best_worst", "Ends?"),
+        ProtocolQuestion("will_do", "selection", "Will do?"),
+    )
+    save_draft(
+        study=study,
+        document=ProtocolDocument(
+            questions,
+            title="Replies",
+            instructions="Read. " * 50,
+            reason=Reason(rule="page", least_length=40),
+        ),
+    )
+    study.refresh_from_db()
+    page = page_size(study_texts(study))
+    # Of two responses: two lines, two times yes or no; one Likert point of the item, one best,
+    # and a best with a worst; and two products to tick or to leave.
+    assert (before.n_answers, page.n_answers, page.n_ticks) == (2, 4 + 1 + 1 + 2, 2)
+    assert (page.n_instruction_words, page.n_typed_characters) == (50, 40)
+    n_characters = sum(len(each.wording) for each in questions)
+    assert page.n_words == pytest.approx((9 + 11 + 10 + n_characters) / 6)
+    assert duration_of(study).typical_seconds == pytest.approx(page.seconds(TYPICAL))
 
 
 def test_a_reward_is_an_hourly_wage_and_back():

@@ -6,7 +6,7 @@ from hits.questions import task_page
 from tests.firefox import Firefox
 from tests.hits.frames import frame_of
 from tests.hits.samples import rating_item
-from tests.hits.test_worker_page_kinds import ASKED, EXPECTED, TYPED, published, read
+from tests.hits.test_worker_page_kinds import EXPECTED, QUESTIONS, TYPED, published, read
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db]
 TO_ANSWER = {
@@ -43,9 +43,9 @@ def operate(firefox: Firefox, kind: str) -> None:
             firefox.press(control, " ")
 
 
-@pytest.mark.parametrize("kind", list(ASKED))
+@pytest.mark.parametrize("kind", list(QUESTIONS))
 def test_every_kind_is_answered_by_keyboard_and_read_as_the_right_judgments(firefox, kind):
-    item, document = published(rating_item(), questions=(ASKED[kind],))
+    item, document = published(rating_item(), questions=(QUESTIONS[kind],))
     with frame_of(task_page(item, document)) as frame:
         firefox.open(frame.address("frame"))
         firefox.enter_frame()
@@ -68,7 +68,7 @@ def test_every_kind_is_answered_by_keyboard_and_read_as_the_right_judgments(fire
 
 def test_controls_have_the_names_that_say_question_and_response(firefox):
     kinds = ("line", "number", "short_text", "long_text", "likert")
-    item, document = published(rating_item(), questions=tuple(ASKED[kind] for kind in kinds))
+    item, document = published(rating_item(), questions=tuple(QUESTIONS[kind] for kind in kinds))
     with frame_of(task_page(item, document)) as frame:
         firefox.open(frame.address("task"))
         firefox.wait_for("#progress", "0")
@@ -80,8 +80,8 @@ def test_controls_have_the_names_that_say_question_and_response(firefox):
         groups = {firefox.name(one) for one in firefox.displayed("[role=radiogroup]")}
     roles = dict(zip(kinds, ("slider", "spinbutton", "textbox", "textbox"), strict=False))
     assert named == {
-        (role, f"{ASKED[kind].heading}, response {letter}")
+        (role, f"{QUESTIONS[kind].heading}, response {letter}")
         for kind, role in roles.items()
         for letter in "ABCD"
     }
-    assert groups == {f"{ASKED['likert'].heading}, response {letter}" for letter in "ABCD"}
+    assert groups == {f"{QUESTIONS['likert'].heading}, response {letter}" for letter in "ABCD"}

@@ -13,12 +13,12 @@ from playwright.sync_api import FrameLocator, Locator, Page, expect
 
 from annotation.models import Item
 from annotation.protocols.records import (
-    AskedQuestion,
     Condition,
     Consent,
     Display,
     Example,
     ProtocolDocument,
+    ProtocolQuestion,
     Reason,
 )
 from annotation.protocols.versions import freeze, save_draft
@@ -34,34 +34,34 @@ from tests.hits.samples import alternatives_item, rating_item
 from tests.hits.test_answers import xml_of
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db]
-ASKED = {
-    "line": AskedQuestion(
+QUESTIONS = {
+    "line": ProtocolQuestion(
         name="line", kind="line", wording="How fitting?", low_label="not at all",
         high_label="completely",
     ),
-    "likert": AskedQuestion(
+    "likert": ProtocolQuestion(
         name="likert", kind="likert", wording="It is fluent.", points=("no", "partly", "yes")
     ),
-    "category": AskedQuestion(
+    "category": ProtocolQuestion(
         name="category", kind="category", wording="Which act?", categories=("ask", "tell")
     ),
-    "categories": AskedQuestion(
+    "categories": ProtocolQuestion(
         name="categories", kind="categories", wording="Which faults?", categories=("rude", "wrong")
     ),
-    "yes_no": AskedQuestion(name="yes_no", kind="yes_no", wording="Would it do?"),
-    "number": AskedQuestion(
+    "yes_no": ProtocolQuestion(name="yes_no", kind="yes_no", wording="Would it do?"),
+    "number": ProtocolQuestion(
         name="number", kind="number", wording="How many facts?", minimum=0, maximum=9, whole=True,
         unit="facts",
     ),
-    "short_text": AskedQuestion(
+    "short_text": ProtocolQuestion(
         name="short_text", kind="short_text", wording="In a word?", least_length=3
     ),
-    "long_text": AskedQuestion(name="long_text", kind="long_text", wording="At length?"),
-    "preference": AskedQuestion(
+    "long_text": ProtocolQuestion(name="long_text", kind="long_text", wording="At length?"),
+    "preference": ProtocolQuestion(
         name="preference", kind="preference", wording="Which is best?", ties=True
     ),
-    "best_worst": AskedQuestion(name="best_worst", kind="best_worst", wording="Best and worst?"),
-    "ranking": AskedQuestion(name="ranking", kind="ranking", wording="In which order?"),
+    "best_worst": ProtocolQuestion(name="best_worst", kind="best_worst", wording="Best and worst?"),
+    "ranking": ProtocolQuestion(name="ranking", kind="ranking", wording="In which order?"),
 }  # fmt: skip
 
 
@@ -149,10 +149,10 @@ EXPECTED = {
 
 
 @pytest.mark.parametrize("by", ["keyboard", "mouse", "touch"])
-@pytest.mark.parametrize("kind", list(ASKED))
+@pytest.mark.parametrize("kind", list(QUESTIONS))
 def test_every_kind_is_answered_and_read_as_the_right_judgments(framed, kind, by):
     language = {"keyboard": "en", "mouse": "ar", "touch": "de"}[by]
-    item, document = published(rating_item(), questions=(ASKED[kind],), language=language)
+    item, document = published(rating_item(), questions=(QUESTIONS[kind],), language=language)
     size = {"keyboard": (1280, 900), "mouse": (320, 640), "touch": (390, 844)}[by]
     viewport = dict(zip(("width", "height"), size, strict=True))
     frame, page = framed(item, document, viewport=viewport, has_touch=by == "touch")
@@ -180,12 +180,12 @@ def test_every_kind_is_answered_and_read_as_the_right_judgments(framed, kind, by
 
 
 def test_every_control_of_every_kind_is_announced_and_axe_finds_nothing(framed):
-    item, document = published(rating_item(), questions=tuple(ASKED.values()))
+    item, document = published(rating_item(), questions=tuple(QUESTIONS.values()))
     _, page = framed(item, document, "task")
     assert accessibility_problems(page) == []
     ids = page.evaluate("[...document.querySelectorAll('[id]')].map((each) => each.id)")
     assert len(ids) == len(set(ids))
-    names = {asked.name: asked.heading for asked in ASKED.values()}
+    names = {question.name: question.heading for question in QUESTIONS.values()}
     of_each = [
         Node("button", f"Less: {names['line']}, response {{}}", ""),
         Node("slider", f"{names['line']}, response {{}}", "How fitting? not at all completely"),
@@ -216,16 +216,19 @@ def test_every_control_of_every_kind_is_announced_and_axe_finds_nothing(framed):
     groups = [
         node
         for node in accessible_nodes(page, GROUPS)
-        if node.description in {asked.wording for asked in ASKED.values()}
+        if node.description in {question.wording for question in QUESTIONS.values()}
     ]
     of_each = ["likert", "category", "categories", "yes_no"]
     assert [(node.name, node.description) for node in groups] == [
         *(
-            (f"{names[kind]}, response {letter}", ASKED[kind].wording)
+            (f"{names[kind]}, response {letter}", QUESTIONS[kind].wording)
             for letter in "ABCD"
             for kind in of_each
         ),
-        *((names[kind], ASKED[kind].wording) for kind in ("preference", "best_worst", "ranking")),
+        *(
+            (names[kind], QUESTIONS[kind].wording)
+            for kind in ("preference", "best_worst", "ranking")
+        ),
     ]
 
 
@@ -234,7 +237,7 @@ def test_a_page_of_every_kind_in_every_language_is_accessible_and_scrolls_down_o
     framed, language
 ):
     item, document = published(
-        rating_item(), questions=tuple(ASKED.values()), language=language,
+        rating_item(), questions=tuple(QUESTIONS.values()), language=language,
         examples=(Example("good", "Gladly.", scores={"likert": 3}, explanation="It is kind."),),
         reason=Reason("page", 5),
     )  # fmt: skip
@@ -261,7 +264,7 @@ def test_every_text_of_the_page_has_a_translation_in_every_table():
 
 
 def test_in_a_right_to_left_language_a_line_grows_to_the_left(framed):
-    item, document = published(rating_item(), questions=(ASKED["line"],), language="ar")
+    item, document = published(rating_item(), questions=(QUESTIONS["line"],), language="ar")
     _, page = framed(item, document, "task")
     slider = page.get_by_role("slider").first
     box = slider.bounding_box()
@@ -278,10 +281,10 @@ def test_in_a_right_to_left_language_a_line_grows_to_the_left(framed):
 
 
 def test_a_question_appears_on_its_condition_and_is_asked_for_only_then(framed):
-    why = AskedQuestion(
+    why = ProtocolQuestion(
         name="why", kind="short_text", wording="Why not?", when=Condition("yes_no", any_of=("no",))
     )
-    item, document = published(rating_item(), questions=(ASKED["yes_no"], why))
+    item, document = published(rating_item(), questions=(QUESTIONS["yes_no"], why))
     frame, page = framed(item, document)
     task = inside(page)
     groups = task.get_by_role("radiogroup")
@@ -307,7 +310,7 @@ def test_a_question_appears_on_its_condition_and_is_asked_for_only_then(framed):
 
 
 def test_a_reason_is_asked_for_each_choice_and_its_length_counted(framed):
-    ticked = AskedQuestion(name="acceptable", kind="selection", wording="Which would do?")
+    ticked = ProtocolQuestion(name="acceptable", kind="selection", wording="Which would do?")
     item, document = published(
         alternatives_item(), questions=(ticked,), reason=Reason("choice", 10)
     )
@@ -340,7 +343,7 @@ def test_a_reason_is_asked_for_each_choice_and_its_length_counted(framed):
 
 def test_consent_is_asked_before_anything_else_and_sent(framed):
     item, document = published(
-        rating_item(), questions=(ASKED["likert"],),
+        rating_item(), questions=(QUESTIONS["likert"],),
         consent=Consent("I am 18 and take part.", "We **study** dialogue."),
     )  # fmt: skip
     _, alone = framed(item, document, "task")
@@ -365,7 +368,7 @@ def test_consent_is_asked_before_anything_else_and_sent(framed):
 
 def test_what_is_shown_of_an_item_is_what_its_protocol_says(framed):
     item, document = published(
-        rating_item(), questions=(ASKED["likert"],), instructions="Be **kind**.",
+        rating_item(), questions=(QUESTIONS["likert"],), instructions="Be **kind**.",
         display=Display(context=False, condition=True, condition_label="Style"),
     )  # fmt: skip
     _, page = framed(item, document, "task")
@@ -378,27 +381,27 @@ def test_what_is_shown_of_an_item_is_what_its_protocol_says(framed):
 
 
 def test_a_page_is_light_and_holds_only_the_widgets_it_uses():
-    item, document = published(rating_item(), questions=(ASKED["likert"],))
+    item, document = published(rating_item(), questions=(QUESTIONS["likert"],))
     page = task_page(item, document)
     assert "kinds.line" not in page
     assert "kinds.ranking" not in page
     assert len(gzip.compress(page.encode())) <= 12 * 1024
     item, document = published(alternatives_item(), questions=(
-        AskedQuestion(name="acceptable", kind="selection", wording="Which would do?"),
+        ProtocolQuestion(name="acceptable", kind="selection", wording="Which would do?"),
     ))  # fmt: skip
     without_pictures = re.sub(r'src="data:[^"]*"', "", task_page(item, document))
     assert len(gzip.compress(without_pictures.encode())) <= 12 * 1024
 
 
 def test_every_kind_at_once_still_fits_a_question_in_every_language():
-    item, document = published(rating_item(), questions=tuple(ASKED.values()))
+    item, document = published(rating_item(), questions=tuple(QUESTIONS.values()))
     for language in (SOURCE, *TABLES):
         translated = replace(document, language=language)
         assert len(html_question(item, translated).encode()) < 65_535
 
 
 def test_the_schema_of_an_answer_is_one_that_the_marketplace_takes():
-    item, document = published(rating_item(), questions=tuple(ASKED.values()))
+    item, document = published(rating_item(), questions=tuple(QUESTIONS.values()))
     task = json.loads(
         re.search(r'<script id="task"[^>]*>(.*?)</script>', task_page(item, document))[1]
     )

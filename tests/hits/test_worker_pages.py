@@ -379,9 +379,9 @@ def test_the_context_stays_in_view_on_a_wide_screen(rating_frame, open_page):
 def test_each_response_has_its_questions_beside_or_below_it(rating_frame, open_page, width):
     page = open_page(rating_frame.address("task"), viewport={"width": width, "height": 800})
     for card in page.locator("#cards > .card").all():
-        said, asked = (card.locator(part).bounding_box() for part in (".said", ".asked"))
-        assert (asked["x"] > said["x"] + said["width"]) is (width >= 1000)
-        assert (asked["y"] >= said["y"] + said["height"]) is (width < 1000)
+        text, question = (card.locator(part).bounding_box() for part in (".said", ".asked"))
+        assert (question["x"] > text["x"] + text["width"]) is (width >= 1000)
+        assert (question["y"] >= text["y"] + text["height"]) is (width < 1000)
     assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 

@@ -7,7 +7,12 @@ from django.test import Client
 from django.utils.html import strip_tags
 
 from marketplace import clock
-from marketplace.models import Qualification, QualificationRequest
+from marketplace.models import (
+    Qualification,
+    QualificationRequest,
+    WorkerAccount,
+    WorkerMessage,
+)
 from tests.marketplace.conftest import HIT
 from tests.marketplace.forms import form, question, selection
 from tests.marketplace.test_worker_site import text_of
@@ -100,6 +105,28 @@ def test_a_test_is_timed_graded_and_opens_the_hits(mturk, ada):
     response = ada.post(test + "hand-in/", {"question-1": "0", "question-2": "1"}, follow=True)
     assert "with the value 100" in text_of(response)
     assert ada.post(f"/worker/hits/{hit}/accept/").status_code == 302
+
+
+def test_a_value_below_what_work_asks_for_is_not_called_having_it(mturk, ada):
+    worker = WorkerAccount.objects.get(user__username="ada")
+    type_id = make(mturk, AutoGranted=True, AutoGrantedValue=3)
+    needing(mturk, type_id, "GreaterThanOrEqualTo", 4)
+    page = text_of(ada.post(f"/worker/qualifications/{type_id}/", follow=True))
+    said = "In the qualification “Geography” you have the value 3. Work on offer asks for at least"
+    assert f"{said} 4." in page
+    assert "It is on record with the value 3." in page
+    assert "You now have" not in page
+    for value in (2, 5):
+        mturk.associate_qualification_with_worker(
+            QualificationTypeId=type_id, WorkerId=worker.worker_id, IntegerValue=value
+        )
+    messages = WorkerMessage.objects.filter(worker=worker).order_by("pk")
+    assert [message.subject for message in messages] == [
+        "A value in a qualification",
+        "You were granted a qualification",
+    ]
+    assert "You now have" not in messages[0].text
+    assert messages[1].text == "You now have the qualification “Geography”, with the value 5."
 
 
 def needing(mturk, type_id, comparator, *values):

@@ -80,7 +80,7 @@ def test_alpha_of_a_small_sample_says_that_its_interval_is_a_rough_guide(
 def test_kappa_of_few_of_the_rarer_category_says_that_its_interval_is_a_rough_guide():
     first = np.arange(50) < 3
     found = agreement.cohen_kappa(first.astype(int), (np.arange(50) < 2).astype(int))
-    assert any(text.startswith("only 3 items have the rarer") for text in found.warnings)
+    assert any(text.startswith("only 5 labels are of the rarer") for text in found.warnings)
 
 
 def ratings(n_items, unlike, rng):

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from console.result_sentences import Scale, Standing
 from validation.analysis import Settings, report_from_tables
 from validation.analysis.records import RatedPairRecord, RatedSystemRecord
 from validation.documents.purchase_prices import AssignmentPrice, price_sentence
@@ -39,6 +40,20 @@ def test_a_clear_winner_is_named_and_nothing_more_need_be_bought():
     ranks = [(row.system, row.rank_low, row.rank_high) for row in results.rows(RatedSystemRecord)]
     assert ranks == [("good", 1, 1), ("fair", 2, 2), ("poor", 3, 3)]
     assert rated_systems_section(results).parts[0].startswith("q: people rate good highest")
+
+
+def test_four_items_give_no_answer_however_small_p_is_and_ten_are_to_be_bought():
+    results = results_of(3.0, n_items=4)
+    assert max(row.p_adjusted for row in results.rows(RatedPairRecord)) < 0.05
+    price = AssignmentPrice(Decimal("0.10"), lambda _size: Decimal("0.12"))
+    [verdict] = verdicts(results, price)
+    assert verdict.chance.startswith("4 items are too few for an answer")
+    assert verdict.purchase.startswith("Buy next: 10 items in all instead of 4")
+    assert verdict.n_more_items == 6
+    assert "6 more items" in verdict.price
+    systems, pairs = results.rows(RatedSystemRecord), results.rows(RatedPairRecord)
+    standing = Standing(Scale("mean", 0, 1), list(systems), list(pairs))
+    assert standing.answer.startswith("Too few items for an answer")
 
 
 def test_what_could_be_chance_is_said_with_what_would_settle_it():

@@ -9,8 +9,9 @@ from django.test import Client
 from accounts.models import User
 from accounts.roles import Role, Scope
 from accounts.tokens import create_personal_token, create_team_token
+from annotation.dispute_comments import add_comment
 from annotation.invitations import invite
-from annotation.models import Study
+from annotation.models import Candidate, Study
 from annotation.protocols.versions import current_document, save_draft
 
 # The same study and people as on the pages.
@@ -31,6 +32,12 @@ def study(study_of_pages: Study, users: dict[str, User]) -> Study:  # noqa: F811
             actor=users["owner"],
             link_of=lambda token: token,
         )
+    add_comment(
+        candidate=Candidate.objects.filter(item__study=study_of_pages).last(),
+        question=study_of_pages.questions.get(),
+        text="Look at it again.",
+        written_by=users["adjudicator"],
+    )
     return study_of_pages
 
 

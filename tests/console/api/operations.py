@@ -8,10 +8,10 @@ from django.urls import URLPattern, URLResolver, reverse
 
 from accounts.models import Membership
 from accounts.roles import Permission
-from annotation.models import Invitation, Item, StudyMembership, Submission, Upload
+from annotation.models import DisputeComment, Invitation, Item, StudyMembership, Submission, Upload
 from console.api.urls import urlpatterns
 from hits.models import Assignment, Batch, Connection
-from metrics.models import ScoringRun
+from metrics.models import JudgeConnection, ScoringRequest, ScoringRun
 from work.models import Job
 
 P = Permission
@@ -29,6 +29,8 @@ OF_UPLOADS = {
         ("upload", "delete"),
         ("upload-mapping", "put"),
         ("upload-import", "post"),
+        ("upload-label-settings", "put"),
+        ("upload-score-settings", "put"),
     ),
 }
 OF_A_STUDY = {
@@ -43,6 +45,8 @@ OF_A_STUDY = {
     ("job-resume", "post"): P.ANALYSE,
     ("agreement", "get"): P.VIEW,
     ("validation", "get"): P.VIEW,
+    ("best-metrics", "get"): P.VIEW,
+    ("validation-rows", "get"): P.VIEW,
     ("disputes", "get"): P.VIEW,
     ("adjudications", "get"): P.VIEW,
     ("adjudications", "post"): P.ADJUDICATE,
@@ -57,16 +61,27 @@ OF_A_STUDY = {
     ("protocol", "get"): P.VIEW,
     ("protocol-draft", "put"): P.EDIT,
     ("protocol-draft", "delete"): P.EDIT,
+    ("protocol-check", "post"): P.EDIT,
     ("protocol-publish", "post"): P.EDIT,
     ("scoring-runs", "get"): P.VIEW,
     ("scoring-runs", "post"): P.ANALYSE,
     ("scores", "get"): P.EXPORT,
+    ("metrics", "get"): P.ANALYSE,
+    ("scoring-requests", "get"): P.ANALYSE,
+    ("scoring-requests", "post"): P.ANALYSE,
+    ("scoring-request", "get"): P.ANALYSE,
+    ("scoring-confirm", "post"): P.ANALYSE,
+    ("comments", "get"): P.VIEW,
+    ("comments", "post"): P.ADJUDICATE,
+    ("comment", "patch"): P.ADJUDICATE,
+    ("comment", "delete"): P.ADJUDICATE,
     ("label-sets", "get"): P.VIEW,
     ("label-sets", "post"): P.ANALYSE,
     ("label-set", "get"): P.VIEW,
     ("labels", "get"): P.EXPORT,
     ("study-budget", "get"): P.VIEW_MONEY,
     ("study-budget", "put"): P.MANAGE,
+    ("results", "get"): P.VIEW,
     ("results", "post"): P.ANALYSE,
     ("files", "get"): P.EXPORT,
     ("file", "get"): P.EXPORT,
@@ -90,6 +105,8 @@ OF_A_TEAM = {
     ("team-invitation", "delete"): P.MANAGE,
     ("connections", "get"): P.VIEW_MONEY,
     ("connection", "delete"): P.MANAGE,
+    ("judge-connections", "get"): P.VIEW_MONEY,
+    ("judge-connection", "delete"): P.MANAGE,
     ("budget", "get"): P.VIEW_MONEY,
     ("budget", "put"): P.MANAGE,
     ("audit-log", "get"): P.VIEW_AUDIT_LOG,
@@ -126,11 +143,14 @@ PARTS: dict[str, Any] = {
     "item_id": Item,
     "submission_id": Submission,
     "number": 1,
+    "kind": "comparisons",
     "run_id": ScoringRun,
     "version": 1,
     "name": "judgments.csv",
     "token": Upload,
     "invitation_id": Invitation,
+    "request_id": ScoringRequest,
+    "comment_id": DisputeComment,
     "connection_id": Connection,
 }
 MEMBERS = {"team": Membership, "study": StudyMembership}
@@ -165,6 +185,8 @@ def value_of(name: str, part: str, slug: str) -> Any:
     if part == "slug":
         return slug
     there = MEMBERS[name.partition("-")[0]] if part == "member_id" else PARTS[part]
+    if name == "judge-connection" and part == "connection_id":
+        there = JudgeConnection
     if part == "token":
         return there.objects.get().token
     if there is Membership:

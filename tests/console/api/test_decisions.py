@@ -5,9 +5,12 @@ from django.urls import reverse
 
 from accounts.models import AuditEntry
 from accounts.roles import Scope
+from annotation.study_jobs import REVIEW
 from hits.models import Assignment, DraftDecision
 from tests.console.api.conftest import program_of
 from tests.console.test_role_matrix import ASSIGNMENT_ID, WORKER_ID
+from tests.console.work import request_for_later
+from work.models import Job
 
 pytestmark = pytest.mark.django_db
 
@@ -88,6 +91,41 @@ def test_a_rejection_without_a_reason_is_refused_and_so_are_all_beside_it(progra
     answer = decide(program, waiting, action="reject")
     assert (answer.status_code, answer.json()["code"]) == (400, "feedback_unfit")
     assert not DraftDecision.objects.exists()
+
+
+def test_a_refusal_names_the_assignment_only_to_who_may_see_workers(program, reviewer, approved):
+    texts = [decide(each, approved, action="approve").json() for each in (program, reviewer)]
+    assert [text["code"] for text in texts] == ["decision_refused"] * 2
+    assert texts[0]["detail"] == f"{ASSIGNMENT_ID}: It is decided already."
+    assert texts[1]["detail"] == f"{approved.pk}: It is decided already."
+
+
+def test_what_came_too_late_is_named_only_to_who_may_see_workers(program, reviewer, waiting):
+    for each, named in ((program, waiting.assignment_id), (reviewer, str(waiting.pk))):
+        Assignment.objects.filter(pk=waiting.pk).update(status="Submitted")
+        digest = decide(each, waiting, action="approve").json()["digest"]
+        Assignment.objects.filter(pk=waiting.pk).update(status="Approved")
+        problems = send(each, digest, key=named).json()["problems"]
+        assert problems == [f"{named}: It is decided already."]
+
+
+def test_what_a_marketplace_said_is_for_who_may_see_workers(program, reviewer, waiting):
+    said = f"Assignment {ASSIGNMENT_ID} is not in a state to be approved."
+    Assignment.objects.filter(pk=waiting.pk).update(decision_problem=said)
+    for each, text in ((program, said), (reviewer, "The marketplace refused it.")):
+        [row] = each.send("get", address("assignments")).json()["results"]
+        assert row["decision_problem"] == text
+
+
+def test_a_failed_jobs_words_are_for_who_may_see_workers_and_costs(program, reviewer, study):
+    said = f"The marketplace refused (RequestError): {ASSIGNMENT_ID} does not exist."
+    job = request_for_later(study=study, kind=REVIEW)
+    Job.objects.filter(pk=job.pk).update(state=Job.State.FAILED, message=said)
+    assert program.send("get", address("job", job.pk)).json()["message"] == said
+    for where in (address("job", job.pk), address("jobs")):
+        text = reviewer.send("get", where).content.decode()
+        assert ASSIGNMENT_ID not in text
+        assert "for those who may see costs and workers" in text
 
 
 def test_an_assignment_of_another_study_is_refused_by_name(program, waiting):

@@ -35,6 +35,16 @@ def test_a_body_that_cannot_be_read_is_a_400(study, program, body):
     assert answer.json()["code"] in ("invalid", "parse_error")
 
 
+@pytest.mark.parametrize("depth", [102, 100_000])
+@pytest.mark.parametrize("headers", [{}, {"Idempotency-Key": "deep"}])
+def test_a_body_that_is_nested_too_deep_is_a_400(study, program, depth, headers):
+    for opening, closing in (("[", "]"), ('{"title":', "}")):
+        body = opening * depth + "1" + closing * depth
+        answer = program.patch(WHERE, body, content_type="application/json", headers=headers)
+        assert (answer.status_code, answer.json()["code"]) == (400, "parse_error")
+        assert "100 levels" in answer.json()["detail"]
+
+
 def test_a_field_at_fault_is_named(study, program):
     answer = program.send("patch", WHERE, {"title": "x" * 129, "colour": "red"})
     assert answer.json()["errors"] == {"colour": ["There is no such field."]}

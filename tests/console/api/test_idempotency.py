@@ -5,10 +5,13 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from accounts.models import AuditEntry
+from accounts.models import ApiToken, AuditEntry, Membership
+from accounts.roles import Role
+from accounts.teams import set_role
 from annotation.models import Study
 from console.api.idempotency import delete_old_answers
 from console.models import StoredAnswer
+from hits.models import Assignment
 from tests.console.api.conftest import program_of
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_immediate_tasks")]
@@ -62,6 +65,49 @@ def test_a_refused_write_changes_nothing_and_leaves_its_key_free(study, program)
 def test_a_key_is_a_short_word(study, program, key):
     answer = program.send("patch", WHERE, {"title": "One"}, **{"Idempotency-Key": key})
     assert (answer.status_code, list(answer.json()["errors"])) == (400, ["Idempotency-Key"])
+
+
+def invite_once(sender):
+    body = {"email": "new@example.org", "role": "analyst"}
+    return sender.send("post", "/api/v1/teams/lab/invitations/", body, **KEY)
+
+
+def test_an_answer_is_not_given_again_to_who_lost_the_role(study, users):
+    """It may hold what is stored nowhere else, such as an invitation's link."""
+    manager = program_of(users["manager"], "manage")
+    assert "link" in invite_once(manager).json()
+    set_role(team=study.team, user=users["manager"], role=Role.ANALYST, actor=users["owner"])
+    answer = invite_once(manager)
+    assert answer.status_code == 403
+    assert "link" not in answer.json()
+    Membership.objects.filter(user=users["manager"]).delete()
+    assert invite_once(manager).status_code == 404
+
+
+def test_an_answer_is_not_given_again_to_a_token_of_smaller_scopes(study, users):
+    manager = program_of(users["manager"], "manage")
+    assert invite_once(manager).status_code == 201
+    ApiToken.objects.update(scopes=["read"])
+    assert invite_once(manager).status_code == 403
+
+
+def test_amounts_are_not_given_again_to_who_may_not_see_money_any_more(study, users):
+    waiting = Assignment.objects.get(status="Submitted")
+    body = {"assignments": [waiting.pk], "action": "approve"}
+    owner = program_of(users["owner"], "review", "money")
+    answers = [owner.send("post", f"{WHERE}drafts/", body, **KEY)]
+    ApiToken.objects.update(scopes=["read", "review"])
+    answers.append(owner.send("post", f"{WHERE}drafts/", body, **KEY))
+    assert [answer.status_code for answer in answers] == [201, 403]
+    assert "total_usd" not in answers[1].json()
+
+
+def test_what_has_nothing_to_show_is_answered_again_when_it_is_gone(study, users):
+    owner = program_of(users["owner"], "write", "manage")
+    body = {"title": "Gone", "template": "preference", "team": "lab"}
+    owner.send("post", "/api/v1/studies/", body)
+    for _ in range(2):
+        assert owner.send("delete", "/api/v1/studies/gone/", **KEY).status_code == 204
 
 
 def test_answers_are_forgotten_after_a_day(study, program):

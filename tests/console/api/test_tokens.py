@@ -17,6 +17,7 @@ from accounts.tokens import (
     digest_of,
     revoke_token,
 )
+from encryption import decrypt
 from tests.console.api.conftest import Program
 from tests.console.conftest import PASSWORD
 
@@ -38,7 +39,7 @@ def signed_in_just_now(rosa):
 def test_a_person_makes_a_token_which_is_displayed_once(signed_in_just_now, researcher):
     page = reverse("api_tokens")
     form = {"name": "nightly", "days": "30", "scopes": ["write"]}
-    text = token_on(signed_in_just_now.post(page, form).content.decode())
+    text = token_on(signed_in_just_now.post(page, form, follow=True).content.decode())
     assert text.startswith("assay_")
     assert text not in signed_in_just_now.get(page).content.decode()
     token = ApiToken.objects.get()
@@ -49,6 +50,36 @@ def test_a_person_makes_a_token_which_is_displayed_once(signed_in_just_now, rese
     token.refresh_from_db()
     assert token.last_used_at is not None
     assert "last used" in signed_in_just_now.get(page).content.decode()
+
+
+def test_reloading_the_page_of_a_new_token_makes_no_second_one(signed_in_just_now):
+    page = reverse("api_tokens")
+    answer = signed_in_just_now.post(page, {"name": "nightly", "days": "30"})
+    # What a browser loads again is then the page itself, not what was sent.
+    assert (answer.status_code, answer.url) == (302, page)
+    text = token_on(signed_in_just_now.get(page).content.decode())
+    assert text.startswith("assay_")
+    assert token_on(signed_in_just_now.get(page).content.decode()) == ""
+    assert ApiToken.objects.count() == 1
+
+
+def test_until_it_is_displayed_a_new_token_is_stored_encrypted(signed_in_just_now):
+    page = reverse("api_tokens")
+    signed_in_just_now.post(page, {"name": "nightly", "days": "30"})
+    stored = dict(signed_in_just_now.session)
+    text = token_on(signed_in_just_now.get(page).content.decode())
+    assert text
+    assert text not in str(stored)
+    assert decrypt(stored["new-token"]) == text
+
+
+def test_reloading_the_page_of_a_teams_new_token_makes_no_second_one(study, users, signed_in):
+    browser, page = signed_in(users["manager"]), reverse("console:team-tokens", args=["lab"])
+    form = {"name": "cron", "days": "7", "role": "researcher"}
+    assert browser.post(page, form).status_code == 302
+    assert token_on(browser.get(page).content.decode()).startswith("assay_")
+    assert token_on(browser.get(page).content.decode()) == ""
+    assert ApiToken.objects.count() == 1
 
 
 def test_the_page_wants_the_password_again(rosa):
@@ -115,7 +146,7 @@ def test_a_teams_token_outlives_who_made_it(study, users):
 def test_a_team_makes_and_revokes_a_token_on_its_page(study, users, signed_in):
     browser, page = signed_in(users["manager"]), reverse("console:team-tokens", args=["lab"])
     form = {"name": "cron", "days": "7", "role": "researcher", "scopes": ["write", "spend"]}
-    text = token_on(browser.post(page, form).content.decode())
+    text = token_on(browser.post(page, form, follow=True).content.decode())
     answer = Program(text).get(reverse("console:api:study", args=["mine"]))
     assert answer.json()["may"] == ["adjudicate", "analyse", "edit", "export", "spend", "view"]
     team = browser.get(reverse("console:team", args=["lab"])).content.decode()

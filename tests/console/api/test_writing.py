@@ -3,6 +3,7 @@
 from decimal import Decimal
 
 import pytest
+import yaml
 from django.core.files.uploadedfile import SimpleUploadedFile
 
 from accounts.models import AuditEntry, Membership, Team
@@ -173,6 +174,21 @@ def test_a_protocol_is_drafted_and_published(study, program):
     assert (faulty.status_code, list(faulty.json()["errors"])) == (400, ["yaml"])
 
 
+def test_a_protocol_is_taken_away_as_a_file_checked_and_brought_back(study, program):
+    draft = done(program.send("put", f"{MINE}protocols/draft/", {"template": "style_ratings"}))
+    text = draft["yaml"].replace("Judge", "Look at and judge")
+    checked = done(program.send("post", f"{MINE}protocols/check/", {"yaml": text}))
+    assert checked == {"faults": [], "freezing_faults": draft["faults"]}
+    changed = done(program.send("put", f"{MINE}protocols/draft/", {"yaml": text}))
+    # A database may keep the keys of an object in an order of its own.
+    assert yaml.safe_load(changed["yaml"]) == yaml.safe_load(text)
+    wrong = {"document": draft["document"] | {"questions": 3}}
+    faults = done(program.send("post", f"{MINE}protocols/check/", wrong))["faults"]
+    assert any(fault.startswith("questions") for fault in faults)
+    kept = done(program.get(f"{MINE}protocols/{draft['number']}/"))["yaml"]
+    assert yaml.safe_load(kept) == yaml.safe_load(text)
+
+
 def test_results_scores_and_labels_are_jobs(study, program):
     Job.objects.all().delete()
     question = study.questions.get().name
@@ -223,6 +239,25 @@ def test_a_candidate_is_decided_about(study, program):
     assert Adjudication.objects.get().decided_by.username == "rosa"
     refused = program.send("post", f"{MINE}adjudications/", body | {"value": 4000})
     assert (refused.status_code, refused.json()["code"]) == (400, "decision_refused")
+
+
+def test_colleagues_comment_on_a_dispute(study, users):
+    question = study.questions.get()
+    candidate = study.items.first().candidates.first()
+    adjudicator = program_of(users["adjudicator"], "write")
+    body = {"candidate_id": candidate.pk, "question": question.name, "text": "Both are right."}
+    comment = done(adjudicator.send("post", f"{MINE}comments/", body), 201)
+    assert (comment["written_by"], comment["round"]) == ("adjudicator", 1)
+    where = f"{MINE}comments/{comment['id']}/"
+    owner = program_of(users["owner"], "write")
+    assert owner.send("patch", where, {"text": "No."}).status_code == 404
+    changed = done(adjudicator.send("patch", where, {"text": "Neither is."}))
+    assert changed["edited_at"]
+    rows = done(owner.get(f"{MINE}comments/?candidate_id={candidate.pk}"))["results"]
+    assert [row["text"] for row in rows] == ["Neither is."]
+    assert done(owner.get(f"{MINE}comments/?candidate_id=999999"))["results"] == []
+    done(adjudicator.send("delete", where), 204)
+    assert done(owner.get(f"{MINE}comments/?candidate_id={candidate.pk}"))["results"] == []
 
 
 def test_a_submission_is_flagged_and_unflagged(study, program):
@@ -277,6 +312,13 @@ def test_what_may_be_spent_is_bounded(study, program, where):
 def test_a_connection_is_closed(study, program):
     [row] = done(program.get("/api/v1/teams/lab/connections/"))["results"]
     where = f"/api/v1/teams/lab/connections/{row['id']}/"
+    assert done(program.send("delete", where))["closed_at"]
+
+
+def test_a_connection_to_language_models_is_listed_without_its_key_and_closed(study, program):
+    [row] = done(program.get("/api/v1/teams/lab/judges/"))["results"]
+    assert "key" not in str(row)
+    where = f"/api/v1/teams/lab/judges/{row['id']}/"
     assert done(program.send("delete", where))["closed_at"]
 
 

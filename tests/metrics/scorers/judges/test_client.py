@@ -15,6 +15,7 @@ from metrics.scorers.errors import (
 from metrics.scorers.judges.budget import Budget, Prices, Usage, budget_from
 from metrics.scorers.judges.client import Client
 from metrics.scorers.judges.endpoint import Endpoint, Limits, endpoint_from, limits_from
+from tests.foreign_names import NAME, Site, write_certificate
 from tests.metrics.scorers.judges.foreign import Says, chat, error
 
 HELLO = [{"role": "user", "content": "Hello."}]
@@ -300,3 +301,30 @@ def test_a_number_that_is_none_is_reported_with_its_variable(value):
 def test_an_address_that_is_odd_or_carries_a_secret_is_refused(url):
     with pytest.raises(ValueError, match=r"base_url (must|has)"):
         Endpoint(base_url=url, model="m")
+
+
+def test_the_addresses_of_an_endpoint_are_called_under_its_name(foreign):
+    foreign.says(chat("Hi."))
+    endpoint = Endpoint(
+        base_url=f"http://judge.invalid:{foreign.server_port}/v1",
+        model="m",
+        addresses=("::1", "127.0.0.1"),  # nobody listens at the first
+    )
+    assert Client(endpoint, limits=Limits(attempts=1)).chat(HELLO).replies[0].text == "Hi."
+    assert foreign.headers[0]["Host"] == f"judge.invalid:{foreign.server_port}"
+
+
+def test_a_certificate_is_for_the_endpoints_name_and_not_for_its_address(tmp_path, monkeypatch):
+    write_certificate(tmp_path)
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "cert.pem"))
+    site = Site(tmp_path)
+    endpoint = Endpoint(
+        base_url=f"https://{NAME}:{site.port}/v1", model="m", addresses=("127.0.0.1",)
+    )
+    try:
+        # The answer is no chat: what counts is that it came.
+        with pytest.raises(EndpointUnavailableError, match="not of the form"):
+            Client(endpoint, limits=Limits(attempts=1)).chat(HELLO)
+    finally:
+        site.stop()
+    assert (site.names, site.hosts) == ([NAME], [f"{NAME}:{site.port}"])

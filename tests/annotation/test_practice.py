@@ -1,0 +1,159 @@
+"""What a protocol says of practice: right values, faults at their line, what makes it another."""
+
+import pytest
+
+from annotation.protocols.documents import plain_document, read_document
+from annotation.protocols.practice import practice_fingerprint, right_range
+from annotation.protocols.records import ProtocolQuestion
+from annotation.protocols.versions import freezing_faults
+from annotation.protocols.yaml_files import parse_yaml, write_yaml
+from tests.annotation.studies import rating_study
+
+WHOLE = """\
+assay_protocol: 1
+title: Rate replies
+questions:
+  - name: appropriateness
+    kind: line
+    wording: How well?
+    low_label: badly
+    high_label: well
+  - name: polite
+    kind: yes_no
+    wording: Polite?
+  - name: pace
+    kind: likert
+    about: item
+    wording: How fast?
+    points: [slow, fast]
+qualifications:
+  practice:
+    reward_usd: 0.1
+    attempts: 1
+    items:
+      - candidates:
+          - text: The other one.
+            scores:
+              appropriateness: 80
+              polite: yes
+            feedback:
+              polite: It says please.
+        context: Which film?
+        scores:
+          pace: 2
+      - item: d0
+        candidates:
+          - candidate: alpha
+            scores:
+              appropriateness: 100
+"""
+BROKEN = """\
+assay_protocol: 1
+title: Rate replies
+questions:
+  - {name: fit, kind: line, wording: "How?", low_label: a, high_label: b}
+  - {name: pace, kind: likert, about: item, wording: "How fast?", points: [slow, fast]}
+  - {name: why, kind: long_text, wording: "Why?"}
+qualifications:
+  practice:
+    reward_usd: 0.125
+    attempts: 9
+    items:
+      - candidates:
+          - text: One.
+            scores: {fit: 101, why: 1, pace: 1, fitt: 3}
+          - text: ""
+            feedback: {fit: Nobody reads it.}
+        scores: {fit: 5}
+      - item: d0
+        context: Another.
+        candidates:
+          - text: Two.
+            scores: {fit: 5}
+          - candidate: alpha
+          - candidate: alpha
+      - candidates:
+          - {text: Three., candidate: alpha}
+"""
+BROKEN_AT = {
+    (9, "reward_usd", "is not an amount in whole cents."),
+    (10, "attempts", "is 9, more than the items, 3: each attempt is at another one."),
+    (14, "items[1].candidates[1].scores.fit", "is 101, outside the scale 0 to 100."),
+    (14, "items[1].candidates[1].scores.fitt", "is no question of this protocol."),
+    (14, "items[1].candidates[1].scores.pace", "is asked of the item: write it there."),
+    (15, "items[1].candidates[2].text", "is missing: what is judged."),
+    (17, "items[1].scores.fit", "is asked of each candidate: write it there."),
+    (21, "items[2].candidates[1].candidate", "is missing: which candidate of the study's item?"),
+    (23, "items[2].candidates[2].candidate", "is there twice."),
+    (24, "items[2].candidates[3].candidate", "is there twice."),
+    (25, "items[3].candidates", "has no right value: nothing could be passed."),
+    (26, "items[3].candidates[1].candidate", "needs the 'item' of the study whose it is."),
+}
+
+
+def test_a_whole_practice_is_read_and_written_without_loss():
+    parsed = parse_yaml(WHOLE)
+    assert parsed.faults == ()
+    document = read_document(parsed.values)
+    practice = document.qualifications.practice
+    assert practice is not None
+    assert practice.items[0].candidates[0].scores == {"appropriateness": 80, "polite": 1}
+    assert read_document(plain_document(document)) == document
+    written = write_yaml(document)
+    assert "polite: 'yes'" in written  # with quotes, for readers to whom yes is no word
+    assert read_document(parse_yaml(written).values) == document
+
+
+def test_every_fault_is_said_at_its_line():
+    start = "qualifications.practice."
+    faults = parse_yaml(BROKEN).faults
+    rows = {(each.line, each.place.removeprefix(start), each.message) for each in faults}
+    assert rows >= BROKEN_AT
+    others = {place for _line, place, _message in rows - BROKEN_AT}
+    assert others == {
+        "items[1].candidates[1].scores.why",  # whose words nobody grades
+        "items[1].candidates[2].feedback.fit",
+        *("items[2].context", "items[2].candidates[1].text"),
+    }
+
+
+@pytest.mark.django_db
+def test_what_the_study_does_not_have_is_a_fault():
+    study = rating_study()
+    document = read_document(parse_yaml(WHOLE.replace("item: d0", "item: d9")).values)
+    assert "the study has no item 'd9'." in [
+        each.message for each in freezing_faults(study, document)
+    ]
+    document = read_document(parse_yaml(WHOLE.replace("candidate: alpha", "candidate: x")).values)
+    (fault,) = freezing_faults(study, document)
+    assert str(fault) == (
+        "qualifications.practice.items[2].candidates[1].candidate: item 'd0' has no candidate 'x'."
+    )
+
+
+def test_an_answer_within_the_tolerance_is_right_and_of_categories_only_itself():
+    line = ProtocolQuestion("fit", "line", "How?", minimum=0, maximum=10)
+    right = right_range(line, 9, 20)
+    assert (right.least, right.most) == (7, 10)
+    assert [right.holds(value) for value in (6.9, 7, 10)] == [False, True, True]
+    polite = right_range(ProtocolQuestion("polite", "yes_no", "Polite?"), 1, 100)
+    assert (polite.least, polite.most) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("was", "becomes", "is_same"),
+    [
+        ("reward_usd: 0.1", "reward_usd: 0.2", True),
+        ("title: Rate replies", "title: Judge replies", True),
+        ("attempts: 1", "attempts: 2", False),
+        ("wording: How well?", "wording: How badly?", False),
+        ("appropriateness: 80", "appropriateness: 70", False),
+    ],
+)
+def test_practice_is_the_same_in_another_version_unless_what_is_learnt_changed(
+    was, becomes, is_same
+):
+    before, after = (
+        read_document(parse_yaml(text).values) for text in (WHOLE, WHOLE.replace(was, becomes))
+    )
+    assert (practice_fingerprint(before) == practice_fingerprint(after)) is is_same

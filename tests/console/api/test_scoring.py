@@ -1,0 +1,173 @@
+"""Scoring over the API: metrics with settings, judges estimated, capped, confirmed, resumed.
+
+The judge is a real HTTP server of ours, over real sockets.
+"""
+
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from accounts.roles import Scope
+from metrics.judge_connections import connect_judge
+from metrics.models import JudgeConnection, Score, ScoringRequest, ScoringRun
+from tests.console.api.conftest import program_of
+from tests.console.api.test_writing import done
+from tests.console.test_scoring import KEY, answers
+from tests.metrics.conftest import foreign  # noqa: F401 -- a fixture
+from tests.metrics.scorers.judges.foreign import Foreign
+from work.models import Job
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_immediate_tasks")]
+REQUESTS = "/api/v1/studies/mine/scoring-requests/"
+PRICES = {"usd_per_million_input": "10", "usd_per_million_output": 20}
+
+
+@pytest.fixture
+def judge(foreign: Foreign, settings: Any, tmp_path: Any) -> Foreign:  # noqa: F811
+    settings.JUDGE, settings.JUDGE_PROBES = {}, tmp_path / "probes"
+    foreign.answer = answers
+    return foreign
+
+
+@pytest.fixture
+def connection(study: Any, users: Any, judge: Foreign) -> JudgeConnection:
+    return connect_judge(
+        team=study.team,
+        name="Ours",
+        base_url=judge.base_url,
+        api_key=KEY,
+        length_field="max_tokens",
+        actor=users["owner"],
+    )
+
+
+def ask(program: Any, metric: str, **settings: Any) -> Any:
+    return program.send("post", REQUESTS, {"metric": metric, "settings": settings})
+
+
+def ask_judge(program: Any, over: JudgeConnection, /, **settings: Any) -> Any:
+    known = {"connection": over.pk, "model": "tiny", "prompt": "default", "max_usd": "1.00"}
+    return ask(program, "judge", **known | PRICES | settings)
+
+
+def confirm(program: Any, row: Any, key: str = "score") -> Any:
+    where = f"{REQUESTS}{row['id']}/confirm/"
+    return program.send("post", where, **{"Idempotency-Key": key})
+
+
+def test_a_metric_is_scored_with_its_settings_once_confirmed(study, program):
+    row = done(ask(program, "distinct_n", n=3), 202)
+    assert (row["parameters"], row["confirmed_at"]) == ({"n": 3}, None)
+    assert row["estimate"]["n_texts"] > 0
+    assert not ScoringRun.objects.filter(metric="distinct_n").exists()
+    scored = done(confirm(program, row), 202)
+    assert (scored["job"]["kind"], scored["job"]["state"]) == ("score", "done")
+    assert "n:3" in ScoringRun.objects.get(metric="distinct_n").signature
+
+
+def test_metrics_are_listed_with_their_settings(study, program, users):
+    rows = {row["name"]: row for row in done(program.get("/api/v1/studies/mine/metrics/"))}
+    [n] = [each for each in rows["distinct_n"]["settings"] if each["name"] == "n"]
+    assert (n["kind"], n["is_required"]) == ("integer", False)
+    assert rows["judge"]["is_judge"]
+    analyst = program_of(users["analyst"], *Scope)
+    names = {row["name"] for row in done(analyst.get("/api/v1/studies/mine/metrics/"))}
+    assert "distinct_n" in names
+    assert not names & {"judge", "geval"}
+
+
+def test_a_judge_is_asked_once_it_is_confirmed_and_once_for_a_key(program, judge, connection):
+    row = done(ask_judge(program, connection), 202)
+    assert Decimal(row["estimate"]["estimate"]["usd"]) > 0
+    assert (judge.bodies, row["spent_usd"], row["connection"]) == ([], "0.000000", "Ours")
+    scored = [done(confirm(program, row), 202) for _ in range(2)]
+    assert scored[0] == scored[1]
+    n = Score.objects.filter(run__metric="judge").count()
+    assert len(judge.bodies) == scored[0]["n_requests"] == n
+    assert Decimal(scored[0]["spent_usd"]) == n * Decimal("0.03")
+    confirm(program, row, key="another")
+    assert len(judge.bodies) == n
+    assert KEY not in str(scored)
+
+
+def test_a_confirmation_needs_a_key(program, connection):
+    row = done(ask_judge(program, connection), 202)
+    answer = program.send("post", f"{REQUESTS}{row['id']}/confirm/")
+    assert list(answer.json()["errors"]) == ["Idempotency-Key"]
+
+
+def test_the_cap_stops_a_judge_also_when_it_is_resumed(program, judge, connection, settings):
+    settings.JUDGE = {"JUDGE_CONCURRENCY": "1"}
+    free = {"usd_per_million_input": 0, "usd_per_million_output": 0, "max_usd": None}
+    row = done(ask_judge(program, connection, **free, max_requests=3), 202)
+    job = done(confirm(program, row), 202)["job"]
+    assert job["state"] == "failed"
+    assert "the cap of" in job["message"]
+    program.send("post", f"/api/v1/studies/mine/jobs/{job['id']}/resume/")
+    assert len(judge.bodies) == 3
+
+
+def test_what_a_judge_may_cost_is_said_to_who_may_see_money_alone(program, users, connection):
+    row = done(ask_judge(program, connection, max_usd="0.07"), 202)
+    job = done(confirm(program, row), 202)["job"]
+    assert "the cap of 0.07 USD" in job["message"]
+    addresses = [
+        f"/api/v1/studies/mine/{part}" for part in ("scores/", "jobs/", f"jobs/{job['id']}/")
+    ]
+    for where in addresses:
+        assert "the cap of" in program.get(where).content.decode(), where
+        for user, scopes in ((users["analyst"], list(Scope)), (users["owner"], [Scope.WRITE])):
+            assert "the cap of" not in program_of(user, *scopes).get(where).content.decode(), where
+
+
+@pytest.mark.parametrize(
+    ("wanted", "field"),
+    [
+        ({"max_usd": None}, "settings.max_usd"),
+        ({"model": ""}, "settings.model"),
+        ({"connection": 999999}, "settings.connection"),
+        ({"prompt": "/etc/passwd"}, "settings.prompt"),
+        ({"temperature": 9}, "settings.temperature"),
+        ({"temperature": 10**400}, "settings.temperature"),
+        ({"connection": True}, "settings.connection"),
+        ({"api_key": "x"}, "settings"),
+    ],
+)
+def test_what_is_wrong_with_a_judge_is_said_at_its_setting(program, connection, wanted, field):
+    answer = ask_judge(program, connection, **wanted)
+    assert (answer.status_code, list(answer.json()["errors"])) == (400, [field])
+    assert not ScoringRequest.objects.exclude(connection=None).exists()
+
+
+def test_who_may_not_spend_neither_asks_sees_nor_resumes_a_judge(users, program, connection):
+    row = done(ask_judge(program, connection), 202)
+    for small in (
+        program_of(users["analyst"], *Scope),
+        program_of(users["owner"], Scope.WRITE, Scope.MONEY),
+    ):
+        assert ask_judge(small, connection).status_code == 403
+        assert small.get(f"{REQUESTS}{row['id']}/").status_code == 403
+        assert confirm(small, row).status_code == 403
+        ids = [each["id"] for each in done(small.get(REQUESTS))["results"]]
+        assert row["id"] not in ids
+        job = Job.objects.get(arguments__request=row["id"])
+        where = f"/api/v1/studies/mine/jobs/{job.pk}/resume/"
+        assert small.send("post", where).status_code == 403
+        assert done(ask(small, "length"), 202)["spent_usd"] in (None, "0.000000")
+
+
+def test_what_is_not_estimated_is_not_confirmed(study, program):
+    row = ScoringRequest.objects.create(study=study, metric="rouge1")
+    assert confirm(program, {"id": row.pk}).status_code == 409
+
+
+def test_amounts_are_kept_from_a_token_that_may_spend_and_see_no_money(
+    users, program, judge, connection
+):
+    row = done(ask_judge(program, connection), 202)
+    spender = program_of(users["owner"], Scope.READ, Scope.WRITE, Scope.SPEND)
+    seen = done(spender.get(f"{REQUESTS}{row['id']}/"))
+    assert (seen["max_usd"], seen["spent_usd"]) == (None, None)
+    assert seen["estimate"]["estimate"]["usd"] is None
+    assert seen["estimate"]["n_texts"] == row["estimate"]["n_texts"]

@@ -1,0 +1,103 @@
+"""The tutorial's text and its pictures belong to each other, and name what the pages have."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from babel.messages.pofile import read_po
+from django.conf import settings
+
+from console.report_files import REPORT_FILES
+from metrics.scorers.registry import available
+from tests.tutorial import (
+    FOLDER,
+    INSTRUCTIONS,
+    MANIFEST,
+    PAGE,
+    joined,
+    names_in_bold,
+    picture_digest,
+    steps,
+)
+
+STEPS = list(steps())
+MOST_BYTES = 1_500_000
+PLACEHOLDER = r"%\([\w.]+\)[ds]|%s"
+
+
+@pytest.fixture(scope="module")
+def page_texts() -> list[str]:
+    """Every text of the pages as a pattern, with a wildcard where something is filled in."""
+    path = Path(settings.BASE_DIR) / "locale" / "en" / "LC_MESSAGES" / "django.po"
+    with path.open() as file:
+        catalogue = read_po(file)
+    ids = [entry.id if isinstance(entry.id, tuple) else (entry.id,) for entry in catalogue]
+    return [_pattern(text) for group in ids for text in group if text]
+
+
+def _pattern(text: str) -> str:
+    parts = re.split(PLACEHOLDER, text)
+    return r"[\w.,]+".join(re.escape(part.replace("%%", "%")) for part in parts)
+
+
+def test_each_step_has_its_picture_and_each_picture_its_step():
+    names = [name for step in STEPS for name in step.pictures]
+    assert [len(step.pictures) for step in STEPS] == [1] * len(STEPS)
+    assert [name[:2] for name in names] == [f"{n:02}" for n in range(1, len(STEPS) + 1)]
+    assert [step.title.split(".")[0] for step in STEPS] == [
+        f"{n}" for n in range(1, len(STEPS) + 1)
+    ]
+    assert sorted(path.name for path in FOLDER.glob("*.webp")) == names
+    assert sum((FOLDER / name).stat().st_size for name in names) < MOST_BYTES
+
+
+@pytest.mark.parametrize("step", STEPS, ids=lambda step: step.title)
+def test_a_picture_was_taken_by_the_text_as_it_stands(step):
+    """Where this fails, `make tutorial` does what the text says now, and takes the pictures."""
+    [name] = step.pictures
+    assert json.loads(MANIFEST.read_text())[name] == {
+        "step": step.digest,
+        "picture": picture_digest(name),
+    }
+
+
+@pytest.mark.parametrize("step", STEPS, ids=lambda step: step.title)
+def test_what_stands_in_bold_is_worked_by_an_instruction(step):
+    worked = [name for one in step.instructions for name in one.words]
+    assert [name for name in names_in_bold(step) if name not in worked] == []
+    assert [one.verb for one in step.instructions].count("picture") == 1
+
+
+@pytest.mark.parametrize("step", STEPS, ids=lambda step: step.title)
+def test_controls_are_named_as_on_the_pages(step, page_texts):
+    """Names that the reader, the registry of metrics or the report's files gave are not texts."""
+    own = {one.words[0] for each in STEPS for one in each.instructions if one.verb == "write"}
+    known = own | REPORT_FILES.keys() | {metric.name for metric in available()}
+    unknown = [
+        name
+        for name in names_in_bold(step)
+        if name not in known and not any(_is_named(name, text) for text in page_texts)
+    ]
+    assert unknown == []
+
+
+def _is_named(name: str, pattern: str) -> bool:
+    """A name that ends in … may stand for the beginning of one."""
+    if name.endswith("…") and re.match(re.escape(re.escape(name[:-1])), pattern):
+        return True
+    return re.fullmatch(pattern, name) is not None
+
+
+def test_nothing_reads_like_an_instruction_that_is_not_done():
+    """A sentence that begins with a verb of the tutorial's is one that a browser does."""
+    for step in STEPS:
+        text = joined(step.text)
+        for pattern in INSTRUCTIONS.values():
+            text = re.sub(pattern, "", text)
+        left = re.findall(r"(?:^|[.;:] )((?:Press|Write|Tick|Open|Log in|Download)\b[^.]*)", text)
+        assert left == [], step.title
+
+
+def test_the_readme_leads_to_the_tutorial():
+    assert "docs/tutorial.md" in (PAGE.parents[1] / "README.md").read_text()

@@ -1,0 +1,257 @@
+"""Practice at a marketplace: published before a study's HITs, paid, graded, and required."""
+
+import json
+from decimal import Decimal
+
+import pytest
+
+from annotation.models import Judgment, Submission
+from annotation.protocols.documents import read_document
+from annotation.protocols.versions import save_draft
+from hits.budgets import commitments
+from hits.change_dispatch import apply_changes
+from hits.changes import close_batch
+from hits.collect import collect_batch
+from hits.costs import estimate
+from hits.crowd.replay import crowd_practice, replay_group
+from hits.crowd.simulated import SimulatedAnswers
+from hits.exceptions import BatchUnfit, MarketplaceUnreachable
+from hits.expenses import spend_of
+from hits.hit_creation import match_published
+from hits.launch_plans import draft_batch, plan_batch
+from hits.models import Batch, Hit, PracticeAnswer, PracticeHit, PracticeResult
+from hits.practice_pages import practice_page
+from hits.publish import publish_batch
+from marketplace import clock
+from marketplace.exceptions import MarketplaceError
+from marketplace.hits.lifecycle import sweep
+from marketplace.models import WorkerMessage
+from tests.hits.test_exclusions import may_take
+from tests.hits.wire import answer_lost
+from tests.hits.work import hand_in, hit_on, hits_there
+from tests.marketplace.conftest import submit
+
+LINE = {
+    **{"name": "appropriateness", "kind": "line", "wording": "How well does it answer?"},
+    **{"low_label": "not at all", "high_label": "perfectly"},
+}
+WRITTEN = {
+    "context": "A: Which film did he mean?",
+    "candidates": [
+        {
+            "text": "The other one.",
+            "scores": {"appropriateness": 80},
+            "feedback": {"appropriateness": "It answers what was asked."},
+        },
+        {"text": "I like trains.", "scores": {"appropriateness": 0}},
+    ],
+}
+OF_THE_STUDY = {
+    "item": "d2",
+    "candidates": [{"candidate": "alpha", "scores": {"appropriateness": 100}}],
+}
+PRACTICE = {
+    **{"reward_usd": 0.05, "pass_percent": 100, "most_workers": 3},
+    "items": [WRITTEN, OF_THE_STUDY],
+}
+
+
+def save_practice(study, **practice) -> None:
+    values = {"assay_protocol": 1, "title": "Rate replies", "questions": [LINE]}
+    values |= {"qualifications": {"practice": PRACTICE | practice}}
+    save_draft(study=study, document=read_document(values))
+
+
+def planned(study, *, round_: int = 1, **practice) -> Batch:
+    save_practice(study, **practice)
+    draft = draft_batch(
+        study=study, title="Rate", description="Read and rate.",
+        reward_usd=Decimal("0.10"), max_assignments=2, round=round_,
+    )  # fmt: skip
+    return plan_batch(draft=draft).batch
+
+
+def published(study, client, **practice) -> Batch:
+    batch = planned(study, **practice)
+    publish_batch(batch=batch, client=client)
+    return batch
+
+
+def practise(worker, batch, number, *values) -> str:
+    """Answer a page of practice on the marketplace, its candidates in the protocol's order."""
+    batch.refresh_from_db()
+    page = practice_page(batch.study, batch.document, number)
+    candidates = list(page.item.candidates.all())
+    keys = [each.blind_key for each in candidates]
+    judgments = [
+        {"candidate": key, "question": "appropriateness", "value": value, "seconds": 2.0}
+        for key, value in zip(keys, values, strict=True)
+    ]
+    answer = {"version": 1, "item": str(page.item.pk), "order": keys, "judgments": judgments}
+    hit = PracticeHit.objects.get(batch=batch, number=number)
+    return submit(worker, hit.hit_id, answer=json.dumps(answer))
+
+
+def collect(batch, client) -> None:
+    """As collecting by itself does, once the marketplace has paid what it pays at once."""
+    sweep(clock.now())
+    collect_batch(batch=batch, client=client)
+
+
+def test_who_passes_practice_may_work_and_nobody_else(study, client, ann, bob):
+    batch = published(study, client)
+    assert not may_take(ann, hit_on(batch, "d0"))
+    practise(ann, batch, 0, 75, 10)
+    practise(bob, batch, 0, 20, 10)
+    collect(batch, client)
+    assert may_take(ann, hit_on(batch, "d0"))
+    assert not may_take(bob, hit_on(batch, "d0"))
+    result = PracticeResult.objects.get()
+    assert (result.worker.worker_id, result.is_passed) == (ann.worker_id, True)
+    answers = PracticeAnswer.objects.values_list("n_right", "n_graded", "is_passed", "status")
+    assert list(answers) == [(2, 2, True, "Approved"), (1, 2, False, "Approved")]
+
+
+def test_an_answer_of_practice_is_no_judgment_of_the_study(study, client, ann):
+    batch = published(study, client)
+    practise(ann, batch, 1, 95, 40)
+    collect(batch, client)
+    assert PracticeAnswer.objects.get().is_passed  # what has no right value is not graded
+    assert not Submission.objects.exists()
+    assert not Judgment.objects.exists()
+    assert sorted(Hit.objects.values_list("item__key", flat=True)) == ["d0", "d1"]
+
+
+def test_what_practice_costs_is_counted_to_the_cent_and_ends_as_what_was_done(study, client, ann):
+    batch = planned(study, most_workers=10)
+    batch.connection.fees = "mturk"
+    batch.connection.save()
+    # Two items by two workers at $0.12, and two practice HITs of ten at $0.07.
+    assert str(estimate(batch)) == (
+        "2 HITs, 4 assignments: rewards $0.40, fees $0.08, practice $1.40, in all $1.88"
+    )
+    assert [one.usd for one in commitments(Batch.objects.all())] == [Decimal("1.88")]
+    assert publish_batch(batch=batch, client=client).cost.total_usd == Decimal("1.88")
+    assert estimate(batch).total_usd == 0
+    practise(ann, batch, 0, 80, 0)
+    collect(batch, client)
+    assert spend_of(batch).total_usd == Decimal("0.07")
+
+
+def test_practice_is_published_once_however_often_it_is_tried(study, client, wire):
+    batch = planned(study)
+    wire.fail("CreateHITWithHITType", answer_lost)
+    with pytest.raises(MarketplaceUnreachable):
+        publish_batch(batch=batch, client=client)
+    assert len(hits_there(client)) == 1
+    for _ in range(2):
+        publish_batch(batch=batch, client=client)
+    there = hits_there(client)
+    assert len(there) == 4
+    titles = sorted(hit["Title"] for hit in there)
+    assert titles == ["Practice: Rate", "Practice: Rate", "Rate", "Rate"]
+    # Practice is on offer before what it opens.
+    assert [hit["Title"] for hit in reversed(there)][:2] == titles[:2]
+    assert PracticeHit.objects.unpublished().count() == 0
+
+
+def test_hits_that_a_process_killed_long_ago_has_made_are_found(study, client):
+    batch = published(study, client)
+    PracticeHit.objects.filter(number=1).update(hit_id="")
+    assert match_published(batch=batch, client=client) == 1
+    assert PracticeHit.objects.unpublished().count() == 0
+
+
+def test_who_fails_may_try_another_and_after_the_last_no_more(study, client, ann):
+    batch = published(study, client)
+    practise(ann, batch, 0, 20, 10)
+    collect(batch, client)
+    assert not PracticeResult.objects.exists()
+    practise(ann, batch, 1, 10, 10)
+    collect(batch, client)
+    result = PracticeResult.objects.get()
+    assert (result.is_passed, result.state) == (False, "confirmed")
+    assert not may_take(ann, hit_on(batch, "d0"))
+    assert not WorkerMessage.objects.exists()
+
+
+def test_only_so_many_attempts_count_and_the_first_answer_to_an_item(study, client, ann, bob):
+    batch = published(study, client, attempts=1)
+    practise(ann, batch, 0, 20, 10)
+    practise(ann, batch, 1, 100, 10)  # before anybody has looked at the first
+    practise(bob, batch, 1, 100, 10)
+    collect(batch, client)
+    passed = PracticeResult.objects.values_list("worker__worker_id", "is_passed")
+    assert dict(passed) == {ann.worker_id: False, bob.worker_id: True}
+
+
+def test_who_passed_in_an_earlier_batch_need_not_practise_again(study, client, ann):
+    first = published(study, client)
+    practise(ann, first, 0, 80, 0)
+    collect(first, client)
+    second = planned(study, round_=2, reward_usd=0.06)
+    publish_batch(batch=second, client=client)
+    second.refresh_from_db()
+    assert second.practice_type_id == first.practice_type_id
+    assert may_take(ann, hit_on(second, "d0"))
+    with pytest.raises(MarketplaceError):
+        practise(ann, second, 1, 100, 10)
+    changed = planned(study, round_=3, pass_percent=50)
+    publish_batch(batch=changed, client=client)
+    changed.refresh_from_db()
+    assert changed.practice_type_id != first.practice_type_id
+
+
+def test_who_passes_is_told_so_and_who_cannot_be_read_is_paid(study, client, ann, bob):
+    batch = published(study, client)
+    practise(ann, batch, 0, 80, 0)
+    submit(bob, PracticeHit.objects.get(number=0).hit_id, answer="{}")
+    collect(batch, client)
+    assert "“Practice: Rate – passed" in WorkerMessage.objects.get(worker=ann).text
+    unread = PracticeAnswer.objects.get(worker__worker_id=bob.worker_id)
+    assert (unread.status, unread.is_passed) == ("Approved", False)
+    assert "version is None" in unread.problem
+
+
+def test_practice_ends_with_the_last_answer_to_the_batch(study, client, ann, bob):
+    batch = published(study, client)
+    for worker in (ann, bob):
+        practise(worker, batch, 0, 80, 0)
+    collect(batch, client)
+    for worker in (ann, bob):
+        for item in ("d0", "d1"):
+            hand_in(worker, hit_on(batch, item), {"alpha": 50, "beta": 50})
+    collect(batch, client)
+    collect(batch, client)
+    assert PracticeHit.objects.awaited().count() == 0
+    # Four at $0.10 and two practised at $0.05: what nobody did is free again.
+    assert [one.usd for one in commitments(Batch.objects.all())] == [Decimal("0.50")]
+
+
+def test_a_closed_batch_takes_its_practice_off_the_market(study, client):
+    batch = published(study, client)
+    close_batch(batch=batch, actor=None)
+    assert str(apply_changes(batch=batch, client=client)) == "0 assignments added, 4 expiries set."
+    assert PracticeHit.objects.awaiting_expiry().count() == 0
+    collect(batch, client)
+    collect(batch, client)
+    assert [one.usd for one in commitments(Batch.objects.all())] == [Decimal("0.00")]
+
+
+def test_the_crowd_practises_before_it_works(study, client, live_server):
+    batch = published(study, client)
+    batch.refresh_from_db()
+    source = SimulatedAnswers(study, seed=1)
+    options = {"hit_type_id": batch.hit_type_id, "site_url": live_server.url, "total": 0}
+    options |= {"names": ["crowd-1", "crowd-2"], "source": source}
+    assert replay_group(**options).n_submitted == 0
+    practice = crowd_practice(batch, source, lambda: collect(batch, client))
+    result = replay_group(**options, practice=practice)
+    assert str(result).startswith("2 workers practised 2 times and submitted 4 assignments")
+
+
+def test_a_page_of_practice_that_no_marketplace_takes_is_refused_before_the_launch(study):
+    long = {"text": "word " * 790, "scores": {"appropriateness": 10}}
+    with pytest.raises(BatchUnfit, match="Page 1 of practice: Item 'practice 1'"):
+        planned(study, items=[{"candidates": [long] * 20}])
+    assert not PracticeHit.objects.exists()

@@ -1,0 +1,186 @@
+"""The page of practice: answered, told what is right and why, and handed in as it was."""
+
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from annotation.models import Item
+from annotation.protocols.records import (
+    Practice,
+    PracticeCandidate,
+    PracticeItem,
+    ProtocolDocument,
+    ProtocolQuestion,
+    Qualifications,
+)
+from annotation.protocols.versions import freeze, save_draft
+from hits.practice_pages import PracticePage, practice_page
+from hits.questions import task_page
+from tests.accessibility import accessibility_problems
+from tests.hits.frames import Frame, frame_of
+from tests.hits.test_answers import xml_of
+from tests.hits.test_worker_pages import tab_to
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db]
+TALL = {"width": 390, "height": 3000}
+LINE = ProtocolQuestion(
+    "appropriateness", "line", "How well does it answer?", low_label="badly", high_label="well"
+)
+POLITE = ProtocolQuestion("polite", "yes_no", "Is it polite?")
+SPEED = ProtocolQuestion("pace", "likert", "How fast is it?", about="item", points=("slow", "fast"))
+WRITTEN = PracticeItem(
+    context="A: Which film did he mean?",
+    candidates=(
+        PracticeCandidate(
+            text="The other one.",
+            scores={"appropriateness": 80, "polite": 1},
+            feedback={"appropriateness": "It answers what was asked, and no more."},
+        ),
+        PracticeCandidate(text="I like trains.", scores={"appropriateness": 0}),
+    ),
+    scores={"pace": 2},
+    feedback={"pace": "Two turns are soon read."},
+)
+
+
+def document_of(item: Item, *questions: ProtocolQuestion, **fields) -> ProtocolDocument:
+    practice = Practice(0.05, fields.pop("items", (WRITTEN,)), pass_percent=75)
+    document = ProtocolDocument(
+        questions or (LINE, POLITE, SPEED), title="Rate replies", comment=False,
+        qualifications=Qualifications(practice=practice), **fields,
+    )  # fmt: skip
+    save_draft(study=item.study, document=document)
+    freeze(study=item.study)
+    return document
+
+
+@pytest.fixture
+def rated(rating: Item) -> PracticePage:
+    return practice_page(rating.study, document_of(rating), 0)
+
+
+@pytest.fixture
+def frame(rated: PracticePage) -> Iterator[Frame]:
+    with frame_of(html_of(rated)) as frame:
+        yield frame
+
+
+def html_of(page: PracticePage) -> str:
+    return task_page(page.item, page.document, practice=page.record())
+
+
+def answer(page: Page, values: dict[str, tuple[int, str]], pace: str) -> None:
+    """By keyboard alone: each response's line, moved by tens from its middle, and yes or no."""
+    for text, (tens, polite) in values.items():
+        card = page.locator(".card", has_text=text)
+        slider = card.locator("[type=range]")
+        tab_to(page, slider)
+        page.keyboard.press("Home")
+        for _ in range(tens):
+            page.keyboard.press("PageUp")
+        choice = card.get_by_label(polite, exact=True)
+        choice.focus()
+        page.keyboard.press("Space")
+    page.get_by_label(pace, exact=True).focus()
+    page.keyboard.press("Space")
+
+
+def submit_by_keyboard(page: Page) -> None:
+    button = page.locator("#send [type=submit]")
+    tab_to(page, button, most=80)
+    page.keyboard.press("Enter")
+
+
+GOOD = {"The other one.": (7, "Yes"), "I like trains.": (1, "No")}
+BAD = {"The other one.": (2, "No"), "I like trains.": (1, "No")}
+
+
+def test_answers_are_explained_by_keyboard_alone_then_handed_in_as_they_were(
+    rated, frame, open_page
+):
+    page = open_page(frame.address("task"), viewport=TALL)
+    assert accessibility_problems(page) == []
+    submit_by_keyboard(page)  # what is missing is said first
+    expect(page.locator("#problems")).to_be_visible()
+    answer(page, GOOD, "slow")
+    expect(page.locator("#send [type=submit]")).to_have_text("Check my answers")
+    submit_by_keyboard(page)
+    verdict = page.locator("#verdict")
+    expect(verdict).to_be_focused()
+    expect(verdict.locator("h2")).to_have_text("Passed: 3 of 4 answers are right")
+    assert frame.posts == []
+    other, trains = (page.locator(".card", has_text=text) for text in GOOD)
+    assert other.locator(".feedback").all_inner_texts() == [
+        "Right\nIt answers what was asked, and no more.",
+        "Right",
+    ]
+    assert trains.locator(".feedback").all_inner_texts() == ["Right"]
+    assert page.locator(".whole .feedback").all_inner_texts() == [
+        "Not right. Right would be: fast\nTwo turns are soon read."
+    ]
+    expect(page.locator("#cards input:enabled")).to_have_count(0)
+    assert accessibility_problems(page) == []
+    submit_by_keyboard(page)
+    expect(page.locator("body")).to_have_text("Received.")
+    posted = frame.posts[0][1]["answer"][0]
+    grade = rated.grade(xml_of({"answer": posted}))
+    assert (grade.n_right, grade.n_graded, grade.is_passed) == (3, 4, True)
+
+
+def test_who_fails_reads_so_and_a_page_loaded_again_is_as_it_was(rated, frame, open_page):
+    page = open_page(frame.address("task"), viewport=TALL)
+    answer(page, BAD, "slow")
+    page.locator("#send [type=submit]").click()
+    title = page.locator("#verdict h2")
+    expect(title).to_have_text("Not passed: 1 of 4 answers are right, and 3 are needed")
+    page.reload()
+    expect(title).to_have_text("Not passed: 1 of 4 answers are right, and 3 are needed")
+    expect(page.locator(".feedback")).to_have_count(4)
+    expect(page.locator("#cards input:enabled")).to_have_count(0)
+    page.locator("#send [type=submit]").click()
+    expect(page.locator("body")).to_have_text("Received.")
+    grade = rated.grade(xml_of({"answer": frame.posts[0][1]["answer"][0]}))
+    assert (grade.n_right, grade.is_passed) == (1, False)
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("language", ["de", "ar"])
+def test_feedback_is_in_the_studys_language_and_fits(rating, open_page, language, width):
+    practice = practice_page(rating.study, document_of(rating, language=language), 0)
+    with frame_of(html_of(practice)) as frame:
+        page = open_page(frame.address("task"), viewport={"width": width, "height": 3000})
+        yes = {"de": "Ja", "ar": "نعم"}[language]
+        answer(page, {text: (tens, yes) for text, (tens, _polite) in GOOD.items()}, "fast")
+        page.locator("#send [type=submit]").click()
+        expect(page.locator("#verdict h2")).to_contain_text(
+            {"de": "Bestanden", "ar": "نجحت"}[language]
+        )
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        assert accessibility_problems(page) == []
+
+
+def test_ticks_are_explained_at_their_card(alternatives, open_page):
+    own = [each.key for each in alternatives.candidates.all()]
+    ticked = ProtocolQuestion("acceptable", "selection", "Which would do?")
+    shown = PracticeItem(
+        item=alternatives.key,
+        candidates=tuple(
+            PracticeCandidate(candidate=key, scores={"acceptable": float(key == own[0])})
+            for key in own
+        ),
+    )
+    practice = practice_page(
+        alternatives.study, document_of(alternatives, ticked, items=(shown,)), 0
+    )
+    with frame_of(html_of(practice)) as frame:
+        page = open_page(frame.address("task"), viewport={"width": 1280, "height": 3000})
+        key = alternatives.candidates.get(key=own[1]).blind_key
+        page.locator(f'[data-candidate="{key}"] input').check()
+        page.locator("#send [type=submit]").click()
+        wrong = page.locator(".feedback.is-wrong")
+        expect(wrong).to_have_count(2)
+        right = {f"Not right. Right would be: {word}" for word in ("Yes", "No")}
+        assert {text.removeprefix("✗ ") for text in wrong.all_inner_texts()} == right
+        expect(page.locator(".feedback.is-right")).to_have_count(len(own) - 2)
+        assert accessibility_problems(page) == []

@@ -1,0 +1,79 @@
+"""What goes wrong with HITs is read on pages and in messages of jobs: its texts are translated."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from django.utils.translation import override
+
+from hits import exceptions
+from hits.exceptions import AnswerUnreadable, MarketplaceFault, MarketplaceRefused
+from tests.translation.pseudo_locale import (
+    LANGUAGE,
+    pseudo,
+    pseudo_settings,
+    write_pseudo_locale,
+)
+
+HITS = Path(exceptions.__file__).parent
+# Only commands say what these hold.
+OF_COMMANDS = ("migrations", "management", "crowd")
+ERRORS = {name for name in vars(exceptions) if name[0].isupper()} | {"JobPostponed"}
+
+
+def words_of(text: ast.expr) -> str:
+    """The words of a string that stands unmarked where an error is raised."""
+    parts = text.values if isinstance(text, ast.JoinedStr) else [text]
+    literal = (part.value for part in parts if isinstance(part, ast.Constant))
+    return "".join(one for one in literal if isinstance(one, str) and any(map(str.isalpha, one)))
+
+
+def unmarked_errors(source: str) -> Iterator[tuple[int, str]]:
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.args:
+            words = words_of(node.args[0])
+            if node.func.id in ERRORS - {"NothingPublished"} and words:
+                yield node.lineno, words
+
+
+@pytest.mark.parametrize(
+    ("source", "n"),
+    [
+        ('raise BatchUnfit("The batch is closed.")', 1),
+        ('raise BatchUnfit(f"Batch {batch.pk} is closed.")', 1),
+        ('raise BatchUnfit(_("Batch {batch} is closed.").format(batch=1))', 0),
+        ('raise DecisionRefused(f"{assignment_id}: {message}")', 0),
+        ('raise CommandError("Name a FILE.")', 0),
+    ],
+)
+def test_a_text_outside_gettext_is_found(source, n):
+    assert len(list(unmarked_errors(source))) == n
+
+
+def test_every_text_of_an_error_is_marked():
+    files = [path for path in HITS.rglob("*.py") if not {*OF_COMMANDS} & {*path.parts}]
+    assert len(files) > 60
+    found = {
+        f"{path.name}:{line}": words
+        for path in files
+        for line, words in unmarked_errors(path.read_text())
+    }
+    assert found == {}
+
+
+def test_an_error_is_in_the_language_of_who_reads_it(settings, tmp_path):
+    write_pseudo_locale(tmp_path)
+    for name, value in pseudo_settings(tmp_path).items():
+        setattr(settings, name, value)
+    address = "https://m.example.org"
+    with override(LANGUAGE):
+        refused = MarketplaceRefused("X", "no", address=address)
+        unreadable = AnswerUnreadable("'answer' is 3")
+        fault = MarketplaceFault("it stops")
+    sentence = pseudo("The marketplace at {address} refused ({code}): {message}")
+    assert str(refused) == sentence.format(address=address, code="X", message="no")
+    sentence = pseudo("The answer cannot be read: {problem}.")
+    assert str(unreadable) == sentence.format(problem="'answer' is 3")
+    sentence = pseudo("The marketplace's answer cannot be right: {problem}.")
+    assert str(fault) == sentence.format(problem="it stops")
