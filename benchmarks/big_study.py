@@ -75,8 +75,11 @@ def build_items(owner: User, *, n_items: int, slug: str = "big") -> tuple[Study,
     return study, items
 
 
-def build_study(owner: User, *, n_items: int, n_annotators: int, slug: str = "big") -> Study:
-    """Items as of `build_items`, published, and judged by so many annotators."""
+def build_study(
+    owner: User, *, n_items: int, n_annotators: int, slug: str = "big", one_waits_of: int = 50
+) -> Study:
+    """Items as of `build_items`, published, and judged by so many annotators; of so many
+    submissions one waits for a decision."""
     from annotation.models import Annotator, Submission
     from annotation.versions import count_judgments_change
 
@@ -102,7 +105,7 @@ def build_study(owner: User, *, n_items: int, n_annotators: int, slug: str = "bi
     )
     with connection.cursor() as cursor:
         cursor.execute(JUDGMENTS, [study.pk])
-    _publish(study, items, submissions)
+    _publish(study, items, submissions, one_waits_of)
     count_judgments_change(study_ids=[study.pk])
     analyze()
     return study
@@ -121,7 +124,7 @@ def add_scores(study: Study, names: tuple[str, ...]) -> None:
     analyze()
 
 
-def _publish(study: Study, items: list, submissions: list) -> None:
+def _publish(study: Study, items: list, submissions: list, one_waits_of: int) -> None:
     from hits.connections import site_connection
     from hits.models import Assignment, Batch, Hit, Worker
 
@@ -151,7 +154,7 @@ def _publish(study: Study, items: list, submissions: list) -> None:
                 hit=hit_of[one.item_id],
                 worker=workers[one.annotator_id],
                 assignment_id=f"3ASSIGNMENT{one.pk}",
-                status="Submitted" if one.pk % 50 == 0 else "Approved",
+                status="Submitted" if one.pk % one_waits_of == 0 else "Approved",
                 answer_xml="<QuestionFormAnswers>" + "x" * 900 + "</QuestionFormAnswers>",
                 accepted_at=NOON,
                 submitted_at=one.submitted_at,

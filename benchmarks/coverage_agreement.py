@@ -13,23 +13,36 @@ from stats.agreement import cohen_kappa, fleiss_kappa, icc
 from stats.agreement.posterior import share_posterior
 
 
-def kappa(rng: np.random.Generator, *, value: float, margins: tuple[float, ...], n: int) -> Limits:
+def kappa(
+    rng: np.random.Generator,
+    *,
+    value: float,
+    margins: tuple[float, ...],
+    n: int,
+    unnoted: bool = False,
+) -> Limits:
+    """Of a study; of the first without a note where those are asked for."""
     shares = np.array(margins)
     table = (1 - value) * np.outer(shares, shares) + value * np.diag(shares)
-    cells = rng.choice(table.size, p=table.ravel(), size=n)
-    counts = np.bincount(cells, minlength=table.size)
-    return *_kappa_limits(tuple(counts.tolist()), len(shares)), value
+    while True:
+        cells = rng.choice(table.size, p=table.ravel(), size=n)
+        counts = np.bincount(cells, minlength=table.size)
+        low, high, is_noted = _kappa_limits(tuple(counts.tolist()), len(shares))
+        if not (unnoted and is_noted):
+            return low, high, value
 
 
 _share_limits = cache(share_posterior)
 
 
 @cache
-def _kappa_limits(counts: tuple[int, ...], n_classes: int) -> tuple[float, float]:
-    """Of a table of counts, by rows; with few items the same ones come again and again."""
+def _kappa_limits(counts: tuple[int, ...], n_classes: int) -> tuple[float, float, bool]:
+    """Of a table of counts, by rows, and whether they are noted to be a rough guide; with few items
+    the same tables come again and again."""
     cells = np.repeat(np.arange(len(counts)), counts)
     found = cohen_kappa(cells // n_classes, cells % n_classes)
-    return found.ci_low, found.ci_high
+    is_noted = any("rough guide" in warning for warning in found.warnings)
+    return found.ci_low, found.ci_high, is_noted
 
 
 def percent(rng: np.random.Generator, *, share: float, n: int) -> Limits:
@@ -60,8 +73,14 @@ def agreement_intervals() -> Iterator[IntervalCase]:
     for value, margins, n in product((0.4, 0.8), tables, (10, 20, 50)):
         shares = "/".join(f"{share:g}" for share in margins)
         draw = partial(kappa, value=value, margins=margins, n=n)
-        noted = FEW_ITEMS if n < 20 else FEW_OF_A_CLASS if n * min(margins) < 5 else ""
-        yield IntervalCase("kappa", f"kappa {value}, classes {shares}, {n} items", draw, noted)
+        setting = f"kappa {value}, classes {shares}, {n} items"
+        # Where 5 are expected half the studies have fewer, and the note.
+        is_rare = n * min(margins) < 5 or (len(margins) == 2 and n * min(margins) == 5)
+        noted = FEW_ITEMS if n < 20 else FEW_OF_A_CLASS if is_rare else ""
+        yield IntervalCase("kappa", setting, draw, noted)
+        if n >= 20 and is_rare and n * min(margins) == 5:
+            draw = partial(draw, unnoted=True)
+            yield IntervalCase("kappa", f"{setting}, those without a note", draw)
     for share, n in product((0.5, 0.8, 0.95), (10, 20, 50, 100)):
         noted = FEW_ITEMS if n < 20 else FEW_OF_A_CLASS if n * (1 - share) < 5 - 1e-9 else ""
         draw = partial(percent, share=share, n=n)

@@ -47,9 +47,9 @@ def _answer(question: str) -> dict[str, Any]:
     page = parse_question(question, allow_http=True).content
     task = json.loads(Page(page).task or "{}")
     judgments = [
-        {"candidate": key, "question": asked["name"], "value": asked["min"], "seconds": 2.5}
+        {"candidate": key, "question": each["name"], "value": each["min"], "seconds": 2.5}
         for key in task["candidates"]
-        for asked in task["questions"]
+        for each in task["questions"]
     ]
     return {
         "version": task["version"],

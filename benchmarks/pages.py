@@ -26,6 +26,8 @@ from benchmarks.big_study import add_scores, analyze, build_study
 from benchmarks.marketplace_site import describe_machine, fresh_database
 
 MOST_MS, MOST_STATEMENTS, MOST_REPEATS, MOST_KB = 300, 15, 2, 300
+# Each of its tables goes through the study's items once, so that none is held in memory.
+REPEATS_OF = {"download dataset.zip": 7}
 # Sent by a form, or not of a study or a team; what they do is measured where it is done.
 NOT_VISITED = {
     *("collect", "score", "label", "decision", "flag", "unflag", "stop", "again", "archive"),
@@ -83,7 +85,7 @@ class Visit:
         return (
             self.ms <= MOST_MS
             and (not is_page or (self.statements <= MOST_STATEMENTS and self.kb <= MOST_KB))
-            and self.most_often <= MOST_REPEATS
+            and self.most_often <= REPEATS_OF.get(self.name, MOST_REPEATS)
         )
 
     def __str__(self) -> str:
@@ -233,11 +235,27 @@ def main() -> int:
     parser.add_argument("--items", type=int, default=25_000)
     parser.add_argument("--annotators", type=int, default=5, help="of each item")
     parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument(
+        "--one-waits-of", type=int, default=50, help="submissions, for a decision (default: 50)"
+    )
     parser.add_argument("--database-url", help="a PostgreSQL database to make (default: SQLite)")
     options = parser.parse_args()
     say(describe_machine())
     with fresh_database(options.database_url):
         return measure(options)
+
+
+def _visits(client: Any, urls: dict[str, Any], repeat: int) -> Iterator[Visit]:
+    """Each address as it is visited, a line each under a head."""
+    say(
+        f"\n{'':32} {'ms':>7} {'CPU ms':>7} {'SQL':>5} {'most':>5} {'KB':>9}"
+        f" {'all, s':>7} {'+MB':>7}"
+    )
+    for name, (url, query) in urls.items():
+        is_streamed = name.partition(" ")[0] in STREAMED
+        one = visit(client, name, url, query, 1 if is_streamed else repeat)
+        say(one)
+        yield one
 
 
 def measure(options: argparse.Namespace) -> int:
@@ -255,7 +273,12 @@ def measure(options: argparse.Namespace) -> int:
 
     owner = User.objects.create_user("benchmark")
     with timed("building the study"):
-        study = build_study(owner, n_items=options.items, n_annotators=options.annotators)
+        study = build_study(
+            owner,
+            n_items=options.items,
+            n_annotators=options.annotators,
+            one_waits_of=options.one_waits_of,
+        )
     give_to_team(study=study, team=create_team(name="Benchmark", owner=owner), actor=owner)
     study.refresh_from_db()
     add_scores(study, ("bleu", "rougeL"))
@@ -277,15 +300,7 @@ def measure(options: argparse.Namespace) -> int:
     }
     urls |= {name: (urls[of][0], query) for name, (of, query) in QUERIES.items()}
     client.get(urls["studies"][0])
-    say(
-        f"\n{'':32} {'ms':>7} {'CPU ms':>7} {'SQL':>5} {'most':>5} {'KB':>9}"
-        f" {'all, s':>7} {'+MB':>7}"
-    )
-    visits = []
-    for name, (url, query) in urls.items():
-        repeat = 1 if name.partition(" ")[0] in STREAMED else options.repeat
-        visits.append(visit(client, name, url, query, repeat))
-        say(visits[-1])
+    visits = list(_visits(client, urls, options.repeat))
     beyond = [one for one in visits if not one.is_within]
     say(f"\n{len(visits)} visits, {len(beyond)} beyond the limits; peak {peak_mb():.0f} MB")
     return 1 if beyond else 0

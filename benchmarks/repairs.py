@@ -37,7 +37,7 @@ REPAIRS = (
         "if not set_status(assignment=assignment, status=status):",
         "if set_status(assignment=assignment, status=status) is None:",
         "tests/hits/test_at_the_same_moment.py",
-        "paid_once",
+        "another_run_sent",
     ),
     Mutant(
         "keys: a server starts without a SECRET_KEY",
@@ -98,7 +98,7 @@ REPAIRS = (
     Mutant(
         "collecting: always from the first HIT on",
         "hits/collect.py",
-        "late = open_hits.uncollected_since(timezone.now() - RESUMED_WITHIN)",
+        "late = open_hits.uncollected_since(since or timezone.now() - RESUMED_WITHIN)",
         "late = open_hits",
         CUT_ANSWERS,
         "where_it_stopped",
@@ -117,7 +117,7 @@ REPAIRS = (
         "if browser is not None:",
         "if browser is not None and not username:",
         LIMITS,
-        "stranger",
+        "known_browsers_alone",
     ),
     Mutant(
         "headers: private pages are stored",

@@ -28,6 +28,7 @@ def faults_of(batch: Batch, *, deposit_usd: Decimal) -> list[str]:
         *_of_answers(),
         *_of_decisions(),
         *_of_payments(),
+        *_of_messages(),
         *_of_money(batch, deposit_usd),
         *_of_logs(),
         *audit(),
@@ -35,8 +36,9 @@ def faults_of(batch: Batch, *, deposit_usd: Decimal) -> list[str]:
 
 
 def n_double_messages() -> int:
-    """Messages that came twice: a marketplace knows no token for them."""
-    return WorkerMessage.objects.count() - Message.objects.count()
+    """Messages of people that came twice: a marketplace knows no token for them."""
+    written = Message.objects.values("subject")
+    return WorkerMessage.objects.filter(subject__in=written).count() - Message.objects.count()
 
 
 def _of_hits(batch: Batch) -> Iterator[str]:
@@ -105,6 +107,20 @@ def _of_payments() -> Iterator[str]:
     bonuses = rows.exclude(purpose="part")
     if set(bonuses.values_list("assignment", flat=True)) != _for_bonus():
         yield "Bonuses are missing among the intended payments, or too many."
+
+
+def _of_messages() -> Iterator[str]:
+    """What the marketplace itself tells workers, in the transaction of each decision."""
+    rejected = Work.objects.exclude(rejected_at=None)
+    wanted = {
+        "Rejected: ": rejected.count(),
+        "Approved after all: ": rejected.filter(status=Work.Status.APPROVED).count(),
+        "Bonus of ": BonusPayment.objects.count(),
+    }
+    for beginning, n_wanted in wanted.items():
+        n_there = WorkerMessage.objects.filter(subject__startswith=beginning).count()
+        if n_there != n_wanted:
+            yield f"Workers were told “{beginning}…” {n_there} times, not {n_wanted}."
 
 
 def _for_bonus() -> set[int]:

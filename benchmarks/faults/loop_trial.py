@@ -33,7 +33,7 @@ from encryption import encrypt
 from hits.collect import collect_batch
 from hits.connections import client_of
 from hits.crowd.simulated import SimulatedAnswers
-from hits.draft_costs import summary_of
+from hits.draft_costs import paid_part, summary_of
 from hits.drafts import Action, draft_decision, drafts_of
 from hits.exceptions import HitsError
 from hits.jobs import APPLY_CHANGES
@@ -181,11 +181,11 @@ class LoopTrial:
 
     def _launch(self) -> None:
         path = reverse("console:launch", args=["loop"])
-        asked = {"how": "rest", "reward_usd": str(REWARD_USD), "max_assignments": "1"}
+        terms = {"how": "rest", "reward_usd": str(REWARD_USD), "max_assignments": "1"}
 
         def page() -> Any:
             first = self.rosa.reader.get(path).context["view"].form
-            content = {name: first[name].value() for name in first.fields} | asked
+            content = {name: first[name].value() for name in first.fields} | terms
             content = {n: v for n, v in content.items() if v not in (None, False)}
             return content, self.rosa.reader.get(path, content).context["view"]
 
@@ -254,8 +254,12 @@ class LoopTrial:
         rejected = Assignment.objects.filter(status=Assignment.Status.REJECTED)
         for assignment in rejected.select_related("hit__batch__connection"):
             if self.rng.random() < 0.5:
+                part = paid_part(assignment)
+                # Whoever overrides what was paid in part types what it comes to.
+                values = {} if part is None else {"amount_usd": part.with_reward_usd}
                 for person in (self.rosa, self.omar):
-                    self._draft(person, assignment, Action.OVERRIDE, text="You were right.")
+                    draft = {"text": "You were right."} | values
+                    self._draft(person, assignment, Action.OVERRIDE, **draft)
         self._send()
 
     def _draft(self, person: Person, assignment: Assignment, action: Action, **values: Any) -> None:
