@@ -8,8 +8,7 @@ from math import nan
 from typing import Literal, get_args
 
 import numpy as np
-from scipy import sparse, stats
-from scipy.sparse import csgraph
+from scipy import stats
 
 from stats.arguments import (
     Column,
@@ -24,6 +23,14 @@ from stats.arguments import (
 )
 from stats.groups import sum_by
 from stats.inference.tie_likelihood import Game, Model, TieLikelihood, maximum
+from stats.inference.tie_separation import (
+    NOTHING,
+    groups_that_met,
+    is_identified,
+    rising_direction,
+    systems_apart,
+    unbeaten,
+)
 
 Separated = Literal["refuse", "half_wins"]
 FEW_CLUSTERS = 10
@@ -35,6 +42,9 @@ class Reason(StrEnum):
     NO_COMPARISONS = "no_comparisons"
     NOT_COMPARED = "systems fall into groups that were never compared"
     UNBEATEN = "some systems never lost to the others, or never won"
+    ALL_TIES = "every comparison is a tie"
+    NOT_IDENTIFIED = "a covariate says nothing beyond the systems, the side or other covariates"
+    COVARIATE_DECIDES = "the side or a covariate tells every outcome, or nearly"
     NOT_CONVERGED = "not_converged"
 
 
@@ -67,7 +77,7 @@ class Abilities:
         Every two systems.
     se_by : str
         What the standard errors take for independent: ``comparisons``, ``items``,
-        ``annotators`` or both.
+        ``annotators`` or both; not what there is one of only.
     converged : bool
         Whether the gradient vanished.
     smoothed : tuple of Hashable
@@ -146,8 +156,10 @@ def abilities_with_ties(
     -----
     Davidson: ``P(i > j) : P(j > i) : P(tie) = pi_i : pi_j : nu sqrt(pi_i pi_j)``. Rao and
     Kupper: ``P(i > j) = pi_i / (pi_i + theta pi_j)``. Newton's method with halved steps on the
-    concave log-likelihood; a maximum exists only where the graph of wins, ties counting both
-    ways, is strongly connected.
+    concave log-likelihood. A maximum exists only where the graph of wins, ties counting both
+    ways, is strongly connected, and where no change of abilities, ties and covariates together
+    makes some outcomes ever likelier and none less likely: two systems of which one won or tied
+    have none.
 
     References
     ----------
@@ -170,13 +182,35 @@ def abilities_with_ties(
     clusters = _clusters(items, annotators, len(game.outcome))
     if not len(game.outcome):
         return _nothing(game, model, Reason.NO_COMPARISONS)
-    ends = _separated(game)
-    if ends is None:
+    if groups_that_met(game) > 1:
         return _nothing(game, model, Reason.NOT_COMPARED)
-    if ends and separated == "refuse":
-        return _nothing(game, model, Reason.UNBEATEN, ends)
-    played = _with_half_wins(game) if ends else game
+    if not is_identified(game):
+        return _nothing(game, model, Reason.NOT_IDENTIFIED)
+    ends = unbeaten(game)
+    reason = Reason.UNBEATEN if ends else None
+    if not ends:
+        reason, ends = _without_maximum(game)
+    if reason == Reason.UNBEATEN and separated == "half_wins":
+        played = _with_half_wins(game)
+        reason, _ = _without_maximum(played)
+    else:
+        played = game
+    if reason is not None:
+        return _nothing(game, model, reason, ends)
     return _fitted(game, played, model, clusters, tuple(ends), confidence)
+
+
+def _without_maximum(game: Game) -> tuple[Reason | None, list[Hashable]]:
+    """Why the likelihood has no maximum, and the systems for whose sake; None where it has."""
+    if not game.outcome.any():
+        return Reason.ALL_TIES, []
+    direction = rising_direction(game)
+    if direction is None:
+        return None, []
+    n_free = len(game.systems) - 1
+    if np.abs(direction[n_free : n_free + len(game.names)]).max(initial=0.0) > NOTHING:
+        return Reason.COVARIATE_DECIDES, []
+    return Reason.UNBEATEN, systems_apart(game, direction)
 
 
 def _game(
@@ -205,8 +239,11 @@ def _game(
         require_same_length(first=first, **{name: column})
         columns.append(complete_numbers(column, name))
     extra = np.stack(columns, axis=1) if columns else np.zeros((n, 0))
+    units = np.sqrt(np.square(extra).mean(axis=0)) if n else np.ones(extra.shape[1])
+    units = np.where(units > 0, units, 1.0)
     names = [*(["first"] if side else []), *covariates]
-    return Game(both[:n], both[n:], result.astype(np.int8), weight, extra, systems, names)
+    outcomes = result.astype(np.int8)
+    return Game(both[:n], both[n:], outcomes, weight, extra / units, systems, names, units)
 
 
 def _clusters(items: Column | None, annotators: Column | None, n: int) -> dict[str, Integers]:
@@ -216,23 +253,6 @@ def _clusters(items: Column | None, annotators: Column | None, n: int) -> dict[s
             require_same_length(**{"first": np.zeros(n), name: column})
             clusters[name] = coded(column, name)[0]
     return clusters
-
-
-def _separated(game: Game) -> list[Hashable] | None:
-    """Systems outside the largest group that beat each other; None where some never met."""
-    n = len(game.systems)
-    counted = game.weight > 0
-    won, lost = game.outcome >= 0, game.outcome <= 0
-    source = np.concatenate([game.first[counted & won], game.second[counted & lost]])
-    target = np.concatenate([game.second[counted & won], game.first[counted & lost]])
-    graph = sparse.coo_array((np.ones(len(source)), (source, target)), shape=(n, n)).tocsr()
-    if csgraph.connected_components(graph, directed=False)[0] > 1:
-        return None
-    count, label = csgraph.connected_components(graph, directed=True, connection="strong")
-    if count == 1:
-        return []
-    largest = np.bincount(label).argmax()
-    return [name for name, group in zip(game.systems, label, strict=True) if group != largest]
 
 
 def _with_half_wins(game: Game) -> Game:
@@ -247,6 +267,7 @@ def _with_half_wins(game: Game) -> Game:
         np.concatenate([game.extra, np.zeros((2 * n, game.extra.shape[1]))]),
         game.systems,
         game.names,
+        game.units,
     )
 
 
@@ -263,14 +284,17 @@ def _fitted(
     value, log_likelihood, converged = maximum(terms)
     if not converged:
         return _nothing(game, model, Reason.NOT_CONVERGED, list(ends))
-    covariance, se_by, freedom = _covariance(terms, value, clusters, len(game.outcome))
+    several = {name: code for name, code in clusters.items() if int(code.max()) > 0}
+    single = tuple(name for name in clusters if name not in several)
+    covariance, se_by, freedom = _covariance(terms, value, several, len(game.outcome))
     n_systems = len(game.systems)
     of_systems = np.concatenate([[0.0], value[: n_systems - 1]])
     centred = of_systems - of_systems.mean()
     tie = terms.tie_parameter(value)
     t = float(stats.t.ppf((1 + confidence) / 2, freedom))
     extra = slice(n_systems - 1, n_systems - 1 + len(game.names))
-    spread = np.sqrt(np.diag(covariance)[extra])
+    estimates = value[extra] / game.units
+    spread = np.sqrt(np.diag(covariance)[extra]) / game.units
     return Abilities(
         abilities={name: float(v) for name, v in zip(game.systems, centred, strict=True)},
         tie_parameter=tie,
@@ -279,20 +303,20 @@ def _fitted(
         log_likelihood=log_likelihood,
         converged=True,
         se_by=se_by,
-        coefficients={name: float(v) for name, v in zip(game.names, value[extra], strict=True)},
+        coefficients={name: float(v) for name, v in zip(game.names, estimates, strict=True)},
         coefficient_limits={
             name: (float(v - t * s), float(v + t * s))
-            for name, v, s in zip(game.names, value[extra], spread, strict=True)
+            for name, v, s in zip(game.names, estimates, spread, strict=True)
         },
         smoothed=ends,
         n=len(game.outcome),
         n_ties=n_ties,
-        notes=_notes(ends, freedom),
+        notes=_notes(ends, single, freedom),
     )
 
 
-def _notes(ends: tuple[Hashable, ...], freedom: float) -> tuple[str, ...]:
-    notes = []
+def _notes(ends: tuple[Hashable, ...], single: tuple[str, ...], freedom: float) -> tuple[str, ...]:
+    notes = [f"one of the {name} only: nothing is said of others" for name in single]
     if ends:
         named = ", ".join(str(name) for name in ends)
         notes.append(

@@ -19,7 +19,11 @@ HALVINGS = 40
 
 @dataclass(frozen=True)
 class Game:
-    """Comparisons: `design` times the parameters is the log odds of the first over the second."""
+    """Comparisons: `design` times the parameters is the log odds of the first over the second.
+
+    Covariates are in units of their root mean square, `units`, so that steps and ranks do not
+    depend on how they were measured.
+    """
 
     first: Integers
     second: Integers
@@ -28,6 +32,7 @@ class Game:
     extra: Floats
     systems: list[Hashable]
     names: list[str]
+    units: Floats
 
     @property
     def design(self) -> Floats:

@@ -160,3 +160,69 @@ def test_clusters_widen_the_intervals_of_repeated_judgments():
     honest = abilities_with_ties(*repeated, items=items)
     assert honest.pairs[0].se == pytest.approx(2 * naive.pairs[0].se, rel=0.15)
     assert honest.se_by == "items"
+
+
+@pytest.mark.parametrize("model", ["davidson", "rao_kupper"])
+def test_where_one_only_won_or_tied_there_is_no_maximum(model):
+    first, second, outcome = list("ab" * 12), list("ba" * 12), [1, -1, 0, 0] * 6
+    result = abilities_with_ties(first, second, outcome, model=model, items=range(24))
+    assert "never lost" in result.reason
+    assert result.smoothed == ("a",)
+    assert result.pairs == ()
+    smoothed = abilities_with_ties(first, second, outcome, model=model, separated="half_wins")
+    assert smoothed.converged
+    assert 0 < smoothed.pairs[0].ci_low < smoothed.pairs[0].delta < 5
+
+
+def test_ties_alone_have_no_maximum():
+    result = abilities_with_ties(list("aab"), list("bcc"), [0, 0, 0])
+    assert result.reason == "every comparison is a tie"
+
+
+def test_a_covariate_in_step_with_the_systems_is_refused():
+    rng = np.random.default_rng(0)
+    outcome = rng.integers(-1, 2, 60)
+    always_first = abilities_with_ties(["a"] * 60, ["b"] * 60, outcome, side=True)
+    assert "says nothing beyond" in always_first.reason
+    first, second = rng.choice(list("ab"), 60), np.full(60, "c")
+    constant = abilities_with_ties(first, second, outcome, covariates={"length": [5.0] * 60})
+    assert "says nothing beyond" in constant.reason
+    alone = abilities_with_ties(first, second, outcome)
+    assert alone.converged
+
+
+def test_a_covariate_that_tells_every_outcome_is_refused():
+    rng = np.random.default_rng(1)
+    first = rng.choice(list("ab"), 80)
+    second = np.where(first == "a", "b", "a")
+    longer = rng.normal(size=80)
+    result = abilities_with_ties(first, second, np.sign(longer), covariates={"length": longer})
+    assert "tells every outcome" in result.reason
+
+
+def test_the_unit_of_a_covariate_does_not_matter():
+    rng = np.random.default_rng(2)
+    first = rng.choice(list("ab"), 200)
+    second = np.where(first == "a", "b", "a")
+    longer = rng.normal(size=200)
+    outcome = np.sign(longer + 2 * rng.normal(size=200))
+    one, other = (
+        abilities_with_ties(first, second, outcome, covariates={"length": unit * longer})
+        for unit in (1.0, 1e12)
+    )
+    assert other.pairs[0].se == pytest.approx(one.pairs[0].se)
+    assert other.coefficients["length"] == pytest.approx(one.coefficients["length"] / 1e12)
+    for theirs, mine in zip(
+        other.coefficient_limits["length"], one.coefficient_limits["length"], strict=True
+    ):
+        assert theirs == pytest.approx(mine / 1e12)
+
+
+def test_one_annotator_does_not_stand_for_others():
+    first, second, outcome = comparisons()
+    items = [at % 20 for at in range(len(first))]
+    alone = abilities_with_ties(first, second, outcome, items=items)
+    both = abilities_with_ties(first, second, outcome, items=items, annotators=["one"] * len(first))
+    assert both.se_by == "items"
+    assert both.pairs[0].ci_low == pytest.approx(alone.pairs[0].ci_low)
+    assert any("annotators" in note for note in both.notes)
