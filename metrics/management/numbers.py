@@ -37,6 +37,17 @@ def share(text: str) -> float:
     return number
 
 
+def number(text: str) -> float:
+    """A finite number."""
+    try:
+        value = float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a number") from None
+    if not abs(value) < 1e15:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a finite number")
+    return value
+
+
 def once(choices: Iterable[Choice]) -> tuple[Choice, ...]:
     """The choices in their order, those named again left out."""
     return tuple(dict.fromkeys(choices))

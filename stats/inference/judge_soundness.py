@@ -1,7 +1,7 @@
 """Whether a judge is sound: swayed by order, less agreed with where people are split, moved."""
 
 from dataclasses import dataclass
-from math import nan, sqrt
+from math import inf, nan, sqrt
 
 import numpy as np
 from scipy import stats
@@ -9,10 +9,13 @@ from scipy import stats
 from stats.arguments import (
     Column,
     Floats,
+    Integers,
+    coded,
     complete_numbers,
     require_confidence,
     require_same_length,
 )
+from stats.groups import sum_by
 from stats.inference.paired_accuracy import wilson
 
 
@@ -156,8 +159,10 @@ class Drift:
     """How a judge's scores of the same anchor items moved from one version to the next.
 
     `shift` is the later less the earlier mean with its interval, `p` two-sided, and `p_adjusted`
-    times the number of looks. `agreement_before` and `agreement_after` are the mean distances
-    of the judge and the human ratings (less is better), NaN without human ratings.
+    times the number of looks. `p_beyond`, adjusted too, is that of a shift no larger than the
+    tolerance: below .05 where the interval lies beyond it on one side. `n_moved` items have
+    another score than before. `distance_before` and `distance_after` are the mean distances of
+    the judge and the human ratings (less is better), NaN without human ratings.
     """
 
     shift: float
@@ -165,7 +170,10 @@ class Drift:
     ci_high: float
     p: float
     p_adjusted: float
+    p_beyond: float
     n: int
+    n_moved: int
+    n_clusters: int
     distance_before: float
     distance_after: float
     distance_shift: float
@@ -178,6 +186,8 @@ def judge_shift(
     after: Column,
     *,
     human: Column | None = None,
+    clusters: Column | None = None,
+    tolerance: float = 0.0,
     looks: int = 1,
     confidence: float = 0.95,
 ) -> Drift:
@@ -189,6 +199,10 @@ def judge_shift(
         The judge's scores of the same items at two versions of its model or prompt.
     human : array-like of float, shape (n_items,), optional
         Human ratings on the same scale, to say whether the judge came nearer to people.
+    clusters : array-like, shape (n_items,), optional
+        The cluster of each item, where items are not independent.
+    tolerance : float
+        A shift that does not matter, in either direction.
     looks : int
         How many versions are compared with the first one: p and confidence are adjusted for
         them by Bonferroni's method.
@@ -202,8 +216,9 @@ def judge_shift(
     Raises
     ------
     ValueError
-        If the columns differ in length or have a missing value, there are fewer than two items,
-        `looks` is below 1 or `confidence` out of range.
+        If the columns differ in length or have a missing value, there are fewer than two items
+        (or clusters), `looks` is below 1, `tolerance` is negative or not finite or `confidence`
+        is out of range.
 
     References
     ----------
@@ -219,23 +234,35 @@ def judge_shift(
     n = require_same_length(before=before, after=after)
     if n < 2 or looks < 1:
         raise ValueError("before must have at least two items, and looks be at least 1")
+    if not 0 <= tolerance < inf:
+        raise ValueError(f"tolerance must be 0 or more, and finite, not {tolerance}")
+    cluster = np.arange(n)
+    if clusters is not None:
+        require_same_length(before=before, clusters=clusters)
+        cluster = coded(clusters, "clusters")[0]
+    if not cluster.any():
+        raise ValueError("clusters must be two or more")
     one, other = complete_numbers(before, "before"), complete_numbers(after, "after")
     level = 1 - (1 - confidence) / looks
-    shift, low, high, p = _paired(other - one, level)
+    shift = _paired(other - one, cluster, level, tolerance)
     distance = [nan] * 5
     if human is not None:
         require_same_length(before=before, human=human)
         people = complete_numbers(human, "human")
         far = [np.abs(side - people) for side in (one, other)]
+        farther = _paired(far[1] - far[0], cluster, level)
         distance = [float(side.mean()) for side in far]
-        distance += _paired(far[1] - far[0], level)[:3]
+        distance += [farther.mean, farther.low, farther.high]
     return Drift(
-        shift=shift,
-        ci_low=low,
-        ci_high=high,
-        p=p,
-        p_adjusted=min(p * looks, 1.0),
+        shift=shift.mean,
+        ci_low=shift.low,
+        ci_high=shift.high,
+        p=shift.p,
+        p_adjusted=min(shift.p * looks, 1.0),
+        p_beyond=min(shift.p_beyond * looks, 1.0),
         n=n,
+        n_moved=int((one != other).sum()),
+        n_clusters=int(cluster.max()) + 1,
         distance_before=distance[0],
         distance_after=distance[1],
         distance_shift=distance[2],
@@ -244,12 +271,28 @@ def judge_shift(
     )
 
 
-def _paired(difference: Floats, confidence: float) -> tuple[float, float, float, float]:
+@dataclass(frozen=True)
+class _Paired:
+    mean: float
+    low: float
+    high: float
+    p: float
+    p_beyond: float
+
+
+def _paired(
+    difference: Floats, cluster: Integers, confidence: float, tolerance: float = 0.0
+) -> _Paired:
+    """A mean difference, whose residuals are summed by cluster."""
     n, mean = len(difference), float(difference.mean())
-    se = float(difference.std(ddof=1)) / sqrt(n)
+    count = int(cluster.max()) + 1
+    sums = sum_by(cluster, difference - mean, count)
+    se = sqrt(count / (count - 1) * float(sums @ sums)) / n
     if se <= 1e-12 * max(abs(mean), 1.0):
         # every item moved alike: a share of items that moved says how sure that is
-        p = float(stats.binomtest(n, n).pvalue) if mean else 1.0
-        return mean, nan, nan, p
-    half = float(stats.t.ppf((1 + confidence) / 2, n - 1)) * se
-    return mean, mean - half, mean + half, float(2 * stats.t.sf(abs(mean) / se, n - 1))
+        p = float(stats.binomtest(count, count).pvalue) if mean else 1.0
+        return _Paired(mean, nan, nan, p, p if abs(mean) > tolerance else 1.0)
+    half = float(stats.t.ppf((1 + confidence) / 2, count - 1)) * se
+    beyond = max(abs(mean) - tolerance, 0.0)
+    p, p_beyond = (float(2 * stats.t.sf(far / se, count - 1)) for far in (abs(mean), beyond))
+    return _Paired(mean, mean - half, mean + half, p, p_beyond)

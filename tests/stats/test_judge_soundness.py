@@ -93,3 +93,34 @@ def test_a_shift_of_the_judge_is_covered_and_adjusted_for_looks():
         assert drift.p_adjusted == pytest.approx(min(4 * drift.p, 1))
     assert covered / 600 >= 0.97
     assert drift.distance_after > drift.distance_before == 0
+
+
+def test_a_shift_at_the_tolerance_seldom_stops_a_pipeline():
+    rng = np.random.default_rng(5)
+    alarms = 0
+    for before in rng.normal(size=(300, 200)):
+        after = before + 0.3 + 0.5 * rng.normal(size=200)
+        alarms += judge_shift(before, after, tolerance=0.3).p_beyond < 0.05
+    assert alarms / 300 <= 0.07
+    before = rng.normal(size=200)
+    moved = judge_shift(before, before + 0.6 + 0.5 * rng.normal(size=200), tolerance=0.3)
+    assert moved.p_beyond < 0.001
+    assert judge_shift(before, before + 0.5, tolerance=0.6).p_beyond == 1
+    for wrong in (-0.1, np.nan, np.inf):
+        with pytest.raises(ValueError, match="tolerance must be 0 or more"):
+            judge_shift(before, before, tolerance=wrong)
+
+
+def test_the_shift_of_clustered_items_is_covered():
+    rng = np.random.default_rng(6)
+    clusters = np.repeat(np.arange(20), 5)
+    covered = 0
+    for _ in range(400):
+        before = rng.normal(size=100)
+        after = before + 0.5 * rng.normal(size=20)[clusters] + 0.2 * rng.normal(size=100)
+        drift = judge_shift(before, after, clusters=clusters)
+        covered += drift.ci_low <= 0 <= drift.ci_high
+    assert covered / 400 >= 0.92
+    assert drift.n_clusters == 20
+    with pytest.raises(ValueError, match="clusters must be two or more"):
+        judge_shift(before, after, clusters=["one"] * 100)

@@ -416,6 +416,20 @@ def test_judge_drift_stops_a_pipeline_where_the_judge_moved(tmp_path, capsys):
     assert tolerated["distance_shift"] > 0
 
 
+def test_judge_drift_honours_clusters_and_says_what_is_rough(tmp_path):
+    rows = [{"dialogue": at // 5, "v1": at % 4, "v2": at % 4 + (at in (3, 4))} for at in range(60)]
+    path = written(tmp_path / "anchors.csv", rows)
+    one = answer("judge_drift", path, "--before=v1", "--after=v2", "--human=v1")
+    other = answer("judge_drift", path, "--before=v1", "--after=v2", "--cluster=dialogue")
+    assert other["n_clusters"] == 12
+    assert other["ci_high"] > one["ci_high"]
+    assert any("only 2 scores moved" in note for note in one["notes"])
+    alike = command_output("judge_drift", str(path), "--before=v1", "--after=v1", "--human=v2")
+    assert "nan" not in alike
+    with pytest.raises(CommandError, match="not a finite number"):
+        command_output("judge_drift", str(path), "--before=v1", "--after=v2", "--tolerance=nan")
+
+
 def test_a_number_that_is_none_is_refused_with_line_and_field(tmp_path):
     path = written(tmp_path / "a.csv", [{"v1": 1, "v2": 2}, {"v1": "good", "v2": 3}])
     with pytest.raises(TableRefused, match=r"Line 3 of a\.csv, field v1: 'good' is not a number"):

@@ -12,6 +12,8 @@ from stats.inference.judge_soundness import Drift, judge_shift
 from validation.conclusions.columns import TableColumns, read_table, unusable
 
 ANCHORS = 50
+MOVED = 30
+"""Of scores that are mostly the same, an interval of the mean needs about so many that moved."""
 ALPHA = 0.05
 
 
@@ -22,6 +24,7 @@ class DriftColumns:
     before: str
     after: str
     human: str | None = None
+    cluster: str | None = None
     where: Where = field(default_factory=dict)
 
 
@@ -34,13 +37,17 @@ class JudgeDrift:
 
     @property
     def has_drifted(self) -> bool:
-        """Whether a shift is shown, and is larger than the tolerance."""
-        return self.drift.p_adjusted < ALPHA and abs(self.drift.shift) > self.tolerance
+        """Whether a shift larger than the tolerance is shown."""
+        return self.drift.p_beyond < ALPHA
 
     def record(self) -> dict[str, Any]:
         """As plain values for JSON."""
         values = plain_values(asdict(self.drift))
-        return values | {"tolerance": self.tolerance, "drifted": self.has_drifted}
+        return values | {
+            "tolerance": self.tolerance,
+            "drifted": self.has_drifted,
+            "notes": list(self.notes()),
+        }
 
     def lines(self) -> Iterator[str]:
         """The conclusion, and whether the judge came nearer to people."""
@@ -52,13 +59,22 @@ class JudgeDrift:
             f"p = {one.p_adjusted:.4f}, tolerance {self.tolerance:g}."
         )
         if not isnan(one.distance_shift):
+            limits = f" [{one.distance_ci_low:+.4g}, {one.distance_ci_high:+.4g}]"
+            limits = ", all alike" if isnan(one.distance_ci_low) else limits
             yield (
                 f"Mean distance from people: {one.distance_before:.4g} before, "
-                f"{one.distance_after:.4g} after ({one.distance_shift:+.4g} "
-                f"[{one.distance_ci_low:+.4g}, {one.distance_ci_high:+.4g}])."
+                f"{one.distance_after:.4g} after ({one.distance_shift:+.4g}{limits})."
             )
-        if one.n < ANCHORS:
-            yield f"Note: {one.n} anchor items; {ANCHORS} or more are advised."
+        yield from (f"Note: {note}." for note in self.notes())
+
+    def notes(self) -> Iterator[str]:
+        """What makes the interval a rough guide."""
+        one = self.drift
+        if one.n_clusters < ANCHORS:
+            units = "anchor items" if one.n_clusters == one.n else "clusters of anchor items"
+            yield f"{one.n_clusters} {units}; {ANCHORS} or more are advised"
+        if one.n >= ANCHORS and 0 < one.n_moved < min(MOVED, one.n):
+            yield f"only {one.n_moved} scores moved: the interval is a rough guide below {MOVED}"
 
 
 def drift_of_file(
@@ -66,14 +82,22 @@ def drift_of_file(
 ) -> JudgeDrift:
     """The shift of the judge whose scores at two versions are columns of a file."""
     human = [columns.human] if columns.human else []
+    cluster = [columns.cluster] if columns.cluster else []
     table = read_table(
-        path, TableColumns(numbers=[columns.before, columns.after, *human], where=columns.where)
+        path,
+        TableColumns(
+            texts=cluster,
+            numbers=[columns.before, columns.after, *human],
+            where=columns.where,
+        ),
     )
     try:
         drift = judge_shift(
             table.numbers[columns.before],
             table.numbers[columns.after],
             human=table.numbers[columns.human] if columns.human else None,
+            clusters=table.texts[columns.cluster] if columns.cluster else None,
+            tolerance=tolerance,
             looks=looks,
         )
     except ValueError as error:

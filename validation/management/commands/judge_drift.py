@@ -7,6 +7,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from annotation.management.numbers import positive
 from annotation.management.selection import add_where, values_by_column
+from metrics.management.numbers import number
 from validation.conclusions.drift import DriftColumns, drift_of_file
 
 DRIFTED = 3
@@ -26,7 +27,10 @@ class Command(BaseCommand):
         parser.add_argument("--after", required=True, metavar="COLUMN")
         parser.add_argument("--human", metavar="COLUMN", help="ratings on the judge's scale")
         parser.add_argument(
-            "--tolerance", type=float, default=0.0, help="a shift that does not matter (0)"
+            "--cluster", metavar="COLUMN", help="of items that are not independent of each other"
+        )
+        parser.add_argument(
+            "--tolerance", type=number, default=0.0, help="a shift that does not matter (0)"
         )
         parser.add_argument(
             "--looks", type=positive, default=1, help="versions compared with the first so far"
@@ -41,6 +45,7 @@ class Command(BaseCommand):
             before=options["before"],
             after=options["after"],
             human=options["human"],
+            cluster=options["cluster"],
             where=values_by_column(options["where"]),
         )
         result = drift_of_file(

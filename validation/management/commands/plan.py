@@ -1,26 +1,14 @@
 import json
-from argparse import ArgumentTypeError
 from collections.abc import Callable
 from typing import Any, get_args
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from annotation.management.numbers import positive
-from metrics.management.numbers import share
+from metrics.management.numbers import number, share
 from stats.inference import agreement_sizes, sample_sizes
 
 Formula = Callable[[dict[str, Any]], float]
-
-
-def number(text: str) -> float:
-    """A finite number."""
-    try:
-        value = float(text)
-    except ValueError:
-        raise ArgumentTypeError(f"'{text}' is not a number") from None
-    if not abs(value) < 1e15:
-        raise ArgumentTypeError(f"'{text}' is not a finite number")
-    return value
 
 
 def _of_kappa(options: dict[str, Any]) -> float:
