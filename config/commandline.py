@@ -61,6 +61,7 @@ def _is_expected(error: Exception) -> bool:
     from metrics.exceptions import MetricsError
     from presentation.exceptions import PresentationError
     from replications.exceptions import ReplicationError
+    from retrieval.exceptions import RetrievalError
     from work.exceptions import WorkError
 
     expected = (
@@ -72,6 +73,7 @@ def _is_expected(error: Exception) -> bool:
         | MetricsError
         | PresentationError
         | ReplicationError
+        | RetrievalError
         | WorkError
     )
     return isinstance(error, expected)

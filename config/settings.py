@@ -67,6 +67,7 @@ INSTALLED_APPS = [
     "annotation",
     "metrics",
     "validation",
+    "retrieval",
     "hits",
     "replications",
     "console",

@@ -106,6 +106,50 @@ def items_for_kappa_of_margins(
     return ((z_alpha * roots[0] + z_beta * roots[1]) / (kappa - null)) ** 2
 
 
+def items_for_kappa_width(
+    kappa: float, width: float, *, prevalence: float, confidence: float = 0.95
+) -> float:
+    """Items whose interval of two annotators' kappa of a binary label is as narrow as asked.
+
+    Parameters
+    ----------
+    kappa : float
+        The kappa that is expected, from 0 up to 1.
+    width : float
+        The width of its interval, upper less lower limit.
+    prevalence : float
+        Share of one class, the same for both annotators.
+    confidence : float
+        Confidence level of the interval.
+
+    Returns
+    -------
+    float
+        The exact solution, to be rounded up.
+
+    Raises
+    ------
+    ValueError
+        If a number is out of range.
+
+    References
+    ----------
+    J. L. Fleiss, J. Cohen and B. S. Everitt (1969). Large sample standard errors of kappa and
+    weighted kappa. Psychological Bulletin 72(5), 323-327.
+
+    Examples
+    --------
+    >>> round(items_for_kappa_width(0.87, 0.12, prevalence=0.17), 1)
+    469.9
+    """
+    require_shares(prevalence=prevalence, confidence=confidence)
+    if not 0 <= kappa < 1 or not 0 < width < 2:
+        raise ValueError("kappa must lie from 0 up to 1, and width between 0 and 2")
+    z = float(stats.norm.ppf((1 + confidence) / 2))
+    variance = _kappa_variance(kappa, np.array([prevalence, 1 - prevalence]))
+    return (2 * z / width) ** 2 * variance
+
+
 def items_for_icc(
     icc: float, null: float, *, raters: int, power: float = 0.8, alpha: float = 0.05
 ) -> float:

@@ -229,19 +229,61 @@ def items_for_difference(
     33.37
     """
     require_shares(power=power, alpha=alpha)
-    if difference == 0 or not sd > 0:
-        raise ValueError("difference must not be 0, and sd must be positive")
-    effect = abs(difference) / sd
+    _require_difference(difference, sd)
+    normal = float(stats.norm.ppf(1 - alpha / 2) + stats.norm.ppf(power)) * sd / abs(difference)
 
     def gap(n: float) -> float:
-        t = stats.t.ppf(1 - alpha / 2, n - 1)
-        shifted = effect * sqrt(n)
-        return float(stats.nct.sf(t, n - 1, shifted) + stats.nct.cdf(-t, n - 1, shifted)) - power
+        return difference_power(difference, sd, n, alpha=alpha) - power
 
-    normal = ((stats.norm.ppf(1 - alpha / 2) + stats.norm.ppf(power)) / effect) ** 2
     if gap(2.0) >= 0:
         return 2.0
-    return float(optimize.brentq(gap, 2.0, 2 * normal + 50, xtol=1e-9))
+    return float(optimize.brentq(gap, 2.0, 2 * normal**2 + 50, xtol=1e-9))
+
+
+def difference_power(difference: float, sd: float, n: float, *, alpha: float = 0.05) -> float:
+    """The power of the paired t test that a mean difference is 0, two-sided.
+
+    Parameters
+    ----------
+    difference : float
+        The mean difference in the population, not 0.
+    sd : float
+        Standard deviation of the items' differences.
+    n : float
+        Items, at least 2.
+    alpha : float
+        Level of the test.
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    ValueError
+        If the difference is 0, `sd` is not positive, or another number is out of range.
+
+    References
+    ----------
+    As `items_for_difference`.
+
+    Examples
+    --------
+    >>> round(difference_power(0.5, 1.0, 34), 3)
+    0.808
+    """
+    require_shares(alpha=alpha)
+    _require_difference(difference, sd)
+    if not n >= 2:
+        raise ValueError(f"n must be at least 2, not {n}")
+    t = stats.t.ppf(1 - alpha / 2, n - 1)
+    shifted = abs(difference) / sd * sqrt(n)
+    return float(stats.nct.sf(t, n - 1, shifted) + stats.nct.cdf(-t, n - 1, shifted))
+
+
+def _require_difference(difference: float, sd: float) -> None:
+    if difference == 0 or not sd > 0:
+        raise ValueError("difference must not be 0, and sd must be positive")
 
 
 def require_shares(**named: float) -> None:

@@ -10,6 +10,8 @@ ENUMERATED_UP_TO = 16
 LEAST_FLIPPED = 6
 """With fewer units no set of sign flips can be significant at .05."""
 ROUNDING = 1e-12
+CELLS_AT_ONCE = 10_000_000
+"""Signs drawn at a time, 80 MB."""
 
 
 def sign_flip_test(
@@ -61,8 +63,11 @@ def sign_flip_test(
         flips = 1.0 - 2.0 * ((np.arange(2**count)[:, None] >> np.arange(count)) & 1)
         return float((np.abs(flips @ sums) >= abs(sums.sum()) - _slack(sums)).mean())
     generator = np.random.default_rng(rng)
-    flips = generator.choice([-1.0, 1.0], size=(n_permutations, count))
-    beyond = int((np.abs(flips @ sums) >= abs(sums.sum()) - _slack(sums)).sum())
+    beyond, step = 0, max(1, CELLS_AT_ONCE // count)
+    for start in range(0, n_permutations, step):
+        size = (min(step, n_permutations - start), count)
+        flips = generator.choice([-1.0, 1.0], size=size)
+        beyond += int((np.abs(flips @ sums) >= abs(sums.sum()) - _slack(sums)).sum())
     return (beyond + 1) / (n_permutations + 1)
 
 

@@ -1,0 +1,1 @@
+"""Test collections: runs, relevance judgments, evaluation, and how many topics they take."""

@@ -1,0 +1,228 @@
+"""Runs against qrels: means over topics with intervals, and which runs differ."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from presentation.counts import count_of
+from presentation.progress import Progress, silently
+from retrieval.evaluation_records import (
+    Evaluation,
+    RunsCompared,
+    RunValues,
+    Settings,
+    TopicCounts,
+)
+from retrieval.exceptions import RunsUnfit
+from retrieval.trec_files import RelevanceGrades, Run, read_qrels, read_run
+from stats.arguments import Floats, Integers
+from stats.ranking import JudgedLists, Measure, Ties, judged_lists
+from stats.ranking.measures import judged
+from stats.ranking.topic_means import LEAST_TOPICS, compare_over_topics, mean_over_topics
+from stats.significance.adjustments import holm
+
+Flags = NDArray[np.bool_]
+
+
+def evaluate_files(
+    qrels: Path, runs: Sequence[Path], settings: Settings, *, progress: Progress = silently
+) -> Evaluation:
+    """The runs of files against the qrels of a file."""
+    grades = read_qrels(qrels)
+    return evaluate_runs(grades, [read_run(path) for path in runs], settings, progress=progress)
+
+
+def evaluate_runs(
+    grades: RelevanceGrades,
+    runs: Sequence[Run],
+    settings: Settings,
+    *,
+    progress: Progress = silently,
+) -> Evaluation:
+    """Each run's measures by topic, their means, and every pair of runs compared."""
+    has_relevant = _has_relevant(grades)
+    counted = has_relevant if settings.leave_out_without_relevant else np.ones_like(has_relevant)
+    if not counted.any():
+        raise RunsUnfit(f"No topic of {grades.path.name} has a relevant document.")
+    results: list[RunValues] = []
+    counts: list[TopicCounts] = []
+    for name, run in progress(zip(run_names(runs), runs, strict=True), len(runs)):
+        position = _positions(run.topics, grades.topics)
+        listed = np.zeros(len(grades.topics), dtype=bool)
+        listed[position[position >= 0]] = True
+        n_topics = int((listed & counted).sum())
+        if not n_topics:
+            raise RunsUnfit(f"{run.path.name} has no topic of {grades.path.name} that counts.")
+        counts.append(
+            TopicCounts(name, n_topics, int(counted.sum()) - n_topics, int((position < 0).sum()))
+        )
+        results += _run_values(name, grades, run, position, (listed, counted), settings)
+    topics = [each for each, counts_here in zip(grades.topics, counted, strict=True) if counts_here]
+    evaluation = Evaluation(
+        topics=topics,
+        n_without_relevant=int((~has_relevant).sum()),
+        results=tuple(results),
+        comparisons=tuple(_compared(results, settings)),
+        runs=tuple(counts),
+        settings=settings,
+    )
+    return replace(evaluation, notes=tuple(_notes(evaluation, runs)))
+
+
+def run_names(runs: Sequence[Run]) -> list[str]:
+    """What each run is called: its tag, or where another has the same or it has none, its file."""
+    tags = Counter(run.tag for run in runs)
+    names = [run.tag if run.tag and tags[run.tag] == 1 else run.path.name for run in runs]
+    twice = [name for name, n in Counter(names).items() if n > 1]
+    if twice:
+        raise RunsUnfit(f"Two runs are called {twice[0]}. Give one another tag, or another name.")
+    return names
+
+
+def lists_of_run(
+    grades: RelevanceGrades, run: Run, position: Integers, ties: Ties, single_precision: bool
+) -> JudgedLists:
+    """A run's lists of the qrels' topics, with their grades."""
+    names = sorted(set(run.documents).union(grades.documents), key=str.encode)
+    number = dict(zip(names, range(len(names)), strict=True))
+    of_run = np.array([number[name] for name in run.documents], dtype=np.intp)
+    of_grades = np.array([number[name] for name in grades.documents], dtype=np.intp)
+    known = position[run.topic] >= 0
+    return judged_lists(
+        position[run.topic[known]],
+        of_run[run.document[known]],
+        run.score[known],
+        grades.topic,
+        of_grades[grades.document],
+        grades.grade,
+        n_topics=len(grades.topics),
+        ties=ties,
+        single_precision=single_precision,
+    )
+
+
+def _positions(names: Sequence[str], known: Sequence[str]) -> Integers:
+    """Where among the known names each name is, -1 where it is not."""
+    number = dict(zip(known, range(len(known)), strict=True))
+    return np.array([number.get(name, -1) for name in names], dtype=np.intp)
+
+
+def _has_relevant(grades: RelevanceGrades) -> Flags:
+    has = np.zeros(len(grades.topics), dtype=bool)
+    has[grades.topic[grades.grade > 0]] = True
+    return has
+
+
+def _run_values(
+    name: str,
+    grades: RelevanceGrades,
+    run: Run,
+    position: Integers,
+    flags: tuple[Flags, Flags],
+    settings: Settings,
+) -> Iterator[RunValues]:
+    """A row for each measure; a measure's values are of the topics that count."""
+    listed, counted = flags
+    other: Ties = "rising" if settings.ties == "falling" else "falling"
+    lists, lists_other_way = (
+        lists_of_run(grades, run, position, ties, settings.single_precision)
+        for ties in (settings.ties, other)
+    )
+    for one in settings.measures:
+        values = np.where(listed, one.values(lists), np.nan)[counted]
+        here = values[~np.isnan(values)]
+        yield RunValues(
+            run=name,
+            measure=one,
+            values=values,
+            mean=mean_over_topics(here, confidence=settings.confidence, binary=one.is_binary),
+            judged=float(_judged(lists, one)[listed & counted].mean()),
+            other_ties=float(one.values(lists_other_way)[listed & counted].mean()),
+        )
+
+
+def _judged(lists: JudgedLists, one: Measure) -> Floats:
+    """The share of judged documents where the measure looks, in each topic."""
+    longest = int(lists.rank.max(initial=1))
+    return judged(lists, cutoff=one.cutoff or longest)
+
+
+def _compared(results: Sequence[RunValues], settings: Settings) -> Iterator[RunsCompared]:
+    """Each pair of runs under each measure, corrected over those that are primary."""
+    rows = []
+    for one in settings.measures:
+        of_measure = [row for row in results if row.measure == one]
+        for a, b in combinations(of_measure, 2):
+            test = settings.test or ("mcnemar" if one.is_binary else "randomisation")
+            difference = compare_over_topics(
+                *_paired(a.values, b.values, settings),
+                test=test,
+                confidence=settings.confidence,
+                rng=settings.seed,
+            )
+            rows.append(RunsCompared(a.run, b.run, one, difference))
+    primary = settings.primary or settings.measures
+    family = [row.difference.p if row.measure in primary else np.nan for row in rows]
+    for row, p in zip(rows, holm(family) if rows else [], strict=True):
+        yield replace(row, p_adjusted=float(p))
+
+
+def _paired(a: Floats, b: Floats, settings: Settings) -> tuple[Floats, Floats]:
+    if settings.missing == "zero":
+        return np.nan_to_num(a), np.nan_to_num(b)
+    both = ~(np.isnan(a) | np.isnan(b))
+    return a[both], b[both]
+
+
+def _notes(evaluation: Evaluation, runs: Sequence[Run]) -> Iterator[str]:
+    """What a reader must know beside the numbers."""
+    yield from _notes_of_topics(evaluation)
+    for row in evaluation.results:
+        if abs(row.other_ties - row.mean.value) > 1e-9:
+            yield (
+                f"tied scores move {row.measure.name} of {row.run}: {row.mean.value:.4f}, or "
+                f"{row.other_ties:.4f} were ties broken the other way"
+            )
+    for name, run in zip(run_names(runs), runs, strict=True):
+        if run.n_infinite:
+            yield f"{name} has {count_of(run.n_infinite, 'infinite score')}"
+        if evaluation.settings.single_precision and _differs_in_double(run):
+            yield (
+                f"{name} has scores that are tied as 32-bit floats and differ as 64-bit ones, by "
+                "which trec_eval 10 orders them"
+            )
+
+
+def _notes_of_topics(evaluation: Evaluation) -> Iterator[str]:
+    if len(evaluation.topics) < LEAST_TOPICS:
+        yield (
+            f"below {LEAST_TOPICS} topics intervals of skewed values may be too narrow: they held "
+            "the mean in as few as 88 of 100 studies of 10"
+        )
+    for each in evaluation.runs:
+        if each.n_missing:
+            topics = count_of(each.n_missing, "topic")
+            yield f"{each.run} lacks {topics}; mean_complete counts 0 for what a run lacks"
+        if each.n_foreign:
+            topics = count_of(each.n_foreign, "topic")
+            yield f"{each.run} has {topics} without judgments, which nothing here counts"
+    if without := evaluation.n_without_relevant:
+        left_out = evaluation.settings.leave_out_without_relevant
+        counted = "left out for all runs" if left_out else "counted as 0"
+        yield f"{count_of(without, 'topic')} without a relevant document: {counted}"
+
+
+def _differs_in_double(run: Run) -> bool:
+    """Whether two scores of a topic are the same in single precision and not in double."""
+    order = np.lexsort((run.score, run.topic))
+    topic, score = run.topic[order], run.score[order]
+    single = score.astype(np.float32)
+    same = (topic[1:] == topic[:-1]) & (single[1:] == single[:-1])
+    return bool((same & (score[1:] != score[:-1])).any())

@@ -1,0 +1,173 @@
+"""What an evaluation of runs holds, and how it is printed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from math import nan
+from typing import Any, Literal
+
+import numpy as np
+
+from stats.arguments import Floats
+from stats.ranking import Measure, Ties
+from stats.ranking.topic_means import Test, TopicDifference, TopicMean
+
+Missing = Literal["common", "zero"]
+"""Topics that a run lacks: left out for both runs of a pair, or 0 for whoever lacks them."""
+SIGNIFICANT = 0.05
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """How runs are evaluated.
+
+    `primary` are the measures whose tests are corrected together; all by default. A topic of
+    which nothing is relevant has 0 and counts, unless it is left out for all runs.
+    """
+
+    measures: tuple[Measure, ...]
+    primary: tuple[Measure, ...] = ()
+    ties: Ties = "falling"
+    single_precision: bool = True
+    missing: Missing = "common"
+    leave_out_without_relevant: bool = False
+    test: Test | None = None
+    confidence: float = 0.95
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class RunValues:
+    """A run's value of a measure, topic by topic.
+
+    `values` are of all topics of the qrels; NaN where the run has no list. `judged` is the share
+    of judged documents within the cutoff, `other_ties` the mean if ties were broken the other way.
+    """
+
+    run: str
+    measure: Measure
+    values: Floats
+    mean: TopicMean
+    judged: float
+    other_ties: float
+
+    @property
+    def mean_complete(self) -> float:
+        """The mean with 0 for the topics that the run lacks."""
+        return float(np.nan_to_num(self.values).mean())
+
+    def record(self, topics: Sequence[str]) -> dict[str, Any]:
+        """As `evaluate_runs --json` prints it."""
+        per_topic = zip(topics, self.values.tolist(), strict=True)
+        return {
+            "run": self.run,
+            "measure": self.measure.name,
+            "mean": _defined(self.mean.value),
+            "mean_complete": self.mean_complete,
+            "mean_other_ties": _defined(self.other_ties),
+            "n_topics": self.mean.n_topics,
+            "ci_low": _defined(self.mean.ci_low),
+            "ci_high": _defined(self.mean.ci_high),
+            "ci_method": self.mean.method,
+            "reason": self.mean.reason,
+            "judged": _defined(self.judged),
+            "per_topic": {topic: value for topic, value in per_topic if value == value},
+        }
+
+
+@dataclass(frozen=True)
+class RunsCompared:
+    """The difference of two runs' means of a measure; `p_adjusted` is NaN outside the family."""
+
+    a: str
+    b: str
+    measure: Measure
+    difference: TopicDifference
+    p_adjusted: float = nan
+
+    def record(self) -> dict[str, Any]:
+        """As `evaluate_runs --json` prints it."""
+        one = self.difference
+        return {
+            "a": self.a,
+            "b": self.b,
+            "measure": self.measure.name,
+            "delta": _defined(one.delta),
+            "ci_low": _defined(one.ci_low),
+            "ci_high": _defined(one.ci_high),
+            "test": one.test,
+            "p": _defined(one.p),
+            "p_adjusted": _defined(self.p_adjusted),
+            "n_topics": one.n_topics,
+            "n_better": one.n_better,
+            "n_worse": one.n_worse,
+            "reason": one.reason,
+        }
+
+
+@dataclass(frozen=True)
+class TopicCounts:
+    """Topics of a run that count, that it lacks, and that the qrels do not know."""
+
+    run: str
+    n_topics: int
+    n_missing: int
+    n_foreign: int
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Runs evaluated: a row for each run and measure, and for each pair of runs and measure."""
+
+    topics: list[str]
+    n_without_relevant: int
+    results: tuple[RunValues, ...]
+    comparisons: tuple[RunsCompared, ...]
+    runs: tuple[TopicCounts, ...]
+    settings: Settings
+    notes: tuple[str, ...] = field(default=())
+
+    def groups(self, one: Measure) -> list[list[str]]:
+        """The runs from the best on, divided where all above differ from all below."""
+        means = {row.run: row.mean.value for row in self.results if row.measure == one}
+        names = sorted(means, key=lambda name: (-np.nan_to_num(means[name], nan=-1.0), name))
+        differ = {
+            frozenset((row.a, row.b))
+            for row in self.comparisons
+            if row.measure == one and row.p_adjusted < SIGNIFICANT
+        }
+        groups: list[list[str]] = []
+        for position, name in enumerate(names):
+            above, below = names[:position], names[position:]
+            if all(frozenset((a, b)) in differ for a in above for b in below):
+                groups.append([])
+            groups[-1].append(name)
+        return groups
+
+    def record(self) -> dict[str, Any]:
+        """As `evaluate_runs --json` prints it."""
+        primary = self.settings.primary or self.settings.measures
+        return {
+            "results": [row.record(self.topics) for row in self.results],
+            "comparisons": [row.record() for row in self.comparisons],
+            "groups": [{"measure": each.name, "groups": self.groups(each)} for each in primary],
+            "runs": [vars(each) for each in self.runs],
+            "n_topics": len(self.topics),
+            "n_without_relevant": self.n_without_relevant,
+            "settings": {
+                "primary": [each.name for each in primary],
+                "ties": self.settings.ties,
+                "single_precision": self.settings.single_precision,
+                "missing": self.settings.missing,
+                "leave_out_without_relevant": self.settings.leave_out_without_relevant,
+                "confidence": self.settings.confidence,
+                "seed": self.settings.seed,
+            },
+            "notes": list(self.notes),
+        }
+
+
+def _defined(value: float) -> float | None:
+    """JSON has no NaN."""
+    return None if value != value else value

@@ -1,0 +1,135 @@
+"""One effect as a correlation, a standardised difference, an odds ratio and a probability."""
+
+from dataclasses import dataclass
+from math import exp, log, pi, sqrt
+
+from scipy import stats
+
+
+@dataclass(frozen=True)
+class Effect:
+    """An effect in four forms.
+
+    Attributes
+    ----------
+    d : float
+        Difference of two means in standard deviations (Cohen's d).
+    r : float
+        Point-biserial correlation of the value with the group.
+    odds_ratio : float
+        Of logistic distributions that lie `d` standard deviations apart.
+    probability : float
+        The odds ratio as a probability, ``odds / (1 + odds)``.
+    superiority : float
+        The chance that a normal value of the one group exceeds one of the other.
+    """
+
+    d: float
+    r: float
+    odds_ratio: float
+    probability: float
+    superiority: float
+
+
+def effect_of_d(d: float) -> Effect:
+    """The forms of a standardised difference, of two groups of the same size.
+
+    Parameters
+    ----------
+    d : float
+
+    Returns
+    -------
+    Effect
+
+    Raises
+    ------
+    ValueError
+        If `d` is beyond 30 standard deviations.
+
+    References
+    ----------
+    M. Borenstein, L. V. Hedges, J. P. T. Higgins and H. R. Rothstein (2009). Introduction to
+    Meta-Analysis. Wiley, chapter 7 (``log odds = d pi / sqrt(3)``, ``r = d / sqrt(d**2 + 4)``).
+
+    Examples
+    --------
+    >>> effect = effect_of_d(0.62)
+    >>> round(effect.odds_ratio, 4), round(effect.probability, 4)
+    (3.0788, 0.7548)
+    """
+    if not abs(d) <= 30:
+        raise ValueError(f"d must lie between -30 and 30, not {d}")
+    odds = exp(d * pi / sqrt(3))
+    superiority = float(stats.norm.cdf(d / sqrt(2)))
+    return Effect(d, d / sqrt(d**2 + 4), odds, odds / (1 + odds), superiority)
+
+
+def d_of_correlation(r: float, n_first: float = 1.0, n_second: float = 1.0) -> float:
+    """The standardised difference of a point-biserial correlation.
+
+    Parameters
+    ----------
+    r : float
+        Strictly between -1 and 1.
+    n_first, n_second : float
+        Sizes of the two groups, or their ratio; where both are above 1, degrees of freedom count
+        as in the R package effectsize.
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    ValueError
+        If `r` is not between -1 and 1 or a size not positive.
+
+    References
+    ----------
+    M. S. Ben-Shachar, D. Lüdecke and D. Makowski (2020). effectsize. Journal of Open Source
+    Software 5(56), 2815 (r_to_d).
+
+    Examples
+    --------
+    >>> round(d_of_correlation(-0.423), 4), round(d_of_correlation(0.281), 3)
+    (-0.9336, 0.586)
+    """
+    if not -1 < r < 1:
+        raise ValueError(f"r must lie between -1 and 1, not {r}")
+    if not n_first > 0 or not n_second > 0:
+        raise ValueError("n_first and n_second must be positive")
+    total = n_first + n_second
+    freedom = total - 2 if min(n_first, n_second) > 1 else total
+    return sqrt(freedom / n_first + freedom / n_second) * r / sqrt(1 - r**2)
+
+
+def d_of_odds(odds_ratio: float) -> float:
+    """The standardised difference of an odds ratio.
+
+    Parameters
+    ----------
+    odds_ratio : float
+        Positive.
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    ValueError
+        If `odds_ratio` is not positive.
+
+    References
+    ----------
+    As `effect_of_d`.
+
+    Examples
+    --------
+    >>> round(d_of_odds(3.0788), 4)
+    0.62
+    """
+    if not 0 < odds_ratio < float("inf"):
+        raise ValueError(f"odds_ratio must be positive, not {odds_ratio}")
+    return log(odds_ratio) * sqrt(3) / pi

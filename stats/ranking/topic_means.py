@@ -1,0 +1,232 @@
+"""Means over topics with intervals, and whether two systems' means over the same topics differ."""
+
+from dataclasses import dataclass
+from math import nan
+from typing import Literal, get_args
+
+import numpy as np
+from scipy import stats
+
+from stats.arguments import (
+    Column,
+    Floats,
+    complete_numbers,
+    require_confidence,
+    require_one_of,
+    require_same_length,
+)
+from stats.inference.paired_accuracy import mcnemar, wilson
+from stats.inference.sign_flips import sign_flip_test
+
+Test = Literal["randomisation", "t", "mcnemar"]
+LEAST_TOPICS = 20
+"""Below, intervals of means of skewed values held their mean in as few as .88 of studies."""
+
+
+@dataclass(frozen=True)
+class TopicMean:
+    """A mean over topics.
+
+    Attributes
+    ----------
+    value, ci_low, ci_high : float
+        In the measure's units; NaN with the `reason` where undefined.
+    method : str
+        How the interval was computed.
+    n_topics : int
+    reason : str or None
+        Why what is NaN is undefined.
+    """
+
+    value: float
+    ci_low: float
+    ci_high: float
+    method: str
+    n_topics: int
+    reason: str | None = None
+
+
+@dataclass(frozen=True)
+class TopicDifference:
+    """The mean difference of two systems over the same topics.
+
+    Attributes
+    ----------
+    delta, ci_low, ci_high : float
+        The first's mean less the second's.
+    test : {"randomisation", "t", "mcnemar"}
+    p : float
+        Two-sided.
+    n_topics, n_better, n_worse : int
+        Topics; those on which the first is better, and worse.
+    reason : str or None
+        Why what is NaN is undefined.
+    """
+
+    delta: float
+    ci_low: float
+    ci_high: float
+    test: Test
+    p: float
+    n_topics: int
+    n_better: int
+    n_worse: int
+    reason: str | None = None
+
+
+def mean_over_topics(
+    values: Column, *, confidence: float = 0.95, binary: bool = False
+) -> TopicMean:
+    """The mean of a measure with the interval for topics of this kind.
+
+    Parameters
+    ----------
+    values : array-like of float, shape (n_topics,)
+        Between 0 and 1.
+    confidence : float
+        Confidence level of the interval.
+    binary : bool
+        Whether each value is 0 or 1.
+
+    Returns
+    -------
+    TopicMean
+        Student's t interval, cut where a measure ends, at 0 and 1; Wilson's of binary values.
+        It has no limits where there are fewer than two topics or all have the same value.
+
+    Raises
+    ------
+    ValueError
+        If a value is missing, `confidence` is out of range, or binary values are not.
+
+    Notes
+    -----
+    Over 400 simulated collections each, of 10 to 200 topics and five shapes of values, t held the
+    mean in .885 to .97 of them, the BCa bootstrap in .71 to .97, the bootstrap of t in .56 to .98.
+
+    References
+    ----------
+    W. S. Gosset (Student, 1908). The probable error of a mean. Biometrika 6(1), 1-25.
+    E. B. Wilson (1927). Probable inference, the law of succession, and statistical inference.
+    JASA 22, 209-212.
+
+    Examples
+    --------
+    >>> mean = mean_over_topics([0.2, 0.4, 0.6, 0.8])
+    >>> round(mean.value, 3), round(mean.ci_low, 3), round(mean.ci_high, 3)
+    (0.5, 0.089, 0.911)
+    """
+    require_confidence(confidence)
+    column = complete_numbers(values, "values")
+    n = len(column)
+    if not n:
+        return TopicMean(nan, nan, nan, "none", 0, "no topics")
+    mean = float(column.mean())
+    if binary:
+        hits = int(column.sum())
+        if not np.isin(column, (0, 1)).all():
+            raise ValueError("binary values must be 0 or 1")
+        return TopicMean(mean, *wilson(hits, n, confidence=confidence), "Wilson", n)
+    low, high, reason = _t_limits(column, confidence)
+    return TopicMean(mean, max(low, 0.0), min(high, 1.0), "Student's t", n, reason)
+
+
+def compare_over_topics(
+    a: Column,
+    b: Column,
+    *,
+    test: Test = "randomisation",
+    confidence: float = 0.95,
+    n_permutations: int = 10_000,
+    rng: int | np.random.Generator = 0,
+) -> TopicDifference:
+    """Whether the means of two systems over the same topics differ.
+
+    Parameters
+    ----------
+    a, b : array-like of float, shape (n_topics,)
+        The systems' values, of the same topics in the same order.
+    test : {"randomisation", "t", "mcnemar"}
+        Flip the signs of topics' differences, Student's paired t, or, for values of 0 and 1,
+        McNemar's exact test.
+    confidence : float
+        Confidence level of the interval.
+    n_permutations : int
+        Sign flips drawn where there are more than 16 topics; with fewer all are tried.
+    rng : int or Generator
+        Seed or generator of the flips.
+
+    Returns
+    -------
+    TopicDifference
+        Student's t interval of the mean difference; Newcombe's for McNemar's test.
+
+    Raises
+    ------
+    ValueError
+        If the columns differ in length, a value is missing, the test is unknown, or McNemar's
+        is asked of values that are not 0 and 1.
+
+    References
+    ----------
+    M. D. Smucker, J. Allan and B. Carterette (2007). A comparison of statistical significance
+    tests for information retrieval evaluation. CIKM 2007, 623-632.
+    Q. McNemar (1947). Note on the sampling error of the difference between correlated
+    proportions or percentages. Psychometrika 12(2), 153-157.
+
+    Examples
+    --------
+    >>> found = compare_over_topics([0.5, 0.9, 0.4, 0.7, 0.8, 0.6], [0.4, 0.5, 0.3, 0.6, 0.5, 0.1])
+    >>> round(found.delta, 2), found.p, found.n_better
+    (0.25, 0.03125, 6)
+    """
+    require_one_of(test=(test, get_args(Test)))
+    require_confidence(confidence)
+    require_same_length(a=a, b=b)
+    first, second = complete_numbers(a, "a"), complete_numbers(b, "b")
+    gaps = first - second
+    better, worse = int((gaps > 0).sum()), int((gaps < 0).sum())
+    if len(gaps) < 2:
+        delta = float(gaps.mean()) if len(gaps) else nan
+        return TopicDifference(
+            delta, nan, nan, test, nan, len(gaps), better, worse, "fewer than two topics"
+        )
+    if test == "mcnemar":
+        return _by_mcnemar(first, second, confidence)
+    low, high, reason = _t_limits(gaps, confidence)
+    p = _t_p(gaps) if test == "t" else 1.0
+    if test == "randomisation" and gaps.any():
+        p = sign_flip_test(np.arange(len(gaps)), gaps, n_permutations=n_permutations, rng=rng)
+    return TopicDifference(float(gaps.mean()), low, high, test, p, len(gaps), better, worse, reason)
+
+
+def _by_mcnemar(first: Floats, second: Floats, confidence: float) -> TopicDifference:
+    if not np.isin(np.concatenate([first, second]), (0, 1)).all():
+        raise ValueError("test 'mcnemar' compares values of 0 and 1")
+    both, a_only = int((first * second).sum()), int((first * (1 - second)).sum())
+    b_only = int(((1 - first) * second).sum())
+    n = len(first)
+    pair = mcnemar(both, a_only, b_only, n - both - a_only - b_only, confidence=confidence)
+    return TopicDifference(
+        pair.difference, pair.ci_low, pair.ci_high, "mcnemar", pair.p, n, a_only, b_only
+    )
+
+
+def _t_limits(values: Floats, confidence: float) -> tuple[float, float, str | None]:
+    n = len(values)
+    if n < 2:
+        return nan, nan, "fewer than two topics"
+    spread = float(values.std(ddof=1))
+    if np.ptp(values) < 1e-12:
+        return nan, nan, "all topics have the same value"
+    half = float(stats.t.ppf((1 + confidence) / 2, n - 1)) * spread / n**0.5
+    return float(values.mean()) - half, float(values.mean()) + half, None
+
+
+def _t_p(gaps: Floats) -> float:
+    """Of Student's paired t; 1 where no topic differs, NaN where all do by the same."""
+    if not gaps.any():
+        return 1.0
+    if np.ptp(gaps) < 1e-12:
+        return nan
+    return float(stats.ttest_1samp(gaps, 0.0).pvalue)

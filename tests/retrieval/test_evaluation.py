@@ -1,0 +1,218 @@
+"""Runs against qrels, from their files to a record."""
+
+import json
+from collections.abc import Callable
+from io import StringIO
+from typing import Any
+
+import ir_measures
+import numpy as np
+import pytest
+import pytrec_eval
+from django.core.management import call_command
+from django.core.management.base import CommandError
+from scipy import stats
+from statsmodels.stats.contingency_tables import mcnemar
+from statsmodels.stats.multitest import multipletests
+
+from retrieval.exceptions import RunsUnfit
+from tests.retrieval.conftest import WriteFile, qrels_text, run_text, seeded_collection
+
+Evaluate = Callable[..., dict[str, Any]]
+OF_PYTREC_EVAL = {
+    "nDCG@10": "ndcg_cut_10",
+    "RR": "recip_rank",
+    "AP": "map",
+    "P@5": "P_5",
+    "R@10": "recall_10",
+    "Bpref": "bpref",
+    "infAP": "infAP",
+    "Success@1": "success_1",
+}
+
+
+@pytest.fixture
+def evaluate(file: WriteFile) -> Evaluate:
+    def evaluated(qrels: str, runs: dict[str, str], *options: str) -> dict[str, Any]:
+        arguments = ["evaluate_runs", "--qrels", str(file("qrels.txt", qrels)), "--json"]
+        for name, content in runs.items():
+            arguments += ["--run", str(file(name, content))]
+        out = StringIO()
+        call_command(*arguments, *options, stdout=out)
+        return json.loads(out.getvalue())  # type: ignore[no-any-return]
+
+    return evaluated
+
+
+def row(record: dict[str, Any], run: str, measure: str) -> dict[str, Any]:
+    return next(r for r in record["results"] if (r["run"], r["measure"]) == (run, measure))
+
+
+@pytest.mark.parametrize("measure", OF_PYTREC_EVAL)
+def test_every_topic_has_pytrec_evals_value_from_the_same_files(evaluate: Evaluate, measure: str):
+    grades, runs = seeded_collection(3)
+    files = {f"{n}.run": run_text(run, f"system{n}") for n, run in enumerate(runs)}
+    record = evaluate(qrels_text(grades), files, "--measure", measure)
+    theirs = OF_PYTREC_EVAL[measure]
+    for n, run in enumerate(runs):
+        expected = pytrec_eval.RelevanceEvaluator(grades, {theirs}).evaluate(run)
+        result = row(record, f"system{n}", measure)
+        assert result["per_topic"].keys() == expected.keys()
+        for topic, value in result["per_topic"].items():
+            assert value == pytest.approx(expected[topic][theirs], abs=1e-6)
+        values = [each[theirs] for each in expected.values()]
+        assert result["mean"] == pytest.approx(np.mean(values), abs=1e-6)
+        assert result["mean_complete"] == pytest.approx(np.sum(values) / len(grades), abs=1e-6)
+        assert result["n_topics"] == len(values)
+
+
+def test_means_over_all_topics_are_those_of_ir_measures(evaluate: Evaluate):
+    grades, runs = seeded_collection(1)
+    record = evaluate(qrels_text(grades), {"a": run_text(runs[0], "a")}, "--measure", "AP")
+    theirs = ir_measures.calc_aggregate([ir_measures.AP], grades, runs[0])
+    assert row(record, "a", "AP")["mean_complete"] == pytest.approx(theirs[ir_measures.AP])
+
+
+def test_a_run_says_which_topics_it_lacks_and_which_nobody_judged(evaluate: Evaluate):
+    qrels = "1 0 a 1\n2 0 a 1\n3 0 a 0\n"
+    record = evaluate(qrels, {"a": "1 Q0 a 1 1 a\n9 Q0 a 1 1 a\n"}, "--measure", "RR")
+    assert record["runs"] == [{"run": "a", "n_topics": 1, "n_missing": 2, "n_foreign": 1}]
+    result = row(record, "a", "RR")
+    assert (result["mean"], result["mean_complete"]) == (1.0, pytest.approx(1 / 3))
+    assert record["n_without_relevant"] == 1
+    left_out = evaluate(
+        qrels, {"a": "1 Q0 a 1 1 a\n"}, "--measure", "RR", "--leave-out-without-relevant"
+    )
+    assert row(left_out, "a", "RR")["mean_complete"] == pytest.approx(0.5)
+
+
+def test_differences_are_tested_on_the_topics_that_both_runs_have(evaluate: Evaluate):
+    grades, runs = seeded_collection(2, seed=3)
+    files = {f"{n}.run": run_text(run, f"s{n}") for n, run in enumerate(runs)}
+    record = evaluate(qrels_text(grades), files, "--measure", "AP", "--test", "t")
+    (pair,) = record["comparisons"]
+    a, b = (row(record, name, "AP")["per_topic"] for name in ("s0", "s1"))
+    both = sorted(a.keys() & b.keys())
+    expected = stats.ttest_rel([a[t] for t in both], [b[t] for t in both])
+    assert (pair["a"], pair["b"], pair["n_topics"]) == ("s0", "s1", len(both))
+    assert pair["p"] == pytest.approx(expected.pvalue)
+    interval = expected.confidence_interval()
+    assert (pair["ci_low"], pair["ci_high"]) == pytest.approx((interval.low, interval.high))
+    zeros = evaluate(
+        qrels_text(grades), files, "--measure", "AP", "--test", "t", "--missing", "zero"
+    )
+    full = [[values.get(t, 0.0) for t in grades] for values in (a, b)]
+    assert zeros["comparisons"][0]["p"] == pytest.approx(stats.ttest_rel(*full).pvalue)
+
+
+def test_randomisation_agrees_with_scipys_permutation_test(evaluate: Evaluate):
+    grades, runs = seeded_collection(2, n_topics=12, seed=5)
+    files = {f"{n}.run": run_text(run, f"s{n}") for n, run in enumerate(runs)}
+    record = evaluate(qrels_text(grades), files, "--measure", "nDCG@10")
+    a, b = (row(record, name, "nDCG@10")["per_topic"] for name in ("s0", "s1"))
+    gaps = [a[t] - b[t] for t in sorted(a.keys() & b.keys())]
+    expected = stats.permutation_test(
+        (gaps,), np.mean, permutation_type="samples", n_resamples=np.inf
+    )
+    assert record["comparisons"][0]["p"] == pytest.approx(expected.pvalue)
+
+
+def test_success_is_compared_by_mcnemars_exact_test(evaluate: Evaluate):
+    grades, runs = seeded_collection(2, n_topics=80, seed=6)
+    files = {f"{n}.run": run_text(run, f"s{n}") for n, run in enumerate(runs)}
+    record = evaluate(qrels_text(grades), files, "--measure", "Success@1")
+    (pair,) = record["comparisons"]
+    a, b = (row(record, name, "Success@1")["per_topic"] for name in ("s0", "s1"))
+    table = np.zeros((2, 2))
+    for topic in a.keys() & b.keys():
+        table[int(a[topic]), int(b[topic])] += 1
+    assert pair["test"] == "mcnemar"
+    assert pair["p"] == pytest.approx(mcnemar(table, exact=True).pvalue)
+
+
+def test_only_declared_primary_measures_are_corrected_together(evaluate: Evaluate):
+    grades, runs = seeded_collection(3, seed=7)
+    files = {f"{n}.run": run_text(run, f"s{n}") for n, run in enumerate(runs)}
+    options = ("--measure", "AP", "--measure", "RR", "--primary", "AP", "--test", "t")
+    record = evaluate(qrels_text(grades), files, *options)
+    of_ap = [pair for pair in record["comparisons"] if pair["measure"] == "AP"]
+    expected = multipletests([pair["p"] for pair in of_ap], method="holm")[1]
+    assert [pair["p_adjusted"] for pair in of_ap] == pytest.approx(list(expected))
+    others = [pair["p_adjusted"] for pair in record["comparisons"] if pair["measure"] == "RR"]
+    assert others == [None] * 3
+
+
+def test_groups_are_apart_where_all_above_differ_from_all_below(evaluate: Evaluate):
+    topics = [str(n) for n in range(30)]
+    qrels = "".join(f"{t} 0 a 1\n" for t in topics)
+    first = "".join(f"{t} Q0 a 1 2 {{tag}}\n{t} Q0 b 2 1 {{tag}}\n" for t in topics)
+    fourth = "".join(f"{t} Q0 a 1 0 {{tag}}\n" for t in topics)
+    fourth += "".join(f"{t} Q0 {d} 1 {9} {{tag}}\n" for t in topics for d in "bcd")
+    files = {name: first.format(tag=name) for name in ("good", "fine")}
+    record = evaluate(qrels, files | {"poor": fourth.format(tag="poor")}, "--measure", "RR")
+    assert record["groups"] == [{"measure": "RR", "groups": [["fine", "good"], ["poor"]]}]
+
+
+def test_tied_scores_that_move_a_mean_are_said(evaluate: Evaluate):
+    record = evaluate("1 0 a 1\n", {"x": "1 Q0 a 1 1 x\n1 Q0 b 2 1 x\n"}, "--measure", "RR")
+    assert row(record, "x", "RR")["mean"] == 0.5
+    assert row(record, "x", "RR")["mean_other_ties"] == 1.0
+    assert any("tied scores move RR of x" in note for note in record["notes"])
+
+
+def test_scores_that_only_single_precision_ties_are_said(evaluate: Evaluate):
+    run = {"x": "1 Q0 a 1 0.9000000002 x\n1 Q0 b 2 0.9000000001 x\n"}
+    record = evaluate("1 0 a 1\n", run, "--measure", "RR")
+    assert row(record, "x", "RR")["mean"] == 0.5
+    assert any("trec_eval 10" in note for note in record["notes"])
+    in_double = evaluate("1 0 a 1\n", run, "--measure", "RR", "--double")
+    assert row(in_double, "x", "RR")["mean"] == 1.0
+    assert not any("trec_eval 10" in note for note in in_double["notes"])
+
+
+def test_an_interval_that_nothing_supports_is_not_given(evaluate: Evaluate):
+    record = evaluate("1 0 a 1\n2 0 a 1\n", {"x": "1 Q0 a 1 1 x\n2 Q0 a 1 1 x\n"})
+    result = row(record, "x", "RR@10")
+    assert (result["ci_low"], result["ci_high"]) == (None, None)
+    assert result["reason"] == "all topics have the same value"
+
+
+def test_runs_are_called_by_their_tags_or_where_those_are_the_same_by_their_files(
+    evaluate: Evaluate,
+):
+    line = "1 Q0 a 1 1 same\n"
+    record = evaluate("1 0 a 1\n", {"one.run": line, "two.run": line}, "--measure", "RR")
+    assert [each["run"] for each in record["runs"]] == ["one.run", "two.run"]
+
+
+def test_a_run_of_other_topics_is_refused(evaluate: Evaluate):
+    with pytest.raises(RunsUnfit, match=r"a\.run has no topic of qrels\.txt"):
+        evaluate("1 0 a 1\n", {"a.run": "07 Q0 a 1 1 x\n"})
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        (("--measure", "ERR"), "--measure: measure must be one of"),
+        (("--measure", "AP", "--primary", "RR"), "--primary RR is no --measure"),
+        (("--measure", "AP", "--test", "mcnemar"), "of Success alone"),
+    ],
+)
+def test_options_that_do_not_fit_are_refused(
+    evaluate: Evaluate, options: tuple[str, ...], problem: str
+):
+    with pytest.raises(CommandError, match=problem):
+        evaluate("1 0 a 1\n", {"a": "1 Q0 a 1 1 x\n"}, *options)
+
+
+def test_without_json_people_read_means_differences_and_groups(file: WriteFile):
+    grades, runs = seeded_collection(2)
+    arguments = ["--qrels", str(file("q", qrels_text(grades)))]
+    for n, run in enumerate(runs):
+        arguments += ["--run", str(file(f"{n}.run", run_text(run, f"s{n}")))]
+    out = StringIO()
+    call_command("evaluate_runs", *arguments, "--measure", "nDCG@10", stdout=out)
+    text = out.getvalue()
+    assert "s1 > s0" in text or "s1, s0" in text or "s0, s1" in text
+    assert "s0 - s1" in text
+    assert "4 topics without a relevant document: counted as 0" in text

@@ -1,0 +1,116 @@
+"""Runs and qrels as files: read as trec_eval reads them, refused by line where it would misread."""
+
+import gzip
+
+import numpy as np
+import pytest
+
+from retrieval.exceptions import TrecFileFaults
+from retrieval.trec_files import read_qrels, read_run
+from tests.retrieval.conftest import WriteFile
+
+RUN = "1 Q0 b 1 2.5 t\n1 Q0 a 2 -1e-3 t\n"
+
+
+def test_columns_are_read_whatever_white_space_is_between_them(file: WriteFile):
+    run = read_run(file("run", "1\tQ0  b 1   2.5 t\r\n  1 Q0 a\t2 -1e-3 t \n"))
+    assert (run.topics, run.documents, run.tag) == (["1"], ["a", "b"], "t")
+    assert run.document.tolist() == [1, 0]
+    assert run.score.tolist() == [2.5, -0.001]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        gzip.compress(RUN.encode()),
+        b"\xef\xbb\xbf" + RUN.encode(),
+        b"# made by hand\n" + RUN.encode() + b"\n\n# the end",
+        RUN.encode().rstrip(),
+    ],
+    ids=["gzip", "byte order mark", "comments", "no newline at the end"],
+)
+def test_the_same_run_is_read_from_other_kinds_of_files(file: WriteFile, content: bytes):
+    run, plain = read_run(file("run", content)), read_run(file("plain", RUN))
+    assert (run.topics, run.documents, run.tag) == (plain.topics, plain.documents, plain.tag)
+    np.testing.assert_array_equal(run.score, plain.score)
+    np.testing.assert_array_equal(run.document, plain.document)
+
+
+def test_topics_and_documents_are_names_and_never_numbers(file: WriteFile):
+    qrels = read_qrels(file("qrels", "07 0 NA 1\n7 0 1e3 0\n07 0 #3 -1\n"))
+    assert qrels.topics == ["07", "7"]
+    assert qrels.documents == ["#3", "1e3", "NA"]
+    assert qrels.grade.tolist() == [1, 0, -1]
+
+
+def test_names_are_in_the_order_of_their_bytes(file: WriteFile):
+    run = read_run(file("run", "".join(f"1 Q0 {d} 1 1 t\n" for d in ("é", "a", "B", "d9", "d10"))))
+    assert run.documents == ["B", "a", "d10", "d9", "é"]
+
+
+def test_infinite_scores_are_counted(file: WriteFile):
+    assert read_run(file("run", "1 Q0 a 1 inf t\n1 Q0 b 1 -Infinity t\n")).n_infinite == 2
+
+
+def test_tags_that_differ_name_no_run(file: WriteFile):
+    assert read_run(file("run", "1 Q0 a 1 1 t\n1 Q0 b 1 1 u\n")).tag == ""
+
+
+@pytest.mark.parametrize(
+    ("content", "faults"),
+    [
+        ("1 Q0 a 1 2.5\n", ["Line 1 of f: it has 5 columns"]),
+        ("1 Q0 a 1 2.5 t\n1 Q0 b 1 2.5 my run\n", ["Line 2 of f: it has 7 columns"]),
+        ("1 Q0 a 1 2,5 t\n", ["Line 1 of f: the score 2,5 is not a number"]),
+        ("1 Q0 a 1 1_0 t\n", ["Line 1 of f: the score 1_0 is not a number"]),
+        ("1 Q0 a 1 0x1p3 t\n", ["Line 1 of f: the score 0x1p3 is not a number"]),
+        ("1 Q0 a 1 nan t\n", ["Line 1 of f: the score is NaN"]),
+        (
+            "1 Q0 a 1 2 t\n2 Q0 a 1 2 t\n\n1 Q0 a 2 1 t\n1 Q0 b 1 NaN t\n",
+            ["Line 4 of f: document a of topic 1 is in line 1 already", "Line 5 of f: the score"],
+        ),
+        ("", ["f: there is no line in it. A line of a run has 6 columns"]),
+        ("# nothing\n", ["f: there is no line in it"]),
+        (b"1 Q0 \xff 1 2 t\n", ["Line 1 of f: it is not UTF-8"]),
+        (b"1 Q0 a\x00 1 2 t\n", ["Line 1 of f: it holds a NUL character"]),
+        (b"\x1f\x8bnot gzip", ["f: it cannot be read"]),
+        (gzip.compress(RUN.encode())[:-9], ["f: it cannot be read"]),
+    ],
+)
+def test_a_run_that_would_be_misread_is_refused_with_each_line(
+    file: WriteFile, content: str | bytes, faults: list[str]
+):
+    with pytest.raises(TrecFileFaults) as refused:
+        read_run(file("f", content))
+    lines = str(refused.value).splitlines()
+    assert len(lines) == len(faults) + 1
+    for line, fault in zip(lines, faults, strict=False):
+        assert line.startswith(fault)
+
+
+@pytest.mark.parametrize(
+    ("content", "fault"),
+    [
+        ("1 0 a 1.5\n", "the grade 1.5 is not a whole number"),
+        ("1 0 a one\n", "the grade one is not a whole number"),
+        ("1 0 a 128\n", "the grade 128 is not between -127 and 127"),
+        ("1 0 a 99999999999999999999\n", "is not between"),
+        ("1 0 a\n", "it has 3 columns. A line of qrels has 4 columns: topic iteration docno grade"),
+        ("1 0 a 1\n1 1 a 0\n", "document a of topic 1 is in line 1 already"),
+    ],
+)
+def test_qrels_that_would_be_misread_are_refused(file: WriteFile, content: str, fault: str):
+    with pytest.raises(TrecFileFaults, match=fault):
+        read_qrels(file("f", content))
+
+
+def test_a_file_that_is_not_there_is_said_to_be_unreadable(file: WriteFile):
+    missing = file("f", "").with_name("missing")
+    with pytest.raises(TrecFileFaults, match="missing: it cannot be read: No such file"):
+        read_run(missing)
+
+
+def test_of_very_many_faults_the_first_are_listed_and_the_others_counted(file: WriteFile):
+    with pytest.raises(TrecFileFaults) as refused:
+        read_run(file("f", "x\n" * 30))
+    assert "... and 10 more." in str(refused.value)

@@ -1,0 +1,249 @@
+"""Measures of ranked lists against pytrec_eval, and ir_measures where it has none."""
+
+import ir_measures
+import numpy as np
+import pytest
+import pytrec_eval
+
+from stats.ranking import graded_lists, judged_lists, measure
+from stats.ranking.judged_lists import JudgedLists
+
+Run = dict[str, dict[str, float]]
+Grades = dict[str, dict[str, int]]
+N_TOPICS = 60
+OF_PYTREC_EVAL = {
+    "nDCG": "ndcg",
+    "nDCG@10": "ndcg_cut_10",
+    "RR": "recip_rank",
+    "Success@1": "success_1",
+    "Success@5": "success_5",
+    "P@5": "P_5",
+    "P@30": "P_30",
+    "R@10": "recall_10",
+    "Rprec": "Rprec",
+    "AP": "map",
+    "AP@10": "map_cut_10",
+    "Bpref": "bpref",
+    "infAP": "infAP",
+}
+
+
+def collection(seed: int, *, lowest: int) -> tuple[Run, Grades]:
+    """Topics with tied scores, unjudged documents, short lists, and some with nothing relevant."""
+    rng = np.random.default_rng(seed)
+    names = [f"{letter}{number}" for letter in "aBz" for number in range(40)]
+    run: Run = {}
+    grades: Grades = {}
+    for number in range(N_TOPICS):
+        topic = str(number)
+        size = int(rng.integers(1, 60))
+        listed = rng.choice(names, size, replace=False)
+        run[topic] = {str(doc): round(float(rng.normal()), 1) for doc in listed}
+        pooled = rng.choice(names, int(rng.integers(1, 50)), replace=False)
+        highest = 0 if number % 9 == 0 else 3
+        grades[topic] = {str(doc): int(rng.integers(lowest, highest + 1)) for doc in pooled}
+    return run, grades
+
+
+def as_lists(run: Run, grades: Grades, **options: object) -> JudgedLists:
+    """The collection as numbers; documents in the order of their bytes."""
+    names = sorted({doc for each in (*run.values(), *grades.values()) for doc in each})
+    number = {name: position for position, name in enumerate(names)}
+    of_topic = {topic: position for position, topic in enumerate(sorted(grades))}
+    listed = [(of_topic[t], number[d], s) for t, docs in run.items() for d, s in docs.items()]
+    judged = [(of_topic[t], number[d], g) for t, docs in grades.items() for d, g in docs.items()]
+    topics, documents, scores = (np.array(column) for column in zip(*listed, strict=True))
+    columns = (np.array(column) for column in zip(*judged, strict=True))
+    return judged_lists(topics, documents, scores, *columns, n_topics=len(of_topic), **options)  # type: ignore[arg-type]
+
+
+def of_ir_measures(run: Run, grades: Grades, name: str) -> np.ndarray:
+    """Its values by topic; it is given ranks, since its providers break ties in two ways."""
+    ranked = {
+        topic: {
+            doc: -float(rank)
+            for rank, doc in enumerate(
+                sorted(docs, key=lambda doc: (np.float32(docs[doc]), doc), reverse=True)
+            )
+        }
+        for topic, docs in run.items()
+    }
+    values = ir_measures.iter_calc([ir_measures.parse_measure(name)], grades, ranked)
+    by_topic = {each.query_id: each.value for each in values}
+    return np.array([by_topic[topic] for topic in sorted(grades)])
+
+
+@pytest.mark.parametrize("lowest", [0, -1])
+@pytest.mark.parametrize("name", OF_PYTREC_EVAL)
+def test_each_topic_has_the_value_that_pytrec_eval_gives_it(name: str, lowest: int):
+    run, grades = collection(7, lowest=lowest)
+    theirs = OF_PYTREC_EVAL[name]
+    values = pytrec_eval.RelevanceEvaluator(grades, {theirs}).evaluate(run)
+    expected = [values[topic][theirs] for topic in sorted(grades)]
+    ours = measure(name).values(as_lists(run, grades))
+    np.testing.assert_allclose(ours, expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("level", [1, 2, 3])
+@pytest.mark.parametrize("name", ["RR", "P@5", "R@10", "AP", "Bpref", "infAP", "Success@5"])
+def test_relevance_from_a_higher_grade_on_is_what_pytrec_eval_takes_it_for(name: str, level: int):
+    run, grades = collection(8, lowest=-1)
+    theirs = OF_PYTREC_EVAL[name]
+    evaluator = pytrec_eval.RelevanceEvaluator(grades, {theirs}, relevance_level=level)
+    values = evaluator.evaluate(run)
+    kind, at, cutoff = name.partition("@")
+    ours = measure(f"{kind}(rel={level}){at}{cutoff}").values(as_lists(run, grades))
+    expected = [values[topic][theirs] for topic in sorted(grades)]
+    np.testing.assert_allclose(ours, expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("lowest", [0, -1])
+@pytest.mark.parametrize(
+    ("ours", "theirs"),
+    [
+        ("RR@10", "RR@10"),
+        ("RR@1", "RR@1"),
+        ("Pooled@10", "Judged@10"),
+        ("nDCG(judged_only=True)@10", "nDCG(judged_only=True)@10"),
+        ("P(judged_only=True)@5", "P(judged_only=True)@5"),
+        ("AP(judged_only=True)", "AP(judged_only=True)"),
+    ],
+)
+def test_each_topic_has_the_value_that_ir_measures_gives_it(ours: str, theirs: str, lowest: int):
+    run, grades = collection(9, lowest=lowest)
+    values = measure(ours).values(as_lists(run, grades))
+    np.testing.assert_allclose(values, of_ir_measures(run, grades, theirs), atol=1e-6)
+
+
+def test_what_was_pooled_and_not_judged_is_not_judged():
+    lists = graded_lists([[1, -1, None, 0]], [[1, 0, -1]])
+    assert measure("Judged@4").values(lists).tolist() == [0.5]
+    assert measure("Pooled@4").values(lists).tolist() == [0.75]
+
+
+def test_every_grade_below_0_says_the_same():
+    """pytrec_eval itself ends with a fault of memory on grades below -1."""
+    run, grades = collection(11, lowest=-3)
+    level = {t: {d: max(g, -1) for d, g in docs.items()} for t, docs in grades.items()}
+    for name in (*OF_PYTREC_EVAL, "RBP", "Judged@5"):
+        ours, theirs = (measure(name).values(as_lists(run, each)) for each in (grades, level))
+        np.testing.assert_array_equal(ours, theirs)
+
+
+def test_exponential_gains_are_a_measure_of_their_own():
+    lists = graded_lists([[1, 3]], [[3, 1]])
+    at_best = 7 + 1 / np.log2(3)
+    value = measure("nDCG(dcg='exp-log2')").values(lists)
+    assert value == pytest.approx((1 + 7 / np.log2(3)) / at_best)
+    assert measure("nDCG").values(lists) != pytest.approx(value)
+
+
+def test_rank_biased_precision_and_its_residual_bound_what_the_judgments_may_come_to():
+    lists = graded_lists([[1, None, 0]], [[1, 0]])
+    low, more = (measure(name).values(lists) for name in ("RBP(p=0.5)", "RBPresidual(p=0.5)"))
+    assert low == pytest.approx(0.5)
+    assert more == pytest.approx(0.25 + 0.125)
+    graded = graded_lists([[2, 1]], [[2, 1]])
+    assert measure("RBP(p=0.5, max_rel=4)").values(graded) == pytest.approx(0.25 + 0.0625)
+
+
+def test_a_bpref_worked_out_by_hand():
+    """trec_eval's own example: one nonrelevant document above four of six relevant ones."""
+    lists = graded_lists([[0, 1, 1, 1, 1]], [[1] * 6 + [0] * 4])
+    assert measure("Bpref").values(lists).tolist() == [0.5]
+
+
+def test_inferred_average_precision_without_a_sample_is_average_precision():
+    run, grades = collection(10, lowest=0)
+    lists = as_lists(run, grades)
+    inferred, average = measure("infAP").values(lists), measure("AP").values(lists)
+    # Documents in no pool count for the one and not for the other.
+    pooled = as_lists(
+        {t: {d: s for d, s in docs.items() if d in grades[t]} for t, docs in run.items()}, grades
+    )
+    np.testing.assert_allclose(
+        measure("infAP").values(pooled), measure("AP").values(pooled), atol=1e-4
+    )
+    assert inferred.shape == average.shape == (N_TOPICS,)
+
+
+def test_the_order_of_ties_and_of_nearly_equal_scores_can_be_chosen():
+    run = {"1": {"a": 1.0, "b": 1.0}}
+    grades = {"1": {"a": 1}}
+    assert measure("RR").values(as_lists(run, grades)).tolist() == [0.5]
+    assert measure("RR").values(as_lists(run, grades, ties="rising")).tolist() == [1.0]
+    close = {"1": {"a": 0.9000000002, "b": 0.9000000001}}
+    assert measure("RR").values(as_lists(close, grades)).tolist() == [0.5]
+    exact = as_lists(close, grades, single_precision=False)
+    assert measure("RR").values(exact).tolist() == [1.0]
+
+
+def test_a_topic_without_documents_or_without_relevant_ones_has_0():
+    lists = graded_lists([[], [0, None]], [[1], [0]])
+    for name in ("nDCG@10", "RR", "AP", "R@5", "P@5", "Bpref", "infAP", "Rprec", "Success@1"):
+        assert measure(name).values(lists).tolist() == [0.0, 0.0], name
+    assert measure("Judged@5").values(lists).tolist() == [0.0, 0.5]
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("map", "AP"),
+        ("map_cut_10", "AP@10"),
+        ("recip_rank", "RR"),
+        ("P_5", "P@5"),
+        ("success_1", "Success@1"),
+        ("recall_100", "R@100"),
+        ("infAP", "infAP"),
+        ("ndcg@20", "nDCG@20"),
+        ("nDCG(dcg=exp-log2)@5", "nDCG(dcg='exp-log2')@5"),
+        ("RBP(p=0.8)", "RBP"),
+        ("RBP( p = .95 , rel=2)", "RBP(p=0.95, rel=2)"),
+        ("AP(judged_only=false)", "AP"),
+    ],
+)
+def test_a_measure_is_named_as_people_know_it(text: str, name: str):
+    assert measure(text).name == name
+    assert measure(measure(text).name) == measure(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("ERR@20", "must be one of nDCG"),
+        ("P", "P needs a cutoff, as in P@10"),
+        ("P@0", "at least 1"),
+        ("Bpref@10", "Bpref has no cutoff"),
+        ("nDCG(rel=2)@10", "no setting 'rel'; its settings: dcg, judged_only"),
+        ("P(rel=0)@5", "whole number from 1 to 127"),
+        ("RBP(p=1)", "between 0 and 1"),
+        ("RBP(rel=2, max_rel=3)", "not both"),
+        ("nDCG(dcg='log10')@5", "must be one of log2, exp-log2"),
+        ("AP(judged_only=maybe)", "True or False"),
+        ("nDCG@10@5", "must be one of"),
+        ("", "must be one of"),
+    ],
+)
+def test_what_is_no_measure_is_refused_with_the_reason(text: str, problem: str):
+    with pytest.raises(ValueError, match=problem.replace("(", r"\(")):
+        measure(text)
+
+
+@pytest.mark.parametrize(
+    ("changed", "problem"),
+    [
+        ({"scores": np.array([1.0, np.nan])}, "scores must not be NaN"),
+        ({"documents": np.array([1, 1])}, "documents must not name a document twice"),
+        ({"judged_documents": np.array([0, 0])}, "judged_documents must not name a document"),
+        ({"grades": np.array([1, 128])}, "between -127 and 127"),
+        ({"topics": np.array([0, 1])}, "topics must be numbers from 0 to 0"),
+        ({"documents": np.array([0.0, 1.0])}, "documents must be whole numbers"),
+        ({"ties": "random"}, "ties must be one of"),
+    ],
+)
+def test_columns_that_cannot_be_lists_are_refused(changed: dict[str, object], problem: str):
+    zeros, both = np.zeros(2, dtype=int), np.array([0, 1])
+    columns = {"topics": zeros, "documents": both, "scores": np.array([1.0, 2.0])}
+    columns |= {"judged_topics": zeros, "judged_documents": both, "grades": both}
+    with pytest.raises(ValueError, match=problem):
+        judged_lists(**columns | changed, n_topics=1)  # type: ignore[arg-type]
