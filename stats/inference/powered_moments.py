@@ -117,7 +117,9 @@ def _of_items(y: Floats, f: Floats, rest: Floats, rules: Rules) -> Moments:
     value = float(residual.mean()) if n else nan
     if n_rest and power:
         value += power * float(rest.mean())
-        variance += power**2 * float(rest.var(ddof=1 if rules.small_sample else 0)) / n_rest
+        alone = n_rest < 2  # of one item all scores say the spread
+        spread = float((np.concatenate([f, rest]) if alone else rest).var(ddof=rules.small_sample))
+        variance += power**2 * spread / n_rest
     people_spare = n - 1 if rules.small_sample else n
     people_variance = float(np.square(y - y.mean()).sum()) / max(people_spare, 1) / n if n else nan
     return Moments(
@@ -178,9 +180,13 @@ def _of_clusters(y: Floats, f: Floats, cluster: Integers, labelled: Flags, rules
     if mixed:
         variance = float(np.square(moved_y - power * gap).sum()) * count / spare
     else:
-        of_rest = max(count_rest - rules.small_sample, 1)
         variance = float(np.square(moved_y - power * moved_f).sum()) * count / spare
-        variance += power**2 * float(np.square(moved_rest).sum()) * count_rest / of_rest
+        if count_rest < 2:  # of one cluster those of the labelled ones say the spread
+            of_rest = float(np.square(moved_f).sum()) * count**2 / max(count - 1, 1)
+        else:
+            of_rest = float(np.square(moved_rest).sum()) * count_rest
+            of_rest /= count_rest - rules.small_sample
+        variance += power**2 * of_rest
     people = float(y[labelled].mean()) if labelled.any() else nan
     people_spare = max(count - rules.small_sample, 1)
     return Moments(

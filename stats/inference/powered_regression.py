@@ -10,7 +10,13 @@ from scipy import stats
 from stats.arguments import Column, Floats, Integers, complete_numbers, require_same_length
 from stats.groups import sum_by
 from stats.inference.powered_moments import Flags, Rules, checked_columns
-from stats.inference.powered_result import FEW_LABELS, NO_GAIN, Estimate, Withheld
+from stats.inference.powered_result import (
+    FEW_LABELS,
+    LEAST_OF_A_CLASS,
+    NO_GAIN,
+    Estimate,
+    Withheld,
+)
 
 LABELS_FOR_EACH = 5
 """Rated items (or clusters) that each coefficient asks for, and as many more."""
@@ -124,7 +130,7 @@ def prediction_powered_regression(
     if reason is not None:
         return _nothing(names, design, reason)
     chosen = design.tuned() if power is None else power
-    return _result(names, design, chosen if (~design.labelled).any() else 0.0, rules)
+    return _result(names, design, chosen if design.others_suffice() else 0.0, rules)
 
 
 @dataclass(frozen=True)
@@ -148,8 +154,16 @@ class _Design:
             return Withheld.NO_LABELS
         if self.count < LABELS_FOR_EACH * (x.shape[1] + 1):
             return Withheld.TOO_FEW_LABELS
-        varies = np.linalg.matrix_rank(x) == x.shape[1] and np.ptp(self.y[self.labelled]) > 0
-        return None if varies else Withheld.NO_VARIATION
+        counts = np.unique(self.y[self.labelled], return_counts=True)[1]
+        if len(counts) == 1 or np.linalg.matrix_rank(x) < x.shape[1]:
+            return Withheld.NO_VARIATION
+        few = len(counts) == 2 and counts.min() < LEAST_OF_A_CLASS
+        return Withheld.TOO_FEW_OF_A_CLASS if few else None
+
+    def others_suffice(self) -> bool:
+        """Whether the unrated items have a regression of their own, with residuals."""
+        x = self.x[~self.labelled]
+        return bool(len(x) > x.shape[1] and np.linalg.matrix_rank(x) == x.shape[1])
 
     def coefficients(self, power: float) -> Floats:
         is_rated = self.labelled
@@ -170,7 +184,7 @@ class _Design:
         return np.asarray(np.linalg.pinv(x.T @ x / len(x)), dtype=np.float64)
 
     def tuned(self) -> float:
-        if not (~self.labelled).any():
+        if not self.others_suffice():
             return 0.0
         power = 1.0
         for _ in range(2):
@@ -272,7 +286,8 @@ def _estimates(design: _Design, power: float, freedom: float, rules: Rules) -> l
 
 def _notes(design: _Design, power: float) -> list[str]:
     notes = []
-    if (~design.labelled).any() and power < NO_GAIN:
+    n_rest = int((~design.labelled).sum())
+    if design.others_suffice() and power * len(design.y) / n_rest < NO_GAIN:
         notes.append("the judge adds nothing: its scores do not go with the human ratings")
     if design.count < FEW_LABELS:
         notes.append(

@@ -14,7 +14,7 @@ LEAST_LABELS = 5
 LEAST_OF_A_CLASS = 5
 FEW_LABELS = 20
 NO_GAIN = 0.02
-"""Below this lambda the judge adds nothing worth the name."""
+"""Below this lambda, were all but the rated items unrated, the judge adds nothing."""
 
 
 class Withheld(StrEnum):
@@ -155,7 +155,9 @@ def notes_of(moments: Moments, n_labelled: int, n: int) -> tuple[str, ...]:
     1
     """
     notes = []
-    if n_labelled and n > n_labelled and moments.power < NO_GAIN:
+    # where little is unrated lambda is small however well the judge scores
+    power = moments.power * n / (n - n_labelled) if n > n_labelled else 1.0
+    if moments.count > 1 and power < NO_GAIN:
         notes.append("the judge adds nothing: its scores do not go with the human ratings")
     if 0 < moments.count < FEW_LABELS:
         notes.append(

@@ -21,6 +21,8 @@ from stats.inference.component_estimates import RESIDUAL, by_likelihood, by_mome
 Method = Literal["auto", "anova", "reml"]
 REML_UP_TO_LEVELS = 800
 """Of all random effects together; a step solves a system of that size."""
+ROUNDING = 1e-13
+"""Of the mean square of ratings: smaller components come from how decimals are stored."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,7 +129,9 @@ def variance_components(
     if is_by_likelihood and n_levels > REML_UP_TO_LEVELS:
         raise ValueError(f"method 'reml' is for up to {REML_UP_TO_LEVELS} levels, not {n_levels}")
     estimated = by_likelihood(y, groups) if is_by_likelihood else by_moments(y, groups)
+    nothing = ROUNDING * float(np.square(y).mean())
     raw = {name: estimated.get(name, nan) for name in (*_names(factors), RESIDUAL)}
+    raw = {name: 0.0 if abs(value) <= nothing else value for name, value in raw.items()}
     return Components(
         raw=raw,
         confounded=confounded,
@@ -208,6 +212,8 @@ def _notes(
         for name, value in raw.items()
         if value < 0
     ]
+    if raw[RESIDUAL] == 0:
+        notes.append("nothing is left that more ratings would lower: plans are not given")
     if levels["annotator"] < 5:
         notes.append(f"{levels['annotator']} annotators: their component is a rough guide below 5")
     if levels["item"] < 20:

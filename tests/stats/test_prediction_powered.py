@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from stats.inference.active_labels import actively_labelled_mean, labelling_probabilities
+from stats.inference.powered_regression import prediction_powered_regression
 from stats.inference.prediction_powered import prediction_powered_mean
 from tests.stats.worked_examples import worked_example
 
@@ -167,3 +168,42 @@ def test_active_labels_are_better_than_random_ones_of_the_same_number():
             human = np.where(rng.random(n) < chance, truth, np.nan)
             widths[name].append(actively_labelled_mean(human, judge, chance).se)
     assert np.mean(widths["active"]) < np.mean(widths["random"])
+
+
+@pytest.mark.parametrize("clusters", [None, np.repeat(np.arange(21), 5)])
+def test_one_item_or_cluster_that_nobody_rated_still_gives_an_interval(clusters):
+    rng = np.random.default_rng(3)
+    n = 21 if clusters is None else 105
+    judge = rng.normal(size=n) if clusters is None else rng.normal(size=21)[clusters]
+    human = judge + 0.1 * rng.normal(size=n)
+    human[n - 1 if clusters is None else 100 :] = np.nan
+    result = prediction_powered_mean(human, judge, clusters=clusters)
+    assert result.reason is None
+    assert result.ci_low < result.value < result.ci_high
+    assert not any("adds nothing" in note for note in result.notes)
+    assert result.se == pytest.approx(result.people_only.se, rel=0.05)
+
+
+def test_a_judge_of_few_unrated_items_is_not_said_to_add_nothing():
+    rng = np.random.default_rng(4)
+    judge = rng.normal(size=202)
+    human = np.where(np.arange(202) < 200, judge + 0.1 * rng.normal(size=202), np.nan)
+    found = prediction_powered_mean(human, judge)
+    assert found.power < 0.02
+    assert not any("adds nothing" in note for note in found.notes)
+    useless = prediction_powered_mean(human, rng.normal(size=202)[::-1] * 0)
+    assert any("adds nothing" in note for note in useless.notes)
+
+
+def test_a_regression_needs_unrated_items_enough_and_both_classes():
+    rng = np.random.default_rng(5)
+    length = rng.normal(size=42)
+    truth = length + rng.normal(size=42)
+    human = np.where(np.arange(42) < 40, truth, np.nan)
+    found = prediction_powered_regression(human, truth, {"length": length})
+    assert found.power == 0
+    assert found.coefficients[1].value == pytest.approx(found.coefficients[1].people_only.value)
+    passed = np.where(np.isnan(human), np.nan, np.arange(42) < 3)
+    assert prediction_powered_regression(passed, truth, {"length": length}).reason == (
+        "too_few_of_a_class"
+    )

@@ -470,3 +470,34 @@ def test_systems_on_an_ordinal_scale_are_compared_by_who_is_rated_above(tmp_path
     assert f"odds {row['odds_ratio']:.3g}" in text
     with pytest.raises(TableRefused, match="a binary scale has two"):
         command_output("compare_systems", str(path), *options, "--scale=binary")
+
+
+def test_a_label_given_twice_is_refused_at_its_line(tmp_path):
+    rows = [{"item": i, "who": who, "value": i % 3} for i in range(40) for who in "abcJ"]
+    path = written(tmp_path / "labels.csv", [*rows, rows[5]])
+    named = ("--item=item", "--annotator=who", "--value=value")
+    with pytest.raises(TableRefused, match=r"Line 162 .*labelled this item on line 7 already"):
+        command_output("alt_test", str(path), *named, "--judge=J")
+    with pytest.raises(TableRefused, match=r"Line 162 .*rated this output on line 7 already"):
+        command_output("variance_components", str(path), *named)
+
+
+def test_components_of_ratings_without_noise_promise_nothing(tmp_path):
+    rows = [{"item": i, "who": who, "value": i % 3 + 0.1} for i in range(40) for who in "abc"]
+    named = ("--item=item", "--annotator=who", "--value=value")
+    path = written(tmp_path / "alike.csv", rows)
+    found = answer("variance_components", path, *named)
+    assert found["components"]["annotator"] == found["components"]["residual"] == 0
+    assert found["plans"] == []
+    assert any("nothing is left" in note for note in found["notes"])
+    assert not any("below 0" in note for note in found["notes"])
+
+
+def test_the_alternative_annotator_test_says_what_is_too_few(tmp_path):
+    rows = [{"item": i, "who": who, "value": i % 3} for i in range(40) for who in "aJ"]
+    named = ("--item=item", "--annotator=who", "--value=value", "--judge=J")
+    alone = command_output("alt_test", str(written(tmp_path / "two.csv", rows)), *named)
+    assert "no item has labels of the judge and of two annotators" in alone
+    rows = [{"item": i, "who": who, "value": i % 3} for i in range(9) for who in "abcJ"]
+    few = command_output("alt_test", str(written(tmp_path / "few.csv", rows)), *named)
+    assert "fewer than three annotators have enough items" in few

@@ -15,14 +15,26 @@ from metrics.exceptions import ColumnsUnfit
 from presentation.records import plain_values
 from stats.agreement import cohen_kappa
 from stats.inference.alternative_annotator import alternative_annotator_test
-from stats.inference.alternative_result import AlternativeTest
+from stats.inference.alternative_result import AlternativeTest, Undecided
 from stats.inference.annotator_wins import Level
-from validation.conclusions.columns import Table, TableColumns, read_table, unusable
+from validation.conclusions.columns import (
+    Table,
+    TableColumns,
+    read_table,
+    require_once,
+    unusable,
+)
 
 MAY_REPLACE = "may_replace"
 CANNOT_TELL = "cannot_tell"
 NOT_SHOWN = "not_shown"
 TOO_LITTLE = "too_little_data"
+REASONS = {
+    Undecided.NO_JUDGE: "no item has labels of the judge and of two annotators",
+    Undecided.TOO_FEW_ANNOTATORS: (
+        "fewer than three annotators have enough items with the judge and another annotator"
+    ),
+}
 
 
 @dataclass(frozen=True)
@@ -94,8 +106,7 @@ class JudgeTest:
         test, at = self.test, f"at epsilon {self.test.epsilon:g}"
         if test.reason is not None:
             return (
-                f"Too little data to say whether {self.judge} may stand in: "
-                f"{str(test.reason).replace('_', ' ')}."
+                f"Too little data to say whether {self.judge} may stand in: {REASONS[test.reason]}."
             )
         numbers = (
             f"winning rate {test.winning_rate:.2f}, advantage probability "
@@ -131,6 +142,9 @@ def judge_test_of_file(
     if judge not in annotators:
         known = ", ".join(sorted(set(annotators))[:8])
         raise ColumnsUnfit(f"Column '{columns.annotator}' has no '{judge}'; it has {known}.")
+    require_once(
+        table.rows, zip(table.unit, annotators, strict=True), "this annotator labelled this item"
+    )
     values: Any = (table.numbers if level == "interval" else table.texts)[columns.value]
     try:
         test = alternative_annotator_test(

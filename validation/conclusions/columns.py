@@ -1,6 +1,6 @@
 """The named columns of a plain file as texts and numbers, refused with line and field."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -55,6 +55,19 @@ def read_table(path: Path, columns: TableColumns) -> Table:
         return Table(rows, texts, numbers, unit)
     except ImportRefused as refused:
         raise unread(refused) from None
+
+
+def require_once(rows: Sequence[Row], keys: Iterable[tuple[str, ...]], what: str) -> None:
+    """Refuse the line on which a key, as annotator and item, comes a second time."""
+    lines: dict[tuple[str, ...], int] = {}
+    for row, key in zip(rows, keys, strict=True):
+        if (earlier := lines.setdefault(key, row.line)) != row.line:
+            raise unread(
+                row.refuse(
+                    f"{what} on line {earlier} already. If more columns distinguish the items, "
+                    "name each with --item; --where COLUMN=VALUE chooses rows."
+                )
+            )
 
 
 def unread(refused: ImportRefused) -> TableRefused:

@@ -7,9 +7,10 @@ from typing import Any
 
 from annotation.readers.selection import Where
 from presentation.records import plain_values
+from stats.inference.component_estimates import RESIDUAL
 from stats.inference.decision_studies import Decision, decision_study
 from stats.inference.variance_components import Components, variance_components
-from validation.conclusions.columns import TableColumns, read_table, unusable
+from validation.conclusions.columns import TableColumns, read_table, require_once, unusable
 
 FACTORS = (1.0, 2.0, 4.0)
 """Of the study's items and annotators: what a plan tries."""
@@ -78,6 +79,9 @@ def components_of_file(path: Path, columns: RatingColumns) -> FileComponents:
             where=columns.where,
         ),
     )
+    named = (table.texts[name] for name in (*system, columns.annotator))
+    keys = zip(table.unit, *named, strict=True)
+    require_once(table.rows, keys, "this annotator rated this output")
     try:
         components = variance_components(
             table.unit,
@@ -91,6 +95,8 @@ def components_of_file(path: Path, columns: RatingColumns) -> FileComponents:
 
 
 def _plans(components: Components) -> Iterator[Decision]:
+    if not components.components.get(RESIDUAL, 0.0) > 0:  # nothing that more ratings would lower
+        return
     levels = components.levels
     cells = levels["item"] * levels.get("system", 1)
     each = max(round(components.n_ratings / cells), 1)
