@@ -21,8 +21,10 @@ COMPARISONS = (
 
 
 def as_text(records: Mapping[str, Sequence[Record]]) -> str:
-    """A table of the correlations and, where there are any, one of the comparisons."""
+    """A table of the correlations with its notes and, where there are any, one of comparisons."""
     text = _table(CORRELATIONS, [_correlation(row) for row in records["correlations"]])
+    notes = dict.fromkeys(note for row in records["correlations"] for note in row["notes"])
+    text += "".join(f"\nNote: {note}." for note in notes)
     if records["comparisons"]:
         rows = [_comparison(row) for row in records["comparisons"]]
         text += "\n\n" + _table(COMPARISONS, rows)
@@ -54,6 +56,8 @@ def _notes(row: Record) -> str:
     notes += [f"{count} {name}" for name, count in counts.items() if count]
     if row["n_zeroed"]:
         notes.append(f"{row['n_zeroed']} counted as 0")
+    if row["ci_reason"] and row["value"] is not None:
+        notes.append(f"no interval: {row['ci_reason']}")
     if row["ci_method"].startswith("fisher"):
         notes.append(row["ci_method"])
     return ", ".join(notes)

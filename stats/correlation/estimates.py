@@ -44,6 +44,8 @@ CLUSTER_METHODS: dict[Resample, CiMethod] = {
 
 
 TOO_FEW = replace(NO_INTERVAL, reason=NoInterval.TOO_FEW)
+LEAST_NEW_SYSTEMS = 4
+"""Of fewer there is hardly another panel to draw: nothing is said of new systems."""
 
 
 @dataclass(frozen=True)
@@ -95,8 +97,9 @@ def by_item(cells: Cells, plan: Plan) -> Estimate:
     """The mean over items of the correlation over systems."""
     assert cells.item is not None
     point = _point_estimate(cells.human, cells.metric, cells.item, cells.n_groups, plan)
-    if not plan.n_resamples or np.count_nonzero(~np.isnan(point.policy_values)) < 2:
-        return point.estimate()
+    n_defined = np.count_nonzero(~np.isnan(point.policy_values))
+    if not plan.n_resamples or n_defined < 2:
+        return point.estimate(TOO_FEW if plan.n_resamples and n_defined else NO_INTERVAL)
     if plan.resample == "items":
         mean, of_item, n_units = bootstrap.mean_of_defined(point.policy_values), *_item_units(cells)
         if n_units < 2:
@@ -200,7 +203,10 @@ def _soft(cells: Cells, plan: Plan) -> Estimate:
     reason = np.array([Reason.TOO_FEW if np.isnan(value[0]) else None], dtype=object)
     point = _PointEstimate(GroupValues(value, reason), value, float(value[0]), None)
     replicate = bootstrap_systems.of_soft_pairs(x, y, p_human, p_metric)[plan.resample]
-    sizes = {"items": (n_items,), "systems": (n_systems,), "both": (n_items, n_systems)}
+    of_item, n_units = _item_units(cells)
+    if of_item is not None and plan.resample != "systems":
+        replicate = _spread(replicate, of_item[np.unique(cells.item)])
+    sizes = {"items": (n_units,), "systems": (n_systems,), "both": (n_units, n_systems)}
     width = n_systems * n_systems
     return point.estimate(_if_possible(replicate, sizes[plan.resample], point, plan, width))
 
@@ -327,8 +333,10 @@ def _if_possible(
     plan: Plan,
     width: int | None = None,
 ) -> Interval:
-    if not plan.n_resamples or min(sizes) < 2 or np.isnan(point.groups.value[0]):
+    if not plan.n_resamples or np.isnan(point.groups.value[0]):
         return NO_INTERVAL
+    if min(sizes) < 2:
+        return TOO_FEW
     return _resampled(replicate, sizes, width or max(sizes), plan)
 
 
@@ -343,6 +351,9 @@ def _resampled(
             replicate, sizes, plan.n_resamples, plan.rng, width, rngs=_rngs(plan)
         )
     n_units = None if plan.resample == "systems" or not sizes else sizes[0]
+    if plan.resample != "items" and sizes and sizes[-1] < LEAST_NEW_SYSTEMS:
+        none = replace(TOO_FEW, reason=NoInterval.TOO_FEW_SYSTEMS)
+        return replace(none, n_resamples=len(drawn), n_units=n_units, drawn=drawn)
     interval = percentile(drawn, plan.confidence, CI_METHODS[plan.resample], n_units)
     return replace(interval, drawn=drawn)
 

@@ -29,6 +29,7 @@ class NoInterval(StrEnum):
     UNDEFINED_RESAMPLES = "undefined_resamples"
     NO_SPREAD = "no_spread"
     TOO_FEW = "too_few"
+    TOO_FEW_SYSTEMS = "too_few_systems"
 
 
 class CiMethod(StrEnum):

@@ -396,3 +396,43 @@ def test_lmstyle_table_1_comes_from_one_table(tmp_path, shared_data, metric):
             row = by_style[style, coefficient]
             assert 100 * row["value"] == pytest.approx(expected[name], abs=1e-9)
             assert (row["n_groups"], row["n_used"]) == (expected["n_groups"], expected["n_valid"])
+
+
+def test_soft_pairwise_accuracy_of_clustered_items_is_less_sure(tmp_path):
+    rng = np.random.default_rng(8)
+    rows = []
+    for dialogue in range(12):
+        shared = rng.normal(size=6)
+        for turn in range(8):
+            for system in range(6):
+                human, metric = shared[system] + 0.3 * rng.normal(size=2)
+                item = f"{dialogue}-{turn}"
+                named = {"dialogue": dialogue, "item": item, "system": system}
+                rows.append(named | {"human": round(human, 3), "a": round(metric, 3)})
+    path = str(written(tmp_path / "dialogues.csv", rows))
+    asked = (path, *NAMED, "--level=system", "--coefficient=spa", "--resamples=300", "--json")
+    [alone] = json.loads(command_output("correlate", *asked))["correlations"]
+    clusters = command_output("correlate", *asked, "--cluster=dialogue")
+    [clustered] = json.loads(clusters)["correlations"]
+    assert clustered["value"] == alone["value"]
+    wider = clustered["ci_high"] - clustered["ci_low"]
+    assert wider > 1.4 * (alone["ci_high"] - alone["ci_low"])
+    assert any("12 items or clusters" in note for note in clustered["notes"])
+
+
+@pytest.mark.parametrize("resample", ["systems", "both"])
+def test_of_three_systems_nothing_is_said_of_new_ones(tmp_path, resample):
+    path = str(written(tmp_path / "three.csv", table(n_items=30, n_systems=3)))
+    asked = (path, *NAMED, f"--resample={resample}", "--resamples=50", "--coefficient=pearson")
+    rows = json.loads(command_output("correlate", *asked, "--json"))["correlations"]
+    assert [row["ci_low"] for row in rows] == [None] * 3
+    assert {row["ci_reason"] for row in rows} == {"too_few_systems"}
+    assert "no interval: too_few_systems" in command_output("correlate", *asked)
+
+
+def test_the_table_says_what_is_a_rough_guide(tmp_path):
+    path = str(written(tmp_path / "few.csv", table()))
+    text = command_output("correlate", path, *NAMED, "--level=sample", "--coefficient=pearson")
+    assert text.rstrip().endswith(
+        "Note: only 12 items or clusters of them: the interval is a rough guide below 20."
+    )
