@@ -114,6 +114,10 @@ GERMAN = {
         "Lesen Sie, was bei jeder Antwort steht, und geben Sie sie dann ab. Die anderen HITs stehen Ihnen offen, sobald sie angesehen wurden.",
     "Read what is said beside each answer, then hand them in. You are paid all the same, and can practise at another HIT if there is one.":
         "Lesen Sie, was bei jeder Antwort steht, und geben Sie sie dann ab. Sie werden trotzdem bezahlt und können an einem anderen HIT üben, wenn es einen gibt.",
+    "Read what is said beside each answer, then hand them in. You are paid all the same, and can practise at another HIT.":
+        "Lesen Sie, was bei jeder Antwort steht, und geben Sie sie dann ab. Sie werden trotzdem bezahlt und können an einem anderen HIT üben.",
+    "Read what is said beside each answer, then hand them in. You are paid all the same. No practice is left for you, so the HITs that come after it stay closed to you; all your other work is as before.":
+        "Lesen Sie, was bei jeder Antwort steht, und geben Sie sie dann ab. Sie werden trotzdem bezahlt. Für Sie gibt es keine weitere Übung, daher bleiben Ihnen die HITs danach verschlossen; an Ihrer übrigen Arbeit ändert sich nichts.",
     "Hand in": "Abgeben",
 }  # fmt: skip
 ARABIC = {
@@ -216,6 +220,10 @@ ARABIC = {
         "اقرأ ما كُتب بجانب كل إجابة ثم سلّمها. يمكنك أداء المهام الأخرى بعد الاطلاع عليها.",
     "Read what is said beside each answer, then hand them in. You are paid all the same, and can practise at another HIT if there is one.":
         "اقرأ ما كُتب بجانب كل إجابة ثم سلّمها. ستحصل على أجرك على أي حال، ويمكنك التدرّب على مهمة أخرى إن وُجدت.",
+    "Read what is said beside each answer, then hand them in. You are paid all the same, and can practise at another HIT.":
+        "اقرأ ما كُتب بجانب كل إجابة ثم سلّمها. ستحصل على أجرك على أي حال، ويمكنك التدرّب على مهمة أخرى.",
+    "Read what is said beside each answer, then hand them in. You are paid all the same. No practice is left for you, so the HITs that come after it stay closed to you; all your other work is as before.":
+        "اقرأ ما كُتب بجانب كل إجابة ثم سلّمها. ستحصل على أجرك على أي حال. لم يبقَ لك تدريب آخر، لذا تبقى المهام التي تليه مغلقة أمامك؛ ولا يتغير شيء في بقية عملك.",
     "Hand in": "تسليم",
 }  # fmt: skip
 TABLES = MappingProxyType({"de": GERMAN, "ar": ARABIC})

@@ -44,9 +44,12 @@ def create_practice_type(batch: Batch, client: MTurkClient) -> None:
     batch.practice_type_id = create_type(
         client,
         name=f"{title[:LONGEST_TITLE]} – passed ({digest})",
+        # Read on the marketplace by who has not practised yet, and by who did not pass.
         description=(
             f"Granted to who passes one of the HITs “{title}”: {percent} % of its answers must be "
-            f"right. It can be tried {count_of(n, 'time')}, each at another HIT. Every one is paid."
+            f"right. It can be tried {count_of(n, 'time')}, each at another HIT. Every one is paid "
+            "and approved, passed or not. Who has not passed by then cannot do the HITs that ask "
+            "for it, and can do all other work as before."
         ),
     )
     Batch.objects.filter(pk=batch.pk).update(practice_type_id=batch.practice_type_id)

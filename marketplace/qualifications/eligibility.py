@@ -7,13 +7,14 @@ number of times, however many HIT types there are.
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from marketplace import clock
 from marketplace.exceptions import NotQualified
 from marketplace.models import (
     Hit,
@@ -25,6 +26,7 @@ from marketplace.models import (
     WorkerBlock,
 )
 from marketplace.qualifications.comparators import Locale, meets
+from marketplace.qualifications.earned import with_earned, work_towards
 from marketplace.qualifications.system import Record, find_system, is_declared
 
 Guard = QualificationRequirement.Guard
@@ -44,12 +46,16 @@ PHRASES = {
 class Unmet:
     """A requirement that a worker doesn't meet, and why. `qualification_type` is there where
     the worker may ask for it, and `is_undeclared` says that it is about something the worker
-    hasn't given in the profile."""
+    hasn't given in the profile. `earned` is there where it is given for work alone, and `work` is
+    what leads to it of the work on offer for who has no result yet."""
 
     guard: Guard
     reason: str
     qualification_type: QualificationType | None = None
     is_undeclared: bool = False
+    earned: QualificationType | None = None
+    is_tried: bool = False
+    work: tuple[HitType, ...] = ()
 
     @property
     def hides(self) -> bool:
@@ -88,7 +94,7 @@ def unmet_by_hit_type(
     """What the worker lacks for each of these HIT types, by their keys."""
     hit_types = list(hit_types)
     requirements = QualificationRequirement.objects.filter(hit_type__in=hit_types)
-    lacking = _lacking(worker, requirements)
+    lacking = _with_work(worker, _lacking(worker, requirements))
     requesters = {hit_type.requester_id for hit_type in hit_types}
     blocks = WorkerBlock.objects.filter(worker=worker, requester__in=requesters)
     blocking = set(blocks.values_list("requester_id", flat=True))
@@ -114,34 +120,79 @@ def _lacking(
     worker: WorkerAccount, requirements: QuerySet[QualificationRequirement]
 ) -> Mapping[int, list[Unmet]]:
     unmet_by_type: dict[int, list[Unmet]] = defaultdict(list)
-    rows = list(requirements.select_related("qualification_type"))
+    rows = list(with_earned(requirements).select_related("qualification_type"))
     if not rows:
         return unmet_by_type
     record = Record(worker)
     granted = Qualification.objects.filter(worker=worker, status=Qualification.Status.GRANTED)
     qualifications = {each.qualification_type_id: each for each in granted}
     for row in rows:
-        unmet = _compare(row, record, qualifications)
+        unmet = _compare(row, record, qualifications, is_earned=row.is_earned)
         if unmet is not None:
             unmet_by_type[row.hit_type_id].append(unmet)
     return unmet_by_type
 
 
+def _with_work(
+    worker: WorkerAccount, lacking: Mapping[int, list[Unmet]]
+) -> Mapping[int, list[Unmet]]:
+    """The same, with the work that leads to what is given for work."""
+    rows = [unmet for each in lacking.values() for unmet in each]
+    untried = {each.earned.pk for each in rows if each.earned and not each.is_tried}
+    if not untried:
+        return lacking
+    work = work_towards(worker, untried, clock.now())
+    return {
+        pk: [
+            replace(each, work=tuple(work.get(each.earned.pk, ()))) if each.earned else each
+            for each in unmet
+        ]
+        for pk, unmet in lacking.items()
+    }
+
+
 def _compare(
-    row: QualificationRequirement, record: Record, qualifications: Mapping[int, Qualification]
+    row: QualificationRequirement,
+    record: Record,
+    qualifications: Mapping[int, Qualification],
+    *,
+    is_earned: bool,
 ) -> Unmet | None:
     is_held, value = _value(row, record, qualifications)
     locales = [Locale(*locale) for locale in row.locale_values]
     required = locales or row.integer_values
     if meets(row.comparator, is_held=is_held, value=value, required=required):
         return None
-    requestable = row.qualification_type
-    if requestable and (requestable.deleted_at or requestable.status != "Active"):
-        requestable = None
-    is_undeclared = is_declared(row.system_id) and not value
+    if is_earned and row.comparator != "DoesNotExist":
+        return _unearned(row, is_held)
     return Unmet(
-        Guard(row.actions_guarded), _reason(row, is_held, value), requestable, is_undeclared
+        Guard(row.actions_guarded),
+        _reason(row, is_held, value),
+        _requestable(row, is_held),
+        is_declared(row.system_id) and not value,
     )
+
+
+def _unearned(row: QualificationRequirement, is_held: bool) -> Unmet:
+    if is_held:
+        reason = _("“%(name)s” is needed, and your work for it did not pass.")
+    else:
+        reason = _("“%(name)s” is needed. It is given for other HITs, which are done first.")
+    return Unmet(
+        Guard(row.actions_guarded),
+        reason % {"name": _name(row)},
+        earned=row.qualification_type,
+        is_tried=is_held,
+    )
+
+
+def _requestable(row: QualificationRequirement, is_held: bool) -> QualificationType | None:
+    """What the worker could ask for, to meet it."""
+    asked = row.qualification_type
+    if asked is None or asked.deleted_at or asked.status != "Active":
+        return None
+    is_decided = is_held and not asked.test and asked.retry_delay_seconds is None
+    return None if is_decided or row.comparator == "DoesNotExist" else asked
 
 
 def _value(

@@ -24,6 +24,7 @@ from marketplace.models import (
     WorkerAccount,
 )
 from marketplace.people.messages import send_message
+from marketplace.qualifications.earned import is_earned
 from marketplace.qualifications.grants import grant
 
 Status = QualificationRequest.Status
@@ -34,6 +35,8 @@ def why_not_request(worker: WorkerAccount, qualification_type: QualificationType
     now = clock.now()
     if qualification_type.deleted_at or qualification_type.status != "Active":
         return _("This qualification can't be requested.")
+    if is_earned(qualification_type):
+        return _("This qualification can't be requested: it is given for work.")
     mine = QualificationRequest.objects.filter(qualification_type=qualification_type, worker=worker)
     expire_overdue(worker, now=now)
     if mine.filter(status=Status.STARTED).exists():

@@ -57,10 +57,14 @@ function show(top, height) {
 }
 
 const heard = {
-  "assay:hello": () => tell({
-    type: "assay:work", version: 1, now: state.now, answer: state.answer,
-    drafts: drafts?.known ?? [], isOver: standing.isOver,
-  }),
+  "assay:hello": () => {
+    // A page that we speak with displays what was sent: it need not be read twice.
+    if (state.answer) find("#received")?.removeAttribute("open");
+    tell({
+      type: "assay:work", version: 1, now: state.now, answer: state.answer,
+      drafts: drafts?.known ?? [], isOver: standing.isOver, isLast: state.is_last,
+    });
+  },
   "assay:height": ({ height }) => giveRoom(height),
   "assay:enlarge": ({ isOn }) => enlarge(isOn === true),
   "assay:show": ({ top, height }) => show(top, height),

@@ -1,7 +1,7 @@
 // Practice: once all is answered, what is right and why, beside each answer; from then on it is
 // handed in as it was.
-const lesson = task.practice, verdict = find("#verdict");
-let isLearnt = false;
+const lesson = task.practice, verdict = find("#verdict"), next = find("p", verdict);
+let isLearnt = false, isPassed = false, isLast;
 
 function explain({ candidate, question, least: low, most: high, right, feedback }) {
   const field = fieldOf(question, candidate), { value } = field;
@@ -16,14 +16,28 @@ function explain({ candidate, question, least: low, most: high, right, feedback 
 function teach() {
   if (isLearnt) return;
   isLearnt = true;
-  const n = lesson.answers.filter(explain).length, isPassed = n >= lesson.needed;
+  const n = lesson.answers.filter(explain).length;
+  isPassed = n >= lesson.needed;
   verdict.hidden = false;
+  // A tick at a question says that it is answered, which would now be taken for right.
+  main.classList.add("learnt");
   verdict.classList.toggle("is-wrong", !isPassed);
   find("h2", verdict).textContent = text(isPassed ? "passed" : "failed", { n, total: lesson.answers.length, needed: lesson.needed });
-  find("p", verdict).textContent = text(isPassed ? "passed-next" : "failed-next");
+  sayNext();
   for (const each of all("input, textarea, select, .line button", main)) each.disabled = true;
   send = submit.textContent = text("hand-in");
 }
+// Only a marketplace that says so knows whether another HIT is left to this worker.
+function sayNext() {
+  const failed = isLast === undefined ? "failed-next" : isLast ? "failed-last" : "failed-more";
+  next.textContent = text(isPassed ? "passed-next" : failed);
+}
+const heardOfWork = heard["assay:work"];
+heard["assay:work"] = (message) => {
+  isLast = message.isLast;
+  heardOfWork(message);
+  if (isLearnt) sayNext();
+};
 // Kept with the draft, so that a page loaded again, or elsewhere, is as it was.
 const learnt = { key: "verdict", value: null, seconds: null, at: 0, pasted: false, node: verdict };
 learnt.show = () => { if (learnt.value && !missing().length) teach(); };
@@ -39,4 +53,7 @@ form.onsubmit = (event) => {
   save();
   goTo(verdict);
 };
-afterReview = teach;
+afterReview = () => {
+  teach();
+  next.hidden = true;
+};

@@ -63,18 +63,21 @@ def assignment(request: HttpRequest, worker: WorkerAccount, assignment_id: str) 
         return redirect("marketplace:submitted", assignment_id)
     writes.require_accepted(worker_assignment)
     draft = draft_of(worker_assignment)
+    hit_type = worker_assignment.hit.hit_type
     task = task_for(request, worker_assignment.hit, worker_assignment, worker)
+    state = work_state(worker_assignment) | {
+        "draft": draft.content if draft else "",
+        "is_last": writes.find_next(worker=worker, hit_type=hit_type) is None,
+    }
     context = {
         "worker": worker,
         "assignment": worker_assignment,
         "hit": worker_assignment.hit,
         "task": task,
         "is_working": task.frame is not None,
-        "wage": observed_wages([worker_assignment.hit.hit_type]).get(
-            worker_assignment.hit.hit_type_id
-        ),
+        "wage": observed_wages([hit_type]).get(hit_type.pk),
         "auto_accept": accepts_next_by_itself(request),
-        "state": work_state(worker_assignment) | {"draft": draft.content if draft else ""},
+        "state": state,
     }
     return render(request, "marketplace/assignment.html", context)
 

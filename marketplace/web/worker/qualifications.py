@@ -22,6 +22,7 @@ from marketplace.models import (
     QualificationType,
     WorkerAccount,
 )
+from marketplace.qualifications.earned import is_earned, not_earned, work_towards
 from marketplace.qualifications.requests import (
     expire_overdue,
     request_qualification,
@@ -53,7 +54,7 @@ def qualifications(request: HttpRequest, worker: WorkerAccount) -> HttpResponse:
     """
     expire_overdue(worker, now=clock.now())
     search = request.GET.get("q", "").replace("\0", "").strip()
-    offered = QualificationType.objects.requestable().filter(
+    offered = not_earned(QualificationType.objects.requestable()).filter(
         Q(name__icontains=search)
         | Q(description__icontains=search)
         | Q(keywords__icontains=search)
@@ -90,6 +91,7 @@ def qualification(request: HttpRequest, worker: WorkerAccount, type_id: str) -> 
     owned = Qualification.objects.filter(worker=worker, qualification_type=qualification_type)
     now, held = clock.now(), owned.first()
     marks = pass_marks(qualification_type, now=now)
+    work = work_towards(worker, [qualification_type.pk], now)
     context = {
         "worker": worker,
         "type": qualification_type,
@@ -99,6 +101,8 @@ def qualification(request: HttpRequest, worker: WorkerAccount, type_id: str) -> 
         "marks": marks,
         "is_too_low": is_too_low(marks, None if held is None else held.integer_value),
         "result": latest_result(worker, qualification_type, now=now),
+        "is_earned": bool(marks and is_earned(qualification_type)),
+        "work": work.get(qualification_type.pk, ()),
     }
     return render(request, "marketplace/qualification.html", context)
 
