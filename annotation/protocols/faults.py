@@ -11,6 +11,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django_stubs_ext import StrPromise
 
+from annotation.protocols.kinds import KINDS, fields_of_kind
+
 if TYPE_CHECKING:
     from jsonschema.exceptions import ValidationError
 
@@ -26,6 +28,9 @@ CODES = {
     "languages": gettext_lazy("a code of a language, such as en"),
     "language": gettext_lazy("a code of a language, such as en or pt-BR"),
 }
+# Lists of the answers that can be chosen, and what else people call them.
+ANSWERS = ("points", "categories")
+SYNONYMS = ("options", "choices", "answers", "labels", "values", "levels", "classes")
 TYPES: dict[str, StrPromise] = {
     "string": gettext_lazy("text"),
     "boolean": gettext_lazy("true or false"),
@@ -76,6 +81,7 @@ def faults_of(error: ValidationError) -> list[Fault]:
     if error.validator == "additionalProperties":
         known = list(schema["properties"])
         unknown = [name for name in instance if name not in known]
+        known = _fields_of_kind(path, instance) or known
         return [Fault((*path, name), _unknown(str(name), known)) for name in unknown]
     if "propertyNames" in error.absolute_schema_path:
         return _option_faults(error, path)
@@ -103,14 +109,33 @@ def _unknown(name: str, known: list[str]) -> str:
             "is not known: practice on the study's own page is 'practice' with its 'items'; on a "
             "form it is one of the 'tests', with 'retry_after_seconds: 0'."
         )
-    if near := get_close_matches(name, known, n=1):
+    if near := _answers_of_kind(name, known) or get_close_matches(name, known, n=1):
         return _("is not known. Did you mean '%(near)s'?") % {"near": near[0]}
     return _("is not known. Known here: %(names)s.") % {"names": ", ".join(known)}
 
 
 def _option_faults(error: ValidationError, path: Path) -> list[Fault]:
     """`propertyNames` reports the name as the instance, and its object as the path."""
-    return [Fault((*path, str(error.instance)), _("is not an option of this kind of question."))]
+    allowed: Any = error.validator_value
+    name = str(error.instance)
+    if not any(name in fields_of_kind(each) for each in KINDS):
+        return []  # which is no question's, as is said of it already
+    message = _("is not an option of this kind of question.")
+    if near := _answers_of_kind(name, allowed):
+        message += " " + _("Did you mean '%(near)s'?") % {"near": near[0]}
+    return [Fault((*path, name), message)]
+
+
+def _fields_of_kind(path: Path, instance: Any) -> list[str]:
+    """What a question of its kind may say; nothing of what is no question of a known kind."""
+    is_question = path[:1] == ("questions",) and len(path) == 2
+    kind = instance.get("kind") if is_question else None
+    return fields_of_kind(kind) if isinstance(kind, str) and kind in KINDS else []
+
+
+def _answers_of_kind(name: str, known: list[str]) -> list[str]:
+    """Where the answers that can be chosen belong, if that is what the name means."""
+    return [each for each in ANSWERS if each in known] if name in (*ANSWERS, *SYNONYMS) else []
 
 
 def _message(error: ValidationError) -> str:

@@ -74,3 +74,10 @@ KINDS: MappingProxyType[str, Kind] = MappingProxyType(
 )
 # What any question may say.
 COMMON = ("name", "kind", "wording", "title", "required", "when")
+
+
+def fields_of_kind(name: str) -> list[str]:
+    """All that a question of this kind may say."""
+    kind = KINDS[name]
+    about = [] if kind.is_comparison else ["about"]
+    return [*COMMON, *kind.required, *kind.optional, *about]

@@ -13,7 +13,7 @@ from annotation.models import Study
 from annotation.protocols.documents import plain_document
 from annotation.protocols.faults import Fault, Path
 from annotation.protocols.kinds import KINDS
-from annotation.protocols.qualification_tests import NOMINAL_KINDS, TESTED_KINDS
+from annotation.protocols.qualification_tests import NOMINAL_KINDS, ONLY_RIGHT, TESTED_KINDS
 from annotation.protocols.records import (
     Practice,
     PracticeCandidate,
@@ -21,7 +21,7 @@ from annotation.protocols.records import (
     ProtocolDocument,
     ProtocolQuestion,
 )
-from annotation.protocols.scales import range_of
+from annotation.protocols.scales import range_of, scale_problem
 
 PRACTISED_KINDS = (*TESTED_KINDS, "number")
 TERMS = ("reward_usd", "most_workers", "title")
@@ -53,6 +53,12 @@ def right_range(question: ProtocolQuestion, value: float, tolerance_percent: int
 def n_attempts(practice: Practice) -> int:
     """How many of its items one worker may try."""
     return min(practice.attempts or len(practice.items), len(practice.items))
+
+
+def practised_keys(document: ProtocolDocument) -> list[str]:
+    """Of each item of the practice the key in the study, or nothing where it is written there."""
+    practice = document.qualifications.practice
+    return [] if practice is None else [each.item for each in practice.items]
 
 
 def practice_fingerprint(document: ProtocolDocument) -> str:
@@ -164,14 +170,9 @@ def _no_practice(question: ProtocolQuestion | None, is_of_item: bool) -> str | N
 def _no_answer(question: ProtocolQuestion | None, value: float, practice: Practice) -> str | None:
     if question is None:
         return None
-    low, high = range_of(question)
-    if not low <= value <= high:
-        text = _("is %(value)g, outside the scale %(low)g to %(high)g.")
-        return text % {"value": value, "low": low, "high": high}
     right = right_range(question, value, practice.tolerance_percent)
-    if (right.least, right.most) == (low, high):
-        return _("has only right answers: lower tolerance_percent.")
-    return None
+    is_all = (right.least, right.most) == range_of(question)
+    return scale_problem(question, value) or (str(ONLY_RIGHT) if is_all else None)
 
 
 def practice_source_faults(study: Study, document: ProtocolDocument) -> Iterator[Fault]:

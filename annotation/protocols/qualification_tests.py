@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from annotation.protocols.faults import Fault, Path
 from annotation.protocols.records import (
@@ -14,11 +15,12 @@ from annotation.protocols.records import (
     ProtocolQuestion,
     QualificationTest,
 )
-from annotation.protocols.scales import range_of
+from annotation.protocols.scales import range_of, scale_problem
 
 TESTED_KINDS = ("line", "likert", "category", "yes_no", "selection")
 NOMINAL_KINDS = ("category", "yes_no", "selection")
 LINE_STEPS = 10
+ONLY_RIGHT = gettext_lazy("has only right answers: lower tolerance_percent.")
 
 
 def choosable_values(question: ProtocolQuestion) -> list[float]:
@@ -95,15 +97,13 @@ def _no_answer(
 ) -> str | None:
     if question is None:
         return None
-    low, high = range_of(question)
-    if not low <= value <= high:
-        text = _("is %(value)g, outside the scale %(low)g to %(high)g.")
-        return text % {"value": value, "low": low, "high": high}
+    if problem := scale_problem(question, value):
+        return problem
     right = right_values(question, value, test.tolerance_percent)
     if not right:
         choices = ", ".join(f"{each:g}" for each in choosable_values(question))
         text = _("is %(value)g, near none of the answers that can be chosen: %(choices)s.")
         return text % {"value": value, "choices": choices}
     if len(right) == len(choosable_values(question)):
-        return _("has only right answers: lower tolerance_percent.")
+        return str(ONLY_RIGHT)
     return None

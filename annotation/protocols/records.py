@@ -273,7 +273,9 @@ class Practice:
         "Of the scale an answer may be off.", least=0, most=100, default=20
     )
     attempts: int | None = integer(
-        "Each at another item; as many as there are items, where it is left out.", least=1, most=20
+        "Each at another item, from the first on; all of them, where it is left out.",
+        least=1,
+        most=20,
     )
     most_workers: int = integer(
         "So many may do each of its HITs, in every launch.", least=1, most=1000, default=9

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from django.utils.translation import gettext as _
+
 from annotation.protocols.records import ProtocolQuestion
 
 LINE = (0.0, 100.0)
@@ -58,6 +60,13 @@ def range_of(question: ProtocolQuestion) -> tuple[float, float]:
         low, high = question.minimum, question.maximum
         return (LINE[0] if low is None else low), (LINE[1] if high is None else high)
     return COMPARED
+
+
+def scale_problem(question: ProtocolQuestion, value: float) -> str | None:
+    """What is wrong with a value that lies outside the question's scale."""
+    low, high = range_of(question)
+    text = _("is %(value)g, outside the scale %(low)g to %(high)g.")
+    return None if low <= value <= high else text % {"value": value, "low": low, "high": high}
 
 
 def _scale(question: ProtocolQuestion) -> Scale:

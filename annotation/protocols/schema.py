@@ -7,7 +7,7 @@ from typing import Any
 
 from annotation.protocols.documents import FORMAT
 from annotation.protocols.fields import SCHEMA, is_required
-from annotation.protocols.kinds import COMMON, KINDS, Kind
+from annotation.protocols.kinds import KINDS, Kind, fields_of_kind
 from annotation.protocols.records import (
     Check,
     CheckCase,
@@ -78,10 +78,7 @@ def _object(kind: type) -> dict[str, Any]:
 
 def _options(name: str, kind: Kind) -> dict[str, Any]:
     """What a question of the kind must say, and may."""
-    allowed = [*COMMON, *kind.required, *kind.optional]
-    if not kind.is_comparison:
-        allowed.append("about")
     return {
         "if": {"properties": {"kind": {"const": name}}, "required": ["kind"]},
-        "then": {"required": list(kind.required), "propertyNames": {"enum": allowed}},
+        "then": {"required": list(kind.required), "propertyNames": {"enum": fields_of_kind(name)}},
     }

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from annotation.exceptions import FileRefused, ProtocolInvalid
+from annotation.models import Study
 from annotation.protocols.documents import read_document
 from annotation.protocols.records import ProtocolDocument
-from annotation.protocols.yaml_files import MOST_CHARACTERS, parse_yaml
+from annotation.protocols.versions import study_faults
+from annotation.protocols.yaml_files import MOST_CHARACTERS, ParsedFile, parse_yaml
 
 FOLDER = Path(__file__).parent / "templates"
 
@@ -40,10 +44,20 @@ def read_text(path: Path) -> str:
         raise FileRefused(path, f"byte {error.start + 1} is not UTF-8. Save it as UTF-8.") from None
 
 
-def read_protocol(name: str) -> ProtocolDocument:
+def parse_protocol(path: Path, study: Study | None = None) -> ParsedFile:
+    """What a file says, with every fault at its line; those that lie in a study too, if it is to
+    become that one's."""
+    parsed = parse_yaml(read_text(path))
+    if study is None or not isinstance(parsed.values, Mapping):
+        return parsed
+    faults = [*parsed.faults, *study_faults(study, read_document(parsed.values))]
+    return replace(parsed, faults=tuple(parsed.at_lines(faults)))
+
+
+def read_protocol(name: str, study: Study | None = None) -> ProtocolDocument:
     """A file's or template's protocol, or ProtocolInvalid with every fault at its line."""
     path = protocol_source(name)
-    parsed = parse_yaml(read_text(path))
+    parsed = parse_protocol(path, study)
     if parsed.faults:
         n = len(parsed.faults)
         head = f"{path.name} has {n} {'fault' if n == 1 else 'faults'}; nothing was changed."

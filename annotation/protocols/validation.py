@@ -20,7 +20,7 @@ from annotation.protocols.practice import practice_faults
 from annotation.protocols.qualification_tests import qualification_test_faults
 from annotation.protocols.records import ProtocolDocument, ProtocolQuestion
 from annotation.protocols.right_values import label_faults
-from annotation.protocols.scales import part_name, range_of, scales_of
+from annotation.protocols.scales import part_name, range_of, scale_problem, scales_of
 from annotation.protocols.schema import protocol_schema
 
 LONGEST_NAME = 64
@@ -186,9 +186,7 @@ def _score_problem(document: ProtocolDocument, name: str, value: float) -> str |
     scales = scales_of(question) if question.kind in KINDS else ()
     if len(scales) != 1:
         return _("has no single value, so an example cannot be scored on it.")
-    low, high = range_of(question)
-    text = _("is %(value)g, outside the scale %(low)g to %(high)g.")
-    return None if low <= value <= high else text % {"value": value, "low": low, "high": high}
+    return scale_problem(question, value)
 
 
 def _no_question(name: str, document: ProtocolDocument) -> str:

@@ -78,8 +78,12 @@ def launch_faults(study: Study) -> list[Fault]:
 
 def freezing_faults(study: Study, document: ProtocolDocument) -> list[Fault]:
     """All that keeps a document from becoming a version of the study."""
-    faults = [*document_faults(plain_document(document)), *column_faults(study, document)]
-    faults += source_faults(study, document)
+    return [*document_faults(plain_document(document)), *study_faults(study, document)]
+
+
+def study_faults(study: Study, document: ProtocolDocument) -> list[Fault]:
+    """Those of them that lie in the study: its judgments, and items that it does not have."""
+    faults = [*column_faults(study, document), *source_faults(study, document)]
     return [*faults, *practice_source_faults(study, document)]
 
 

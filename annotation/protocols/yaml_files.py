@@ -7,8 +7,8 @@ nothing stands for something elsewhere in the file.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import yaml
@@ -88,6 +88,11 @@ class ParsedFile:
 
     values: Any
     faults: tuple[Fault, ...]
+    lines: Mapping[Path, int] = field(default_factory=dict)
+
+    def at_lines(self, faults: Iterable[Fault]) -> list[Fault]:
+        """Faults of its values with their lines, from the first line on."""
+        return sorted((_with_line(each, self.lines) for each in faults), key=lambda f: f.line or 0)
 
 
 def parse_yaml(text: str) -> ParsedFile:
@@ -112,8 +117,8 @@ def parse_yaml(text: str) -> ParsedFile:
         values = _Loader("").construct_document(root)
     except (yaml.YAMLError, ValueError, KeyError) as error:  # such as !!int x
         return _refused(_not_yaml(str(error).splitlines()[0]), 1)
-    faults = tuple(_with_line(fault, lines) for fault in document_faults(values))
-    return ParsedFile(values, tuple(sorted(faults, key=lambda fault: fault.line or 0)))
+    parsed = ParsedFile(values, (), lines)
+    return replace(parsed, faults=tuple(parsed.at_lines(document_faults(values))))
 
 
 def write_yaml(document: ProtocolDocument) -> str:
@@ -179,7 +184,7 @@ def _mapping_faults(node: yaml.MappingNode, path: Path, lines: dict[Path, int]) 
         yield from _structure_faults(value, inner, lines)
 
 
-def _with_line(fault: Fault, lines: dict[Path, int]) -> Fault:
+def _with_line(fault: Fault, lines: Mapping[Path, int]) -> Fault:
     """With the line of what it is about, or of the nearest part around it."""
     path = fault.path
     while path and path not in lines:

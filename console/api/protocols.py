@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any
 
@@ -13,6 +14,7 @@ from rest_framework.response import Response
 from accounts.roles import Permission
 from annotation.models import Protocol, Study
 from annotation.protocols.documents import read_document
+from annotation.protocols.faults import Fault
 from annotation.protocols.records import ProtocolDocument
 from annotation.protocols.templates import read_protocol, template_names
 from annotation.protocols.validation import document_faults
@@ -22,8 +24,9 @@ from annotation.protocols.versions import (
     freezing_faults,
     numbered_version,
     save_draft,
+    study_faults,
 )
-from annotation.protocols.yaml_files import MOST_CHARACTERS, parse_yaml, write_yaml
+from annotation.protocols.yaml_files import MOST_CHARACTERS, ParsedFile, parse_yaml, write_yaml
 from console.api.endpoint import Endpoint, Input
 from console.api.operations import lists, reads, writes
 from console.api.paging import page
@@ -173,14 +176,18 @@ class Check(Endpoint):
         """
         study = self.study(slug, Permission.EDIT)
         wanted = self.input(CheckInput)
-        try:
-            document = _document(study, wanted)
-        except serializers.ValidationError as refused:
-            detail: Any = refused.detail
-            [faults] = detail.values()
-            return Response({"faults": list(map(str, faults)), "freezing_faults": []})
-        freezing = [str(fault) for fault in freezing_faults(study, document)]
-        return Response({"faults": [], "freezing_faults": freezing})
+        if "yaml" in wanted:
+            parsed = parse_yaml(wanted["yaml"])
+        else:
+            faults = tuple(document_faults(wanted["document"]))
+            parsed = ParsedFile(wanted["document"], faults)
+        freezing: list[Fault] = []
+        if isinstance(parsed.values, Mapping):
+            freezing = study_faults(study, read_document(parsed.values))
+        if parsed.lines:
+            freezing = parsed.at_lines(freezing)
+        record = {"faults": parsed.faults, "freezing_faults": freezing}
+        return Response({name: list(map(str, each)) for name, each in record.items()})
 
 
 class Publishing(Endpoint):

@@ -1,7 +1,9 @@
 """What a protocol says of practice: right values, faults at their line, what makes it another."""
 
 import pytest
+from django.core.management import call_command
 
+from annotation.exceptions import ProtocolInvalid
 from annotation.protocols.documents import plain_document, read_document
 from annotation.protocols.practice import practice_fingerprint, right_range
 from annotation.protocols.records import ProtocolQuestion
@@ -115,6 +117,44 @@ def test_every_fault_is_said_at_its_line():
         "items[1].candidates[2].feedback.fit",
         *("items[2].context", "items[2].candidates[1].text"),
     }
+
+
+@pytest.mark.django_db
+def test_what_the_study_does_not_have_is_said_at_its_line_with_all_else(tmp_path, capsys):
+    rating_study()
+    text = WHOLE.replace("item: d0", "item: d9").replace("kind: yes_no", "kind: yes-no")
+    path = tmp_path / "protocol.yaml"
+    path.write_text(text)
+    line = 1 + text.splitlines().index("      - item: d9")
+    unknown = f"Line {line}, qualifications.practice.items[2].item: the study has no item 'd9'."
+    with pytest.raises(ProtocolInvalid) as refused:
+        call_command("import_protocol", "ratings", str(path))
+    faults = str(refused.value).splitlines()[1:]
+    assert any("Line 10, questions[2].kind" in fault for fault in faults)
+    assert f"  {unknown}" in faults
+    with pytest.raises(SystemExit):
+        call_command("validate_protocol", str(path), study="ratings")
+    assert [each.strip() for each in capsys.readouterr().out.splitlines()[1:]] == [
+        fault.strip() for fault in faults
+    ]
+
+
+@pytest.mark.parametrize(
+    ("kind", "named"),
+    [("category", "categories"), ("categories", "categories"), ("likert", "points")],
+)
+@pytest.mark.parametrize("other", ["options", "choices"])
+def test_the_list_of_answers_is_named_as_this_kind_of_question_has_it(kind, named, other):
+    text = WHOLE.replace("kind: yes_no", f"kind: {kind}\n    {other}: [a, b]")
+    faults = [each.message for each in parse_yaml(text).faults if each.path[-1:] == (other,)]
+    assert faults == [f"is not known. Did you mean '{named}'?"]
+
+
+def test_points_of_a_category_are_its_categories():
+    text = WHOLE.replace("kind: yes_no", "kind: category\n    points: [a, b]")
+    assert "is not an option of this kind of question. Did you mean 'categories'?" in [
+        each.message for each in parse_yaml(text).faults
+    ]
 
 
 @pytest.mark.django_db

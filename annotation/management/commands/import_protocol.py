@@ -5,7 +5,7 @@ from django.core.management.base import BaseCommand, CommandParser
 
 from annotation.models import Study
 from annotation.protocols.templates import read_protocol
-from annotation.protocols.versions import freezing_faults, require_no_faults, save_draft
+from annotation.protocols.versions import save_draft
 
 
 class Command(BaseCommand):
@@ -19,8 +19,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, study: str, file: str, **options: Any) -> None:
         row = Study.objects.named(study)
-        document = read_protocol(file)
-        require_no_faults(freezing_faults(row, document))
+        document = read_protocol(file, row)
         if options["dry_run"]:
             self.stdout.write(f"{file} can become the protocol of study '{study}'.")
             return

@@ -4,9 +4,9 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
+from annotation.models import Study
 from annotation.protocols.schema import protocol_schema
-from annotation.protocols.templates import protocol_source, read_text
-from annotation.protocols.yaml_files import parse_yaml
+from annotation.protocols.templates import parse_protocol, protocol_source
 
 
 class Command(BaseCommand):
@@ -14,6 +14,7 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("file", nargs="?", help="or the name of a template")
+        parser.add_argument("--study", metavar="STUDY", help="whose protocol it is to become")
         parser.add_argument("--json", action="store_true", help="for programs to read")
         parser.add_argument("--schema", action="store_true", help="print the JSON Schema instead")
 
@@ -22,7 +23,8 @@ class Command(BaseCommand):
             self.stdout.write(json.dumps(protocol_schema(), indent=2, ensure_ascii=False))
             return
         path = protocol_source(options["file"])
-        faults = parse_yaml(read_text(path)).faults
+        row = Study.objects.named(options["study"]) if options["study"] else None
+        faults = parse_protocol(path, row).faults
         if options["json"]:
             record = {"valid": not faults, "faults": [fault.record() for fault in faults]}
             self.stdout.write(json.dumps(record, ensure_ascii=False))
