@@ -30,6 +30,8 @@ from console.dataset_folder import dataset_zip
 from console.results import AGREEMENT, VALIDATION, require_agreement, require_validation
 from console.validation_view import correlations_of
 from hits.exports import submission_rows
+from hits.models import PracticeAnswer
+from hits.practice_exports import practice_answer_rows
 from metrics.exports import score_rows
 from metrics.models import ScoringRun
 from presentation.row_files import FORMS, RowFile
@@ -110,6 +112,11 @@ ROW_DOWNLOADS = {
     "checks": RowDownload(
         _("every answer to a quality check"), check_rows, Permission.VIEW_WORKERS
     ),
+    "practice": RowDownload(
+        _("every answer of practice, which is no submission, beside what is right"),
+        practice_answer_rows,
+        Permission.VIEW_WORKERS,
+    ),
     "comments": RowDownload(_("what colleagues said about disputes"), comment_rows),
     "items": RowDownload(_("every candidate with what annotators were shown"), item_rows),
     "labels": RowDownload(_("the labels of every label set"), label_rows),
@@ -156,6 +163,8 @@ def file_names(study: Study) -> list[str]:
         absent |= {"written"}
     if not CheckAnswer.objects.filter(submission__item__study=study).exists():
         absent |= {"checks"}
+    if not PracticeAnswer.objects.filter(hit__batch__study=study).exists():
+        absent |= {"practice"}
     if not DisputeComment.objects.of(study).exists():
         absent |= {"comments"}
     if not LabelSet.objects.of(study).exists():

@@ -44,7 +44,7 @@ def findings_of(view: LaunchView) -> Iterator[Finding]:
     yield from connection_findings(view.draft, view.cost, view.funds)
     yield from language_findings(view.draft, view.funds)
     yield from qualification_test_findings(view.draft)
-    yield from practice_findings(view.draft)
+    yield from practice_findings(view.draft, view.duration, view.floor_usd)
     yield from version_findings(view.draft, view.batches, view.study.protocols.all())
     yield from budget_findings(view.rooms, view.cost)
     yield from _own_budget_findings(view.cost, data["budget_usd"])

@@ -14,6 +14,7 @@ from django.utils.translation import ngettext
 
 from accounts.models import User
 from annotation.models import Study
+from annotation.protocols.practice import n_attempts
 from annotation.study_jobs import PUBLISH, jobs_of
 from console.launch_findings import findings_of
 from console.launch_form import (
@@ -44,7 +45,7 @@ from hits.preflight import (
 )
 from hits.selections import OF_ROUND, items_without_hit
 from hits.texts import StudyTexts, study_texts
-from hits.wages import Duration, Wage, duration_of, reward_for, wage_of
+from hits.wages import Duration, Wage, duration_of, practice_duration, reward_for, wage_of
 from work.models import Job
 
 # The hourly pay that a reward is suggested for where the team has set no floor.
@@ -67,6 +68,17 @@ class Choice:
     label: str
     n_items: int
     cost: Estimate | None
+
+
+@dataclass(frozen=True)
+class PracticeOffer:
+    """The practice HITs of a launch, and what one pays in an hour with its feedback read."""
+
+    n_hits: int
+    n_workers: int
+    reward_usd: Decimal
+    hourly_usd: Decimal
+    time: str
 
 
 @dataclass
@@ -233,6 +245,22 @@ class LaunchView:
     @property
     def wage(self) -> Wage | None:
         return wage_of(self.draft.reward_usd, self.duration) if self.draft else None
+
+    @property
+    def practice(self) -> PracticeOffer | None:
+        """What practice of this launch is, costs and pays, where its workers practise."""
+        practice = self.draft.document.qualifications.practice if self.draft else None
+        if self.draft is None or practice is None:
+            return None
+        reward_usd = Decimal(str(practice.reward_usd)).quantize(CENT)
+        duration = practice_duration(practice, self.duration)
+        return PracticeOffer(
+            n_hits=n_attempts(practice),
+            n_workers=practice.most_workers,
+            reward_usd=reward_usd,
+            hourly_usd=wage_of(reward_usd, duration).typical_usd,
+            time=duration_words(duration.typical_seconds),
+        )
 
     @property
     def wage_line(self) -> dict[str, int | None]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from django.utils.translation import gettext as _
 
 from annotation.models import Study
+from annotation.protocols.practice import n_attempts
 from hits.endpoints import translated_errors
 from hits.exceptions import FundsMissing
 from hits.foreign_records import amount_usd
@@ -122,7 +123,8 @@ def cost_of_practice(batch: Batch, hit: PracticeHit) -> Decimal:
 
 
 def unsaved_practice(batch: Batch) -> list[PracticeHit]:
-    """The practice HITs that a batch has from when it is planned."""
+    """The practice HITs that a batch has from when it is planned: one for each attempt, so that
+    who has used them up finds no other."""
     practice = batch.document.qualifications.practice
     if practice is None:
         return []
@@ -133,7 +135,7 @@ def unsaved_practice(batch: Batch) -> list[PracticeHit]:
             reward_usd=Decimal(str(practice.reward_usd)).quantize(CENT),
             max_assignments=practice.most_workers,
         )
-        for number in range(len(practice.items))
+        for number in range(n_attempts(practice))
     ]
 
 

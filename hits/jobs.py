@@ -242,7 +242,9 @@ def collect_appeals(running: RunningJob) -> str:
 
 def _is_due(batch: Batch) -> bool:
     """Whether something is to come, and the marketplace was not asked for it just now."""
-    n_awaited = awaited_hits(batch).count() + PracticeHit.objects.of(batch).awaited().count()
+    n_awaited = awaited_hits(batch).count()
+    if batch.practice_type_id:
+        n_awaited += PracticeHit.objects.of(batch).awaited().count()
     pause = timedelta(seconds=max(LOOK_EVERY_SECONDS / 2, n_awaited / REQUESTS_PER_SECOND))
     latest = batch.collected_at
     return n_awaited > 0 and (latest is None or timezone.now() - latest >= pause)

@@ -17,6 +17,7 @@ from django.utils import timezone
 from annotation.models import Candidate, Study
 from annotation.protocols.documents import fingerprint as fingerprint_of
 from annotation.protocols.documents import plain_document
+from annotation.protocols.practice import practised_keys
 from annotation.protocols.versions import current_document
 from annotation.study_jobs import CHECK_LAUNCH, jobs_of, request_study_job, study_of
 from hits.connections import balance_usd, client_of
@@ -136,7 +137,8 @@ def _check_pages(running: RunningJob, study: Study) -> PageCheck:
     texts = Candidate.objects.filter(item__study=study.pk).exclude(text="").order_by("item")
     twice = texts.values("item", "item__key", "text").annotate(n=Count("*")).filter(n__gt=1)
     repeats = dict.fromkeys((row["item"], row["item__key"]) for row in twice[:MOST_FAULTS])
-    return PageCheck(study.items.count(), len(faults), tuple(faults[:MOST_FAULTS]), tuple(repeats))
+    judged = study.items.exclude(key__in=practised_keys(current_document(study)))
+    return PageCheck(judged.count(), len(faults), tuple(faults[:MOST_FAULTS]), tuple(repeats))
 
 
 def _pages_key(study: Study, fingerprint: str) -> str:

@@ -13,6 +13,7 @@ from django.utils.translation import gettext as _
 
 from accounts.audit import record
 from annotation.models import Protocol, Study
+from annotation.protocols.practice import practised_keys
 from annotation.protocols.versions import (
     current_document,
     freeze,
@@ -145,7 +146,7 @@ def plan_batch(
     # Its HITs are not there yet, so they are not among what is committed.
     require_within_budgets(study=study, extra_usd_by_batch={draft.pk: cost.total_usd})
     _store_hits(draft, items)
-    PracticeHit.objects.bulk_create(unsaved_practice(draft))
+    _store_practice(draft)
     place_batch_checks(draft, items)
     exclude_workers(batch=draft, worker_ids=excluded_workers)
     _record_launch(study, draft, cost, budget_usd, launched_by)
@@ -275,6 +276,16 @@ def add_hits(*, batch: Batch) -> None:
         require_within_budgets(study=study, extra_usd_by_batch={batch.pk: cost.total_usd})
         _store_hits(batch, items)
         place_batch_checks(batch, items)
+
+
+def _store_practice(batch: Batch) -> None:
+    """With the items of the study that are practised on, so that nobody misses a HIT of theirs."""
+    keys = practised_keys(batch.document)
+    items = dict(batch.study.items.filter(key__in=keys).values_list("key", "pk")) if keys else {}
+    hits = unsaved_practice(batch)
+    for hit in hits:
+        hit.item_id = items.get(keys[hit.number])
+    PracticeHit.objects.bulk_create(hits)
 
 
 def _store_hits(batch: Batch, items: Sequence[int]) -> None:

@@ -53,6 +53,18 @@ class RightAnswer:
 
 
 @dataclass(frozen=True)
+class GradedAnswer:
+    """An answer beside what is right; without a value where none was given."""
+
+    right: RightAnswer
+    value: float | None
+
+    @property
+    def is_right(self) -> bool:
+        return self.value is not None and self.right.range.holds(self.value)
+
+
+@dataclass(frozen=True)
 class Grade:
     """How many answers of a page are right."""
 
@@ -85,14 +97,16 @@ class PracticePage:
 
     def grade(self, answer_xml: str) -> Grade:
         """Of an answer; AnswerUnreadable where it is none to this page."""
-        answer = read_answer(answer_xml, self.item, self.document)
-        values = _values(answer)
-        n_right = sum(
-            (value := values.get((each.candidate, each.question))) is not None
-            and each.range.holds(value)
-            for each in self.right_answers
-        )
+        n_right = sum(each.is_right for each in self.graded(answer_xml))
         return Grade(n_right, len(self.right_answers), n_right >= self.n_needed)
+
+    def graded(self, answer_xml: str) -> list[GradedAnswer]:
+        """What was answered where an answer is right or wrong; AnswerUnreadable as `grade`."""
+        values = _values(read_answer(answer_xml, self.item, self.document))
+        return [
+            GradedAnswer(each, values.get((each.candidate, each.question)))
+            for each in self.right_answers
+        ]
 
 
 def _values(answer: Answer) -> dict[tuple[str | None, str], float]:

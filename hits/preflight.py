@@ -11,6 +11,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from annotation.models import Protocol
+from annotation.protocols.practice import n_attempts
 from hits.budgets import Room, over_budget_message
 from hits.costs import CENT, MANY_ASSIGNMENTS, Estimate, price_items
 from hits.exclusions import excludes_workers
@@ -20,7 +21,7 @@ from hits.models import Batch
 from hits.models.batches import MOST_WAVES, TOO_MANY_WAVES
 from hits.qualification_tests import size_errors
 from hits.qualifications import MOST_REQUIREMENTS, requirements_of, requires_languages
-from hits.wages import Duration, reward_for, wage_of
+from hits.wages import Duration, practice_duration, reward_for, wage_of
 
 MOST_LISTED = 10
 
@@ -124,18 +125,35 @@ def qualification_test_findings(draft: Batch) -> Iterator[Finding]:
         yield pass_finding(text % {"n": n})
 
 
-def practice_findings(draft: Batch) -> Iterator[Finding]:
-    """Of the protocol's practice, which its workers do first."""
+def practice_findings(
+    draft: Batch, duration: Duration, floor_usd: Decimal | None
+) -> Iterator[Finding]:
+    """Of the protocol's practice, which its workers do first: that it is there, and its pay."""
     practice = draft.document.qualifications.practice
     if practice is None:
         return
-    n = len(practice.items)
+    n = n_attempts(practice)
     text = ngettext(
         "Workers practise first, at one paid HIT with the study's own page.",
         "Workers practise first, at one of %(n)s paid HITs with the study's own page.",
         n,
     )
     yield pass_finding(text % {"n": n})
+    reward = Decimal(str(practice.reward_usd)).quantize(CENT)
+    if not reward:
+        warning = _("Practice is not paid.")
+        yield Finding(Level.WARNING, warning, protocol_field="practice-reward_usd")
+    duration = practice_duration(practice, duration)
+    wage = wage_of(reward, duration)
+    if floor_usd is None or wage.typical_usd >= floor_usd:
+        return
+    text = _(
+        "Practice pays $%(wage).2f an hour, under the team's floor of $%(floor).2f. $%(enough).2f "
+        "for each of its HITs would reach it."
+    )
+    values = {"wage": wage.typical_usd, "floor": floor_usd}
+    values["enough"] = reward_for(floor_usd, duration)
+    yield Finding(Level.WARNING, text % values, protocol_field="practice-reward_usd")
 
 
 def version_findings(

@@ -9,7 +9,7 @@ from django.db.models.functions import Coalesce
 
 from annotation.counts import counted
 from annotation.models import Item, Study
-from hits.models import SIZE, Assignment, Hit
+from hits.models import SIZE, Assignment, Hit, PracticeHit
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,8 @@ class StudyProgress:
 def progress_counts() -> dict[str, Coalesce]:
     """The counts of a `StudyProgress`, for a statement that reads a study."""
     hits, total = Hit.objects.published(), Sum(SIZE)
-    without = Item.objects.filter(~Exists(Hit.objects.filter(item=OuterRef("pk"))))
+    own = (rows.filter(item=OuterRef("pk")) for rows in (Hit.objects, PracticeHit.objects))
+    without = Item.objects.filter(*(~Exists(rows) for rows in own))
     return {
         "n_hits": counted(Hit.objects.all(), "batch__study"),
         "n_published": counted(hits, "batch__study"),

@@ -11,6 +11,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from annotation.models.studies import ItemQuerySet
+from annotation.protocols.practice import practised_keys
 from hits.exceptions import BatchUnfit
 from hits.models import Batch, Hit
 from presentation.counts import count_of
@@ -49,8 +50,8 @@ def items_without_hit(batch: Batch) -> ItemQuerySet:
     """
     beside = Hit.objects.filter(batch__in=Batch.objects.parts_beside(batch).order_by())
     items = batch.study.items.exclude(pk__in=beside.values("item"))
-    if practice := batch.document.qualifications.practice:
-        items = items.exclude(key__in=[each.item for each in practice.items if each.item])
+    if keys := practised_keys(batch.document):
+        items = items.exclude(key__in=keys)
     if earlier := batch.selection.get(OF_ROUND):
         earlier_hits = Hit.objects.published().filter(
             batch__study=batch.study_id, batch__round=earlier

@@ -21,7 +21,7 @@ from hits.texts import StudyTexts, study_texts
 
 if TYPE_CHECKING:
     from annotation.models.judgments import SubmissionQuerySet
-    from annotation.protocols.records import ProtocolQuestion
+    from annotation.protocols.records import Practice, ProtocolQuestion
     from hits.models import Batch
 
 CENT = Decimal("0.01")
@@ -136,6 +136,21 @@ def estimated_duration(texts: StudyTexts) -> Duration:
     """How long a HIT of the study may take."""
     page = page_size(texts)
     return Duration(page.seconds(TYPICAL), page.seconds(QUICK), page.seconds(SLOW), page=page)
+
+
+def practice_duration(practice: Practice, duration: Duration) -> Duration:
+    """How long a HIT of practice takes: as long as one of the study, whose page it has, and to
+    read the feedback."""
+    texts = [text for item in practice.items for text in item.feedback.values()]
+    for candidate in (each for item in practice.items for each in item.candidates):
+        texts += candidate.feedback.values()
+    n_characters = sum(map(len, texts))
+    n_words = n_characters / max(len(practice.items), 1) / CHARACTERS_A_WORD
+    return Duration(
+        duration.typical_seconds + 60 * n_words / TYPICAL.words_a_minute,
+        duration.quick_seconds + 60 * n_words / QUICK.words_a_minute,
+        duration.slow_seconds + 60 * n_words / SLOW.words_a_minute,
+    )
 
 
 def measured_duration(seconds: Sequence[float]) -> Duration | None:

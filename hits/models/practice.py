@@ -12,7 +12,7 @@ from django.db import models
 from django.db.models import Count, F, Q
 from django.db.models.functions import Coalesce
 
-from annotation.models import Study
+from annotation.models import Item, Study
 from hits.models.assignments import Assignment, Worker
 from hits.models.batches import Batch
 from hits.models.payments import DeliveryState
@@ -51,6 +51,14 @@ class PracticeHit(models.Model):
 
     batch = models.ForeignKey(Batch, on_delete=models.CASCADE, related_name="practice_hits")
     number = models.PositiveSmallIntegerField(help_text="Of the practice's items, from 0.")
+    item = models.ForeignKey(
+        Item,
+        null=True,
+        blank=True,
+        on_delete=models.SET_NULL,
+        related_name="+",
+        help_text="The study's item that is practised on, which gets no HIT of the study.",
+    )
     hit_id = models.CharField(max_length=64, blank=True, db_index=True)
     reward_usd = models.DecimalField(max_digits=8, decimal_places=2)
     max_assignments = models.PositiveIntegerField()

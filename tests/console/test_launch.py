@@ -44,6 +44,7 @@ from hits.models import (
     PracticeHit,
     Worker,
 )
+from hits.wages import duration_of
 from marketplace.models import Hit as MarketplaceHit
 from marketplace.people.enrolment import create_worker
 from tests.annotation.studies import add_candidates, rating_study
@@ -560,6 +561,32 @@ def test_test_funds_are_given_once_however_often_this_site_is_connected(rosa, te
     assert balance_usd(client_of(second)) == 100
 
 
+def test_practice_that_pays_under_the_floor_is_warned_of_beside_its_pay_an_hour(
+    rosa, study, connection
+):
+    Team.objects.update(wage_floor_usd=Decimal(15))
+    feedback = dict.fromkeys(RIGHT, "word " * 200)
+    candidates = (PracticeCandidate(text="Trains.", scores=RIGHT, feedback=feedback),)
+    document = current_document(study)
+
+    def words(reward_usd: float) -> str:
+        practice = Practice(reward_usd=reward_usd, items=(PracticeItem(candidates=candidates),))
+        rules = replace(document.qualifications, practice=practice)
+        save_draft(study=study, document=replace(document, qualifications=rules))
+        check_page(rosa, study)
+        return words_of(page_of(rosa, study).content.decode())
+
+    page = words(0.01)
+    duration = duration_of(study)
+    seconds = duration.typical_seconds + 60 * 1000 / 6 / 238
+    hourly = (Decimal("0.01") * 3600 / Decimal(seconds)).quantize(Decimal("0.01"))
+    assert f"Practice pays $0.01 a HIT, ${hourly} an hour" in page
+    assert f"Practice pays ${hourly} an hour, under the team's floor of $15.00." in page
+    assert "Practice pays" in (page := words(50))
+    assert ", under the team's floor" not in page
+    assert "Practice is not paid." in words(0)
+
+
 def test_practice_comes_first_and_its_price_is_in_the_amount(rosa, study, connection):
     practice = Practice(
         reward_usd=0.07,
@@ -577,7 +604,12 @@ def test_practice_comes_first_and_its_price_is_in_the_amount(rosa, study, connec
         answer = page_of(rosa, study)
     assert len(queries) <= MOST_STATEMENTS
     words = words_of(answer.content.decode())
-    assert "Practice, which comes first, with fees: at most $0.70" in words
+    price = "Practice, which comes first: 2 HITs × 5 workers × $0.07, with fees, at most $0.70"
+    assert price in words
+    later = answer.context["view"].later
+    assert later.cost.practice_usd == Decimal("0.70")
+    assert "(practice again, at most $0.70 of it)" in words
+    assert answer.context["view"].pages.n_pages == study.items.count() - 1
     assert "Workers practise first, at one of 2 paid HITs with the study's own page." in words
     cost = answer.context["view"].cost
     assert cost.total_usd == cost.rewards_usd + cost.fees_usd + Decimal("0.70")

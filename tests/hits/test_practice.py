@@ -4,6 +4,7 @@ import json
 from decimal import Decimal
 
 import pytest
+from django.core.management import call_command
 
 from annotation.models import Judgment, Submission
 from annotation.protocols.documents import read_document
@@ -17,18 +18,23 @@ from hits.crowd.replay import crowd_practice, replay_group
 from hits.crowd.simulated import SimulatedAnswers
 from hits.exceptions import BatchUnfit, MarketplaceUnreachable
 from hits.expenses import spend_of
+from hits.exports import submission_records
 from hits.hit_creation import match_published
+from hits.jobs import _is_due
 from hits.launch_plans import draft_batch, plan_batch
 from hits.models import Batch, Hit, PracticeAnswer, PracticeHit, PracticeResult
 from hits.practice_pages import practice_page
+from hits.progress import study_progress
 from hits.publish import publish_batch
 from marketplace import clock
 from marketplace.exceptions import MarketplaceError
+from marketplace.hits.assignments import find_next
 from marketplace.hits.lifecycle import sweep
-from marketplace.models import WorkerMessage
+from marketplace.models import HitType, WorkerMessage
+from marketplace.qualifications.eligibility import qualifies
 from tests.hits.test_exclusions import may_take
 from tests.hits.wire import answer_lost
-from tests.hits.work import hand_in, hit_on, hits_there
+from tests.hits.work import hand_in, hit_on, hits_there, published_batch
 from tests.marketplace.conftest import submit
 
 LINE = {
@@ -120,6 +126,35 @@ def test_an_answer_of_practice_is_no_judgment_of_the_study(study, client, ann):
     assert not Submission.objects.exists()
     assert not Judgment.objects.exists()
     assert sorted(Hit.objects.values_list("item__key", flat=True)) == ["d0", "d1"]
+    # Nobody is told to launch what is practised on.
+    assert study_progress(study).n_items_without_hit == 0
+
+
+def test_answers_of_practice_are_exported_by_themselves_beside_what_is_right(
+    study, client, ann, bob, tmp_path, capsys
+):
+    batch = published(study, client)
+    practise(ann, batch, 0, 75, 40)
+    submit(bob, PracticeHit.objects.get(number=1).hit_id, answer="{}")
+    collect(batch, client)
+    file = tmp_path / "practice.jsonl"
+    call_command("export_submissions", study.slug, output=file, practice=True)
+    assert "2 answers of practice" in capsys.readouterr().out
+    first, second, unread = [json.loads(line) for line in file.read_text().splitlines()]
+    assert all(row["practice"] for row in (first, second, unread))
+    names = ("item", "candidate", "question", "value", "right_from", "right_to", "right")
+    assert [first[name] for name in names] == [
+        *("practice 1", "candidate 1", "appropriateness", 75, 60, 100, True)
+    ]
+    assert [second[name] for name in names[1:]] == [
+        *("candidate 2", "appropriateness", 40, 0, 20, False)
+    ]
+    assert (first["n_right"], first["n_graded"], first["passed"]) == (1, 2, False)
+    assert first["annotator"] == second["annotator"] != unread["annotator"]
+    assert (unread["item"], unread["value"]) == ("d2", None)
+    assert "version is None" in unread["problem"]
+    assert ann.worker_id not in file.read_text()
+    assert list(submission_records(study)) == []
 
 
 def test_what_practice_costs_is_counted_to_the_cent_and_ends_as_what_was_done(study, client, ann):
@@ -136,6 +171,18 @@ def test_what_practice_costs_is_counted_to_the_cent_and_ends_as_what_was_done(st
     practise(ann, batch, 0, 80, 0)
     collect(batch, client)
     assert spend_of(batch).total_usd == Decimal("0.07")
+
+
+def test_a_batch_without_practice_is_due_without_a_look_at_practice(
+    study, client, django_assert_num_queries
+):
+    batch = published_batch(study, client)
+    with django_assert_num_queries(1):
+        assert _is_due(batch)
+    practised = published(study, client, round_=2)
+    practised.refresh_from_db()
+    with django_assert_num_queries(2):
+        assert _is_due(practised)
 
 
 def test_practice_is_published_once_however_often_it_is_tried(study, client, wire):
@@ -175,8 +222,23 @@ def test_who_fails_may_try_another_and_after_the_last_no_more(study, client, ann
     assert not WorkerMessage.objects.exists()
 
 
-def test_only_so_many_attempts_count_and_the_first_answer_to_an_item(study, client, ann, bob):
+def test_there_is_a_hit_for_each_attempt_and_after_the_last_none(study, client, ann):
     batch = published(study, client, attempts=1)
+    assert PracticeHit.objects.get().number == 0
+    # Two items by two workers at $0.10, and one practice HIT of three at $0.05.
+    assert [one.usd for one in commitments(Batch.objects.all())] == [Decimal("0.55")]
+    practise(ann, batch, 0, 20, 10)
+    practice = HitType.objects.get(public_id=batch.practice_hit_type_id)
+    assert find_next(worker=ann, hit_type=practice) is None  # before anybody has collected
+    collect(batch, client)
+    assert not PracticeResult.objects.get().is_passed
+
+
+def test_only_so_many_attempts_count_and_the_first_answer_to_an_item(study, client, ann, bob):
+    batch = planned(study, attempts=1)
+    # As batches had that were planned while each item was a HIT.
+    PracticeHit.objects.create(batch=batch, number=1, reward_usd=0, max_assignments=3)
+    publish_batch(batch=batch, client=client)
     practise(ann, batch, 0, 20, 10)
     practise(ann, batch, 1, 100, 10)  # before anybody has looked at the first
     practise(bob, batch, 1, 100, 10)
@@ -200,6 +262,22 @@ def test_who_passed_in_an_earlier_batch_need_not_practise_again(study, client, a
     publish_batch(batch=changed, client=client)
     changed.refresh_from_db()
     assert changed.practice_type_id != first.practice_type_id
+
+
+def test_who_does_not_pass_reads_so_kindly_and_is_never_sent_to_ask(study, client, ann):
+    batch = published(study, client)
+    batch.refresh_from_db()
+    hit_type = HitType.objects.get(public_id=batch.hit_type_id)
+    (unmet,) = qualifies(ann, hit_type)
+    assert [each.public_id for each in unmet.work] == [batch.practice_hit_type_id]
+    assert unmet.qualification_type is None
+    for number, values in enumerate([(20, 10), (10, 10)]):
+        practise(ann, batch, number, *values)
+    collect(batch, client)
+    (unmet,) = qualifies(ann, hit_type)
+    assert unmet.reason.endswith("is needed, and your work for it did not pass.")
+    assert unmet.qualification_type is None
+    assert "Every one is paid and approved, passed or not." in unmet.earned.description
 
 
 def test_who_passes_is_told_so_and_who_cannot_be_read_is_paid(study, client, ann, bob):

@@ -5,6 +5,9 @@ from django.core.management.base import BaseCommand, CommandParser
 
 from annotation.models import Study, Submission
 from hits.exports import submission_rows
+from hits.models import PracticeAnswer
+from hits.practice_exports import practice_answer_rows
+from presentation.counts import count_of
 from presentation.files import write_whole
 from presentation.row_files import FORMS
 
@@ -18,12 +21,22 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("study", metavar="SLUG")
         parser.add_argument("--output", type=Path, required=True, metavar="FILE")
+        parser.add_argument(
+            "--practice",
+            action="store_true",
+            help="the answers of practice, which are none of them",
+        )
         parser.add_argument("--format", choices=FORMS, help="default: as the file is named")
 
     def handle(self, *args: Any, study: str, output: Path, **options: Any) -> None:
         target = Study.objects.named(study)
         named = output.suffix.lower().removeprefix(".")
         _, write = FORMS[options["format"] or (named if named in FORMS else "csv")]
+        if options["practice"]:
+            write_whole(output, write(practice_answer_rows(target)))
+            count = PracticeAnswer.objects.filter(hit__batch__study=target).count()
+            self.stdout.write(f"{output}: {count_of(count, 'answer')} of practice of '{study}'.")
+            return
         write_whole(output, write(submission_rows(target)))
         count = Submission.objects.of(target).count()
         self.stdout.write(f"{output}: {count} submission{'s' * (count != 1)} of '{study}'.")
