@@ -14,6 +14,7 @@ from annotation.protocols.documents import plain_document, read_document
 from annotation.protocols.kinds import COMMON, KINDS
 from annotation.protocols.records import ProtocolDocument, ProtocolQuestion
 from console.check_form import check_field_of, checks_of, number_of, share_of
+from console.practice_form import field_of_practice, practice_in
 from console.qualification_test_form import field_of_test, scores_of, tests_of
 
 NUMBERS = ("minimum", "maximum")
@@ -27,6 +28,7 @@ MOST_QUESTIONS = 50
 NUMBER_FIELDS = (
     *(*NUMBERS, *WHOLE_NUMBERS, "when-below", "when-above", "seed", "share", "tolerance", "value"),
     *("_seconds", "_percent", "_hits", "_worker", "_per_item"),
+    *("practice-reward_usd", "practice-attempts", "practice-most_workers"),
 )
 
 Data = Mapping[str, str]
@@ -50,7 +52,7 @@ def document_of(data: Data, before: ProtocolDocument) -> ProtocolDocument:
     values["reason"] = _group(data, "reason", ("rule", "wording"), ("least_length",))
     values["time"] = _group(data, "time", (), ("estimate_seconds", "allowed_seconds"))
     values["qualifications"] = _qualifications(data, values.get("qualifications", {}))
-    values["qualifications"] |= tests_of(data)
+    values["qualifications"] |= tests_of(data) | practice_in(data)
     values["completion"] = _completion(data, values.get("completion", {}))
     values |= checks_of(data, before)
     return read_document(values)
@@ -244,6 +246,8 @@ def field_of(path: tuple[str | int, ...]) -> str:
             return f"q{index}-{rest[0] if rest else 'wording'}"
         case ("checks", *_rest):
             return check_field_of(path)
+        case ("qualifications", "practice", *_rest):
+            return field_of_practice(path)
         case ("qualifications", "tests", *_rest):
             return field_of_test(path)
         case ("examples", int(index), "scores", name):

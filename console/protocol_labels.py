@@ -77,6 +77,21 @@ TEST_CASE: Labels = {
     "candidate": gettext_lazy("Text of the response"),
     "explanation": gettext_lazy("Why"),
 }
+PRACTICE: Labels = {
+    "title": gettext_lazy("Title, before the study's"),
+    "reward_usd": gettext_lazy("Reward of each HIT, $"),
+    "pass_percent": gettext_lazy("Right answers to pass, at least %"),
+    "tolerance_percent": gettext_lazy("An answer may be off by, % of the scale"),
+    "attempts": gettext_lazy("Attempts"),
+    "most_workers": gettext_lazy("Workers of each HIT, at most"),
+    "item": gettext_lazy("Key of an item of the study"),
+    "context": gettext_lazy("Context"),
+    "reference": gettext_lazy("Reference answer"),
+    "condition": gettext_lazy("Condition"),
+    "candidate": gettext_lazy("Key of the candidate"),
+    "candidates": gettext_lazy("Text of the response"),
+    "text": gettext_lazy("Text of the response"),
+}
 # By the part of the document, and of what has no part.
 FIELDS: dict[str, Labels] = {
     "": {
@@ -121,7 +136,7 @@ FIELDS: dict[str, Labels] = {
         "most_hits_per_worker": gettext_lazy("HITs a worker, at most"),
         "hold_after_hits": gettext_lazy("Hold each worker after so many HITs"),
         "excluded_studies": gettext_lazy("Not the workers of these studies"),
-        "tests": gettext_lazy("Practice and tests"),
+        "tests": gettext_lazy("Tests"),
     },
     "completion": {
         "assignments_per_item": gettext_lazy("Workers of each item"),
@@ -183,8 +198,10 @@ def _in_practice(rest: list[str | int]) -> str:
     match within:
         case ["scores", str(name), *_others]:
             parts.append(right_value_label(name))
-        case [*names]:
-            parts += [str(name) for name in names]
+        case ["feedback", str(name), *_others]:
+            parts.append(_("Feedback on %(name)s") % {"name": name})
+        case [str(name), *_others] if name != "items":
+            parts.append(f"“{PRACTICE.get(name, name)}”")
     return ", ".join(parts)
 
 

@@ -21,6 +21,7 @@ from annotation.protocols.versions import current_document, freezing_faults
 from annotation.protocols.yaml_files import write_yaml
 from console.check_form import percent_of
 from console.check_view import CheckRow, check_rows, holding_rows
+from console.practice_form import PracticePageRow, practice_rows
 from console.protocol_form import field_of
 from console.protocol_labels import in_words
 from console.qualification_test_form import (
@@ -35,11 +36,13 @@ if TYPE_CHECKING:
     from annotation.models import Study
 
 WORDS_A_MINUTE = 230
+MOST_KEYS = 100
 TEMPLATES = {
     "alternatives": gettext_lazy("Ticks among alternatives, with reasons"),
     "best_worst": gettext_lazy("Best and worst"),
     "e2e_ratings": gettext_lazy("Ratings of naturalness and quality (E2E)"),
     "likert_agreement": gettext_lazy("Agreement with statements (Likert)"),
+    "practised_ratings": gettext_lazy("Ratings of appropriateness, with practice first"),
     "preference": gettext_lazy("Which one is better"),
     "style_ratings": gettext_lazy("Ratings of appropriateness and style (LMStyle)"),
 }
@@ -127,6 +130,16 @@ class ProtocolView:
     @property
     def tests(self) -> list[QualificationTestRow]:
         return qualification_test_rows(self.document, self.faults)
+
+    @cached_property
+    def practice(self) -> list[PracticePageRow]:
+        return practice_rows(self.study, self.document, self.faults)
+
+    @property
+    def item_keys(self) -> list[str]:
+        """The first of the study's items, to choose from."""
+        items = self.study.items.order_by("position", "pk")
+        return list(items.values_list("key", flat=True)[:MOST_KEYS])
 
     @property
     def holding(self) -> list[tuple[str, str, bool]]:

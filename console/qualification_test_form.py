@@ -42,7 +42,9 @@ class ScoreRow:
 
 
 def score_rows(
-    document: ProtocolDocument, question: Sequence[ProtocolQuestion], scores: Mapping[str, float]
+    document: ProtocolDocument,
+    question: Sequence[ProtocolQuestion],
+    scores: Mapping[str, float | None],
 ) -> list[ScoreRow]:
     """A row for each of the questions, and for each score under another name."""
     names = dict.fromkeys([*(each.name for each in question), *scores])
@@ -120,7 +122,7 @@ def tests_of(data: Data) -> dict[str, Any]:
     """What the form says of tests; nothing where it has no part for them."""
     if "n_tests" not in data:
         return {}
-    return {"tests": [_test(data, n) for n in range(_count(data, "n_tests", MOST_TESTS))]}
+    return {"tests": [_test(data, n) for n in range(count_in(data, "n_tests", MOST_TESTS))]}
 
 
 def _test(data: Data, index: int) -> dict[str, Any]:
@@ -131,7 +133,7 @@ def _test(data: Data, index: int) -> dict[str, Any]:
         if number is not None:
             values[name] = int(number)
     values["feedback"] = f"{prefix}feedback" in data
-    n_cases = _count(data, f"{prefix}n_cases", MOST_CASES)
+    n_cases = count_in(data, f"{prefix}n_cases", MOST_CASES)
     cases = [_case(data, f"{prefix}case{number}-") for number in range(n_cases)]
     values["cases"] = [case for case in cases if case["candidate"].strip()]
     return values
@@ -148,21 +150,28 @@ def _case(data: Data, prefix: str) -> dict[str, Any]:
 def scores_of(data: Data, start: str) -> dict[str, float]:
     """Values of the fields that begin so, under what their questions are called by now; under
     another name one is a fault to be seen."""
+    scores = {name: number_of(text) for name, text in texts_of(data, start).items()}
+    return {name: value for name, value in scores.items() if value is not None}
+
+
+def texts_of(data: Data, start: str) -> dict[str, str]:
+    """What is not blank of such fields, as text."""
     names = {
         was: data.get(f"{field.removesuffix('was')}name", "").strip() or was
         for field, was in data.items()
         if field.endswith("-was")
     }
-    scores = {
-        names.get(was, was): number_of(text)
+    texts = {
+        names.get(was, was): text.replace("\r\n", "\n")
         for was, text in (
             (f.removeprefix(start), t) for f, t in data.items() if f.startswith(start)
         )
     }
-    return {name: value for name, value in scores.items() if value is not None}
+    return {name: text for name, text in texts.items() if text.strip()}
 
 
-def _count(data: Data, name: str, most: int) -> int:
+def count_in(data: Data, name: str, most: int) -> int:
+    """How many there are by a field of the form."""
     text = data.get(name, "")
     return min(int(text[:6]) if text.isdecimal() else 0, most)
 

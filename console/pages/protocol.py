@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from csp.constants import SELF
@@ -18,6 +19,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from accounts.roles import Permission
 from annotation.exceptions import AnnotationError
+from annotation.models import Item
 from annotation.protocols.documents import read_document
 from annotation.protocols.records import ProtocolDocument
 from annotation.protocols.templates import read_protocol, template_names
@@ -33,6 +35,8 @@ from annotation.protocols.yaml_files import MOST_CHARACTERS, parse_yaml
 from console.check_form import change_checks, is_of_checks
 from console.check_view import in_stored_order, previewed_check
 from console.pages.study import person, study_for, study_page
+from console.practice_form import change_practice, is_of_practice
+from console.practice_preview import practice_preview
 from console.protocol_form import change_questions, document_of, unread_numbers
 from console.protocol_view import ProtocolView, view_of
 from console.qualification_test_form import change_tests, is_of_tests
@@ -59,6 +63,7 @@ def protocol(request: HttpRequest, slug: str) -> HttpResponse:
         "open_question": int(open_question) if open_question.isdecimal() else None,
         "open_check": request.GET.get("check", ""),
         "open_test": request.GET.get("test", ""),
+        "open_practice": request.GET.get("practice", ""),
         "placed": previewed_check(view.document, item, request.GET.get("placed")),
         "may_edit": _may_edit(request, study) and not view.is_frozen,
     }
@@ -104,6 +109,8 @@ def _changed(document: ProtocolDocument, action: str) -> tuple[str, tuple[Protoc
     """What a button's action is about, and the document after it."""
     if is_of_checks(action):
         return "check", change_checks(document, action)
+    if is_of_practice(action):
+        return "practice", change_practice(document, action)
     if is_of_tests(action):
         return "test", change_tests(document, action)
     return "question", change_questions(document, action)
@@ -189,16 +196,24 @@ def preview(request: HttpRequest, slug: str) -> HttpResponse:
     item, _next_item = view.item(request.GET.get("item"))
     if item is None:
         raise Http404(_("There is no item to show."))
-    document, checks = view.document, []
-    placed = previewed_check(document, item, request.GET.get("placed"))
+    policy = "sandbox allow-scripts allow-forms; frame-ancestors 'self'"
+    headers = {"Content-Security-Policy": policy}
+    page = _previewed_page(study, view.document, item, request.GET)
+    return HttpResponse(page, headers=headers | {"Referrer-Policy": "no-referrer"})
+
+
+def _previewed_page(
+    study: CountedStudy, document: ProtocolDocument, item: Item, query: Mapping[str, str]
+) -> str:
+    """With a quality check placed, or a page of practice instead, where the address says so."""
+    checks = []
+    placed = previewed_check(document, item, query.get("placed"))
     if placed is not None and placed.placed is not None:
         document, checks = in_stored_order(document), [placed.placed]
     try:
         with override(document.language or "en"):
-            page = task_page(item, document, checks)
+            practised = practice_preview(study, document, query.get("practice", ""))
+            return practised or task_page(item, document, checks)
     except ValueError as error:
         template = '<!doctype html><html lang="en"><title>{}</title><main><p>{}</p></main></html>'
-        page = format_html(template, _("Preview"), str(error))
-    policy = "sandbox allow-scripts allow-forms; frame-ancestors 'self'"
-    headers = {"Content-Security-Policy": policy}
-    return HttpResponse(page, headers=headers | {"Referrer-Policy": "no-referrer"})
+        return format_html(template, _("Preview"), str(error))

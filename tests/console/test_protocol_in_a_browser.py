@@ -113,6 +113,40 @@ def test_a_fault_leads_to_its_line_of_the_yaml(page: Page, study: Study) -> None
     assert accessibility_problems(page) == []
 
 
+def test_practice_on_the_own_page_is_written_and_shown_beside(page: Page, study: Study) -> None:
+    page.locator("#section-qualifications > summary").click()
+    page.get_by_role("button", name="Add practice on the study's own page").click()
+    expect(page.locator("#p0-item")).to_be_visible()
+    page.locator("#p0-c0-text").fill("The other one.")
+    page.locator("#p0-c0-score-appropriateness").fill("180")
+    expect(page.locator("#fault-p0-c0-score-appropriateness")).to_contain_text("outside")
+    page.locator("#p0-c0-score-appropriateness").fill("80")
+    page.locator("#p0-c0-feedback-appropriateness").fill("It answers what was asked.")
+    page.locator("#p0-condition").fill("ironic")
+    expect(page.locator("#fault-p0-c0-score-appropriateness")).to_have_count(0)
+    page.get_by_role("button", name="Add a candidate").click()
+    expect(page.locator("#p0-c1-text")).to_be_visible()
+    assert accessibility_problems(page, frames=False) == []
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    shot(page, "protocol-practice")
+    if page.viewport_size["width"] < 1000:
+        page.get_by_role("button", name="Preview", exact=True).click()
+    expect(page.locator("#practised")).to_have_value("0")
+    frame = page.frame_locator("#preview-frame")
+    expect(frame.get_by_text("The other one.")).to_be_visible()
+    expect(frame.get_by_text("This is practice, and it is paid.")).to_be_visible()
+    shot(page, "protocol-practice-preview")
+    if page.viewport_size["width"] < 1000:
+        page.get_by_role("button", name="Edit", exact=True).click()
+    page.locator("#p0-item").fill("d1")
+    page.locator("#p0-item").press("Tab")
+    expect(page.locator("#p0-c0-candidate")).to_be_visible()
+    practice = current_document(study).qualifications.practice
+    assert practice is not None
+    assert practice.items[0].item == "d1"
+    assert practice.items[0].candidates[0].scores == {"appropriateness": 80}
+
+
 def test_practice_is_written_case_by_case(page: Page, study: Study) -> None:
     page.locator("#section-qualifications > summary").click()
     page.get_by_role("button", name="Add a test").click()
