@@ -177,7 +177,7 @@ def _unearned(row: QualificationRequirement, is_held: bool) -> Unmet:
     if is_held:
         reason = _("“%(name)s” is needed, and your work for it did not pass.")
     else:
-        reason = _("“%(name)s” is needed. It is given for other HITs, which are done first.")
+        reason = _("“%(name)s” is needed. It is given for other HITs.")
     return Unmet(
         Guard(row.actions_guarded),
         reason % {"name": _name(row)},
