@@ -501,3 +501,44 @@ def test_the_alternative_annotator_test_says_what_is_too_few(tmp_path):
     rows = [{"item": i, "who": who, "value": i % 3} for i in range(9) for who in "abcJ"]
     few = command_output("alt_test", str(written(tmp_path / "few.csv", rows)), *named)
     assert "fewer than three annotators have enough items" in few
+
+
+def test_systems_are_compared_over_clusters_of_items(tmp_path):
+    rng = np.random.default_rng(9)
+    rows = []
+    for dialogue in range(12):
+        lead = rng.normal()
+        for turn in range(8):
+            for who in ("a", "b", "c"):
+                for system in ("one", "two"):
+                    value = lead * (system == "one") + 0.3 * rng.normal()
+                    named = {"dialogue": dialogue, "item": f"{dialogue}-{turn}", "who": who}
+                    rows.append(named | {"system": system, "value": round(value, 3)})
+    path = written(tmp_path / "turns.csv", rows)
+    named = ("--item=item", "--annotator=who", "--system=system", "--value=value")
+    for scale in ("interval", "ordinal"):
+        asked = (*named, f"--scale={scale}")
+        [alone] = answer("compare_systems", path, *asked)["comparisons"]
+        clustered = answer("compare_systems", path, *asked, "--cluster=dialogue")
+        [pair] = clustered["comparisons"]
+        assert pair["se"] > 2 * alone["se"]
+        assert any("only 12 items" in note for note in clustered["notes"])
+    rows[-1]["dialogue"] = 0
+    moved = written(tmp_path / "moved.csv", rows)
+    with pytest.raises(TableRefused, match=r"Line 577 .*field dialogue: another row of this item"):
+        command_output("compare_systems", str(moved), *named, "--cluster=dialogue")
+
+
+def test_preferences_are_compared_over_clusters_of_items(tmp_path):
+    rng = np.random.default_rng(10)
+    rows = [
+        {"dialogue": d, "item": f"{d}-{turn}", "first": "A", "second": "B", "winner": winner}
+        for d in range(20)
+        for winner in [rng.choice(["A", "B"])]
+        for turn in range(6)
+    ]
+    path = written(tmp_path / "preferred.csv", rows)
+    named = ("--first=first", "--second=second", "--winner=winner", "--item=item")
+    [alone] = answer("compare_systems", path, *named)["comparisons"]
+    [pair] = answer("compare_systems", path, *named, "--cluster=dialogue")["comparisons"]
+    assert pair["se"] > 2 * alone["se"]

@@ -70,6 +70,15 @@ def require_once(rows: Sequence[Row], keys: Iterable[tuple[str, ...]], what: str
             )
 
 
+def clusters_of(table: Table, column: str) -> list[str]:
+    """The cluster of each row; the line on which an item is in another one is refused."""
+    known: dict[str, str] = {}
+    for row, unit, cluster in zip(table.rows, table.unit, table.texts[column], strict=True):
+        if known.setdefault(unit, cluster) != cluster:
+            raise unread(row.refuse("another row of this item is in another cluster.", column))
+    return table.texts[column]
+
+
 def unread(refused: ImportRefused) -> TableRefused:
     """The same refusal, of a file that was to be computed from."""
     return TableRefused(refused.path, refused.problem, line=refused.line, field=refused.field)

@@ -21,7 +21,14 @@ from validation.analysis.rated_systems import (
     compare_rated_systems,
     comparison_sentence,
 )
-from validation.conclusions.columns import TableColumns, read_table, unread, unusable
+from validation.conclusions.columns import (
+    Table,
+    TableColumns,
+    clusters_of,
+    read_table,
+    unread,
+    unusable,
+)
 
 TIES = ("", "tie")
 SPREAD = ("of_items", "of_annotators", "of_cells")
@@ -115,6 +122,7 @@ class RatingColumns:
     annotator: str
     system: str
     value: str
+    cluster: str | None = None
     where: Where = field(default_factory=dict)
 
 
@@ -127,6 +135,7 @@ class ComparisonColumns:
     winner: str
     item: tuple[str, ...] = ()
     annotator: str | None = None
+    cluster: str | None = None
     covariates: tuple[str, ...] = ()
     where: Where = field(default_factory=dict)
 
@@ -135,10 +144,11 @@ def rated_systems_of_file(
     path: Path, columns: RatingColumns, *, seed: int = 0, scale: Scale = "interval"
 ) -> RatingsReport:
     """The systems of a file of ratings compared over its items and annotators."""
+    cluster = [columns.cluster] if columns.cluster else []
     table = read_table(
         path,
         TableColumns(
-            texts=[columns.annotator, columns.system],
+            texts=[columns.annotator, columns.system, *cluster],
             numbers=[columns.value],
             units=columns.item,
             where=columns.where,
@@ -152,6 +162,8 @@ def rated_systems_of_file(
             "value": table.numbers[columns.value],
         }
     )
+    if columns.cluster:
+        frame = frame.assign(item=clusters_of(table, columns.cluster), within=frame["item"])
     if frame["system"].nunique() < 2:
         raise unusable(path, ValueError(f"column {columns.system} names one system, not two"))
     if scale == "binary" and (n := frame["value"].nunique()) > 2:
@@ -170,10 +182,11 @@ def preferred_systems_of_file(
 ) -> PreferredSystems:
     """The systems of a file of comparisons by a model with ties."""
     annotator = [columns.annotator] if columns.annotator else []
+    cluster = [columns.cluster] if columns.cluster else []
     table = read_table(
         path,
         TableColumns(
-            texts=[columns.first, columns.second, *annotator],
+            texts=[columns.first, columns.second, *annotator, *cluster],
             numbers=columns.covariates,
             optional_texts=[columns.winner],
             units=columns.item,
@@ -189,7 +202,7 @@ def preferred_systems_of_file(
             model=model,
             covariates={name: table.numbers[name] for name in columns.covariates},
             side=side,
-            items=table.unit or None,
+            items=_sampled(table, columns.cluster),
             annotators=table.texts[columns.annotator] if columns.annotator else None,
             separated="half_wins" if half_wins else "refuse",
         )
@@ -212,6 +225,13 @@ def preferred_systems_of_file(
         for pair in abilities.pairs
     ]
     return PreferredSystems(abilities, adjusted_by_holm(rows))
+
+
+def _sampled(table: Table, cluster: str | None) -> list[str] | None:
+    """What is drawn anew: clusters of items, items, or nothing."""
+    if cluster is None:
+        return table.unit or None
+    return clusters_of(table, cluster) if table.unit else table.texts[cluster]
 
 
 def _preference_estimand(se_by: str) -> str:

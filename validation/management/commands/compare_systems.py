@@ -34,6 +34,9 @@ class Command(BaseCommand):
         for name in ("annotator", "system", "value", "first", "second"):
             parser.add_argument(f"--{name}", metavar="COLUMN")
         parser.add_argument(
+            "--cluster", metavar="COLUMN", help="of items that are not independent of each other"
+        )
+        parser.add_argument(
             "--scale", choices=get_args(Scale), default="interval",
             help="of --value: differences of means, or how much oftener the same annotator rates "
             "one system above the other on the same item",
@@ -79,6 +82,7 @@ def _result(file: Path, options: dict[str, Any]) -> RatingsReport | PreferredSys
             **{name: options[name] for name in COMPARISONS},
             item=item,
             annotator=options["annotator"],
+            cluster=options["cluster"],
             covariates=tuple(options["covariate"]),
             where=where,
         )
@@ -97,7 +101,7 @@ def _result(file: Path, options: dict[str, Any]) -> RatingsReport | PreferredSys
     named = {name: options[name] for name in ("annotator", "system", "value")}
     return rated_systems_of_file(
         file,
-        RatingColumns(item=item, where=where, **named),
+        RatingColumns(item=item, where=where, cluster=options["cluster"], **named),
         seed=options["seed"],
         scale=options["scale"],
     )
