@@ -46,9 +46,11 @@ from validation.documents.documents import (
 from validation.documents.files import FORMATS
 from validation.documents.full import full_report
 from validation.documents.html import as_html, table_html
-from validation.documents.latex import as_latex, table_latex
+from validation.documents.latex import as_latex, breakable, table_latex
+from validation.documents.latex import escaped as latex_escaped
 from validation.documents.layouts import g_eval, lmstyle_correlations, lmstyle_ratings
 from validation.documents.markdown import as_markdown, table_markdown
+from validation.documents.markdown import escaped as markdown_escaped
 from validation.documents.methods import methods_paragraph
 from validation.documents.plain import as_json, records_csv, table_csv
 from validation.models import ValidationVersion
@@ -284,12 +286,35 @@ def test_every_number_with_a_signature_is_in_the_appendix(document):
     appendix = table(document, "signatures")
     signed = [number for table in document.tables for number in numbers(table) if number.signature]
     assert len(appendix.rows) == len(signed) > 300
+    assert {row["Signature"] for row in appendix.records()} == {one.signature for one in signed}
     rules = appendix.note.removeprefix("… stands for ").removesuffix(".")
-    written = {
-        row[-1].removesuffix("…") + (rules if row[-1].endswith("…") else "")
-        for row in appendix.rows
+    shortened = [cells[-1].text for cells in appendix.cells if cells[-1].text.endswith("…")]
+    assert shortened
+    assert {text.removesuffix("…") + rules for text in shortened} <= {
+        one.signature for one in signed
     }
-    assert written == {number.signature for number in signed}
+
+
+def test_each_form_holds_every_signature(document):
+    signed = [one for table in document.tables for one in numbers(table) if one.signature]
+    whole = {one.signature for one in signed}
+    text = FORMATS["csv"](document)["tables/signatures.csv"].decode()
+    assert {row["Signature"] for row in csv.DictReader(StringIO(text))} == whole
+    stored = json.loads(as_json(document))["tables"]["signatures"]["rows"]
+    assert {row["Signature"] for row in stored} == whole
+
+    latex = FORMATS["latex"](document)
+    assert r"\input{tables/signatures.tex}" in latex["report.tex"].decode()
+    appendix = table(document, "signatures")
+    assert len(appendix.rows) > MOST_PRINTED
+    papers = [
+        (latex["tables/signatures.tex"].decode(), breakable, latex_escaped),
+        (as_markdown(document), markdown_escaped, markdown_escaped),
+    ]
+    for paper, of_cell, of_note in papers:
+        texts = [of_cell(cells[-1].text) for cells in appendix.cells]
+        assert [text for text in texts if text not in paper] == []
+        assert of_note(appendix.note) in paper
 
 
 def test_numbers_of_different_questions_have_different_signatures(content, document):
@@ -355,7 +380,7 @@ def test_every_picture_of_the_html_has_words_and_data(html, document):
 
 def test_a_table_too_long_for_paper_is_a_file_within_the_html(html, document):
     links = [link for link in parsed(html).iter("a") if link.get("download", "").endswith(".gz")]
-    long = [table for table in document.tables if not table.is_printed]
+    long = [table for table in document.tables if not table.is_short]
     assert [link.get("download") for link in links] == [f"{one.name}.csv.gz" for one in long]
     assert "signatures" in [one.name for one in long]
     for link, one in zip(links, long, strict=True):

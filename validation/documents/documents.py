@@ -66,7 +66,15 @@ class P:
         return "<.001" if self.value < 0.001 else f"{self.value:.3f}".removeprefix("0")
 
 
-Cell = str | int | Number | P
+@dataclass(frozen=True)
+class Shortened:
+    """A text that is displayed short; files of full precision hold the `whole`."""
+
+    text: str
+    whole: str
+
+
+Cell = str | int | Number | P | Shortened
 Row = tuple[Cell, ...]
 
 
@@ -93,19 +101,27 @@ class DisplayedCell:
 
 @dataclass(frozen=True)
 class Table:
-    """A table; `name` is of letters, digits and hyphens, and names its file."""
+    """A table; `name` is of letters, digits and hyphens, and names its file.
+
+    An appendix runs on in a paper over as many pages as it has rows for.
+    """
 
     name: str
     caption: str
     columns: Sequence[Column]
     rows: Sequence[Row]
     note: str = ""
+    is_appendix: bool = False
+
+    @property
+    def is_short(self) -> bool:
+        """Whether a page displays it; else it is a file within the page."""
+        return len(self.columns) <= MOST_COLUMNS_PRINTED and len(self.rows) <= MOST_PRINTED
 
     @property
     def is_printed(self) -> bool:
         """Whether a paper prints it; else it is a file beside the paper."""
-        fits_the_line = len(self.columns) <= MOST_COLUMNS_PRINTED
-        return fits_the_line and len(self.rows) <= MOST_PRINTED
+        return self.is_appendix or self.is_short
 
     @cached_property
     def letters(self) -> dict[str, str]:
@@ -203,7 +219,9 @@ def beside(table: Table) -> str:
     """What a paper says of a table that is too long, or too wide, to be printed."""
     n_columns = len(table.columns)
     wide = f" of {n_columns} columns" if n_columns > MOST_COLUMNS_PRINTED else ""
-    return f"{table.caption}: {len(table.rows):,} rows{wide}, in the file tables/{table.name}.csv."
+    size = f"{len(table.rows):,} rows{wide}"
+    text = f"{table.caption}: {size}, in the file tables/{table.name}.csv."
+    return f"{text} {table.note}" if table.note else text
 
 
 def note_of(table: Table) -> str:
@@ -229,7 +247,7 @@ def _displayed(table: Table, column: Column, cell: Cell) -> DisplayedCell:
 
 def cell_text(cell: Cell) -> str:
     """A cell as it is shown."""
-    if isinstance(cell, Number | P):
+    if isinstance(cell, Number | P | Shortened):
         return cell.text
     return f"{cell:,}" if isinstance(cell, int) else cell
 
@@ -241,6 +259,8 @@ def _rounded(value: float, decimals: int) -> str:
 
 
 def _plain(cell: Cell) -> Any:
+    if isinstance(cell, Shortened):
+        return cell.whole
     return cell.value if isinstance(cell, Number | P) else cell
 
 

@@ -19,6 +19,7 @@ from validation.documents.documents import (
     P,
     Row,
     Section,
+    Shortened,
     Table,
 )
 from validation.documents.figures import (
@@ -127,12 +128,14 @@ def appendix(tables: Sequence[Table], rules: str = "") -> Table:
         columns=[*(Column(title, is_number=False) for title in titles), SIGNATURE],
         rows=rows,
         note=_("%(sign)s stands for %(rules)s.") % {"sign": REST, "rules": rules} if rules else "",
+        is_appendix=True,
     )
 
 
-def _short(signature: str, rules: str) -> str:
-    ends_so = bool(rules) and signature.endswith(rules)
-    return signature.removesuffix(rules) + REST if ends_so else signature
+def _short(signature: str, rules: str) -> str | Shortened:
+    if not rules or not signature.endswith(rules):
+        return signature
+    return Shortened(signature.removesuffix(rules) + REST, signature)
 
 
 def _row_name(row: Row) -> str:
