@@ -29,8 +29,14 @@ function begin(link) {
   });
 }
 
+// The queue may be in another order when the page is loaded anew; what is read stays.
+function keepSubmission() {
+  const address = document.querySelector("[data-address]")?.dataset.address;
+  if (address && !location.search.includes("reason=")) history.replaceState(history.state, "", address);
+}
+
 function focusResult() {
-  const result = document.querySelector("main [role=status]");
+  const result = document.querySelector("main [role=status]:not([hidden])");
   if (!result || document.querySelector(".act")) return;
   result.tabIndex = -1;
   result.focus();
@@ -50,4 +56,5 @@ window.addEventListener("pageshow", () => {
 });
 document.querySelectorAll("[data-reason]").forEach(begin);
 document.querySelectorAll(".dock form").forEach(once);
+keepSubmission();
 focusResult();
