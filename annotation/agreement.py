@@ -19,6 +19,8 @@ from presentation.records import plain_records, plain_values
 from stats.agreement import Agreement
 
 EVERY_CONDITION = ""
+# Items without a condition beside those of one; without any name it stands for all items.
+UNNAMED = "(none)"
 
 
 @dataclass(frozen=True)
@@ -153,7 +155,7 @@ def _by_condition(questions: list[Question], frame: pd.DataFrame) -> Iterator[Qu
         conditions = list(rows["condition"].unique())
         parts = [(EVERY_CONDITION, rows)]
         if len(conditions) > 1:
-            parts += [(name, rows[rows["condition"] == name]) for name in conditions]
+            parts += [(name or UNNAMED, rows[rows["condition"] == name]) for name in conditions]
         for condition, part in parts:
             level = judged_units(question, part).level
             yield QuestionAgreement(question.name, level, condition, _coefficients(question, part))

@@ -76,6 +76,12 @@ def _pairs(version: AgreementVersion) -> list[dict[str, Any]]:
 
 
 def _signature(version: AgreementVersion, row: dict[str, Any], rounds: str) -> dict[str, str]:
-    flagged = "" if row.get("with_flagged", True) else "|flagged:without"
-    signed = f"{row['name']}|ci:{row['ci_method']}|round:{rounds}{flagged}"
-    return {"signature": f"{signed}|input:{version.fingerprint[:12]}"}
+    """All that tells the number from others of the same input: question, level, condition."""
+    parts = [row["name"], f"question:{row['question']}", f"level:{row['level']}"]
+    if row.get("by"):
+        # Of rounds against each other it is who judged again.
+        parts.append(f"{'by' if 'earlier' in row else 'condition'}:{row['by']}")
+    parts += [f"ci:{row['ci_method']}", f"round:{rounds}"]
+    if not row.get("with_flagged", True):
+        parts.append("flagged:without")
+    return {"signature": "|".join([*parts, f"input:{version.fingerprint[:12]}"])}

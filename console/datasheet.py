@@ -233,7 +233,7 @@ def _agreement(facts: StudyFacts) -> list[str | Table]:
             Number(
                 row["value"], 3, row["ci_low"], row["ci_high"],
                 reason=str(row["reason"] or "").replace("_", " "),
-                signature=f"{row['signature']}|question:{row['question']}",
+                signature=row["signature"],
             ),
             row["n_items"],
             row["n_annotators"],

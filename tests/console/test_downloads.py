@@ -117,10 +117,28 @@ def test_agreement_holds_what_the_page_shows_with_signatures(fetch, researcher):
     records = json.loads(json.dumps(report.coefficient_records()))
     assert content["coefficients"] == [{"round": 1, **row} for row in records]
     assert {row["name"] for row in records} >= {"krippendorff_alpha", "cohen_kappa", "gwet_ac1"}
-    beginning = "krippendorff_alpha|ci:jackknife-t-clusters|round:1|input:"
-    assert [beginning in signature for signature in signatures].count(True) == 1
+    beginning = "krippendorff_alpha|question:acceptable|level:nominal|ci:jackknife-t-clusters|"
+    assert [f"{beginning}round:1|input:" in each for each in signatures].count(True) == 1
     assert content["pairs"] == report.pair_records()
     assert (content["study"], len(content["pairs"])) == ("ticked", 1)
+
+
+def test_no_two_numbers_of_agreement_have_the_same_signature(fetch, researcher):
+    study = rating_study(owner=researcher, questions=("warmth", "clarity"))
+    Item.objects.filter(study=study, key="d0").update(condition="calm")
+    for round in (1, 2):
+        for question in ("warmth", "clarity"):
+            for number, name in enumerate(("Ann", "Bob", "Cyd")):
+                for item in ("d0", "d1"):
+                    values = {"alpha": 10 * number, "beta": 20 + number}
+                    rate(study, name, item, values, question=question, round=round)
+    content = json.loads(fetch(study, "agreement.json").getvalue())
+    rows = content["coefficients"] + content["between_rounds"] + content["by_protocol"]
+    signatures = [row["signature"] for row in rows]
+    assert {row["question"] for row in rows} == {"warmth", "clarity"}
+    assert {row["by"] for row in content["coefficients"]} == {"", "calm", "(none)"}
+    assert len(content["between_rounds"]) >= 2
+    assert len(set(signatures)) == len(signatures) >= 8
 
 
 def test_the_input_in_a_signature_changes_with_the_judgments(fetch, researcher):
