@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from decimal import Decimal
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from django.conf import settings
@@ -21,6 +22,7 @@ from metrics.judge_versions import stored_settings
 from metrics.models import JudgeConnection, ScoringRequest
 from metrics.score_plans import Plan, plan_scoring
 from metrics.scorers.judges.client import Client, client_from
+from metrics.scorers.judges.endpoint import limits_from
 from metrics.scorers.scorer import Scorer
 from metrics.study_judges import is_judge
 from metrics.study_scores import Scored, named_scorer, score_study
@@ -142,6 +144,11 @@ def score_request(running: RunningJob) -> Scored:
         _note_spent(request, client)
 
 
+def most_under_way() -> int:
+    """How many replies of a judge may be waited for at a time."""
+    return limits_from(settings.JUDGE).concurrency
+
+
 def last_job_of(request: ScoringRequest) -> Job | None:
     """The job that estimates, or once it is confirmed, the one that scores."""
     kind = SCORE if request.confirmed_at else PLAN_SCORE
@@ -150,8 +157,9 @@ def last_job_of(request: ScoringRequest) -> Job | None:
 
 def asks_an_endpoint(job: Job) -> bool:
     """Whether a job is of a request that asks a judge, which may cost money."""
-    rows = ScoringRequest.objects.exclude(connection=None)
-    return rows.filter(pk=job.arguments.get("request")).exists()
+    if (number := job.arguments.get("request")) is None:
+        return False
+    return ScoringRequest.objects.exclude(connection=None).filter(pk=number).exists()
 
 
 def _request_of(running: RunningJob) -> ScoringRequest:
@@ -172,7 +180,7 @@ def _scorer(request: ScoringRequest) -> tuple[Scorer, Client | None]:
 
 
 def _client(request: ScoringRequest) -> Client:
-    """The client of the request's connection, under what is left of its caps."""
+    """The client of the request's connection, under its caps; what it spent before counts."""
     assert request.connection is not None
     shared = {f"JUDGE_{name}" for name in SHARED}
     variables = {name: value for name, value in settings.JUDGE.items() if name in shared}
@@ -182,20 +190,24 @@ def _client(request: ScoringRequest) -> Client:
         "JUDGE_USD_PER_MILLION_OUTPUT": str(request.usd_per_million_output),
     }
     if request.max_usd is not None:
-        left = max(request.max_usd - request.spent_usd, Decimal(0))
-        variables["JUDGE_MAX_USD"] = f"{left.normalize():f}"
+        variables["JUDGE_MAX_USD"] = f"{request.max_usd.normalize():f}"
     if request.max_requests is not None:
-        variables["JUDGE_MAX_REQUESTS"] = str(max(request.max_requests - request.n_requests, 0))
+        variables["JUDGE_MAX_REQUESTS"] = str(request.max_requests)
     try:
-        return client_from(variables)
+        client = client_from(variables)
     except ValueError as error:
         raise ParameterRefused(f"{error}.") from error
+    client.budget.resume(request.n_requests, request.spent_usd)
+    # A batch at its highest price before it is sent: a process killed meanwhile spent no more.
+    client.budget.on_batch = partial(_keep_spent, request)
+    return client
 
 
 def _note_spent(request: ScoringRequest, client: Client | None) -> None:
-    """Keep what was spent so far, beside what earlier jobs of the request had spent."""
-    if client is None:
-        return
-    n_requests = request.n_requests + client.budget.requests
-    spent_usd = request.spent_usd + client.budget.usd
+    """Keep what was spent so far."""
+    if client is not None:
+        _keep_spent(request, client.budget.requests, client.budget.usd)
+
+
+def _keep_spent(request: ScoringRequest, n_requests: int, spent_usd: Decimal) -> None:
     ScoringRequest.objects.filter(pk=request.pk).update(n_requests=n_requests, spent_usd=spent_usd)

@@ -19,7 +19,12 @@ from console.scoring_forms import JudgeForm, ParametersForm
 from metrics.exceptions import MetricsError
 from metrics.models import ScoringRequest
 from metrics.scorers.registry import SCORERS
-from metrics.scoring_requests import confirm_request, last_job_of, request_plan
+from metrics.scoring_requests import (
+    confirm_request,
+    last_job_of,
+    most_under_way,
+    request_plan,
+)
 from metrics.study_judges import is_judge
 
 REQUESTS_SHOWN = 20
@@ -104,6 +109,7 @@ def scoring_request(request: HttpRequest, slug: str, request_id: int) -> HttpRes
     """Access: those who may analyse; of judges, those who may spend, too."""
     row = _request_for(request, slug, request_id)
     context = {"section": "validation", "row": row, "job": last_job_of(row)}
+    context["n_under_way"] = most_under_way()
     return study_page(request, row.study, "scoring_request", context)  # type: ignore[arg-type]
 
 

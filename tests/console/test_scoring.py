@@ -3,12 +3,15 @@
 The judge is a real HTTP server of ours, over real sockets.
 """
 
+import re
 from decimal import Decimal
 from typing import Any
 
 import pytest
 from django.core.management import call_command
+from django.db import connections
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from accounts.models import AuditEntry, Team, User
@@ -162,6 +165,53 @@ def test_the_cap_stops_the_run_and_holds_when_it_is_taken_up_again(
     rosa.post(reverse("console:again", args=[study.slug, job.pk]))
     assert len(judge.bodies) == 3
     assert ScoringRequest.objects.get().n_requests == 3
+    job.refresh_from_db()
+    assert "the cap of 3 requests is reached: 3 were sent, 0 are left" in job.message
+
+
+def test_a_run_taken_up_again_says_what_is_left_of_the_cap(
+    rosa: Client, study: Study, judge: Foreign, connection: JudgeConnection, settings: Any
+) -> None:
+    settings.JUDGE = {"JUDGE_CONCURRENCY": "1"}
+    ask_judge(rosa, study, max_usd="0.10")
+    # What an earlier run spent.
+    ScoringRequest.objects.update(spent_usd=Decimal("0.095"), n_requests=3)
+    confirm(rosa, study)
+    message = Job.objects.get(kind="score").message
+    left = "the cap of 0.1 USD is reached: 0.095 are spent, 0.005 are left, and the next texts may"
+    assert left in message
+    assert not judge.bodies
+
+
+def test_replies_longer_than_allowed_for_pass_the_cap_once_and_are_reported(
+    rosa: Client, study: Study, judge: Foreign, connection: JudgeConnection, settings: Any
+) -> None:
+    settings.JUDGE = {"JUDGE_CONCURRENCY": "1"}
+    # Each reply costs 0.03, whatever length it was allowed.
+    answer = ask_judge(rosa, study, max_usd="0.05")
+    estimate = ScoringRequest.objects.get().estimate["estimate"]
+    assert Decimal(estimate["usd"]) / estimate["requests"] < Decimal("0.01")
+    assert "by what 1 reply under way takes too much" in words(rosa, answer)
+    confirm(rosa, study)
+    row = ScoringRequest.objects.get()
+    assert (row.n_requests, row.spent_usd) == (len(judge.bodies), Decimal("0.03") * row.n_requests)
+    assert Decimal("0.05") < row.spent_usd <= Decimal("0.05") + Decimal("0.03")
+    message = Job.objects.get(kind="score").message
+    assert "the cap of 0.05 USD is passed by 0.01: 0.06 are spent" in message
+
+
+def test_a_batch_counts_at_its_highest_price_before_it_is_sent(
+    rosa: Client, study: Study, judge: Foreign, connection: JudgeConnection
+) -> None:
+    ask_judge(rosa, study)
+    most = ScoringRequest.objects.get().estimate["estimate"]["usd"]
+    with CaptureQueriesContext(connections["default"]) as queries:
+        confirm(rosa, study)
+    updates = [one["sql"] for one in queries if re.search("UPDATE .*spent_usd", one["sql"])]
+    # Before the batch is sent, and what it came to.
+    written = [re.findall(r"\d+\.\d+|\d+", sql.partition("WHERE")[0])[:2] for sql in updates]
+    counted = [(int(n), Decimal(usd)) for n, usd in written]
+    assert (counted[0], counted[-1]) == ((4, Decimal(most)), (4, Decimal("0.12")))
 
 
 def test_money_is_never_spent_past_the_cap(

@@ -1,6 +1,6 @@
 """What judging costs: an estimate before, an account and a hard cap during."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from math import ceil
@@ -12,6 +12,9 @@ from metrics.scorers.judges.endpoint import number
 
 BYTES_A_TOKEN = 3
 """Of UTF-8. English has about four: rather too many tokens are estimated than too few."""
+
+
+STANDS = "what was scored stands, and another run goes on from there"
 
 
 class Usage(NamedTuple):
@@ -102,7 +105,9 @@ class Budget:
     max_requests : int, optional
         Every attempt counts, those that failed too.
     max_usd : Decimal, optional
-        A request must fit in at its highest possible price before it is sent.
+        A request must fit in at its highest possible price before it is sent. Where an endpoint
+        counts more tokens than that allowed for, replies under way may pass the cap by as much;
+        nothing is sent after them.
     prices : Prices
 
     Raises
@@ -116,7 +121,7 @@ class Budget:
     >>> budget.reserve(Usage(10, 10))
     >>> budget.reserve(Usage(10, 10))
     Traceback (most recent call last):
-    metrics.scorers.errors.BudgetSpentError: the cap of 1 requests is reached (1 were sent); ...
+    metrics.scorers.errors.BudgetSpentError: the cap of 1 requests is reached: 1 were sent, 0 ...
     """
 
     def __init__(
@@ -137,7 +142,45 @@ class Budget:
         self.requests = 0
         self.usage = Usage()
         self.usd = Decimal(0)
+        self.on_batch: Callable[[int, Decimal], None] | None = None
         self._lock = Lock()
+
+    def resume(self, requests: int, usd: Decimal) -> None:
+        """Go on from what earlier runs under the same caps spent.
+
+        Parameters
+        ----------
+        requests : int
+        usd : Decimal
+
+        Examples
+        --------
+        >>> budget = Budget(max_requests=3)
+        >>> budget.resume(2, Decimal(0))
+        >>> budget.check(2, Usage())
+        Traceback (most recent call last):
+        metrics.scorers.errors.BudgetSpentError: the cap of 3 requests is reached: 2 were ...
+        """
+        self.requests, self.usd = requests, usd
+
+    def begin(self, requests: int, usage: Usage) -> None:
+        """Check a batch, and say what is spent at most when it is done, before any of it is sent.
+
+        Who stores that, as `on_batch`, counts enough even of a batch whose end nobody sees.
+
+        Parameters
+        ----------
+        requests : int
+        usage : Usage
+            Of them together.
+
+        Raises
+        ------
+        BudgetSpentError
+        """
+        self.check(requests, usage)
+        if self.on_batch is not None:
+            self.on_batch(self.requests + requests, self.usd + self.prices.usd(usage))
 
     def check(self, requests: int, usage: Usage) -> None:
         """Ask whether so much more may be spent.
@@ -153,15 +196,27 @@ class Budget:
         BudgetSpentError
         """
         if self.max_requests is not None and self.requests + requests > self.max_requests:
+            left = max(self.max_requests - self.requests, 0)
             raise BudgetSpentError(
-                f"the cap of {self.max_requests} requests is reached ({self.requests} were sent); "
-                "what was scored stands, and another run goes on from there"
+                f"the cap of {self.max_requests} requests is reached: {self.requests} were sent, "
+                f"{left} are left, and {requests} were needed next; {STANDS}"
             )
-        if self.max_usd is not None and self.usd + self.prices.usd(usage) > self.max_usd:
-            raise BudgetSpentError(
-                f"the cap of {self.max_usd} USD is reached ({self.usd:f} are spent); "
-                "what was scored stands, and another run goes on from there"
+        cost = self.prices.usd(usage)
+        if self.max_usd is not None and self.usd + cost > self.max_usd:
+            raise BudgetSpentError(self._spent(self.max_usd, cost))
+
+    def _spent(self, max_usd: Decimal, cost: Decimal) -> str:
+        spent = self.usd.normalize()
+        over = (spent - max_usd).normalize()
+        if over > 0:
+            return (
+                f"the cap of {max_usd} USD is passed by {over:f}: {spent:f} are spent, as "
+                f"replies under way took more tokens than were to be expected at most; {STANDS}"
             )
+        return (
+            f"the cap of {max_usd} USD is reached: {spent:f} are spent, {-over:f} are left, and "
+            f"the next texts may cost {cost:f}; {STANDS}"
+        )
 
     def reserve(self, most: Usage) -> None:
         """Set aside one request at its highest price.

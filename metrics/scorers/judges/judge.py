@@ -121,7 +121,7 @@ class EndpointJudge(Scorer):
         """Ask about each example; see `Scorer.measure`."""
         expected = self.estimate(examples)
         usage = Usage(expected.prompt_tokens, expected.completion_tokens)
-        self.client.budget.check(expected.requests, usage)
+        self.client.budget.begin(expected.requests, usage)
         return concurrently(self._judged, examples, self.client.limits.concurrency)
 
     def estimate(self, examples: Sequence[Example]) -> Estimate:

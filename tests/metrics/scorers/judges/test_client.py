@@ -252,7 +252,9 @@ def test_money_is_capped_before_it_is_spent_and_counted_as_used(foreign):
     client.chat(HELLO, max_tokens=20)
     client.chat(HELLO, max_tokens=20)
     assert (budget.usd, budget.usage) == (Decimal("2.2"), Usage(20, 2))
-    with pytest.raises(BudgetSpentError, match=r"cap of 4 USD is reached \(2.2 are spent\)"):
+    with pytest.raises(
+        BudgetSpentError, match=r"cap of 4 USD is reached: 2.2 are spent, 1.8 are left"
+    ):
         client.chat(HELLO, max_tokens=20)
     assert len(foreign.bodies) == 2
 
