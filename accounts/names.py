@@ -1,5 +1,7 @@
 """Names by which people know teams, studies and each other: what they hold is seen."""
 
+import unicodedata
+
 from django.core.exceptions import ValidationError
 from django.utils.translation import gettext as _
 
@@ -18,3 +20,14 @@ def require_visible(name: str) -> None:
                 _("The name holds an invisible character (U+%(code)s). Type it anew without it.")
                 % {"code": f"{ord(character):04X}"}
             )
+
+
+def is_seen(text: str) -> bool:
+    """Whether anything of a text is seen; an accent alone, with no letter under it, is not much."""
+    return any(
+        character.isprintable()
+        and not character.isspace()
+        and character not in BLANK
+        and not unicodedata.category(character).startswith("M")
+        for character in text
+    )

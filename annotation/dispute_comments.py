@@ -9,6 +9,7 @@ from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
+from accounts.names import is_seen
 from annotation.audit import record_in
 from annotation.exceptions import CommentRefused
 from annotation.models import Candidate, DisputeComment, Question
@@ -70,4 +71,6 @@ def _checked(text: str) -> str:
     if not 0 < len(text) <= LONGEST_COMMENT:
         message = _("A comment has 1 to {most} characters.")
         raise CommentRefused(message.format(most=LONGEST_COMMENT))
+    if not is_seen(text):
+        raise CommentRefused(_("Nothing of this comment would be seen: write it anew."))
     return text

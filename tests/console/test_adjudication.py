@@ -1,7 +1,12 @@
 """The queue on a page: what is shown first, what a decision does, what is refused."""
 
+import csv
+import json
 import re
+from html import unescape
+from io import BytesIO, StringIO
 
+import pandas as pd
 import pytest
 from django.urls import reverse
 
@@ -10,6 +15,7 @@ from accounts.roles import Role
 from accounts.teams import create_team
 from annotation.access import give_to_team, set_study_role
 from annotation.models import Adjudication, Candidate, DisputeComment, Picture
+from presentation.spreadsheets import from_cell
 from tests.annotation.studies import rate, rating_study, tick, ticked_study
 from tests.console.pages import words_of
 from tests.console.work import QUEUED
@@ -204,6 +210,55 @@ def test_colleagues_comment_on_a_dispute_and_stay_with_it(rosa, look, study):
     assert "Bob may be right." not in words_of(look(study))
     assert "A comment has 1 to 2000 characters." in comment(rosa, study, "d1", "  ")
     assert "A comment has 1 to 2000 characters." in comment(rosa, study, "d1", "x" * 2001)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["\u200b", " \u200b\u2060 \ufeff", "\u3164", "\u2800\u2800", "\u00ad", "\u0301", "\u202e"],
+)
+def test_a_comment_of_which_nothing_is_seen_is_refused(rosa, study, text):
+    assert "Nothing of this comment would be seen" in comment(rosa, study, "d1", text)
+    assert not DisputeComment.objects.exists()
+
+
+def test_a_comment_in_any_script_is_taken(rosa, study):
+    for text in ("\u200fשלום", "👩\u200d🔬", "نعم", "é"):
+        comment(rosa, study, "d1", text)
+    assert DisputeComment.objects.count() == 4
+
+
+HOSTILE = [
+    '=HYPERLINK("http://evil.example","Look")',
+    "+1+cmd|' /C calc'!A0",
+    "@SUM(1,1)",
+    "-2+3",
+    "＝1+1",
+    "'=1+1",
+    "<script>alert(1)</script><img src=x onerror=alert(2)>",
+    "{{ 7|add:7 }} {% now 'Y' %}",
+    'a, "b";\n=1+1',
+]
+
+
+def test_hostile_comments_are_text_on_the_page_and_in_every_file(rosa, study):
+    candidate = study.items.get(key="d1").candidates.first()
+    where = reverse("console:comment-add", args=[study.slug, candidate.pk])
+    for text in HOSTILE:
+        page = rosa.post(where, {"text": text}, follow=True).content.decode()
+    assert "<script>alert" not in page
+    assert "<img src=x" not in page
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page
+    assert "{{ 7|add:7 }}" in unescape(page)
+
+    def file(form):
+        where = reverse("console:download", args=[study.slug, f"comments.{form}"])
+        return rosa.get(where).getvalue()
+
+    cells = [row["text"] for row in csv.DictReader(StringIO(file("csv").decode()))]
+    assert [cell[0] in "=+-@＝\t\r" for cell in cells] == [False] * len(HOSTILE)
+    assert [from_cell(cell) for cell in cells] == HOSTILE
+    assert [json.loads(line)["text"] for line in file("jsonl").decode().splitlines()] == HOSTILE
+    assert pd.read_parquet(BytesIO(file("parquet")))["text"].tolist() == HOSTILE
 
 
 def test_a_comment_is_edited_and_deleted_by_who_wrote_it_alone(
