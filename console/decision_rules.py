@@ -19,6 +19,7 @@ from hits.review_rules import (
     draft_all,
     fast_assignments,
     frequent_workers,
+    held_back,
     unflagged_assignments,
 )
 
@@ -31,16 +32,25 @@ MOST_ASSIGNMENTS = 100_000
 
 @dataclass(frozen=True)
 class Rule:
-    """A rule with the form of its numbers, and what it decides."""
+    """A rule with the form of its numbers, what it decides, and what it takes in words."""
 
     title: str | Promise
     form: type[forms.Form]
     action: Action
+    explanation: str | Promise = ""
 
 
 RULES = {
     "approve-unflagged": Rule(
-        gettext_lazy("Approve what has no flag"), ApproveRuleForm, Action.APPROVE
+        gettext_lazy("Approve what has no flag"),
+        ApproveRuleForm,
+        Action.APPROVE,
+        gettext_lazy(
+            "It leaves to you what was flagged by hand, failed a check, was too fast, has ratings "
+            "much alike or far from others’, or a pasted reason; all work of a worker who is "
+            "flagged; and what was not read or not measured. “Same device” and “amended” hold "
+            "nothing back: such work is taken if nothing else speaks against it."
+        ),
     ),
     "reject-fast": Rule(gettext_lazy("Reject what was too fast"), RejectRuleForm, Action.REJECT),
     "bonus-workers": Rule(
@@ -53,10 +63,12 @@ RULES = {
 
 @dataclass(frozen=True)
 class RulePreview:
-    """The assignments that a rule takes, and what deciding so on them comes to."""
+    """The assignments that a rule takes, what deciding so on them comes to, and the assignments
+    that wait as long and are left to a person."""
 
     assignments: Sequence[Assignment]
     summary: Summary
+    left: Sequence[Assignment] = ()
 
 
 def rule_preview(study: Study, name: str, values: dict[str, Any]) -> RulePreview:
@@ -68,7 +80,8 @@ def rule_preview(study: Study, name: str, values: dict[str, Any]) -> RulePreview
         )
         for number, assignment in enumerate(assignments)
     ]
-    return RulePreview(assignments, summary_of(drafts))
+    left = held_back(study, hours=values["hours"]) if name == "approve-unflagged" else []
+    return RulePreview(assignments, summary_of(drafts), left)
 
 
 def _assignments_of(study: Study, name: str, values: dict[str, Any]) -> list[Assignment]:

@@ -28,11 +28,13 @@ Devices = dict[tuple[int, int], SharedDevice]
 
 @dataclass(frozen=True)
 class FlagNote:
-    """A flag in words: its number, and what others did."""
+    """A flag in words: its number, and what others did; whether it holds work back from the rule
+    that approves what has none."""
 
     short: str
     title: str
     text: str
+    holds_back: bool = True
 
 
 def check_notes(submission: Submission) -> list[FlagNote]:
@@ -115,7 +117,8 @@ def _device_note(row: SharedDevice) -> FlagNote:
             "computer room."
         ).format(**N_ON_ONE_DEVICE, room=N_ON_ONE_DEVICE["class"])
     )
-    return FlagNote(_("same device"), title, " ".join(parts))
+    parts.append(_("It holds no work back."))
+    return FlagNote(_("same device"), title, " ".join(parts), holds_back=False)
 
 
 def annotator_notes(submission: Submission) -> list[FlagNote]:

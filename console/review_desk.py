@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -96,6 +96,11 @@ class QueueRow:
         return self.assignment.submitted_at + timedelta(seconds=delay)
 
     @property
+    def is_held_back(self) -> bool:
+        """Whether anything keeps it from the rule that approves what has no flag."""
+        return any(flag.holds_back for flag in self.flags)
+
+    @property
     def measured(self) -> str:
         """What was measured, for a row without a flag."""
         submission = self.assignment.submission
@@ -178,7 +183,8 @@ def notes_on(assignment: Assignment, devices: Devices) -> list[FlagNote]:
     """What speaks against an assignment, in words."""
     notes = []
     if assignment.reading_note:
-        notes.append(FlagNote(_("amended"), _("Amended as it was read"), assignment.reading_note))
+        title, text = _("Amended as it was read"), assignment.reading_note
+        notes.append(FlagNote(_("amended"), title, text, holds_back=False))
     if assignment.submission is None:
         notes.append(FlagNote(_("not read"), _("Could not be read"), assignment.problem))
         return notes
@@ -188,6 +194,15 @@ def notes_on(assignment: Assignment, devices: Devices) -> list[FlagNote]:
     notes += device_notes(assignment, devices)
     notes += check_notes(assignment.submission)
     return [*notes, *(_note(flag) for flag in flags_of(assignment.submission))]
+
+
+def counted_reasons(assignments: Sequence[Assignment]) -> list[tuple[str, int]]:
+    """What holds assignments back from the rule, and how many, the most frequent first."""
+    counts: Counter[str] = Counter()
+    for one in assignments:
+        reasons = {note.short for note in notes_on(one, {}) if note.holds_back}
+        counts.update(reasons or {_("not measured yet")})
+    return counts.most_common()
 
 
 def _note(flag: Flag) -> FlagNote:

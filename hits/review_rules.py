@@ -7,7 +7,7 @@ from datetime import timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from django.db.models import Count, Min
+from django.db.models import Count, Min, Q
 from django.utils import timezone
 
 from annotation.evidence_versions import store_evidence
@@ -24,9 +24,14 @@ if TYPE_CHECKING:
 
 def unflagged_assignments(study: Study, *, hours: float) -> list[Assignment]:
     """Those that wait longer than so many hours, were read and measured, and have no flag."""
-    late = timezone.now() - timedelta(hours=hours)
-    waiting = _waiting(study).filter(submitted_at__lte=late, submission__flag_reason="")
-    return list(waiting.filter(submission__evidence__is_flagged=False))
+    read = _undecided_since(study, hours).exclude(submission=None)
+    return list(read.filter(submission__flag_reason="", submission__evidence__is_flagged=False))
+
+
+def held_back(study: Study, *, hours: float) -> list[Assignment]:
+    """Those that wait as long, and that `unflagged_assignments` leaves to a person."""
+    taken = Q(submission__flag_reason="", submission__evidence__is_flagged=False)
+    return list(_undecided_since(study, hours).exclude(taken))
 
 
 def measure_holds(study: Study) -> None:
@@ -66,9 +71,17 @@ def frequent_workers(study: Study, *, least_approved: int, reason: str) -> list[
     return list(_with_all(Assignment.objects.filter(pk__in=firsts).order_by("pk")))
 
 
+def _undecided_since(study: Study, hours: float) -> AssignmentRecordQuerySet:
+    return _undecided(study).filter(submitted_at__lte=timezone.now() - timedelta(hours=hours))
+
+
 def _waiting(study: Study) -> AssignmentRecordQuerySet:
+    return _undecided(study).exclude(submission=None)
+
+
+def _undecided(study: Study) -> AssignmentRecordQuerySet:
     waiting = Assignment.objects.undecided().filter(hit__batch__study=study)
-    return _with_all(waiting.exclude(submission=None).order_by("submitted_at", "pk"))
+    return _with_all(waiting.order_by("submitted_at", "pk"))
 
 
 def _with_all(rows: AssignmentRecordQuerySet) -> AssignmentRecordQuerySet:

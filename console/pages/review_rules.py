@@ -21,7 +21,7 @@ from console.forms import problems_of
 from console.models import PagePreferences
 from console.pages.study import person, study_for, study_page
 from console.quality_notes import devices_of
-from console.review_desk import name_of, notes_on
+from console.review_desk import counted_reasons, name_of, notes_on
 from console.review_forms import (
     ReasonForm,
     reasons_of,
@@ -70,7 +70,8 @@ def _preview(
         for one in preview.assignments
     ]
     keys = ",".join(str(one.pk) for one in preview.assignments)
-    return {"rows": rows, "summary": preview.summary, "keys": keys, "is_previewed": True}
+    left = {"n_left": len(preview.left), "left": counted_reasons(preview.left)}
+    return left | {"rows": rows, "summary": preview.summary, "keys": keys, "is_previewed": True}
 
 
 @require_POST
