@@ -8,16 +8,15 @@ import zipfile
 import openpyxl
 import pytest
 from django.core.management import call_command
-from playwright.sync_api import expect
 
 from annotation.models import Study
 from hits.models import Assignment
 from tests.browsers import sign_in
 from tests.console.conftest import PASSWORD
-from tests.console.hands import Pointer
+from tests.console.hands import Keyboard, Pointer
 from tests.console.pages import words_of
 from tests.console.walkers import Reviewer, Walker, Worker
-from tests.console.work import work_off, work_until_visible
+from tests.console.work import work_until_visible
 
 pytestmark = [
     pytest.mark.walk,
@@ -31,6 +30,7 @@ REPLIES = {
     "helpful": "I am sorry. The next flight with a seat leaves at {n}:15; shall I book it?",
 }
 WALKS = [
+    pytest.param({"width": 1280, "height": 900}, Keyboard(), id="desk-by-keyboard"),
     pytest.param({"width": 390, "height": 844}, Pointer(), id="telephone"),
 ]
 
@@ -54,15 +54,15 @@ def test_an_excel_file_ends_in_paid_workers_and_a_report(browsers, viewport, han
     rosa = Walker(browsers(viewport), hands, "rosa")
     nina = Reviewer(browsers(viewport), hands, "nina")
     set_first_password(rosa, capsys)
-    join(nina, invite_a_manager(rosa))
+    open_the_team(rosa)
+    nina.join(rosa.invite("Manager"), "Travel Lab")
     make_a_study(nina)
-    connect(nina)
     launch_all(nina)
     crowd = [Worker(browsers(viewport), hands, name) for name in ("ada", "bob")]
     for worker in crowd:
         worker.sign_up()
         answer_all(worker)
-    collect(nina)
+    nina.collect()
     approve_and_pay(nina)
     for worker in crowd:
         read_earnings(worker)
@@ -86,25 +86,10 @@ def set_first_password(rosa, capsys):
     sign_in(rosa.page, "/login/", rosa.name, PASSWORD)
 
 
-def invite_a_manager(rosa):
+def open_the_team(rosa):
     rosa.look("home-empty")
     rosa.press("link", "Teams")
     rosa.press("link", "Travel Lab")
-    rosa.write("E-mail address", "nina@example.org")
-    rosa.choose("Role", "Manager")
-    rosa.press("button", "Invite")
-    link = rosa.page.get_by_text(re.compile("/invited/")).inner_text()
-    rosa.look("team")
-    return link
-
-
-def join(nina, link):
-    nina.page.goto(link)
-    nina.look("invitation")
-    nina.write("Username", nina.name)
-    nina.write("Password", PASSWORD)
-    nina.press("button", "Make the account and join")
-    nina.see_heading("Travel Lab")
 
 
 def make_a_study(nina):
@@ -128,27 +113,14 @@ def make_a_study(nina):
     assert (study.team.name, study.items.count()) == ("Travel Lab", N_ITEMS)
 
 
-def connect(nina):
-    nina.press("link", "Launch them")
-    nina.look("launch-connect")
-    nina.press("button", "Connect this site's marketplace")
-    nina.see("Connecting")
-    work_off()
-    expect(nina.page.get_by_role("button", name="Publish the pilot")).to_be_visible()
-
-
 def launch_all(nina):
+    nina.press("link", "Launch them")
+    nina.connect_this_site()
     nina.hands.pick(nina.page.get_by_role("radio", name="All 4 items"))
     nina.write("Reward for a HIT, $", "0.50")
     nina.write("Workers for each item", "2")
-    expect(nina.page.locator("#cost .sum")).to_have_text("$4.00")
-    work_off()
-    expect(nina.page.locator("#checks .pending")).to_have_count(0)
-    nina.look("launch")
-    nina.submit("Publish 4 items")
-    nina.finish_job()
+    nina.publish("Publish 4 items", "$4.00", "launch")
     nina.see("8 assignments published")
-    nina.look("launched")
 
 
 def answer_all(worker):
@@ -164,26 +136,10 @@ def answer_all(worker):
         worker.page.goto("/worker/")
 
 
-def collect(nina):
-    nina.open_stage("Collect")
-    nina.submit("Collect answers")
-    nina.finish_job()
-    nina.look("collect")
-
-
 def approve_and_pay(nina):
-    nina.open_stage("Review")
-    work_off()
-    expect(nina.page.locator("#measuring")).to_have_count(0)
+    nina.open_desk()
     nina.look("desk")
-    nina.press("link", "By rule…")
-    nina.press("link", "Approve what has no flag")
-    nina.write("Waiting for at least, hours", "0")
-    nina.press("button", "Preview")
-    nina.see_heading("It takes 8 submissions, $4.00")
-    nina.look("rule")
-    nina.press("button", "Decide so on 8")
-    nina.look("send")
+    nina.approve_unflagged(8, "4.00")
     nina.send_all(8)
     nina.look("paid")
     assert set(Assignment.objects.values_list("status", flat=True)) == {"Approved"}
@@ -204,7 +160,7 @@ def read_results(nina):
 def score(nina):
     nina.open_stage("Metrics")
     for metric in ("rouge1", "chrf"):
-        nina.hands.press(nina.page.get_by_label(metric, exact=True))
+        nina.hands.tick(nina.page.get_by_label(metric, exact=True))
     nina.press("button", "Score", exact=True)
     work_until_visible(nina.page.locator(".answer"))
     nina.look("metrics")

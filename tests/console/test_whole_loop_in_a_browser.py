@@ -51,7 +51,8 @@ def test_a_study_is_walked_from_the_invitation_to_its_close(browsers, study, vie
     nina = Reviewer(browsers(viewport), hands, "nina")
     ada = Worker(browsers(viewport), hands, "ada")
     make_a_team(rosa)
-    join(nina, invite(rosa))
+    nina.join(rosa.invite("Researcher"), "Dialogue Lab")
+    assert Membership.objects.get(user__username="nina").role == "researcher"
     connect(rosa)
 
     launch_the_pilot(nina)
@@ -62,11 +63,11 @@ def test_a_study_is_walked_from_the_invitation_to_its_close(browsers, study, vie
     }
     pilot = study.batches.get()
     work_on(pilot, {name: crowd[name] for name in ("bob", "eve")})
-    collect(nina)
+    nina.collect()
     launch_the_rest(nina)
     rest = study.batches.exclude(pk=pilot.pk).get()
     work_on(rest, crowd)
-    collect(nina)
+    nina.collect()
 
     review_one_by_one(nina)
     review_by_rule(nina)
@@ -79,7 +80,7 @@ def test_a_study_is_walked_from_the_invitation_to_its_close(browsers, study, vie
     zoe = Worker(browsers(viewport), hands, "zoe")
     zoe.sign_up()
     zoe.do_a_hit("Help desk")
-    collect(nina)
+    nina.collect()
     approve_the_rest(nina)
     close_all(nina)
     statuses = sorted(Assignment.objects.values_list("status", flat=True))
@@ -97,25 +98,6 @@ def make_a_team(rosa):
     rosa.see_heading("Dialogue Lab")
 
 
-def invite(rosa):
-    rosa.write("E-mail address", "nina@example.org")
-    rosa.choose("Role", "Researcher")
-    rosa.press("button", "Invite")
-    link = rosa.page.get_by_text(re.compile("/invited/")).inner_text()
-    rosa.look("team")
-    return link
-
-
-def join(nina, link):
-    nina.page.goto(link)
-    nina.look("invitation")
-    nina.write("Username", nina.name)
-    nina.write("Password", PASSWORD)
-    nina.press("button", "Make the account and join")
-    nina.see_heading("Dialogue Lab")
-    assert Membership.objects.get(user__username="nina").role == "researcher"
-
-
 def connect(rosa):
     """The study's owner gives it to the team, and connects this site's marketplace."""
     rosa.press("link", "Studies")
@@ -125,11 +107,7 @@ def connect(rosa):
     rosa.look("launch-team")
     rosa.choose("Team", "Dialogue Lab")
     rosa.press("button", "Give the study to the team")
-    rosa.look("launch-connect")
-    rosa.press("button", "Connect this site's marketplace")
-    rosa.see("Connecting")
-    work_off()
-    expect(rosa.page.get_by_role("button", name="Publish the pilot")).to_be_visible()
+    rosa.connect_this_site()
     rosa.press("link", "Teams")
     rosa.press("link", "Dialogue Lab")
     rosa.press("link", "Where the team publishes")
@@ -145,27 +123,13 @@ def launch_the_pilot(nina):
     nina.press("link", "Launch them")
     nina.write("Reward for a HIT, $", "0.50")
     nina.write("Workers for each item", "3")
-    publish(nina, "Publish the pilot", "$1.50", "launch-pilot")
-
-
-def publish(nina, button, price, name):
-    """Wait for the price and the checks, look, and publish."""
-    expect(nina.page.locator("#cost .sum")).to_have_text(price)
-    work_off()
-    expect(nina.page.locator("#checks .pending")).to_have_count(0)
-    nina.look(name)
-    n_before = Batch.objects.count()
-    nina.submit(button)
-    nina.finish_job()
-    assert Batch.objects.count() == n_before + 1
-    nina.see(re.compile("assignments? published"))
-    nina.look(f"{name}-done")
+    nina.publish("Publish the pilot", "$1.50", "launch-pilot")
 
 
 def launch_the_rest(nina):
     nina.open_stage("Launch")
     expect(nina.page.get_by_role("radio", name="The other 2 items")).to_be_checked()
-    publish(nina, "Publish 2 items", "$3.00", "launch-rest")
+    nina.publish("Publish 2 items", "$3.00", "launch-rest")
 
 
 def work_on(batch, crowd):
@@ -174,13 +138,6 @@ def work_on(batch, crowd):
         for hit in batch.hits.all():
             values, seconds = (CARELESS, 12) if name == "eve" else (CAREFUL, 120)
             hand_in(worker, hit_on(batch, hit.item.key), values, active_seconds=seconds)
-
-
-def collect(nina):
-    nina.open_stage("Collect")
-    nina.submit("Collect answers")
-    nina.finish_job()
-    nina.look("collect")
 
 
 def submission_of(name, batch):
@@ -247,12 +204,7 @@ def review_by_rule(nina):
     nina.look("rule")
     nina.press("button", "Decide so on 2")
     nina.press("link", "Back to the desk")
-    nina.press("link", "By rule…")
-    nina.press("link", "Approve what has no flag")
-    nina.write("Waiting for at least, hours", "0")
-    nina.press("button", "Preview")
-    nina.see_heading("It takes 4 submissions, $2.00")
-    nina.press("button", "Decide so on 4")
+    nina.approve_unflagged(4, "2.00")
     nina.send_all(6)
 
 
@@ -297,7 +249,7 @@ def launch_a_second_round(nina, pilot):
     nina.look("batch")
     nina.press("link", "Second round…")
     nina.write("Workers for each item", "1")
-    publish(nina, "Publish 1 item", "$0.50", "launch-second")
+    nina.publish("Publish 1 item", "$0.50", "launch-second")
 
 
 def assert_barred(ada):
@@ -307,9 +259,7 @@ def assert_barred(ada):
 
 
 def approve_the_rest(nina):
-    nina.open_stage("Review")
-    work_off()
-    expect(nina.page.locator("#measuring")).to_have_count(0)
+    nina.open_desk()
     nina.approve("0.50")
     nina.send(1)
 

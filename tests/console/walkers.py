@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from playwright.sync_api import Error, FilePayload, Locator, Page, expect
 
-from hits.models import Assignment
+from hits.models import Assignment, Batch
 from tests.accessibility import accessibility_problems
 from tests.console.conftest import PASSWORD
 from tests.console.hands import Hands, Keyboard, rate_all
@@ -55,6 +55,51 @@ class Walker:
         stages = self.page.get_by_role("navigation", name="Stages of the study")
         self.hands.press(stages.get_by_role("link", name=re.compile(f"^{name}")).first)
         self.see_heading(name)
+
+    def invite(self, role: str) -> str:
+        """On a team's page: the link by which Nina joins the team."""
+        self.write("E-mail address", "nina@example.org")
+        self.choose("Role", role)
+        self.press("button", "Invite")
+        link = self.page.get_by_text(re.compile("/invited/")).inner_text()
+        self.look("team")
+        return link
+
+    def join(self, link: str, team: str) -> None:
+        """Make the account that a link invites to, and be in the team."""
+        self.page.goto(link)
+        self.look("invitation")
+        self.write("Username", self.name)
+        self.write("Password", PASSWORD)
+        self.press("button", "Make the account and join")
+        self.see_heading(team)
+
+    def connect_this_site(self) -> None:
+        """On a study's Launch page, for the team that has no marketplace yet."""
+        self.look("launch-connect")
+        self.press("button", "Connect this site's marketplace")
+        self.see("Connecting")
+        work_off()
+        expect(self.page.get_by_role("button", name="Publish the pilot")).to_be_visible()
+
+    def publish(self, button: str, price: str, name: str) -> None:
+        """Wait for the price and the checks, look, and publish."""
+        expect(self.page.locator("#cost .sum")).to_have_text(price)
+        work_off()
+        expect(self.page.locator("#checks .pending")).to_have_count(0)
+        self.look(name)
+        n_before = Batch.objects.count()
+        self.submit(button)
+        self.finish_job()
+        assert Batch.objects.count() == n_before + 1
+        self.see(re.compile("assignments? published"))
+        self.look(f"{name}-done")
+
+    def collect(self) -> None:
+        self.open_stage("Collect")
+        self.submit("Collect answers")
+        self.finish_job()
+        self.look("collect")
 
     def upload(self, name: str, content: bytes) -> None:
         """Choose a file on this computer; its dialog is the system's, not the page's."""
@@ -175,6 +220,22 @@ class Reviewer(Walker):
     def store(self, button: str, note: str) -> None:
         self.press("button", button, exact=True)
         expect(self.page.get_by_role("status").first).to_contain_text(note)
+
+    def open_desk(self) -> None:
+        """The desk, with the flags of all that has come."""
+        self.open_stage("Review")
+        work_off()
+        expect(self.page.locator("#measuring")).to_have_count(0)
+
+    def approve_unflagged(self, n: int, usd: str) -> None:
+        """Approve by rule so many submissions, which come to so much."""
+        self.press("link", "By rule…")
+        self.press("link", "Approve what has no flag")
+        self.write("Waiting for at least, hours", "0")
+        self.press("button", "Preview")
+        self.see_heading(f"It takes {n} submissions, ${usd}")
+        self.look("rule")
+        self.press("button", f"Decide so on {n}")
 
     def approve(self, usd: str) -> None:
         self.decide(f"Approve ${usd}")
