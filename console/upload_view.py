@@ -67,6 +67,8 @@ class Preview:
         n = self.n_responses
         responses = ngettext("%(n)s response", "%(n)s responses", n) % {"n": f"{n:,}"}
         n = self.n_systems
+        if not n:
+            return _("{items} with {responses}").format(items=items, responses=responses)
         systems = ngettext("%(n)s system", "%(n)s systems", n) % {"n": f"{n:,}"}
         return _("{items} with {responses} of {systems}").format(
             items=items, responses=responses, systems=systems

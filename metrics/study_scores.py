@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import Count, Q
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
@@ -31,13 +31,16 @@ Group = tuple[Content, list[int]]
 
 @dataclass(frozen=True)
 class Scored:
-    """What one scoring run wrote, how much of it others had computed, and what it found done."""
+    """What one scoring run wrote, how much of it others had computed, what it found done, and how
+    many of all are undefined, most often for this reason."""
 
     metric: str
     signature: str
     n_scored: int
     n_known: int
     n_reused: int = 0
+    n_undefined: int = 0
+    reason: str = ""
 
     def __str__(self) -> str:
         scored = ngettext("{n:,} candidate scored", "{n:,} candidates scored", self.n_scored)
@@ -46,6 +49,11 @@ class Scored:
             parts.append(_("{n:,} of them reused").format(n=self.n_reused))
         if self.n_known:
             parts.append(_("{n:,} were scored already").format(n=self.n_known))
+        if self.n_undefined:
+            text = ngettext(
+                "{n:,} is undefined: {reason}", "{n:,} are undefined: {reason}", self.n_undefined
+            )
+            parts.append(text.format(n=self.n_undefined, reason=self.reason))
         return f"{self.metric}: {', '.join(parts)} ({self.signature})."
 
 
@@ -93,7 +101,17 @@ def score_study(
         n_waiting = sum(len(keys) for _, keys in groups)
         steps = progress(_score(groups, scorer, runs, lease), n_waiting)
         n_reused = sum(was_reused for was_reused in steps)
-    return Scored(scorer.name, runs[0].signature, n_waiting, total - n_waiting, n_reused)
+    undefined = _undefined(runs[0])
+    return Scored(
+        *(scorer.name, runs[0].signature, n_waiting, total - n_waiting, n_reused), *undefined
+    )
+
+
+def _undefined(run: ScoringRun) -> tuple[int, str]:
+    """How many scores of a run are undefined, and why most of them are."""
+    rows = Score.objects.filter(run=run, value=None).order_by().values_list("reason")
+    counts = list(rows.annotate(n=Count("pk")).order_by("-n", "reason"))
+    return (sum(n for _reason, n in counts), counts[0][0]) if counts else (0, "")
 
 
 def signature_of(scorer: Scorer) -> str:

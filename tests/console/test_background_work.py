@@ -1,4 +1,5 @@
 import json
+import re
 from datetime import timedelta
 from decimal import Decimal
 
@@ -8,7 +9,7 @@ from django.utils import timezone
 from django_tasks import TaskResultStatus
 from django_tasks_db.models import DBTaskResult
 
-from annotation.models import AgreementVersion, Judgment, Submission
+from annotation.models import AgreementVersion, Candidate, Judgment, Submission
 from annotation.study_jobs import RESULT, SCORE, request_study_job
 from console.models import ValidationOutcome
 from console.results import fingerprint
@@ -171,6 +172,21 @@ def test_known_metrics_are_scored_beside_unknown_ones(rosa, study):
 def test_collecting_a_study_that_was_never_published_finds_nothing(rosa, study):
     assert "Collecting answers: done" in post_form(rosa, "collect")
     assert Job.objects.get().message == "0 new assignments."
+
+
+@pytest.mark.usefixtures("_immediate_tasks")
+def test_a_metric_without_references_is_not_offered_and_says_what_it_lacks(rosa, study):
+    def boxes():
+        page = rosa.get(reverse("console:validation", args=[study.slug])).content.decode()
+        rouge = re.search(r'<input[^>]* value="rougeL"[^>]*>', page)[0]
+        return "disabled" in rouge, "no item has one" in page
+
+    study.items.update(reference="A reference.")
+    assert boxes() == (False, False)
+    study.items.update(reference="")
+    assert boxes() == (True, True)
+    n = Candidate.objects.filter(item__study=study).count()
+    assert f"{n} are undefined: no reference" in post_form(rosa, "score", metric="rougeL")
 
 
 @pytest.mark.usefixtures("_immediate_tasks")

@@ -366,6 +366,10 @@ def test_pictures_of_the_zip_are_shown_and_nothing_else_of_it(
     html = rosa.get(to("upload")).content.decode()
     where = to("upload-picture")
     assert f'src="{where}?name=in%2Fa%20b.png"' in html
+    text = words_of(html)
+    assert "1 item with 1 response Taken from 1 row." in text
+    assert "What each is called (only you see this)" in text
+    assert "(empty)" not in text
     answer = rosa.get(where, {"name": "in/a b.png"})
     assert (answer.content, answer["Content-Type"]) == (png, "image/png")
     assert "sandbox" in answer["Content-Security-Policy"]
