@@ -3,6 +3,7 @@
 One table, so that pages, API, commands and documentation answer from the same place.
 """
 
+from collections.abc import Container
 from enum import StrEnum
 
 from django.db.models import TextChoices
@@ -88,3 +89,9 @@ def permissions_of(*roles: str) -> frozenset[Permission]:
 def permissions_in_scopes(*scopes: str) -> frozenset[Permission]:
     """What a token of these scopes may do at most."""
     return frozenset().union(*(SCOPES[Scope(scope)] for scope in scopes))
+
+
+def is_blind(permissions: Container[str]) -> bool:
+    """Whether somebody adjudicates and does nothing else: they are not to learn which system a
+    candidate is of."""
+    return Permission.ADJUDICATE in permissions and Permission.ANALYSE not in permissions

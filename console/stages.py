@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
+from accounts.roles import Permission
 from annotation.models import Adjudication, AgreementVersion, LabelSet, Protocol, Study
 from console.models import ValidationOutcome
 from console.results import AGREEMENT, RESULTS, VALIDATION
@@ -77,8 +79,13 @@ def stage_facts(study: Study, **also: Any) -> StageFacts:
     return facts
 
 
-def stages_of(study: CountedStudy) -> list[Stage]:
-    """All stages of a study, which must come from `counted()`, in their order."""
+# What somebody must be allowed to whom a stage leads, where not all who see the study may.
+NEEDED = {"review": Permission.REVIEW, "downloads": Permission.EXPORT}
+
+
+def stages_of(study: CountedStudy, permissions: Container[str]) -> list[Stage]:
+    """The stages of a study, which must come from `counted()`, in their order, for somebody who has
+    these permissions."""
     facts = stage_facts(study)
     progress, standing = facts.progress, facts.standing
     has_both = bool(study.n_judgments) and standing["has_scores"]
@@ -100,6 +107,7 @@ def stages_of(study: CountedStudy) -> list[Stage]:
             name, title, reverse(f"console:{name}", args=[study.slug]), state, detail, _group(name)
         )
         for name, title, state, detail in rows
+        if name not in NEEDED or NEEDED[name] in permissions
     ]
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from django.db.models import Count, Max, Q, QuerySet
 
-from accounts.roles import Permission
+from accounts.roles import Permission, is_blind
 from annotation.models import Annotator, Candidate, Item, Study
 from hits.models import Assignment
 
@@ -43,9 +43,7 @@ class StudySearch:
 
     @property
     def is_blind(self) -> bool:
-        return Permission.ANALYSE not in self.permissions and (
-            Permission.ADJUDICATE in self.permissions
-        )
+        return is_blind(self.permissions)
 
     @property
     def sees_workers(self) -> bool:

@@ -15,8 +15,7 @@ from annotation.study_jobs import jobs_of
 from console.api.endpoint import Endpoint, Filters, address_of
 from console.api.operations import lists, reads, writes
 from console.api.paging import page
-from console.job_messages import message_for
-from console.pages.job_progress import needed_to_control
+from console.job_permissions import message_for, needed_to_control
 from work.models import Job
 from work.request import resume_job, stop_job
 

@@ -14,6 +14,7 @@ from console.api.endpoint import Endpoint, Filters
 from console.api.operations import being_computed, reads
 from console.api.results import CorrelationSerializer, is_pending
 from console.best_metrics import BestMetrics
+from console.pages.study import require_sight
 from console.results import VALIDATION, outcome_of
 from console.validation_view import ValidationView
 from validation.analysis.records import plain
@@ -127,9 +128,11 @@ class ValidationRows(Endpoint):
         """Comparisons of metrics, ceilings, systems, disagreements, worst candidates, sensitivity
         or plans, as they are stored; 404 while there is no validation.
 
-        Access: whoever has a role in the study.
+        Access: whoever has a role in the study; worst candidates, not who adjudicates blind.
         """
         study, wanted = self.study(slug), self.filters(ValidationRowsFilters)
+        if kind == "worst":
+            require_sight(self.plain_request)
         if kind not in ROWS:
             raise NotFound(f"There are no rows of {kind}; there are {', '.join(ROWS)}.")
         if is_pending(self, study, VALIDATION):

@@ -6,7 +6,6 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
-from accounts.roles import Permission
 from annotation.models import Study
 from annotation.study_jobs import (
     CHECK_LAUNCH,
@@ -21,10 +20,9 @@ from annotation.study_jobs import (
     jobs_of,
     request_study_job,
 )
+from console.job_permissions import needed_to_control
 from console.pages.study import may_of, person, study_for
 from console.results import is_stored, loaded_fingerprint
-from hits.jobs import APPLY_CHANGES
-from metrics.scoring_requests import asks_an_endpoint
 from work.models import Job
 from work.request import resume_job, stop_job
 
@@ -65,30 +63,15 @@ def page_of(job: Job) -> str:
     return PAGES.get(job.kind) or (str(names[0]) if names else "study")
 
 
-# What somebody may do who may also stop or resume a job of this kind.
-CONTROLLED_BY = {
-    **dict.fromkeys((SCORE, PLAN_SCORE, RESULT, LABEL), Permission.ANALYSE),
-    **dict.fromkeys((PUBLISH, CHECK_LAUNCH, APPLY_CHANGES), Permission.SPEND),
-    REVIEW: Permission.REVIEW,
-}
-
-
 def controlled_job(
     request: HttpRequest, slug: str, job_id: int, *, resumes: bool = False
 ) -> tuple[Study, Job]:
-    """A job of the study, for those who may request one like it. Whoever may request scoring may
-    stop a judge that somebody else pays for, but not resume it."""
+    """A job of the study, for those who may control it."""
     study = study_for(request, slug)
     job = get_object_or_404(jobs_of(study), pk=job_id)
     for permission in needed_to_control(job, resumes=resumes):
         study = study_for(request, slug, permission)
     return study, job
-
-
-def needed_to_control(job: Job, *, resumes: bool) -> list[Permission]:
-    """What somebody must be allowed to stop a job, or to resume it."""
-    needed = [CONTROLLED_BY.get(job.kind, Permission.EDIT)]
-    return [*needed, Permission.SPEND] if resumes and asks_an_endpoint(job) else needed
 
 
 @require_safe

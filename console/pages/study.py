@@ -12,7 +12,7 @@ from django.shortcuts import get_object_or_404, render
 from django.utils.translation import gettext as _
 
 from accounts.models import ApiToken, User
-from accounts.roles import Permission, Role, permissions_of
+from accounts.roles import Permission, Role, is_blind, permissions_of
 from annotation.access import loaded_roles, with_roles_of
 from annotation.models import Study
 from console.stages import stages_of
@@ -85,9 +85,18 @@ def study_page(
 ) -> HttpResponse:
     """A page of a study: its own template, with the stages beside it."""
     context = context or {}
-    stages = stages_of(study)
-    beside = {"study": study, "stage": stage, "stages": stages, "may": may_of(request)}
+    may = may_of(request)
+    beside = {"study": study, "stage": stage, "stages": stages_of(study, may), "may": may}
+    beside["is_blind"] = is_blind(may)
     return render(request, f"console/{stage}.html", beside | context)
+
+
+def require_sight(request: HttpRequest) -> None:
+    """403 for whoever is not to learn which system a candidate is of."""
+    if is_blind(may_of(request)):
+        raise PermissionDenied(
+            _("This says which system wrote what, and who adjudicates is not to know it.")
+        )
 
 
 def may_of(request: HttpRequest) -> dict[str, bool]:

@@ -11,13 +11,13 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
 from accounts.roles import Permission
-from annotation.models import Study
+from annotation.models import Item, Study
 from annotation.study_jobs import SCORE, jobs_of, request_study_job
 from console.datasheet_files import DATASHEETS, datasheet_file
 from console.models import ValidationOutcome
 from console.pages.job_progress import job_of
 from console.pages.pictures import FORMS, picture_in
-from console.pages.study import person, study_for, study_page
+from console.pages.study import person, require_sight, study_for, study_page
 from console.protocol_validations import protocol_validations
 from console.report_files import ABOUT, type_of
 from console.results import REPORT, VALIDATION, outcome_of
@@ -40,6 +40,7 @@ def validation(request: HttpRequest, slug: str) -> HttpResponse:
         "runs": runs,
         "metrics": metrics_on_offer(),
         "scoring": jobs_of(study).of_kind(SCORE).first(),
+        "has_references": Item.objects.filter(study=study).exclude(reference="").exists(),
         "has_judgments_and_scores": bool(study.n_judgments and runs),
     }
     if context["has_judgments_and_scores"]:
@@ -104,8 +105,11 @@ def _section(study: Study, request: HttpRequest) -> ValidationView:
 
 @require_safe
 def picture(request: HttpRequest, slug: str, chart: str, form: str) -> HttpResponse:
-    """Access: whoever has a role in the study. A chart as specification, data or file."""
+    """Access: whoever has a role in the study; a chart of candidates, not who adjudicates blind. A
+    chart as specification, data or file."""
     study = study_for(request, slug)
+    if chart == "scatter":
+        require_sight(request)
     view = _section(study, request)
 
     def draw() -> HttpResponse:
@@ -125,8 +129,11 @@ def picture(request: HttpRequest, slug: str, chart: str, form: str) -> HttpRespo
 
 @require_safe
 def table(request: HttpRequest, slug: str, name: str) -> HttpResponse:
-    """Access: whoever has a role in the study. A table of the page, as a part or by itself."""
+    """Access: whoever has a role in the study; a table of candidates, not who adjudicates blind. A
+    table of the page, as a part or by itself."""
     study = study_for(request, slug)
+    if name == "worst":
+        require_sight(request)
     view = _section(study, request)
     if name not in TABLES:
         raise Http404(f"There is no table {name}.")
@@ -156,13 +163,15 @@ def report(request: HttpRequest, slug: str) -> HttpResponse:
 
 @require_safe
 def report_file(request: HttpRequest, slug: str, name: str) -> HttpResponse:
-    """Access: whoever has a role in the study."""
+    """Access: whoever has a role in the study; the report, which lists candidates, not who
+    adjudicates blind."""
     study = study_for(request, slug)
     if name in DATASHEETS:
         permissions = request.permissions  # type: ignore[attr-defined]
         with_money = Permission.VIEW_MONEY in permissions
         content = datasheet_file(study, name, with_money=with_money)
         return _attached(study, name, content)
+    require_sight(request)
     file = _files(outcome_of(study, REPORT)).filter(name=name).first()
     if file is None:
         raise Http404(f"There is no file {name}; the report's page makes it.")

@@ -3,6 +3,7 @@
 The addresses come from the URL configuration: one without a line here fails.
 """
 
+import re
 from collections.abc import Iterator
 from io import BytesIO
 from typing import Any
@@ -12,7 +13,8 @@ import pandas as pd
 import pytest
 from django.db import transaction
 from django.test import Client
-from django.urls import URLPattern, URLResolver, get_resolver, reverse
+from django.urls import Resolver404, URLPattern, URLResolver, get_resolver, resolve, reverse
+from django.utils import timezone
 
 from accounts.models import Membership, User
 from accounts.roles import PERMISSIONS, Permission, Role
@@ -20,8 +22,9 @@ from accounts.teams import create_team, set_role
 from annotation.access import set_study_role
 from annotation.label_sets import Rule, make_label_set
 from annotation.models import Candidate, Item, Study, StudyMembership, Submission
-from annotation.study_jobs import SCORE
+from annotation.study_jobs import COLLECT, LABEL, REVIEW, SCORE
 from console.downloads import DOWNLOADS
+from console.job_permissions import needed_to_control
 from console.results import AGREEMENT, compute
 from hits.models import Assignment, Batch, Connection, Hit
 from hits.submissions import set_status
@@ -29,6 +32,7 @@ from marketplace.people.enrolment import create_worker, issue_access_key
 from metrics.models import JudgeConnection, ScoringRequest
 from tests.annotation.studies import rating_study
 from tests.console.filled import add_assignment, add_batch, scored_study, store_validation
+from tests.console.pages import words_of
 from tests.console.work import request_for_later
 from work.models import Job
 
@@ -192,6 +196,8 @@ MARKETPLACE_OPEN = {
 }
 
 ROLES = {role.value: PERMISSIONS[role] for role in Role}
+# They list candidates by system, which who adjudicates is not to know.
+NOT_BLIND = {"report-file", "validation-table"}
 STRANGERS = ("other_team", "worker", "operator")
 PARTS: dict[str, dict[str, Any]] = {
     "item": {"item_id": Item},
@@ -353,12 +359,78 @@ def test_every_address_has_a_line():
     }
 
 
+def led_to(page: str) -> Iterator[tuple[str, str, list[Permission]]]:
+    """Where a page's links and forms lead within the study or its team, and what that needs."""
+    table = PAGES_OF_A_STUDY | ACTIONS_OF_A_STUDY | PAGES_OF_A_TEAM | ACTIONS_OF_A_TEAM
+    for where in set(re.findall(r'(?:href|action|hx-get|hx-post)="(/[^"?#]*)', page)):
+        try:
+            match = resolve(where)
+        except Resolver404:
+            continue  # a file of the site's own
+        name = match.url_name
+        if match.namespace != "console" or name not in table:
+            continue
+        if name in ("stop", "again"):
+            job = Job.objects.get(pk=match.kwargs["job_id"])
+            yield name, where, needed_to_control(job, resumes=name == "again")
+        else:
+            yield name, where, [table[name]]
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_no_page_leads_a_role_where_it_may_not_go(study, users, role):
+    ended = ((COLLECT, "failed"), (SCORE, "stopped"), (LABEL, "failed"), (REVIEW, "failed"))
+    for kind, state in ended:
+        job = request_for_later(study=study, kind=kind, names=["rouge1"])
+        Job.objects.filter(pk=job.pk).update(state=state, finished_at=timezone.now())
+    client, wrong, n_links = browser(users[role]), [], 0
+    for name in PAGES_OF_A_STUDY:
+        answer = client.get(address(name, "mine"))
+        if answer.status_code != 200 or "text/html" not in answer["Content-Type"]:
+            continue
+        links = list(led_to(b"".join(answer).decode()))
+        n_links += len(links)
+        wrong += [(name, where) for _, where, needed in links if not ROLES[role].issuperset(needed)]
+    assert n_links > 100
+    assert wrong == [], sorted(wrong)
+
+
+def test_who_adjudicates_blind_learns_of_no_candidate_which_system_it_is_of(study, users):
+    Candidate.objects.filter(item__study=study, key="alpha").update(text="The same words.")
+    client = browser(users["adjudicator"])
+    tells = {
+        address(name, "mine"): name
+        for name in ("item", "disagreement", "results", "validation", "report", "adjudication")
+    }
+    for where in tells:
+        page = client.get(where)
+        assert page.status_code == 200
+        # Systems' means name systems, beside no candidate.
+        cells = re.findall(r'<(?:td|span) class="id">([^<]*)<', page.content.decode())
+        assert {"alpha", "beta"}.isdisjoint(cells), where
+    results = client.get(address("results", "mine")).content.decode()
+    assert "Where each system fails" not in words_of(results)
+    for name, more in (
+        ("validation-table", {"name": "worst"}),
+        ("validation-picture", {"chart": "scatter", "form": "json"}),
+        ("report-file", {"name": "report.html"}),
+    ):
+        where = reverse(f"console:{name}", kwargs={"slug": "mine"} | more)
+        refused = client.get(where)
+        assert refused.status_code == 403
+        assert "who adjudicates is not to know it" in words_of(refused.content.decode())
+        assert browser(users["analyst"]).get(where).status_code in (200, 404)
+    worst = reverse("console:api:validation-rows", args=["mine", "worst"])
+    assert client.get(worst).status_code == 403
+    assert browser(users["analyst"]).get(worst).status_code == 200
+
+
 @pytest.mark.parametrize("role", ROLES)
 def test_a_role_opens_what_it_may_and_nothing_else(study, users, role):
     client, wrong = browser(users[role]), []
     for name, where, permission, is_action in lines():
         status = status_of(client, name, where, is_action=is_action)
-        may = permission in ROLES[role]
+        may = permission in ROLES[role] and not (role == "adjudicator" and name in NOT_BLIND)
         is_right = status not in (403, 404, 500) if may else status == 403
         # Of what is not there by number, nobody hears whether they might.
         by_number = name.endswith("-revoke") or name in (
@@ -367,7 +439,7 @@ def test_a_role_opens_what_it_may_and_nothing_else(study, users, role):
         is_right |= by_number and status == (404 if may else 403)
         if not is_right:
             wrong.append((name, status))
-    assert wrong == []
+    assert wrong == [], sorted(wrong)
 
 
 @pytest.mark.parametrize("person", STRANGERS)

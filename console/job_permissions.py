@@ -1,6 +1,6 @@
-"""What of a job's message somebody may read: what is done at a marketplace says what it cost, and
-a marketplace that refuses names assignments and workers; a judge that ends early says what it may
-cost."""
+"""Who may stop a job and resume it, and what of its message somebody may read: what is done at a
+marketplace says what it cost, and a marketplace that refuses names assignments and workers; a judge
+that ends early says what it may cost."""
 
 from __future__ import annotations
 
@@ -14,17 +14,33 @@ from annotation.study_jobs import (
     COLLECT,
     COLLECT_NEW,
     CONNECT,
+    LABEL,
     PLAN_SCORE,
     PUBLISH,
+    RESULT,
     REVIEW,
     SCORE,
 )
 from hits.jobs import APPLY_CHANGES
+from metrics.scoring_requests import asks_an_endpoint
 from metrics.study_judges import is_judge
 from work.models import Job
 
 COLLECTIONS = {COLLECT, COLLECT_NEW}
 AT_A_MARKETPLACE = COLLECTIONS | {PUBLISH, CHECK_LAUNCH, CONNECT, REVIEW, APPLY_CHANGES}
+# What somebody may do who may also stop or resume a job of this kind.
+CONTROLLED_BY = {
+    **dict.fromkeys((SCORE, PLAN_SCORE, RESULT, LABEL), Permission.ANALYSE),
+    **dict.fromkeys((PUBLISH, CHECK_LAUNCH, APPLY_CHANGES), Permission.SPEND),
+    REVIEW: Permission.REVIEW,
+}
+
+
+def needed_to_control(job: Job, *, resumes: bool) -> list[Permission]:
+    """What somebody must be allowed to stop a job, or to resume it: who may request one like it.
+    Whoever may request scoring may stop a judge that somebody else pays for, but not resume it."""
+    needed = [CONTROLLED_BY.get(job.kind, Permission.EDIT)]
+    return [*needed, Permission.SPEND] if resumes and asks_an_endpoint(job) else needed
 
 
 def message_for(job: Job, permissions: Container[str]) -> str:
