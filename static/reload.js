@@ -65,3 +65,13 @@ document.addEventListener("htmx:beforeOnLoad", (event) => {
   if (waits || isUnderHand(performance.now())) event.preventDefault();
   document.querySelector("#news")?.toggleAttribute("hidden", !waits);
 });
+
+// Where the session has ended, what comes in answer is the page on which one logs in: it is not
+// put into this page, which says so, and keeps what has been written to be copied.
+document.addEventListener("htmx:beforeSwap", (event) => {
+  const notice = document.querySelector("#logged-out");
+  const login = notice?.querySelector("a").pathname;
+  if (new URL(event.detail.xhr.responseURL).pathname !== login) return;
+  event.detail.shouldSwap = false;
+  notice.hidden = false;
+});

@@ -1,6 +1,7 @@
 """A page that is loaded anew when its job is done leaves presses, focus and typed text alone."""
 
 import pytest
+from django.contrib.sessions.models import Session
 from django.urls import reverse
 from playwright.sync_api import expect
 
@@ -110,3 +111,15 @@ def test_a_text_taken_back_lets_the_page_be_loaded_anew(page):
     page.get_by_label(NOTE).fill("")
     expect(page.locator("#measuring")).to_have_count(0)
     assert not is_the_same(page)
+
+
+def test_who_is_logged_out_is_told_and_gets_no_login_page_within_the_page(page):
+    page.get_by_text("Add a note").click()
+    page.get_by_label(NOTE).fill("Writes good comments.")
+    Session.objects.all().delete()
+    expect(page.get_by_role("alert")).to_contain_text("You are logged out")
+    assert page.get_by_label("Password").count() == 0
+    assert page.get_by_label(NOTE).input_value() == "Writes good comments."
+    page.get_by_role("alert").get_by_role("link", name="Log in").click()
+    expect(page.get_by_label("Password")).to_be_visible()
+    assert page.url.endswith("?next=/studies/ratings/review/")
