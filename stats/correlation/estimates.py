@@ -22,7 +22,14 @@ from stats.correlation.item_limits import (
     limits_of_mean,
     limits_of_system_means,
 )
-from stats.correlation.result import CiMethod, NoInterval, Reason, Resample, Undefined
+from stats.correlation.result import (
+    LEAST_SYSTEMS_FOR_INTERVAL,
+    CiMethod,
+    NoInterval,
+    Reason,
+    Resample,
+    Undefined,
+)
 from stats.correlation.ties import calibrated, pairs_within
 from stats.correlation.undefined import with_policy
 from stats.groups import sum_by
@@ -44,8 +51,6 @@ CLUSTER_METHODS: dict[Resample, CiMethod] = {
 
 
 TOO_FEW = replace(NO_INTERVAL, reason=NoInterval.TOO_FEW)
-LEAST_NEW_SYSTEMS = 4
-"""Of fewer there is hardly another panel to draw: nothing is said of new systems."""
 
 
 @dataclass(frozen=True)
@@ -351,7 +356,7 @@ def _resampled(
             replicate, sizes, plan.n_resamples, plan.rng, width, rngs=_rngs(plan)
         )
     n_units = None if plan.resample == "systems" or not sizes else sizes[0]
-    if plan.resample != "items" and sizes and sizes[-1] < LEAST_NEW_SYSTEMS:
+    if plan.resample != "items" and sizes and sizes[-1] < LEAST_SYSTEMS_FOR_INTERVAL:
         none = replace(TOO_FEW, reason=NoInterval.TOO_FEW_SYSTEMS)
         return replace(none, n_resamples=len(drawn), n_units=n_units, drawn=drawn)
     interval = percentile(drawn, plan.confidence, CI_METHODS[plan.resample], n_units)

@@ -11,6 +11,8 @@ Undefined = Literal["drop", "zero", "nan"]
 LEAST_ITEMS = 20
 LEAST_SYSTEMS = 6
 """Of items and systems: the sizes from which measured coverage is as it says (docs/coverage.md)."""
+LEAST_SYSTEMS_FOR_INTERVAL = 4
+"""Of fewer there is hardly another panel to draw: nothing is said of new systems."""
 
 
 class Reason(StrEnum):

@@ -116,7 +116,7 @@ def ordered_comparison(
     lead = mean_over_items_and_annotators(unit, both % len(people), sign, confidence=confidence)
     above, below = float((sign > 0).mean()), float((sign < 0).mean())
     decided = above + below
-    if decided and not lead.se > 0:
+    if abs(lead.value) == 1 and not lead.se > 0:
         lead = _of_one_mind(lead, confidence)
     return OrderedComparison(
         above=above,

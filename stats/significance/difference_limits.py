@@ -9,10 +9,9 @@ from scipy.special import ndtr
 
 from stats.arguments import Floats
 from stats.correlation.intervals import FEW_UNITS, MOST_UNDEFINED
-from stats.correlation.result import LEAST_SYSTEMS, Resample
+from stats.correlation.result import LEAST_SYSTEMS, LEAST_SYSTEMS_FOR_INTERVAL, Resample
 from stats.significance.result import Undecided
 
-LEAST_SYSTEMS_FOR_INTERVAL = 4
 LEAST_SYSTEMS_FOR_P = LEAST_SYSTEMS
 COUNTED_FROM = 0.02
 """Below this, a p counted from the resamples has too few of them behind it."""

@@ -71,3 +71,15 @@ def test_odds_hold_1_just_where_p_is_above_five_percent():
         a, b = rng.integers(1, 4, size=(2, 25))
         one = ordered_comparison(*paired(a + (rng.random(25) < 0.4), b))
         assert (one.lead.p < 0.05) == (one.odds_low > 1 or one.odds_high < 1)
+
+
+def test_a_lead_that_is_alike_in_every_cluster_but_not_of_all_has_no_interval():
+    clusters = np.repeat(np.arange(10), 3)
+    one = ordered_comparison(
+        np.repeat(np.arange(30), 2), ["ann"] * 60, [1, 0] * 30, [4, 2, 4, 2, 1, 2] * 10,
+        clusters=np.repeat(clusters, 2),
+    )  # fmt: skip
+    assert one.lead.value == pytest.approx(1 / 3)
+    assert np.isnan([one.lead.p, one.lead.ci_low, one.lead.ci_high]).all()
+    of_one_item = ordered_comparison([1] * 4, list("aabb"), [1, 0] * 2, [4, 2, 2, 4])
+    assert np.isnan([of_one_item.lead.p, of_one_item.lead.ci_low]).all()

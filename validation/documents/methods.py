@@ -7,7 +7,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop, ngettext
 
 from stats.correlation.intervals import FEW_UNITS
-from stats.significance.difference_limits import LEAST_SYSTEMS_FOR_INTERVAL, LEAST_SYSTEMS_FOR_P
+from stats.correlation.result import LEAST_SYSTEMS_FOR_INTERVAL
+from stats.significance.difference_limits import LEAST_SYSTEMS_FOR_P
 from validation.analysis.records import Inputs
 from validation.analysis.settings import Settings
 from validation.documents.terms import (
