@@ -141,6 +141,7 @@ def test_practice_on_the_own_page_is_written_and_shown_beside(page: Page, study:
     page.locator("#p0-item").fill("d1")
     page.locator("#p0-item").press("Tab")
     expect(page.locator("#p0-c0-candidate")).to_be_visible()
+    page.wait_for_load_state("networkidle")  # of the preview, which reads the database too
     practice = current_document(study).qualifications.practice
     assert practice is not None
     assert practice.items[0].item == "d1"
