@@ -36,7 +36,7 @@ def whole_items(n: float, *, per_cluster: float = 1.0, icc: float = 0.0) -> int:
     Raises
     ------
     ValueError
-        If `per_cluster` is below 1 or `icc` is not between 0 and 1.
+        If `per_cluster` is below 1, `icc` is not between 0 and 1 or over 1e9 items are needed.
 
     References
     ----------
@@ -49,7 +49,10 @@ def whole_items(n: float, *, per_cluster: float = 1.0, icc: float = 0.0) -> int:
     """
     if per_cluster < 1 or not 0 <= icc <= 1:
         raise ValueError("per_cluster must be at least 1 and icc between 0 and 1")
-    return ceil(n * (1 + (per_cluster - 1) * icc) - 1e-9)
+    items = n * (1 + (per_cluster - 1) * icc)
+    if not items < MOST_ITEMS:
+        raise ValueError(f"more than {MOST_ITEMS:.0e} items would be needed: too small an effect")
+    return ceil(items - 1e-9)
 
 
 def correlation_power(rho: float, n: float, *, alpha: float = 0.05) -> float:

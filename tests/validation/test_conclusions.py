@@ -542,3 +542,17 @@ def test_preferences_are_compared_over_clusters_of_items(tmp_path):
     [alone] = answer("compare_systems", path, *named)["comparisons"]
     [pair] = answer("compare_systems", path, *named, "--cluster=dialogue")["comparisons"]
     assert pair["se"] > 2 * alone["se"]
+
+
+@pytest.mark.parametrize(
+    "options", [("correlation", "--rho=1e-9"), ("difference", "--difference=1e-12", "--sd=1e10")]
+)
+def test_plan_refuses_what_no_study_could_show(options):
+    with pytest.raises(CommandError, match="too small an effect"):
+        command_output("plan", *options)
+
+
+def test_rogan_gladen_says_which_sensitivity_is_unknown():
+    counts = ("--tp=0", "--fn=0", "--tn=9", "--fp=1", "--positives=2", "--n=10")
+    text = command_output("rogan_gladen", *counts)
+    assert "a class has no calibration item (sensitivity unknown, specificity 0.900)" in text

@@ -1,5 +1,6 @@
 import json
 from dataclasses import asdict
+from math import isnan
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
@@ -7,7 +8,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from annotation.management.numbers import natural, positive
 from metrics.management.numbers import share
 from presentation.records import plain_values
-from stats.inference.rogan_gladen import CorrectedShare, corrected_share
+from stats.inference.rogan_gladen import CorrectedShare, Uninformative, corrected_share
 
 COUNTS = {
     "tp": "of the calibration items that people passed, those the judge passed",
@@ -15,6 +16,11 @@ COUNTS = {
     "tn": "of the calibration items that people failed, those the judge failed",
     "fp": "of the calibration items that people failed, those the judge passed",
     "positives": "of the items to estimate, those the judge passed",
+}
+REASONS = {
+    Uninformative.NO_CALIBRATION: "a class has no calibration item",
+    Uninformative.NO_INFORMATION: "the judge is too near to guessing",
+    Uninformative.MAYBE_NO_INFORMATION: "the judge may be guessing, for all the calibration shows",
 }
 
 
@@ -46,11 +52,16 @@ class Command(BaseCommand):
         self.stdout.write(json.dumps(record, indent=1) if options["json"] else _sentence(result))
 
 
+def _known(share: float) -> str:
+    return "unknown" if isnan(share) else f"{share:.3f}"
+
+
 def _sentence(result: CorrectedShare) -> str:
     if result.reason is not None:
         return (
-            f"No corrected share: the {result.reason} (sensitivity {result.sensitivity:.3f}, "
-            f"specificity {result.specificity:.3f}); the judge's own share is {result.raw:.3f}."
+            f"No corrected share: {REASONS[result.reason]} (sensitivity "
+            f"{_known(result.sensitivity)}, specificity {_known(result.specificity)}); the judge's "
+            f"own share is {result.raw:.3f}."
         )
     notes = "".join(f"\nNote: {note}." for note in result.notes)
     return (
