@@ -18,7 +18,8 @@ def end_idle_sessions(
 ) -> Callable[[HttpRequest], HttpResponseBase]:
     """Middleware: sign out who has not used the site for SESSION_IDLE_MINUTES.
 
-    What a page asks for by itself, as one that follows a job does, is no use of the site.
+    What a page asks for by itself, as one that follows a job does, is no use of the site; what it
+    stores while somebody writes is.
     """
 
     def answer(request: HttpRequest) -> HttpResponseBase:
@@ -27,8 +28,12 @@ def end_idle_sessions(
             idle_seconds = time.time() - request.session.get(SEEN_AT, 0)
             if SEEN_AT in request.session and idle_seconds > limit_seconds:
                 logout(request)
-            elif idle_seconds > PRECISION_SECONDS and "HX-Request" not in request.headers:
+            elif idle_seconds > PRECISION_SECONDS and not _is_by_itself(request):
                 request.session[SEEN_AT] = int(time.time())
         return get_response(request)
 
     return answer
+
+
+def _is_by_itself(request: HttpRequest) -> bool:
+    return "HX-Request" in request.headers and request.method == "GET"

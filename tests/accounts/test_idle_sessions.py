@@ -50,6 +50,15 @@ def test_one_that_is_not_used_ends_even_if_a_page_asks_by_itself(rosa, clock):
     assert not is_signed_in(browser)
 
 
+def test_who_writes_on_a_page_that_stores_by_itself_uses_the_site(rosa, clock):
+    browser = signed_in(rosa)
+    assert is_signed_in(browser)
+    for _ in range(2):
+        clock[0] += 20 * 60
+        browser.post("/studies/new/", headers={"HX-Request": "true"})
+    assert is_signed_in(browser)
+
+
 def test_without_a_limit_nothing_is_written_down(rosa, settings):
     settings.SESSION_IDLE_MINUTES = 0
     browser = signed_in(rosa)
