@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import stats
 
-from benchmarks.coverage_cases import Floats, IntervalCase, Limits, TestCase
+from benchmarks.coverage_cases import AT_ONE_END, FEW_ITEMS, Floats, IntervalCase, Limits, TestCase
 from stats.inference.crossed_means import mean_over_items_and_annotators
 from stats.inference.ordered_ratings import OrderedComparison, ordered_comparison
 from stats.inference.rogan_gladen import corrected_share
@@ -49,6 +50,29 @@ def crossed_p(
 ) -> float:
     items, annotators, values = _cells(rng, n_items, n_annotators, share)
     return mean_over_items_and_annotators(items, annotators, values + 0.8 * differs).p
+
+
+def skewed_p(
+    rng: np.random.Generator, differs: bool, *, n_items: int, n_annotators: int, floor: float
+) -> float:
+    """Two systems of the same mean, of which one is rated at the floor of the scale but for a few
+    items, and the other evenly: their differences are skewed, as `floor` of the ratings lie there.
+    """
+    shape = n_items, n_annotators
+    # annotators agree, so that the few items above the floor carry the mean
+    of_items, of_cells = rng.normal(size=(n_items, 1)), rng.normal(size=shape)
+    latent = np.sqrt(0.8) * of_items + np.sqrt(0.2) * of_cells
+    cut = float(stats.norm.ppf(floor))
+    at_floor = np.maximum(latent, cut) - _mean_above(cut)
+    even = 0.1 * rng.normal(size=shape)
+    items, annotators = np.indices(shape).reshape(2, -1)
+    values = (at_floor - even).ravel() + 0.8 * differs
+    return mean_over_items_and_annotators(items, annotators, values).p
+
+
+def _mean_above(cut: float) -> float:
+    """The mean of a standard normal that is cut off below."""
+    return float(cut * stats.norm.cdf(cut) + stats.norm.pdf(cut))
 
 
 def _ordinal(
@@ -119,5 +143,10 @@ def mean_tests() -> Iterator[TestCase]:
         draw = partial(crossed_p, n_items=n_items, n_annotators=n_annotators, share=share)
         kind = f"{n_items} items, {n_annotators} annotators, {share:.0%} rated"
         yield TestCase("systems", kind, draw)
+    for n_items, n_annotators, floor in product((10, 15, 19, 20, 50), (3, 6), (0.5, 0.8)):
+        sizes = {"n_items": n_items, "n_annotators": n_annotators, "floor": floor}
+        kind = f"{n_items} items, {n_annotators} annotators, {floor:.0%} at the floor"
+        noted = FEW_ITEMS if n_items < 20 else AT_ONE_END
+        yield TestCase("skewed_systems", kind, partial(skewed_p, **sizes), noted)
     for setting, sizes in _ordinal_settings():
         yield TestCase("ordinal_systems", setting, partial(ordinal_p, **sizes))

@@ -20,6 +20,7 @@ from annotation.exports import (
 from annotation.models import (
     CheckAnswer,
     DisputeComment,
+    ItemSample,
     LabelSet,
     Study,
     Submission,
@@ -36,6 +37,7 @@ from metrics.exports import score_rows
 from metrics.models import ScoringRun
 from presentation.row_files import FORMS, RowFile
 from validation.analysis.records import plain
+from validation.exports import sampled_item_rows
 from validation.rows import StoredResults
 
 
@@ -121,6 +123,10 @@ ROW_DOWNLOADS = {
     "items": RowDownload(_("every candidate with what annotators were shown"), item_rows),
     "labels": RowDownload(_("the labels of every label set"), label_rows),
     "scores": RowDownload(_("every score with its signature"), score_rows),
+    "sampled": RowDownload(
+        _("ratings beside scores, with the batch and the probability of each item"),
+        sampled_item_rows,
+    ),
     "qrels": RowDownload(_("qrels: topic, document and relevance"), qrel_rows),
 }
 DATASET = "dataset.zip"
@@ -156,7 +162,9 @@ def file_names(study: Study) -> list[str]:
     if study.kind == Study.Kind.RATING:
         absent |= {"qrels"}
     if not ScoringRun.objects.of(study).exists():
-        absent |= {"scores", "validation"}
+        absent |= {"scores", "validation", "sampled"}
+    if not ItemSample.objects.of(study).exists():
+        absent |= {"sampled"}
     words = WrittenAnswer.objects.filter(submission__item__study=study)
     reasons = Submission.objects.of(study).exclude(justification="")
     if not words.exists() and not reasons.exists():

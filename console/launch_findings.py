@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from decimal import Decimal
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from django.utils.translation import gettext as _
 
-from console.launch_form import LISTED, SAMPLE, LaunchForm
+from console.launch_form import LISTED, SAMPLE, UNSURE, LaunchForm
 from console.protocol_view import protocol_findings
 from hits.exceptions import BatchUnfit
 from hits.preflight import (
@@ -40,7 +40,7 @@ def findings_of(view: LaunchView) -> Iterator[Finding]:
     if view.draft is None or view.choice is None:
         return
     data = view.form.cleaned_data
-    yield from _selection_findings(view.draft, data["how"], data["n_items"], view.n_left)
+    yield from _selection_findings(view.draft, data, view.n_left)
     yield from connection_findings(view.draft, view.cost, view.funds)
     yield from language_findings(view.draft, view.funds)
     yield from qualification_test_findings(view.draft)
@@ -59,20 +59,20 @@ def _form_findings(form: LaunchForm) -> Iterator[Finding]:
             yield fault(f"{label}: {error}" if label else str(error), name)
 
 
-def _selection_findings(
-    draft: Batch, how: str, n_items: int | None, n_left: int
-) -> Iterator[Finding]:
+def _selection_findings(draft: Batch, data: Mapping[str, Any], n_left: int) -> Iterator[Finding]:
+    how = data["how"]
+    count = {SAMPLE: "n_items", UNSURE: "n_unsure"}.get(how)
     if not n_left:
         text = _("Every item has a HIT in round %(round)s already. Another round asks again.")
         yield fault(text % {"round": draft.round}, "round")
-    elif how == SAMPLE and n_items is not None and n_items > n_left:
+    elif count is not None and (data[count] or 0) > n_left:
         text = _("Only %(n)s items have no HIT yet.")
-        yield fault(text % {"n": f"{n_left:,}"}, "n_items")
-    elif how == LISTED:
+        yield fault(text % {"n": f"{n_left:,}"}, count)
+    elif how in (LISTED, UNSURE):
         try:
             selected_items(draft)
         except BatchUnfit as error:
-            yield fault(str(error), "keys")
+            yield fault(str(error), "keys" if how == LISTED else "judge")
 
 
 def _own_budget_findings(cost: Estimate | None, most_usd: Decimal | None) -> Iterator[Finding]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from decimal import Decimal
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from django import forms
@@ -11,7 +13,9 @@ from django.core.exceptions import ValidationError
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from annotation.models import Question
 from console.amount_fields import UsdField
+from console.stages import stage_facts
 from hits.exclusions import listed_workers, worker_id_errors
 from hits.models import Batch, Connection
 from hits.qualifications import (
@@ -21,7 +25,8 @@ from hits.qualifications import (
     requirements,
     who_may_work,
 )
-from hits.selections import OF_ROUND, REST, draw, item_list, items_without_hit, of_round, sample
+from hits.selections import OF_ROUND, REST, item_list, least_sure, of_round, sample
+from metrics.models import ScoringRun
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -30,7 +35,7 @@ if TYPE_CHECKING:
 
 MINUTE, DAY = 60, 24 * 3600
 MOST_DAYS = 365
-SAMPLE, THE_REST, LISTED = "sample", "rest", "listed"
+SAMPLE, UNSURE, THE_REST, LISTED = "sample", "unsure", "rest", "listed"
 # Of the fields under More: a fault in one of them opens it.
 RARE = (
     *("title", "description", "keywords", "minutes", "days", "approval_days", "round", "of_round"),
@@ -50,9 +55,11 @@ class LaunchForm(forms.Form):
     """How much of a study is launched, for how much, to whom."""
 
     how = forms.ChoiceField(
-        choices=[(SAMPLE, ""), (THE_REST, ""), (LISTED, "")], widget=forms.RadioSelect
+        choices=[(SAMPLE, ""), (UNSURE, ""), (THE_REST, ""), (LISTED, "")],
+        widget=forms.RadioSelect,
     )
     n_items = _number(gettext_lazy("Items in it"), 1, 1_000_000)
+    n_unsure = _number(gettext_lazy("Items in it"), 1, 1_000_000, required=False)
     keys = forms.CharField(
         label=gettext_lazy("Items, a key a line"),
         required=False,
@@ -132,8 +139,10 @@ class LaunchForm(forms.Form):
     def __init__(
         self, study: Study, connections: Sequence[Connection], data: Mapping[str, Any]
     ) -> None:
-        super().__init__(data, label_suffix="")
         self.study = study
+        defaults = {"judge": self.judges[:1], "about": [(q.pk, q.name) for q in self.questions[:1]]}
+        named = {name: rows[0][0] for name, rows in defaults.items() if rows}
+        super().__init__(named | dict(data), label_suffix="")
         by_key = {connection.pk: connection for connection in connections}
         self.connections = by_key
         self.fields["connection"] = forms.TypedChoiceField(
@@ -141,6 +150,37 @@ class LaunchForm(forms.Form):
             coerce=lambda key: by_key[int(key)],
             choices=[(connection.pk, str(connection)) for connection in connections],
         )
+
+        self.fields["judge"] = forms.TypedChoiceField(
+            label=gettext_lazy("Scores that are expected to err"),
+            coerce=int,
+            required=False,
+            choices=self.judges,
+        )
+        self.fields["about"] = forms.TypedChoiceField(
+            label=gettext_lazy("Question"),
+            coerce=int,
+            required=False,
+            choices=[(one.pk, one.name) for one in self.questions],
+        )
+
+    @cached_property
+    def judges(self) -> list[tuple[int, str]]:
+        """The study's sets of scores that are no variants."""
+        if not stage_facts(self.study).standing["has_scores"]:
+            return []
+        runs = ScoringRun.objects.of(self.study).filter(is_primary=True)
+        rows = list(runs.values_list("pk", "metric", "signature"))
+        counts = Counter(metric for _pk, metric, _signature in rows)
+        return [
+            (pk, metric if counts[metric] == 1 else f"{metric} {signature}")
+            for pk, metric, signature in rows
+        ]
+
+    @cached_property
+    def questions(self) -> list[Question]:
+        """Those whose answers are numbers, which scores can be held against."""
+        return [one for one in self.study.questions.all() if one.level != Question.Level.NOMINAL]
 
     def clean_keys(self) -> list[str]:
         return [line.strip() for line in self.cleaned_data["keys"].splitlines() if line.strip()]
@@ -175,6 +215,9 @@ class LaunchForm(forms.Form):
         data = self.cleaned_data
         if data.get("how") == LISTED and not data.get("keys"):
             self.add_error("keys", _("Name at least one item."))
+        for name in ("n_unsure", "judge", "about"):
+            if data.get("how") == UNSURE and name not in self.errors and not data.get(name):
+                self.add_error(name, self.fields[name].error_messages["required"])
         earlier, round_ = data.get("of_round"), data.get("round")
         if earlier and round_ and earlier >= round_:
             self.add_error("of_round", _("Name a round before this one."))
@@ -193,6 +236,9 @@ class LaunchForm(forms.Form):
             return REST
         if data["how"] == LISTED:
             return item_list(data["keys"])
+        if data["how"] == UNSURE:
+            names = {"run": data["judge"], "question": data["about"]}
+            return least_sure(data["n_unsure"], data["seed"], **names)
         return sample(data["n_items"], data["seed"])
 
     @property
@@ -236,6 +282,7 @@ def initial(study: Study, last: Batch | None, n_left: int, reward_usd: Decimal) 
     content: dict[str, Any] = {
         "how": THE_REST if last else SAMPLE,
         "n_items": pilot_size(n_left),
+        "n_unsure": pilot_size(n_left),
         "reward_usd": reward_usd,
         "title": study.title,
         "description": _("Read what is on the page and judge it."),
@@ -276,22 +323,13 @@ def second_round(batch: Batch, batches: Sequence[Batch], n_items: int) -> dict[s
     }
 
 
-def purchase(study: Study, n_items: int, content: Mapping[str, Any]) -> dict[str, Any]:
-    """So many items drawn from those without a HIT on a form's terms, listed one by one.
-
-    All of them where there are not as many.
-    """
-    draft = Batch(
-        study=study,
-        round=content["round"],
-        connection_id=content["connection"],
-        selection={OF_ROUND: content["of_round"]} if content.get("of_round") else {},
-    )
-    rows = list(items_without_hit(draft).values_list("pk", "key", "condition")) if n_items else []
-    if not rows:
+def purchase(n_items: int, n_left: int, how: str) -> dict[str, Any]:
+    """So many items, or all that are left where there are not as many: drawn at random, or where
+    the judge is least sure. Without a number a pilot's; nothing where neither is asked for."""
+    n_drawn = min(n_items or pilot_size(n_left), n_left) if n_items or how else 0
+    if not n_drawn:
         return {}
-    drawn = draw(rows, n_items=min(n_items, len(rows)), seed=content["seed"])
-    return {"how": LISTED, "keys": "\n".join(key for pk, key, _where in rows if pk in drawn)}
+    return {"how": how or SAMPLE, "n_items": n_drawn, "n_unsure": n_drawn}
 
 
 def _terms_of(batch: Batch) -> dict[str, Any]:

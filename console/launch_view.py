@@ -22,6 +22,7 @@ from console.launch_form import (
     RARE,
     SAMPLE,
     THE_REST,
+    UNSURE,
     LaunchForm,
     initial,
     purchase,
@@ -86,7 +87,7 @@ class LaunchView:
     """The page of one study for one person; `data` is what its form holds, if anything yet.
 
     `again` is a batch whose items are to be asked about once more; `n_to_buy` how many items more
-    would tell systems apart, which the form then lists.
+    would tell systems apart, and `how_to_buy` how they are drawn.
     """
 
     study: Study
@@ -95,6 +96,7 @@ class LaunchView:
     is_final: bool = False
     again: Batch | None = None
     n_to_buy: int = 0
+    how_to_buy: str = ""
     counts: dict[tuple[int, int, int | None], int] = field(default_factory=dict)
     extra: list[Finding] = field(default_factory=list)
 
@@ -134,7 +136,7 @@ class LaunchView:
             last = self._batch_to_follow(own)
             n_left = self._n_left_beside(last) if last else self._n_left(1, first, {})
             content = {"connection": first} | initial(self.study, last, n_left, reward)
-            content |= purchase(self.study, self.n_to_buy, content)
+            content |= purchase(self.n_to_buy, n_left, self.how_to_buy)
         else:
             content = dict(self.data)
             if enough := content.get("enough_usd"):
@@ -187,10 +189,14 @@ class LaunchView:
         """How much: a pilot or sample, all that is left, a list."""
         data = self.form.cleaned_data if self.draft else {}
         n_sample = min(data.get("n_items", 0), self.n_left)
-        numbers = {SAMPLE: n_sample, THE_REST: self.n_left, LISTED: len(data.get("keys") or [])}
+        numbers = {SAMPLE: n_sample}
+        if self.form.judges and self.form.questions:
+            numbers[UNSURE] = min(data.get("n_unsure") or 0, self.n_left)
+        numbers |= {THE_REST: self.n_left, LISTED: len(data.get("keys") or [])}
         is_first = not self.batches
         labels = {
             SAMPLE: _("A pilot, drawn at random") if is_first else _("A sample, drawn at random"),
+            UNSURE: _("A sample, where the judge is least sure"),
             THE_REST: self._rest_label(),
             LISTED: _("A choice of items"),
         }
@@ -214,7 +220,7 @@ class LaunchView:
         if self.draft is None:
             return None
         how = self.form.cleaned_data["how"]
-        return next(choice for choice in self.choices if choice.value == how)
+        return next((choice for choice in self.choices if choice.value == how), None)
 
     @property
     def cost(self) -> Estimate | None:

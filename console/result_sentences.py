@@ -196,6 +196,16 @@ class Standing:
                 yield text % {"a": a, "b": b}
                 continue
             size = self.scale.difference(pair, 1.0 if pair.a == a else -1.0)
+            if (
+                pair.ci_low is not None
+                and pair.ci_high is not None
+                and not (pair.ci_low <= 0 <= pair.ci_high)
+            ):
+                yield _(
+                    "%(a)s or %(b)s: not decided. Alone the difference is %(size)s, but among "
+                    "%(k)d comparisons, or on so few items, such a one comes up by chance."
+                ) % {"a": a, "b": b, "size": size, "k": len(self.pairs)}
+                continue
             text = _(
                 "%(a)s or %(b)s: not decided. The difference is %(size)s; either may be better."
             )

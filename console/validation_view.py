@@ -24,6 +24,7 @@ from validation.analysis.records import (
 from validation.analysis.settings import Settings
 from validation.documents.comparison_tables import comparisons_table
 from validation.documents.documents import Figure, Table
+from validation.documents.estimated_means import estimated_means_table
 from validation.documents.figures import (
     forest_figure,
     heat_map_figure,
@@ -212,6 +213,13 @@ class ValidationView:
         """The table of that name, over all conditions; None where there is none."""
         return TABLES[name][1](self) if name in TABLES else None
 
+    @cached_property
+    def estimated_means(self) -> Table:
+        """By the metric that agrees with people best."""
+        records = [row.record for row in (*self.best.top, *self.best.behind)][:1]
+        source = {name: getattr(one, name) for one in records for name in ("metric", "signature")}
+        return estimated_means_table(self.results, question=self.question, **source)
+
     @property
     def methods(self) -> str:
         return methods_paragraph(self.results.settings, self.results.all_inputs)
@@ -337,6 +345,10 @@ TEXTS: dict[str, Callable[[ValidationView], ChartText | None]] = {
     name: _text_of(name) for name in CHARTS
 } | {"scatter": _scatter_text}
 TABLES: dict[str, tuple[str | Promise, Callable[[ValidationView], Table]]] = {
+    "estimated-means": (
+        gettext_lazy("The mean rating over all scored items, by every metric"),
+        lambda view: estimated_means_table(view.results, question=view.question),
+    ),
     "comparisons": (
         gettext_lazy("Metrics tested pair by pair"),
         lambda view: comparisons_table(view.results, view.question),

@@ -12,7 +12,8 @@ from django.db import transaction
 from django.utils.translation import gettext as _
 
 from accounts.audit import record
-from annotation.models import Protocol, Study
+from annotation.item_samples import add_to_item_sample, record_item_sample
+from annotation.models import ItemSample, Protocol, Study
 from annotation.protocols.practice import practised_keys
 from annotation.protocols.versions import (
     current_document,
@@ -32,7 +33,8 @@ from hits.exclusions import exclude_workers
 from hits.models import Batch, Budget, Connection, Hit, PracticeHit
 from hits.pages import item_faults
 from hits.practice_pages import practice_page_errors
-from hits.selections import items_without_hit, selected_items
+from hits.selections import RUN, items_without_hit, selected_items
+from metrics.models import ScoringRun
 
 if TYPE_CHECKING:
     from accounts.models import User
@@ -136,6 +138,7 @@ def plan_batch(
             ).format(study=study.slug, round=draft.round, next_round=draft.round + 1)
         )
     cost = price_launch(draft, n_items=len(items))
+    draft.item_sample = _record_sample(draft, items)
     draft.part = beside[-1].part + 1 if beside else 1
     draft.launched_by = launched_by
     draft.protocol = freeze(study=study, actor=launched_by)
@@ -145,12 +148,30 @@ def plan_batch(
         Budget.objects.create(batch=draft, cap_usd=budget_usd)
     # Its HITs are not there yet, so they are not among what is committed.
     require_within_budgets(study=study, extra_usd_by_batch={draft.pk: cost.total_usd})
-    _store_hits(draft, items)
+    _store_hits(draft, list(items))
     _store_practice(draft)
-    place_batch_checks(draft, items)
+    place_batch_checks(draft, list(items))
     exclude_workers(batch=draft, worker_ids=excluded_workers)
     _record_launch(study, draft, cost, budget_usd, launched_by)
     return Plan(draft, is_new=True)
+
+
+def _record_sample(draft: Batch, items: dict[int, float | None]) -> ItemSample:
+    """What was drawn, with the probability of each item, for estimates to weigh it by."""
+    selection, methods = draft.selection, ItemSample.Method
+    run = ScoringRun.objects.filter(pk=selection.get(RUN)).first()
+    method = methods.RANDOM if "n" in selection else methods.ALL
+    method = methods.LISTED if "keys" in selection else method
+    return record_item_sample(
+        study=draft.study,
+        probabilities=items,
+        round=draft.round,
+        method=methods.UNSURE if run else method,
+        seed=selection.get("seed"),
+        judge=run.signature if run else "",
+        question_id=selection.get("question"),
+        n_available=items_without_hit(draft).count(),
+    )
 
 
 def version_warning(draft: Batch, batches: Iterable[Batch], versions: Iterable[Protocol]) -> str:
@@ -272,6 +293,8 @@ def add_hits(*, batch: Batch) -> None:
     require_current(study)
     items = list(items_without_hit(batch).values_list("pk", flat=True))
     if items:
+        if batch.item_sample is not None:
+            add_to_item_sample(sample=batch.item_sample, probabilities=dict.fromkeys(items, 1.0))
         cost = price_items(batch, n_items=len(items))
         require_within_budgets(study=study, extra_usd_by_batch={batch.pk: cost.total_usd})
         _store_hits(batch, items)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from hashlib import sha256
 from itertools import chain, zip_longest
@@ -14,7 +14,11 @@ from annotation.models.studies import ItemQuerySet
 from annotation.protocols.practice import practised_keys
 from hits.exceptions import BatchUnfit
 from hits.models import Batch, Hit
+from metrics.exceptions import NothingToLearn
+from metrics.expected_errors import expected_item_errors
+from metrics.models import ScoringRun
 from presentation.counts import count_of
+from stats.inference.active_labels import labelling_probabilities, systematic_sample
 
 # Of Batch.selection: nothing stands for all items, those imported later too.
 ALL_ITEMS: dict[str, Any] = {}
@@ -22,6 +26,7 @@ REST: dict[str, Any] = {"rest": True}
 MOST_NAMED = 5
 
 OF_ROUND = "of_round"
+RUN = "run"
 
 Row = tuple[int, str, str]
 """An item's primary key, key and condition."""
@@ -30,6 +35,12 @@ Row = tuple[int, str, str]
 def sample(n_items: int, seed: int) -> dict[str, Any]:
     """A selection of so many items, drawn by the seed from those without a HIT."""
     return {"n": n_items, "seed": seed}
+
+
+def least_sure(n_items: int, seed: int, *, run: int, question: int) -> dict[str, Any]:
+    """A selection of so many items, drawn more often where a scoring run is expected to be further
+    from people's answers to a question."""
+    return sample(n_items, seed) | {RUN: run, "question": question}
 
 
 def item_list(keys: Iterable[str]) -> dict[str, Any]:
@@ -60,15 +71,53 @@ def items_without_hit(batch: Batch) -> ItemQuerySet:
     return items
 
 
-def selected_items(draft: Batch) -> list[int]:
-    """The items that a draft would get HITs for, in the study's order."""
+def selected_items(draft: Batch) -> dict[int, float | None]:
+    """The items that a draft would get HITs for, in the study's order, each with the probability
+    with which it was drawn; None for those picked by hand."""
     rows: list[Row] = list(items_without_hit(draft).values_list("pk", "key", "condition"))
     if "keys" in draft.selection:
-        return _items_of_keys(draft, rows)
+        return dict.fromkeys(_items_of_keys(draft, rows))
+    if RUN in draft.selection:
+        return _least_sure(draft, rows)
     if "n" in draft.selection:
         keys = draw(rows, n_items=draft.selection["n"], seed=draft.selection["seed"])
-        return [pk for pk, _, _ in rows if pk in keys]
-    return [pk for pk, _, _ in rows]
+        probabilities = _shares(rows, keys)
+        return {pk: probabilities[condition] for pk, _, condition in rows if pk in keys}
+    return {pk: 1.0 for pk, _, _ in rows}
+
+
+def _shares(rows: Sequence[Row], drawn: set[int]) -> dict[str, float | None]:
+    """What share of each condition's items was drawn: no chance is known of any, where the sample
+    is too small to reach every condition."""
+    available = Counter(row[2] for row in rows)
+    taken = Counter(row[2] for row in rows if row[0] in drawn)
+    if set(taken) != set(available):
+        return dict.fromkeys(available)
+    return {name: taken[name] / n for name, n in available.items()}
+
+
+def _least_sure(draft: Batch, rows: Sequence[Row]) -> dict[int, float | None]:
+    """Items drawn by probabilities that follow where the judge is expected to err; an item that it
+    has not scored counts as one of middling error."""
+    n_items, seed = draft.selection["n"], draft.selection["seed"]
+    _require_enough(n_items, rows)
+    run = ScoringRun.objects.of(draft.study).filter(pk=draft.selection[RUN]).first()
+    question = draft.study.questions.filter(pk=draft.selection["question"]).first()
+    if run is None or question is None:
+        raise BatchUnfit(_("The scores or the question that items are chosen by are gone."))
+    try:
+        errors = expected_item_errors(run, question)
+    except NothingToLearn as error:
+        raise BatchUnfit(str(error)) from None
+    middle = sum(errors.values()) / len(errors)
+    # in random order within each condition, so that the sample is spread over the conditions
+    ranked = sorted(rows, key=lambda row: (row[2], _rank(seed, row[1])))
+    chances = labelling_probabilities(
+        [errors.get(row[0], middle) for row in ranked], budget=n_items
+    )
+    start = int.from_bytes(_rank(seed, "")[:4]) / 2**32
+    drawn = {ranked[at][0]: float(chances[at]) for at in systematic_sample(chances, start=start)}
+    return {row[0]: drawn[row[0]] for row in rows if row[0] in drawn}
 
 
 def draw(rows: Sequence[Row], *, n_items: int, seed: int) -> set[int]:
@@ -76,6 +125,19 @@ def draw(rows: Sequence[Row], *, n_items: int, seed: int) -> set[int]:
 
     An item's rank rests on its key alone, so that one imported later changes no other's.
     """
+    _require_enough(n_items, rows)
+    by_condition: dict[str, list[Row]] = defaultdict(list)
+    for row in sorted(rows, key=lambda row: _rank(seed, row[1])):
+        by_condition[row[2]].append(row)
+    in_turn = chain.from_iterable(zip_longest(*by_condition.values()))
+    return {row[0] for row in [row for row in in_turn if row is not None][:n_items]}
+
+
+def _rank(seed: int, key: str) -> bytes:
+    return sha256(f"{seed}\n{key}".encode()).digest()
+
+
+def _require_enough(n_items: int, rows: Sequence[Row]) -> None:
     if not 1 <= n_items <= len(rows):
         available = count_of(len(rows), "item")
         raise BatchUnfit(
@@ -83,11 +145,6 @@ def draw(rows: Sequence[Row], *, n_items: int, seed: int) -> set[int]:
                 items=count_of(n_items, "item"), available=available, n=len(rows)
             )
         )
-    by_condition: dict[str, list[Row]] = defaultdict(list)
-    for row in sorted(rows, key=lambda row: sha256(f"{seed}\n{row[1]}".encode()).digest()):
-        by_condition[row[2]].append(row)
-    in_turn = chain.from_iterable(zip_longest(*by_condition.values()))
-    return {row[0] for row in [row for row in in_turn if row is not None][:n_items]}
 
 
 def _items_of_keys(draft: Batch, rows: Sequence[Row]) -> list[int]:

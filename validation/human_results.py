@@ -38,7 +38,7 @@ from validation.models import (
     ResultSystem,
 )
 
-FORM = 1
+FORM = 2
 """Of the rows; those of another form are out of date."""
 AT_ONCE = 500
 MOST_PARTS = 12

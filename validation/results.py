@@ -17,6 +17,7 @@ from validation.analysis.records import (
     ComparisonRecord,
     CorrelationRecord,
     DisagreementRecord,
+    EstimatedMeanRecord,
     Inputs,
     Measure,
     PlanRecord,
@@ -33,7 +34,7 @@ from validation.analysis.settings import Settings
 if TYPE_CHECKING:
     from validation.analysis.report import ValidationReport
 
-FORM = 4
+FORM = 5
 """The shape of a validation; one that was stored in another shape is made anew."""
 ALL, CONDITION, MEAN = "all", "condition", "mean_of_conditions"
 # What a picture or a short table shows where a report has more: the first of these it has.
@@ -50,6 +51,7 @@ KINDS: dict[str, type[Record]] = {
     "planning": PlanRecord,
     "rated_systems": RatedSystemRecord,
     "rated_pairs": RatedPairRecord,
+    "estimated_means": EstimatedMeanRecord,
 }
 R = TypeVar("R", bound=Record)
 

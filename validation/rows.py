@@ -14,6 +14,7 @@ from validation.analysis.records import (
     ComparisonRecord,
     CorrelationRecord,
     DisagreementRecord,
+    EstimatedMeanRecord,
     Inputs,
     LabelSourceRecord,
     Measure,
@@ -34,6 +35,7 @@ from validation.models import (
     Comparison,
     Correlation,
     Disagreement,
+    EstimatedMean,
     LabelSource,
     OfVersion,
     Plan,
@@ -61,6 +63,7 @@ MODELS: dict[type[Record], type[OfVersion]] = {
     PlanRecord: Plan,
     RatedSystemRecord: RatedSystem,
     RatedPairRecord: RatedPair,
+    EstimatedMeanRecord: EstimatedMean,
 }
 # Fields of records that are columns of other tables.
 ELSEWHERE = {

@@ -6,12 +6,13 @@ from collections.abc import Sequence
 import pandas as pd
 
 from annotation.frames import judgment_frame
-from annotation.models import Judgment, Label, LabelSet, Question, Study, Submission
+from annotation.item_samples import sample_design
+from annotation.models import Candidate, Judgment, Label, LabelSet, Question, Study, Submission
 from annotation.protocols.versions import numbered_version
 from metrics.exceptions import NothingToValidate
 from metrics.frames import score_frame
 from metrics.models import Score, ScoringRun
-from validation.analysis.material import Material
+from validation.analysis.material import Design, Material
 from validation.analysis.records import LabelSourceRecord
 from validation.analysis.report import ValidationReport, report_of
 from validation.analysis.settings import Settings
@@ -45,7 +46,24 @@ def study_material(study: Study, settings: Settings) -> Material:
     scores = score_frame(study).merge(runs, on=["metric", "signature"])
     _require_known(settings.primary, runs)
     ordinal = study.questions.filter(level=Question.Level.ORDINAL).values_list("name", flat=True)
-    return Material(judged, scores, _labels(sets), tuple(map(_source, sets)), ordinal)
+    design = _design(study, settings)
+    return Material(judged, scores, _labels(sets), tuple(map(_source, sets)), ordinal, design)
+
+
+def _design(study: Study, settings: Settings) -> Design | None:
+    """How the study's items were sampled in the round; None where none of them was."""
+    batches = sample_design(study, settings.round)
+    if batches.empty:
+        return None
+    columns = {"item": "item__key", "candidate": "key", "system": "system"}
+    rows = Candidate.objects.filter(item__study=study).order_by("item__position", "item", "pk")
+    candidates = pd.DataFrame.from_records(
+        list(rows.values_list(*columns.values())), columns=list(columns)
+    )
+    if settings.cluster:
+        clusters = candidates["item"].map(_clusters(study, settings))
+        candidates = candidates.assign(cluster=clusters)
+    return Design(batches, candidates)
 
 
 def _clusters(study: Study, settings: Settings) -> dict[str, str]:

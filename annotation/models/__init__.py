@@ -23,6 +23,7 @@ from annotation.models.judgments import Annotator, Judgment, Submission, Written
 from annotation.models.labels import Adjudication, Label, LabelSet
 from annotation.models.members import Invitation, StudyMembership
 from annotation.models.protocols import Protocol
+from annotation.models.samples import ItemSample, SampledItem
 from annotation.models.studies import (
     Candidate,
     Item,
@@ -47,6 +48,7 @@ __all__ = [
     "EvidenceVersion",
     "Invitation",
     "Item",
+    "ItemSample",
     "JudgedQuestion",
     "Judgment",
     "Label",
@@ -58,6 +60,7 @@ __all__ = [
     "ProtocolCoefficient",
     "Question",
     "RoundCoefficient",
+    "SampledItem",
     "StoredMapping",
     "Study",
     "StudyMembership",

@@ -14,6 +14,7 @@ from console.human_results_view import HumanResultsView
 from console.pages.job_progress import job_of
 from console.pages.study import study_for, study_page
 from console.results import RESULTS
+from console.stages import stage_facts
 from validation.human_results import current_human_results
 from validation.models import HumanResults
 
@@ -32,6 +33,7 @@ def results(request: HttpRequest, slug: str) -> HttpResponse:
         # Until the new ones are there, those of the judgments before.
         version = current or HumanResults.objects.of(study).last()
         context |= {"view": _view(study, request, version), "is_stale": current is None}
+        context["has_scores"] = stage_facts(study).standing["has_scores"]
     return study_page(request, study, "results", context)
 
 

@@ -21,6 +21,7 @@ from annotation.access import give_to_team
 from annotation.exceptions import AnnotationError
 from console.connection_forms import BudgetForm, StudyTeamForm
 from console.forms import problems_of
+from console.launch_form import SAMPLE, UNSURE
 from console.launch_view import LaunchView
 from console.launches import launch as launch_batch
 from console.pages.study import person, study_for, study_page
@@ -40,7 +41,15 @@ def launch(request: HttpRequest, slug: str) -> HttpResponse:
     study = study_for(request, slug)
     data = request.GET.dict() if "how" in request.GET else None
     n_to_buy = _number(request.GET.get("buy", ""))
-    view = LaunchView(study, person(request), data, again=_again(request, study), n_to_buy=n_to_buy)
+    where = request.GET.get("where", "")
+    view = LaunchView(
+        study,
+        person(request),
+        data,
+        again=_again(request, study),
+        n_to_buy=n_to_buy,
+        how_to_buy=where if where in (SAMPLE, UNSURE) else "",
+    )
     return _page(request, study, view)
 
 

@@ -18,7 +18,7 @@ from django.db.models.functions import Coalesce
 from django.utils.translation import gettext_lazy as _
 
 from annotation.counts import counted
-from annotation.models import Item, Protocol, Study
+from annotation.models import Item, ItemSample, Protocol, Study
 from annotation.protocols.documents import read_document
 from annotation.protocols.records import ProtocolDocument
 from annotation.protocols.versions import current_document
@@ -95,6 +95,14 @@ class Batch(models.Model):
     )
     selection = models.JSONField(
         default=dict, blank=True, help_text="Which items, and how they were drawn."
+    )
+    item_sample = models.OneToOneField(
+        ItemSample,
+        on_delete=models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="batch",
+        help_text="Its items with the chance that each had.",
     )
     title = models.CharField(max_length=128)
     description = models.CharField(max_length=2000)

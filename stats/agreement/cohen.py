@@ -213,8 +213,9 @@ def _warnings(
     warnings = prevalence_warnings(prevalence) + few_items_warnings(len(codes) // 2)
     halves = np.split(codes, 2)
     classes, n_labels = np.unique(codes, return_counts=True)
-    if len(classes) == 2:
-        warnings += rare_label_warnings(int(n_labels.min()), n_annotators=2)
+    if len(classes) > 1:
+        few, n_classes = int(n_labels.min()), len(classes)
+        warnings += rare_label_warnings(few, n_annotators=2, n_categories=n_classes)
     for name, half in zip(("first", "second"), halves, strict=True):
         if (half == half[0]).all():
             warnings += (f"the {name} annotator gave every item the same category",)

@@ -144,8 +144,10 @@ def rare_class_warnings(n_rarer: int | None) -> tuple[str, ...]:
     )
 
 
-def rare_label_warnings(n_labels: int, *, n_annotators: int) -> tuple[str, ...]:
-    """The warning that two categories deserve of which annotators gave one to few items each.
+def rare_label_warnings(
+    n_labels: int, *, n_annotators: int, n_categories: int = 2
+) -> tuple[str, ...]:
+    """The warning that categories deserve of which annotators gave one to few items each.
 
     Where one in ten of 50 items has the rarer category at kappa .4, the studies with five labels of
     it an annotator hold the truth in .96; with items that either gave it counted, .92.
@@ -158,9 +160,10 @@ def rare_label_warnings(n_labels: int, *, n_annotators: int) -> tuple[str, ...]:
     each = n_labels / n_annotators
     if each >= FEW_OF_A_CLASS:
         return ()
+    which = "rarer" if n_categories == 2 else "rarest"
     return (
-        f"only {n_labels} labels are of the rarer category, {each:g} an annotator: the interval is "
-        "a rough guide",
+        f"only {n_labels} labels are of the {which} category, {each:g} an annotator: the interval "
+        "is a rough guide",
     )
 
 

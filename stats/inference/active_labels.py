@@ -8,6 +8,7 @@ from scipy import stats
 from stats.arguments import (
     Column,
     Floats,
+    Integers,
     complete_numbers,
     numbers,
     require_confidence,
@@ -228,3 +229,48 @@ def _scaled_to(budget: float, chance: Floats) -> Floats:
             break
         chance = np.where(full, 1.0, chance * left / rest)
     return np.minimum(chance, 1.0)
+
+
+def systematic_sample(probability: Column, *, start: float) -> Integers:
+    """A sample of fixed size in which each item is with just its own probability.
+
+    Parameters
+    ----------
+    probability : array-like of float, shape (n_items,)
+        Above 0 and at most 1, of items in a random order; they sum to a whole number.
+    start : float
+        Drawn evenly from 0 to 1: where the first step falls.
+
+    Returns
+    -------
+    ndarray of int
+        The positions of the sampled items, as many as the probabilities sum to.
+
+    Raises
+    ------
+    ValueError
+        If a probability is missing, not above 0 or above 1, if they do not sum to a whole number,
+        or if `start` is not at least 0 and below 1.
+
+    References
+    ----------
+    W. G. Madow (1949). On the theory of systematic sampling, II. Annals of Mathematical
+    Statistics 20(3), 333-354.
+
+    Examples
+    --------
+    >>> systematic_sample([0.5, 0.25, 1.0, 0.25], start=0.4).tolist()
+    [1, 2]
+    """
+    chance = complete_numbers(probability, "probability")
+    total = float(chance.sum())
+    if ((chance <= 0) | (chance > 1)).any() or abs(total - round(total)) > 1e-6:
+        raise ValueError(
+            "probability must be above 0 and at most 1 for every item, and sum to a whole number"
+        )
+    if not 0 <= start < 1:
+        raise ValueError(f"start must be at least 0 and below 1, not {start}")
+    ends = np.cumsum(chance) * (round(total) / total)
+    ends[-1] = round(total)  # so that rounding loses no step at the end
+    steps = np.floor(np.concatenate([[0.0], ends]) + start)
+    return np.flatnonzero(np.diff(steps) > 0)

@@ -21,6 +21,7 @@ class Withheld(StrEnum):
     """Why a value or its interval is not given."""
 
     NO_LABELS = "no_labels"
+    NO_PROBABILITIES = "no_recorded_probabilities"
     TOO_FEW_LABELS = "too_few_labels"
     TOO_FEW_OF_A_CLASS = "too_few_of_a_class"
     TOO_FEW_IN_A_STRATUM = "too_few_in_a_stratum"

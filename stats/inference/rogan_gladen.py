@@ -65,8 +65,8 @@ def corrected_share(
     Returns
     -------
     CorrectedShare
-        Without a value where sensitivity and specificity together exceed 1 by less than .1, or
-        may not exceed it at all within the interval.
+        Clipped to 0 to 1 with a note. Without a value where sensitivity and specificity together
+        exceed 1 by less than .1, or may not exceed it at all within the interval.
 
     Raises
     ------
@@ -118,7 +118,8 @@ def corrected_share(
             value=nan, ci_low=nan, ci_high=nan, sensitivity=q1, specificity=q0, raw=raw,
             reason=reason,
         )  # fmt: skip
-    value = min(max((raw + q0 - 1) / (q0 + q1 - 1), 0.0), 1.0)
+    unclipped = (raw + q0 - 1) / (q0 + q1 - 1)
+    value = min(max(unclipped, 0.0), 1.0)
     low, high = _limits(raw, n, q1, m1, q0, m0, confidence)
     return CorrectedShare(
         value=value,
@@ -127,7 +128,7 @@ def corrected_share(
         sensitivity=q1,
         specificity=q0,
         raw=raw,
-        notes=_notes(m1, m0),
+        notes=(*_notes(m1, m0), *_clipped(unclipped)),
     )
 
 
@@ -213,3 +214,18 @@ def _notes(m1: int, m0: int) -> tuple[str, ...]:
     if min(m1, m0) < LEAST_OF_A_CLASS:
         return (f"only {min(m1, m0)} calibration items of the rarer class",)
     return ()
+
+
+def _clipped(share: float) -> tuple[str, ...]:
+    """That a share was outside 0 to 1; rounding is no reason to say so."""
+    if -1e-9 <= share <= 1 + 1e-9:
+        return ()
+    end = (
+        "fewer items than its false positives alone would be"
+        if share < 0
+        else ("more items than its sensitivity allows")
+    )
+    return (
+        f"the corrected share is {share:.3f} and is given as {0 if share < 0 else 1}: the judge "
+        f"passes {end}, so that the calibration items may be of another kind",
+    )

@@ -245,7 +245,7 @@ def test_a_second_round_is_offered_for_a_sample_of_the_batchs_items_and_other_wo
     assert MarketplaceHit.objects.count() == 5
 
 
-def test_items_to_buy_are_listed_at_random_from_those_without_a_hit(rosa, study, connection):
+def test_items_to_buy_are_drawn_at_random_from_those_without_a_hit(rosa, study, connection):
     form = form_of(check_page(rosa, study), reward_usd="0.12", n_items=1, total="0.36")
     press(rosa, study, form)
     work_off()
@@ -253,16 +253,19 @@ def test_items_to_buy_are_listed_at_random_from_those_without_a_hit(rosa, study,
     every = set(study.items.values_list("key", flat=True))
     answer = check_page(rosa, study, buy=2)
     draft = answer.context["view"].draft
-    assert (len(draft.selection["keys"]), str(draft.reward_usd)) == (2, "0.12")
-    assert set(draft.selection["keys"]) < every - question
+    assert (draft.selection["n"], str(draft.reward_usd)) == (2, "0.12")
     assert check_page(rosa, study, buy=2).context["view"].draft.selection == draft.selection
-    all_left = check_page(rosa, study, buy=10**9).context["view"].draft.selection["keys"]
-    assert set(all_left) == every - question
+    most = check_page(rosa, study, buy=10**9).context["view"].draft.selection["n"]
+    assert most == len(every - question)
     assert check_page(rosa, study, buy="x").context["view"].draft.selection == {"rest": True}
     press(rosa, study, form_of(answer))
     work_off()
-    bought = Hit.objects.order_by("pk").values_list("item__key", flat=True)[1:]
-    assert sorted(bought) == sorted(draft.selection["keys"])
+    bought = set(Hit.objects.order_by("pk").values_list("item__key", flat=True)[1:])
+    assert len(bought) == 2
+    assert bought < every - question
+    # so that estimates know with which chance each came
+    sample = Batch.objects.latest("pk").item_sample
+    assert set(sample.items.values_list("probability", flat=True)) == {2 / most}
 
 
 def test_an_archived_study_offers_no_launch(rosa, study, connection):

@@ -16,6 +16,7 @@ from django.urls import reverse
 from annotation.agreement import study_agreement
 from annotation.dispute_comments import add_comment
 from annotation.frames import judgment_frame
+from annotation.item_samples import record_item_sample
 from annotation.label_sets import Rule, make_label_set
 from annotation.models import Candidate, Study, Submission
 from console.dataset_card import LICENSES
@@ -44,6 +45,8 @@ def full_study(researcher):
         add_comment(
             candidate=candidate, question=study.question(), text=text, written_by=researcher
         )
+    items = dict.fromkeys(study.items.values_list("pk", flat=True)[:3], 0.75)
+    record_item_sample(study=study, probabilities=items, method="random", seed=7, n_available=4)
     return study
 
 

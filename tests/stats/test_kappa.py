@@ -247,3 +247,11 @@ def test_unusable_options_of_pairs_are_refused_by_name(options, argument):
 def test_the_same_annotator_twice_on_an_item_is_refused():
     with pytest.raises(ValueError, match="annotators label an item more than once"):
         pairwise_kappa([1, 1], ["a", "a"], [1, 2])
+
+
+def test_a_rare_category_among_three_is_noted_as_one_of_two_is():
+    rare = cohen_kappa(*from_counts([[40, 3, 1], [3, 30, 0], [1, 0, 2]]))
+    [note] = [text for text in rare.warnings if "categor" in text]
+    assert note.startswith("only 6 labels are of the rarest category, 3 an annotator")
+    common = cohen_kappa(*from_counts([[40, 3, 1], [3, 30, 0], [1, 0, 5]]))
+    assert not [text for text in common.warnings if "rarest" in text]

@@ -152,3 +152,17 @@ def test_a_judge_that_may_be_guessing_corrects_nothing():
     share = corrected_share(**guessing, false_positives=4, positives=50, n=100)
     assert np.isnan(share.value)
     assert "guessing" in share.reason
+
+
+def test_a_corrected_share_beyond_0_or_1_is_clipped_with_a_note():
+    calibration = {
+        "true_positives": 45, "false_negatives": 5, "true_negatives": 40, "false_positives": 10,
+    }  # fmt: skip
+    low = corrected_share(**calibration, positives=10, n=200)
+    # (.05 - .2) / .7
+    assert (low.value, low.notes[0][:37]) == (0.0, "the corrected share is -0.214 and is ")
+    assert "given as 0" in low.notes[0]
+    high = corrected_share(**calibration, positives=195, n=200)
+    assert (high.value, "given as 1" in high.notes[0]) == (1.0, True)
+    assert corrected_share(**calibration, positives=90, n=200).notes == ()
+    assert corrected_share(**calibration, positives=40, n=200).notes == ()

@@ -1,5 +1,6 @@
 """Which system people rate higher: rows, sentences and what to buy."""
 
+from dataclasses import replace
 from decimal import Decimal
 
 import numpy as np
@@ -8,9 +9,10 @@ import pytest
 
 from console.result_sentences import Scale, Standing
 from validation.analysis import Settings, report_from_tables
+from validation.analysis.rated_systems import compare_rated_systems, comparison_sentence
 from validation.analysis.records import RatedPairRecord, RatedSystemRecord
 from validation.documents.purchase_prices import AssignmentPrice, price_sentence
-from validation.documents.rated_systems import rated_systems_section, verdicts
+from validation.documents.rated_systems import is_told_apart, rated_systems_section, verdicts
 from validation.results import TableResults
 
 SETTINGS = Settings(levels=("system",), coefficients=("pearson",), n_resamples=50, n_splits=0)
@@ -154,3 +156,53 @@ def test_a_report_says_what_to_buy_and_no_price():
     assert unpriced.price == ""
     [clear] = verdicts(results_of(1.0), priced(results))
     assert clear.price == ""
+
+
+def test_a_pair_of_few_items_is_told_apart_nowhere_however_small_its_p():
+    few = replace(pair_needing(None, None), n_items=9, p_adjusted=0.001)
+    enough = replace(few, n_items=10)
+    assert not is_told_apart(few, "A")
+    assert is_told_apart(enough, "A")
+    assert not is_told_apart(replace(enough, p_adjusted=0.06), "A")
+    results = results_of(3.0, n_items=4)
+    assert {(row.rank_low, row.rank_high) for row in results.rows(RatedSystemRecord)} == {(1, 3)}
+
+
+def test_an_interval_beside_an_undecided_pair_is_said_to_be_of_the_pair_alone():
+    row = {
+        **{"a": "a", "b": "b", "delta": 0.4, "se": 0.17, "ci_low": 0.05, "ci_high": 0.75},
+        **{"p": 0.03, "p_adjusted": 0.09, "n_items": 30, "estimand": "these systems"},
+    }
+    sentence = comparison_sentence(row)
+    assert "not distinguished once p is adjusted for all pairs: 0.0900 after Holm" in sentence
+    assert "an interval of this pair alone" in sentence
+    plain = comparison_sentence(row | {"ci_low": -0.1, "p": 0.2})
+    assert "alone" not in plain
+    assert "too few items" in comparison_sentence(row | {"n_items": 9})
+
+
+def test_ratings_that_lie_at_one_end_of_the_scale_are_noted_with_the_error_that_was_measured():
+    rng = np.random.default_rng(2)
+    items, annotators = np.indices((24, 3)).reshape(2, -1)
+    rows = [
+        {
+            "item": f"i{item}",
+            "annotator": f"a{who}",
+            "system": name,
+            "question": "q",
+            "value": value,
+        }
+        for item, who in zip(items, annotators, strict=True)
+        for name, value in (
+            ("floored", 1.0 if item % 4 else float(rng.integers(2, 6))),
+            ("even", float(rng.integers(1, 6))),
+        )
+    ]
+    scores = pd.DataFrame([{**row, "metric": "m"} for row in rows if row["annotator"] == "a0"])
+    report = report_from_tables(pd.DataFrame(rows), scores, Settings(n_resamples=0))
+    results = TableResults("s", report)
+    [verdict] = verdicts(results)
+    assert "Of floored 75 % of the ratings lie at one end of the scale" in " ".join(verdict.notes)
+    assert "even" not in " ".join(verdict.notes)
+    found = compare_rated_systems(pd.DataFrame(rows).drop(columns="question"))
+    assert any("75 % of the ratings of floored" in note for note in found.notes)

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Collection, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import sha256
 from typing import Any
@@ -32,6 +32,16 @@ JUDGED = {"question": "", "condition": "", "round": 1, "accepted": True}
 SCORES = {"reason": "", "higher_is_better": True, "is_primary": True}
 
 
+@dataclass(frozen=True)
+class Design:
+    """Which items were sent to people, in which batch and with which probability: `batches`, a row
+    an item that was sent; and `candidates`, all of the study by item, candidate and system, with
+    the item's cluster where items are not independent."""
+
+    batches: pd.DataFrame
+    candidates: pd.DataFrame
+
+
 class Material:
     """The judgments and scores of a study or of plain tables.
 
@@ -51,7 +61,9 @@ class Material:
         labels: pd.DataFrame | None = None,
         label_sources: tuple[LabelSourceRecord, ...] = (),
         ordinal: Collection[str] = (),
+        design: Design | None = None,
     ) -> None:
+        self.design = design
         self.judgments = _with_defaults(judgments, "judgments", ("value", "annotator"), JUDGED)
         if "cluster" in judgments:
             clusters = judgments["cluster"].astype(str).reset_index(drop=True)
@@ -80,6 +92,8 @@ class Material:
         variants = [metric.metric for metric in self.metrics if not metric.is_primary]
         parts += [f"variants:{','.join(variants)}"] if variants else []
         parts += [source.signature for source in self.label_sources]
+        if self.design is not None:
+            parts += [digest(self.design.batches), digest(self.design.candidates)]
         return sha256("".join(parts).encode()).hexdigest()
 
     @property
@@ -108,6 +122,12 @@ class Material:
         if settings.judgments == "accepted":
             counts &= self.judgments["accepted"]
         return self.judgments[counts]
+
+    def human_values(self, question: str, settings: Settings) -> pd.DataFrame:
+        """The candidates with a human value under a question, by item and candidate."""
+        codes, human = self._human(question, settings)
+        rows = self.candidates.iloc[codes][["item", "candidate"]].reset_index(drop=True)
+        return rows.assign(human=human)
 
     def ratings(self, question: str, settings: Settings) -> pd.DataFrame:
         """The judgments of a question that count, with each annotator's scale out if asked."""

@@ -23,6 +23,10 @@ MOST_SYSTEMS = 30
 """Of more, each is compared with the one rated highest only."""
 MOST_TO_BUY = 1_000_000
 FEW_ITEMS, FEW_ANNOTATORS = 20, 3
+MANY_AT_ONE_END = 0.4
+"""Of a system's ratings: from there on the test of means has type I errors above .07."""
+LEAST_ITEMS = 10
+"""For an answer; of fewer a test may come out below .05, but rests on how ratings are spread."""
 ESTIMANDS = {
     "quasi-f": "these systems, on new items by new annotators",
     "two-way-clusters": "these systems, on new items by new annotators",
@@ -72,7 +76,10 @@ def compare_rated_systems(
         for a, b in pairs
     ]
     comparisons = adjusted_by_holm(rows)
-    return RatedSystems(means, comparisons, _ranks(means, comparisons), small_sample_notes(frame))
+    notes = small_sample_notes(frame)
+    if scale == "interval":
+        notes += tuple(notes_of_ends(shares_at_one_end(frame)))
+    return RatedSystems(means, comparisons, _ranks(means, comparisons), notes)
 
 
 def rated_records(
@@ -88,6 +95,7 @@ def rated_records(
     if unit == "cluster":
         frame = frame.assign(within=rows["item"].astype(str))
     compared = compare_rated_systems(frame, flips=False, scale=scale)
+    ends = shares_at_one_end(frame)
     systems = [
         RatedSystemRecord(
             **plain_values(
@@ -103,6 +111,7 @@ def rated_records(
                     "n_items": mean.n_items,
                     "n_annotators": mean.n_annotators,
                     "n_ratings": mean.n,
+                    "at_one_end": ends.get(name),
                 }
             )
         )
@@ -219,11 +228,18 @@ def _ranks(
     better = dict.fromkeys(means, 0)
     worse = dict.fromkeys(means, 0)
     for row in comparisons:
-        if row["p_adjusted"] is not None and row["p_adjusted"] < ALPHA:
+        if is_decided(row["p_adjusted"], row["n_items"]):
             up, down = (row["a"], row["b"]) if row["delta"] > 0 else (row["b"], row["a"])
             better[down] += 1
             worse[up] += 1
     return {name: (1 + better[name], len(means) - worse[name]) for name in means}
+
+
+def is_decided(p_adjusted: float | None, n_items: int | None) -> bool:
+    """Whether two systems are told apart: by p, adjusted for all pairs, on enough items; without
+    items, as in files of comparisons that name none, by p alone."""
+    has_enough = n_items is None or n_items >= LEAST_ITEMS
+    return has_enough and p_adjusted is not None and p_adjusted < ALPHA
 
 
 def small_sample_notes(frame: pd.DataFrame) -> tuple[str, ...]:
@@ -239,6 +255,31 @@ def notes_of_counts(n_items: int, n_annotators: int) -> Iterator[str]:
         yield f"only {n_annotators} annotators: little can be said of others"
 
 
+def shares_at_one_end(frame: pd.DataFrame) -> dict[str, float]:
+    """Of each system, what share of its ratings is the lowest, or the highest, that any system
+    got; nothing where only two values were given."""
+    if frame["value"].nunique() < 3:
+        return {}
+    low, high = frame["value"].min(), frame["value"].max()
+    return {
+        str(name): float(max((values == low).mean(), (values == high).mean()))
+        for name, values in frame.groupby("system", observed=True)["value"]
+    }
+
+
+def notes_of_ends(shares: Mapping[str, float]) -> Iterator[str]:
+    """What to say where a few ratings off the end carry a system's mean."""
+    for name, share in shares.items():
+        if share >= MANY_AT_ONE_END:
+            yield (
+                f"{share:.0%} of the ratings of {name} lie at one end of the scale".replace(
+                    "%", " %"
+                )
+                + ": the few others carry its mean, and tests find a difference by chance more "
+                "often than they say; an ordinal scale compares who is rated above whom"
+            )
+
+
 def comparison_sentence(row: Mapping[str, Any]) -> str:
     """The conclusion on two systems; never that there is no difference."""
     a, b = row["a"], row["b"]
@@ -247,14 +288,24 @@ def comparison_sentence(row: Mapping[str, Any]) -> str:
     limits = f"{row['delta']:+.3g} [{row['ci_low']:+.3g}, {row['ci_high']:+.3g}]"
     if row.get("odds_ratio") is not None:
         limits += f", odds {row['odds_ratio']:.3g}"
-    if row["p_adjusted"] < ALPHA:
+    n_items = row.get("n_items")
+    if is_decided(row["p_adjusted"], n_items):
         better, worse = (a, b) if row["delta"] > 0 else (b, a)
         p = f"p = {row['p_adjusted']:.4f} after Holm"
         return f"{better} is better than {worse} ({a} less {b}: {limits}, {p}; {row['estimand']})."
-    if row["se"] is None:
+    if row["se"] is None or (n_items is not None and n_items < LEAST_ITEMS):
         return f"{a} and {b} are not distinguished ({limits}): too few items to say."
     least = SMALLEST_POWER * row["se"]
+    alone = row["ci_low"] > 0 or row["ci_high"] < 0
+    why = f" once p is adjusted for all pairs: {row['p_adjusted']:.4f} after Holm" if alone else ""
+    pair = ", an interval of this pair alone" if alone else ""
     return (
-        f"{a} and {b} are not distinguished ({limits}); this study could distinguish "
+        f"{a} and {b} are not distinguished{why} ({limits}{pair}); this study could distinguish "
         f"differences over {least:.3g}."
     )
+
+
+INTERVALS_ALONE = (
+    "Each interval is of its pair alone; whether two systems are distinguished goes by p, adjusted "
+    "for all pairs by Holm's method, so that an interval may leave out 0 where p does not"
+)

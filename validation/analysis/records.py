@@ -306,7 +306,8 @@ class Inputs:
 
 @dataclass(frozen=True, slots=True)
 class RatedSystemRecord:
-    """What people rate a system on average, for new items and annotators; the best first."""
+    """What people rate a system on average, for new items and annotators; the best first.
+    `at_one_end`: the share of its ratings at the end of the scale that has more of them."""
 
     question: str
     system: str
@@ -319,6 +320,7 @@ class RatedSystemRecord:
     n_items: int
     n_annotators: int
     n_ratings: int
+    at_one_end: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -347,6 +349,30 @@ class RatedPairRecord:
     annotators_needed: int | None
 
 
+@dataclass(frozen=True, slots=True)
+class EstimatedMeanRecord:
+    """A system's mean rating over all scored items, from the rated ones and a metric's scores;
+    `look` counts the drawn batches that have ratings, `confidence` is this look's own level."""
+
+    question: str
+    metric: str
+    signature: str
+    system: str
+    value: float | None
+    ci_low: float | None
+    ci_high: float | None
+    confidence: float
+    look: int
+    weight: float | None
+    n_labelled: int
+    n: int
+    effective_n: float | None
+    people: float | None
+    people_low: float | None
+    people_high: float | None
+    reason: str
+
+
 Record = (
     CorrelationRecord
     | ComparisonRecord
@@ -358,6 +384,7 @@ Record = (
     | PlanRecord
     | RatedSystemRecord
     | RatedPairRecord
+    | EstimatedMeanRecord
 )
 
 

@@ -14,6 +14,7 @@ from validation.analysis.correlations import (
     means_of_conditions,
     panel_rows,
 )
+from validation.analysis.estimated_means import estimated_means
 from validation.analysis.material import Material
 from validation.analysis.panels import Panel
 from validation.analysis.rated_systems import rated_records
@@ -22,6 +23,7 @@ from validation.analysis.records import (
     ComparisonRecord,
     CorrelationRecord,
     DisagreementRecord,
+    EstimatedMeanRecord,
     Inputs,
     PlanRecord,
     RatedPairRecord,
@@ -59,6 +61,7 @@ class ValidationReport:
     planning: tuple[PlanRecord, ...]
     rated_systems: tuple[RatedSystemRecord, ...] = ()
     rated_pairs: tuple[RatedPairRecord, ...] = ()
+    estimated_means: tuple[EstimatedMeanRecord, ...] = ()
 
 
 def report_from_tables(
@@ -116,6 +119,7 @@ def report_of(material: Material, settings: Settings) -> ValidationReport:
         planning=tuple(sample_size_records(material, settings)),
         rated_systems=tuple(one for systems, _ in rated for one in systems),
         rated_pairs=tuple(one for _, pairs in rated for one in pairs),
+        estimated_means=tuple(estimated_means(material, settings)),
     )
 
 

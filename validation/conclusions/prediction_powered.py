@@ -21,6 +21,7 @@ from stats.inference.powered_correlations import (
 from stats.inference.powered_quantiles import prediction_powered_quantile
 from stats.inference.powered_result import PredictionPowered
 from stats.inference.prediction_powered import prediction_powered_mean
+from stats.inference.sampled_batches import sampled_mean
 from stats.significance import holm
 from validation.conclusions.columns import (
     Table,
@@ -46,6 +47,15 @@ class PoweredColumns:
     where: Where | None = None
     others: tuple[str, ...] = ()
     """Further columns that every row fills in: what people are correlated with, covariates."""
+    batch: str | None = None
+    """Of the batch that sent an item first, and `probability` with which it drew it."""
+    probability: str | None = None
+
+    @property
+    def sampling(self) -> dict[str, str]:
+        """The columns that say how items were sampled, by what they hold."""
+        both = {"batch": self.batch, "probability": self.probability}
+        return {name: column for name, column in both.items() if column is not None}
 
 
 @dataclass(frozen=True)
@@ -186,7 +196,7 @@ def _read(path: Path, columns: PoweredColumns) -> Table:
         TableColumns(
             texts=texts,
             numbers=[columns.judge, *columns.others],
-            optional_numbers=[columns.human],
+            optional_numbers=[columns.human, *columns.sampling.values()],
             units=columns.item,
             where=columns.where or {},
         ),
@@ -203,12 +213,15 @@ def _cells(table: Table, columns: PoweredColumns) -> pd.DataFrame:
             "human": table.numbers[columns.human],
             "judge": table.numbers[columns.judge],
             **{other_column(name): table.numbers[name] for name in columns.others},
+            **{name: table.numbers[column] for name, column in columns.sampling.items()},
         }
     )
     known = {"judge": columns.judge} | {other_column(name): name for name in columns.others}
+    known |= columns.sampling
     for held, name in known.items():
         first = frame.groupby(["item", "system"], sort=False)[held].transform("first")
-        moved = np.flatnonzero((frame[held] != first).to_numpy())
+        differs = (frame[held] != first) & ~(frame[held].isna() & first.isna())
+        moved = np.flatnonzero(differs.to_numpy())
         if len(moved):
             problem = "another row of this item and system has another value; give it one."
             raise unread(table.rows[int(moved[0])].refuse(problem, name))
@@ -242,6 +255,15 @@ def _estimate(cells: pd.DataFrame, estimand: Estimand, confidence: float) -> Pre
 
 
 def _mean(cells: pd.DataFrame, confidence: float) -> PredictionPowered:
+    if "probability" in cells:
+        return sampled_mean(
+            cells["human"],
+            cells["judge"],
+            cells["batch"],
+            cells["probability"],
+            clusters=cells.get("cluster"),
+            confidence=confidence,
+        )
     return prediction_powered_mean(
         cells["human"],
         cells["judge"],
@@ -262,8 +284,8 @@ def _differences(cells: pd.DataFrame, confidence: float, look: Look) -> tuple[di
         pair = pd.DataFrame(
             {name: both[f"{name}_a"] - both[f"{name}_b"] for name in ("human", "judge")}
         )
-        if "cluster_a" in both:
-            pair["cluster"] = both["cluster_a"]
+        shared = [name for name in ("cluster", "batch", "probability") if f"{name}_a" in both]
+        pair = pair.assign(**{name: both[f"{name}_a"] for name in shared})
         one = _mean(pair.reset_index(drop=True), look.level(confidence))
         rows.append({"a": a, "b": b, **_record(one), "p": _p(one, look, confidence)})
     adjusted = holm([np.nan if row["p"] is None else row["p"] for row in rows])

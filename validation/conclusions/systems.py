@@ -15,6 +15,7 @@ from presentation.records import plain_values
 from stats.inference.preferences_with_ties import Abilities, abilities_with_ties
 from stats.inference.tie_likelihood import Model
 from validation.analysis.rated_systems import (
+    INTERVALS_ALONE,
     RatedSystems,
     Scale,
     adjusted_by_holm,
@@ -62,6 +63,8 @@ class RatingsReport:
             rank = f"rank {low}" if low == high else f"rank {low} to {high}"
             yield f"{name}: {one.value:.4g}{limits}, {rank}."
         yield from (comparison_sentence(row) for row in self.compared.comparisons)
+        if len(self.compared.comparisons) > 1:
+            yield f"{INTERVALS_ALONE}."
         yield from (f"Note: {note}." for note in self.compared.notes)
 
 
@@ -111,6 +114,8 @@ class PreferredSystems:
             low, high = one.coefficient_limits[name]
             yield f"{name}: {value:+.3f} [{low:+.3f}, {high:+.3f}] on the log odds."
         yield from (comparison_sentence(row) for row in self.comparisons)
+        if len(self.comparisons) > 1:
+            yield f"{INTERVALS_ALONE}."
         yield from (f"Note: {note}." for note in one.notes)
 
 

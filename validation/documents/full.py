@@ -22,6 +22,7 @@ from validation.documents.documents import (
     Shortened,
     Table,
 )
+from validation.documents.estimated_means import estimated_means_section
 from validation.documents.figures import (
     curve_figure,
     forest_figure,
@@ -62,6 +63,7 @@ def full_report(results: Results, *, title: str, datasheet: Sequence[Section] = 
     """
     sections = [
         rated_systems_section(results),
+        estimated_means_section(results),
         Section(_("Which metric agrees with human ratings"), _agreement(results)),
         Section(_("Which metrics differ"), _differences(results)),
         Section(_("How far a metric could go"), _tables([ceilings_table(results)])),

@@ -8,7 +8,14 @@ from dataclasses import dataclass, replace
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop, ngettext
 
-from validation.analysis.rated_systems import ALPHA, ORDER, SMALLEST_POWER, notes_of_counts
+from validation.analysis.rated_systems import (
+    LEAST_ITEMS,
+    MANY_AT_ONE_END,
+    ORDER,
+    SMALLEST_POWER,
+    is_decided,
+    notes_of_counts,
+)
 from validation.analysis.records import RatedPairRecord, RatedSystemRecord
 from validation.documents.documents import Column, Number, Row, Section, Table
 from validation.documents.purchase_prices import AssignmentPrice, price_sentence
@@ -20,8 +27,6 @@ TITLE = gettext_noop("Which system is better")
 MOST_NAMED = 4
 DECIMALS = 2
 LEAST_P = 0.001
-LEAST_ITEMS = 10
-"""For an answer; of fewer a test may come out below .05, but rests on how ratings are spread."""
 
 
 @dataclass(frozen=True)
@@ -74,17 +79,19 @@ def verdict_of(
         if best.system in (pair.a, pair.b)
     }
     open_rivals = rivals_of(systems, pairs)
-    rival = _nearest_rival(open_rivals, against)
-    if has_too_few_items(best):
-        rival = _with_enough_items(rival or _nearest_rival(list(against), against), open_rivals)
+    # what a test leaves open, beside what only waits for enough items
+    open_by_p = [name for name in open_rivals if not _has_low_p(against.get(name), best.system)]
+    rival = _nearest_rival(open_by_p, against) or _nearest_rival(open_rivals, against)
+    if has_too_few_items(best) or (rival and rival[0].n_items < LEAST_ITEMS):
+        rival = _with_enough_items(rival, open_by_p)
     named = {"best": best.system, "question": question, "mean": _number(best.mean)}
     return Verdict(
         question=question,
         best=_("%(question)s: people rate %(best)s highest, %(mean)s on average.") % named,
         chance=_chance(systems, open_rivals, against),
-        purchase=_purchase(best, open_rivals, rival),
+        purchase=_purchase(best, open_by_p if has_too_few_items(best) else open_rivals, rival),
         price=price_sentence(rival[0], best, price) if rival else "",
-        notes=_notes(best),
+        notes=(*_notes(best), *_notes_of_ends(systems, pairs)),
         n_more_items=_more_items(best, rival),
     )
 
@@ -104,7 +111,12 @@ def rivals_of(systems: Sequence[RatedSystemRecord], pairs: Sequence[RatedPairRec
 
 def is_told_apart(pair: RatedPairRecord | None, best: str) -> bool:
     """Whether the best is ahead of the other beyond chance, and not behind it by their order."""
-    if pair is None or pair.p_adjusted is None or pair.p_adjusted >= ALPHA:
+    return pair is not None and pair.n_items >= LEAST_ITEMS and _has_low_p(pair, best)
+
+
+def _has_low_p(pair: RatedPairRecord | None, best: str) -> bool:
+    """Whether a test has the best ahead, on however few items."""
+    if pair is None or not is_decided(pair.p_adjusted, None):
         return False
     return (pair.delta or 0.0) > 0 if pair.a == best else (pair.delta or 0.0) < 0
 
@@ -260,6 +272,20 @@ def _notes(best: RatedSystemRecord) -> tuple[str, ...]:
     return tuple(notes)
 
 
+def _notes_of_ends(systems: list[RatedSystemRecord], pairs: list[RatedPairRecord]) -> Iterator[str]:
+    """Which means are carried by few ratings; a test of who is rated above whom minds it less."""
+    if all(pair.test.startswith(ORDER) for pair in pairs):
+        return
+    for one in systems:
+        if one.at_one_end is not None and one.at_one_end >= MANY_AT_ONE_END:
+            text = _(
+                "Of %(system)s %(share)s %% of the ratings lie at one end of the scale: the few "
+                "others carry its mean, and tests of means find a difference by chance more often "
+                "than they say."
+            )
+            yield text % {"system": one.system, "share": f"{100 * one.at_one_end:.0f}"}
+
+
 def rated_systems_table(results: Results) -> Table:
     """The systems by their mean rating, with the ranks they may have."""
     rows: list[Row] = [
@@ -289,7 +315,9 @@ def rated_systems_table(results: Results) -> Table:
         rows=rows,
         note=_(
             "A rank is the range that the tests of every two systems leave open, adjusted by "
-            "Holm's method over the pairs of a question."
+            "Holm's method over the pairs of a question; on fewer than 10 items none is told "
+            "apart. The interval of a difference is of its pair alone: it may leave out 0 where "
+            "the adjusted test does not tell the two apart."
         ),
     )
 

@@ -78,6 +78,11 @@ REASONS = Words(
         "undefined_resamples": _("undefined in more than 5 % of the resamples"),
         "no_spread": _("the difference is the same in every resample"),
         "no_such_test": _("there is no such test of this coefficient"),
+        "no_labels": _("nobody has rated any of these items"),
+        "no_recorded_probabilities": _("the rated items were picked by hand, not drawn"),
+        "too_few_labels": _("fewer than five rated items"),
+        "too_few_of_a_class": _("fewer than five ratings of the rarer value"),
+        "no_variation": _("all ratings are the same"),
     }
 )
 POLICIES = Words(

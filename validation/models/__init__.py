@@ -17,6 +17,7 @@ from validation.models.measures import Ceiling, Comparison, Correlation, Plan, S
 from validation.models.scatters import Scatter, ScatterPoint
 from validation.models.systems import (
     Disagreement,
+    EstimatedMean,
     RatedPair,
     RatedSystem,
     SystemRow,
@@ -30,6 +31,7 @@ __all__ = [
     "Comparison",
     "Correlation",
     "Disagreement",
+    "EstimatedMean",
     "HumanResults",
     "LabelSource",
     "LowestRated",

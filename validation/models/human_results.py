@@ -88,6 +88,7 @@ class ResultSystem(OfPart):
     n_items = models.PositiveIntegerField()
     n_annotators = models.PositiveIntegerField()
     n_ratings = models.PositiveIntegerField()
+    at_one_end = number_field()
 
     class Meta:
         ordering = ["pk"]

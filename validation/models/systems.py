@@ -57,6 +57,7 @@ class RatedSystem(OfVersion):
     n_items = models.PositiveIntegerField()
     n_annotators = models.PositiveIntegerField()
     n_ratings = models.PositiveIntegerField()
+    at_one_end = number_field()
 
     class Meta:
         ordering = ["pk"]
@@ -81,6 +82,30 @@ class RatedPair(OfVersion):
     n_annotators = models.PositiveIntegerField()
     items_needed = models.PositiveIntegerField(null=True)
     annotators_needed = models.PositiveIntegerField(null=True)
+
+    class Meta:
+        ordering = ["pk"]
+
+
+class EstimatedMean(OfVersion):
+    """A system's mean rating over all scored items, by the chances that the rated ones had."""
+
+    question = name_field()
+    score_set = models.ForeignKey(ScoreSet, on_delete=models.CASCADE, related_name="+")
+    system = name_field()
+    value = number_field()
+    ci_low = number_field()
+    ci_high = number_field()
+    confidence = models.FloatField()
+    look = models.PositiveSmallIntegerField()
+    weight = number_field()
+    n_labelled = models.PositiveIntegerField()
+    n = models.PositiveIntegerField()
+    effective_n = number_field()
+    people = number_field()
+    people_low = number_field()
+    people_high = number_field()
+    reason = code_field()
 
     class Meta:
         ordering = ["pk"]

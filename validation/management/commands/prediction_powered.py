@@ -28,7 +28,7 @@ class Command(BaseCommand):
     help = (
         "The mean human rating of all items, and of each system, from people's ratings of some "
         "and a judge's scores of all; or a quantile, a correlation, or least squares. The items "
-        "people rated must be a random part."
+        "people rated must be a random part, or drawn with recorded --probability."
     )
     requires_system_checks = []
 
@@ -43,6 +43,13 @@ class Command(BaseCommand):
         parser.add_argument(
             "--cluster", metavar="COLUMN", help="of items that are not independent of each other"
         )
+        parser.add_argument(
+            "--batch", metavar="COLUMN", help="number of the batch that sent an item first"
+        )
+        parser.add_argument(
+            "--probability", metavar="COLUMN",
+            help="with which the batch drew the item; empty where it was picked by hand",
+        )  # fmt: skip
         what = parser.add_mutually_exclusive_group()
         what.add_argument(
             "--quantile", type=share, metavar="Q", help="that quantile instead of the mean: .5"
@@ -88,7 +95,14 @@ class Command(BaseCommand):
             cluster=options["cluster"],
             where=values_by_column(options["where"]),
             others=others,
+            batch=options["batch"],
+            probability=options["probability"],
         )
+        if (columns.batch is None) != (columns.probability is None):
+            raise CommandError("Name both --batch and --probability, or neither.")
+        others_asked = options["quantile"] is not None or bool(others)
+        if columns.batch is not None and others_asked:
+            raise CommandError("--batch and --probability are of means and their differences only.")
         if options["look"] > options["looks"]:
             raise CommandError("--look must lie between 1 and --looks.")
         look = Look(options["look"], options["looks"], options["spending"])

@@ -1,0 +1,190 @@
+"""Items launched where the judge is least sure, and the mean that their chances give."""
+
+import csv
+import io
+import json
+from decimal import Decimal
+
+import numpy as np
+import pytest
+from django.urls import reverse
+
+from accounts.models import User
+from accounts.roles import Role
+from accounts.teams import create_team
+from annotation.access import give_to_team, set_study_role
+from annotation.models import ItemSample, SampledItem
+from console.results import VALIDATION, compute
+from hits.connections import connect_this_site
+from hits.models import Batch, Hit
+from metrics.models import ScoringRun
+from metrics.stored_scores import write_scores
+from stats.inference.looks import confidence_at_look
+from tests.annotation.importing import command_output
+from tests.annotation.studies import rate, rating_study
+from tests.console.pages import words_of
+from tests.console.test_launch import check_page, fault_fields, faults, form_of, press
+from tests.console.work import work_off
+from validation.models import EstimatedMean
+
+pytestmark = pytest.mark.django_db(transaction=True)
+N_ITEMS = 60
+
+
+@pytest.fixture(autouse=True)
+def site(live_server, settings):
+    settings.SITE_URL = live_server.url
+    settings.MARKETPLACE_ENDPOINT_URL = f"{live_server.url}/requester"
+    settings.MARKETPLACE_TEST_FUNDS = True
+
+
+@pytest.fixture
+def study(researcher):
+    """Scores of two metrics, which part from people, and from each other, at every third item."""
+    team = create_team(name="Dialogue lab", owner=researcher)
+    study = rating_study("ratings", n_items=N_ITEMS, systems=("alpha",), owner=researcher)
+    give_to_team(study=study, team=team, actor=researcher)
+    connect_this_site(team=team, name="Here", actor=researcher, test_funds_usd=Decimal(50))
+    for metric, sign in (("judge", 1), ("other", -1)):
+        values = {(f"d{n}", "alpha"): rating(n) + sign * off(n) for n in range(N_ITEMS)}
+        write_scores(study=study, metric=metric, signature=f"{metric}|v:1", values=values)
+    return study
+
+
+def rating(n: int) -> float:
+    return 50 + 20 * float(np.sin(1.7 * n))
+
+
+def off(n: int) -> float:
+    return (30 if n % 3 == 0 else 3) * float(np.cos(2.9 * n))
+
+
+def launch(rosa, study, **changes) -> Batch:
+    form = form_of(check_page(rosa, study), reward_usd="0.12", max_assignments=1, **changes)
+    priced = check_page(rosa, study, **form)
+    press(rosa, study, form | {"total": f"{priced.context['view'].cost.total_usd:.2f}"})
+    work_off()
+    return Batch.objects.latest("pk")
+
+
+def answer_all(study, batch):
+    for key in Hit.objects.of(batch).values_list("item__key", flat=True):
+        rate(study, "Ann", key, {"alpha": rating(int(key[1:]))})
+
+
+def of_judge(study, **more):
+    run = ScoringRun.objects.of(study).get(metric="judge").pk
+    return {"how": "unsure", "judge": run, "about": study.questions.get().pk, **more}
+
+
+def test_a_second_batch_is_drawn_where_the_judge_errs_and_its_chances_enter_the_mean(
+    rosa, study, tmp_path
+):
+    first = launch(rosa, study, how="sample", n_items=20)
+    assert set(chances_of(first).values()) == {20 / 60}
+    answer_all(study, first)
+    second = launch(rosa, study, **of_judge(study, n_unsure=12))
+    sample = second.item_sample
+    assert (sample.number, sample.method, sample.seed) == (2, "unsure", second.selection["seed"])
+    assert (sample.judge, sample.n_available) == ("judge|v:1", 40)
+    chances = chances_of(second)
+    assert len(chances) == 12
+    assert not set(chances) & set(chances_of(first))
+    assert min(chances.values()) >= 0.2 * 12 / 40 * 0.9
+    erring = [chance for key, chance in chances.items() if int(key[1:]) % 3 == 0]
+    others = [chance for key, chance in chances.items() if int(key[1:]) % 3]
+    assert np.mean(erring) > 1.3 * np.mean(others)
+
+    answer_all(study, second)
+    compute(study, VALIDATION)
+    row = EstimatedMean.objects.get(score_set__metric="judge")
+    assert (row.look, row.n_labelled, row.n) == (2, 32, 60)
+    assert row.confidence == pytest.approx(confidence_at_look(2, 5))
+    truth = np.mean([rating(n) for n in range(N_ITEMS)])
+    assert row.ci_low < truth < row.ci_high
+    assert row.ci_high - row.ci_low < row.people_high - row.people_low
+    estimate = command_estimate(rosa, study, tmp_path)
+    for name in ("value", "ci_low", "ci_high", "effective_n"):
+        assert estimate[name] == pytest.approx(getattr(row, name)), name
+    assert estimate["people_only"]["ci_low"] == pytest.approx(row.people_low)
+
+    page = words_of(rosa.get(reverse("console:validation", args=[study.slug])).content.decode())
+    assert "The mean over all scored items" in page
+    assert f"{row.value:.2f} [{row.ci_low:.2f}, {row.ci_high:.2f}]" in page
+    assert "After 2 batches: intervals of" in page
+    assert "Launch more where the judge is least sure" in page
+
+
+def chances_of(batch) -> dict[str, float]:
+    rows = SampledItem.objects.filter(sample=batch.item_sample)
+    assert {row.item_id for row in rows} == set(
+        Hit.objects.of(batch).values_list("item", flat=True)
+    )
+    return dict(rows.values_list("item__key", "probability"))
+
+
+def command_estimate(rosa, study, folder):
+    """What the command says of the file that the page offers."""
+    answer = rosa.get(reverse("console:download", args=[study.slug, "sampled.csv"]))
+    text = b"".join(answer.streaming_content).decode()
+    rows = list(csv.DictReader(io.StringIO(text)))
+    assert len(rows) == 2 * N_ITEMS
+    path = folder / "sampled.csv"
+    path.write_text(text)
+    output = command_output(
+        *("prediction_powered", path, "--human", "human", "--judge", "judge", "--item", "item"),
+        *("--batch", "batch", "--probability", "probability", "--where", "metric=judge"),
+        *("--looks", "5", "--look", "2", "--json"),
+    )
+    return json.loads(output)["estimates"][0]
+
+
+def test_the_offer_is_held_until_enough_items_are_rated(rosa, study):
+    first = launch(rosa, study, how="sample", n_items=9)
+    answer_all(study, first)
+    answer = check_page(rosa, study, where="unsure")
+    assert answer.context["view"].choice.value == "unsure"
+    assert "10 of them must be scored and rated first, and 9 are" in faults(answer)
+    assert fault_fields(answer) == {"judge"}
+    form = form_of(answer)
+    assert press(rosa, study, form).status_code == 200
+    assert Batch.objects.count() == 1
+
+
+def test_the_offer_has_its_price_and_names_what_it_is_drawn_by(rosa, study):
+    answer_all(study, launch(rosa, study, how="sample", n_items=12))
+    page = check_page(rosa, study, buy=8, where="unsure")
+    view = page.context["view"]
+    assert (view.choice.value, view.draft.selection["n"]) == ("unsure", 8)
+    assert str(view.cost.total_usd) == str(8 * Decimal("0.12") + 8 * view_fee(view))
+    text = words_of(page.content.decode())
+    assert "A sample, where the judge is least sure" in text
+    assert "Each item's chance is stored with the launch" in text
+    # the same press again is the same batch, whatever came in meanwhile
+    form = form_of(page)
+    press(rosa, study, form)
+    press(rosa, study, form)
+    assert Batch.objects.count() == ItemSample.objects.count() == 2
+
+
+def view_fee(view):
+    return (view.cost.total_usd - view.cost.rewards_usd) / view.choice.n_items
+
+
+def test_without_scores_there_is_no_such_choice(rosa, study):
+    ScoringRun.objects.all().delete()
+    view = check_page(rosa, study, where="unsure").context["view"]
+    assert "unsure" not in [choice.value for choice in view.choices]
+    assert view.is_held
+
+
+def test_who_may_not_spend_sees_the_mean_and_no_launch(rosa, study, signed_in):
+    answer_all(study, launch(rosa, study, how="sample", n_items=20))
+    compute(study, VALIDATION)
+    analyst = User.objects.create_user("ana")
+    set_study_role(study=study, user=analyst, role=Role.ANALYST, actor=None)
+    page = reverse("console:validation", args=[study.slug])
+    assert "?where=unsure" in rosa.get(page).content.decode()
+    answer = signed_in(analyst).get(page).content.decode()
+    assert "The mean over all scored items" in words_of(answer)
+    assert "?where=" not in answer

@@ -1,0 +1,157 @@
+"""Means from batches drawn with recorded chances: oracles, a simulation, and refusals."""
+
+import numpy as np
+import pytest
+import statsmodels.api as sm
+
+from stats.inference.active_labels import (
+    expected_errors,
+    labelling_probabilities,
+    systematic_sample,
+)
+from stats.inference.looks import confidence_at_look
+from stats.inference.prediction_powered import prediction_powered_mean
+from stats.inference.sampled_batches import batch_weights, sampled_mean
+
+N = 200
+
+
+def unrated(values, n_rated, fill=np.nan):
+    return np.where(np.arange(len(values)) < n_rated, values, fill)
+
+
+def test_one_batch_at_random_is_prediction_powered_inference():
+    rng = np.random.default_rng(3)
+    truth = rng.normal(size=N)
+    judge = 0.8 * truth + 0.6 * rng.normal(size=N)
+    human, sent = unrated(truth, 40), unrated(np.ones(N), 40)
+    found = sampled_mean(human, judge, sent, 0.2 * sent)
+    plain = prediction_powered_mean(human, judge, power=found.power)
+    assert found.value == pytest.approx(plain.value)
+    assert found.se == pytest.approx(plain.se, rel=0.02)
+    assert found.people_only.value == pytest.approx(plain.people_only.value)
+    assert found.people_only.se == pytest.approx(plain.people_only.se)
+    assert found.freedom == pytest.approx(38)
+
+
+def test_one_batch_with_unequal_chances_is_the_regression_estimator_of_survey_sampling():
+    rng = np.random.default_rng(4)
+    truth = rng.normal(size=N)
+    judge, chance = 2 + 0.5 * truth + rng.normal(size=N), rng.uniform(0.1, 0.9, size=N)
+    rated = rng.random(N) < chance
+    human = np.where(rated, truth, np.nan)
+    found = sampled_mean(human, judge, np.where(rated, 1, np.nan), np.where(rated, chance, np.nan))
+    fit = sm.WLS(truth[rated], sm.add_constant(judge[rated]), weights=1 / chance[rated]).fit()
+    assert found.value == pytest.approx(fit.predict(sm.add_constant(judge)).mean())
+
+
+def test_weights_sum_to_one_and_give_each_batch_the_items_that_were_left():
+    human = [1.0, 2, 3, 4, np.nan, 6] + [np.nan] * 6
+    batch = [1, 1, 1, 2, 2, 3] + [np.nan] * 6
+    chance = [0.25, 0.25, 0.25, 0.2, 0.4, np.nan] + [np.nan] * 6
+    weights = batch_weights(human, batch, chance)
+    # by hand: N = 12, 3 of 12, then 1 (of 2 sent) of 9; what was picked by hand came after
+    first, second = 1 / (1 / 3 - 1 / 12), 1 / ((9 / 12) ** 2 * (1 - 1 / 9))
+    of_second = second / (first + second)
+    expected = [(1 - of_second) / 3 + of_second / 12] * 3 + [of_second * 9 / 12]
+    assert weights[:4] == pytest.approx(expected)
+    assert weights.sum() == pytest.approx(1)
+    assert weights[5] == 0
+
+
+def test_items_picked_by_hand_before_count_for_themselves_only():
+    human = [9.0, 9.0, 1.0, 2.0] + [np.nan] * 4
+    batch = [1, 1, 2, 2] + [np.nan] * 4
+    chance = [np.nan, np.nan, 1 / 3, 1 / 3] + [np.nan] * 4
+    assert batch_weights(human, batch, chance)[:4] == pytest.approx([1 / 8, 1 / 8, 3 / 8, 3 / 8])
+
+
+def test_all_that_is_left_once_rated_leaves_nothing_to_estimate():
+    weights = batch_weights([3.0, 1.0, 2.0, 4.0], [1, 2, 2, 2], [0.25, 1, 1, 1])
+    assert weights == pytest.approx([0.25] * 4)
+
+
+@pytest.mark.parametrize(
+    ("batch", "reason"),
+    [([1.0, 1, np.nan], "no_recorded_probabilities"), ([np.nan] * 3, "no_labels")],
+)
+def test_without_recorded_chances_there_is_no_value(batch, reason):
+    human = [1.0, 2.0, np.nan] if reason != "no_labels" else [np.nan] * 3
+    found = sampled_mean(human, [1, 2, 3], batch, [np.nan] * 3)
+    assert (found.reason, np.isnan(found.value)) == (reason, True)
+
+
+def test_chances_out_of_range_or_given_in_part_are_refused():
+    with pytest.raises(ValueError, match="probability must be above 0"):
+        batch_weights([1.0, 2.0], [1, 1], [0.5, 0.0])
+    with pytest.raises(ValueError, match="every item of batch 1"):
+        batch_weights([1.0, 2.0], [1, 1], [0.5, np.nan])
+
+
+def test_a_systematic_sample_has_its_size_and_each_item_its_probability():
+    rng = np.random.default_rng(5)
+    chance = labelling_probabilities(rng.gamma(1.0, size=40), budget=10)
+    counts = np.zeros(40)
+    for _ in range(4000):
+        order = rng.permutation(40)
+        drawn = order[systematic_sample(chance[order], start=rng.random())]
+        assert len(drawn) == 10
+        counts[drawn] += 1
+    error = np.sqrt(chance * (1 - chance) / 4000) + 1e-9
+    assert (np.abs(counts / 4000 - chance) < 4.5 * error).all()
+    with pytest.raises(ValueError, match="whole number"):
+        systematic_sample([0.5, 0.7], start=0)
+
+
+def study_of_batches(rng, sizes):
+    """What is known after each batch: the first at random, then where the judge is least sure."""
+    spread, truth = rng.gamma(1.0, size=300), rng.normal(size=300)
+    judge = truth + 0.8 * spread * rng.normal(size=300)
+    batch, chance = np.full(300, np.nan), np.full(300, np.nan)
+    for number, size in enumerate(sizes, start=1):
+        left = rng.permutation(np.flatnonzero(np.isnan(batch)))
+        probabilities = np.full(len(left), size / len(left))
+        if number > 1:
+            human = np.where(np.isnan(batch), np.nan, truth)
+            error = expected_errors(human, judge, spread).error
+            probabilities = labelling_probabilities(error[left], budget=size)
+        drawn = systematic_sample(probabilities, start=rng.random())
+        batch[left[drawn]], chance[left[drawn]] = number, probabilities[drawn]
+        yield np.where(np.isnan(batch), np.nan, truth), judge, batch.copy(), chance.copy()
+
+
+def test_intervals_of_all_looks_together_hold_the_mean_where_chances_follow_earlier_ratings():
+    rng, n_trials, sizes = np.random.default_rng(6), 400, (30, 30, 40)
+    held, alone, errors = 0, 0, []
+    for _ in range(n_trials):
+        looks = [
+            sampled_mean(*known, confidence=confidence_at_look(number, len(sizes)))
+            for number, known in enumerate(study_of_batches(rng, sizes), start=1)
+        ]
+        held += all(one.ci_low <= 0 <= one.ci_high for one in looks)
+        alone += looks[-1].ci_low <= 0 <= looks[-1].ci_high
+        errors.append(looks[-1].value)
+    assert held / n_trials > 0.93
+    assert alone / n_trials > 0.95
+    assert abs(np.mean(errors)) < 3 * np.std(errors) / np.sqrt(n_trials)
+
+
+def test_ignoring_the_chances_is_off_where_they_follow_the_ratings():
+    """Why the chances are stored: higher ratings are drawn oftener here."""
+    rng, errors, naive = np.random.default_rng(7), [], []
+    for _ in range(200):
+        truth = rng.gamma(1.0, size=N)
+        judge = truth + 0.5 * rng.normal(size=N)
+        chance = labelling_probabilities(truth, budget=60)
+        order = rng.permutation(N)
+        drawn = order[systematic_sample(chance[order], start=rng.random())]
+        human = np.full(N, np.nan)
+        human[drawn] = truth[drawn]
+        sent, known = (
+            np.where(np.isnan(human), np.nan, 1.0),
+            np.where(np.isnan(human), np.nan, chance),
+        )
+        errors.append(sampled_mean(human, judge, sent, known).value - 1)
+        naive.append(prediction_powered_mean(human, judge).value - 1)
+    assert abs(np.mean(errors)) < 0.02
+    assert abs(np.mean(naive)) > 0.1

@@ -1,0 +1,78 @@
+"""The mean rating of every scored item, from those that people rated, as a table."""
+
+from __future__ import annotations
+
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from validation.analysis.estimated_means import PLANNED_LOOKS
+from validation.analysis.records import EstimatedMeanRecord
+from validation.documents.documents import Column, Number, Row, Section, Table
+from validation.documents.tables import METRIC, QUESTION, SYSTEM
+from validation.documents.terms import reason_in_words
+from validation.results import Results
+
+DECIMALS = 2
+
+
+def estimated_means_table(results: Results, **of: str) -> Table:
+    """Systems by metric and question; `of` names the question, metric or signature to keep."""
+    records = results.rows(EstimatedMeanRecord, **of)
+    rows: list[Row] = [
+        (
+            row.question,
+            results.label(row),
+            row.system,
+            _mean(row.value, row.ci_low, row.ci_high, row),
+            _mean(row.people, row.people_low, row.people_high, row),
+            row.n_labelled,
+            row.n,
+            Number(row.effective_n, 0, reason=reason_in_words(row.reason)),
+        )
+        for row in records
+    ]
+    return Table(
+        name="estimated-means",
+        caption=_("The mean rating over all scored items, where people rated some of them"),
+        columns=[
+            QUESTION,
+            METRIC,
+            SYSTEM,
+            Column(_("Mean, with the scores")),
+            Column(_("By people alone")),
+            Column(_("Rated items")),
+            Column(_("Scored items")),
+            Column(_("Worth so many rated")),
+        ],
+        rows=rows,
+        note=" ".join(dict.fromkeys([_note(row) for row in records])),
+    )
+
+
+def _mean(
+    value: float | None, low: float | None, high: float | None, row: EstimatedMeanRecord
+) -> Number:
+    return Number(value, DECIMALS, low, high, reason=reason_in_words(row.reason))
+
+
+def _note(row: EstimatedMeanRecord) -> str:
+    text = ngettext(
+        "Each rating is weighed by the chance with which its item was drawn; items picked by hand "
+        "count for themselves only. After %(n)d batch: intervals of %(level)s, so that those after "
+        "up to %(most)d batches hold together 95 %% of the time.",
+        "Each rating is weighed by the chance with which its item was drawn; items picked by hand "
+        "count for themselves only. After %(n)d batches: intervals of %(level)s, so that those "
+        "after up to %(most)d batches hold together 95 %% of the time.",
+        row.look,
+    )
+    level = f"{100 * row.confidence:.1f} %"
+    said = text % {"n": row.look, "level": level, "most": PLANNED_LOOKS}
+    if row.look > PLANNED_LOOKS:
+        said += " " + _("That is more batches than the intervals are made for.")
+    return said
+
+
+def estimated_means_section(results: Results) -> Section:
+    """Empty where people rated all that is scored, or nobody knows how items were sampled."""
+    table = estimated_means_table(results)
+    return Section(_("The mean over all scored items"), [table] if table.rows else [])
