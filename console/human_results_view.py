@@ -23,11 +23,11 @@ from validation.documents.rated_systems import Verdict, is_told_apart, verdict_o
 from validation.documents.terms import listed
 from validation.models import (
     HumanResults,
+    HumanResultsBin,
+    HumanResultsPair,
+    HumanResultsQuestion,
+    HumanResultsSystem,
     LowestRated,
-    ResultBin,
-    ResultPair,
-    ResultQuestion,
-    ResultSystem,
 )
 
 SYSTEM_FIELDS = tuple(field.name for field in fields(RatedSystemRecord))
@@ -102,8 +102,8 @@ class HumanResultsView:
     """One question of a version; each kind of row is one query."""
 
     version: HumanResults
-    questions: Sequence[ResultQuestion]
-    displayed: ResultQuestion
+    questions: Sequence[HumanResultsQuestion]
+    displayed: HumanResultsQuestion
     study_question: Question | None
     price: AssignmentPrice | None = None
 
@@ -113,7 +113,7 @@ class HumanResultsView:
     ) -> HumanResultsView | None:
         """The view an address asks for, None where nothing is judged; KeyError names a question
         that is not there."""
-        questions = list(ResultQuestion.objects.filter(version=version))
+        questions = list(HumanResultsQuestion.objects.filter(version=version))
         if not questions:
             return None
         name = query.get("question") or questions[0].question
@@ -127,7 +127,7 @@ class HumanResultsView:
         self,
         systems: Sequence[tuple[str, str, RatedSystemRecord]],
         pairs: Sequence[tuple[str, str, RatedPairRecord]],
-        bins: Sequence[ResultBin],
+        bins: Sequence[HumanResultsBin],
         alphas: Sequence[AgreementCoefficient],
     ) -> None:
         """Take rows that were read already, for all questions at once, instead of reading them."""
@@ -171,14 +171,14 @@ class HumanResultsView:
     @cached_property
     def _systems(self) -> dict[tuple[str, str, str], list[RatedSystemRecord]]:
         """By question, scope and part: all parts of this question, the whole of the others."""
-        rows = ResultSystem.objects.filter(version=self.version)
+        rows = HumanResultsSystem.objects.filter(version=self.version)
         rows = rows.filter(Q(question=self.question) | Q(scope=ALL))
         parts = rows.values_list("scope", "by", *SYSTEM_FIELDS)
         return _by_part((scope, by, RatedSystemRecord(*rest)) for scope, by, *rest in parts)
 
     @cached_property
     def _pairs(self) -> dict[tuple[str, str, str], list[RatedPairRecord]]:
-        rows = ResultPair.objects.filter(version=self.version, question=self.question)
+        rows = HumanResultsPair.objects.filter(version=self.version, question=self.question)
         parts = rows.values_list("scope", "by", *PAIR_FIELDS)
         return _by_part((scope, by, RatedPairRecord(*rest)) for scope, by, *rest in parts)
 
@@ -277,13 +277,13 @@ class HumanResultsView:
         return rows
 
     @cached_property
-    def _bins(self) -> list[ResultBin]:
-        return list(ResultBin.objects.filter(version=self.version, question=self.question))
+    def _bins(self) -> list[HumanResultsBin]:
+        return list(HumanResultsBin.objects.filter(version=self.version, question=self.question))
 
     @property
     def distributions(self) -> list[Distribution]:
         """How each system's judgments are spread, the systems in their order."""
-        of_system: dict[str, list[ResultBin]] = {}
+        of_system: dict[str, list[HumanResultsBin]] = {}
         for one in self._bins:
             of_system.setdefault(one.system, []).append(one)
         order = {one.system: at for at, one in enumerate(self.standing.systems)}
@@ -352,7 +352,7 @@ def _by_part(rows: Iterable[tuple[str, str, R]]) -> dict[tuple[str, str, str], l
     return parts
 
 
-def _bars(bins: Sequence[ResultBin]) -> list[Bar]:
+def _bars(bins: Sequence[HumanResultsBin]) -> list[Bar]:
     total = sum(one.n for one in bins) or 1
     most = max(one.n for one in bins) or 1
     width = 100 / len(bins)

@@ -12,7 +12,12 @@ from console.result_sentences import Scale, Standing
 from validation.analysis.human_results import ALL
 from validation.analysis.records import RatedPairRecord, RatedSystemRecord
 from validation.human_results import current_human_results
-from validation.models import HumanResults, ResultPair, ResultQuestion, ResultSystem
+from validation.models import (
+    HumanResults,
+    HumanResultsPair,
+    HumanResultsQuestion,
+    HumanResultsSystem,
+)
 
 MOST_QUESTIONS = 4
 
@@ -33,11 +38,11 @@ def leader_figures(study: Study) -> Iterator[tuple[str, str, str]]:
 def _standings(version: HumanResults) -> Iterator[tuple[str, Standing]]:
     """Of all judgments together, question by question."""
     of_all = {"version": version, "scope": ALL}
-    system_rows = ResultSystem.objects.filter(**of_all).values_list(*SYSTEM_FIELDS)
-    pair_rows = ResultPair.objects.filter(**of_all).values_list(*PAIR_FIELDS)
+    system_rows = HumanResultsSystem.objects.filter(**of_all).values_list(*SYSTEM_FIELDS)
+    pair_rows = HumanResultsPair.objects.filter(**of_all).values_list(*PAIR_FIELDS)
     systems = [RatedSystemRecord(*row) for row in system_rows]
     pairs = [RatedPairRecord(*row) for row in pair_rows]
-    for one in ResultQuestion.objects.filter(version=version)[:MOST_QUESTIONS]:
+    for one in HumanResultsQuestion.objects.filter(version=version)[:MOST_QUESTIONS]:
         yield (
             one.question,
             Standing(

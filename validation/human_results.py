@@ -31,11 +31,11 @@ from validation.analysis.human_results import (
 )
 from validation.models import (
     HumanResults,
+    HumanResultsBin,
+    HumanResultsPair,
+    HumanResultsQuestion,
+    HumanResultsSystem,
     LowestRated,
-    ResultBin,
-    ResultPair,
-    ResultQuestion,
-    ResultSystem,
 )
 
 FORM = 2
@@ -127,11 +127,11 @@ def _store(
         round=round,
         n_flagged=n_flagged,
     )
-    _write(version, ResultQuestion, (_question_row(one) for one in results))
-    _write(version, ResultSystem, _part_rows(results, "systems"))
-    _write(version, ResultPair, _part_rows(results, "pairs"))
+    _write(version, HumanResultsQuestion, (_question_row(one) for one in results))
+    _write(version, HumanResultsSystem, _part_rows(results, "systems"))
+    _write(version, HumanResultsPair, _part_rows(results, "pairs"))
     bins = ({"question": one.scale.question} | asdict(row) for one in results for row in one.bins)
-    _write(version, ResultBin, bins)
+    _write(version, HumanResultsBin, bins)
     _write(version, LowestRated, chain.from_iterable(_lowest_rows(study, one) for one in results))
     return version
 

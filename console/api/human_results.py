@@ -18,11 +18,11 @@ from validation.documents.purchase_prices import AssignmentPrice
 from validation.documents.rated_systems import is_told_apart
 from validation.models import (
     HumanResults,
+    HumanResultsBin,
+    HumanResultsPair,
+    HumanResultsQuestion,
+    HumanResultsSystem,
     LowestRated,
-    ResultBin,
-    ResultPair,
-    ResultQuestion,
-    ResultSystem,
 )
 
 OF_A_PART = {
@@ -32,7 +32,7 @@ OF_A_PART = {
 LONG_TEXTS = ("candidate__text", "candidate__item__context")
 
 
-class RatedSystemSerializer(serializers.ModelSerializer[ResultSystem]):
+class RatedSystemSerializer(serializers.ModelSerializer[HumanResultsSystem]):
     """A system's mean over items, the best first; null where undefined. Without a name it is all
     candidates together."""
 
@@ -45,14 +45,14 @@ class RatedSystemSerializer(serializers.ModelSerializer[ResultSystem]):
     rank_high = serializers.IntegerField()
 
     class Meta:
-        model = ResultSystem
+        model = HumanResultsSystem
         fields = [
             *("question", "scope", "by", "system", "mean", "ci_low", "ci_high", "method"),
             *("rank_low", "rank_high", "n_items", "n_annotators", "n_ratings"),
         ]
 
 
-class RatedPairSerializer(serializers.ModelSerializer[ResultPair]):
+class RatedPairSerializer(serializers.ModelSerializer[HumanResultsPair]):
     """Two systems compared within items: `delta` is `a` less `b`; null where undefined."""
 
     scope = serializers.CharField(help_text=OF_A_PART["scope"])
@@ -61,7 +61,7 @@ class RatedPairSerializer(serializers.ModelSerializer[ResultPair]):
     is_decided = serializers.SerializerMethodField(help_text="Whether a test tells them apart.")
 
     class Meta:
-        model = ResultPair
+        model = HumanResultsPair
         fields = [
             *("question", "scope", "by", "a", "b", "delta", "se", "ci_low", "ci_high", "test"),
             *("freedom", "p", "p_adjusted", "is_decided", "estimand", "n_items", "n_annotators"),
@@ -72,11 +72,11 @@ class RatedPairSerializer(serializers.ModelSerializer[ResultPair]):
         return is_told_apart(pair, pair.a) or is_told_apart(pair, pair.b)
 
 
-class BinSerializer(serializers.ModelSerializer[ResultBin]):
+class BinSerializer(serializers.ModelSerializer[HumanResultsBin]):
     """How many judgments of a system lie in a part of the scale."""
 
     class Meta:
-        model = ResultBin
+        model = HumanResultsBin
         fields = ["question", "system", "position", "label", "n"]
 
 
@@ -92,7 +92,7 @@ class LowestSerializer(serializers.ModelSerializer[LowestRated]):
         fields = ["question", "system", "rank", "item", "candidate", "mean", "n"]
 
 
-class ResultQuestionSerializer(serializers.ModelSerializer[ResultQuestion]):
+class ResultQuestionSerializer(serializers.ModelSerializer[HumanResultsQuestion]):
     """A question: what its numbers are, and what is said of it in sentences."""
 
     measure = serializers.CharField(help_text="`mean`, `share`, `preferred` or `counts`.")
@@ -107,7 +107,7 @@ class ResultQuestionSerializer(serializers.ModelSerializer[ResultQuestion]):
     agreement = serializers.CharField(help_text="Krippendorff's alpha, in words.")
 
     class Meta:
-        model = ResultQuestion
+        model = HumanResultsQuestion
         fields = [
             *("question", "measure", "comparison", "scale_low", "scale_high", "n_judgments"),
             *("n_items", "n_annotators", "n_items_with", "answer", "advice", "agreement"),
@@ -164,17 +164,17 @@ class _Rows:
 
     def __init__(self, version: HumanResults) -> None:
         self.version = version
-        self.questions = list(ResultQuestion.objects.filter(version=version))
-        self.systems = list(ResultSystem.objects.filter(version=version))
-        self.pairs = list(ResultPair.objects.filter(version=version))
-        self.bins = list(ResultBin.objects.filter(version=version))
+        self.questions = list(HumanResultsQuestion.objects.filter(version=version))
+        self.systems = list(HumanResultsSystem.objects.filter(version=version))
+        self.pairs = list(HumanResultsPair.objects.filter(version=version))
+        self.bins = list(HumanResultsBin.objects.filter(version=version))
         self.study_questions = {one.name: one for one in version.study.questions.all()}
         self.alphas = list(alphas_of(version).select_related("question"))
 
     def of(self, kind: str, names: list[str]) -> list[Any]:
         return [row for row in getattr(self, kind) if row.question in names]
 
-    def view(self, one: ResultQuestion, price: AssignmentPrice | None) -> HumanResultsView:
+    def view(self, one: HumanResultsQuestion, price: AssignmentPrice | None) -> HumanResultsView:
         """What the page shows of a question, of the rows that are read already."""
         name = one.question
         view = HumanResultsView(
@@ -187,15 +187,15 @@ class _Rows:
         return view
 
 
-def _system(row: ResultSystem) -> RatedSystemRecord:
+def _system(row: HumanResultsSystem) -> RatedSystemRecord:
     return RatedSystemRecord(*(getattr(row, name) for name in SYSTEM_FIELDS))
 
 
-def _pair(row: ResultPair) -> RatedPairRecord:
+def _pair(row: HumanResultsPair) -> RatedPairRecord:
     return RatedPairRecord(*(getattr(row, name) for name in PAIR_FIELDS))
 
 
-def _described(view: HumanResultsView) -> ResultQuestion:
+def _described(view: HumanResultsView) -> HumanResultsQuestion:
     """The question's row with the page's sentences, for its serializer."""
     row: Any = view.displayed
     row.answer, row.agreement = view.answer, view.agreement_text

@@ -9,7 +9,7 @@ from assay_client import Client, InvalidRequest
 from metrics.models import ScoringRun
 from tests.annotation.studies import rate, rating_study
 from tests.console.work import work_off
-from validation.models import HumanResults, ResultPair, ResultSystem
+from validation.models import HumanResults, HumanResultsPair, HumanResultsSystem
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -31,10 +31,10 @@ def test_systems_and_comparisons_are_the_servers(mine):
     mine.client.send("POST", f"{mine.address}results/", {"result": "results"})
     work_off()
     systems, pairs = mine.systems(), mine.comparisons()
-    stored = ResultSystem.objects.filter(scope="all")
+    stored = HumanResultsSystem.objects.filter(scope="all")
     assert list(systems["mean"]) == [row.mean for row in stored]
     assert list(systems["system"]) == ["alpha", "beta"]
-    assert list(pairs["p_adjusted"]) == [row.p_adjusted for row in ResultPair.objects.all()]
+    assert list(pairs["p_adjusted"]) == [row.p_adjusted for row in HumanResultsPair.objects.all()]
     assert "alpha" in mine.results("questions")["answer"][0]
     assert HumanResults.objects.count() == 1
 

@@ -22,7 +22,13 @@ from tests.annotation.test_comparisons import compare, compared_study
 from tests.console.filled import add_batch, add_scores
 from tests.console.pages import words_of
 from validation.analysis.records import RatedPairRecord, RatedSystemRecord
-from validation.models import HumanResults, ReportFile, ResultPair, ResultSystem, ValidationVersion
+from validation.models import (
+    HumanResults,
+    HumanResultsPair,
+    HumanResultsSystem,
+    ReportFile,
+    ValidationVersion,
+)
 from validation.rows import StoredResults
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_immediate_tasks")]
@@ -68,11 +74,14 @@ def test_the_stored_systems_and_pairs_are_those_of_a_validation(researcher):
     for name in (RESULTS, VALIDATION):
         compute(study, name)
     validation = StoredResults(ValidationVersion.objects.get())
-    for model, kind in ((ResultSystem, RatedSystemRecord), (ResultPair, RatedPairRecord)):
+    for model, kind in (
+        (HumanResultsSystem, RatedSystemRecord),
+        (HumanResultsPair, RatedPairRecord),
+    ):
         known = [(row.question, row.n_items) for row in validation.rows(kind)]
         stored = model.objects.filter(scope="all").values_list("question", "n_items")
         assert list(stored) == known
-    means = ResultSystem.objects.filter(scope="all").values_list("system", "mean", "ci_low")
+    means = HumanResultsSystem.objects.filter(scope="all").values_list("system", "mean", "ci_low")
     assert list(means) == [
         (row.system, row.mean, row.ci_low) for row in validation.rows(RatedSystemRecord)
     ]
@@ -189,7 +198,7 @@ def test_ordinal_ratings_are_compared_by_who_is_rated_above(rosa, researcher):
         for item, lead in zip(study.items.all(), values, strict=True):
             rate(study, person, item.key, {"alpha": 50, "beta": 50 + lead})
     compute(study, RESULTS)
-    pair = ResultPair.objects.get()
+    pair = HumanResultsPair.objects.get()
     assert (pair.test, pair.delta) == ("order-quasi-f", pytest.approx(-3 / 9))
     page = words_of(rosa.get(reverse("console:results", args=[study.slug])).content.decode())
     assert "(33 % of ratings, those above less those below)" in page

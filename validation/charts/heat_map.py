@@ -6,7 +6,7 @@ import altair as alt
 import pandas as pd
 from django.utils.translation import gettext as _
 
-from presentation.matrix_cells import numbers
+from presentation.matrix_cells import numbers, signed_colour
 from presentation.theme import Picture
 from validation.charts.sizes import MOST_WITH_NUMBERS, column_axis
 
@@ -26,12 +26,6 @@ def correlation_heat_map(rows: pd.DataFrame, *, statistic: str) -> Picture:
         x=alt.X("question:N", title=None, sort=questions, axis=slanted),
         y=alt.Y("metric:N", title=None, sort=metrics, axis=names),
     )
-    colour = alt.Color(
-        "value:Q",
-        title=statistic,
-        legend=alt.Legend(orient="bottom", values=[-1, 0, 1], titleLimit=320),
-        scale=alt.Scale(domain=[-1, 0, 1], range="diverging", interpolate="rgb"),
-    )
     tips = [
         alt.Tooltip("metric:N", title=_("Metric")),
         alt.Tooltip("question:N", title=_("Question")),
@@ -41,7 +35,7 @@ def correlation_heat_map(rows: pd.DataFrame, *, statistic: str) -> Picture:
         alt.Tooltip("reason:N", title=_("Undefined because")),
     ]
     filled = base.transform_filter("isValid(datum.value)").mark_rect()
-    layers = [filled.encode(color=colour, tooltip=tips)]
+    layers = [filled.encode(color=signed_colour(statistic), tooltip=tips)]
     dashes = base.transform_filter("!isValid(datum.value)").mark_text()
     layers.append(dashes.encode(text=alt.value("–"), tooltip=tips))
     if has_room:

@@ -60,10 +60,10 @@ def power_curve(
         alt.Tooltip("power:Q", format=".0%", title=_("Power")),
         alt.Tooltip("delta:Q", format="+.3f", title=_("Difference")),
     ]
-    wished = alt.Chart().mark_rule(strokeDash=[4, 3]).encode(y=alt.datum(power))
+    target = alt.Chart().mark_rule(strokeDash=[4, 3]).encode(y=alt.datum(power))
     lines = base.mark_line(strokeWidth=2.5)
     points = base.mark_point(opacity=1).encode(tooltip=tips)
-    return alt.layer(wished, lines, points).properties(
+    return alt.layer(target, lines, points).properties(
         width="container", height=HEIGHT, autosize=FILLING
     )
 

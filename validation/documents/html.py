@@ -31,11 +31,6 @@ def as_html(document: Document) -> str:
     return render_to_string("validation/report.html", context)
 
 
-def table_html(table: Table) -> str:
-    """A table with its caption and notes, as page and file show it."""
-    return render_to_string("validation/_table.html", {"table": table})
-
-
 def inline_svg(figure: Figure) -> str:
     """A figure's picture, its ids made its own so that several can stand in one page."""
     svg = rendered(themed(figure.chart), "svg").decode()

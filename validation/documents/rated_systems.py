@@ -46,8 +46,8 @@ class Verdict:
 
     @property
     def sentences(self) -> list[str]:
-        said = (self.best, self.chance, self.purchase, self.price, *self.notes)
-        return [text for text in said if text]
+        sentences = (self.best, self.chance, self.purchase, self.price, *self.notes)
+        return [text for text in sentences if text]
 
 
 def verdicts(results: Results, price: AssignmentPrice | None = None) -> Iterator[Verdict]:

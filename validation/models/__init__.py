@@ -6,11 +6,11 @@ NULL, with its reason. `validation.rows` turns the one into the other.
 
 from validation.models.human_results import (
     HumanResults,
+    HumanResultsBin,
+    HumanResultsPair,
+    HumanResultsQuestion,
+    HumanResultsSystem,
     LowestRated,
-    ResultBin,
-    ResultPair,
-    ResultQuestion,
-    ResultSystem,
 )
 from validation.models.inputs import LabelSource, ScoreSet
 from validation.models.measures import Ceiling, Comparison, Correlation, Plan, Sensitivity
@@ -33,6 +33,10 @@ __all__ = [
     "Disagreement",
     "EstimatedMean",
     "HumanResults",
+    "HumanResultsBin",
+    "HumanResultsPair",
+    "HumanResultsQuestion",
+    "HumanResultsSystem",
     "LabelSource",
     "LowestRated",
     "OfMeasure",
@@ -42,10 +46,6 @@ __all__ = [
     "RatedPair",
     "RatedSystem",
     "ReportFile",
-    "ResultBin",
-    "ResultPair",
-    "ResultQuestion",
-    "ResultSystem",
     "Scatter",
     "ScatterPoint",
     "ScoreSet",

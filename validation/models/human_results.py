@@ -5,7 +5,8 @@ from __future__ import annotations
 from django.db import models
 
 from annotation.models import Candidate, Study
-from validation.models.fields import code_field, name_field, number_field
+from validation.models.fields import code_field, name_field
+from validation.models.ratings import PairRating, SystemRating
 
 
 class HumanResultsQuerySet(models.QuerySet["HumanResults"]):
@@ -47,7 +48,7 @@ class OfHumanResults(models.Model):
         return f"{type(self).__name__} {self.pk} of results {self.version_id}"
 
 
-class ResultQuestion(OfHumanResults):
+class HumanResultsQuestion(OfHumanResults):
     """A question that was judged, and what is said of it."""
 
     measure = code_field(help_text="mean, share, preferred or counts.")
@@ -75,51 +76,23 @@ class OfPart(OfHumanResults):
         abstract = True
 
 
-class ResultSystem(OfPart):
+class HumanResultsSystem(OfPart, SystemRating):
     """A system of a part; the best first. Without a name it is all candidates together."""
-
-    system = name_field()
-    mean = number_field()
-    ci_low = number_field()
-    ci_high = number_field()
-    method = code_field()
-    rank_low = models.PositiveSmallIntegerField()
-    rank_high = models.PositiveSmallIntegerField()
-    n_items = models.PositiveIntegerField()
-    n_annotators = models.PositiveIntegerField()
-    n_ratings = models.PositiveIntegerField()
-    at_one_end = number_field()
 
     class Meta:
         ordering = ["pk"]
         indexes = [models.Index(fields=["version", "question"], name="result_systems_of_question")]
 
 
-class ResultPair(OfPart):
-    """Two systems of a part, and what would tell them apart."""
-
-    a = name_field()
-    b = name_field()
-    delta = number_field()
-    se = number_field()
-    ci_low = number_field()
-    ci_high = number_field()
-    test = code_field()
-    freedom = number_field()
-    p = number_field()
-    p_adjusted = number_field()
-    estimand = models.CharField(max_length=80)
-    n_items = models.PositiveIntegerField()
-    n_annotators = models.PositiveIntegerField()
-    items_needed = models.PositiveIntegerField(null=True)
-    annotators_needed = models.PositiveIntegerField(null=True)
+class HumanResultsPair(OfPart, PairRating):
+    """Two systems of a part."""
 
     class Meta:
         ordering = ["pk"]
         indexes = [models.Index(fields=["version", "question"], name="result_pairs_of_question")]
 
 
-class ResultBin(OfHumanResults):
+class HumanResultsBin(OfHumanResults):
     """How many judgments of a system lie in a part of the scale."""
 
     system = name_field()

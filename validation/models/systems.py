@@ -6,6 +6,7 @@ from django.db import models
 
 from validation.models.fields import code_field, name_field, number_field
 from validation.models.inputs import ScoreSet
+from validation.models.ratings import PairRating, SystemRating
 from validation.models.versions import OfPanel, OfVersion
 
 
@@ -43,45 +44,19 @@ class SystemScore(models.Model):
         return f"{self.score_set_id} of {self.row_id}: {self.mean}"
 
 
-class RatedSystem(OfVersion):
-    """What people rate a system on average; the highest first."""
+class RatedSystem(OfVersion, SystemRating):
+    """A system of a validation; the highest first."""
 
     question = name_field()
-    system = name_field()
-    mean = number_field()
-    ci_low = number_field()
-    ci_high = number_field()
-    method = code_field()
-    rank_low = models.PositiveSmallIntegerField()
-    rank_high = models.PositiveSmallIntegerField()
-    n_items = models.PositiveIntegerField()
-    n_annotators = models.PositiveIntegerField()
-    n_ratings = models.PositiveIntegerField()
-    at_one_end = number_field()
 
     class Meta:
         ordering = ["pk"]
 
 
-class RatedPair(OfVersion):
-    """Two systems as people rate them, and what would tell them apart."""
+class RatedPair(OfVersion, PairRating):
+    """Two systems of a validation."""
 
     question = name_field()
-    a = name_field()
-    b = name_field()
-    delta = number_field()
-    se = number_field()
-    ci_low = number_field()
-    ci_high = number_field()
-    test = code_field()
-    freedom = number_field()
-    p = number_field()
-    p_adjusted = number_field()
-    estimand = models.CharField(max_length=80)
-    n_items = models.PositiveIntegerField()
-    n_annotators = models.PositiveIntegerField()
-    items_needed = models.PositiveIntegerField(null=True)
-    annotators_needed = models.PositiveIntegerField(null=True)
 
     class Meta:
         ordering = ["pk"]

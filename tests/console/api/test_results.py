@@ -6,7 +6,7 @@ from console.human_results_view import HumanResultsView
 from tests.console import pages
 from tests.console.filled import add_scores
 from validation.analysis.records import CorrelationRecord
-from validation.models import HumanResults, ResultSystem, ValidationVersion
+from validation.models import HumanResults, HumanResultsSystem, ValidationVersion
 from validation.rows import StoredResults
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_immediate_tasks")]
@@ -40,7 +40,7 @@ def test_results_of_one_question_are_asked_for_by_name(study, program):
     name = study.questions.get().name
     content = program.get(f"{MINE}results/?question={name}").json()
     assert {row["question"] for row in content["systems"]} == {name}
-    assert len(content["systems"]) == ResultSystem.objects.count()
+    assert len(content["systems"]) == HumanResultsSystem.objects.count()
     answer = program.get(f"{MINE}results/?question=none")
     assert (answer.status_code, answer.json()["detail"]) == (404, "There is no question none.")
 
