@@ -14,6 +14,8 @@ from django.contrib.auth.models import AbstractBaseUser
 from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.db.models import Prefetch
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from accounts.models import Team
 from annotation.access import give_to_team
@@ -38,7 +40,6 @@ from annotation.readers.drafts import (
 )
 from annotation.submission_imports import write_submissions
 from annotation.versions import count_judgments_change
-from presentation.counts import count_of
 
 BATCH_SIZE = 1000
 # What the column of a position can count to.
@@ -57,14 +58,32 @@ class Imported:
     repairs: tuple[str, ...]
 
     def __str__(self) -> str:
-        sentence = f"Study '{self.study.slug}': {count_of(self.n_items, 'item')}"
-        sentence += f" ({self.n_items_known} more were there already)" if self.n_items_known else ""
-        if self.n_submissions or self.n_submissions_known:
-            sentence += f" and {count_of(self.n_submissions, 'submission')}"
-        if self.n_submissions_known:
-            sentence += f" ({self.n_submissions_known} more were there already)"
-        sentence += " imported."
-        return sentence + "".join(f"\nRepaired: {repair}." for repair in self.repairs)
+        n, n_submissions = self.n_items, self.n_submissions
+        items = ngettext("{n:,} item", "{n:,} items", n).format(n=n)
+        submissions = ngettext("{n:,} submission", "{n:,} submissions", n_submissions)
+        parts = {
+            "study": self.study.slug,
+            "items": _with_known(items, self.n_items_known),
+            "submissions": _with_known(
+                submissions.format(n=n_submissions), self.n_submissions_known
+            ),
+        }
+        if n_submissions or self.n_submissions_known:
+            sentence = _("Study '{study}': {items} and {submissions} imported.").format(**parts)
+        else:
+            sentence = _("Study '{study}': {items} imported.").format(**parts)
+        repairs = [_("Repaired: {repair}.").format(repair=repair) for repair in self.repairs]
+        return "\n".join([sentence, *repairs])
+
+
+def _with_known(text: str, n: int) -> str:
+    """A count of what is new, with how many are known."""
+    if not n:
+        return text
+    more = ngettext(
+        "{new} ({n:,} more was there already)", "{new} ({n:,} more were there already)", n
+    )
+    return more.format(new=text, n=n)
 
 
 @transaction.atomic

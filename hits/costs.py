@@ -9,6 +9,7 @@ from decimal import ROUND_HALF_UP, Decimal
 from typing import TYPE_CHECKING
 
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from annotation.models import Study
 from annotation.protocols.practice import n_attempts
@@ -17,7 +18,6 @@ from hits.exceptions import FundsMissing
 from hits.foreign_records import amount_usd
 from hits.models import Batch, Hit, PracticeHit
 from hits.selections import items_without_hit, selected_items
-from presentation.counts import count_of
 
 if TYPE_CHECKING:
     from mypy_boto3_mturk.client import MTurkClient
@@ -82,11 +82,24 @@ class Estimate:
         return replace(self, practice_usd=self.practice_usd + practice_usd)
 
     def __str__(self) -> str:
-        practice = f"practice ${self.practice_usd:.2f}, " if self.practice_usd else ""
-        return (
-            f"{count_of(self.n_hits, 'HIT')}, {count_of(self.n_assignments, 'assignment')}: "
-            f"rewards ${self.rewards_usd:.2f}, fees ${self.fees_usd:.2f}, {practice}"
-            f"in all ${self.total_usd:.2f}"
+        if self.practice_usd:
+            text = _(
+                "{hits}, {assignments}: rewards ${rewards:.2f}, fees ${fees:.2f}, practice "
+                "${practice:.2f}, in all ${total:.2f}"
+            )
+        else:
+            text = _(
+                "{hits}, {assignments}: rewards ${rewards:.2f}, fees ${fees:.2f}, in all "
+                "${total:.2f}"
+            )
+        n = self.n_assignments
+        return text.format(
+            hits=ngettext("{n:,} HIT", "{n:,} HITs", self.n_hits).format(n=self.n_hits),
+            assignments=ngettext("{n:,} assignment", "{n:,} assignments", n).format(n=n),
+            rewards=self.rewards_usd,
+            fees=self.fees_usd,
+            practice=self.practice_usd,
+            total=self.total_usd,
         )
 
 

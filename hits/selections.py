@@ -9,6 +9,7 @@ from itertools import chain, zip_longest
 from typing import Any
 
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from annotation.models.studies import ItemQuerySet
 from annotation.protocols.practice import practised_keys
@@ -17,7 +18,6 @@ from hits.models import Batch, Hit
 from metrics.exceptions import NothingToLearn
 from metrics.expected_errors import expected_item_errors
 from metrics.models import ScoringRun
-from presentation.counts import count_of
 from stats.inference.active_labels import labelling_probabilities, systematic_sample
 
 # Of Batch.selection: nothing stands for all items, those imported later too.
@@ -139,12 +139,13 @@ def _rank(seed: int, key: str) -> bytes:
 
 def _require_enough(n_items: int, rows: Sequence[Row]) -> None:
     if not 1 <= n_items <= len(rows):
-        available = count_of(len(rows), "item")
-        raise BatchUnfit(
-            _("{items} cannot be drawn: {available} without a HIT. Choose 1 to {n}.").format(
-                items=count_of(n_items, "item"), available=available, n=len(rows)
-            )
+        items = ngettext("{n:,} item", "{n:,} items", n_items).format(n=n_items)
+        text = ngettext(
+            "{items} cannot be drawn: {n:,} item has no HIT. Choose 1 to {n:,}.",
+            "{items} cannot be drawn: {n:,} items have no HIT. Choose 1 to {n:,}.",
+            len(rows),
         )
+        raise BatchUnfit(text.format(items=items, n=len(rows)))
 
 
 def _items_of_keys(draft: Batch, rows: Sequence[Row]) -> list[int]:

@@ -18,6 +18,7 @@ from annotation.readers.drafts import (
 )
 from annotation.readers.rows import Row
 from annotation.readers.tables import read_rows
+from presentation.counts import count_of
 
 TARGET = "Input.target1"
 TICKS = {"True": True, "true": True, "TRUE": True, "False": False, "false": False, "FALSE": False}
@@ -57,11 +58,12 @@ class _Repairs:
 
     def descriptions(self) -> tuple[str, ...]:
         sentences = {
-            f"{self.rows_merged} rows showed a picture more than once: {self.merged} surplus slots "
-            "merged, relevant if ticked in either": self.rows_merged,
-            f"{self.rows_self} rows listed the target among its own candidates: "
+            f"{count_of(self.rows_merged, 'row')} showed a picture more than once: "
+            f"{count_of(self.merged, 'surplus slot')} merged, relevant if ticked in "
+            "either": self.rows_merged,
+            f"{count_of(self.rows_self, 'row')} listed the target among its own candidates: "
             "dropped": self.rows_self,
-            f"{self.unjudged} rows hold no judgments: left out": self.unjudged,
+            f"{count_of(self.unjudged, 'row')} without judgments: left out": self.unjudged,
         }
         return tuple(sentence for sentence, count in sentences.items() if count)
 

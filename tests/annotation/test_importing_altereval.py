@@ -36,7 +36,7 @@ def test_released_judgments_become_a_study_and_repairs_are_said(release: Path) -
         "Repaired: 3 rows showed a picture more than once: 3 surplus slots merged, "
         "relevant if ticked in either.",
         "Repaired: 2 rows listed the target among its own candidates: dropped.",
-        "Repaired: 1 rows hold no judgments: left out.",
+        "Repaired: 1 row without judgments: left out.",
     ]
     values = Judgment.objects.order_by("candidate__item__position", "candidate__position")
     assert list(values.values_list("candidate__item__key", "candidate__key", "value")) == [

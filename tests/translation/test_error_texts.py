@@ -2,17 +2,23 @@
 
 import ast
 from collections.abc import Iterator
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
 from django.utils.translation import override
 
+from annotation.imports import Imported
+from annotation.models import Study
 from hits import exceptions
-from hits.exceptions import AnswerUnreadable, MarketplaceFault, MarketplaceRefused
+from hits.costs import Estimate
+from hits.exceptions import AnswerUnreadable, BatchUnfit, MarketplaceFault, MarketplaceRefused
+from hits.selections import draw
 from tests.translation.pseudo_locale import (
     LANGUAGE,
     pseudo,
     pseudo_settings,
+    unmarked_in_text,
     write_pseudo_locale,
 )
 
@@ -62,10 +68,15 @@ def test_every_text_of_an_error_is_marked():
     assert found == {}
 
 
-def test_an_error_is_in_the_language_of_who_reads_it(settings, tmp_path):
+@pytest.fixture
+def _pseudo_locale(settings, tmp_path):
     write_pseudo_locale(tmp_path)
     for name, value in pseudo_settings(tmp_path).items():
         setattr(settings, name, value)
+
+
+@pytest.mark.usefixtures("_pseudo_locale")
+def test_an_error_is_in_the_language_of_who_reads_it():
     address = "https://m.example.org"
     with override(LANGUAGE):
         refused = MarketplaceRefused("X", "no", address=address)
@@ -77,3 +88,26 @@ def test_an_error_is_in_the_language_of_who_reads_it(settings, tmp_path):
     assert str(unreadable) == sentence.format(problem="'answer' is 3")
     sentence = pseudo("The marketplace's answer cannot be right: {problem}.")
     assert str(fault) == sentence.format(problem="it stops")
+
+
+def refused_draw():
+    with pytest.raises(BatchUnfit) as refused:
+        draw([(1, "d0", "")], n_items=2, seed=1)
+    return refused.value
+
+
+@pytest.mark.usefixtures("_pseudo_locale")
+@pytest.mark.parametrize("n", [1, 2])
+def test_counts_in_messages_are_in_that_language_too(n):
+    """Their nouns agree with their numbers as the language has it."""
+    study = Study(slug="7")
+    with override(LANGUAGE):
+        texts = [
+            refused_draw(),
+            Estimate(n, n, Decimal(1), Decimal(1)),
+            Estimate(n, n, Decimal(1), Decimal(1), Decimal(1)),
+            Imported(study, n, n, n, n, ("7",)),
+            Imported(study, n, 0, 0, 0, ()),
+        ]
+        sentences = [str(text) for text in texts]
+    assert [text for text in sentences if unmarked_in_text(text, [])] == []
