@@ -25,7 +25,7 @@ from annotation.models import (
     WrittenAnswer,
 )
 from presentation.files import write_whole
-from presentation.row_files import Kind, RowFile, row_csv
+from presentation.row_files import Kind, RowFile
 from presentation.spreadsheets import csv_parts
 from presentation.streams import json_chunks
 
@@ -127,11 +127,6 @@ def item_stretches(study: Study) -> Iterator[list[int]]:
 def judgment_rows(study: Study) -> RowFile:
     """Every judgment of every submission that was not rejected, in the order of the frame."""
     return RowFile(JUDGMENT_KINDS, chain.from_iterable(_judgments(study)))
-
-
-def judgments_csv(study: Study) -> Iterator[str]:
-    """The judgments as one long table."""
-    return row_csv(judgment_rows(study))
 
 
 def item_rows(study: Study) -> RowFile:

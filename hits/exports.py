@@ -3,13 +3,12 @@ judgments, which are a table of their own."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from typing import Any
 
 from annotation.exports import item_stretches
 from annotation.models import Study, Submission
-from presentation.row_files import Kind, RowFile, row_csv, row_jsonl
+from presentation.row_files import Kind, RowFile
 
 # The annotator is a pseudonym; no marketplace's id of a worker may stand here.
 COLUMNS = {
@@ -58,21 +57,6 @@ def public_submission_rows(study: Study) -> RowFile:
     indices = [NAMES.index(name) for name in PUBLIC_NAMES]
     rows = (tuple(row[index] for index in indices) for row in _rows(study))
     return RowFile({name: KINDS[name] for name in PUBLIC_NAMES}, rows)
-
-
-def submissions_csv(study: Study) -> Iterator[str]:
-    """The submissions as parts of a CSV file."""
-    return row_csv(submission_rows(study))
-
-
-def submissions_jsonl(study: Study) -> Iterator[str]:
-    """The submissions as lines of JSON."""
-    return row_jsonl(submission_rows(study))
-
-
-def submission_records(study: Study) -> Iterator[dict[str, Any]]:
-    """The submissions as plain values."""
-    return (json.loads(line) for line in submissions_jsonl(study))
 
 
 def _rows(study: Study) -> Iterator[tuple[Any, ...]]:

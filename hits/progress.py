@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
 
 from django.db.models import Exists, Min, OuterRef, QuerySet, Sum
 from django.db.models.functions import Coalesce
@@ -40,13 +39,6 @@ def progress_counts() -> dict[str, Coalesce]:
         "n_undecided": counted(Assignment.objects.undecided(), "hit__batch__study"),
         "n_items_without_hit": counted(without, "study"),
     }
-
-
-def study_progress(study: Study) -> StudyProgress:
-    """What was published of a study, and what came back: ask once in a request, and pass it on."""
-    rows = Study.objects.filter(pk=study.pk).values(**progress_counts())
-    counts: dict[str, Any] = dict(rows.get())
-    return StudyProgress(**counts)
 
 
 def first_auto_approval(study: Study) -> datetime | None:

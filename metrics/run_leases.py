@@ -21,7 +21,7 @@ class RunLease(Lease):
     def check(self) -> None:
         """RunTaken where the run is in other hands."""
         if self.is_lost:
-            raise RunTaken(f"{self.row}: the run was stopped or taken over; what was done is kept.")
+            raise RunTaken(f"{self.row}: the run was taken over; what was done is kept.")
 
     def end(self, state: ScoringRun.State, error: str = "") -> None:
         """Let go of the run, unless it is in other hands already."""
@@ -39,16 +39,6 @@ def leased(run: ScoringRun, *, n_before: int, n_total: int) -> Iterator[RunLease
         lease.end(ScoringRun.State.FAILED, str(error) or type(error).__name__)
         raise
     lease.end(ScoringRun.State.DONE)
-
-
-def stop_run(*, run: ScoringRun) -> None:
-    """Take a run from the process that scores it, which ends before it writes another batch."""
-    ScoringRun.objects.running().filter(pk=run.pk).update(
-        state=ScoringRun.State.FAILED,
-        error="Stopped; what was done is kept.",
-        lease_token="",
-        leased_until=None,
-    )
 
 
 @transaction.atomic

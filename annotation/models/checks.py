@@ -13,14 +13,6 @@ from annotation.models.protocols import Protocol
 from annotation.models.studies import Candidate, Item, Picture
 
 
-class PlacedCheckQuerySet(models.QuerySet["PlacedCheck"]):
-    def on_pages(self, protocol: Protocol | None) -> PlacedCheckQuerySet:
-        """Those on the pages of a version, with their pictures."""
-        if protocol is None:
-            return self.none()
-        return self.filter(protocol=protocol).select_related("picture", "compared")
-
-
 class PlacedCheck(models.Model):
     """One check on the page of one item, under one version of the protocol; it never changes."""
 
@@ -45,8 +37,6 @@ class PlacedCheck(models.Model):
     expected = models.FloatField(null=True, blank=True, help_text="The right answer, if known.")
     tolerance = models.FloatField(default=0)
     seed = models.PositiveBigIntegerField(help_text="From which pages and cases were drawn.")
-
-    objects = PlacedCheckQuerySet.as_manager()
 
     class Meta:
         ordering = ["item", "number"]

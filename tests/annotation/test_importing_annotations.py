@@ -22,11 +22,12 @@ from django.core.management import CommandError, call_command
 
 from annotation.agreement import study_agreement
 from annotation.exceptions import AnnotationError, FileFaults, ImportRefused
-from annotation.exports import judgments_csv
+from annotation.exports import judgment_rows
 from annotation.frames import judgment_frame
 from annotation.models import Annotator, Item, Study, Submission, WrittenAnswer
 from annotation.readers.labels import Columns
 from annotation.tables.agreement import agree_on_file
+from presentation.row_files import row_csv
 from tests.annotation.importing import command_output, everything
 
 pytestmark = pytest.mark.django_db
@@ -116,7 +117,7 @@ def test_the_exported_judgments_import_to_the_same_study(name: str, tmp_path: Pa
     imported(name, **EVERY_FORMAT[name])
     first = Study.objects.get()
     path = tmp_path / "judgments.csv"
-    path.write_text("".join(judgments_csv(first)))
+    path.write_text("".join(row_csv(judgment_rows(first))))
     options = {
         "item": ["item"], "candidate": "candidate", "system": "system", "annotator": "annotator",
         "question": "question", "value": ["value"], "condition": "condition", "round": "round",

@@ -9,9 +9,10 @@ import pytest
 from django.core.management import call_command
 
 from annotation.bulk import DRAFTS_AT_ONCE
-from annotation.exports import ITEMS_AT_ONCE, judgments_csv
+from annotation.exports import ITEMS_AT_ONCE, judgment_rows
 from annotation.models import Judgment, Study
 from annotation.readers.judgments import read_judgments
+from presentation.row_files import row_csv
 
 pytestmark = [pytest.mark.django_db, pytest.mark.long]
 
@@ -76,7 +77,7 @@ def test_judgments_are_imported_and_exported_in_the_same_memory_whatever_their_n
         imports[n_items] = peak_of(partial(call_command, "import_judgments", path, study=slug))
         study = Study.objects.named(slug)
         assert Judgment.objects.of(study).count() == PER_ITEM * n_items
-        exports[n_items] = peak_of(partial(read_to_the_end, judgments_csv(study)))
+        exports[n_items] = peak_of(partial(read_to_the_end, row_csv(judgment_rows(study))))
     assert SMALL > 2 * ITEMS_AT_ONCE
     assert imports[LARGE] < imports[SMALL] + 1
     assert exports[LARGE] < exports[SMALL] + 1

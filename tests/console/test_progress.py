@@ -1,6 +1,7 @@
 import pytest
 
-from hits.progress import study_progress, unreadable_assignments
+from annotation.models import Study
+from hits.progress import StudyProgress, progress_counts, unreadable_assignments
 from tests.annotation.studies import rating_study
 from tests.console.filled import add_assignment, add_batch
 
@@ -8,7 +9,8 @@ pytestmark = pytest.mark.django_db
 
 
 def numbers(study):
-    progress = study_progress(study)
+    counts = Study.objects.filter(pk=study.pk).values(**progress_counts()).get()
+    progress = StudyProgress(**counts)
     return (
         progress.n_hits,
         progress.n_published,

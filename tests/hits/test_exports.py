@@ -10,9 +10,10 @@ from django.core.management import call_command
 from annotation.exceptions import AnnotationError
 from annotation.models import Submission
 from hits.collect import collect_batch
-from hits.exports import NAMES, submission_records, submissions_csv
+from hits.exports import NAMES, submission_rows
 from hits.models import Assignment, Worker
 from presentation.exceptions import FileUnwritable
+from presentation.row_files import row_csv, row_jsonl
 from presentation.spreadsheets import from_cell
 from tests.annotation.studies import doubt, rate, rated_study, rating_study
 from tests.hits.work import hand_in, hit_on, published_batch
@@ -33,6 +34,10 @@ def submissions_of_two(study, client, ann, bob):
     collect_batch(batch=batch, client=client)
     doubt(Submission.objects.get(comment=COMMENT))
     return study
+
+
+def submission_records(study):
+    return [json.loads(line) for line in row_jsonl(submission_rows(study))]
 
 
 def records_by_comment(study):
@@ -106,12 +111,12 @@ def test_json_lines_hold_the_records_as_they_are(submissions_of_two, tmp_path):
     path = tmp_path / "submissions.jsonl"
     call_command("export_submissions", "ratings", output=path)
     lines = path.read_text().splitlines()
-    assert [json.loads(line) for line in lines] == list(submission_records(submissions_of_two))
+    assert [json.loads(line) for line in lines] == submission_records(submissions_of_two)
 
 
 def test_submissions_from_no_marketplace_are_exported_as_well():
     study = rated_study()
-    records = list(submission_records(study))
+    records = submission_records(study)
     assert len(records) == 6
     assert [record["item"] for record in records] == ["d0", "d0", "d1", "d1", "d2", "d2"]
     assert [record["annotator"] for record in records] == ["Ann", "Bob"] * 3
@@ -126,11 +131,11 @@ def test_they_are_read_in_stretches_of_items_so_that_the_first_come_at_once(
     for item in study.items.all():
         rate(study, "Ann", item.key, {"alpha": 1})
     with django_assert_max_num_queries(5):
-        assert "".join(submissions_csv(study)).count("\n") == 31
+        assert "".join(row_csv(submission_rows(study))).count("\n") == 31
 
 
 def test_a_study_without_submissions_has_the_columns_alone(study):
-    assert "".join(submissions_csv(study)) == ",".join(NAMES) + "\n"
+    assert "".join(row_csv(submission_rows(study))) == ",".join(NAMES) + "\n"
 
 
 def test_what_cannot_be_written_leaves_nothing(study, tmp_path):

@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from metrics.exceptions import RunBusy, RunTaken
 from metrics.models import Score, ScoringRun
-from metrics.run_leases import RunLease, leased, stop_run
+from metrics.run_leases import RunLease, leased
 from metrics.study_scores import score_study
 from tests.annotation.studies import rating_study
 from tests.metrics.counting import Counting
@@ -88,31 +88,19 @@ def test_two_processes_do_not_score_the_same_run():
 
 
 def test_a_run_that_another_process_took_over_is_let_go_of_before_the_next_batch_is_written():
-    class Stopped(Counting):
+    class Slow(Counting):
         def measure(self, examples):
             if self.n_batches == 1:
-                stop_run(run=the_run())
+                ScoringRun.objects.update(lease_token="", leased_until=None)
                 score_study(study=study, scorer=other)
             return super().measure(examples)
 
     study, other = rating_study(), Counting()
     with pytest.raises(RunTaken, match="what was done is kept"):
-        score_study(study=study, scorer=Stopped())
+        score_study(study=study, scorer=Slow())
     assert len(other.seen) == 2
     assert the_run().state == State.DONE
     assert Score.objects.filter(run=the_run()).count() == 6
-
-
-def test_a_stopped_run_says_so():
-    _, run = run_leased_for(timedelta(seconds=10))
-    stop_run(run=run)
-    assert (the_run().state, the_run().error) == (State.FAILED, "Stopped; what was done is kept.")
-
-
-def test_stopping_a_run_that_is_done_changes_nothing():
-    score_study(study=rating_study(), scorer=Counting())
-    stop_run(run=the_run())
-    assert the_run().state == State.DONE
 
 
 def test_a_run_is_left_to_its_process_until_its_lease_lapses():
