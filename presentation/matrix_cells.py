@@ -14,3 +14,13 @@ def numbers(cells: alt.Chart, *, size: int) -> list[alt.Chart]:
         mark = cells.transform_filter(predicate).mark_text(color=ink, fontSize=size)
         marks.append(mark.encode(text=alt.Text("value:Q", format=".2f")))
     return marks
+
+
+def signed_colour(title: str) -> alt.Color:
+    """The colour of a cell whose value is from -1 to 1; what is below zero has the other end's."""
+    return alt.Color(
+        "value:Q",
+        title=title,
+        legend=alt.Legend(orient="bottom", values=[-1, 0, 1], titleLimit=320),
+        scale=alt.Scale(domain=[-1, 0, 1], range="diverging", interpolate="rgb"),
+    )

@@ -12,7 +12,7 @@ import pandas as pd
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from presentation.matrix_cells import numbers
+from presentation.matrix_cells import numbers, signed_colour
 from presentation.theme import BLUE, ORANGE, RED, Picture, axis_title, height_of_rows
 
 INTERVAL_TITLE = gettext_lazy("Krippendorff's alpha, with its 95\u00a0% interval")
@@ -91,19 +91,13 @@ def pairwise_matrix(pairs: pd.DataFrame, *, statistic: str) -> Picture:
         x=alt.X("annotator_a:N", title=None, sort=order, axis=names),
         y=alt.Y("annotator_b:N", title=None, sort=order, axis=names),
     )
-    colour = alt.Color(
-        "value:Q",
-        title=statistic,
-        legend=alt.Legend(orient="bottom", values=[-1, 0, 1], titleLimit=320),
-        scale=alt.Scale(domain=[-1, 0, 1], range="diverging", interpolate="rgb"),
-    )
     tips = [
         alt.Tooltip("annotator_a:N", title=_("Annotator")),
         alt.Tooltip("annotator_b:N", title=_("and")),
         alt.Tooltip("value:Q", format=".3f", title=statistic),
         alt.Tooltip("n_shared:Q", format=",", title=_("Shared candidates")),
     ]
-    filled = cells.mark_rect().encode(color=colour, tooltip=tips)
+    filled = cells.mark_rect().encode(color=signed_colour(statistic), tooltip=tips)
     if len(order) > MOST_WITH_NUMBERS:
         dense: Picture = filled.properties(width=alt.Step(14), height=alt.Step(14))
         return dense

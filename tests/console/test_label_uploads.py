@@ -4,6 +4,7 @@ import zipfile
 from io import BytesIO
 from typing import Any
 
+import openpyxl
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
@@ -191,7 +192,6 @@ def test_a_zip_of_annotators_files_is_doccanos(rosa: Client) -> None:
 
 
 def test_a_table_may_be_an_excel_file(rosa: Client) -> None:
-    openpyxl = pytest.importorskip("openpyxl")
     book = openpyxl.Workbook()
     for line in TABLE.replace("doc;", "item;").splitlines():
         book.active.append([int(c) if c.isdigit() else c for c in line.split(";")])

@@ -51,10 +51,10 @@ def working(backend):
     assert not thread.is_alive()
 
 
+@pytest.mark.parametrize("backend", ["rq"], indirect=True)
 def test_a_message_that_a_killed_worker_had_taken_is_deleted_in_time(backend):
-    """Killed between taking it off the queue and deleting it, it is in no queue for ever."""
-    if backend != "rq":
-        pytest.skip("the database's own messages: test_periodic.py")
+    """Killed between taking it off the queue and deleting it, it is in no queue for ever. The
+    database's own messages: test_periodic.py."""
     rq = task_backends["default"]
     jobs = [request_job(kind="clean_up"), request_job(kind="sweep_marketplace")]
     taken, waiting = (rq.queue(job.queue) for job in jobs)
@@ -123,9 +123,9 @@ def test_a_worker_outlives_a_database_that_fails_for_a_while(kind, backend, work
     wait_for_state(third, State.DONE)
 
 
+@pytest.mark.parametrize("backend", ["rq"], indirect=True)
 def test_a_message_that_names_no_task_is_not_run(kind, backend):
-    if backend != "rq":
-        pytest.skip("the library of the database's queue checks that")
+    """The library of the database's queue checks that itself."""
     rq = task_backends["default"]
     rq.queue(INTERACTIVE).enqueue_call("os.getpid", result_ttl=0)
     with pytest.raises(SuspiciousOperation, match="names no task"):
