@@ -165,7 +165,8 @@ if not REDIS_URL.startswith(("redis://", "rediss://", "unix://")):
     )
 RQ_PREFIX = env.str("RQ_PREFIX", default="assay-")
 TASK_BACKENDS = {"database": "django_tasks_db.DatabaseBackend", "rq": "work.rq_backend.RQBackend"}
-TASKS_BACKEND = env.str("TASKS_BACKEND", default="database")
+# Nothing else is kept in that Redis, so that to name it is to choose it.
+TASKS_BACKEND = env.str("TASKS_BACKEND", default="rq" if env.str("REDIS_URL", "") else "database")
 if TASKS_BACKEND not in TASK_BACKENDS:
     raise ImproperlyConfigured(f"TASKS_BACKEND is '{TASKS_BACKEND}'; it must be database or rq.")
 TASKS = {

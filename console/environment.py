@@ -10,7 +10,7 @@ from pathlib import Path
 PATH = Path(__file__).resolve().parent.parent / ".env"
 ENCRYPTION_KEY_BYTES = 32
 # What `make run` was started with that every command after it needs as well.
-REMEMBERED = ("SITE_URL", "DATABASE_URL")
+REMEMBERED = ("SITE_URL", "DATABASE_URL", "TASKS_BACKEND", "REDIS_URL", "RQ_PREFIX")
 
 
 def write_environment(path: Path = PATH) -> bool:
@@ -42,7 +42,8 @@ def add_setting(name: str, value: str, path: Path = PATH) -> None:
 
 
 def remember_settings(environment: Mapping[str, str], path: Path = PATH) -> None:
-    """Write down where the site and its database are, for the commands that are run later."""
+    """Write down where the site, its database and its queues are, for the commands that are run
+    later."""
     for name in REMEMBERED:
         value = environment.get(name, "").strip()
         if value and value != _set_variable(name, path):

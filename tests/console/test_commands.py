@@ -56,7 +56,7 @@ def test_a_setting_that_cannot_be_used_is_told_in_a_sentence(name, value, messag
 
 
 def test_a_redis_that_is_away_is_reported_in_a_sentence():
-    away = {"TASKS_BACKEND": "rq", "REDIS_URL": "redis://:secret@127.0.0.1:1/0"}
+    away = {"REDIS_URL": "redis://:secret@127.0.0.1:1/0"}
     process = run("manage.py", "run_worker", "--until-empty", **away)
     assert process.returncode == 2
     assert "REDIS_URL names cannot be used" in process.stderr

@@ -86,6 +86,13 @@ def test_a_setting_without_a_file_makes_one_that_is_private(path):
     assert mode(path) == 0o600
 
 
+def test_where_the_queues_are_is_remembered(path):
+    """A command would else leave its jobs in a queue that no worker of the site reads."""
+    remember_settings({"REDIS_URL": "redis://127.0.0.1:6379/3", "RQ_PREFIX": "lab-"}, path)
+    lines = path.read_text().splitlines()
+    assert lines[-2:] == ["REDIS_URL=redis://127.0.0.1:6379/3", "RQ_PREFIX=lab-"]
+
+
 def test_where_the_site_is_is_remembered_and_the_latest_counts(path):
     path.write_text("SECRET_KEY=mine\nSITE_URL=http://127.0.0.1:8000\n")
     remember_settings({"SITE_URL": "http://127.0.0.1:9000", "SECRET_KEY": "other"}, path)
