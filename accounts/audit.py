@@ -24,7 +24,7 @@ from accounts.audit_seals import (
 from accounts.models import AuditChain, AuditEntry, Team, User, chain_of
 
 
-@transaction.atomic
+@transaction.atomic(savepoint=False)
 def record(
     *,
     team: Team | None,
@@ -35,7 +35,8 @@ def record(
 ) -> AuditEntry:
     """Append an entry, in the transaction of what it reports where there is one.
 
-    Entries of one team wait for each other until the transaction ends: call it last.
+    Entries of one team wait for each other until the transaction ends: call it last. What fails
+    here fails the whole transaction, so that no savepoint is needed.
     """
     name = chain_of(team)
     chains = AuditChain.objects.select_for_update()

@@ -62,7 +62,7 @@ if TYPE_CHECKING:
     from console.sizes import CountedStudy
 
 WAITING, REJECTED, APPROVED = "waiting", "rejected", "approved"
-SHOWN = (WAITING, REJECTED, APPROVED)
+LISTS = (WAITING, REJECTED, APPROVED)
 FIRST_ROWS = slice(250)
 # What is looked at first: flagged by a person or by a measure, or not read at all.
 IS_FLAGGED = Case(

@@ -103,25 +103,31 @@ def decision(request: HttpRequest, slug: str, candidate_id: int) -> HttpResponse
     study = study_for(request, slug, Permission.ADJUDICATE)
     candidate = get_object_or_404(Candidate, item__study=study, pk=candidate_id)
     selection = QueueSelection.of(study, request.POST)
-    question, round = selection.question, selection.round
-    form = DecisionForm(question, request.POST)
+    form = DecisionForm(selection.question, request.POST)
     if form.is_valid():
-        try:
-            decide(
-                candidate=candidate,
-                question=question,
-                value=float(form.cleaned_data["value"]),
-                decided_by=person(request),
-                round=round,
-                note=form.cleaned_data["note"],
-            )
-            names = {"candidate": candidate.blind_name, "item": candidate.item.key}
-            messages.success(request, _("%(candidate)s of %(item)s is decided.") % names)
-        except DecisionRefused as refused:
-            messages.error(request, str(refused))
+        _decide(request, candidate, selection, form.cleaned_data)
     else:
         messages.error(request, " ".join([_("Nothing was decided."), problems_of(form)]))
     return redirect(queue_address(slug, request.POST, selection))
+
+
+def _decide(
+    request: HttpRequest, candidate: Candidate, selection: QueueSelection, values: dict[str, Any]
+) -> None:
+    try:
+        decide(
+            candidate=candidate,
+            question=selection.question,
+            value=float(values["value"]),
+            decided_by=person(request),
+            round=selection.round,
+            note=values["note"],
+        )
+    except DecisionRefused as refused:
+        messages.error(request, str(refused))
+    else:
+        names = {"candidate": candidate.blind_name, "item": candidate.item.key}
+        messages.success(request, _("%(candidate)s of %(item)s is decided.") % names)
 
 
 def queue_address(slug: str, values: QueryDict, selection: QueueSelection) -> str:

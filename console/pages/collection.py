@@ -10,7 +10,7 @@ from accounts.roles import Permission
 from annotation.audit import record_in
 from annotation.models import Study
 from annotation.study_jobs import COLLECT, jobs_of, request_study_job
-from console.pages.study import person, study_for, study_page
+from console.pages.study import may, person, study_for, study_page
 from console.stages import stage_facts
 from console.tables import page_of
 from hits.models import Batch
@@ -35,8 +35,7 @@ def answers(request: HttpRequest, slug: str) -> HttpResponse:
 
 def _record_view(request: HttpRequest, study: Study, n_workers: int) -> None:
     """Say in the team's audit log who was shown which workers did something."""
-    may_view = Permission.VIEW_WORKERS in request.permissions  # type: ignore[attr-defined]
-    if n_workers and may_view and request.method == "GET":
+    if n_workers and may(request, Permission.VIEW_WORKERS) and request.method == "GET":
         details = {"page": "answers", "n_workers": n_workers}
         record_in(study, actor=person(request), action="worker.view", details=details)
 

@@ -28,7 +28,7 @@ from console.downloads import DATASET, DOWNLOADS, Download, file_names
 from console.exceptions import LicenseUnknown
 from console.pages.job_progress import job_of
 from console.pages.pictures import as_picture
-from console.pages.study import person, study_for, study_page
+from console.pages.study import page_permissions, person, study_for, study_page
 from console.results import is_stored
 from work.models import Job
 
@@ -92,7 +92,7 @@ def _not_computed(job: Job) -> HttpResponse:
 
 def file_names_for(request: HttpRequest, study: Study) -> list[str]:
     """The files that the study has and the person may read, as `study_for` found."""
-    permissions = request.permissions  # type: ignore[attr-defined]
+    permissions = page_permissions(request)
     return [name for name in file_names(study) if DOWNLOADS[name].permission in permissions]
 
 

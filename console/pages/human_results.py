@@ -12,7 +12,7 @@ from annotation.models import Study
 from console.assignment_prices import assignment_price
 from console.human_results_view import HumanResultsView
 from console.pages.job_progress import job_of
-from console.pages.study import study_for, study_page
+from console.pages.study import may, study_for, study_page
 from console.results import RESULTS
 from console.stages import stage_facts
 from validation.human_results import current_human_results
@@ -43,8 +43,7 @@ def _view(
     if version is None:
         return None
     version.study = study
-    sees_money = Permission.VIEW_MONEY in request.permissions  # type: ignore[attr-defined]
-    price = assignment_price(study) if sees_money else None
+    price = assignment_price(study) if may(request, Permission.VIEW_MONEY) else None
     try:
         return HumanResultsView.from_query(version, request.GET, price)
     except KeyError as missing:

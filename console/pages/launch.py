@@ -24,7 +24,7 @@ from console.forms import problems_of
 from console.launch_form import SAMPLE, UNSURE
 from console.launch_view import LaunchView
 from console.launches import launch as launch_batch
-from console.pages.study import person, study_for, study_page
+from console.pages.study import may, person, study_for, study_page
 from console.stages import stage_facts
 from hits.budgets import set_budget
 from hits.connection_requests import TEST_FUNDS_USD, connection_jobs, request_this_site
@@ -71,7 +71,7 @@ def _number(text: str) -> int:
 
 
 def _page(request: HttpRequest, study: CountedStudy, view: LaunchView) -> HttpResponse:
-    may_spend = Permission.SPEND in request.permissions  # type: ignore[attr-defined]
+    may_spend = may(request, Permission.SPEND)
     context: dict[str, Any] = {"progress": stage_facts(study).progress, "view": view}
     if may_spend and study.team is None:
         context["team_form"] = StudyTeamForm(person(request))

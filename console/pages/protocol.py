@@ -34,7 +34,7 @@ from annotation.protocols.versions import (
 from annotation.protocols.yaml_files import MOST_CHARACTERS, parse_yaml
 from console.check_form import change_checks, is_of_checks
 from console.check_view import in_stored_order, previewed_check
-from console.pages.study import person, study_for, study_page
+from console.pages.study import may, person, study_for, study_page
 from console.practice_form import change_practice, is_of_practice
 from console.practice_preview import practice_preview
 from console.protocol_form import change_questions, document_of, unread_numbers
@@ -71,8 +71,7 @@ def protocol(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def _may_edit(request: HttpRequest, study: CountedStudy) -> bool:
-    permissions = request.permissions  # type: ignore[attr-defined]
-    return Permission.EDIT in permissions and study.archived_at is None
+    return may(request, Permission.EDIT) and study.archived_at is None
 
 
 def _view(request: HttpRequest, study: CountedStudy) -> ProtocolView:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from django.conf import settings
 from django.contrib import messages
-from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
-from django.utils import timezone
+from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
@@ -19,10 +19,10 @@ from annotation.models import Study
 from annotation.study_jobs import MEASURE, REVIEW, jobs_of, request_study_job
 from console.forms import problems_of
 from console.pages.review_sending import begin_sending, desk_address
-from console.pages.study import person, study_for, study_page
+from console.pages.study import may, person, require_spending, study_for, study_page
 from console.rating_strips import rated_candidates
 from console.review_desk import (
-    SHOWN,
+    LISTS,
     WAITING,
     DeskFacts,
     QueueRow,
@@ -44,6 +44,9 @@ from hits.exclusions import clear_workers
 from hits.models import Appeal, Assignment, DeliveryState, Message, Payment
 from work.models import Job
 
+if TYPE_CHECKING:
+    from console.sizes import CountedStudy
+
 MOST_LISTED = 60
 # A desk that was opened is the same opening for so long.
 OPENING = timedelta(minutes=30)
@@ -59,37 +62,51 @@ OF_STATUS = {
 def review(request: HttpRequest, slug: str) -> HttpResponse:
     """Access: those who may review."""
     study = study_for(request, slug, Permission.REVIEW)
-    list_name = request.GET.get("show", WAITING)
-    list_name = list_name if list_name in SHOWN else WAITING
-    may_view_workers = _may(request, Permission.VIEW_WORKERS)
-    if may_view_workers:
-        _record_opening(request, study)
-    facts, drafts = desk_facts(study, person(request)), study_drafts(study)
-    own = [draft for draft in drafts if draft.reviewer_id == person(request).pk]
-    newest = jobs_of(study).filter(kind__in=(REVIEW, MEASURE)).latest_of_each_kind()
-    jobs = {job.kind: job for job in newest}
-    queue = queue_of(
-        study, person(request), list_name, facts=facts, drafts=drafts, is_named=may_view_workers
-    )
+    reviewer, list_name = person(request), request.GET.get("show")
+    list_name = list_name if list_name in LISTS else WAITING
+    is_named = may(request, Permission.VIEW_WORKERS)
+    facts, drafts = desk_facts(study, reviewer), study_drafts(study)
+    queue = queue_of(study, reviewer, list_name, facts=facts, drafts=drafts, is_named=is_named)
+    context = {
+        "facts": facts,
+        "refused": _refusals(study) if facts.n_refused else [],
+        "summary": summary_of([draft for draft in drafts if draft.reviewer_id == reviewer.pk]),
+        "may_view_workers": is_named,
+        **_jobs(request, study, facts),
+        **_listing(study, list_name, queue),
+        **_submission(request, study, queue),
+    }
+    page = study_page(request, study, "review", context)
+    if is_named:
+        _record_opening(request, page, study)
+    return page
+
+
+def _listing(study: Study, list_name: str, queue: list[QueueRow]) -> dict[str, Any]:
+    """One of the desk's lists, as far as it is shown, and how long it is."""
+    progress = stage_facts(study).progress
+    n_queue = progress.n_undecided if list_name == WAITING else len(queue)
     context = {
         "show": list_name,
         "queue": queue[:MOST_LISTED],
-        "summary": summary_of(own),
-        "job": jobs.get(REVIEW),
-        "refused": _refusals(study) if facts.n_refused else [],
-        "facts": facts,
-        "measuring": _measuring(request, study, facts, jobs.get(MEASURE)),
-        "n_unmeasured": facts.n_unmeasured(study),
-        "may_view_workers": may_view_workers,
+        "progress": progress,
+        "n_queue": n_queue,
+        "n_more": max(n_queue - MOST_LISTED, 0),
     }
-    progress = context["progress"] = stage_facts(study).progress
-    n_queue = progress.n_undecided if list_name == WAITING else len(queue)
-    context |= {"n_queue": n_queue, "n_more": max(n_queue - MOST_LISTED, 0)}
     if list_name == WAITING:
         context["waiting"] = waiting_work(study, queue, n_queue)
-    if queue:
-        context |= _submission(request, study, queue)
-    return study_page(request, study, "review", context)
+    return context
+
+
+def _jobs(request: HttpRequest, study: CountedStudy, facts: DeskFacts) -> dict[str, Any]:
+    """The jobs that send decisions and measure submissions."""
+    newest = jobs_of(study).filter(kind__in=(REVIEW, MEASURE)).latest_of_each_kind()
+    jobs = {job.kind: job for job in newest}
+    return {
+        "job": jobs.get(REVIEW),
+        "measuring": _measuring(request, study, facts, jobs.get(MEASURE)),
+        "n_unmeasured": facts.n_unmeasured(study),
+    }
 
 
 def _measuring(
@@ -106,17 +123,26 @@ def _measuring(
     return request_study_job(study=study, kind=MEASURE, requested_by=person(request), basis=basis)
 
 
-def _may(request: HttpRequest, permission: Permission) -> bool:
-    return permission in request.permissions  # type: ignore[attr-defined]
+def _record_opening(request: HttpRequest, page: HttpResponse, study: Study) -> None:
+    """Whoever opens the desk sees who the workers are: once in the log for each opening.
 
-
-def _record_opening(request: HttpRequest, study: Study) -> None:
-    """Whoever opens the desk sees who the workers are: once in the log for each opening."""
-    key, now = f"desk:{study.pk}", timezone.now()
-    last = request.session.get(key, 0)
-    if now.timestamp() - last > OPENING.total_seconds():
-        record(team=study.team, actor=person(request), action="workers.view", subject=study.slug)
-        request.session[key] = now.timestamp()
+    A signed cookie remembers it, for this session alone; to store it in the session would cost
+    each opening three statements more.
+    """
+    name, salt = f"desk-{study.pk}", f"desk of {request.session.session_key}"
+    if request.get_signed_cookie(name, default=None, salt=salt, max_age=OPENING) is not None:
+        return
+    record(team=study.team, actor=person(request), action="workers.view", subject=study.slug)
+    page.set_signed_cookie(
+        name,
+        "open",
+        salt=salt,
+        max_age=OPENING,
+        path=reverse("console:review", args=[study.slug]),
+        secure=settings.SESSION_COOKIE_SECURE,
+        httponly=True,
+        samesite="Lax",
+    )
 
 
 def _refusals(study: Study) -> list[dict[str, Any]]:
@@ -143,15 +169,13 @@ def _refusals(study: Study) -> list[dict[str, Any]]:
 
 
 def _submission(request: HttpRequest, study: Study, queue: list[QueueRow]) -> dict[str, Any]:
-    """The submission to decide now, with what the page says of it."""
+    """The submission to decide now, with what the page says of it; nothing where none is left."""
+    if not queue:
+        return {}
     position = _position(request, queue)
     row = queue[position]
-    assignment = row.assignment
-    action = request.GET.get("do", "")
-    if not _is_possible(request, row, action):
-        action = ""
-    submission = assignment.submission
-    return {
+    assignment, submission = row.assignment, row.assignment.submission
+    context = {
         "row": row,
         "assignment": assignment,
         "item": assignment.hit.item,
@@ -165,16 +189,25 @@ def _submission(request: HttpRequest, study: Study, queue: list[QueueRow]) -> di
         "after": queue[position + 1] if position + 1 < len(queue) else None,
         "is_waiting": assignment.status == Assignment.Status.SUBMITTED,
         "is_rejected": assignment.status == Assignment.Status.REJECTED,
-        "action": action,
-        "action_name": Action(action).label if action else "",
-        "form": DecisionTextForm(
-            action, initial=_initial(request, study, action), part=paid_part(assignment)
-        )
-        if action
-        else None,
-        "reasons": reasons_of(study) if action in (Action.REJECT, Action.PART_PAY) else [],
         "note_form": NoteForm(auto_id="note_%s", label_suffix=""),
     }
+    action = request.GET.get("do", "")
+    return context | _decision_form(request, study, row, action)
+
+
+def _decision_form(
+    request: HttpRequest, study: Study, row: QueueRow, action: str
+) -> dict[str, Any]:
+    """The form of the decision that the address names, where it is possible here."""
+    if not _is_possible(request, row, action):
+        return {"action": "", "action_name": "", "form": None, "reasons": []}
+    reasons = reasons_of(study) if action in (Action.REJECT, Action.PART_PAY) else []
+    title = request.GET.get("reason", "")
+    # A template of reasons that the address names, as a text to start from.
+    initial = {"text": dict(reasons).get(title, "")} if reasons else {}
+    form = DecisionTextForm(action, initial=initial, part=paid_part(row.assignment))
+    label = Action(action).label
+    return {"action": action, "action_name": label, "form": form, "reasons": reasons}
 
 
 def _position(request: HttpRequest, queue: list[QueueRow]) -> int:
@@ -189,14 +222,7 @@ def _position(request: HttpRequest, queue: list[QueueRow]) -> int:
 def _is_possible(request: HttpRequest, row: QueueRow, action: str) -> bool:
     of_all = (Action.BONUS, Action.MESSAGE, Action.BLOCK, Action.UNBLOCK)
     possible = (*OF_STATUS[Assignment.Status(row.assignment.status)], *of_all)
-    return action in possible and (action not in SPENDING or _may(request, Permission.SPEND))
-
-
-def _initial(request: HttpRequest, study: Study, action: str) -> dict[str, Any]:
-    """A template of reasons that the address names, as a text to start from."""
-    title = request.GET.get("reason", "")
-    text = next((text for name, text in reasons_of(study) if name == title), "")
-    return {"text": text} if action in (Action.REJECT, Action.PART_PAY) else {}
+    return action in possible and (action not in SPENDING or may(request, Permission.SPEND))
 
 
 def _assignment(study: Study, assignment_id: int) -> Assignment:
@@ -215,19 +241,17 @@ def draft(request: HttpRequest, slug: str, assignment_id: int) -> HttpResponse:
     if action not in Action.values:
         messages.error(request, _("Nothing was decided: choose what to do."))
         return redirect(desk_address(study, assignment=assignment_id))
-    if action in SPENDING and not _may(request, Permission.SPEND):
-        raise PermissionDenied(_("Your role does not allow spending; a manager can change it."))
+    if action in SPENDING:
+        require_spending(request)
     list_name = request.POST.get("show", "")
     problem = _draft_problem(request, assignment, action)
     if problem:
         messages.error(request, _("Nothing was decided. {problem}").format(problem=problem))
         return redirect(desk_address(study, show=list_name, assignment=assignment_id, do=action))
-    label = Action(action).label
-    name = assignment.hit.item.key
+    label, name = Action(action).label, assignment.hit.item.key
     messages.success(request, _("{label}: {name}, not sent yet.").format(label=label, name=name))
-    return redirect(
-        desk_address(study, show=list_name, assignment=_next(study, assignment, list_name))
-    )
+    following = _next(study, assignment, list_name)
+    return redirect(desk_address(study, show=list_name, assignment=following))
 
 
 def _draft_problem(request: HttpRequest, assignment: Assignment, action: str) -> str:

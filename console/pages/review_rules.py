@@ -16,10 +16,10 @@ from accounts.audit import record
 from accounts.roles import Permission
 from accounts.teams import permissions_in_team
 from annotation.models import Study
-from console.decision_rules import RULES, draft_by, rule_preview
+from console.decision_rules import RULES, Rule, draft_by, rule_preview
 from console.forms import problems_of
 from console.models import PagePreferences
-from console.pages.study import person, study_for, study_page
+from console.pages.study import may, person, require_spending, study_for, study_page
 from console.quality_notes import devices_of
 from console.review_desk import counted_reasons, name_of, notes_on
 from console.review_forms import (
@@ -58,7 +58,7 @@ def _preview(
 ) -> dict[str, Any]:
     """The assignments that a rule takes, and what that costs."""
     preview = rule_preview(study, name, values)
-    may_view = Permission.VIEW_WORKERS in request.permissions  # type: ignore[attr-defined]
+    may_view = may(request, Permission.VIEW_WORKERS)
     devices = devices_of(study)
     rows = [
         {
@@ -83,35 +83,31 @@ def draft_by_rule(request: HttpRequest, slug: str) -> HttpResponse:
         messages.error(request, _("Nothing was decided: choose a rule."))
         return redirect("console:review-rules", slug)
     if rule.action == Action.BONUS:
-        _require_spending(request)
+        require_spending(request)
     form = rule.form(request.POST)
-    if not form.is_valid():
+    if form.is_valid() and _is_drafted(request, study, rule, form.cleaned_data):
+        return redirect("console:review-send", slug)
+    if form.errors:
         messages.error(request, problems_of(form))
-        return redirect("console:review-rules", slug)
+    return redirect("console:review-rules", slug)
+
+
+def _is_drafted(request: HttpRequest, study: Study, rule: Rule, values: dict[str, Any]) -> bool:
+    """Draft the rule's decision on the assignments that the preview listed; report what came."""
+    reviewer, keys = person(request), _keys(request)
     try:
-        drafts = draft_by(
-            rule,
-            reviewer=person(request),
-            study=study,
-            keys=_keys(request),
-            values=form.cleaned_data,
-        )
+        drafts = draft_by(rule, reviewer=reviewer, study=study, keys=keys, values=values)
     except HitsError as refused:
         messages.error(request, _("Nothing was decided. {why}").format(why=refused))
-        return redirect("console:review-rules", slug)
+        return False
     messages.success(request, _("{n} decided, not sent yet.").format(n=len(drafts)))
-    return redirect("console:review-send", slug)
+    return True
 
 
 def _keys(request: HttpRequest) -> list[int]:
     """The assignments that the preview listed."""
     keys = request.POST.get("keys", "").split(",")
     return [int(key) for key in keys if key.isdecimal() and len(key) < 19]
-
-
-def _require_spending(request: HttpRequest) -> None:
-    if Permission.SPEND not in request.permissions:  # type: ignore[attr-defined]
-        raise PermissionDenied(_("Your role does not allow spending; a manager can change it."))
 
 
 @require_safe

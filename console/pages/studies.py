@@ -1,5 +1,7 @@
 """The list of studies, and a study's first page: what needs a decision, then the figures."""
 
+from typing import Any
+
 from django.contrib import messages
 from django.db.models import Q
 from django.http import HttpRequest, HttpResponse
@@ -10,11 +12,12 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from accounts.roles import Permission
 from annotation.access import with_roles_of
 from annotation.models import Study
+from annotation.models.studies import StudyQuerySet
 from annotation.study_jobs import RESULT, jobs_of
 from console.decisions import decisions_of
 from console.figures import figures_of
 from console.home import Home
-from console.pages.study import person, study_for, study_page
+from console.pages.study import page_permissions, person, study_for, study_page
 from console.stages import stage_facts
 from console.tables import page_of, search_words, sort_key
 from hits.archive import archive_study, restore_study, unfinished_work
@@ -31,26 +34,26 @@ def studies(request: HttpRequest) -> HttpResponse:
     user = person(request)
     own = with_roles_of(Study.objects.visible_to(user), user).select_related("team")
     is_archive = "archived" in request.GET
-    visible = own.archived() if is_archive else own.current()
-    words = search_words(request)
-    rows = visible.counted().filter(Q(title__icontains=words) | Q(slug__icontains=words))
-    key = sort_key(request, COLUMNS, "-created_at")
-    page = page_of(request, rows.order_by(key, "-pk"))
-    page_rows = list(page)
-    newest = own.current()[:MOST_STUDIES]
+    context = _listing(request, own.archived() if is_archive else own.current())
+    page_rows, newest = list(context["page"]), own.current()[:MOST_STUDIES]
     home = Home(user, list({study.pk: study for study in (*newest, *page_rows)}.values()))
-    context = {
-        "page": page,
+    context |= {
         "rows": home.rows(page_rows),
         "decisions": [] if is_archive else home.decisions(),
         "team_rooms": home.team_rooms,
         "is_archive": is_archive,
         "n_archived": own.archived().count(),
-        "sort": key,
-        "words": words,
-        "has_any": page or visible.exists(),
     }
     return render(request, "console/studies.html", context)
+
+
+def _listing(request: HttpRequest, visible: StudyQuerySet) -> dict[str, Any]:
+    """A page of the studies that are searched for, in the order that is chosen."""
+    words = search_words(request)
+    rows = visible.counted().filter(Q(title__icontains=words) | Q(slug__icontains=words))
+    key = sort_key(request, COLUMNS, "-created_at")
+    page = page_of(request, rows.order_by(key, "-pk"))
+    return {"page": page, "sort": key, "words": words, "has_any": page or visible.exists()}
 
 
 @require_safe
@@ -59,10 +62,9 @@ def study(request: HttpRequest, slug: str) -> HttpResponse:
     row = study_for(request, slug)
     progress = stage_facts(row).progress
     jobs = list(jobs_of(row).exclude(kind=RESULT).latest_of_each_kind())
-    permissions: frozenset[Permission] = request.permissions  # type: ignore[attr-defined]
     context = {
         "progress": progress,
-        "decisions": decisions_of(row, progress, jobs, permissions),
+        "decisions": decisions_of(row, progress, jobs, page_permissions(request)),
         "figures": figures_of(row, progress),
         "jobs": jobs,
     }

@@ -99,6 +99,21 @@ def require_sight(request: HttpRequest) -> None:
         )
 
 
+def page_permissions(request: HttpRequest) -> frozenset[Permission]:
+    """What the person may do in the study that `study_for` looked up."""
+    return cast("frozenset[Permission]", request.permissions)  # type: ignore[attr-defined]
+
+
+def may(request: HttpRequest, permission: Permission) -> bool:
+    return permission in page_permissions(request)
+
+
 def may_of(request: HttpRequest) -> dict[str, bool]:
     """What the person may do, by name, for templates."""
-    return {permission.value: True for permission in request.permissions}  # type: ignore[attr-defined]
+    return {permission.value: True for permission in page_permissions(request)}
+
+
+def require_spending(request: HttpRequest) -> None:
+    """Refuse whoever may not spend in this study."""
+    if not may(request, Permission.SPEND):
+        raise PermissionDenied(_("Your role does not allow spending; a manager can change it."))

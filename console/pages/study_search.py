@@ -7,7 +7,7 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe
 
-from console.pages.study import study_for, study_page
+from console.pages.study import page_permissions, study_for, study_page
 from console.study_search import StudySearch
 from console.tables import search_words
 
@@ -16,11 +16,10 @@ from console.tables import search_words
 def search(request: HttpRequest, slug: str) -> HttpResponse:
     """Access: whoever has a role in the study; of systems and workers, as far as the role goes."""
     study = study_for(request, slug)
-    permissions = request.permissions  # type: ignore[attr-defined]
-    found = StudySearch(study, search_words(request)[:200], permissions)
-    context: dict[str, Any] = {"search": found}
-    if found.is_long_enough:
+    matches = StudySearch(study, search_words(request)[:200], page_permissions(request))
+    context: dict[str, Any] = {"search": matches}
+    if matches.is_long_enough:
         names = ("items", "candidates", "systems", "annotators", "workers")
-        context |= {name: getattr(found, name)() for name in names}
+        context |= {name: getattr(matches, name)() for name in names}
         context["has_any"] = any(context[name].rows for name in names)
     return study_page(request, study, "search", context)

@@ -22,6 +22,17 @@ from hits.deletion import (
 )
 from hits.exceptions import StudyUnfinished
 
+CONTENTS = {
+    "items": gettext_lazy("Items"),
+    "candidates": gettext_lazy("Candidates"),
+    "submissions": gettext_lazy("Submissions"),
+    "judgments": gettext_lazy("Judgments"),
+    "label_sets": gettext_lazy("Label sets"),
+    "scores": gettext_lazy("Metrics' scores"),
+    "hits": gettext_lazy("HITs"),
+    "assignments": gettext_lazy("Assignments"),
+}
+
 
 class NameForm(forms.ModelForm[Study]):
     """What a study is called; its short name, which addresses and files have, stays."""
@@ -65,19 +76,8 @@ def delete(request: HttpRequest, slug: str) -> HttpResponse:
             problem = _("Nothing was deleted: type {name} to confirm.").format(name=study.slug)
         elif not obstacles_to_deletion(study):
             return _delete(request, study)
-    contents = contents_of(study)
-    labels = {
-        "items": _("Items"),
-        "candidates": _("Candidates"),
-        "submissions": _("Submissions"),
-        "judgments": _("Judgments"),
-        "label_sets": _("Label sets"),
-        "scores": _("Metrics' scores"),
-        "hits": _("HITs"),
-        "assignments": _("Assignments"),
-    }
     context = {
-        "contents": [(labels[name], n) for name, n in contents.items()],
+        "contents": [(CONTENTS[name], n) for name, n in contents_of(study).items()],
         "reasons": obstacles_to_deletion(study),
         "problem": problem,
     }

@@ -17,7 +17,7 @@ from console.datasheet_files import DATASHEETS, datasheet_file
 from console.models import ValidationOutcome
 from console.pages.job_progress import job_of
 from console.pages.pictures import FORMS, picture_in
-from console.pages.study import person, require_sight, study_for, study_page
+from console.pages.study import may, person, require_sight, study_for, study_page
 from console.protocol_validations import protocol_validations
 from console.report_files import ABOUT, type_of
 from console.results import REPORT, VALIDATION, outcome_of
@@ -167,9 +167,7 @@ def report_file(request: HttpRequest, slug: str, name: str) -> HttpResponse:
     adjudicates blind."""
     study = study_for(request, slug)
     if name in DATASHEETS:
-        permissions = request.permissions  # type: ignore[attr-defined]
-        with_money = Permission.VIEW_MONEY in permissions
-        content = datasheet_file(study, name, with_money=with_money)
+        content = datasheet_file(study, name, with_money=may(request, Permission.VIEW_MONEY))
         return _attached(study, name, content)
     require_sight(request)
     file = _files(outcome_of(study, REPORT)).filter(name=name).first()

@@ -7,7 +7,7 @@ import pytest
 from django.urls import reverse
 from playwright.sync_api import expect
 
-from accounts.models import AuditEntry, User
+from accounts.models import User
 from accounts.roles import Role
 from accounts.teams import create_team, set_role
 from annotation.access import give_to_team
@@ -367,12 +367,6 @@ def test_what_could_not_be_read_is_decided_too(page):
     check(page)
     act(page, "Approve $0.56")
     expect(status(page)).to_contain_text("Approve")
-
-
-def test_the_opening_of_the_desk_is_in_the_audit_log_once(study, rosa):
-    for _ in range(3):
-        assert rosa.get(desk()).status_code == 200
-    assert AuditEntry.objects.filter(action="workers.view").count() == 1
 
 
 @pytest.mark.parametrize("role", [Role.ANALYST, Role.ADJUDICATOR, Role.AUDITOR])

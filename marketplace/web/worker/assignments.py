@@ -18,10 +18,9 @@ from marketplace.hits.wages import observed_wages
 from marketplace.models import Assignment, WorkerAccount
 from marketplace.web.content_policy import in_any_frame, with_requesters_content
 from marketplace.web.worker.access import explain, worker_of, worker_required
-from marketplace.web.worker.continuation import accepts_next_by_itself, remember_choice
+from marketplace.web.worker.continuation import remember_choice
 from marketplace.web.worker.device import note_device_of
-from marketplace.web.worker.drafts import work_state
-from marketplace.web.worker.tasks import task_for
+from marketplace.web.worker.tasks import task_for, work_context
 
 
 @require_POST
@@ -62,23 +61,15 @@ def assignment(request: HttpRequest, worker: WorkerAccount, assignment_id: str) 
     if worker_assignment.status in Assignment.HANDED_IN_STATUSES:
         return redirect("marketplace:submitted", assignment_id)
     writes.require_accepted(worker_assignment)
-    draft = draft_of(worker_assignment)
-    hit_type = worker_assignment.hit.hit_type
-    task = task_for(request, worker_assignment.hit, worker_assignment, worker)
-    state = work_state(worker_assignment) | {
+    draft, hit = draft_of(worker_assignment), worker_assignment.hit
+    task = task_for(request, hit, worker_assignment, worker)
+    context = work_context(request, worker_assignment, task)
+    context["state"] |= {
         "draft": draft.content if draft else "",
-        "is_last": writes.find_next(worker=worker, hit_type=hit_type) is None,
+        "is_last": writes.find_next(worker=worker, hit_type=hit.hit_type) is None,
     }
-    context = {
-        "worker": worker,
-        "assignment": worker_assignment,
-        "hit": worker_assignment.hit,
-        "task": task,
-        "is_working": task.frame is not None,
-        "wage": observed_wages([hit_type]).get(hit_type.pk),
-        "auto_accept": accepts_next_by_itself(request),
-        "state": state,
-    }
+    context["is_working"] = task.frame is not None
+    context["wage"] = observed_wages([hit.hit_type]).get(hit.hit_type_id)
     return render(request, "marketplace/assignment.html", context)
 
 

@@ -40,14 +40,7 @@ def frame_for(
     request: HttpRequest, hit: Hit, assignment: Assignment | None, worker: WorkerAccount
 ) -> Frame:
     """The frame of a HIT, to be worked on or, without an assignment, only to be seen."""
-    question = question_of(hit)
-    parameters = {
-        "assignmentId": assignment.public_id if assignment else PREVIEW_ID,
-        "hitId": hit.public_id,
-        "turkSubmitTo": _origin(request),
-    }
-    if assignment:
-        parameters["workerId"] = assignment.worker.worker_id
+    question, parameters = question_of(hit), _parameters(request, hit, assignment)
     if question.kind == "external":
         url = question.url_with(parameters)
         return Frame(url, _external_sandbox(request, url), question.frame_height)
@@ -60,6 +53,16 @@ def frame_for(
     # Says which messages the page around the frame understands (docs/marketplace.md).
     source = f"{path}?{urlencode(parameters | {'assayPage': '1'})}"
     return Frame(source, SANDBOX, question.frame_height, storage)
+
+
+def _parameters(request: HttpRequest, hit: Hit, assignment: Assignment | None) -> dict[str, str]:
+    """What the page is given in its address, as Mechanical Turk gives it."""
+    parameters = {
+        "assignmentId": assignment.public_id if assignment else PREVIEW_ID,
+        "hitId": hit.public_id,
+        "turkSubmitTo": _origin(request),
+    }
+    return parameters | ({"workerId": assignment.worker.worker_id} if assignment else {})
 
 
 @login_not_required

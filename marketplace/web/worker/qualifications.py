@@ -54,13 +54,6 @@ def qualifications(request: HttpRequest, worker: WorkerAccount) -> HttpResponse:
     """
     expire_overdue(worker, now=clock.now())
     search = request.GET.get("q", "").replace("\0", "").strip()
-    offered = not_earned(QualificationType.objects.requestable()).filter(
-        Q(name__icontains=search)
-        | Q(description__icontains=search)
-        | Q(keywords__icontains=search)
-        | Q(requester__name__icontains=search)
-    )
-    offered = offered.select_related("requester").order_by("-pk")
     record = Record(worker)
     computed = (*ALL, *languages_of(worker))
     owned = Qualification.objects.filter(worker=worker, status=Qualification.Status.GRANTED)
@@ -70,10 +63,22 @@ def qualifications(request: HttpRequest, worker: WorkerAccount) -> HttpResponse:
         "held": owned.select_related("qualification_type__requester").order_by("-granted_at"),
         "asked": requests.select_related("qualification_type__requester").order_by("-pk")[:50],
         "computed": {each.name: each.value_of(record) for each in computed}.items(),
-        "page": Paginator(offered, TYPES_PER_PAGE).get_page(request.GET.get("page")),
+        "page": Paginator(_offered(search), TYPES_PER_PAGE).get_page(request.GET.get("page")),
         "search": search,
     }
     return render(request, "marketplace/qualifications.html", context)
+
+
+def _offered(search: str) -> QuerySet[QualificationType]:
+    """What can be requested, where its texts or its requester's name have what is searched for."""
+    matches = (
+        Q(name__icontains=search)
+        | Q(description__icontains=search)
+        | Q(keywords__icontains=search)
+        | Q(requester__name__icontains=search)
+    )
+    rows = not_earned(QualificationType.objects.requestable()).filter(matches)
+    return rows.select_related("requester").order_by("-pk")
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

@@ -10,10 +10,8 @@ from marketplace.hits import assignments as writes
 from marketplace.models import WorkerAccount
 from marketplace.web.content_policy import with_requesters_content
 from marketplace.web.worker.access import worker_required
-from marketplace.web.worker.continuation import accepts_next_by_itself
 from marketplace.web.worker.device import note_device_of
-from marketplace.web.worker.drafts import work_state
-from marketplace.web.worker.tasks import Task, filled_in, form_of
+from marketplace.web.worker.tasks import Task, filled_in, form_of, work_context
 
 
 @require_POST
@@ -28,14 +26,7 @@ def submit_form(request: HttpRequest, worker: WorkerAccount, assignment_id: str)
     filled = filled_in(request, form_of(assignment.hit))
     if not filled.is_valid:
         writes.require_accepted(assignment)
-        context = {
-            "worker": worker,
-            "assignment": assignment,
-            "hit": assignment.hit,
-            "task": Task(None, filled),
-            "auto_accept": accepts_next_by_itself(request),
-            "state": work_state(assignment),
-        }
+        context = work_context(request, assignment, Task(None, filled))
         return render(request, "marketplace/assignment.html", context, status=422)
     answer = filled.to_xml()
     submitted = writes.submit_answer(public_id=assignment.public_id, answer=answer, is_checked=True)

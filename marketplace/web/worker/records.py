@@ -20,6 +20,7 @@ from marketplace.models import (
     Assignment,
     AssignmentQuerySet,
     Hit,
+    LedgerAccount,
     LedgerEntry,
     LedgerTransaction,
     WorkerAccount,
@@ -98,22 +99,12 @@ def earnings(request: HttpRequest, worker: WorkerAccount) -> HttpResponse:
     account = ledger.earnings_account(worker)
     balance = Window(Sum("amount_usd"), order_by=F("id").asc())
     entries = LedgerEntry.objects.filter(account=account).annotate(balance_after_usd=balance)
-    entries = entries.order_by("-pk")
-    entries = entries.select_related(
+    entries = entries.order_by("-pk").select_related(
         "transaction__assignment__hit__hit_type__requester", "transaction__bonus_payment"
     )
-    kinds = LedgerTransaction.Kind
-    totals = {
-        f"{kind.value}_usd": account.entries.filter(transaction__kind=kind).aggregate(
-            total=Sum("amount_usd")
-        )["total"]
-        or Decimal(0)
-        for kind in (kinds.PAYMENT, kinds.BONUS, kinds.PAYOUT)
-    }
-    context = totals | {
+    context = _totals_usd(account) | {
         "worker": worker,
         "balance_usd": ledger.balance_of(account),
-        "paid_out_usd": -totals["payout_usd"],
         "pending_usd": _pending_usd(Assignment.objects.by(worker)),
         "page": Paginator(entries, ROWS_PER_PAGE).get_page(request.GET.get("page")),
     }
@@ -155,6 +146,18 @@ def _pending_usd(assignments: AssignmentQuerySet) -> Decimal:
     waiting = assignments.filter(status=Assignment.Status.SUBMITTED)
     total: Decimal | None = waiting.aggregate(total=Sum("reward_usd"))["total"]
     return total or Decimal(0)
+
+
+def _totals_usd(account: LedgerAccount) -> dict[str, Decimal]:
+    """What came in as rewards and as bonuses, and what was paid out."""
+    kinds = LedgerTransaction.Kind
+    totals = account.entries.aggregate(
+        payment_usd=Sum("amount_usd", filter=Q(transaction__kind=kinds.PAYMENT)),
+        bonus_usd=Sum("amount_usd", filter=Q(transaction__kind=kinds.BONUS)),
+        payout_usd=Sum("amount_usd", filter=Q(transaction__kind=kinds.PAYOUT)),
+    )
+    totals = {name: total or Decimal(0) for name, total in totals.items()}
+    return totals | {"paid_out_usd": -totals["payout_usd"]}
 
 
 def _by_day(handed_in: AssignmentQuerySet) -> list[Any]:

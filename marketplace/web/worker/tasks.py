@@ -1,6 +1,7 @@
 """What a worker is shown of a HIT: a frame, or a form of our own."""
 
 from dataclasses import dataclass
+from typing import Any
 
 from django.http import HttpRequest
 
@@ -8,6 +9,8 @@ from marketplace.documents.form_answers import FilledForm, blank, fill_in
 from marketplace.documents.question_forms import QuestionForm, parse_question_form
 from marketplace.exceptions import HitDoesNotExist
 from marketplace.models import Assignment, Hit, WorkerAccount
+from marketplace.web.worker.continuation import accepts_next_by_itself
+from marketplace.web.worker.drafts import work_state
 from marketplace.web.worker.frames import Frame, frame_for, question_of
 
 
@@ -26,6 +29,18 @@ def task_for(
     if question_of(hit).kind == "form":
         return Task(None, blank(form_of(hit)))
     return Task(frame_for(request, hit, assignment, worker), None)
+
+
+def work_context(request: HttpRequest, assignment: Assignment, task: Task) -> dict[str, Any]:
+    """What the page to work on is made of, with its task as it stands."""
+    return {
+        "worker": assignment.worker,
+        "assignment": assignment,
+        "hit": assignment.hit,
+        "task": task,
+        "auto_accept": accepts_next_by_itself(request),
+        "state": work_state(assignment),
+    }
 
 
 def form_of(hit: Hit) -> QuestionForm:
