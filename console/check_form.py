@@ -84,9 +84,9 @@ def _cases(data: Data, prefix: str, before: Cases) -> Cases:
             name: data.get(f"{own}{name}", "").replace("\r\n", "\n") for name in CASE_TEXTS
         }
         case["value"] = number_of(data.get(f"{own}value", ""))
-        said = {name: value for name, value in case.items() if value not in ("", None)}
-        if said:
-            cases.append(said)
+        values = {name: value for name, value in case.items() if value not in ("", None)}
+        if values:
+            cases.append(values)
     # Counted from the end: what is typed is saved while the page's own count stands.
     hidden = data.get(f"{prefix}n_hidden", "")
     n_hidden = min(int(hidden[:6]) if hidden.isdecimal() else 0, len(before))

@@ -62,22 +62,22 @@ class QuestionRow:
     """A question of the export, as it is read and as somebody says it is to be."""
 
     n: int
-    found: dict[str, Any]
+    question: dict[str, Any]
     override: QuestionOverride
 
     @property
     def scale(self) -> str:
         """What its answers are, in words."""
-        if self.found.get("categories"):
-            n_more = self.found["n_categories"] - len(self.found["categories"])
-            return ", ".join(self.found["categories"]) + (f" … (+{n_more})" if n_more else "")
-        if "low" in self.found:
-            return f"{self.found['low']:g}–{self.found['high']:g}"
+        if self.question.get("categories"):
+            n_more = self.question["n_categories"] - len(self.question["categories"])
+            return ", ".join(self.question["categories"]) + (f" … (+{n_more})" if n_more else "")
+        if "low" in self.question:
+            return f"{self.question['low']:g}–{self.question['high']:g}"
         return ""
 
     @property
     def level(self) -> str:
-        return str(LEVEL_NAMES.get(self.found.get("level", ""), ""))
+        return str(LEVEL_NAMES.get(self.question.get("level", ""), ""))
 
 
 def labels_context(upload: Upload, page: str = "") -> dict[str, Any]:
@@ -96,8 +96,8 @@ def labels_context(upload: Upload, page: str = "") -> dict[str, Any]:
         ],
         "levels": list(LEVEL_NAMES.items()),
         "questions": [
-            QuestionRow(n, found, settings.questions.get(found["name"], QuestionOverride()))
-            for n, found in enumerate(summary.get("questions", ())[:MOST_QUESTIONS])
+            QuestionRow(n, question, settings.questions.get(question["name"], QuestionOverride()))
+            for n, question in enumerate(summary.get("questions", ())[:MOST_QUESTIONS])
         ],
         "summary": summary,
         "sentence": sentence_of(summary) if summary else "",
@@ -157,7 +157,7 @@ def posted_labels(upload: Upload, data: Any) -> dict[str, Any]:
 
 def _posted_questions(upload: Upload, data: Any) -> dict[str, QuestionOverride]:
     questions = {}
-    for n, found in enumerate(upload.summary.get("questions", ())[:MOST_QUESTIONS]):
+    for n, question in enumerate(upload.summary.get("questions", ())[:MOST_QUESTIONS]):
         level = data.get(f"level-{n}", "")
         low, high = data.get(f"low-{n}", "").strip(), data.get(f"high-{n}", "").strip()
         override = QuestionOverride(
@@ -167,7 +167,7 @@ def _posted_questions(upload: Upload, data: Any) -> dict[str, QuestionOverride]:
             wording=data.get(f"wording-{n}", "").strip()[:LONGEST_WORDING],
         )
         if override != QuestionOverride():
-            questions[found["name"]] = override
+            questions[question["name"]] = override
     return questions
 
 

@@ -72,8 +72,8 @@ class ParametersForm(forms.Form):
         """What is said otherwise than by default."""
         defaults = defaults_of(self.metric)
         data = self.cleaned_data
-        given = {name: None if data[name] == "" else data[name] for name in self.fields}
-        return {name: value for name, value in given.items() if value != defaults[name]}
+        values = {name: None if data[name] == "" else data[name] for name in self.fields}
+        return {name: value for name, value in values.items() if value != defaults[name]}
 
 
 def _field(name: str, kind: Any, default: Any) -> forms.Field:

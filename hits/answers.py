@@ -115,8 +115,8 @@ def read_answer_text(
     document = document or current_document(item.study)
     answer = _json_object(text)
     _refuse_another_page(answer, item)
-    shown: list[ShownCandidate] = [*item.candidates.all(), *checks]
-    candidates = {each.blind_key: each for each in shown}
+    displayed: list[ShownCandidate] = [*item.candidates.all(), *checks]
+    candidates = {each.blind_key: each for each in displayed}
     order = _order(answer, candidates)
     columns = {question.name: question for question in item.study.questions.all()}
     ordered = [candidates[key] for key in order]

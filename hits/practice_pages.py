@@ -123,9 +123,9 @@ def practice_page(study: Study, document: ProtocolDocument, number: int) -> Prac
     practice = document.qualifications.practice
     if practice is None:
         raise ValueError(f"document: study '{study.slug}' has no practice.")
-    shown = practice.items[number]
-    item = study.items.get(key=shown.item) if shown.item else _written_item(study, number, shown)
-    right = _right_answers(document, practice, shown, item)
+    case = practice.items[number]
+    item = study.items.get(key=case.item) if case.item else _written_item(study, number, case)
+    right = _right_answers(document, practice, case, item)
     return PracticePage(item, document, practice, tuple(right))
 
 
@@ -147,16 +147,16 @@ def practice_page_errors(study: Study, document: ProtocolDocument) -> list[str]:
     return errors
 
 
-def _written_item(study: Study, number: int, shown: PracticeItem) -> Item:
+def _written_item(study: Study, number: int, case: PracticeItem) -> Item:
     """An item that is stored nowhere but in the protocol."""
     item = Item(
         # No stored item has such a key, so that no answer to one is taken for the other's.
         pk=-1 - number,
         study=study,
         key=f"practice {number + 1}",
-        context=shown.context,
-        reference=shown.reference,
-        condition=shown.condition,
+        context=case.context,
+        reference=case.reference,
+        condition=case.condition,
         picture=None,
     )
     candidates = [
@@ -169,7 +169,7 @@ def _written_item(study: Study, number: int, shown: PracticeItem) -> Item:
             picture=None,
             position=index,
         )
-        for index, each in enumerate(shown.candidates)
+        for index, each in enumerate(case.candidates)
     ]
     # As if they had been fetched: what is not stored cannot be.
     item._prefetched_objects_cache = {"candidates": candidates}  # type: ignore[attr-defined]
@@ -193,15 +193,15 @@ def _right_in_words(question: ProtocolQuestion, right: RightRange, language: str
 
 
 def _right_answers(
-    document: ProtocolDocument, practice: Practice, shown: PracticeItem, item: Item
+    document: ProtocolDocument, practice: Practice, case: PracticeItem, item: Item
 ) -> Iterator[RightAnswer]:
     own = {each.key: each.blind_key for each in item.candidates.all()}
-    keys = [each.candidate or f"candidate {n}" for n, each in enumerate(shown.candidates, start=1)]
+    keys = [each.candidate or f"candidate {n}" for n, each in enumerate(case.candidates, start=1)]
     holders: list[tuple[str | None, PracticeCandidate | PracticeItem]] = [
-        (own[key], each) for key, each in zip(keys, shown.candidates, strict=True)
+        (own[key], each) for key, each in zip(keys, case.candidates, strict=True)
     ]
     for question in document.questions:
-        for blind_key, holder in [*holders, (None, shown)]:
+        for blind_key, holder in [*holders, (None, case)]:
             if (value := holder.scores.get(question.name)) is not None:
                 right = right_range(question, value, practice.tolerance_percent)
                 words = _right_in_words(question, right, page_language(document.language))

@@ -23,7 +23,7 @@ from console.api.errors import Conflict
 from console.api.jobs import JobSerializer, accepted
 from console.api.operations import lists, writes
 from console.api.paging import page
-from console.review_desk import SHOWN, WAITING, QueueRow, desk_facts, listed_assignments, queue_of
+from console.review_desk import LISTS, WAITING, QueueRow, desk_facts, listed_assignments, queue_of
 from hits.appeals import answer_appeal
 from hits.contacts import LONGEST_TEXT, note_worker
 from hits.draft_costs import price_usd
@@ -104,7 +104,7 @@ def _problem(text: str, *, may_see_workers: bool) -> str:
 
 
 class DeskFilters(Filters):
-    show = serializers.ChoiceField(choices=SHOWN, required=False, default=WAITING)
+    show = serializers.ChoiceField(choices=LISTS, required=False, default=WAITING)
 
 
 class _Queue:
@@ -169,13 +169,13 @@ class Note(Endpoint):
         Access: those who may review, in a study of a team.
         """
         study = self.study(slug, Permission.REVIEW)
-        assignment, sent = assignment_of(study, assignment_id), self.input(NoteInput)
+        assignment, body = assignment_of(study, assignment_id), self.input(NoteInput)
         if study.team is None:
             raise Conflict(_("Notes are a team's; this study has none."))
         note_worker(
-            team=study.team, worker=assignment.worker, text=sent["note"], author=self.person
+            team=study.team, worker=assignment.worker, text=body["note"], author=self.person
         )
-        return Response(sent, status=HTTPStatus.CREATED)
+        return Response(body, status=HTTPStatus.CREATED)
 
 
 class DoneSerializer(serializers.Serializer[Any]):

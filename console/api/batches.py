@@ -232,9 +232,9 @@ class BatchChange(Endpoint):
         """
         study = self.study(slug, Permission.SPEND)
         batch, kind = _batch(study, batch_id), _change(change)
-        sent = self.input(ChangeConfirmationInput)
-        values = _valid(kind, sent)
-        confirmation = _confirmation(batch, kind.preview(batch, values), sent)
+        body = self.input(ChangeConfirmationInput)
+        values = _valid(kind, body)
+        confirmation = _confirmation(batch, kind.preview(batch, values), body)
         job = make_change(
             batch=batch, change=kind, values=values, confirmation=confirmation, actor=self.person
         )
@@ -255,11 +255,11 @@ def _valid(change: Change, values: dict[str, Any]) -> dict[str, Any]:
     return form.cleaned_data
 
 
-def _confirmation(batch: Batch, preview: Preview, sent: dict[str, Any]) -> ConfirmationForm:
+def _confirmation(batch: Batch, preview: Preview, body: dict[str, Any]) -> ConfirmationForm:
     """As the page has it, filled in with what was sent."""
-    typed = sent.get("confirm_usd")
+    typed = body.get("confirm_usd")
     names = ("n_added", "expected_assignments", "expected_usd")
-    data = {name: str(sent[name]) for name in names}
+    data = {name: str(body[name]) for name in names}
     data["typed_usd"] = "" if typed is None else f"{typed:.2f}"
     form = ConfirmationForm(data, is_typed=needs_amount(batch, preview))
     if not form.is_valid():

@@ -60,11 +60,11 @@ class Comments(Endpoint):
         Access: whoever has a role in the study.
         """
         rows = DisputeComment.objects.of(self.study(slug))
-        wanted = self.filters(CommentFilters)
-        if "question" in wanted:
-            wanted["question__name"] = wanted.pop("question")
+        filters = self.filters(CommentFilters)
+        if "question" in filters:
+            filters["question__name"] = filters.pop("question")
         related = rows.select_related("candidate__item", "question", "written_by")
-        return stretch(request, related.filter(**wanted), CommentSerializer)
+        return stretch(request, related.filter(**filters), CommentSerializer)
 
     @writes("add_comment", CommentInput, CommentSerializer, status=HTTPStatus.CREATED)
     def post(self, request: Request, slug: str) -> Response:
@@ -73,12 +73,12 @@ class Comments(Endpoint):
         Access: those who may adjudicate.
         """
         study = self.study(slug, Permission.ADJUDICATE)
-        wanted: dict[str, Any] = self.input(CommentInput)
+        body: dict[str, Any] = self.input(CommentInput)
         candidates = Candidate.objects.filter(item__study=study).select_related("item")
-        candidate = get_object_or_404(candidates, pk=wanted.pop("candidate_id"))
-        question = study.question(wanted.pop("question"))
+        candidate = get_object_or_404(candidates, pk=body.pop("candidate_id"))
+        question = study.question(body.pop("question"))
         comment = add_comment(
-            candidate=candidate, question=question, written_by=self.person, **wanted
+            candidate=candidate, question=question, written_by=self.person, **body
         )
         return Response(CommentSerializer(comment).data, status=HTTPStatus.CREATED)
 

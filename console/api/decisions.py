@@ -111,11 +111,11 @@ class Drafts(Endpoint):
 
         Access: those who may review; what costs money, those who may spend.
         """
-        study, sent = self.study(slug, Permission.REVIEW), self.input(DecisionInput)
-        action = Action(sent.pop("action"))
+        study, body = self.study(slug, Permission.REVIEW), self.input(DecisionInput)
+        action = Action(body.pop("action"))
         _require_spending(self, [action])
-        assignments = _assignments(study, sent.pop("assignments"))
-        draft_all(reviewer=self.person, assignments=assignments, action=action, **sent)
+        assignments = _assignments(study, body.pop("assignments"))
+        draft_all(reviewer=self.person, assignments=assignments, action=action, **body)
         summary = summary_of(drafts_of(study, self.person))
         return Response(_summary(self, summary), status=HTTPStatus.CREATED)
 
@@ -194,9 +194,9 @@ class RulePreviewEndpoint(Endpoint):
 
         Access: those who may review.
         """
-        study, sent = self.study(slug, Permission.REVIEW), self.input(RuleInput)
-        name = sent.pop("rule")
-        preview = rule_preview(study, name, _numbers(RULES[name], sent))
+        study, body = self.study(slug, Permission.REVIEW), self.input(RuleInput)
+        name = body.pop("rule")
+        preview = rule_preview(study, name, _numbers(RULES[name], body))
         may_see_money = Permission.VIEW_MONEY in self.permissions
         content = {
             "assignments": [one.pk for one in preview.assignments],
@@ -212,17 +212,17 @@ class RuleDrafts(Endpoint):
 
         Access: those who may review; a bonus, those who may spend.
         """
-        study, sent = self.study(slug, Permission.REVIEW), self.input(RuleDecisionInput)
-        rule, keys = RULES[sent.pop("rule")], sent.pop("assignments")
+        study, body = self.study(slug, Permission.REVIEW), self.input(RuleDecisionInput)
+        rule, keys = RULES[body.pop("rule")], body.pop("assignments")
         _require_spending(self, [rule.action])
-        values = _numbers(rule, sent)
+        values = _numbers(rule, body)
         draft_by(rule, reviewer=self.person, study=study, keys=keys, values=values)
         summary = summary_of(drafts_of(study, self.person))
         return Response(_summary(self, summary), status=HTTPStatus.CREATED)
 
 
-def _numbers(rule: Rule, sent: dict[str, Any]) -> dict[str, Any]:
-    form = rule.form(sent)
+def _numbers(rule: Rule, body: dict[str, Any]) -> dict[str, Any]:
+    form = rule.form(body)
     if not form.is_valid():
         errors: dict[str, Any] = dict(form.errors)
         raise serializers.ValidationError(errors)
@@ -254,14 +254,14 @@ class Send(Endpoint):
 
         Access: those who may review; what costs more than was held, those who may spend.
         """
-        study, sent = self.study(slug, Permission.REVIEW), self.input(SendInput)
+        study, body = self.study(slug, Permission.REVIEW), self.input(SendInput)
         drafts = drafts_of(study, self.person)
         _require_spending(self, [Action(draft.action) for draft in drafts])
         result: DraftsResult = record_drafts(
             reviewer=self.person,
             study=study,
-            digest=sent["digest"],
-            typed_usd=sent["confirm_usd"],
+            digest=body["digest"],
+            typed_usd=body["confirm_usd"],
             names_ids=Permission.VIEW_WORKERS in self.permissions,
         )
         is_any = bool(result.n_recorded)

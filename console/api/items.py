@@ -63,10 +63,10 @@ class Items(Endpoint):
         Access: whoever has a role in the study.
         """
         rows = _items().filter(study=self.study(slug))
-        wanted: dict[str, Any] = self.filters(ItemFilters)
-        if words := wanted.pop("q", ""):
+        filters: dict[str, Any] = self.filters(ItemFilters)
+        if words := filters.pop("q", ""):
             rows = rows.filter(Q(key__icontains=words) | Q(context__icontains=words))
-        return stretch(request, rows.filter(**wanted), ItemSerializer)
+        return stretch(request, rows.filter(**filters), ItemSerializer)
 
 
 class OneItem(Endpoint):

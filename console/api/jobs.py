@@ -67,8 +67,8 @@ class Jobs(Endpoint):
 
         Access: whoever has a role in the study.
         """
-        wanted: dict[str, Any] = self.filters(JobFilters)
-        return page(request, jobs_of(self.study(slug)).filter(**wanted), JobSerializer)
+        filters: dict[str, Any] = self.filters(JobFilters)
+        return page(request, jobs_of(self.study(slug)).filter(**filters), JobSerializer)
 
 
 class OneJob(Endpoint):

@@ -76,13 +76,13 @@ class Submissions(Endpoint):
         Access: whoever has a role in the study; workers for those who may view them.
         """
         study = self.study(slug)
-        wanted = self.filters(SubmissionFilters)
+        filters = self.filters(SubmissionFilters)
         names = {"item": "item__key", "annotator": "annotator__pseudonym"}
-        chosen = {names.get(name, name): wanted[name] for name in wanted if name != "flagged"}
+        chosen = {names.get(name, name): filters[name] for name in filters if name != "flagged"}
         rows = _submissions(study).filter(**chosen)
-        if wanted["flagged"] is not None:
+        if filters["flagged"] is not None:
             rows = (
-                rows.exclude(flag_reason="") if wanted["flagged"] else rows.filter(flag_reason="")
+                rows.exclude(flag_reason="") if filters["flagged"] else rows.filter(flag_reason="")
             )
         return stretch(request, rows, SubmissionSerializer)
 
@@ -181,11 +181,11 @@ class Judgments(Endpoint):
         Access: those who may export.
         """
         study = self.study(slug, Permission.EXPORT)
-        wanted = self.filters(JudgmentFilters)
+        filters = self.filters(JudgmentFilters)
         # Of one question: its index has them in the order of their keys.
-        question = study.question(wanted.get("question", ""))
+        question = study.question(filters.get("question", ""))
         rows = Judgment.objects.filter(question=question)
-        rows = rows.accepted() if wanted["accepted"] else rows
+        rows = rows.accepted() if filters["accepted"] else rows
         related = ("question", "candidate", "submission__item", "submission__annotator")
         long = ("submission__raw", "submission__item__context", "candidate__text")
         return stretch(request, rows.select_related(*related).defer(*long), JudgmentSerializer)

@@ -164,9 +164,9 @@ class Adjudications(Endpoint):
         Access: those who may adjudicate.
         """
         study = self.study(slug, Permission.ADJUDICATE)
-        wanted = self.input(AdjudicationInput)
+        body = self.input(AdjudicationInput)
         candidates = Candidate.objects.select_related("item")
-        candidate = get_object_or_404(candidates, item__study=study, pk=wanted.pop("candidate_id"))
-        question = study.question(wanted.pop("question"))
-        decision = decide(candidate=candidate, question=question, decided_by=self.person, **wanted)
+        candidate = get_object_or_404(candidates, item__study=study, pk=body.pop("candidate_id"))
+        question = study.question(body.pop("question"))
+        decision = decide(candidate=candidate, question=question, decided_by=self.person, **body)
         return Response(AdjudicationSerializer(decision).data, status=HTTPStatus.CREATED)

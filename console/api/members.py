@@ -56,11 +56,11 @@ class NewInvitationSerializer(serializers.Serializer[Any]):
 
 
 def _invited(endpoint: Endpoint, to: Team | Study) -> Response:
-    wanted = endpoint.input(InvitationInput)
+    body = endpoint.input(InvitationInput)
     link = invite(
         to=to,
-        email=wanted["email"],
-        role=Role(wanted["role"]),
+        email=body["email"],
+        role=Role(body["role"]),
         actor=endpoint.person,
         link_of=invitation_link,
     )

@@ -70,14 +70,14 @@ class BestMetricsEndpoint(Endpoint):
 
         Access: whoever has a role in the study.
         """
-        study, wanted = self.study(slug), self.filters(MetricFilters)
+        study, filters = self.study(slug), self.filters(MetricFilters)
         if is_pending(self, study, VALIDATION):
             return being_computed()
         results = StoredResults(_version(study), with_variants=False)
         if not results.measures:
             raise NotFound("No metric can be set against people here.")
         try:
-            view = ValidationView.from_query(results, wanted)
+            view = ValidationView.from_query(results, filters)
         except KeyError as missing:
             raise NotFound(f"There is no {missing.args[0]}.") from missing
         return Response(_record(view, view.best))
@@ -130,7 +130,7 @@ class ValidationRows(Endpoint):
 
         Access: whoever has a role in the study; worst candidates, not who adjudicates blind.
         """
-        study, wanted = self.study(slug), self.filters(ValidationRowsFilters)
+        study, filters = self.study(slug), self.filters(ValidationRowsFilters)
         if kind == "worst":
             require_sight(self.plain_request)
         if kind not in ROWS:
@@ -138,7 +138,7 @@ class ValidationRows(Endpoint):
         if is_pending(self, study, VALIDATION):
             return being_computed()
         version = _version(study)
-        records = StoredResults(version, with_variants=True).rows(ROWS[kind], **wanted)
+        records = StoredResults(version, with_variants=True).rows(ROWS[kind], **filters)
         content = {"report": version.number, "fingerprint": version.fingerprint, "kind": kind}
         rows = [plain(record) for record in records]
         return Response(ValidationRowsSerializer(content | {"rows": rows}).data)

@@ -22,9 +22,9 @@ class Pages(LimitOffsetPagination):
 def page(request: Request, rows: Any, serializer: type[BaseSerializer[Any]]) -> Response:
     """The page that `limit` and `offset` name, with the count of all rows and the next address."""
     pages = Pages()
-    found: list[Any] = pages.paginate_queryset(rows, request) or []
+    items: list[Any] = pages.paginate_queryset(rows, request) or []
     context = {"request": request}
-    return pages.get_paginated_response(serializer(found, many=True, context=context).data)
+    return pages.get_paginated_response(serializer(items, many=True, context=context).data)
 
 
 def stretch(
@@ -38,8 +38,8 @@ def stretch(
     after = _natural(request.query_params.get("after"), 0)
     # The keys alone first: what has to be sorted is then narrow.
     keys = list(rows.order_by("pk").filter(pk__gt=after).values_list("pk", flat=True)[: limit + 1])
-    found = rows.filter(pk__in=keys[:limit]).order_by("pk")
-    results = serializer(found, many=True, context={"request": request}).data
+    items = rows.filter(pk__in=keys[:limit]).order_by("pk")
+    results = serializer(items, many=True, context={"request": request}).data
     next_address = None
     if len(keys) > limit:
         query = request.query_params.dict() | {"limit": limit, "after": keys[limit - 1]}

@@ -114,9 +114,9 @@ class Draft(Endpoint):
         Access: those who may edit the study.
         """
         study = self.study(slug, Permission.EDIT)
-        wanted = self.input(DraftInput)
-        document = _document(study, wanted)
-        version = save_draft(study=study, document=document, is_copy="version" in wanted)
+        body = self.input(DraftInput)
+        document = _document(study, body)
+        version = save_draft(study=study, document=document, is_copy="version" in body)
         return Response(ProtocolSerializer(version).data)
 
     @writes("discard_draft", None, None, status=HTTPStatus.NO_CONTENT)
@@ -129,17 +129,17 @@ class Draft(Endpoint):
         return Response(status=HTTPStatus.NO_CONTENT)
 
 
-def _document(study: Study, wanted: dict[str, Any]) -> ProtocolDocument:
+def _document(study: Study, body: dict[str, Any]) -> ProtocolDocument:
     """The document that was sent or named, without a fault."""
-    if "template" in wanted:
-        return read_protocol(wanted["template"])
-    if "version" in wanted:
-        return read_document(numbered_version(study, wanted["version"]).document)
-    if "yaml" in wanted:
-        parsed = parse_yaml(wanted["yaml"])
+    if "template" in body:
+        return read_protocol(body["template"])
+    if "version" in body:
+        return read_document(numbered_version(study, body["version"]).document)
+    if "yaml" in body:
+        parsed = parse_yaml(body["yaml"])
         name, values, faults = "yaml", parsed.values, parsed.faults
     else:
-        name, values = "document", wanted["document"]
+        name, values = "document", body["document"]
         faults = tuple(document_faults(values))
     if faults:
         raise serializers.ValidationError({name: [str(fault) for fault in faults]})
@@ -175,12 +175,12 @@ class Check(Endpoint):
         Access: those who may edit the study.
         """
         study = self.study(slug, Permission.EDIT)
-        wanted = self.input(CheckInput)
-        if "yaml" in wanted:
-            parsed = parse_yaml(wanted["yaml"])
+        body = self.input(CheckInput)
+        if "yaml" in body:
+            parsed = parse_yaml(body["yaml"])
         else:
-            faults = tuple(document_faults(wanted["document"]))
-            parsed = ParsedFile(wanted["document"], faults)
+            faults = tuple(document_faults(body["document"]))
+            parsed = ParsedFile(body["document"], faults)
         freezing: list[Fault] = []
         if isinstance(parsed.values, Mapping):
             freezing = study_faults(study, read_document(parsed.values))

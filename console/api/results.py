@@ -225,13 +225,13 @@ class Results(Endpoint):
 
         Access: whoever has a role in the study; prices in its advice, those who may see money.
         """
-        study, wanted = self.study(slug), self.filters(HumanResultsFilters)
+        study, filters = self.study(slug), self.filters(HumanResultsFilters)
         if not study.n_judgments:
             raise NotFound(_("Nothing is judged yet."))
         version = None if is_pending(self, study, RESULTS) else current_human_results(study)
         if version is None:
             return being_computed()
-        return Response(results_record(self, study, version, wanted.get("question")))
+        return Response(results_record(self, study, version, filters.get("question")))
 
     @writes("compute_result", ResultInput, JobSerializer, status=HTTPStatus.ACCEPTED)
     def post(self, request: Request, slug: str) -> Response:

@@ -184,11 +184,11 @@ class ScoringRequests(Endpoint):
 
         Access: those who may analyse; by judges, those who may spend, too.
         """
-        study, wanted = self.study(slug, Permission.ANALYSE), self.input(ScoringRequestInput)
-        metric: str = wanted["metric"]
+        study, body = self.study(slug, Permission.ANALYSE), self.input(ScoringRequestInput)
+        metric: str = body["metric"]
         if is_judge(metric):
             study = self.study(slug, Permission.SPEND)
-        form = _filled(study, metric, wanted["settings"])
+        form = _filled(study, metric, body["settings"])
         row = request_by_form(study, metric, form, self.person)
         return _answer(request, study, row)
 

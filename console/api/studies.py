@@ -93,11 +93,11 @@ class Studies(Endpoint):
 
         Access: signed in.
         """
-        wanted = self.filters(StudyFilters)
+        filters = self.filters(StudyFilters)
         visible = with_roles_of(Study.objects.visible_to(self.person), self.person)
         rows = visible.counted().select_related("team").prefetch_related("questions")
         return page(
-            request, rows.filter(_chosen(wanted)).order_by("-created_at", "-pk"), StudySerializer
+            request, rows.filter(_chosen(filters)).order_by("-created_at", "-pk"), StudySerializer
         )
 
     @writes("create_study", NewStudyInput, StudySerializer, status=HTTPStatus.CREATED)
@@ -107,28 +107,28 @@ class Studies(Endpoint):
         A file of items makes one too, as an upload does.
         Access: signed in; for a team, those who may edit its studies.
         """
-        wanted = self.input(NewStudyInput)
-        team = self.team_to_edit(wanted["team"])
-        common: dict[str, Any] = {"title": wanted["title"], "owner": self.person, "team": team}
-        if "copy_of" in wanted:
-            study = copy_study(source=self.study(wanted["copy_of"]), **common)
+        body = self.input(NewStudyInput)
+        team = self.team_to_edit(body["team"])
+        common: dict[str, Any] = {"title": body["title"], "owner": self.person, "team": team}
+        if "copy_of" in body:
+            study = copy_study(source=self.study(body["copy_of"]), **common)
         else:
-            study = begin_study(template=wanted["template"], **common)
+            study = begin_study(template=body["template"], **common)
         answer = StudySerializer(self.study(study.slug), context={"request": request})
         headers = {"Location": address_of(request, "study", study.slug)}
         return Response(answer.data, status=HTTPStatus.CREATED, headers=headers)
 
 
-def _chosen(wanted: dict[str, Any]) -> Q:
+def _chosen(filters: dict[str, Any]) -> Q:
     chosen = Q()
-    if words := wanted.get("q"):
+    if words := filters.get("q"):
         chosen &= Q(title__icontains=words) | Q(slug__icontains=words)
-    if "kind" in wanted:
-        chosen &= Q(kind=wanted["kind"])
-    if "team" in wanted:
-        chosen &= Q(team__slug=wanted["team"])
-    if wanted["archived"] is not None:
-        chosen &= Q(archived_at__isnull=not wanted["archived"])
+    if "kind" in filters:
+        chosen &= Q(kind=filters["kind"])
+    if "team" in filters:
+        chosen &= Q(team__slug=filters["team"])
+    if filters["archived"] is not None:
+        chosen &= Q(archived_at__isnull=not filters["archived"])
     return chosen
 
 

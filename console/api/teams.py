@@ -242,7 +242,7 @@ class AuditLog(Endpoint):
         Access: those who may view the audit log.
         """
         team, _permissions = self.team(slug, Permission.VIEW_AUDIT_LOG)
-        wanted = self.filters(AuditFilters)
-        chosen = {("actor_name" if name == "actor" else name): wanted[name] for name in wanted}
+        filters = self.filters(AuditFilters)
+        chosen = {("actor_name" if name == "actor" else name): filters[name] for name in filters}
         rows = AuditEntry.objects.of(team).filter(**chosen).order_by("-position")
         return page(request, rows, AuditEntrySerializer)

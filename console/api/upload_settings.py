@@ -72,40 +72,40 @@ class LabelSettingsEndpoint(Endpoint):
         Access: as for the upload.
         """
         upload = waiting_for(self.upload(token), Upload.Content.LABELS)
-        wanted = self.input(LabelSettingsInput)
-        map_anew(upload, _label_settings(upload, wanted), self.person)
+        body = self.input(LabelSettingsInput)
+        map_anew(upload, _label_settings(upload, body), self.person)
         return upload_answer(request, upload, HTTPStatus.ACCEPTED)
 
 
-def _label_settings(upload: Upload, wanted: dict[str, Any]) -> dict[str, Any]:
+def _label_settings(upload: Upload, body: dict[str, Any]) -> dict[str, Any]:
     """As plain settings; another tool begins anew, as on the page."""
     known = LabelSettings.of(upload.mapping)
-    tool = wanted.get("tool", known.tool)
+    tool = body.get("tool", known.tool)
     if tool != known.tool:
         return {"tool": tool}
-    uses = wanted.get("uses", dict(known.uses))
+    uses = body.get("uses", dict(known.uses))
     _require_columns(upload, uses)
     if unfit := sorted(set(uses.values()) - set(uses_of(tool))):
         text = _("Not for labels of {tool}: {uses}.").format(tool=tool, uses=", ".join(unfit))
         raise serializers.ValidationError({"uses": [text]})
     overrides = known.questions
-    if "questions" in wanted:
-        overrides = _overrides(upload, wanted["questions"])
+    if "questions" in body:
+        overrides = _overrides(upload, body["questions"])
     return LabelSettings(
         tool=tool,
         uses=uses,
-        answers=wanted.get("answers", known.answers).strip(),
+        answers=body.get("answers", known.answers).strip(),
         questions=overrides,
-        keeps_names=wanted.get("keeps_names", known.keeps_names),
+        keeps_names=body.get("keeps_names", known.keeps_names),
     ).plain
 
 
-def _overrides(upload: Upload, wanted: dict[str, Any]) -> dict[str, QuestionOverride]:
+def _overrides(upload: Upload, body: dict[str, Any]) -> dict[str, QuestionOverride]:
     names = [row["name"] for row in upload.summary.get("questions", ())[:MOST_QUESTIONS]]
-    _require_known("questions", wanted, names)
+    _require_known("questions", body, names)
     return {
         name: QuestionOverride(**{field: _text(value) for field, value in each.items()})
-        for name, each in wanted.items()
+        for name, each in body.items()
     }
 
 
@@ -138,13 +138,13 @@ class ScoreSettingsEndpoint(Endpoint):
         Access: as for the upload.
         """
         upload = waiting_for(self.upload(token), Upload.Content.SCORES)
-        wanted, known = self.input(ScoreSettingsInput), ScoreSettings.of(upload.mapping)
-        uses = wanted.get("uses", dict(known.uses))
+        body, known = self.input(ScoreSettingsInput), ScoreSettings.of(upload.mapping)
+        uses = body.get("uses", dict(known.uses))
         _require_columns(upload, uses)
         settings = ScoreSettings(
             uses=uses,
-            lower=tuple(sorted(set(wanted.get("lower", known.lower)))),
-            signature=wanted.get("signature", known.signature).strip(),
+            lower=tuple(sorted(set(body.get("lower", known.lower)))),
+            signature=body.get("signature", known.signature).strip(),
         )
         map_anew(upload, settings.plain, self.person)
         return upload_answer(request, upload, HTTPStatus.ACCEPTED)
@@ -154,8 +154,8 @@ def _require_columns(upload: Upload, uses: dict[str, Any]) -> None:
     _require_known("uses", uses, [column["name"] for column in upload.columns])
 
 
-def _require_known(field: str, wanted: dict[str, Any], known: Iterable[str]) -> None:
+def _require_known(field: str, body: dict[str, Any], known: Iterable[str]) -> None:
     """A 400 at the field for names that the file does not have."""
-    if unknown := sorted(wanted.keys() - set(known)):
+    if unknown := sorted(body.keys() - set(known)):
         text = _("Not in the file: {names}.").format(names=", ".join(unknown))
         raise serializers.ValidationError({field: [text]})

@@ -191,26 +191,26 @@ class Uploads(Endpoint):
         Access: those who may edit the study, or the team's studies; of scores, those who may
         analyse the study.
         """
-        wanted = self.input(UploadInput)
-        tool = wanted.get("tool", "")
+        body = self.input(UploadInput)
+        tool = body.get("tool", "")
         upload = store_upload(
-            file=wanted["file"],
+            file=body["file"],
             uploaded_by=self.person,
-            content=wanted["content"],
-            mapping={"tool": tool} if wanted["content"] == Upload.Content.LABELS else None,
-            **self._destination(wanted),
+            content=body["content"],
+            mapping={"tool": tool} if body["content"] == Upload.Content.LABELS else None,
+            **self._destination(body),
         )
         request_reading(upload=upload, requested_by=self.person)
         return upload_answer(request, upload, HTTPStatus.CREATED)
 
-    def _destination(self, wanted: dict[str, Any]) -> dict[str, Any]:
-        if "study" in wanted:
-            is_scores = wanted["content"] == Upload.Content.SCORES
+    def _destination(self, body: dict[str, Any]) -> dict[str, Any]:
+        if "study" in body:
+            is_scores = body["content"] == Upload.Content.SCORES
             needed = Permission.ANALYSE if is_scores else Permission.EDIT
-            study = self.study(wanted["study"], needed)
+            study = self.study(body["study"], needed)
             return {"study": Study.objects.select_related("team").get(pk=study.pk)}
-        team = self.team_to_edit(wanted.get("team"))
-        texts = {"title": wanted["title"], "template": wanted.get("template", "")}
+        team = self.team_to_edit(body.get("team"))
+        texts = {"title": body["title"], "template": body.get("template", "")}
         return {"team": team} | texts
 
 
@@ -253,11 +253,11 @@ class Mapping(Endpoint):
         Access: as for the upload.
         """
         upload = waiting_for(self.upload(token), Upload.Content.ITEMS)
-        wanted = self.input(MappingInput)
+        body = self.input(MappingInput)
         known = {column["name"] for column in upload.columns}
-        if unknown := sorted(wanted["uses"].keys() - known):
+        if unknown := sorted(body["uses"].keys() - known):
             raise serializers.ValidationError({"uses": [f"No columns: {', '.join(unknown)}."]})
-        set_mapping(upload=upload, mapping=ColumnMapping.of(wanted))
+        set_mapping(upload=upload, mapping=ColumnMapping.of(body))
         return upload_answer(request, upload)
 
 

@@ -13,8 +13,8 @@ register = template.Library()
 @register.simple_tag(takes_context=True)
 def say(context: Context, text: str, **values: Any) -> str:
     """A text of the worker's page in the language of its study, with its {values}."""
-    said = page_text(text, context["language"])
-    return said.format(**values) if values else said
+    translation = page_text(text, context["language"])
+    return translation.format(**values) if values else translation
 
 
 @register.simple_tag(takes_context=True)
