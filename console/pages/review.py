@@ -77,9 +77,7 @@ def review(request: HttpRequest, slug: str) -> HttpResponse:
         **_submission(request, study, queue),
     }
     page = study_page(request, study, "review", context)
-    if is_named:
-        _record_opening(request, page, study)
-    return page
+    return _recorded(request, page, study) if is_named else page
 
 
 def _listing(study: Study, list_name: str, queue: list[QueueRow]) -> dict[str, Any]:
@@ -123,7 +121,7 @@ def _measuring(
     return request_study_job(study=study, kind=MEASURE, requested_by=person(request), basis=basis)
 
 
-def _record_opening(request: HttpRequest, page: HttpResponse, study: Study) -> None:
+def _recorded(request: HttpRequest, page: HttpResponse, study: Study) -> HttpResponse:
     """Whoever opens the desk sees who the workers are: once in the log for each opening.
 
     A signed cookie remembers it, for this session alone; to store it in the session would cost
@@ -131,7 +129,7 @@ def _record_opening(request: HttpRequest, page: HttpResponse, study: Study) -> N
     """
     name, salt = f"desk-{study.pk}", f"desk of {request.session.session_key}"
     if request.get_signed_cookie(name, default=None, salt=salt, max_age=OPENING) is not None:
-        return
+        return page
     record(team=study.team, actor=person(request), action="workers.view", subject=study.slug)
     page.set_signed_cookie(
         name,
@@ -143,6 +141,7 @@ def _record_opening(request: HttpRequest, page: HttpResponse, study: Study) -> N
         httponly=True,
         samesite="Lax",
     )
+    return page
 
 
 def _refusals(study: Study) -> list[dict[str, Any]]:

@@ -1,5 +1,7 @@
 """What a worker is qualified for: asking for it, and taking the tests."""
 
+from typing import Any
+
 from django.contrib import messages
 from django.core.paginator import Paginator
 from django.db.models import Q, QuerySet
@@ -92,23 +94,7 @@ def qualification(request: HttpRequest, worker: WorkerAccount, type_id: str) -> 
     qualification_type = _find_type(type_id)
     if request.method == "POST":
         return _ask(request, worker, qualification_type)
-    requests = _mine(worker).filter(qualification_type=qualification_type)
-    owned = Qualification.objects.filter(worker=worker, qualification_type=qualification_type)
-    now, held = clock.now(), owned.first()
-    marks = pass_marks(qualification_type, now=now)
-    work = work_towards(worker, [qualification_type.pk], now)
-    context = {
-        "worker": worker,
-        "type": qualification_type,
-        "obstacle": why_not_request(worker, qualification_type),
-        "started": requests.filter(status=Status.STARTED).first(),
-        "held": held,
-        "marks": marks,
-        "is_too_low": is_too_low(marks, None if held is None else held.integer_value),
-        "result": latest_result(worker, qualification_type, now=now),
-        "is_earned": bool(marks and is_earned(qualification_type)),
-        "work": work.get(qualification_type.pk, ()),
-    }
+    context = _standing(worker, qualification_type) | {"worker": worker, "type": qualification_type}
     return render(request, "marketplace/qualification.html", context)
 
 
@@ -147,6 +133,25 @@ def hand_in(request: HttpRequest, worker: WorkerAccount, request_id: str) -> Htt
     else:
         messages.success(request, _news(decided, worker))
     return redirect("marketplace:qualification", decided.qualification_type.public_id)
+
+
+def _standing(worker: WorkerAccount, qualification_type: QualificationType) -> dict[str, Any]:
+    """How far the worker is with a qualification, and what leads to it."""
+    requests = _mine(worker).filter(qualification_type=qualification_type)
+    owned = Qualification.objects.filter(worker=worker, qualification_type=qualification_type)
+    now, held = clock.now(), owned.first()
+    marks = pass_marks(qualification_type, now=now)
+    work = work_towards(worker, [qualification_type.pk], now)
+    return {
+        "obstacle": why_not_request(worker, qualification_type),
+        "started": requests.filter(status=Status.STARTED).first(),
+        "held": held,
+        "marks": marks,
+        "is_too_low": is_too_low(marks, None if held is None else held.integer_value),
+        "result": latest_result(worker, qualification_type, now=now),
+        "is_earned": bool(marks and is_earned(qualification_type)),
+        "work": work.get(qualification_type.pk, ()),
+    }
 
 
 def _ask(
