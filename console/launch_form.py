@@ -95,16 +95,30 @@ class LaunchForm(forms.Form):
         required=False,
         help_text=gettext_lazy("Those that workers were asked about in it."),
     )
-    seed = _number(gettext_lazy("Seed that items are drawn by"), 0, 2**31 - 1)
+    seed = _number(
+        gettext_lazy("Seed that items are drawn by"),
+        0,
+        2**31 - 1,
+        help_text=gettext_lazy("The same number draws the same items again."),
+    )
     wave_size = forms.TypedChoiceField(
         label=gettext_lazy("Assignments of an item"),
         coerce=int,
         empty_value=None,
         required=False,
         choices=[("", gettext_lazy("all at once")), ("9", gettext_lazy("in waves of nine"))],
-        help_text=gettext_lazy("A wave begins when the one before is in, with other workers."),
+        help_text=gettext_lazy(
+            "A wave begins when the one before is in, with other workers. "
+            "Mechanical Turk's higher fee for ten at once is then not due."
+        ),
     )
-    needs_masters = forms.BooleanField(label=gettext_lazy("Masters only"), required=False)
+    needs_masters = forms.BooleanField(
+        label=gettext_lazy("Masters only"),
+        required=False,
+        help_text=gettext_lazy(
+            "Workers whom Mechanical Turk itself has chosen for good work, for a fee of 5 % more."
+        ),
+    )
     countries = forms.CharField(
         label=gettext_lazy("Countries"),
         required=False,
@@ -115,7 +129,15 @@ class LaunchForm(forms.Form):
         required=False,
         help_text=gettext_lazy("Codes such as de, en; workers who know all of them."),
     )
-    min_approval = _number(gettext_lazy("Least approval rate, %"), 0, 100, required=False)
+    min_approval = _number(
+        gettext_lazy("Least approval rate, %"),
+        0,
+        100,
+        required=False,
+        help_text=gettext_lazy(
+            "Of all that a worker has handed in at the marketplace, such as 95."
+        ),
+    )
     min_approved = _number(
         gettext_lazy("Least number of HITs approved"), 0, 10_000_000, required=False
     )
@@ -128,7 +150,7 @@ class LaunchForm(forms.Form):
     excluded_workers = forms.CharField(
         label=gettext_lazy("Not for these workers"),
         required=False,
-        help_text=gettext_lazy("A WorkerId a line."),
+        help_text=gettext_lazy("The marketplace's name for a worker, the WorkerId, one a line."),
         widget=forms.Textarea({"rows": 2}),
     )
     budget_usd = UsdField(

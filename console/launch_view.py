@@ -44,6 +44,7 @@ from hits.preflight import (
     Level,
     wave_saving_usd,
 )
+from hits.progress import is_offered_here
 from hits.selections import OF_ROUND, items_without_hit
 from hits.texts import StudyTexts, study_texts
 from hits.wages import Duration, Wage, duration_of, practice_duration, reward_for, wage_of
@@ -110,6 +111,10 @@ class LaunchView:
     def batches(self) -> list[Batch]:
         batches = Batch.objects.of(self.study).select_related("connection")
         return list(batches.progressing().order_by("pk"))
+
+    @property
+    def is_offered_here(self) -> bool:
+        return is_offered_here(self.batches)
 
     @cached_property
     def duration(self) -> Duration:

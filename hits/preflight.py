@@ -202,7 +202,7 @@ def term_findings(draft: Batch, n_items: int) -> Iterator[Finding]:
         text = _("%(n)s requirements are more than the 10 that a marketplace takes.")
         yield fault(text % {"n": n_requirements}, "countries")
     else:
-        yield pass_finding(_("A marketplace takes these requirements."))
+        yield pass_finding(_("A marketplace takes these requirements of workers."))
     if draft.n_waves > MOST_WAVES:
         yield fault(TOO_MANY_WAVES % {"most": MOST_WAVES}, "wave_size")
     if draft.lifetime_seconds < draft.assignment_duration_seconds:

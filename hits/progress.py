@@ -1,5 +1,6 @@
 """How far a study is."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -8,7 +9,7 @@ from django.db.models.functions import Coalesce
 
 from annotation.counts import counted
 from annotation.models import Item, Study
-from hits.models import SIZE, Assignment, Hit, PracticeHit
+from hits.models import SIZE, Assignment, Batch, Hit, PracticeHit
 
 
 @dataclass(frozen=True)
@@ -22,6 +23,16 @@ class StudyProgress:
     n_unreadable: int
     n_undecided: int
     n_items_without_hit: int
+
+    @property
+    def n_awaited(self) -> int:
+        """Assignments that were put on offer and have not come in."""
+        return max(0, self.n_offered - self.n_collected)
+
+
+def is_offered_here(batches: Iterable[Batch]) -> bool:
+    """Whether workers may find one of them on this site's own marketplace."""
+    return any(not batch.closed_at and batch.connection.is_on_this_site for batch in batches)
 
 
 def progress_counts() -> dict[str, Coalesce]:

@@ -14,7 +14,7 @@ from console.pages.study import may, person, study_for, study_page
 from console.stages import stage_facts
 from console.tables import page_of
 from hits.models import Batch
-from hits.progress import unreadable_assignments
+from hits.progress import is_offered_here, unreadable_assignments
 
 
 @require_safe
@@ -24,10 +24,12 @@ def answers(request: HttpRequest, slug: str) -> HttpResponse:
     unreadable = unreadable_assignments(study).select_related("worker", "hit__item")
     page = page_of(request, unreadable)
     _record_view(request, study, len(page))
+    batches = Batch.objects.of(study).select_related("connection").progressing()
     context = {
         "progress": stage_facts(study).progress,
         "page": page,
-        "batches": Batch.objects.of(study).select_related("connection").progressing(),
+        "batches": batches,
+        "is_offered_here": is_offered_here(batches),
         "job": jobs_of(study).of_kind(COLLECT).first(),
     }
     return study_page(request, study, "answers", context)

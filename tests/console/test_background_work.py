@@ -61,7 +61,7 @@ def post(browser, action, work):
 def test_asking_for_scores_leaves_them_to_the_background_worker(rosa, study):
     page = post_form(rosa, "score", metric=["rouge1", "chrf"])
     assert "Scoring in the background: rouge1, chrf." in page
-    assert "Scoring rouge1, chrf: waiting for the background worker" in page
+    assert "Scoring rouge1, chrf: waiting for its turn on the server" in page
     assert not Score.objects.exists()
     [result] = DBTaskResult.objects.all()
     assert result.status == TaskResultStatus.READY

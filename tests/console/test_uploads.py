@@ -267,7 +267,7 @@ def test_a_large_file_is_read_and_imported_in_the_background(rosa: Client) -> No
     n = AT_ONCE_BYTES // 25
     rows = "".join(f"d{number};User: Hi;alpha;Hello {number};3\n" for number in range(n))
     begin(rosa, file=sent(FILE.splitlines(keepends=True)[0] + rows))
-    assert "waiting for the background worker" in page(rosa)
+    assert "waiting for its turn on the server" in page(rosa)
     assert rosa.get(to("upload-progress"), headers={"HX-Request": "true"}).status_code == 200
     work_off()
     with CaptureQueriesContext(
