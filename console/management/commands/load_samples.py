@@ -20,6 +20,8 @@ class Command(BaseCommand):
         if not password:
             hint = "Set SAMPLE_PASSWORD in the environment or .env, or use `make run`, which does."
             raise CommandError(hint, returncode=2)
+        self.stdout.write("Making sample studies and people's answers to them; this takes a while.")
+        self.stdout.flush()
         with served_site() as site_url:
             marketplace = Marketplace(site_url, prepare_key(site_url))
             studies = prepare_samples(marketplace=marketplace, password=password, reporter=bar)
