@@ -24,7 +24,7 @@ from hits.preflight import (
     term_findings,
     version_findings,
 )
-from hits.selections import selected_items
+from hits.selections import require_judge, selected_items
 
 if TYPE_CHECKING:
     from console.launch_view import LaunchView
@@ -70,7 +70,11 @@ def _selection_findings(draft: Batch, data: Mapping[str, Any], n_left: int) -> I
         yield fault(text % {"n": f"{n_left:,}"}, count)
     elif how in (LISTED, UNSURE):
         try:
-            selected_items(draft)
+            # Which items are drawn does not change what they cost: they are drawn by the press.
+            if how == LISTED:
+                selected_items(draft)
+            else:
+                require_judge(draft)
         except BatchUnfit as error:
             yield fault(str(error), "keys" if how == LISTED else "judge")
 

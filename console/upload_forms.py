@@ -30,6 +30,7 @@ TEMPLATE_NAMES = {
     "e2e_ratings": _("Quality and naturalness of descriptions"),
     "likert_agreement": _("Agreement with statements (Likert)"),
     "preference": _("Preference of two"),
+    "practised_ratings": _("Appropriateness, with practice first"),
     "style_ratings": _("Style and appropriateness"),
 }
 

@@ -15,10 +15,13 @@ from annotation.models.studies import ItemQuerySet
 from annotation.protocols.practice import practised_keys
 from hits.exceptions import BatchUnfit
 from hits.models import Batch, Hit
-from metrics.exceptions import NothingToLearn
-from metrics.expected_errors import expected_item_errors
+from metrics.expected_errors import enough_are_rated, expected_item_errors
 from metrics.models import ScoringRun
-from stats.inference.active_labels import labelling_probabilities, systematic_sample
+from stats.inference.active_labels import (
+    LEAST_OF_A_PILOT,
+    labelling_probabilities,
+    systematic_sample,
+)
 
 # Of Batch.selection: nothing stands for all items, those imported later too.
 ALL_ITEMS: dict[str, Any] = {}
@@ -101,14 +104,8 @@ def _least_sure(draft: Batch, rows: Sequence[Row]) -> dict[int, float | None]:
     has not scored counts as one of middling error."""
     n_items, seed = draft.selection["n"], draft.selection["seed"]
     _require_enough(n_items, rows)
-    run = ScoringRun.objects.of(draft.study).filter(pk=draft.selection[RUN]).first()
-    question = draft.study.questions.filter(pk=draft.selection["question"]).first()
-    if run is None or question is None:
-        raise BatchUnfit(_("The scores or the question that items are chosen by are gone."))
-    try:
-        errors = expected_item_errors(run, question)
-    except NothingToLearn as error:
-        raise BatchUnfit(str(error)) from None
+    require_judge(draft)
+    errors = expected_item_errors(draft.selection[RUN], draft.selection["question"])
     middle = sum(errors.values()) / len(errors)
     # in random order within each condition, so that the sample is spread over the conditions
     ranked = sorted(rows, key=lambda row: (row[2], _rank(seed, row[1])))
@@ -118,6 +115,22 @@ def _least_sure(draft: Batch, rows: Sequence[Row]) -> dict[int, float | None]:
     start = int.from_bytes(_rank(seed, "")[:4]) / 2**32
     drawn = {ranked[at][0]: float(chances[at]) for at in systematic_sample(chances, start=start)}
     return {row[0]: drawn[row[0]] for row in rows if row[0] in drawn}
+
+
+def require_judge(draft: Batch) -> None:
+    """BatchUnfit where the scores or the question by which a draft's items are chosen are gone, or
+    too few items are rated to learn from."""
+    run, question = draft.selection[RUN], draft.selection["question"]
+    if enough_are_rated(draft.study, run=run, question=question):
+        return
+    is_there = ScoringRun.objects.of(draft.study).filter(pk=run).exists()
+    if not is_there or question not in {one.pk for one in draft.study.questions.all()}:
+        raise BatchUnfit(_("The scores or the question that items are chosen by are gone."))
+    text = _(
+        "Where the judge is least sure is learned from rated items: at least %(n)s of them must be "
+        "scored and rated first."
+    )
+    raise BatchUnfit(text % {"n": LEAST_OF_A_PILOT})
 
 
 def draw(rows: Sequence[Row], *, n_items: int, seed: int) -> set[int]:

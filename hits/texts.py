@@ -27,4 +27,5 @@ def study_texts(study: Study) -> StudyTexts:
     items = study.items.aggregate(**same, n_characters=Sum(Length("context")))
     candidates = Candidate.objects.filter(item__study=study.pk)
     of_candidates = candidates.aggregate(**same, n_characters=Sum(Length("text")))
-    return StudyTexts(study, items, of_candidates, list(study.questions.order_by("pk")))
+    questions = sorted(study.questions.all(), key=lambda one: one.pk)
+    return StudyTexts(study, items, of_candidates, questions)

@@ -9,7 +9,6 @@ MetricsError
 ├── RunTaken           the run was stopped, or another process took it over
 ├── NotPaired          there are no pairs to compare
 ├── ColumnsUnfit       the columns named do not fit together
-├── NothingToLearn     too few items are rated to learn where a judge errs
 ├── NothingToValidate  judgments or scores are missing
 ├── ValidationUnknown  a study has no report of that version
 └── ReportUnwritten    a report's files cannot be written there
@@ -68,10 +67,6 @@ class TableRefused(FileRefused):
     """A table to correlate cannot be used."""
 
     advice = " Nothing was computed."
-
-
-class NothingToLearn(MetricsError):
-    """Too few items are rated to learn where a judge errs."""
 
 
 class NothingToValidate(MetricsError):

@@ -144,7 +144,7 @@ def test_the_offer_is_held_until_enough_items_are_rated(rosa, study):
     answer_all(study, first)
     answer = check_page(rosa, study, where="unsure")
     assert answer.context["view"].choice.value == "unsure"
-    assert "10 of them must be scored and rated first, and 9 are" in faults(answer)
+    assert "at least 10 of them must be scored and rated first" in faults(answer)
     assert fault_fields(answer) == {"judge"}
     form = form_of(answer)
     assert press(rosa, study, form).status_code == 200
@@ -188,3 +188,20 @@ def test_who_may_not_spend_sees_the_mean_and_no_launch(rosa, study, signed_in):
     answer = signed_in(analyst).get(page).content.decode()
     assert "The mean over all scored items" in words_of(answer)
     assert "?where=" not in answer
+
+
+@pytest.mark.parametrize(
+    ("query", "most"),
+    # One more looks whether enough items are rated to learn where the judge errs.
+    [("", 15), ("?buy=10", 15), ("?buy=10&where=unsure", 16)],
+)
+def test_the_launch_page_of_a_scored_and_launched_study_takes_few_statements(
+    rosa, study, query: str, most: int, django_assert_max_num_queries
+):
+    answer_all(study, launch(rosa, study, how="sample", n_items=20))
+    address = reverse("console:launch", args=[study.slug]) + query
+    rosa.get(address)
+    work_off()
+    rosa.get(address)
+    with django_assert_max_num_queries(most):
+        assert rosa.get(address).status_code == 200

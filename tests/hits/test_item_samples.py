@@ -97,7 +97,7 @@ def test_the_draw_that_follows_the_judge_is_the_same_until_a_rating_comes_in(stu
     write_scores(study=study, metric="judge", signature="judge|v:1", values=values)
     run, question = ScoringRun.objects.get().pk, study.questions.get().pk
     chosen = least_sure(1, 3, run=run, question=question)
-    with pytest.raises(BatchUnfit, match="10 of them must be scored and rated first, and 0 are"):
+    with pytest.raises(BatchUnfit, match="at least 10 of them must be scored and rated first"):
         launched(study, chosen)
     for n in range(10):
         rate(study, "Ann", f"d{n}", {"alpha": 50 + n * n})
