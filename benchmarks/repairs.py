@@ -154,8 +154,8 @@ REPAIRS = (
     Mutant(
         "environment: SITE_URL is forgotten",
         "console/environment.py",
-        'REMEMBERED = ("SITE_URL", "DATABASE_URL")',
-        'REMEMBERED = ("DATABASE_URL",)',
+        'REMEMBERED = ("SITE_URL", "DATABASE_URL",',
+        'REMEMBERED = ("DATABASE_URL",',
         "tests/console/test_environment.py",
         "remembered",
     ),

@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from django.db.models import Exists
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
@@ -157,24 +158,27 @@ DOWNLOADS = {
 
 def file_names(study: Study) -> list[str]:
     """The downloads that a study has: qrels of alternatives, and others once there is something
-    in them."""
-    absent = set()
-    if study.kind == Study.Kind.RATING:
-        absent |= {"qrels"}
-    if not ScoringRun.objects.of(study).exists():
-        absent |= {"scores", "validation", "sampled"}
-    if not ItemSample.objects.of(study).exists():
-        absent |= {"sampled"}
+    in them; asked for in one statement."""
     words = WrittenAnswer.objects.filter(submission__item__study=study)
     reasons = Submission.objects.of(study).exclude(justification="")
-    if not words.exists() and not reasons.exists():
-        absent |= {"written"}
-    if not CheckAnswer.objects.filter(submission__item__study=study).exists():
-        absent |= {"checks"}
-    if not PracticeAnswer.objects.filter(hit__batch__study=study).exists():
-        absent |= {"practice"}
-    if not DisputeComment.objects.of(study).exists():
-        absent |= {"comments"}
-    if not LabelSet.objects.of(study).exists():
-        absent |= {"labels"}
-    return [name for name in DOWNLOADS if name.partition(".")[0] not in absent]
+    rows = {
+        "scores": ScoringRun.objects.of(study),
+        "drawn": ItemSample.objects.of(study),
+        "words": words,
+        "reasons": reasons,
+        "checks": CheckAnswer.objects.filter(submission__item__study=study),
+        "practice": PracticeAnswer.objects.filter(hit__batch__study=study),
+        "comments": DisputeComment.objects.of(study),
+        "labels": LabelSet.objects.of(study),
+    }
+    stored = {f"has_{name}": Exists(of_name.order_by()) for name, of_name in rows.items()}
+    has = Study.objects.filter(pk=study.pk).values(**stored).get()
+    is_there = {
+        "qrels": study.kind != Study.Kind.RATING,
+        "scores": has["has_scores"],
+        "validation": has["has_scores"],
+        "sampled": has["has_scores"] and has["has_drawn"],
+        "written": has["has_words"] or has["has_reasons"],
+        **{name: has[f"has_{name}"] for name in ("checks", "practice", "comments", "labels")},
+    }
+    return [name for name in DOWNLOADS if is_there.get(name.partition(".")[0], True)]

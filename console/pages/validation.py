@@ -4,7 +4,7 @@ from functools import cache
 from typing import Any
 
 from django.contrib import messages
-from django.db.models import QuerySet
+from django.db.models import Exists, OuterRef, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
@@ -22,6 +22,7 @@ from console.protocol_validations import protocol_validations
 from console.report_files import ABOUT, type_of
 from console.results import REPORT, VALIDATION, outcome_of
 from console.sections import of_version
+from console.stages import stage_facts
 from console.validation_view import TABLES, ValidationView
 from metrics.exceptions import ValidationUnknown
 from metrics.models import ScoringRun
@@ -40,7 +41,7 @@ def validation(request: HttpRequest, slug: str) -> HttpResponse:
         "runs": runs,
         "metrics": metrics_on_offer(),
         "scoring": jobs_of(study).of_kind(SCORE).first(),
-        "has_references": Item.objects.filter(study=study).exclude(reference="").exists(),
+        "has_references": _has_references(study),
         "has_judgments_and_scores": bool(study.n_judgments and runs),
     }
     if context["has_judgments_and_scores"]:
@@ -53,6 +54,13 @@ def validation(request: HttpRequest, slug: str) -> HttpResponse:
             by_protocol = protocol_validations(study, view) if view else None
             context |= {"outcome": outcome, "view": view, "by_protocol": by_protocol}
     return study_page(request, study, "validation", context)
+
+
+def _has_references(study: Study) -> bool:
+    """Whether an item has a reference; asked for with what the page's stages say."""
+    references = Item.objects.filter(study=OuterRef("pk")).exclude(reference="").order_by()
+    facts = stage_facts(study, has_references=Exists(references))
+    return bool(facts.also["has_references"])
 
 
 @cache

@@ -204,7 +204,7 @@ def test_judgments_join_the_study_they_name(tmp_path: Path) -> None:
     )
     output = command_output("import_judgments", path, study="rated")
     assert (
-        output == "Study 'rated': 0 items (1 more were there already) and 1 submission imported.\n"
+        output == "Study 'rated': 0 items (1 more was there already) and 1 submission imported.\n"
     )
     cyd = Judgment.objects.of(study).filter(submission__annotator__pseudonym="Cyd")
     assert sorted(cyd.values_list("candidate__key", "value")) == [("alpha", 100), ("beta", 0)]

@@ -33,7 +33,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.shared_data]
                 "52 rows showed a picture more than once: 65 surplus slots merged, "
                 "relevant if ticked in either",
                 "11 rows listed the target among its own candidates: dropped",
-                "2 rows hold no judgments: left out",
+                "2 rows without judgments: left out",
             ],
             "197 topics, 2,682 lines, 440 relevant",
         ),

@@ -79,7 +79,7 @@ def test_a_datasheet_states_what_was_asked_of_whom_and_what_came_of_it(rosa, stu
     assert "| Submissions rejected | 1 |" in text
     assert "| Assignments returned or abandoned | 3 |" in text
     assert "| First submission | 2026-03-02 12:00 UTC |" in text
-    assert "krippendorff_alpha|ci:" in text
+    assert "krippendorff_alpha|question:" in text
 
 
 def test_each_form_begins_with_the_answer(rosa, study):

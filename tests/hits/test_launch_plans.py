@@ -84,13 +84,13 @@ def test_a_second_round_asks_again_about_items_that_were_asked_about(study):
     second = plan_batch(draft=draft(study, again, round=2)).batch
     assert len(keys_of(second)) == 3
     assert keys_of(second) < keys_of(pilot)
-    with pytest.raises(BatchUnfit, match="2 items without a HIT"):
+    with pytest.raises(BatchUnfit, match=": 2 items have no HIT"):
         plan_batch(draft=draft(study, of_round(sample(3, seed=5), 1), round=2))
 
 
 @pytest.mark.parametrize("n_items", [0, 13])
 def test_a_sample_of_more_than_there_are_is_refused(study, n_items):
-    with pytest.raises(BatchUnfit, match="12 items without a HIT"):
+    with pytest.raises(BatchUnfit, match=": 12 items have no HIT"):
         plan_batch(draft=draft(study, sample(n_items, seed=7)), part=1)
     assert not Batch.objects.exists()
 

@@ -119,9 +119,7 @@ class TestTopicalChat:
         path = as_json([response("a", "yes", unieval={"naturalness": 0.75})])
         command_output("import_topical_chat", path, study="tc")
         before = (judgments(), scores("tc"))
-        assert "1 more were there already" in command_output(
-            "import_topical_chat", path, study="tc"
-        )
+        assert "1 more was there already" in command_output("import_topical_chat", path, study="tc")
         assert (judgments(), scores("tc")) == before
 
     @pytest.mark.parametrize(
