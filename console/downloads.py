@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from django.db.models import Exists
 from django.utils.functional import Promise
@@ -172,7 +173,7 @@ def file_names(study: Study) -> list[str]:
         "labels": LabelSet.objects.of(study),
     }
     stored = {f"has_{name}": Exists(of_name.order_by()) for name, of_name in rows.items()}
-    has = Study.objects.filter(pk=study.pk).values(**stored).get()
+    has: dict[str, Any] = dict(Study.objects.filter(pk=study.pk).values(**stored).get())
     is_there = {
         "qrels": study.kind != Study.Kind.RATING,
         "scores": has["has_scores"],
