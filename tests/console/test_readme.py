@@ -173,6 +173,10 @@ def write_plain_files(folder: Path) -> None:
         for system in range(4)
     ]
     (folder / "table.csv").write_text("\n".join(["item,system,rating,bleu,nll", *rows, ""]))
+    (folder / "qrels.txt").write_text("".join(f"{n} 0 a 1\n{n} 0 b 0\n" for n in range(6)))
+    for name, first in (("bm25", "b"), ("dense", "a")):
+        lines = (f"{n} Q0 {doc} 1 {doc == first:d} {name}\n" for n in range(6) for doc in "ab")
+        (folder / f"{name}.run").write_text("".join(lines))
 
 
 @pytest.mark.timeout(1200)
