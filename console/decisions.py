@@ -16,8 +16,8 @@ from accounts.roles import Permission
 from annotation.models import Study
 from annotation.study_jobs import COLLECT, LABEL, PUBLISH, RESULT, REVIEW, SCORE, jobs_of
 from console.results import AGREEMENT, VALIDATION
+from console.stages import stage_facts
 from hits.progress import StudyProgress, first_auto_approval
-from metrics.models import ScoringRun
 from work.models import Job
 from work.registry import job_kind
 
@@ -124,7 +124,7 @@ def _without_hits(n_items: int) -> str:
 
 def _scores(study: CountedStudy) -> Iterator[tuple[str, str, str, str]]:
     is_rated = study.kind == Study.Kind.RATING and study.n_judgments
-    if is_rated and not ScoringRun.objects.of(study).exists():
+    if is_rated and not stage_facts(study).standing["has_scores"]:
         message = _("There are judgments, and no metric's scores to set beside them.")
         yield "info", message, _("Score the candidates"), "validation"
 

@@ -6,11 +6,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from django.db.models import F
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from annotation.agreement_versions import current_agreement
+from annotation.agreement_versions import agreement_fingerprint
 from annotation.models import AgreementCoefficient, Study
 from console.result_figures import leader_figures
 from console.results import current_version
@@ -69,11 +70,13 @@ def _results(study: Study) -> Iterator[tuple[str, str, str, str]]:
 
 def _alphas(study: Study) -> list[AgreementCoefficient]:
     """Alpha of the first questions, in every condition."""
-    version = current_agreement(study)
-    if version is None:
-        return []
-    alphas = AgreementCoefficient.objects.of(version).alphas(version.first_round)
-    return list(alphas.filter(by="", with_flagged=True)[:MOST_QUESTIONS])
+    rows = AgreementCoefficient.objects.filter(
+        version__study=study, version__fingerprint=agreement_fingerprint(study)
+    )
+    alphas = rows.alphas(F("version__first_round")).filter(by="", with_flagged=True)
+    newest_first = list(alphas.order_by("-version", "pk")[:MOST_QUESTIONS])
+    # The same judgments may have been computed before.
+    return [row for row in newest_first if row.version_id == newest_first[0].version_id]
 
 
 def _figure_text(row: AgreementCoefficient) -> tuple[str, str]:

@@ -181,7 +181,7 @@ class AgreementCoefficientQuerySet(models.QuerySet["AgreementCoefficient"]):
     def judged(self, question: Question, round: int) -> AgreementCoefficientQuerySet:
         return self.filter(question=question, round=round)
 
-    def alphas(self, round: int) -> AgreementCoefficientQuerySet:
+    def alphas(self, round: int | models.F) -> AgreementCoefficientQuerySet:
         """Krippendorff's alpha of every question and condition in a round."""
         return self.filter(round=round, name=ALPHA).select_related("question")
 

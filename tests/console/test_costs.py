@@ -16,7 +16,7 @@ from annotation.label_sets import Rule, make_label_set
 from annotation.study_jobs import SCORE, jobs_of
 from benchmarks.big_study import build_study
 from benchmarks.pages import addresses, require_all_known
-from console.results import AGREEMENT, compute
+from console.results import AGREEMENT, RESULTS, VALIDATION, compute
 from console.urls import urlpatterns
 from tests.annotation.studies import doubt, rate, rating_study
 from tests.console.filled import add_assignment, add_batch, add_scores, store_validation
@@ -104,6 +104,17 @@ def statements(browser, address, **query):
         assert answer.status_code == 200
         assert answer.getvalue() is not None
     return [row["sql"] for row in queries.captured_queries]
+
+
+def test_a_studys_first_page_with_every_result_costs_no_more(rosa, studies):
+    study = studies[LARGE]
+    for name in (RESULTS, AGREEMENT, VALIDATION):
+        compute(study, name)
+    address = reverse("console:study", args=[study.slug])
+    rosa.get(address)
+    assert len(statements(rosa, address)) <= MOST_STATEMENTS
+    page = rosa.get(address).content.decode()
+    assert all(words in page for words in ("First, ", "Alpha, "))
 
 
 def test_these_tests_know_every_address():
