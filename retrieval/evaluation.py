@@ -24,7 +24,7 @@ from retrieval.exceptions import RunsUnfit
 from retrieval.trec_files import RelevanceGrades, Run, read_qrels, read_run
 from stats.arguments import Floats, Integers
 from stats.ranking import JudgedLists, Measure, Ties, judged_lists
-from stats.ranking.measures import judged
+from stats.ranking.incomplete_judgments import judged
 from stats.ranking.topic_means import LEAST_TOPICS, compare_over_topics, mean_over_topics
 from stats.significance.adjustments import holm
 

@@ -246,3 +246,18 @@ def _require_codes(n: int | None, **codes: Integers) -> None:
 def _require_once(name: str, ascending: Integers) -> None:
     if (ascending[1:] == ascending[:-1]).any():
         raise ValueError(f"{name} must not name a document twice for the same topic")
+
+
+def within(rank: Integers, cutoff: int | None) -> Floats | float:
+    """1 for each row down to the cutoff, 0 below it."""
+    if cutoff is None:
+        return 1.0
+    if cutoff < 1:
+        raise ValueError(f"cutoff must be at least 1, not {cutoff}")
+    return (rank <= cutoff).astype(np.float64)
+
+
+def shares(part: Floats, whole: Floats) -> Floats:
+    """Each part of its whole; 0 of nothing."""
+    shares: Floats = np.divide(part, whole, out=np.zeros_like(part), where=whole > 0)
+    return shares
