@@ -29,6 +29,7 @@ from benchmarks.coverage_judges import judge_intervals, judge_tests
 from benchmarks.coverage_means import mean_intervals, mean_tests
 from benchmarks.coverage_powered import powered_intervals
 from benchmarks.coverage_reports import report_intervals, report_tests
+from benchmarks.coverage_topics import topic_intervals
 
 ROOT = Path(__file__).resolve().parents[1]
 ROWS = ROOT / "benchmarks" / "coverage_rows.jsonl"
@@ -39,6 +40,7 @@ INTERVALS = (
     *powered_intervals(),
     *mean_intervals(),
     *judge_intervals(),
+    *topic_intervals(),
 )
 TESTS = (*mean_tests(), *metric_tests(), *report_tests(), *judge_tests())
 TRIALS = {

@@ -32,3 +32,4 @@ class TestCase:
 
 FEW_ITEMS, FEW_OF_A_CLASS, FEW_LABELS, FEW_CARRY = "items", "rarer class", "labels", "spread"
 AT_ONE_END = "one end"
+FEW_OTHERS = "other values"

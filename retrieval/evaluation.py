@@ -25,7 +25,12 @@ from retrieval.trec_files import RelevanceGrades, Run, read_qrels, read_run
 from stats.arguments import Floats, Integers
 from stats.ranking import JudgedLists, Measure, Ties, judged_lists
 from stats.ranking.incomplete_judgments import judged
-from stats.ranking.topic_means import LEAST_TOPICS, compare_over_topics, mean_over_topics
+from stats.ranking.topic_means import (
+    LEAST_OTHERS,
+    LEAST_TOPICS,
+    compare_over_topics,
+    mean_over_topics,
+)
 from stats.significance.adjustments import holm
 
 Flags = NDArray[np.bool_]
@@ -202,10 +207,13 @@ def _notes(evaluation: Evaluation, runs: Sequence[Run]) -> Iterator[str]:
 
 def _notes_of_topics(evaluation: Evaluation) -> Iterator[str]:
     if len(evaluation.topics) < LEAST_TOPICS:
-        yield (
-            f"below {LEAST_TOPICS} topics intervals of skewed values may be too narrow: they held "
-            "the mean in as few as 88 of 100 studies of 10"
-        )
+        yield f"below {LEAST_TOPICS} topics intervals are a rough guide"
+    for row in evaluation.results:
+        if row.n_others < LEAST_OTHERS <= LEAST_TOPICS <= row.mean.n_topics:
+            yield (
+                f"{row.measure.name} of {row.run}: all but {count_of(row.n_others, 'topic')} have "
+                "the same value, which makes its interval a rough guide"
+            )
     for each in evaluation.runs:
         if each.n_missing:
             topics = count_of(each.n_missing, "topic")

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from presentation.records import plain_values
 from stats.arguments import Floats
 from stats.ranking import Measure, Ties
 from stats.ranking.topic_means import Test, TopicDifference, TopicMean
@@ -57,23 +58,32 @@ class RunValues:
         """The mean with 0 for the topics that the run lacks."""
         return float(np.nan_to_num(self.values).mean())
 
+    @property
+    def n_others(self) -> int:
+        """Topics whose value is not the commonest; all count where the measure is 0 or 1."""
+        values = self.values[~np.isnan(self.values)]
+        if self.measure.is_binary:
+            return len(values)
+        return len(values) - int(np.unique(values, return_counts=True)[1].max(initial=0))
+
     def record(self, topics: Sequence[str]) -> dict[str, Any]:
         """As `evaluate_runs --json` prints it."""
         per_topic = zip(topics, self.values.tolist(), strict=True)
-        return {
+        row = {
             "run": self.run,
             "measure": self.measure.name,
-            "mean": _defined(self.mean.value),
+            "mean": self.mean.value,
             "mean_complete": self.mean_complete,
-            "mean_other_ties": _defined(self.other_ties),
+            "mean_other_ties": self.other_ties,
             "n_topics": self.mean.n_topics,
-            "ci_low": _defined(self.mean.ci_low),
-            "ci_high": _defined(self.mean.ci_high),
+            "ci_low": self.mean.ci_low,
+            "ci_high": self.mean.ci_high,
             "ci_method": self.mean.method,
             "reason": self.mean.reason,
-            "judged": _defined(self.judged),
+            "judged": self.judged,
             "per_topic": {topic: value for topic, value in per_topic if value == value},
         }
+        return plain_values(row)
 
 
 @dataclass(frozen=True)
@@ -89,21 +99,22 @@ class RunsCompared:
     def record(self) -> dict[str, Any]:
         """As `evaluate_runs --json` prints it."""
         one = self.difference
-        return {
+        row = {
             "a": self.a,
             "b": self.b,
             "measure": self.measure.name,
-            "delta": _defined(one.delta),
-            "ci_low": _defined(one.ci_low),
-            "ci_high": _defined(one.ci_high),
+            "delta": one.delta,
+            "ci_low": one.ci_low,
+            "ci_high": one.ci_high,
             "test": one.test,
-            "p": _defined(one.p),
-            "p_adjusted": _defined(self.p_adjusted),
+            "p": one.p,
+            "p_adjusted": self.p_adjusted,
             "n_topics": one.n_topics,
             "n_better": one.n_better,
             "n_worse": one.n_worse,
             "reason": one.reason,
         }
+        return plain_values(row)
 
 
 @dataclass(frozen=True)
@@ -166,8 +177,3 @@ class Evaluation:
             },
             "notes": list(self.notes),
         }
-
-
-def _defined(value: float) -> float | None:
-    """JSON has no NaN."""
-    return None if value != value else value

@@ -177,6 +177,16 @@ def test_an_interval_that_nothing_supports_is_not_given(evaluate: Evaluate):
     assert result["reason"] == "all topics have the same value"
 
 
+@pytest.mark.parametrize(("n_found", "is_noted"), [(9, True), (12, False)])
+def test_a_mean_that_few_topics_move_has_a_rough_interval(
+    evaluate: Evaluate, n_found: int, is_noted: bool
+):
+    qrels = "".join(f"{n} 0 a 1\n" for n in range(60))
+    run = "".join(f"{n} Q0 {'a' if n < n_found else 'b'} 1 1 x\n" for n in range(60))
+    record = evaluate(qrels, {"x": run}, "--measure", "AP")
+    assert any("all but" in note for note in record["notes"]) is is_noted
+
+
 def test_runs_are_called_by_their_tags_or_where_those_are_the_same_by_their_files(
     evaluate: Evaluate,
 ):

@@ -1,11 +1,10 @@
 import json
-from argparse import ArgumentTypeError
 from typing import Any, get_args
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from annotation.management.numbers import positive
-from metrics.management.numbers import share
+from metrics.management.numbers import number, share
 from retrieval.sizes import (
     Size,
     targets_for_kappa,
@@ -15,17 +14,6 @@ from retrieval.sizes import (
     topics_for_several,
 )
 from stats.inference.correlation_sizes import Method
-
-
-def number(text: str) -> float:
-    """A finite number."""
-    try:
-        value = float(text)
-    except ValueError:
-        raise ArgumentTypeError(f"'{text}' is not a number") from None
-    if not abs(value) < 1e15:
-        raise ArgumentTypeError(f"'{text}' is not a finite number")
-    return value
 
 
 class Command(BaseCommand):
