@@ -8,7 +8,12 @@ from math import log
 import numpy as np
 
 from benchmarks.coverage_cases import FEW_ITEMS, FEW_OTHERS, Floats, IntervalCase, Limits
-from stats.ranking.topic_means import LEAST_TOPICS, compare_over_topics, mean_over_topics
+from stats.ranking.topic_means import (
+    LEAST_OTHERS,
+    LEAST_TOPICS,
+    compare_over_topics,
+    mean_over_topics,
+)
 
 Draw = Callable[[np.random.Generator, int], Floats]
 
@@ -65,12 +70,13 @@ def topic_intervals() -> Iterator[IntervalCase]:
         yield IntervalCase("topics", f"{shape}, {n} topics", draw, noted)
     for n in sizes:
         yield IntervalCase("topics", f"success .8, {n} topics", partial(topic_share, n=n))
+        # A difference has the note of few topics alone.
         name = f"difference, 70% 0, {n} topics"
-        yield IntervalCase("topics", name, partial(topic_difference, n=n), _noted(n, 0.7))
+        yield IntervalCase("topics", name, partial(topic_difference, n=n), _noted(n, 0.0))
 
 
 def _noted(n: int, share: float) -> str:
     """Which note most studies of this kind have."""
     if n < LEAST_TOPICS:
         return FEW_ITEMS
-    return FEW_OTHERS if n * (1 - share) < 10 else ""
+    return FEW_OTHERS if n * (1 - share) < LEAST_OTHERS else ""
