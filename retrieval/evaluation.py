@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,6 +57,7 @@ def evaluate_runs(
     counted = has_relevant if settings.leave_out_without_relevant else np.ones_like(has_relevant)
     if not counted.any():
         raise RunsUnfit(f"No topic of {grades.path.name} has a relevant document.")
+    _require_scale(grades, settings.measures)
     results: list[RunValues] = []
     counts: list[TopicCounts] = []
     for name, run in progress(zip(run_names(runs), runs, strict=True), len(runs)):
@@ -81,6 +83,14 @@ def evaluate_runs(
     return replace(evaluation, notes=tuple(_notes(evaluation, runs)))
 
 
+def _require_scale(grades: RelevanceGrades, measures: Sequence[Measure]) -> None:
+    """Refuse a measure whose scale ends below a grade."""
+    highest = int(grades.grade.max())
+    for one in measures:
+        if dict(one.settings).get("max_rel", highest) < highest:
+            raise RunsUnfit(f"{one.name}: {grades.path.name} has the grade {highest}.")
+
+
 def run_names(runs: Sequence[Run]) -> list[str]:
     """What each run is called: its tag, or where another has the same or it has none, its file."""
     tags = Counter(run.tag for run in runs)
@@ -92,25 +102,27 @@ def run_names(runs: Sequence[Run]) -> list[str]:
 
 
 def lists_of_run(
-    grades: RelevanceGrades, run: Run, position: Integers, ties: Ties, single_precision: bool
-) -> JudgedLists:
-    """A run's lists of the qrels' topics, with their grades."""
+    grades: RelevanceGrades, run: Run, position: Integers, single_precision: bool
+) -> dict[Ties, JudgedLists]:
+    """A run's lists of the qrels' topics, with their grades, by either order of ties."""
     names = sorted(set(run.documents).union(grades.documents), key=str.encode)
-    number = dict(zip(names, range(len(names)), strict=True))
-    of_run = np.array([number[name] for name in run.documents], dtype=np.intp)
-    of_grades = np.array([number[name] for name in grades.documents], dtype=np.intp)
+    of_run, of_grades = (_positions(each.documents, names) for each in (run, grades))
     known = position[run.topic] >= 0
-    return judged_lists(
-        position[run.topic[known]],
-        of_run[run.document[known]],
-        run.score[known],
-        grades.topic,
-        of_grades[grades.document],
-        grades.grade,
-        n_topics=len(grades.topics),
-        ties=ties,
-        single_precision=single_precision,
-    )
+    orders: tuple[Ties, ...] = get_args(Ties)
+    return {
+        ties: judged_lists(
+            position[run.topic[known]],
+            of_run[run.document[known]],
+            run.score[known],
+            grades.topic,
+            of_grades[grades.document],
+            grades.grade,
+            n_topics=len(grades.topics),
+            ties=ties,
+            single_precision=single_precision,
+        )
+        for ties in orders
+    }
 
 
 def _positions(names: Sequence[str], known: Sequence[str]) -> Integers:
@@ -135,11 +147,9 @@ def _run_values(
 ) -> Iterator[RunValues]:
     """A row for each measure; a measure's values are of the topics that count."""
     listed, counted = flags
-    other: Ties = "rising" if settings.ties == "falling" else "falling"
-    lists, lists_other_way = (
-        lists_of_run(grades, run, position, ties, settings.single_precision)
-        for ties in (settings.ties, other)
-    )
+    orders = lists_of_run(grades, run, position, settings.single_precision)
+    lists = orders.pop(settings.ties)
+    [lists_other_way] = orders.values()
     for one in settings.measures:
         values = np.where(listed, one.values(lists), np.nan)[counted]
         here = values[~np.isnan(values)]

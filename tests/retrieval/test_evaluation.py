@@ -195,6 +195,11 @@ def test_runs_are_called_by_their_tags_or_where_those_are_the_same_by_their_file
     assert [each["run"] for each in record["runs"]] == ["one.run", "two.run"]
 
 
+def test_a_scale_that_ends_below_a_grade_is_refused(evaluate: Evaluate):
+    with pytest.raises(RunsUnfit, match=r"RBP\(max_rel=1\): qrels\.txt has the grade 2"):
+        evaluate("1 0 a 2\n", {"a": "1 Q0 a 1 1 x\n"}, "--measure", "RBP(max_rel=1)")
+
+
 def test_a_run_of_other_topics_is_refused(evaluate: Evaluate):
     with pytest.raises(RunsUnfit, match=r"a\.run has no topic of qrels\.txt"):
         evaluate("1 0 a 1\n", {"a.run": "07 Q0 a 1 1 x\n"})
