@@ -74,6 +74,39 @@ def confidence_at_look(
     return float(2 * stats.norm.cdf(_boundaries(looks, 1 - confidence, spending)[look - 1]) - 1)
 
 
+def p_of_look(p: float, level: float, *, confidence: float = 0.95) -> float:
+    """The p that rejects at ``1 - confidence`` just where this look's interval excludes 0.
+
+    Parameters
+    ----------
+    p : float
+        Of this look alone; NaN stays NaN.
+    level, confidence : float
+        Of this look's interval, and of those of all looks together.
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    ValueError
+        If `level` or `confidence` is not between 0 and 1.
+
+    References
+    ----------
+    As `confidence_at_look`.
+
+    Examples
+    --------
+    >>> round(p_of_look(0.01, confidence_at_look(1, 3)), 4)
+    0.0221
+    """
+    require_confidence(level)
+    require_confidence(confidence)
+    return p if np.isnan(p) else min(1.0, p * (1 - confidence) / (1 - level))
+
+
 def spent(share: float, alpha: float, spending: Spending) -> float:
     """The error that may be spent by the time that share of the information is in.
 

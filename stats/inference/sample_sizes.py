@@ -281,7 +281,9 @@ def difference_power(difference: float, sd: float, n: float, *, alpha: float = 0
         raise ValueError(f"n must be at least 2, not {n}")
     t = stats.t.ppf(1 - alpha / 2, n - 1)
     shifted = abs(difference) / sd * sqrt(n)
-    return float(stats.nct.sf(t, n - 1, shifted) + stats.nct.cdf(-t, n - 1, shifted))
+    # scipy has NaN for a tail of the other sign that is below 1e-300 or so
+    other_sign = np.nan_to_num(stats.nct.cdf(-t, n - 1, shifted))
+    return float(stats.nct.sf(t, n - 1, shifted) + other_sign)
 
 
 def _require_difference(difference: float, sd: float) -> None:

@@ -1,5 +1,8 @@
 """Whether differences are 0 on average, by flipping the signs of whole items or annotators."""
 
+from collections.abc import Iterator
+from functools import lru_cache
+
 import numpy as np
 
 from stats.arguments import Column, Floats, coded_in_order, complete_numbers, require_same_length
@@ -12,6 +15,8 @@ LEAST_FLIPPED = 6
 ROUNDING = 1e-12
 CELLS_AT_ONCE = 10_000_000
 """Signs drawn at a time, 80 MB."""
+CELLS_REMEMBERED = 4_000_000
+"""Signs of a seed kept for the next test, 32 MB."""
 
 
 def sign_flip_test(
@@ -62,13 +67,29 @@ def sign_flip_test(
     if count <= ENUMERATED_UP_TO:
         flips = 1.0 - 2.0 * ((np.arange(2**count)[:, None] >> np.arange(count)) & 1)
         return float((np.abs(flips @ sums) >= abs(sums.sum()) - _slack(sums)).mean())
-    generator = np.random.default_rng(rng)
-    beyond, step = 0, max(1, CELLS_AT_ONCE // count)
-    for start in range(0, n_permutations, step):
-        size = (min(step, n_permutations - start), count)
-        flips = generator.choice([-1.0, 1.0], size=size)
+    beyond = 0
+    for flips in _drawn_flips(n_permutations, count, rng):
         beyond += int((np.abs(flips @ sums) >= abs(sums.sum()) - _slack(sums)).sum())
     return (beyond + 1) / (n_permutations + 1)
+
+
+def _drawn_flips(
+    n_permutations: int, count: int, rng: int | np.random.Generator
+) -> Iterator[Floats]:
+    """Signs of units, a row each permutation, in blocks."""
+    if isinstance(rng, int) and n_permutations * count <= CELLS_REMEMBERED:
+        yield _flips_of_seed(n_permutations, count, rng)
+        return
+    generator = np.random.default_rng(rng)
+    step = max(1, CELLS_AT_ONCE // count)
+    for start in range(0, n_permutations, step):
+        yield generator.choice([-1.0, 1.0], size=(min(step, n_permutations - start), count))
+
+
+@lru_cache(maxsize=1)
+def _flips_of_seed(n_permutations: int, count: int, seed: int) -> Floats:
+    """Drawn once for the tests of all pairs of systems, which take most of a test's time."""
+    return np.random.default_rng(seed).choice([-1.0, 1.0], size=(n_permutations, count))
 
 
 def _slack(sums: Floats) -> float:

@@ -1,6 +1,5 @@
 """Whether people rate one system above another, whichever items and annotators are taken."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from math import nan
 
@@ -20,10 +19,9 @@ from stats.groups import sum_by
 from stats.inference.crossed_means import (
     ROUNDING,
     MeanOfCells,
-    Spread,
-    cluster_variance,
     mean_over_items_and_annotators,
     mean_with_limits,
+    spread_by_items,
     two_way_spread,
 )
 
@@ -38,6 +36,7 @@ def difference_of_systems(
     values: Column,
     *,
     confidence: float = 0.95,
+    skewed: bool = False,
 ) -> MeanOfCells:
     """The difference of two systems' means, whoever rated which of their outputs.
 
@@ -49,6 +48,8 @@ def difference_of_systems(
         Whether it is of the first system.
     confidence : float
         Confidence level of the interval.
+    skewed : bool
+        Whether to correct for skewness, as `mean_over_items_and_annotators` does.
 
     Returns
     -------
@@ -87,18 +88,21 @@ def difference_of_systems(
     differences[np.abs(differences) < ROUNDING * largest] = 0.0
     if 2 * len(paired) >= PAIRED_SHARE * len(y):
         return mean_over_items_and_annotators(
-            paired // len(people), paired % len(people), differences, confidence=confidence
+            paired // len(people),
+            paired % len(people),
+            differences,
+            confidence=confidence,
+            skewed=skewed,
         )
     moved = np.where(first, y - y[first].mean(), -(y - y[~first].mean()))
     moved = moved * len(y) / np.where(first, first.sum(), (~first).sum())
     counts = {"n_items": len(names), "n_annotators": len(people), "n": len(y)}
     if len(people) < 2 or len(np.unique(cell)) == len(people):
-        variance = cluster_variance(moved, item, len(names))
-        spread = Spread(variance, float(len(names) - 1), "items", of_items=variance)
+        spread = spread_by_items(moved, item, len(names))
     else:
         spread = two_way_spread(moved, item, annotator, cell, len(names), len(people))
     mean = float(y[first].mean() - y[~first].mean())
-    return mean_with_limits(mean, spread, confidence, largest=largest, **counts)
+    return mean_with_limits(mean, spread, confidence, largest=largest, skewed=skewed, **counts)
 
 
 def _paired(
@@ -160,11 +164,46 @@ def equivalence(mean: MeanOfCells, *, margin: float, side: str = "equivalent") -
         raise ValueError(f"side must be 'equivalent' or 'not_worse', not {side!r}")
     if not mean.se > 0 or mean.freedom < 1:
         return nan, "not_shown"
-    tail: Callable[[float], float] = lambda t: float(stats.t.sf(t, mean.freedom))  # noqa: E731
-    above = tail((mean.value + margin) / mean.se)
-    below = tail((margin - mean.value) / mean.se)
+    above = float(stats.t.sf(mean.t_against(-margin), mean.freedom))
+    below = float(stats.t.cdf(mean.t_against(margin), mean.freedom))
     p = max(above, below) if side == "equivalent" else above
     return p, side if p < 0.05 else "not_shown"
+
+
+def least_distinguishable(se: float, freedom: float, *, power: float = 0.8) -> float:
+    """The least difference that a study of this precision tells from 0 as often as `power`.
+
+    Parameters
+    ----------
+    se, freedom : float
+        Of the difference: its standard error and degrees of freedom; without any, infinity is
+        taken.
+    power : float
+        The chance of telling it, by a two-sided test at .05.
+
+    Returns
+    -------
+    float
+        In units of `se`.
+
+    Raises
+    ------
+    ValueError
+        If `power` is not between 0 and 1.
+
+    References
+    ----------
+    H. S. Bloom (1995). Minimum detectable effects. Evaluation Review 19(5), 547-556.
+
+    Examples
+    --------
+    >>> round(least_distinguishable(1.0, 1000), 2), round(least_distinguishable(1.0, 2), 2)
+    (2.8, 5.36)
+    """
+    if not 0 < power < 1:
+        raise ValueError(f"power must lie between 0 and 1, not {power}")
+    of_freedom = stats.t(freedom if freedom >= 1 else np.inf)
+    return float(se * (of_freedom.ppf(0.975) + of_freedom.ppf(power)))
 
 
 @dataclass(frozen=True)

@@ -8,11 +8,13 @@ from functools import cached_property
 from typing import Literal, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
 from stats.arguments import Floats, Integers, require_one_of, require_same_length
 from stats.groups import sum_by
 
 Ties = Literal["falling", "rising"]
+Scores = NDArray[np.float32] | Floats
 UNPOOLED = -128
 """The grade of a document that its topic's judgments do not name; grades are -127 to 127."""
 LOWEST_GRADE, HIGHEST_GRADE = -127, 127
@@ -29,17 +31,24 @@ class JudgedLists:
     topic, rank, grade : ndarray of int, shape (n_documents,)
         Of each ranked document, by topic and rank, which counts from 1. A grade below 0 says
         pooled and not judged, `UNPOOLED` says in no pool.
+    judgment : ndarray of int, shape (n_documents,)
+        Of each ranked document, where among the judgments as they were given its own is; -1
+        where there is none, or lists were made of grades alone.
     judged_topic, judged_rank, judged_grade : ndarray of int, shape (n_judgments,)
         The judgments by topic, highest grade first; `judged_rank` counts them within a topic.
+    has_ties : bool
+        Whether names decided which of two documents with the same score comes first.
     """
 
     n_topics: int
     topic: Integers
     rank: Integers
     grade: Integers
+    judgment: Integers
     judged_topic: Integers
     judged_rank: Integers
     judged_grade: Integers
+    has_ties: bool = False
 
     @cached_property
     def n_listed(self) -> Floats:
@@ -80,7 +89,11 @@ class JudgedLists:
         judged = self.grade >= 0
         topic = self.topic[judged]
         return replace(
-            self, topic=topic, rank=_ranks(topic, self.n_topics), grade=self.grade[judged]
+            self,
+            topic=topic,
+            rank=ranks_within(topic, self.n_topics),
+            grade=self.grade[judged],
+            judgment=self.judgment[judged],
         )
 
 
@@ -154,20 +167,24 @@ def judged_lists(
         (int(each.max()) for each in (documents, judged_documents) if len(each)), default=0
     )
     pairs, judged_pairs = topics * span + documents, judged_topics * span + judged_documents
-    by_pair = np.argsort(judged_pairs, kind="stable")
+    by_pair = np.argsort(judged_pairs)
     _require_once("judged_documents", judged_pairs[by_pair])
     compared = scores.astype(np.float32) if single_precision else scores
-    order = np.lexsort((documents if ties == "rising" else -documents, -compared, topics))
+    by_name = documents if ties == "rising" else -documents
+    order, has_ties = _ranking(topics, by_name, compared)
     _require_once("documents", np.sort(pairs))
     judged_order = np.lexsort((-grades, judged_topics))
+    judgment = _judgments(pairs[order], judged_pairs[by_pair], by_pair)
     return JudgedLists(
         n_topics=n_topics,
         topic=topics[order],
-        rank=_ranks(topics[order], n_topics),
-        grade=_grades(pairs[order], judged_pairs[by_pair], grades[by_pair]),
+        rank=ranks_within(topics[order], n_topics),
+        grade=grades_of(judgment, grades),
+        judgment=judgment,
         judged_topic=judged_topics[judged_order],
-        judged_rank=_ranks(judged_topics[judged_order], n_topics),
+        judged_rank=ranks_within(judged_topics[judged_order], n_topics),
         judged_grade=grades[judged_order],
+        has_ties=has_ties,
     )
 
 
@@ -203,10 +220,11 @@ def graded_lists(
     return JudgedLists(
         n_topics=n_topics,
         topic=topic,
-        rank=_ranks(topic, n_topics),
+        rank=ranks_within(topic, n_topics),
         grade=grade,
+        judgment=np.full(len(grade), -1, dtype=np.intp),
         judged_topic=judged_topic,
-        judged_rank=_ranks(judged_topic, n_topics),
+        judged_rank=ranks_within(judged_topic, n_topics),
         judged_grade=judged_grade,
     )
 
@@ -218,16 +236,61 @@ def _flat(grades: Sequence[Sequence[int]]) -> tuple[Integers, Integers]:
     return topic.astype(np.intp), np.array(flat, dtype=np.intp)
 
 
-def _grades(pairs: Integers, judged: Integers, grades: Integers) -> Integers:
-    """The grade of each pair of topic and document, of judged ones in ascending order."""
+def _ranking(topics: Integers, by_name: Integers, scores: Scores) -> tuple[Integers, bool]:
+    """The order by topic, falling score and name, and whether a name decided."""
+    keys = score_keys(topics, scores)
+    if keys is None:
+        order = np.lexsort((by_name, -scores, topics))
+        same = (np.diff(topics[order]) == 0) & (np.diff(scores[order]) == 0)
+        return order, bool(same.any())
+    order = np.arange(len(keys)) if (keys[1:] > keys[:-1]).all() else np.argsort(keys)
+    same = keys[order[1:]] == keys[order[:-1]]
+    if has_ties := bool(same.any()):
+        tied = np.flatnonzero(np.append(same, False) | np.append(False, same))
+        rows = order[tied]
+        order[tied] = rows[np.lexsort((by_name[rows], keys[rows]))]
+    return order, has_ties
+
+
+def score_keys(topics: Integers, scores: Scores) -> NDArray[np.uint64] | None:
+    """One number a document that rises by topic and falling score, where both fit into one.
+
+    It is one number for both that sorts many times as fast as two columns do. Scores that are not
+    32-bit floats have none.
+
+    >>> score_keys(np.zeros(3, dtype=int), np.array([-1, 0, 2], np.float32)).argsort().tolist()
+    [2, 1, 0]
+    """
+    if scores.dtype != np.float32 or (len(topics) and int(topics.max()) >= 2**32):
+        return None
+    bits = (scores + np.float32(0)).view(np.uint32)  # -0 is 0
+    falling = np.where(bits >> 31, bits, ~(bits | np.uint32(2**31)))
+    return (topics.astype(np.uint64) << np.uint64(32)) | falling
+
+
+def _judgments(pairs: Integers, judged: Integers, positions: Integers) -> Integers:
+    """The judgment of each pair of topic and document, of judged pairs in ascending order."""
     if not len(judged):
-        return np.full(len(pairs), UNPOOLED, dtype=np.intp)
-    position = np.minimum(np.searchsorted(judged, pairs), len(judged) - 1)
-    return np.where(judged[position] == pairs, grades[position], UNPOOLED)
+        return np.full(len(pairs), -1, dtype=np.intp)
+    nearest = np.minimum(np.searchsorted(judged, pairs), len(judged) - 1)
+    return np.where(judged[nearest] == pairs, positions[nearest], -1)
 
 
-def _ranks(topic: Integers, n_topics: int) -> Integers:
-    """1, 2, 3 … within each topic, whose rows are together."""
+def grades_of(judgment: Integers, grades: Integers) -> Integers:
+    """The grade of each judgment, `UNPOOLED` where there is none.
+
+    >>> grades_of(np.array([1, -1]), np.array([0, 3])).tolist()
+    [3, -128]
+    """
+    return np.append(grades, UNPOOLED)[judgment]
+
+
+def ranks_within(topic: Integers, n_topics: int) -> Integers:
+    """1, 2, 3 … within each topic, whose rows are together.
+
+    >>> ranks_within(np.array([0, 0, 2]), 3).tolist()
+    [1, 2, 1]
+    """
     count = np.bincount(topic, minlength=n_topics)
     start = np.cumsum(count) - count
     return np.arange(1, len(topic) + 1) - start[topic]

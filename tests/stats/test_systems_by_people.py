@@ -6,7 +6,7 @@ from scipy import stats
 from stats.inference.crossed_means import mean_over_items_and_annotators, mean_squares
 from stats.inference.preferences_with_ties import abilities_with_ties
 from stats.inference.sign_flips import sign_flip_test
-from stats.inference.two_systems import equivalence
+from stats.inference.two_systems import equivalence, least_distinguishable
 from tests.stats.worked_examples import worked_example
 
 
@@ -63,6 +63,42 @@ def test_annotators_of_one_item_each_come_with_their_items():
     of_items = values.reshape(20, 3).mean(axis=1)
     assert mean.method == "items"
     assert mean.p == pytest.approx(stats.ttest_1samp(of_items, 0).pvalue)
+
+
+def test_limits_corrected_for_skewness_are_those_of_halls_cubic():
+    rng = np.random.default_rng(3)
+    values = rng.exponential(size=25)
+    items, nobody = np.arange(25), np.zeros(25)
+    plain = mean_over_items_and_annotators(items, nobody, values)
+    mean = mean_over_items_and_annotators(items, nobody, values, skewed=True)
+    assert mean.method == "items-hall"
+    assert mean.skewness == pytest.approx(stats.skew(values, bias=False) / 5)
+    t = stats.t.ppf(0.975, 24)
+    for limit, beyond in ((mean.ci_low, t), (mean.ci_high, -t)):
+        assert mean.t_against(limit) == pytest.approx(beyond)
+    assert mean.ci_high - plain.ci_high > mean.ci_low - plain.ci_low > 0
+    assert mean.p == pytest.approx(2 * stats.t.sf(mean.t_against(0.0), 24))
+
+
+def test_systems_that_a_few_items_carry_are_seldom_called_different_from_their_equals():
+    rng, shape, floor = np.random.default_rng(6), (30, 6), stats.norm.ppf(0.8)
+    items, annotators = np.indices(shape).reshape(2, -1)
+    truth = floor * stats.norm.cdf(floor) + stats.norm.pdf(floor)
+    rejected = {False: 0, True: 0}
+    for _ in range(400):
+        latent = np.sqrt(0.8) * rng.normal(size=(30, 1)) + np.sqrt(0.2) * rng.normal(size=shape)
+        values = np.maximum(latent, floor).ravel() - truth
+        for skewed in rejected:
+            one = mean_over_items_and_annotators(items, annotators, values, skewed=skewed)
+            rejected[skewed] += one.p < 0.05
+    assert rejected[True] / 400 <= 0.07 < rejected[False] / 400
+
+
+def test_what_a_study_could_distinguish_grows_where_annotators_are_few():
+    assert least_distinguishable(1.0, np.inf) == pytest.approx(2.8016, abs=1e-4)
+    assert least_distinguishable(0.5, 2) == pytest.approx(0.5 * (4.3027 + 1.0607), abs=1e-4)
+    with pytest.raises(ValueError, match="power"):
+        least_distinguishable(1.0, 9, power=1.0)
 
 
 def test_equivalence_is_two_one_sided_tests():

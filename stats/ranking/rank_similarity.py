@@ -1,0 +1,280 @@
+"""How alike two rankings of the same systems are: Kendall's tau-b, tau_AP, swapped pairs."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import nan
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stats.arguments import Column, Floats, complete_numbers, require_same_length
+from stats.correlation.coefficients import row_values
+from stats.correlation.rows import signs
+
+BLOCK = 1 << 22
+"""Pairs of systems compared at a time, in all rows together."""
+
+
+@dataclass(frozen=True)
+class SwappedPair:
+    """Two systems of which one ranking puts `above` higher, and the other `below`."""
+
+    above: int
+    below: int
+
+
+def tau_b(first: Column, second: Column) -> float:
+    """Kendall's tau-b of two rankings, from the systems' values.
+
+    Parameters
+    ----------
+    first, second : array-like of float, shape (n_systems,)
+        The systems' values under either; systems of the same value tie.
+
+    Returns
+    -------
+    float
+        ``(C - D) / sqrt((n0 - t1) (n0 - t2))``: concordant less discordant pairs, n0 pairs in
+        all, t1 and t2 tied. NaN with fewer than two systems, or where all tie.
+
+    Raises
+    ------
+    ValueError
+        If the columns differ in length or a value is missing.
+
+    References
+    ----------
+    M. G. Kendall (1945). The treatment of ties in ranking problems. Biometrika 33(3), 239-251.
+
+    Examples
+    --------
+    >>> round(tau_b([0.9, 0.8, 0.5], [0.7, 0.4, 0.6]), 4)
+    0.3333
+    """
+    return float(tau_b_rows(*_two_rows(first, second))[0])
+
+
+def tau_b_rows(first: Floats, second: Floats) -> Floats:
+    """`tau_b` of each row of two tables of systems' values.
+
+    Parameters
+    ----------
+    first, second : ndarray of float, shape (n_rows, n_systems)
+
+    Returns
+    -------
+    ndarray of float, shape (n_rows,)
+        NaN where all systems of a row tie on a side.
+
+    Examples
+    --------
+    >>> tau_b_rows(np.array([[3.0, 2.0, 1.0], [1.0, 1.0, 1.0]]), np.eye(3)[:2]).round(3).tolist()
+    [0.816, nan]
+    """
+    if first.shape[1] < 2:
+        return np.full(len(first), nan)
+    # A product of square roots makes 1 a little less.
+    return np.asarray(np.round(row_values(first, second, "kendall")[0], 14))
+
+
+def tau_ap_a(truth: Column, estimate: Column) -> float:
+    """The AP correlation of an estimated ranking with the true one, which has no ties.
+
+    Swaps near the top weigh more than in Kendall's tau. Not symmetric: one ranking is the truth.
+
+    Parameters
+    ----------
+    truth, estimate : array-like of float, shape (n_systems,)
+        The systems' values; higher comes first.
+
+    Returns
+    -------
+    float
+        ``2 / (n - 1) sum C(i) / (i - 1) - 1`` over ranks i > 1 of the estimate, C(i) of the
+        systems above rank i being above its system in truth too; of ties in the estimate, the
+        mean over all their orders. NaN with fewer than two systems.
+
+    Raises
+    ------
+    ValueError
+        If the columns differ in length, a value is missing, or systems tie in truth.
+
+    References
+    ----------
+    E. Yilmaz, J. A. Aslam and S. Robertson (2008). A new rank correlation coefficient for
+    information retrieval. SIGIR 2008, 587-594.
+    J. Urbano and M. Marrero (2017). The treatment of ties in AP correlation. ICTIR 2017, 321-324.
+
+    Examples
+    --------
+    >>> round(tau_ap_a([4, 3, 2, 1], [4, 2, 3, 1]), 4)
+    0.6667
+    """
+    rows = _two_rows(truth, estimate)
+    if len(np.unique(rows[0])) < rows[0].shape[1]:
+        raise ValueError("truth must not tie systems; tau_ap_b takes ties on both sides")
+    return float(tau_ap_a_rows(*rows)[0])
+
+
+def tau_ap_a_rows(truth: Floats, estimate: Floats) -> Floats:
+    """`tau_ap_a` of each row of two tables of systems' values.
+
+    Parameters
+    ----------
+    truth, estimate : ndarray of float, shape (n_rows, n_systems)
+
+    Returns
+    -------
+    ndarray of float, shape (n_rows,)
+        NaN where systems of a row tie in truth.
+
+    Examples
+    --------
+    >>> truth = np.array([[4.0, 3, 2, 1], [2, 2, 1, 0]])
+    >>> tau_ap_a_rows(truth, truth[[0, 0]]).tolist()
+    [1.0, nan]
+    """
+    n = truth.shape[1]
+    if n < 2:
+        return np.full(len(truth), nan)
+    found = []
+    for true, seen in _blocks(truth, estimate):
+        of_truth, of_seen = _pair_signs(true), _pair_signs(seen)
+        above = (of_seen > 0).sum(axis=1)
+        tied = (of_seen == 0).sum(axis=1)
+        concordant = ((of_seen > 0) & (of_truth > 0)).sum(axis=1)
+        total = concordant * _mean_reciprocal(above, tied) + _within_ties(above, tied)
+        value = 2 / (n - 1) * total.sum(axis=1) - 1
+        has_ties = (of_truth == 0).sum(axis=(1, 2)) > n
+        found.append(np.where(has_ties, nan, value))
+    return np.concatenate(found)
+
+
+def tau_ap_b(first: Column, second: Column) -> float:
+    """The AP correlation of two rankings neither of which is the truth, averaged both ways.
+
+    Parameters
+    ----------
+    first, second : array-like of float, shape (n_systems,)
+        The systems' values; higher comes first, and either side may tie systems.
+
+    Returns
+    -------
+    float
+        The mean of two directions: of each system not tied with the best of one side, the share
+        of those above it there that are above it on the other side too, scaled to -1 to 1. NaN
+        with fewer than two systems, or where a side ties all.
+
+    Raises
+    ------
+    ValueError
+        If the columns differ in length or a value is missing.
+
+    References
+    ----------
+    J. Urbano and M. Marrero (2017). The treatment of ties in AP correlation. ICTIR 2017, 321-324.
+
+    Examples
+    --------
+    >>> tau_ap_b([3, 2, 2, 1], [3, 2, 2, 1])
+    1.0
+    >>> round(tau_ap_b([4, 3, 2, 1], [4, 2, 3, 1]), 4)
+    0.6667
+    """
+    return float(tau_ap_b_rows(*_two_rows(first, second))[0])
+
+
+def tau_ap_b_rows(first: Floats, second: Floats) -> Floats:
+    """`tau_ap_b` of each row of two tables of systems' values.
+
+    Parameters
+    ----------
+    first, second : ndarray of float, shape (n_rows, n_systems)
+
+    Returns
+    -------
+    ndarray of float, shape (n_rows,)
+        NaN where a side ties all systems of a row.
+
+    Examples
+    --------
+    >>> tau_ap_b_rows(np.array([[3.0, 2, 1]]), np.array([[3.0, 1, 2]])).tolist()
+    [0.5]
+    """
+    found = []
+    for one, other in _blocks(first, second):
+        signs_one, signs_other = _pair_signs(one), _pair_signs(other)
+        concordant = ((signs_one > 0) & (signs_other > 0)).sum(axis=1)
+        directions = [_shares_above(concordant, side) for side in (signs_one, signs_other)]
+        found.append(sum(directions) / 2)
+    return np.concatenate(found)
+
+
+def swapped_pairs(first: Column, second: Column) -> list[SwappedPair]:
+    """The pairs of systems that two rankings put in opposite orders.
+
+    Parameters
+    ----------
+    first, second : array-like of float, shape (n_systems,)
+        The systems' values under either.
+
+    Returns
+    -------
+    list of SwappedPair
+        By position: `above` is the higher under `first`. A pair tied on a side is not swapped.
+
+    Raises
+    ------
+    ValueError
+        If the columns differ in length or a value is missing.
+
+    Examples
+    --------
+    >>> swapped_pairs([0.9, 0.8, 0.5], [0.7, 0.4, 0.6])
+    [SwappedPair(above=1, below=2)]
+    """
+    (one,), (other,) = (_pair_signs(row) for row in _two_rows(first, second))
+    return [SwappedPair(int(a), int(b)) for a, b in np.argwhere((one > 0) & (other < 0))]
+
+
+def _two_rows(first: Column, second: Column) -> tuple[Floats, Floats]:
+    require_same_length(first=first, second=second)
+    return complete_numbers(first, "first")[None], complete_numbers(second, "second")[None]
+
+
+def _blocks(first: Floats, second: Floats) -> Iterator[tuple[Floats, Floats]]:
+    """Rows of both tables, so many at a time that their pairs of systems fit."""
+    step = max(1, BLOCK // max(1, first.shape[1] ** 2))
+    for at in range(0, len(first), step):
+        yield first[at : at + step], second[at : at + step]
+
+
+def _pair_signs(values: Floats) -> NDArray[np.int8]:
+    """Of each row, 1 where the system of the middle axis is above that of the last; -1 below."""
+    return np.asarray(signs(values[:, :, None], values[:, None, :]))
+
+
+def _mean_reciprocal(above: NDArray[np.intp], tied: NDArray[np.intp]) -> Floats:
+    """The mean of 1 / (rank - 1) over the ranks of a group of ties; 0 for the first group."""
+    harmonic = np.concatenate([[0.0], np.cumsum(1 / np.arange(1, above.shape[1] + 1))])
+    over_ranks = harmonic[np.maximum(above + tied - 1, 0)] - harmonic[np.maximum(above - 1, 0)]
+    return np.where(above > 0, over_ranks / tied, 0.0)
+
+
+def _within_ties(above: NDArray[np.intp], tied: NDArray[np.intp]) -> Floats:
+    """Half of the others of a system's group that are above it, over their ranks, on average.
+
+    The sum of k / (above + k) over k from 1 to tied - 1, which is tied - 1 less above times the
+    sum of 1 / (above + k).
+    """
+    harmonic = np.concatenate([[0.0], np.cumsum(1 / np.arange(1, above.shape[1] + 1))])
+    total = tied - 1 - above * (harmonic[above + tied - 1] - harmonic[above])
+    return np.asarray(total / 2 / tied)
+
+
+def _shares_above(concordant: NDArray[np.intp], of_side: NDArray[np.int8]) -> Floats:
+    """The mean share of concordant systems among those above, of systems below the first group."""
+    above = (of_side > 0).sum(axis=1)
+    counted = (above > 0).sum(axis=1)
+    shares = np.where(above > 0, concordant / np.maximum(above, 1), 0.0).sum(axis=1)
+    return np.where(counted > 0, 2 * shares / np.maximum(counted, 1) - 1, nan)

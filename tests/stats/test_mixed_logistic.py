@@ -1,0 +1,137 @@
+"""Mixed logistic regression: against oracles, by simulation, and where it is undefined."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import statsmodels.api as sm
+from scipy import integrate, optimize, stats
+from scipy.special import expit
+
+from stats.inference.mixed_logistic import mixed_logistic
+
+TRUTH = {"intercept": -1.5, "loss": 2.0, "turn": 0.1, "loss x turn": -0.1}
+WORKER_SD, TARGET_SD = 0.9, 0.5
+
+
+def study(
+    seed: int, n_workers: int = 40, n_each: int = 20, n_targets: int = 40
+) -> tuple[np.ndarray, dict[str, np.ndarray], dict[str, np.ndarray]]:
+    """Decisions to switch of workers who see loss or gain at a random turn of random targets."""
+    rng = np.random.default_rng(seed)
+    worker = np.repeat(np.arange(n_workers), n_each)
+    target = rng.integers(0, n_targets, len(worker))
+    loss = rng.integers(0, 2, len(worker))
+    turn = rng.integers(1, 9, len(worker)) - 4.5
+    columns = {"loss": loss, "turn": turn, "loss x turn": loss * turn}
+    logit = TRUTH["intercept"] + sum(TRUTH[name] * columns[name] for name in columns)
+    logit = logit + rng.normal(0, WORKER_SD, n_workers)[worker]
+    logit = logit + rng.normal(0, TARGET_SD, n_targets)[target]
+    return rng.random(len(worker)) < expit(logit), columns, {"worker": worker, "target": target}
+
+
+def test_without_groups_that_differ_it_is_plain_logistic_regression() -> None:
+    rng = np.random.default_rng(1)
+    x, worker = rng.normal(size=600), rng.integers(0, 30, 600)
+    y = rng.random(600) < expit(0.3 + 0.8 * x)
+    # Outcomes balanced within workers leave no variation between them to be seen.
+    model = mixed_logistic(y, {"x": x}, {"worker": worker})
+    plain = sm.Logit(y.astype(float), sm.add_constant(x)).fit(disp=0)
+    if model.deviations["worker"] < 1e-4:
+        assert [one.value for one in model.coefficients] == pytest.approx(plain.params, abs=1e-4)
+    balanced = np.arange(600) % 2 == 0
+    same = mixed_logistic(balanced, {"x": x}, {"worker": np.arange(600) // 20})
+    oracle = sm.Logit(balanced.astype(float), sm.add_constant(x)).fit(disp=0)
+    assert same.deviations["worker"] == pytest.approx(0, abs=1e-4)
+    assert [one.value for one in same.coefficients] == pytest.approx(oracle.params, abs=1e-4)
+    assert [one.se for one in same.coefficients] == pytest.approx(oracle.bse, rel=1e-3)
+    assert same.log_likelihood == pytest.approx(oracle.llf, abs=1e-6)
+
+
+def exact_likelihood(
+    y: np.ndarray, x: np.ndarray, worker: np.ndarray
+) -> Callable[[np.ndarray], float]:
+    """The likelihood of one grouping, each worker's intercept integrated by 60 nodes."""
+    nodes, weights = np.polynomial.hermite_e.hermegauss(60)
+    log_weights = np.log(weights / weights.sum())
+
+    def negative(parameters: np.ndarray) -> float:
+        sd, beta = abs(parameters[0]), parameters[1:]
+        logit = (beta[0] + beta[1] * x)[:, None] + sd * nodes
+        terms = y[:, None] * logit - np.logaddexp(0, logit)
+        of_workers = np.zeros((worker.max() + 1, len(nodes)))
+        np.add.at(of_workers, worker, terms)
+        return -float(np.logaddexp.reduce(of_workers + log_weights, axis=1).sum())
+
+    return negative
+
+
+def test_one_grouping_agrees_with_the_integrated_likelihood() -> None:
+    rng = np.random.default_rng(3)
+    worker, x = np.repeat(np.arange(50), 25), rng.normal(size=1250)
+    y = (rng.random(1250) < expit(-0.5 + x + rng.normal(0, 1.2, 50)[worker])).astype(float)
+    exact = exact_likelihood(y, x, worker)
+    best = optimize.minimize(exact, np.array([1.0, 0.0, 0.0]), method="BFGS")
+    model = mixed_logistic(y, {"x": x}, {"worker": worker})
+    # Laplace's approximation differs by so little with 25 outcomes a worker.
+    assert model.deviations["worker"] == pytest.approx(abs(best.x[0]), rel=0.02)
+    assert [one.value for one in model.coefficients] == pytest.approx(best.x[1:], abs=0.02)
+    assert model.log_likelihood == pytest.approx(-best.fun, abs=0.6)
+
+
+def test_intervals_hold_the_truth_and_estimates_are_near_it() -> None:
+    n_trials = 30
+    models = [mixed_logistic(*study(seed)) for seed in range(n_trials)]
+    covered = np.array(
+        [[one.ci_low < TRUTH[one.name] < one.ci_high for one in m.coefficients] for m in models]
+    )
+    # 95 % of 240 intervals, less three standard errors for dependence within a study.
+    assert covered.mean() > 0.95 - 3 * (0.0475 / n_trials) ** 0.5
+    means = np.mean([[one.value for one in m.coefficients] for m in models], axis=0)
+    assert means == pytest.approx(list(TRUTH.values()), abs=0.12)
+    deviations = np.mean([list(m.deviations.values()) for m in models], axis=0)
+    assert deviations == pytest.approx([WORKER_SD, TARGET_SD], abs=0.12)
+
+
+def test_marginal_probabilities_are_of_all_workers_and_targets() -> None:
+    spread = np.hypot(WORKER_SD, TARGET_SD)
+    truth, _ = integrate.quad(
+        lambda u: expit(TRUTH["intercept"] + TRUTH["loss"] + spread * u) * stats.norm.pdf(u), -8, 8
+    )
+    held = 0
+    for seed in range(30):
+        limits = mixed_logistic(*study(seed, n_workers=25)).probability({"loss": 1})
+        assert limits.ci_low < limits.value < limits.ci_high
+        held += limits.ci_low < truth < limits.ci_high
+    assert held >= 25
+
+
+def test_outcomes_that_tell_nothing_are_undefined_with_a_reason() -> None:
+    _, columns, groups = study(0)
+    model = mixed_logistic(np.ones(800), columns, groups)
+    assert model.reason == "all outcomes are the same"
+    assert np.isnan(model["loss"].value)
+    assert np.isnan(model.probability({"loss": 1}).value)
+    separated = mixed_logistic(columns["loss"], {"loss": columns["loss"]}, groups)
+    assert separated.reason == "the outcomes are separated by the columns"
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda y, x, g: (y + 1, x, g), "outcome must be 0 or 1"),
+        (lambda y, x, g: (y, {**x, "one": np.ones(800)}, g), "columns must not be constant"),
+        (lambda y, x, g: (y, x, {}), "groups must name at least one"),
+        (lambda y, x, g: (y, x, {"worker": np.arange(800) % 2}), "worker must have at least 3"),
+        (lambda y, x, g: (y[:-1], x, g), "same length"),
+    ],
+)
+def test_what_cannot_be_fitted_is_refused(
+    change: Callable[..., tuple[Any, ...]], message: str
+) -> None:
+    y, columns, groups = study(0)
+    with pytest.raises(ValueError, match=message):
+        mixed_logistic(*change(y.astype(float), columns, groups))
+    with pytest.raises(ValueError, match="at must name columns of the model"):
+        mixed_logistic(y, columns, groups).probability({"gain": 1})

@@ -1,0 +1,154 @@
+"""Intervals of rankings over topics, assessors drawn at random, and overlap of labels."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from stats.agreement.overlap import relevant_overlap
+from stats.inference.two_way_bootstrap import two_way_bootstrap
+from stats.ranking.random_assessors import random_assessors
+from stats.ranking.rank_similarity import tau_b
+from stats.ranking.resampled_topics import (
+    Similarity,
+    similarities_over_topics,
+    topic_samples,
+    weighted_means,
+)
+
+NAMES: list[Similarity] = ["tau_b", "tau_ap_a", "tau_ap_b", "rbo"]
+
+
+def test_the_value_is_that_of_the_means_over_all_topics():
+    rng = np.random.default_rng(1)
+    first, second = rng.random((2, 6, 40))
+    found = similarities_over_topics(first, second, NAMES, samples=topic_samples(40, 200, 1))
+    assert [each.name for each in found] == NAMES
+    assert found[0].value == pytest.approx(
+        stats.kendalltau(first.mean(axis=1), second.mean(axis=1)).statistic
+    )
+    for each in found:
+        assert each.ci_low < each.value < each.ci_high
+        assert (each.n_systems, each.n_topics, each.reason) == (6, 40, None)
+
+
+def test_intervals_hold_1_where_true_rankings_are_the_same_and_noise_swaps_systems():
+    rng = np.random.default_rng(2)
+    held, values = [], []
+    for _ in range(40):
+        truth = 0.05 * rng.normal(size=(10, 1))
+        seen = truth + 0.2 * rng.normal(size=(2, 10, 30))
+        (tau,) = similarities_over_topics(*seen, ["tau_b"], samples=topic_samples(30, 200, rng))
+        held.append(tau.ci_low <= 1 <= tau.ci_high)
+        values.append(tau.value)
+    assert np.mean(values) < 0.7
+    assert np.mean(held) > 0.9
+
+
+def test_a_swap_that_topics_establish_lowers_the_upper_limit():
+    rng = np.random.default_rng(3)
+    noise = 0.01 * rng.normal(size=(2, 4, 50))
+    first = np.array([[0.9], [0.7], [0.5], [0.3]]) + noise[0]
+    second = np.array([[0.9], [0.5], [0.7], [0.3]]) + noise[1]
+    found = similarities_over_topics(first, second, NAMES, samples=topic_samples(50, 500, 1))
+    assert [each.value for each in found] == [each.ci_high for each in found]
+    assert all(each.ci_high < 1 for each in found)
+
+
+def test_the_same_systems_under_the_same_judgments_are_as_alike_as_can_be():
+    values = np.random.default_rng(4).random((5, 20))
+    for each in similarities_over_topics(values, values, NAMES, samples=topic_samples(20, 200, 1)):
+        assert each.value == each.ci_high == pytest.approx(1)
+
+
+def test_topics_that_a_system_lacks_are_left_out_of_its_mean():
+    values = np.array([[0.2, np.nan, 0.6], [0.1, 0.5, np.nan]])
+    weights = np.array([[1.0, 1.0, 1.0], [2.0, 0.0, 1.0], [0.0, 0.0, 3.0]])
+    means = weighted_means(values, weights)
+    np.testing.assert_allclose(means, [[0.4, 0.3], [1 / 3, 0.1], [0.6, np.nan]])
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "name", "reason"),
+    [
+        (np.ones((3, 5)), np.eye(3, 5), "tau_b", "all systems have the same value"),
+        (np.ones((3, 5)), np.eye(3, 5), "tau_ap_a", "the truth has systems of the same value"),
+        (np.ones((1, 5)), np.ones((1, 5)), "tau_b", "fewer than two systems"),
+        (np.eye(3), np.eye(3)[::-1], "tau_b", "all systems have the same value"),
+    ],
+)
+def test_what_has_no_order_has_a_reason(
+    first: np.ndarray, second: np.ndarray, name: Similarity, reason: str
+):
+    samples = topic_samples(first.shape[1], 100, 1)
+    (found,) = similarities_over_topics(first, second, [name], samples=samples)
+    assert np.isnan([found.value, found.ci_low, found.ci_high]).all()
+    assert found.reason == reason
+
+
+def test_tables_of_other_topics_are_refused_by_the_arguments_names():
+    values = np.ones((2, 5))
+    with pytest.raises(ValueError, match="first, second and samples must have the same topics"):
+        similarities_over_topics(values, values, ["tau_b"], samples=topic_samples(4, 10, 1))
+
+
+def test_random_assessors_have_the_distribution_of_all_choices():
+    rng = np.random.default_rng(5)
+    values = rng.random((2, 4, 3))
+    merged = values.mean(axis=(0, 2))
+    drawn = random_assessors(values, np.ones((2, 3), bool), merged, n_draws=20_000, rng=1)
+    choices = [
+        np.mean([values[choice[topic], :, topic] for topic in range(3)], axis=0)
+        for choice in product((0, 1), repeat=3)
+    ]
+    assert drawn.tau.mean() == pytest.approx(np.mean([tau_b(merged, c) for c in choices]), abs=0.02)
+    for a, b in product(range(4), repeat=2):
+        share = np.mean([c[a] < c[b] for c in choices]) if merged[a] > merged[b] else 0
+        assert drawn.swapped[a, b] == pytest.approx(share, abs=0.02)
+
+
+def test_a_topic_that_one_assessor_judged_is_always_by_that_one():
+    values = np.array([[[0.1, np.nan], [0.2, np.nan]], [[np.nan, 0.5], [np.nan, 0.1]]])
+    judged = np.array([[True, False], [False, True]])
+    drawn = random_assessors(values, judged, np.array([0.3, 0.15]), n_draws=5)
+    np.testing.assert_allclose(drawn.means, [[0.3, 0.15]] * 5)
+    assert drawn.n_topics_with_choice == 0
+
+
+def test_a_topic_that_nobody_judged_is_refused():
+    with pytest.raises(ValueError, match="has_judged must have an assessor for each topic"):
+        random_assessors(np.ones((1, 2, 2)), np.array([[True, False]]), np.ones(2))
+
+
+def test_overlap_is_the_shared_part_of_what_either_calls_relevant():
+    first = np.array([1, 1, 1, 0, 0, 1])
+    second = np.array([1, 0, 1, 1, 0, 1])
+    topics = np.array([1, 1, 2, 2, 3, 3])
+    found = relevant_overlap(first, second, topics)
+    assert found.value == pytest.approx(3 / 5)
+    without = [2 / 3, 2 / 3, 2 / 4]
+    se = np.sqrt(2 / 3 * np.square(np.array(without) - np.mean(without)).sum())
+    half = stats.t.ppf(0.975, 2) * se
+    assert (found.ci_low, found.ci_high) == pytest.approx((max(0, 0.6 - half), min(1, 0.6 + half)))
+
+
+def test_overlap_of_nothing_relevant_is_undefined():
+    found = relevant_overlap([0, 0], [0, 0], [1, 2])
+    assert np.isnan(found.value)
+    assert found.reason == "neither calls an item relevant"
+
+
+def test_both_resampled_is_as_resampling_rows_and_columns_by_hand():
+    rng = np.random.default_rng(6)
+    values = rng.normal(size=(8, 1)) + rng.normal(size=(8, 12))
+    limits = two_way_bootstrap(values, n_resamples=20_000, rng=1)
+    means = [
+        values[np.ix_(rng.integers(0, 8, 8), rng.integers(0, 12, 12))].mean() for _ in range(20_000)
+    ]
+    assert limits == pytest.approx(np.quantile(means, [0.025, 0.975]), abs=0.03)
+
+
+@pytest.mark.parametrize("shape", [(1, 5), (5, 1)])
+def test_one_row_or_column_cannot_be_resampled(shape: tuple[int, int]):
+    assert np.isnan(two_way_bootstrap(np.ones(shape))).all()
