@@ -1,7 +1,9 @@
 """Correlations and comparisons of metrics as text."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
+
+from presentation.text_tables import text_table
 
 Record = Mapping[str, Any]
 CORRELATIONS = ("by", "metric", "level", "coefficient", "value", "interval", "used", "notes")
@@ -22,12 +24,12 @@ COMPARISONS = (
 
 def as_text(records: Mapping[str, Sequence[Record]]) -> str:
     """A table of the correlations with its notes and, where there are any, one of comparisons."""
-    text = _table(CORRELATIONS, [_correlation(row) for row in records["correlations"]])
+    text = text_table(CORRELATIONS, [_correlation(row) for row in records["correlations"]])
     notes = dict.fromkeys(note for row in records["correlations"] for note in row["notes"])
     text += "".join(f"\nNote: {note}." for note in notes)
     if records["comparisons"]:
         rows = [_comparison(row) for row in records["comparisons"]]
-        text += "\n\n" + _table(COMPARISONS, rows)
+        text += "\n\n" + text_table(COMPARISONS, rows)
     return text
 
 
@@ -93,12 +95,3 @@ def _interval(row: Record) -> str:
 
 def _number(value: float | None) -> str:
     return "-" if value is None else f"{value:.3f}"
-
-
-def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    lines = [header, *rows]
-    widths = [max(len(line[at]) for line in lines) for at in range(len(header))]
-    padded = (
-        [cell.ljust(width) for cell, width in zip(line, widths, strict=True)] for line in lines
-    )
-    return "\n".join("  ".join(cells).rstrip() for cells in padded)

@@ -38,7 +38,7 @@ from validation.models import (
     LowestRated,
 )
 
-FORM = 2
+FORM = 3
 """Of the rows; those of another form are out of date."""
 AT_ONCE = 500
 MOST_PARTS = 12

@@ -12,17 +12,20 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+from validation.analysis.rating_records import (
+    EstimatedDifferenceRecord,
+    EstimatedMeanRecord,
+    RatedPairRecord,
+    RatedSystemRecord,
+)
 from validation.analysis.records import (
     CeilingRecord,
     ComparisonRecord,
     CorrelationRecord,
     DisagreementRecord,
-    EstimatedMeanRecord,
     Inputs,
     Measure,
     PlanRecord,
-    RatedPairRecord,
-    RatedSystemRecord,
     Record,
     SensitivityRecord,
     SystemRecord,
@@ -34,7 +37,7 @@ from validation.analysis.settings import Settings
 if TYPE_CHECKING:
     from validation.analysis.report import ValidationReport
 
-FORM = 5
+FORM = 6
 """The shape of a validation; one that was stored in another shape is made anew."""
 ALL, CONDITION, MEAN = "all", "condition", "mean_of_conditions"
 # What a picture or a short table shows where a report has more: the first of these it has.
@@ -52,6 +55,7 @@ KINDS: dict[str, type[Record]] = {
     "rated_systems": RatedSystemRecord,
     "rated_pairs": RatedPairRecord,
     "estimated_means": EstimatedMeanRecord,
+    "estimated_differences": EstimatedDifferenceRecord,
 }
 R = TypeVar("R", bound=Record)
 

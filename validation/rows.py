@@ -9,18 +9,21 @@ from typing import Any, TypeVar, cast
 
 from django.db import models
 
+from validation.analysis.rating_records import (
+    EstimatedDifferenceRecord,
+    EstimatedMeanRecord,
+    RatedPairRecord,
+    RatedSystemRecord,
+)
 from validation.analysis.records import (
     CeilingRecord,
     ComparisonRecord,
     CorrelationRecord,
     DisagreementRecord,
-    EstimatedMeanRecord,
     Inputs,
     LabelSourceRecord,
     Measure,
     PlanRecord,
-    RatedPairRecord,
-    RatedSystemRecord,
     Record,
     ScoreSetRecord,
     SensitivityRecord,
@@ -35,6 +38,7 @@ from validation.models import (
     Comparison,
     Correlation,
     Disagreement,
+    EstimatedDifference,
     EstimatedMean,
     LabelSource,
     OfVersion,
@@ -64,6 +68,7 @@ MODELS: dict[type[Record], type[OfVersion]] = {
     RatedSystemRecord: RatedSystem,
     RatedPairRecord: RatedPair,
     EstimatedMeanRecord: EstimatedMean,
+    EstimatedDifferenceRecord: EstimatedDifference,
 }
 # Fields of records that are columns of other tables.
 ELSEWHERE = {

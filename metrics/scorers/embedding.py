@@ -220,11 +220,38 @@ class Embedding(Scorer):
 
     @cached_property
     def _encoder(self) -> "SentenceTransformer":
-        folder = self._checkpoint.folder
-        if str(self.model) == PACKAGED_MODEL:
-            verify_sha256(folder / "model.safetensors", PACKAGED_SHA256)
-        from sentence_transformers import SentenceTransformer
+        return load_encoder(self._checkpoint, self.device)
 
-        with loading(folder):
-            device = chosen_device(self.device)
-            return SentenceTransformer(str(folder), device=device, local_files_only=True)
+
+def load_encoder(checkpoint: Checkpoint, device: str | None = None) -> "SentenceTransformer":
+    """Load a model of sentence-transformers; the packaged one is checked first.
+
+    Parameters
+    ----------
+    checkpoint : Checkpoint
+    device : str, optional
+        ``"cpu"``, ``"cuda"``, ``"mps"``; by default the fastest there is.
+
+    Returns
+    -------
+    SentenceTransformer
+
+    Raises
+    ------
+    ModelUnavailableError
+        If the model cannot be found or loaded.
+    ModelChangedError
+        If the packaged model's weights are not those of all-MiniLM-L6-v2.
+
+    Examples
+    --------
+    >>> load_encoder(Checkpoint(PACKAGED_MODEL), "cpu").get_embedding_dimension()
+    384
+    """
+    folder = checkpoint.folder
+    if str(checkpoint.model) == PACKAGED_MODEL:
+        verify_sha256(folder / "model.safetensors", PACKAGED_SHA256)
+    from sentence_transformers import SentenceTransformer
+
+    with loading(folder):
+        return SentenceTransformer(str(folder), device=chosen_device(device), local_files_only=True)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from django.core.management import CommandError
 
+from annotation.exceptions import FileRefused
 from metrics.exceptions import ColumnsUnfit, TableRefused
 from stats.inference.looks import confidence_at_look
 from tests.annotation.importing import command_output
@@ -414,6 +415,28 @@ def test_judge_drift_stops_a_pipeline_where_the_judge_moved(tmp_path, capsys):
     assert tolerated["drifted"] is False
     assert tolerated["shift"] == pytest.approx(0.4, abs=0.1)
     assert tolerated["distance_shift"] > 0
+
+
+def test_judge_drift_refuses_an_anchor_item_that_comes_twice(tmp_path):
+    rows = [{"item": at % 40, "v1": at % 4, "v2": at % 3} for at in range(41)]
+    path = written(tmp_path / "anchors.csv", rows)
+    with pytest.raises(TableRefused, match=r"Line 42 .* this anchor item is on line 2 already"):
+        command_output("judge_drift", str(path), "--before=v1", "--after=v2", "--item=item")
+
+
+@pytest.mark.parametrize("label", ["nan", "NaN", "inf"])
+def test_what_programs_write_for_no_label_is_refused_as_a_class(tmp_path, label):
+    rows = [
+        {"item": item, "annotator": who, "value": label if (item, who) == (1, "b") else "yes"}
+        for item in range(3)
+        for who in ("a", "b", "j")
+    ]
+    path = str(written(tmp_path / "labels.csv", rows))
+    problem = "Line 6 .*, field value: .* is what programs write for no label"
+    with pytest.raises(TableRefused, match=problem):
+        command_output("alt_test", path, *RATINGS, "--judge=j")
+    with pytest.raises(FileRefused, match=problem):
+        command_output("agreement", path, *RATINGS, "--level=nominal")
 
 
 def test_judge_drift_honours_clusters_and_says_what_is_rough(tmp_path):

@@ -10,7 +10,7 @@ import pytest
 from console.result_sentences import Scale, Standing
 from validation.analysis import Settings, report_from_tables
 from validation.analysis.rated_systems import compare_rated_systems, comparison_sentence
-from validation.analysis.records import RatedPairRecord, RatedSystemRecord
+from validation.analysis.rating_records import RatedPairRecord, RatedSystemRecord
 from validation.documents.purchase_prices import AssignmentPrice, price_sentence
 from validation.documents.rated_systems import is_told_apart, rated_systems_section, verdicts
 from validation.results import TableResults
@@ -181,7 +181,8 @@ def test_an_interval_beside_an_undecided_pair_is_said_to_be_of_the_pair_alone():
     assert "too few items" in comparison_sentence(row | {"n_items": 9})
 
 
-def test_ratings_that_lie_at_one_end_of_the_scale_are_noted_with_the_error_that_was_measured():
+def ratings_at_the_floor(every: int) -> pd.DataFrame:
+    """Of one system's items only one in so many is off the floor of the scale."""
     rng = np.random.default_rng(2)
     items, annotators = np.indices((24, 3)).reshape(2, -1)
     rows = [
@@ -194,15 +195,38 @@ def test_ratings_that_lie_at_one_end_of_the_scale_are_noted_with_the_error_that_
         }
         for item, who in zip(items, annotators, strict=True)
         for name, value in (
-            ("floored", 1.0 if item % 4 else float(rng.integers(2, 6))),
+            ("floored", 1.0 if item % every else float(rng.integers(2, 6))),
             ("even", float(rng.integers(1, 6))),
         )
     ]
-    scores = pd.DataFrame([{**row, "metric": "m"} for row in rows if row["annotator"] == "a0"])
-    report = report_from_tables(pd.DataFrame(rows), scores, Settings(n_resamples=0))
-    results = TableResults("s", report)
-    [verdict] = verdicts(results)
-    assert "Of floored 75 % of the ratings lie at one end of the scale" in " ".join(verdict.notes)
+    return pd.DataFrame(rows)
+
+
+def test_a_mean_that_fewer_than_five_items_carry_is_noted():
+    ratings = ratings_at_the_floor(every=6)
+    scores = ratings[ratings["annotator"] == "a0"].assign(metric="m")
+    report = report_from_tables(ratings, scores, Settings(n_resamples=0))
+    [verdict] = verdicts(TableResults("s", report))
+    assert "4 items carry its mean" in " ".join(verdict.notes)
     assert "even" not in " ".join(verdict.notes)
-    found = compare_rated_systems(pd.DataFrame(rows).drop(columns="question"))
-    assert any("75 % of the ratings of floored" in note for note in found.notes)
+    compared = compare_rated_systems(ratings.drop(columns="question"))
+    assert any("ratings of floored lie at one end" in note for note in compared.notes)
+
+
+def test_ratings_a_little_before_the_end_of_a_slider_are_taken_as_at_it():
+    ratings = ratings_at_the_floor(every=6).drop(columns="question")
+    slider = ratings["value"].sub(1) * 25
+    short = slider.where(slider > 0, np.arange(len(slider)) % 4)
+    for values in (slider, short):
+        compared = compare_rated_systems(ratings.assign(value=values))
+        assert compared.comparisons[0]["test"] == "quasi-f-hall"
+        assert any("ratings of floored lie at one end" in note for note in compared.notes)
+
+
+def test_where_many_ratings_lie_at_one_end_the_test_is_corrected_for_skewness():
+    compared = compare_rated_systems(ratings_at_the_floor(every=4).drop(columns="question"))
+    assert not compared.notes
+    [pair] = compared.comparisons
+    assert pair["test"] == "quasi-f-hall"
+    assert compared.means["floored"].method == "quasi-f-hall"
+    assert compared.means["even"].method == "quasi-f"

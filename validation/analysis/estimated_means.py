@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
+from itertools import combinations
+from math import isnan, nan
 
 import numpy as np
 import pandas as pd
+from scipy import stats
 
 from presentation.records import plain_values
-from stats.inference.looks import confidence_at_look
+from stats.inference.looks import confidence_at_look, p_of_look
 from stats.inference.powered_result import PredictionPowered
 from stats.inference.sampled_batches import sampled_mean
+from stats.significance import holm
 from validation.analysis.material import Design, Material
 from validation.analysis.panels import Metric
-from validation.analysis.records import EstimatedMeanRecord
+from validation.analysis.rated_systems import MOST_SYSTEMS
+from validation.analysis.rating_records import EstimatedDifferenceRecord, EstimatedMeanRecord
 from validation.analysis.settings import Settings
 
 PLANNED_LOOKS = 5
@@ -22,20 +28,78 @@ PLANNED_LOOKS = 5
 
 def estimated_means(material: Material, settings: Settings) -> Iterator[EstimatedMeanRecord]:
     """By question, metric of the family and system; none where all scored items are rated."""
+    for question, metric, rows in _sampled(material, settings):
+        for system, part in rows.groupby("system", sort=False):
+            if _is_sample(part):
+                yield _record(question, metric, str(system), part, settings)
+
+
+def estimated_differences(
+    material: Material, settings: Settings
+) -> Iterator[EstimatedDifferenceRecord]:
+    """By question and metric of the family, of every two systems, or of so many the best with
+    each other."""
+    for question, metric, rows in _sampled(material, settings):
+        pairs = [
+            _difference(question, metric, (a, b), pair, settings)
+            for a, b, pair in paired_systems(rows)
+            if _is_sample(pair)
+        ]
+        if not pairs:
+            continue
+        adjusted = holm([nan if pair.p is None else pair.p for pair in pairs])
+        for pair, p in zip(pairs, adjusted, strict=True):
+            yield replace(pair, p_adjusted=None if isnan(p) else float(p))
+
+
+def _sampled(material: Material, settings: Settings) -> Iterator[tuple[str, Metric, pd.DataFrame]]:
+    """By question and metric of the family the rows of all scored items."""
     design = material.design
     if design is None:
         return
     for question in material.judgments["question"].unique():
         human = material.human_values(str(question), settings)
         for metric in material.metrics:
-            if not settings.is_primary(metric.metric, metric.is_primary):
-                continue
-            if not settings.is_for(metric.metric, str(question)):
-                continue
-            rows = sampled_rows(material, design, human, metric)
-            for system, part in rows.groupby("system", sort=False):
-                if 0 < part["human"].notna().sum() < len(part):
-                    yield _record(str(question), metric, str(system), part, settings)
+            is_primary = settings.is_primary(metric.metric, metric.is_primary)
+            if is_primary and settings.is_for(metric.metric, str(question)):
+                yield str(question), metric, sampled_rows(material, design, human, metric)
+
+
+def _is_sample(rows: pd.DataFrame) -> bool:
+    """Whether people rated some of the rows and not all."""
+    return 0 < int(rows["human"].notna().sum()) < len(rows)
+
+
+def paired_systems(cells: pd.DataFrame) -> Iterator[tuple[str, str, pd.DataFrame]]:
+    """Every two systems, with the differences of their ratings and scores on the items of both;
+    of more than thirty systems, the one with the highest scores and each other."""
+    by_system = {str(name): part.set_index("item") for name, part in cells.groupby("system")}
+    pairs = list(combinations(by_system, 2))
+    if len(by_system) > MOST_SYSTEMS:
+        best = max(by_system, key=lambda name: by_system[name]["judge"].mean())
+        pairs = [pair for pair in pairs if best in pair]
+    for a, b in pairs:
+        both = by_system[a].merge(
+            by_system[b], left_index=True, right_index=True, suffixes=("_a", "_b")
+        )
+        if both.empty:
+            continue
+        shared = [name for name in ("cluster", "batch", "probability") if f"{name}_a" in both]
+        yield (
+            a,
+            b,
+            pd.DataFrame(
+                {name: both[f"{name}_a"] - both[f"{name}_b"] for name in ("human", "judge")}
+                | {name: both[f"{name}_a"] for name in shared}
+            ).reset_index(drop=True),
+        )
+
+
+def p_of_no_difference(one: PredictionPowered) -> float:
+    """The two-sided p of a difference of 0; NaN where there is no interval."""
+    if isnan(one.se):
+        return nan
+    return float(2 * stats.t.sf(abs(one.value) / one.se, one.freedom))
 
 
 def sampled_rows(
@@ -58,19 +122,8 @@ def sampled_rows(
 def _record(
     question: str, metric: Metric, system: str, rows: pd.DataFrame, settings: Settings
 ) -> EstimatedMeanRecord:
-    drawn = rows[rows["human"].notna() & rows["probability"].notna()]
-    look = int(drawn["batch"].nunique())
-    level = confidence_at_look(
-        min(max(look, 1), PLANNED_LOOKS), PLANNED_LOOKS, confidence=settings.confidence
-    )
-    result = sampled_mean(
-        rows["human"],
-        rows["judge"] if metric.higher_is_better else -rows["judge"],
-        rows["batch"],
-        rows["probability"],
-        clusters=rows.get("cluster"),
-        confidence=level,
-    )
+    look, level = _look(rows, settings)
+    result = _estimate(metric, rows, level)
     return EstimatedMeanRecord(
         question=question,
         metric=metric.metric,
@@ -82,6 +135,54 @@ def _record(
         n=int(result.n),
         reason=str(result.reason or ""),
         **_numbers(result),
+    )
+
+
+def _difference(
+    question: str,
+    metric: Metric,
+    systems: tuple[str, str],
+    pair: pd.DataFrame,
+    settings: Settings,
+) -> EstimatedDifferenceRecord:
+    look, level = _look(pair, settings)
+    result = _estimate(metric, pair, level)
+    p = p_of_look(p_of_no_difference(result), level, confidence=settings.confidence)
+    values = {"value": result.value, "ci_low": result.ci_low, "ci_high": result.ci_high, "p": p}
+    return EstimatedDifferenceRecord(
+        question=question,
+        metric=metric.metric,
+        signature=metric.signature,
+        a=systems[0],
+        b=systems[1],
+        p_adjusted=None,
+        confidence=level,
+        look=look,
+        n_labelled=int(result.n_labelled),
+        n=int(result.n),
+        reason=str(result.reason or ""),
+        **dict(plain_values(values)),
+    )
+
+
+def _look(rows: pd.DataFrame, settings: Settings) -> tuple[int, float]:
+    """How many drawn batches have ratings, and the level of intervals after so many."""
+    drawn = rows[rows["human"].notna() & rows["probability"].notna()]
+    look = int(drawn["batch"].nunique())
+    level = confidence_at_look(
+        min(max(look, 1), PLANNED_LOOKS), PLANNED_LOOKS, confidence=settings.confidence
+    )
+    return look, level
+
+
+def _estimate(metric: Metric, rows: pd.DataFrame, level: float) -> PredictionPowered:
+    return sampled_mean(
+        rows["human"],
+        rows["judge"] if metric.higher_is_better else -rows["judge"],
+        rows["batch"],
+        rows["probability"],
+        clusters=rows.get("cluster"),
+        confidence=level,
     )
 
 

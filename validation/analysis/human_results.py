@@ -16,7 +16,7 @@ from scipy.special import expit
 from stats.aggregation.bradley_terry import bradley_terry
 from stats.inference.crossed_means import mean_over_items_and_annotators
 from validation.analysis.rated_systems import Scale, rated_records
-from validation.analysis.records import RatedPairRecord, RatedSystemRecord
+from validation.analysis.rating_records import RatedPairRecord, RatedSystemRecord
 
 Measure = Literal["mean", "share", "preferred", "counts"]
 Wins = Callable[[pd.DataFrame], pd.DataFrame]

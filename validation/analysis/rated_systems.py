@@ -9,22 +9,34 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
+from presentation.counts import count_of
 from presentation.records import plain_values
-from stats.inference.crossed_means import MeanOfCells, mean_over_items_and_annotators
+from stats.inference.crossed_means import (
+    SKEWED,
+    MeanOfCells,
+    mean_over_items_and_annotators,
+)
 from stats.inference.ordered_ratings import ordered_comparison
+from stats.inference.scale_ends import (
+    FEWEST_OFF_END,
+    MANY_AT_ONE_END,
+    items_off_the_end,
+    share_at_one_end,
+)
 from stats.inference.sign_flips import LEAST_FLIPPED, sign_flip_test
-from stats.inference.two_systems import difference_of_systems, purchase_to_distinguish
+from stats.inference.two_systems import (
+    difference_of_systems,
+    least_distinguishable,
+    purchase_to_distinguish,
+)
 from stats.significance import holm
-from validation.analysis.records import RatedPairRecord, RatedSystemRecord
+from validation.analysis.rating_records import RatedPairRecord, RatedSystemRecord
 
 ALPHA = 0.05
-SMALLEST_POWER = 2.8
 MOST_SYSTEMS = 30
 """Of more, each is compared with the one rated highest only."""
 MOST_TO_BUY = 1_000_000
 FEW_ITEMS, FEW_ANNOTATORS = 20, 3
-MANY_AT_ONE_END = 0.4
-"""Of a system's ratings: from there on the test of means has type I errors above .07."""
 LEAST_ITEMS = 10
 """For an answer; of fewer a test may come out below .05, but rests on how ratings are spread."""
 ESTIMANDS = {
@@ -62,8 +74,11 @@ def compare_rated_systems(
     On an ordinal or binary scale two systems differ by how much oftener the same annotator rates
     one above the other on the same item, wherever annotators rated both.
     """
+    skewed = _at_one_end(frame)
     means = {
-        str(name): mean_over_items_and_annotators(part["item"], part["annotator"], part["value"])
+        str(name): mean_over_items_and_annotators(
+            part["item"], part["annotator"], part["value"], skewed=name in skewed
+        )
         for name, part in frame.groupby("system", observed=True)
     }
     best = max(means, key=lambda name: means[name].value)
@@ -72,13 +87,20 @@ def compare_rated_systems(
         pairs = [pair for pair in pairs if best in pair]
     by_system = {str(name): part for name, part in frame.groupby("system", observed=True)}
     rows = [
-        _compared(a, b, pd.concat([by_system[a], by_system[b]]), seed if flips else None, scale)
+        _compared(
+            a,
+            b,
+            pd.concat([by_system[a], by_system[b]]),
+            seed=seed if flips else None,
+            scale=scale,
+            skewed=not skewed.isdisjoint((a, b)),
+        )
         for a, b in pairs
     ]
     comparisons = adjusted_by_holm(rows)
     notes = small_sample_notes(frame)
     if scale == "interval":
-        notes += tuple(notes_of_ends(shares_at_one_end(frame)))
+        notes += tuple(notes_of_ends(off_the_end(frame)))
     return RatedSystems(means, comparisons, _ranks(means, comparisons), notes)
 
 
@@ -95,7 +117,7 @@ def rated_records(
     if unit == "cluster":
         frame = frame.assign(within=rows["item"].astype(str))
     compared = compare_rated_systems(frame, flips=False, scale=scale)
-    ends = shares_at_one_end(frame)
+    carrying = off_the_end(frame)
     systems = [
         RatedSystemRecord(
             **plain_values(
@@ -111,7 +133,7 @@ def rated_records(
                     "n_items": mean.n_items,
                     "n_annotators": mean.n_annotators,
                     "n_ratings": mean.n,
-                    "at_one_end": ends.get(name),
+                    "n_items_off_end": carrying.get(name),
                 }
             )
         )
@@ -131,14 +153,18 @@ def _stored(row: Mapping[str, Any]) -> dict[str, Any]:
     return {name: row.get(name) for name in PAIR}
 
 
-def _compared(a: str, b: str, pair: pd.DataFrame, seed: int | None, scale: Scale) -> dict[str, Any]:
+def _compared(
+    a: str, b: str, pair: pd.DataFrame, *, seed: int | None, scale: Scale, skewed: bool
+) -> dict[str, Any]:
     items_of = pair.groupby("system", observed=True)["item"].agg(set)
     shared = items_of[a] & items_of[b]
     rows = pair[pair["item"].isin(shared)]
     row: dict[str, Any] = {"a": a, "b": b, "n_items": len(shared), "n_annotators": 0}
     if not shared:
         return row | {"delta": nan, "p": nan, "test": "none", "estimand": ESTIMANDS["items"]}
-    one = difference_of_systems(rows["item"], rows["annotator"], rows["system"] == a, rows["value"])
+    one = difference_of_systems(
+        rows["item"], rows["annotator"], rows["system"] == a, rows["value"], skewed=skewed
+    )
     if scale != "interval" and (ordered := _in_order(rows, a)) is not None:
         mean = {"mean_difference": one.value}
         return row | mean | ordered | ({} if seed is None else _flips(rows, a, seed, ordered=True))
@@ -150,7 +176,7 @@ def _compared(a: str, b: str, pair: pd.DataFrame, seed: int | None, scale: Scale
         "test": one.method,
         "freedom": one.freedom,
         "p": one.p,
-        "estimand": ESTIMANDS[one.method],
+        "estimand": ESTIMANDS[one.method.removesuffix(SKEWED)],
         "n_annotators": one.n_annotators,
         **_purchase(one),
         **({} if seed is None else _flips(rows, a, seed)),
@@ -255,28 +281,39 @@ def notes_of_counts(n_items: int, n_annotators: int) -> Iterator[str]:
         yield f"only {n_annotators} annotators: little can be said of others"
 
 
-def shares_at_one_end(frame: pd.DataFrame) -> dict[str, float]:
-    """Of each system, what share of its ratings is the lowest, or the highest, that any system
-    got; nothing where only two values were given."""
+def off_the_end(frame: pd.DataFrame) -> dict[str, int]:
+    """Of each system, how many items are not at the lowest, or the highest, that any system got;
+    nothing where only two values were given."""
     if frame["value"].nunique() < 3:
         return {}
-    low, high = frame["value"].min(), frame["value"].max()
+    ends = _ends(frame)
     return {
-        str(name): float(max((values == low).mean(), (values == high).mean()))
-        for name, values in frame.groupby("system", observed=True)["value"]
+        str(name): items_off_the_end(part["item"], part["value"], **ends)
+        for name, part in frame.groupby("system", observed=True)
     }
 
 
-def notes_of_ends(shares: Mapping[str, float]) -> Iterator[str]:
-    """What to say where a few ratings off the end carry a system's mean."""
-    for name, share in shares.items():
-        if share >= MANY_AT_ONE_END:
+def _at_one_end(frame: pd.DataFrame) -> set[str]:
+    """Systems many of whose ratings are the lowest, or the highest, that any system got."""
+    if frame["value"].nunique() < 3:
+        return set()
+    ends = _ends(frame)
+    of_systems = frame.groupby("system", observed=True)["value"]
+    return {str(name) for name, y in of_systems if share_at_one_end(y, **ends) >= MANY_AT_ONE_END}
+
+
+def _ends(frame: pd.DataFrame) -> dict[str, float]:
+    return {"low": float(frame["value"].min()), "high": float(frame["value"].max())}
+
+
+def notes_of_ends(off_end: Mapping[str, int]) -> Iterator[str]:
+    """What to say where a few items off the end carry a system's mean."""
+    for name, n_items in off_end.items():
+        if n_items < FEWEST_OFF_END:
             yield (
-                f"{share:.0%} of the ratings of {name} lie at one end of the scale".replace(
-                    "%", " %"
-                )
-                + ": the few others carry its mean, and tests find a difference by chance more "
-                "often than they say; an ordinal scale compares who is rated above whom"
+                f"most ratings of {name} lie at one end of the scale, and "
+                f"{count_of(n_items, 'item')} carry its mean: a test of means is a rough guide "
+                f"below {FEWEST_OFF_END}; an ordinal scale compares who is rated above whom"
             )
 
 
@@ -295,7 +332,7 @@ def comparison_sentence(row: Mapping[str, Any]) -> str:
         return f"{better} is better than {worse} ({a} less {b}: {limits}, {p}; {row['estimand']})."
     if row["se"] is None or (n_items is not None and n_items < LEAST_ITEMS):
         return f"{a} and {b} are not distinguished ({limits}): too few items to say."
-    least = SMALLEST_POWER * row["se"]
+    least = least_distinguishable(row["se"], row.get("freedom") or 0.0)
     alone = row["ci_low"] > 0 or row["ci_high"] < 0
     why = f" once p is adjusted for all pairs: {row['p_adjusted']:.4f} after Holm" if alone else ""
     pair = ", an interval of this pair alone" if alone else ""

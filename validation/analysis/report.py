@@ -14,20 +14,23 @@ from validation.analysis.correlations import (
     means_of_conditions,
     panel_rows,
 )
-from validation.analysis.estimated_means import estimated_means
+from validation.analysis.estimated_means import estimated_differences, estimated_means
 from validation.analysis.material import Material
 from validation.analysis.panels import Panel
 from validation.analysis.rated_systems import rated_records
+from validation.analysis.rating_records import (
+    EstimatedDifferenceRecord,
+    EstimatedMeanRecord,
+    RatedPairRecord,
+    RatedSystemRecord,
+)
 from validation.analysis.records import (
     CeilingRecord,
     ComparisonRecord,
     CorrelationRecord,
     DisagreementRecord,
-    EstimatedMeanRecord,
     Inputs,
     PlanRecord,
-    RatedPairRecord,
-    RatedSystemRecord,
     SensitivityRecord,
     SystemRecord,
     WorstRecord,
@@ -62,6 +65,7 @@ class ValidationReport:
     rated_systems: tuple[RatedSystemRecord, ...] = ()
     rated_pairs: tuple[RatedPairRecord, ...] = ()
     estimated_means: tuple[EstimatedMeanRecord, ...] = ()
+    estimated_differences: tuple[EstimatedDifferenceRecord, ...] = ()
 
 
 def report_from_tables(
@@ -120,6 +124,7 @@ def report_of(material: Material, settings: Settings) -> ValidationReport:
         rated_systems=tuple(one for systems, _ in rated for one in systems),
         rated_pairs=tuple(one for _, pairs in rated for one in pairs),
         estimated_means=tuple(estimated_means(material, settings)),
+        estimated_differences=tuple(estimated_differences(material, settings)),
     )
 
 

@@ -165,10 +165,8 @@ def judge_test_of_file(
 
 
 def _read(path: Path, columns: Columns, level: Level) -> Table:
-    value = {"numbers": [columns.value]} if level == "interval" else {}
+    value = {"numbers" if level == "interval" else "labels": [columns.value]}
     texts = [columns.annotator, *([columns.cluster] if columns.cluster else [])]
-    if level == "nominal":
-        texts.append(columns.value)
     return read_table(
         path, TableColumns(texts=texts, units=columns.item, where=columns.where, **value)
     )

@@ -13,9 +13,11 @@ from metrics.exceptions import TableRefused
 
 @dataclass(frozen=True)
 class TableColumns:
-    """Which columns to read: texts must be filled in, numbers may be empty where optional."""
+    """Which columns to read: texts and labels must be filled in, numbers may be empty where
+    optional."""
 
     texts: Sequence[str] = ()
+    labels: Sequence[str] = ()
     numbers: Sequence[str] = ()
     optional_numbers: Sequence[str] = ()
     optional_texts: Sequence[str] = ()
@@ -24,7 +26,7 @@ class TableColumns:
 
     @property
     def named(self) -> list[str]:
-        named = [*self.units, *self.texts, *self.numbers, *self.optional_numbers]
+        named = [*self.units, *self.texts, *self.labels, *self.numbers, *self.optional_numbers]
         return list(dict.fromkeys([*named, *self.optional_texts, *self.where]))
 
 
@@ -43,6 +45,7 @@ def read_table(path: Path, columns: TableColumns) -> Table:
     try:
         rows = matching_rows(read_rows(path, columns.named), columns.where)
         texts = {name: [r.required(name, longest=LONGEST) for r in rows] for name in columns.texts}
+        texts |= {name: [r.label(name, longest=LONGEST) for r in rows] for name in columns.labels}
         texts |= {
             name: [r.optional(name, longest=LONGEST) for r in rows]
             for name in columns.optional_texts

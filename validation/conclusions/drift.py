@@ -9,7 +9,7 @@ from typing import Any
 from annotation.readers.selection import Where
 from presentation.records import plain_values
 from stats.inference.judge_soundness import Drift, judge_shift
-from validation.conclusions.columns import TableColumns, read_table, unusable
+from validation.conclusions.columns import TableColumns, read_table, require_once, unusable
 
 ANCHORS = 50
 MOVED = 30
@@ -25,6 +25,7 @@ class DriftColumns:
     after: str
     human: str | None = None
     cluster: str | None = None
+    item: tuple[str, ...] = ()
     where: Where = field(default_factory=dict)
 
 
@@ -88,9 +89,12 @@ def drift_of_file(
         TableColumns(
             texts=cluster,
             numbers=[columns.before, columns.after, *human],
+            units=columns.item,
             where=columns.where,
         ),
     )
+    if columns.item:
+        require_once(table.rows, ((unit,) for unit in table.unit), "this anchor item is")
     try:
         drift = judge_shift(
             table.numbers[columns.before],

@@ -2,18 +2,16 @@
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from itertools import combinations
 from math import isnan
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy import stats
 
 from annotation.readers.selection import Where
 from presentation.records import plain_values
-from stats.inference.looks import Spending, confidence_at_look
+from stats.inference.looks import Spending, confidence_at_look, p_of_look
 from stats.inference.powered_correlations import (
     PoweredCoefficient,
     prediction_powered_correlation,
@@ -22,7 +20,9 @@ from stats.inference.powered_quantiles import prediction_powered_quantile
 from stats.inference.powered_result import PredictionPowered
 from stats.inference.prediction_powered import prediction_powered_mean
 from stats.inference.sampled_batches import sampled_mean
+from stats.inference.two_systems import least_distinguishable
 from stats.significance import holm
+from validation.analysis.estimated_means import p_of_no_difference, paired_systems
 from validation.conclusions.columns import (
     Table,
     TableColumns,
@@ -30,9 +30,6 @@ from validation.conclusions.columns import (
     unread,
     unusable,
 )
-
-SMALLEST_POWER = 2.8
-"""Standard errors of a difference that a test at .05 finds four times in five."""
 
 
 @dataclass(frozen=True)
@@ -96,9 +93,7 @@ class Look:
 
     def scaled(self, p: float, confidence: float) -> float:
         """The p that rejects at 1 - confidence just where this look's interval excludes 0."""
-        if isnan(p):
-            return p
-        return min(1.0, p * (1 - confidence) / (1 - self.level(confidence)))
+        return p_of_look(p, self.level(confidence), confidence=confidence)
 
     def record(self, confidence: float) -> dict[str, Any]:
         """As plain values for JSON; empty for a single look."""
@@ -273,32 +268,15 @@ def _mean(cells: pd.DataFrame, confidence: float) -> PredictionPowered:
 
 
 def _differences(cells: pd.DataFrame, confidence: float, look: Look) -> tuple[dict[str, Any], ...]:
-    by_system = {str(name): part.set_index("item") for name, part in cells.groupby("system")}
     rows = []
-    for a, b in combinations(by_system, 2):
-        both = by_system[a].merge(
-            by_system[b], left_index=True, right_index=True, suffixes=("_a", "_b")
-        )
-        if both.empty:
-            continue
-        pair = pd.DataFrame(
-            {name: both[f"{name}_a"] - both[f"{name}_b"] for name in ("human", "judge")}
-        )
-        shared = [name for name in ("cluster", "batch", "probability") if f"{name}_a" in both]
-        pair = pair.assign(**{name: both[f"{name}_a"] for name in shared})
-        one = _mean(pair.reset_index(drop=True), look.level(confidence))
-        rows.append({"a": a, "b": b, **_record(one), "p": _p(one, look, confidence)})
+    for a, b, pair in paired_systems(cells):
+        one = _mean(pair, look.level(confidence))
+        p = look.scaled(p_of_no_difference(one), confidence)
+        rows.append({"a": a, "b": b, **_record(one), "p": None if isnan(p) else p})
     adjusted = holm([np.nan if row["p"] is None else row["p"] for row in rows])
     return tuple(
         row | plain_values({"p_adjusted": float(p)}) for row, p in zip(rows, adjusted, strict=True)
     )
-
-
-def _p(one: PredictionPowered, look: Look, confidence: float) -> float | None:
-    if isnan(one.se):
-        return None
-    p = float(2 * stats.t.sf(abs(one.value) / one.se, one.freedom))
-    return p if look.planned == 1 else look.scaled(p, confidence)
 
 
 def _record(one: PredictionPowered) -> dict[str, Any]:
@@ -330,7 +308,7 @@ def _difference_sentence(row: dict[str, Any]) -> str:
         better, worse = (a, b) if row["value"] > 0 else (b, a)
         p = f"p = {row['p_adjusted']:.4f} after Holm"
         return f"{better} is better than {worse}, these two on new items ({limits}, {p})."
-    least = SMALLEST_POWER * row["se"]
+    least = least_distinguishable(row["se"], row.get("freedom") or 0.0)
     return (
         f"{a} and {b} are not distinguished ({limits}); this study could distinguish "
         f"differences over {least:.3g}."

@@ -6,8 +6,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from validation.analysis.estimated_means import PLANNED_LOOKS
-from validation.analysis.records import EstimatedMeanRecord
-from validation.documents.documents import Column, Number, Row, Section, Table
+from validation.analysis.rating_records import EstimatedDifferenceRecord, EstimatedMeanRecord
+from validation.documents.documents import Column, Number, P, Row, Section, Table
 from validation.documents.tables import METRIC, QUESTION, SYSTEM
 from validation.documents.terms import reason_in_words
 from validation.results import Results
@@ -49,6 +49,42 @@ def estimated_means_table(results: Results, **of: str) -> Table:
     )
 
 
+def estimated_differences_table(results: Results, **of: str) -> Table:
+    """Every two systems by metric and question; `of` as of the means."""
+    records = results.rows(EstimatedDifferenceRecord, **of)
+    rows: list[Row] = [
+        (
+            row.question,
+            results.label(row),
+            row.a,
+            row.b,
+            Number(row.value, DECIMALS, row.ci_low, row.ci_high, reason_in_words(row.reason)),
+            P(row.p_adjusted, reason_in_words(row.reason)),
+            row.n_labelled,
+            row.n,
+        )
+        for row in records
+    ]
+    return Table(
+        name="estimated-differences",
+        caption=_("Differences of systems over all scored items, where people rated some of them"),
+        columns=[
+            QUESTION,
+            METRIC,
+            SYSTEM,
+            Column(_("against"), is_number=False),
+            Column(_("Difference, with the scores")),
+            Column(_("p (Holm)")),
+            Column(_("Rated items")),
+            Column(_("Scored items")),
+        ],
+        rows=rows,
+        note=_("p is adjusted over the pairs of a question and metric, and for the batches.")
+        if rows
+        else "",
+    )
+
+
 def _mean(
     value: float | None, low: float | None, high: float | None, row: EstimatedMeanRecord
 ) -> Number:
@@ -74,5 +110,5 @@ def _note(row: EstimatedMeanRecord) -> str:
 
 def estimated_means_section(results: Results) -> Section:
     """Empty where people rated all that is scored, or nobody knows how items were sampled."""
-    table = estimated_means_table(results)
-    return Section(_("The mean over all scored items"), [table] if table.rows else [])
+    tables = [estimated_means_table(results), estimated_differences_table(results)]
+    return Section(_("The mean over all scored items"), [one for one in tables if one.rows])

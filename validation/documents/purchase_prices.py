@@ -10,7 +10,7 @@ from math import ceil
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from validation.analysis.records import RatedPairRecord, RatedSystemRecord
+from validation.analysis.rating_records import RatedPairRecord, RatedSystemRecord
 
 
 @dataclass(frozen=True)

@@ -8,15 +8,15 @@ from dataclasses import dataclass, replace
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop, ngettext
 
+from stats.inference.scale_ends import FEWEST_OFF_END
+from stats.inference.two_systems import least_distinguishable
 from validation.analysis.rated_systems import (
     LEAST_ITEMS,
-    MANY_AT_ONE_END,
     ORDER,
-    SMALLEST_POWER,
     is_decided,
     notes_of_counts,
 )
-from validation.analysis.records import RatedPairRecord, RatedSystemRecord
+from validation.analysis.rating_records import RatedPairRecord, RatedSystemRecord
 from validation.documents.documents import Column, Number, Row, Section, Table
 from validation.documents.purchase_prices import AssignmentPrice, price_sentence
 from validation.documents.tables import QUESTION, SYSTEM
@@ -213,7 +213,7 @@ def _purchase(
         "items": pair.items_needed,
         "annotators": pair.annotators_needed,
         "now": pair.n_items,
-        "least": _difference(pair, SMALLEST_POWER * (pair.se or 0.0)),
+        "least": _difference(pair, least_distinguishable(pair.se or 0.0, pair.freedom or 0.0)),
     }
     text = _WAYS[pair.items_needed is not None, pair.annotators_needed is not None]
     return " ".join([_(text) % values, _(SMALLER) % values])
@@ -273,17 +273,19 @@ def _notes(best: RatedSystemRecord) -> tuple[str, ...]:
 
 
 def _notes_of_ends(systems: list[RatedSystemRecord], pairs: list[RatedPairRecord]) -> Iterator[str]:
-    """Which means are carried by few ratings; a test of who is rated above whom minds it less."""
+    """Which means are carried by few items; a test of who is rated above whom minds it less."""
     if all(pair.test.startswith(ORDER) for pair in pairs):
         return
     for one in systems:
-        if one.at_one_end is not None and one.at_one_end >= MANY_AT_ONE_END:
-            text = _(
-                "Of %(system)s %(share)s %% of the ratings lie at one end of the scale: the few "
-                "others carry its mean, and tests of means find a difference by chance more often "
-                "than they say."
+        if one.n_items_off_end is not None and one.n_items_off_end < FEWEST_OFF_END:
+            text = ngettext(
+                "Most ratings of %(system)s lie at one end of the scale, and %(n)d item carries "
+                "its mean: a test of means is a rough guide.",
+                "Most ratings of %(system)s lie at one end of the scale, and %(n)d items carry "
+                "its mean: a test of means is a rough guide.",
+                one.n_items_off_end,
             )
-            yield text % {"system": one.system, "share": f"{100 * one.at_one_end:.0f}"}
+            yield text % {"system": one.system, "n": one.n_items_off_end}
 
 
 def rated_systems_table(results: Results) -> Table:

@@ -17,6 +17,7 @@ from validation.models.measures import Ceiling, Comparison, Correlation, Plan, S
 from validation.models.scatters import Scatter, ScatterPoint
 from validation.models.systems import (
     Disagreement,
+    EstimatedDifference,
     EstimatedMean,
     RatedPair,
     RatedSystem,
@@ -31,6 +32,7 @@ __all__ = [
     "Comparison",
     "Correlation",
     "Disagreement",
+    "EstimatedDifference",
     "EstimatedMean",
     "HumanResults",
     "HumanResultsBin",

@@ -21,7 +21,7 @@ class SystemRating(models.Model):
     n_items = models.PositiveIntegerField()
     n_annotators = models.PositiveIntegerField()
     n_ratings = models.PositiveIntegerField()
-    at_one_end = number_field()
+    n_items_off_end = models.PositiveIntegerField(null=True)
 
     class Meta:
         abstract = True

@@ -86,6 +86,28 @@ class EstimatedMean(OfVersion):
         ordering = ["pk"]
 
 
+class EstimatedDifference(OfVersion):
+    """Two systems' mean ratings over all items scored of both."""
+
+    question = name_field()
+    score_set = models.ForeignKey(ScoreSet, on_delete=models.CASCADE, related_name="+")
+    a = name_field()
+    b = name_field()
+    value = number_field()
+    ci_low = number_field()
+    ci_high = number_field()
+    p = number_field()
+    p_adjusted = number_field()
+    confidence = models.FloatField()
+    look = models.PositiveSmallIntegerField()
+    n_labelled = models.PositiveIntegerField()
+    n = models.PositiveIntegerField()
+    reason = code_field()
+
+    class Meta:
+        ordering = ["pk"]
+
+
 class Disagreement(OfPanel):
     score_set = models.ForeignKey(ScoreSet, on_delete=models.CASCADE, related_name="+")
     better = name_field()

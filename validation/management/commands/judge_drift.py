@@ -25,6 +25,13 @@ class Command(BaseCommand):
         parser.add_argument("file", type=Path, help=".csv, .tsv or .jsonl, a row an anchor item")
         parser.add_argument("--before", required=True, metavar="COLUMN")
         parser.add_argument("--after", required=True, metavar="COLUMN")
+        parser.add_argument(
+            "--item",
+            action="append",
+            default=[],
+            metavar="COLUMN",
+            help="by which anchor items are told apart: one that comes twice is refused",
+        )
         parser.add_argument("--human", metavar="COLUMN", help="ratings on the judge's scale")
         parser.add_argument(
             "--cluster", metavar="COLUMN", help="of items that are not independent of each other"
@@ -45,6 +52,7 @@ class Command(BaseCommand):
             before=options["before"],
             after=options["after"],
             human=options["human"],
+            item=tuple(options["item"]),
             cluster=options["cluster"],
             where=values_by_column(options["where"]),
         )
