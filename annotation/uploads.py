@@ -51,7 +51,9 @@ if TYPE_CHECKING:
         """What of a file that was sent is needed."""
 
         name: str | None
-        size: int | None
+
+        @property
+        def size(self) -> int | None: ...
 
         def chunks(self, chunk_size: int | None = None) -> Iterator[bytes]: ...
 
@@ -86,7 +88,7 @@ def store_upload(
     """Keep a file that somebody sent, in parts."""
     require_size(file)
     _require_room(uploaded_by, file.size or 0)
-    name = re.sub(r"[\x00-\x1f/\\]", "_", Path(file.name or "").name)[-200:] or "table"
+    name = plain_file_name(file.name)
     upload = Upload.objects.create(
         uploaded_by=uploaded_by,
         study=study,
@@ -101,6 +103,11 @@ def store_upload(
     for position, part in enumerate(file.chunks(PART_BYTES)):
         UploadPart.objects.create(upload=upload, position=position, content=part)
     return upload
+
+
+def plain_file_name(name: str | None) -> str:
+    """A sent file's name, such that it can be stored under it."""
+    return re.sub(r"[\x00-\x1f/\\]", "_", Path(name or "").name)[-200:] or "table"
 
 
 def require_size(file: SentFile) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import lzma
 import posixpath
 import shutil
 import tempfile
@@ -51,6 +52,16 @@ MEMBER = b"PK\x01\x02"
 # The texts of an Excel file's cells are all in memory, in several times their size.
 MOST_TEXTS_BYTES = 128 * 1024 * 1024
 TEXTS = "application/vnd.openxmlformats-officedocument.spreadsheetml.sharedStrings+xml"
+# What the readers of a zip raise where its directory, or something in it, is not whole.
+UNPACKING_ERRORS = (
+    zipfile.BadZipFile,
+    zlib.error,
+    lzma.LZMAError,
+    EOFError,
+    OSError,
+    NotImplementedError,
+    RuntimeError,
+)
 CONTENT_TYPES, MOST_TYPES_BYTES = "[Content_Types].xml", 1024 * 1024
 
 
@@ -72,7 +83,7 @@ def unpacked(path: Path, *, most_bytes: int, table: str = "") -> Iterator[Unpack
     """
     start = start_of(path)
     if start.startswith(ZIP):
-        _require_few_members(path)
+        require_few_members(path)
     with tempfile.TemporaryDirectory(prefix="assay-table-") as folder:
         if start.startswith(GZIP):
             yield Unpacked(_gunzip(path, Path(folder), most_bytes), NoPictures())
@@ -93,7 +104,7 @@ def unpacked(path: Path, *, most_bytes: int, table: str = "") -> Iterator[Unpack
 def _require_bearable(path: Path, most_bytes: int) -> None:
     """Look at a table that is itself a zip, as Excel's are."""
     if start_of(path).startswith(ZIP):
-        _require_few_members(path)
+        require_few_members(path)
         with _archive(path, most_bytes):
             pass
 
@@ -135,7 +146,9 @@ def _archive(path: Path, most_bytes: int) -> Iterator[zipfile.ZipFile]:
             if any(member.flag_bits & 1 for member in members):
                 raise ImportRefused(path, "it is locked with a password. Make it without one.")
             yield archive
-    except (zipfile.BadZipFile, zlib.error, NotImplementedError) as error:
+    except UNPACKING_ERRORS as error:
+        if isinstance(error, OSError) and error.errno:  # of the disk, not of what is read
+            raise
         raise ImportRefused(path, f"it is not a zip that can be unpacked: {error}.") from None
 
 
@@ -152,7 +165,7 @@ def _texts_bytes(archive: zipfile.ZipFile) -> int:
     return sum(archive.NameToInfo[name].file_size for name in names if name in archive.NameToInfo)
 
 
-def _require_few_members(path: Path) -> None:
+def require_few_members(path: Path) -> None:
     """Count the entries of a zip's directory, without making a list of them."""
     n, before = 0, b""
     with path.open("rb") as content:

@@ -71,7 +71,7 @@ def _texts(rows: list[Row], column: str) -> list[str]:
 
 def _values(rows: list[Row], column: str, kind: Kind) -> list[str] | list[float]:
     if kind == "text":
-        return _texts(rows, column)
+        return [row.label(column, longest=LONGEST) for row in rows]
     values = [row.number(column) for row in rows]
     for row, value in zip(rows, values, strict=True):
         if kind == "amount" and value < 0:

@@ -11,6 +11,7 @@ from presentation.spreadsheets import from_cell
 
 # Numbers up to here are exact, and have a next one.
 MOST = 1e15
+NO_LABEL = frozenset({"nan", "inf", "+inf", "-inf", "infinity", "-infinity"})
 REPLACEMENT = "\ufffd"
 SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -49,6 +50,15 @@ class Row:
         text = str(value)
         if (problem := unstorable(text)) is not None:
             raise self.refuse(problem, field)
+        return text
+
+    def label(self, field: str, *, longest: int = 200) -> str:
+        """A label in words; what programs write where there is none is not a class of its own."""
+        text = self.required(field, longest=longest)
+        if text.casefold() in NO_LABEL:
+            raise self.refuse(
+                f"'{text}' is what programs write for no label. Leave such rows out.", field
+            )
         return text
 
     def required(self, field: str, *, longest: int = 200) -> str:

@@ -138,7 +138,7 @@ class TestInProcess:
         ("arguments", "message"),
         [
             (("none", "--output", "q"), "There is no study 'none'. Studies: rated, ticked."),
-            (("rated", "--output", "q"), "Study 'rated' is a study of rating"),
+            (("rated", "--output", "q"), "'rated' is asked at the interval level"),
             (("ticked", "--output", "no/q"), "no/q cannot be written: No such file or directory"),
             (("ticked", "--output", "."), ". cannot be written"),
             (("ticked", "--output", "q", "--rule", "most"), "invalid choice: 'most'"),

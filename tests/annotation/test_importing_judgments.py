@@ -10,7 +10,7 @@ from django.test.utils import CaptureQueriesContext
 from annotation.exceptions import AnnotationError
 from annotation.frames import judgment_frame
 from annotation.models import Candidate, Item, Judgment, Question, Study, Submission
-from annotation.qrels import study_qrels
+from retrieval.exports.qrels import study_qrels
 from tests.annotation.importing import assert_refused, command_output, everything
 from tests.annotation.studies import alternatives_study, rated_study, rating_study, ticked_study
 

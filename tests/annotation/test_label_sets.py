@@ -10,7 +10,7 @@ from annotation.exports import labels_csv, labels_json, write_labels
 from annotation.frames import label_frame
 from annotation.label_sets import METHODS_AT_LEVEL, Rule, make_label_set
 from annotation.models import Candidate, LabelSet, Question, Study
-from annotation.qrels import label_qrels, study_qrels
+from retrieval.exports.qrels import label_qrels, study_qrels
 from tests.annotation.studies import (
     alternatives_study,
     doubt,

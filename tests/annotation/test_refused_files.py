@@ -14,9 +14,9 @@ from annotation.readers.alternatives import read_alternatives
 from annotation.readers.drafts import StudyDraft
 from annotation.readers.judgments import read_judgments
 from annotation.readers.mturk_batch import read_mturk_batch
+from annotation.readers.pooled_batch import read_pooled_batch
 from annotation.readers.responses import read_responses
 from annotation.readers.tables import read_array, read_object, read_rows
-from replications.readers.altereval import read_altereval
 from tests.annotation.importing import assert_refused, command_output, everything
 from tests.annotation.studies import rated_study
 
@@ -30,7 +30,7 @@ COMMANDS = (
 READERS = (
     read_responses,
     read_alternatives,
-    read_altereval,
+    read_pooled_batch,
     read_judgments,
     partial(read_mturk_batch, context="C"),
 )

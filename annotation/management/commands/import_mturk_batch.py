@@ -2,15 +2,20 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from annotation.management.importer import ImportCommand, add_ends_argument, with_ends
 from annotation.readers.drafts import StudyDraft
 from annotation.readers.mturk_batch import read_mturk_batch
+from annotation.readers.pooled_batch import read_pooled_batch
+from annotation.readers.pooled_hits import is_pooled_batch
 
 
 class Command(ImportCommand):
-    help = "Import a Mechanical Turk batch results CSV (Input.*, Answer.*, WorkerId, ...)."
+    help = (
+        "Import a Mechanical Turk batch results CSV: responses that were rated (Input.*, Answer.*, "
+        "WorkerId, ...), or targets with their pools (Input.target1, Input.top1, ..., top1, ...)."
+    )
 
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)
@@ -25,11 +30,22 @@ class Command(ImportCommand):
         add_ends_argument(parser, "its ratings")
 
     def read(self, path: Path, **options: Any) -> StudyDraft:
-        draft = read_mturk_batch(
-            path,
-            context=options["context"],
-            item=tuple(options["item"] or ()),
-            condition=options["condition"],
-        )
-        draft = replace(draft, questions=with_ends(draft.questions, options))
+        if is_pooled_batch(path):
+            _require_no_layout(options)
+            draft = read_pooled_batch(path)
+        else:
+            draft = read_mturk_batch(
+                path,
+                context=options["context"],
+                item=tuple(options["item"] or ()),
+                condition=options["condition"],
+            )
+            draft = replace(draft, questions=with_ends(draft.questions, options))
         return replace(draft, submissions=()) if options["items_only"] else draft
+
+
+def _require_no_layout(options: dict[str, Any]) -> None:
+    """Columns of targets and pools have their names; there is nothing to say about them."""
+    for name in ("context", "condition", "item", "ends"):
+        if options[name]:
+            raise CommandError(f"--{name}: this batch shows targets and pools.", returncode=2)

@@ -1,0 +1,108 @@
+"""Mechanical Turk batches of targets with their pools, as a requester downloads them."""
+
+from pathlib import Path
+
+import pytest
+from django.core.management.base import CommandError
+
+from annotation.models import Judgment, Study, Submission
+from tests.annotation.importing import assert_refused, command_output
+
+pytestmark = pytest.mark.django_db
+
+HEADER = (
+    "HITId,AssignmentId,WorkerId,AssignmentStatus,AcceptTime,SubmitTime,WorkTimeInSeconds,"
+    "Input.target1,Input.top1,Input.top2,Input.top3,Answer.reason,"
+)
+TIMES = "Tue Jun 13 14:13:34 PDT 2023,Tue Jun 13 14:14:04 PDT 2023,30"
+TICKS = HEADER + "Answer.top1.on,Answer.top2.on,Answer.top3.on\n"
+
+
+def row(n: int, worker: str, pool: str, rest: str, status: str = "Approved") -> str:
+    return f"H{n},A{n}{worker[1]},{worker},{status},{TIMES},{pool},{rest}\n"
+
+
+BATCH = TICKS + (
+    row(1, "W1", "boot,clog,pump,flat", "same heel,on,,")
+    + row(1, "W2", "boot,clog,pump,flat", ",,,", status="Rejected")
+    + row(2, "W1", "gown,coat,coat,gown", "colour,true,false,true")
+)
+
+
+@pytest.fixture
+def batch(tmp_path: Path) -> Path:
+    path = tmp_path / "batch.csv"
+    path.write_text(BATCH)
+    return path
+
+
+def test_a_batch_of_pools_becomes_a_study_of_alternatives(batch: Path) -> None:
+    output = command_output("import_mturk_batch", batch, study="shoes")
+    assert output.splitlines() == [
+        "Study 'shoes': 2 items and 3 submissions imported.",
+        "Repaired: 1 row showed a picture more than once: 1 surplus slot merged, relevant if "
+        "ticked in either.",
+        "Repaired: 1 row listed the target among its own candidates: dropped.",
+    ]
+    assert Study.objects.get().kind == "alternatives"
+    values = Judgment.objects.accepted().order_by("submission__pk", "candidate__position")
+    assert list(values.values_list("candidate__key", "value")) == [
+        ("clog", 1),
+        ("pump", 0),
+        ("flat", 0),
+        ("coat", 1),
+    ]
+
+
+def test_reasons_times_and_statuses_come_with_it_and_workers_do_not(batch: Path) -> None:
+    command_output("import_mturk_batch", batch, study="shoes")
+    first, second, _ = Submission.objects.order_by("pk")
+    assert (first.justification, first.seconds, first.status) == ("same heel", 30, "approved")
+    assert first.submitted_at is not None
+    assert first.submitted_at.isoformat() == "2023-06-13T21:14:04+00:00"
+    assert (second.status, second.annotator.pseudonym[0]) == ("rejected", "A")
+    assert not Submission.objects.filter(raw__contains="W1").exists()
+
+
+def test_nothing_ticked_is_a_judgment_where_the_form_was_sent(batch: Path) -> None:
+    command_output("import_mturk_batch", batch, study="shoes")
+    rejected = Judgment.objects.filter(submission__status="rejected")
+    assert list(rejected.values_list("value", flat=True)) == [0, 0, 0]
+
+
+def test_pools_of_several_sizes_end_with_empty_cells(tmp_path: Path) -> None:
+    path = tmp_path / "batch.csv"
+    path.write_text(TICKS + row(1, "W1", "boot,clog,,", ",on,,"))
+    command_output("import_mturk_batch", path, study="shoes")
+    assert Judgment.objects.count() == 1
+
+
+@pytest.mark.parametrize(
+    ("last", "problem"),
+    [
+        (row(1, "W1", "boot,clog,pump,flat", ",on,,"), "answer for this target is on line 2"),
+        (row(3, "W3", "boot,clog,pump,sole", ",on,,"), "on line 2 already, with another pool"),
+    ],
+)
+def test_a_target_again_is_of_another_worker_with_the_same_pool(
+    batch: Path, last: str, problem: str
+) -> None:
+    batch.write_text(BATCH + last)
+    assert_refused("import_mturk_batch", batch, problem, line=5, field="Input.target1")
+
+
+def test_an_unknown_status_is_refused(batch: Path) -> None:
+    batch.write_text(TICKS + row(1, "W1", "boot,clog,pump,flat", ",on,,", status="Lost"))
+    assert_refused(
+        "import_mturk_batch", batch, "'Lost' is not one of", line=2, field="AssignmentStatus"
+    )
+
+
+def test_columns_of_a_rating_batch_are_none_of_pools(batch: Path) -> None:
+    with pytest.raises(CommandError, match="--context: this batch shows targets and pools"):
+        command_output("import_mturk_batch", batch, study="shoes", context="target1")
+
+
+def test_items_without_answers_are_imported_alone(batch: Path) -> None:
+    command_output("import_mturk_batch", batch, study="shoes", items_only=True)
+    assert (Study.objects.get().items.count(), Submission.objects.count()) == (2, 0)
