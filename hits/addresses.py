@@ -7,7 +7,8 @@ from urllib.parse import urlsplit
 from django.utils.translation import gettext as _
 
 from hits.exceptions import ConnectionUnfit, MarketplaceUnreachable
-from hits.marketplaces import THIS_SITE, marketplace_at
+from hits.marketplaces import marketplace_at
+from hits.profiles import THIS_SITE
 from work.addresses import checked_addresses
 
 

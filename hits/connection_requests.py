@@ -15,8 +15,8 @@ from encryption import UndecryptableSecret, decrypt, encrypt, reencrypt
 from hits.connections import connect_marketplace, connect_this_site
 from hits.endpoints import AccessKey
 from hits.exceptions import ConnectionUnfit, HitsError
-from hits.marketplaces import THIS_SITE
 from hits.models import Connection
+from hits.profiles import THIS_SITE
 from work.models import Job, JobQuerySet
 from work.request import request_job
 

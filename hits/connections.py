@@ -18,9 +18,9 @@ from hits.endpoints import AccessKey, connect, local_key, translated_errors
 from hits.enrolment import enrol_requester
 from hits.exceptions import ConnectionUnfit, ProfileUnknown
 from hits.foreign_records import amount_usd
-from hits.marketplaces import AMAZON, THIS_SITE, marketplace_at
+from hits.marketplaces import marketplace_at
 from hits.models import Connection
-from hits.profiles import PROFILES
+from hits.profiles import THIS_SITE, profile_problem
 
 if TYPE_CHECKING:
     from mypy_boto3_mturk.client import MTurkClient
@@ -30,17 +30,12 @@ if TYPE_CHECKING:
 
 def site_connection(profile: str = THIS_SITE) -> Connection:
     """The site's own connection of this profile, whose key is in the environment."""
-    if profile not in PROFILES:
-        profiles = ", ".join(PROFILES)
-        raise ProfileUnknown(
-            _("There is no marketplace profile '{profile}'. Profiles: {profiles}.").format(
-                profile=profile, profiles=profiles
-            )
-        )
+    if problem := profile_problem(profile):
+        raise ProfileUnknown(problem)
     connection, _is_new = Connection.objects.get_or_create(
         team=None, name=profile, defaults={"marketplace": profile}
     )
-    fees = Connection.Fees.MTURK if profile in AMAZON else settings.MARKETPLACE_FEE_SCHEDULE
+    fees = settings.MARKETPLACE_FEE_SCHEDULE
     # The site's schedule is a setting, which may have changed.
     if connection.fees != fees:
         connection.fees = fees
@@ -72,7 +67,7 @@ def client_of(connection: Connection) -> MTurkClient:
 
 
 def access_key_of(connection: Connection) -> AccessKey:
-    """The key to a marketplace that is not Amazon's."""
+    """The key to a marketplace."""
     if connection.team_id is None:
         return local_key()
     try:
@@ -82,7 +77,7 @@ def access_key_of(connection: Connection) -> AccessKey:
 
 
 def endpoint_of(connection: Connection) -> str:
-    """The address of a marketplace that is not Amazon's."""
+    """The address of a marketplace."""
     return connection.endpoint_url or str(settings.MARKETPLACE_ENDPOINT_URL)
 
 
@@ -105,7 +100,7 @@ def connect_marketplace(
     """Connect a team to a marketplace, with a key that the marketplace accepts now.
 
     Without an address it is this site's own. The key is tried before anything is stored. `fees`
-    are those of a marketplace that is neither this site's nor Amazon's, whose are known.
+    are those of a marketplace that is not this site's own, whose are known.
     """
     there = marketplace_at(endpoint_url)
     if there.endpoint_url:

@@ -33,7 +33,7 @@ from hits.exceptions import (
     MarketplaceUnreachable,
     ProfileUnknown,
 )
-from hits.profiles import PROFILES
+from hits.profiles import profile_problem
 from hits.responses import drop_partial_body, require_complete, retry_delay_seconds
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ KEY_ADVICE = gettext_lazy(
 PATIENCE = Config(
     connect_timeout=10, read_timeout=60, retries={"mode": "standard", "total_max_attempts": 6}
 )
-# What boto3 raises where it finds no key of its own, or not the AWS_PROFILE it is sent to.
+# What boto3 raises where a key is not whole, or the AWS_PROFILE it is sent to is not there.
 NO_KEY = (
     NoCredentialsError,
     PartialCredentialsError,
@@ -69,30 +69,23 @@ def connect(
     """A boto3 client for a marketplace.
 
     The local profile's key comes from MARKETPLACE_ACCESS_KEY_ID and
-    MARKETPLACE_SECRET_ACCESS_KEY; Amazon's from wherever boto3 finds its own.
+    MARKETPLACE_SECRET_ACCESS_KEY.
     """
-    if profile not in PROFILES:
-        profiles = ", ".join(PROFILES)
-        raise ProfileUnknown(
-            _("There is no marketplace profile '{profile}'. Profiles: {profiles}.").format(
-                profile=profile, profiles=profiles
-            )
-        )
-    if profile == "local" and key is None:
-        key = local_key()
-    address = endpoint_url or PROFILES[profile].endpoint_url or settings.MARKETPLACE_ENDPOINT_URL
+    if problem := profile_problem(profile):
+        raise ProfileUnknown(problem)
+    address = endpoint_url or settings.MARKETPLACE_ENDPOINT_URL
     try:
-        return _client(address, key)
-    except ValueError as problem:
+        return _client(address, key or local_key())
+    except ValueError as error:
         raise MarketplaceUnreachable(
             _(
                 "'{address}' is not a marketplace's address: {problem}. It needs http(s)://, a "
                 "host and a path, such as http://127.0.0.1:8000/requester."
-            ).format(address=address, problem=problem)
+            ).format(address=address, problem=error)
         ) from None
 
 
-def _client(address: str, key: AccessKey | None) -> MTurkClient:
+def _client(address: str, key: AccessKey) -> MTurkClient:
     parts = urlsplit(address)
     if parts.scheme not in ("http", "https") or parts.port == 0:
         raise ValueError(_("not a valid web address"))
@@ -101,8 +94,8 @@ def _client(address: str, key: AccessKey | None) -> MTurkClient:
             "mturk",
             region_name=REGION,
             endpoint_url=address,
-            aws_access_key_id=key.access_key_id if key else None,
-            aws_secret_access_key=key.secret_access_key if key else None,
+            aws_access_key_id=key.access_key_id,
+            aws_secret_access_key=key.secret_access_key,
             config=PATIENCE,
         )
     bind(client)

@@ -3,11 +3,12 @@ judgments, which are a table of their own."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 from annotation.exports import item_stretches
 from annotation.models import Study, Submission
+from hits.models import Assignment
 from presentation.row_files import Kind, RowFile
 
 # The annotator is a pseudonym; no marketplace's id of a worker may stand here.
@@ -44,6 +45,13 @@ PUBLIC_NAMES = (
     *("study", "round", "item", "condition", "annotator", "status", "accepted_at", "submitted_at"),
     *("seconds", "active_seconds", "pasted", "protocol", "flagged"),
 )
+
+
+def marketplace_ids(submissions: Collection[int]) -> dict[int, tuple[str, str]]:
+    """The HIT's and the assignment's id of each submission that came from a marketplace."""
+    rows = Assignment.objects.filter(submission__in=submissions).order_by()
+    ids = rows.values_list("submission", "hit__hit_id", "assignment_id")
+    return {submission: (hit, assignment) for submission, hit, assignment in ids}
 
 
 def submission_rows(study: Study) -> RowFile:

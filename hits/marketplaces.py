@@ -8,12 +8,9 @@ from urllib.parse import SplitResult, urlsplit
 from django.conf import settings
 from django.utils.translation import gettext as _
 
-from hits.exceptions import MarketplaceUnreachable
-from hits.models import Connection
-from hits.profiles import PROFILES
+from hits.exceptions import ConnectionUnfit, MarketplaceUnreachable
+from hits.profiles import AMAZON_HOSTS, PROFILES, THIS_SITE, amazon_closed
 
-THIS_SITE = "local"
-AMAZON = ("sandbox", "production")
 PORTS = {"http": 80, "https": 443}
 THIS_MACHINE = ("localhost", "127.0.0.1", "[::1]", "0.0.0.0", "[::]")
 
@@ -31,17 +28,15 @@ class MarketplaceAddress:
 
 
 def marketplace_at(address: str) -> MarketplaceAddress:
-    """The marketplace at an address; an empty one is this site's own."""
+    """The marketplace at an address, which Amazon's is no more; an empty one is this site's own."""
     if not address:
         return _this_site()
     parts = _parts(address)
     ours = {_origin(_parts(url)) for url in (settings.MARKETPLACE_ENDPOINT_URL, settings.SITE_URL)}
     if _origin(parts) in ours:
         return _this_site()
-    for name in AMAZON:
-        endpoint_url = PROFILES[name].endpoint_url or ""
-        if _origin(parts)[0] == _origin(_parts(endpoint_url))[0]:
-            return MarketplaceAddress(name, endpoint_url, Connection.Fees.MTURK)
+    if _host(parts) in AMAZON_HOSTS:
+        raise ConnectionUnfit(amazon_closed())
     return MarketplaceAddress(_name(parts), f"{parts.scheme}://{_netloc(parts)}{parts.path}")
 
 

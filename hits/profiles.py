@@ -1,27 +1,33 @@
-"""The marketplaces that have a name of their own: this site's, and Amazon's two."""
+"""The marketplaces that have a name of their own: this site's. Amazon's two have gone."""
 
-from dataclasses import dataclass
+from django.utils.translation import gettext as _
+
+THIS_SITE = "local"
+PROFILES = (THIS_SITE,)
+# What connections of former studies are called, and where they led.
+AMAZON = ("sandbox", "production")
+AMAZON_HOSTS = (
+    "mturk-requester.us-east-1.amazonaws.com",
+    "mturk-requester-sandbox.us-east-1.amazonaws.com",
+)
 
 
-@dataclass(frozen=True)
-class Profile:
-    """A marketplace by name; one without an endpoint is configured by the site's settings."""
+def profile_problem(name: str) -> str:
+    """Why there is no such marketplace, and what to use instead; empty where there is one."""
+    if name in PROFILES:
+        return ""
+    if name in AMAZON:
+        return amazon_closed()
+    profiles = ", ".join(PROFILES)
+    return _("There is no marketplace profile '{profile}'. Profiles: {profiles}.").format(
+        profile=name, profiles=profiles
+    )
 
-    name: str
-    endpoint_url: str | None
-    note: str = ""
 
-
-PROFILES = {
-    "local": Profile("local", None),
-    "sandbox": Profile(
-        "sandbox",
-        "https://mturk-requester-sandbox.us-east-1.amazonaws.com",
-        "retired by AWS on 2026-09-30",
-    ),
-    "production": Profile(
-        "production",
-        "https://mturk-requester.us-east-1.amazonaws.com",
-        "retired by AWS on 2026-09-30",
-    ),
-}
+def amazon_closed() -> str:
+    """What to do in place of Amazon's marketplace."""
+    return _(
+        "Amazon closed Mechanical Turk on 2026-09-30. Use this site's own marketplace (profile "
+        "local) or a connection to another Assay's; programs with Amazon's address in their code "
+        "are led there by `python manage.py mturk_bridge`."
+    )

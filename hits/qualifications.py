@@ -32,7 +32,6 @@ NUMBER_APPROVED = "00000000000000000040"
 LANGUAGE_PREFIX = "ASSAYLANGUAGE"
 ANY_LANGUAGE = f"{LANGUAGE_PREFIX}ENG"
 MASTERS = "2F1QJWKUDD8XADTFD2Q0G6UTO95ALH"
-MASTERS_IN_SANDBOX = "2ARFPLSP75KLA8M8DH1HTEQVJT3SY6"
 MOST_REQUIREMENTS = 10
 MOST_COUNTRIES = 30
 # The greatest IntegerValue of the protocol.
@@ -151,8 +150,7 @@ def requirements_to_practise(batch: Batch) -> list[QualificationRequirementTypeD
     for them."""
     rows = list(batch.requirements)
     if batch.needs_masters:
-        is_sandbox = batch.connection.marketplace == "sandbox"
-        rows.append(_requirement(MASTERS_IN_SANDBOX if is_sandbox else MASTERS, "Exists"))
+        rows.append(_requirement(MASTERS, "Exists"))
     rows += requirements_of_tests(batch)
     if batch.exclusion_type_id:
         rows.append(exclusion_requirement(batch))

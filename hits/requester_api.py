@@ -26,8 +26,8 @@ from hits.call_limits import require_time_left
 from hits.connections import access_key_of, endpoint_of
 from hits.endpoints import REGION, AccessKey
 from hits.exceptions import MarketplaceRefused, MarketplaceUnreachable
-from hits.marketplaces import AMAZON
 from hits.models import Connection
+from hits.profiles import AMAZON
 
 SERVICE = "mturk-requester"
 # Between attempts: whatever is asked here may be asked again.

@@ -21,7 +21,7 @@ from hits.exceptions import (
     MarketplaceUnreachable,
     NothingPublished,
 )
-from hits.models import Assignment, Batch, Hit
+from hits.models import Assignment, Batch, Connection, Hit
 from hits.review import decide
 from marketplace.models import Hit as MarketplaceHit
 from tests.annotation.importing import command_output
@@ -152,16 +152,17 @@ def test_a_round_has_one_price(study, site, setting, dry_run):
 
 
 def test_a_batch_of_another_marketplace_is_left_alone(study, site, client):
-    sandbox = Batch.objects.create(
+    elsewhere = Connection.objects.create(name="elsewhere", marketplace="other.example.org")
+    other = Batch.objects.create(
         study=study,
-        connection=site_connection("sandbox"),
+        connection=elsewhere,
         title="T",
         description="D",
         reward_usd=Decimal("0.10"),
     )
     publish()
-    assert Batch.objects.exclude(pk=sandbox.pk).get().connection == site_connection()
-    assert not Hit.objects.of(sandbox).exists()
+    assert Batch.objects.exclude(pk=other.pk).get().connection == site_connection()
+    assert not Hit.objects.of(other).exists()
 
 
 def test_without_the_money_nothing_is_published_or_kept(study, site, client):

@@ -20,7 +20,12 @@ from hits.connections import (
     site_connection,
 )
 from hits.endpoints import AccessKey
-from hits.exceptions import ConnectionUnfit, MarketplaceRefused, MarketplaceUnreachable
+from hits.exceptions import (
+    ConnectionUnfit,
+    MarketplaceRefused,
+    MarketplaceUnreachable,
+    ProfileUnknown,
+)
 from hits.marketplaces import marketplace_at
 from hits.models import Connection
 from hits.profiles import PROFILES
@@ -118,8 +123,6 @@ def test_worker_ids_are_of_the_marketplace_at_the_address(site, key, team, ada):
 @pytest.mark.parametrize(
     ("address", "name", "fees"),
     [
-        ("https://MTURK-requester.us-east-1.amazonaws.com./", "production", "mturk"),
-        ("http://mturk-requester-sandbox.us-east-1.amazonaws.com:80", "sandbox", "mturk"),
         ("https://assay.example.org:443/requester/", "local", "none"),
         ("http://ASSAY.example.org/requester", "local", "none"),
         ("https://Other.example.org:443/requester/", "other.example.org", None),
@@ -159,14 +162,35 @@ def test_a_request_that_failed_keeps_no_key(site, team, ada):
     assert waiting.arguments["encrypted_secret"]
 
 
+def test_the_sites_own_connection_is_its_profile():
+    assert PROFILES == ("local",)
+    connection = site_connection("local")
+    assert (connection.team, connection.marketplace, connection.fees) == (None, "local", "none")
+    assert site_connection("local") == connection
+
+
+@pytest.mark.parametrize("name", ["sandbox", "production"])
+def test_what_was_published_at_amazon_says_that_it_has_closed(name):
+    with pytest.raises(ProfileUnknown, match="Amazon closed Mechanical Turk"):
+        site_connection(name)
+    connection, _ = Connection.objects.get_or_create(
+        team=None, name=name, defaults={"marketplace": name, "fees": "mturk"}
+    )
+    with pytest.raises(ProfileUnknown, match="Amazon closed Mechanical Turk"):
+        client_of(connection)
+
+
 @pytest.mark.parametrize(
-    ("profile", "fees"), [("local", "none"), ("sandbox", "mturk"), ("production", "mturk")]
+    "address",
+    [
+        "https://MTURK-requester.us-east-1.amazonaws.com./",
+        "http://mturk-requester-sandbox.us-east-1.amazonaws.com:80",
+    ],
 )
-def test_the_sites_own_connections_are_its_profiles(profile, fees):
-    assert set(PROFILES) == {"local", "sandbox", "production"}
-    connection = site_connection(profile)
-    assert (connection.team, connection.marketplace, connection.fees) == (None, profile, fees)
-    assert site_connection(profile) == connection
+def test_no_connection_is_made_to_amazon(key, team, ada, address):
+    with pytest.raises(ConnectionUnfit, match=r"closed.*mturk_bridge"):
+        connect_marketplace(team=team, name="Lab", key=key, endpoint_url=address, actor=ada)
+    assert not Connection.objects.of(team).exists()
 
 
 def test_the_sites_own_fees_are_the_markets(settings):

@@ -15,7 +15,6 @@ from hits.exceptions import (
     MarketplaceUnreachable,
     ProfileUnknown,
 )
-from hits.profiles import PROFILES
 from tests.boto_clients import ENDPOINT_URL
 from tests.hits.wire import Wire, refusal
 
@@ -49,9 +48,9 @@ def test_the_local_profile_goes_where_the_settings_say(settings):
 
 
 @pytest.mark.parametrize("name", ["sandbox", "production"])
-def test_amazons_profiles_are_marked_as_retired(name):
-    assert "retired by AWS" in PROFILES[name].note
-    assert connect(name, key=KEY).meta.endpoint_url == PROFILES[name].endpoint_url
+def test_amazons_profiles_have_gone_and_what_to_use_instead_is_said(name):
+    with pytest.raises(ProfileUnknown, match=r"closed.*connection to another Assay.*mturk_bridge"):
+        connect(name, key=KEY)
 
 
 def test_a_request_is_signed_with_the_key_of_the_settings(keys, settings):
@@ -68,19 +67,8 @@ def test_a_key_that_is_not_whole_is_missing(settings, name):
         connect()
 
 
-def test_without_a_key_for_amazon_its_profiles_say_so(no_aws_account):
-    with pytest.raises(CredentialsMissing, match="no access key"):
-        request_balance(connect("sandbox"))
-
-
-def test_half_a_key_for_amazon_is_none(no_aws_account, monkeypatch):
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIDEXAMPLE")
-    with pytest.raises(CredentialsMissing, match="no access key"):
-        request_balance(connect("sandbox"))
-
-
 def test_an_unknown_profile_is_told_with_those_there_are():
-    with pytest.raises(ProfileUnknown, match=r"'elsewhere'\. Profiles: local, sandbox"):
+    with pytest.raises(ProfileUnknown, match=r"'elsewhere'\. Profiles: local\."):
         connect("elsewhere", key=KEY)
 
 
@@ -105,7 +93,7 @@ def test_what_is_no_web_address_is_refused_at_once(address):
 def test_an_aws_profile_that_is_not_there_is_a_missing_key(no_aws_account, monkeypatch):
     monkeypatch.setenv("AWS_PROFILE", "nosuch")
     with pytest.raises(CredentialsMissing, match="nosuch"):
-        connect("sandbox")
+        connect(key=KEY)
 
 
 def test_nobody_listens(one_attempt):

@@ -17,7 +17,7 @@ from hits.exceptions import (
 )
 from hits.hit_creation import match_published
 from hits.launch_plans import draft_batch
-from hits.models import Batch, Hit
+from hits.models import Batch, Connection, Hit
 from hits.pages import CHUNK
 from hits.publish import publish_batch
 from hits.publishers import SILENT_FOR, Publisher
@@ -290,7 +290,8 @@ def test_a_draft_of_what_is_planned_already_is_that_batch(study):
             description="D",
             reward_usd=Decimal(1),
         )
-    assert batch_of(study, connection=site_connection("sandbox")) != first
+    elsewhere = Connection.objects.create(name="elsewhere", marketplace="other.example.org")
+    assert batch_of(study, connection=elsewhere) != first
 
 
 def test_a_publisher_that_was_killed_is_waited_for_only_so_long(study, client):

@@ -22,7 +22,7 @@ from hits.launch_plans import (
     version_warning,
 )
 from hits.models import Batch
-from hits.profiles import PROFILES
+from hits.profiles import THIS_SITE
 from hits.publish import publish_batch
 from hits.qualifications import country_error, protocol_terms, requirements
 from hits.selections import ALL_ITEMS, of_round, sample
@@ -110,7 +110,7 @@ class Command(BaseCommand):
 
 def _add_where(parser: CommandParser) -> None:
     group = parser.add_mutually_exclusive_group()
-    group.add_argument("--profile", choices=list(PROFILES), default="local")
+    group.add_argument("--profile", default=THIS_SITE, help="this site's own marketplace: local")
     group.add_argument("--connection", metavar="TEAM/NAME", help="of a team's connections")
     parser.add_argument("--items", type=int, metavar="N", help="a sample of so many items")
     parser.add_argument("--seed", type=int, default=7, help="that the sample is drawn by")
