@@ -23,9 +23,11 @@ MarketplaceError
 +-- DuplicateRequest             the same, where it was for a bonus or an extension
 +-- QualificationTypeAlreadyExists
 +-- InvalidParameter             well-formed, yet not acceptable
++-- NotificationUndeliverable    this marketplace can't send in that way
 +-- InvalidQuestion              the question's XML
 +-- InvalidPayoutFile            it doesn't agree with the ledger
 +-- TooManyKeys
++-- BridgeUnfit                  it can't lead programs to where it was told to
 +-- InvalidHitState
 +-- InvalidAssignmentState
 +-- InvalidQualificationState
@@ -163,6 +165,9 @@ class QualificationTypeAlreadyExists(MarketplaceError):
 
 
 class InvalidParameter(MarketplaceError, ValueError): ...
+
+
+class NotificationUndeliverable(MarketplaceError): ...
 
 
 class InvalidQuestion(MarketplaceError, ValueError): ...
@@ -304,3 +309,6 @@ class InvalidPayoutFile(MarketplaceError, ValueError): ...
 
 
 class TooManyKeys(MarketplaceError): ...
+
+
+class BridgeUnfit(MarketplaceError): ...

@@ -4,6 +4,7 @@ from django.urls.converters import StringConverter
 from marketplace.api import appeals as appeals_api
 from marketplace.api import devices as devices_api
 from marketplace.api import enrolment, statements, testing_pages
+from marketplace.api import webhook_secrets as webhook_secrets_api
 from marketplace.api.dispatch import requester_api
 from marketplace.web.operator import pages as operator_pages
 from marketplace.web.requester import channels
@@ -70,6 +71,11 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("marketplace-api/v1/requesters", enrolment.requesters, name="enrol_requester"),
     path("marketplace-api/v1/workers", enrolment.workers, name="enrol_worker"),
     path("marketplace-api/v1/statement", statements.statement, name="statement_of_hits"),
+    path(
+        "marketplace-api/v1/webhook-secret",
+        webhook_secrets_api.webhook_secret,
+        name="webhook_secret",
+    ),
     path("marketplace-api/v1/devices", devices_api.devices, name="shared_devices"),
     path("marketplace-api/v1/appeals", appeals_api.appeals, name="appeals"),
     path("marketplace-api/v1/appeals/answer", appeals_api.answer, name="answer_appeal"),

@@ -14,6 +14,7 @@ from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_POST
 
 from marketplace.api import throttle
+from marketplace.api.signed_hosts import SIGNED_PATH
 from marketplace.api.sigv4 import ReceivedRequest, authenticate
 from marketplace.exceptions import MarketplaceError, ProtocolError
 from marketplace.models import AccessKey, Requester
@@ -70,14 +71,18 @@ def _read_bounded(stream: BinaryIO) -> bytes:
     return content
 
 
-def authenticated_key(request: HttpRequest, body: bytes) -> AccessKey:
+def authenticated_key(
+    request: HttpRequest, body: bytes, *, signed_host: str | None = None
+) -> AccessKey:
     """The key that signed, with its requester. The wire's time is the machine's, wherever
-    the marketplace's clock stands."""
+    the marketplace's clock stands. Where a program signed for `/` at another host than this one,
+    `signed_host` names it."""
+    headers = {name.lower(): value for name, value in request.headers.items()}
     received = ReceivedRequest(
         method=request.method or "",
-        path=request.path,
+        path=SIGNED_PATH if signed_host else request.path,
         query_string=request.META.get("QUERY_STRING", ""),
-        headers={name.lower(): value for name, value in request.headers.items()},
+        headers=headers | {"host": signed_host} if signed_host else headers,
         body=body,
     )
     loaded_keys = {}

@@ -20,6 +20,7 @@ from marketplace.api.errors import describe, describe_fault
 from marketplace.api.inputs import INPUTS
 from marketplace.api.registry import OPERATIONS, Operation
 from marketplace.api.shapes import read_request
+from marketplace.api.signed_hosts import amazon_host_of
 from marketplace.exceptions import MarketplaceError, ProtocolError
 
 CONTENT_TYPE = "application/x-amz-json-1.1"
@@ -41,15 +42,20 @@ def requester_api(request: HttpRequest) -> HttpResponse:
         with override("en"):  # the wire's own language, whatever the client's browser prefers
             return _perform(request)
     except MarketplaceError as error:
-        return _answer(*describe(error, now=timezone.now()))
+        return refusal(error)
     except Exception:
         logger.exception("The requester API failed at %s", request.headers.get("X-Amz-Target"))
         return _answer(*describe_fault(now=timezone.now()))
 
 
+def refusal(error: MarketplaceError) -> HttpResponse:
+    """The answer to a request that is refused."""
+    return _answer(*describe(error, now=timezone.now()))
+
+
 def _perform(request: HttpRequest) -> HttpResponse:
     body = read_body(request)
-    key = authenticated_key(request, body)
+    key = authenticated_key(request, body, signed_host=amazon_host_of(request.headers))
     throttle.take_token(key, now=timezone.now())
     prefix, name = request.headers.get("X-Amz-Target", "").rpartition(".")[::2]
     if prefix != SERVICE_TARGET:

@@ -13,6 +13,7 @@ TURK_ERROR_CODES: dict[type[exceptions.MarketplaceError], str] = {
     exceptions.AssignmentDoesNotExist: "AssignmentDoesNotExist",
     exceptions.HitAlreadyExists: "HitAlreadyExists",
     exceptions.InvalidParameter: "InvalidParameterValue",
+    exceptions.NotificationUndeliverable: "InvalidTransportEndpoint",
     exceptions.InvalidQuestion: "XMLParseError",
     exceptions.InvalidHitState: "InvalidHITState",
     exceptions.InvalidAssignmentState: "InvalidAssignmentState",

@@ -13,6 +13,8 @@ class Transport(models.TextChoices):
     EMAIL = "Email"
     SQS = "SQS"
     SNS = "SNS"
+    # Not of Amazon's: a webhook, signed with the requester's own secret.
+    HTTPS = "HTTPS"
 
 
 class NotificationSetting(models.Model):

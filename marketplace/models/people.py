@@ -15,6 +15,8 @@ class Requester(models.Model):
     )
     # What a worker may add to the time allotted, once an assignment; 0 allows nothing.
     more_time_percent = models.PositiveSmallIntegerField(default=50)
+    # Empty until the first webhook (see marketplace.people.webhook_secrets).
+    encrypted_webhook_secret = models.TextField(blank=True)
     created_at = models.DateTimeField()
 
     def __str__(self) -> str:

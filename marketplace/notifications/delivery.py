@@ -12,8 +12,11 @@ from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 from django.conf import settings
 from django.core.mail import send_mail
+from django.utils import timezone
 
 from marketplace.models import Notification, Transport
+from marketplace.notifications import webhooks
+from marketplace.notifications.destinations import check_destination
 
 FIRST_DELAY = timedelta(seconds=30)
 MOST_ATTEMPTS = 8
@@ -29,7 +32,7 @@ logger = logging.getLogger(__name__)
 
 def send_due(now: datetime) -> int:
     """Send everything in the outbox that is due, and return how many were delivered."""
-    due = Notification.objects.due(now).order_by("pk")
+    due = Notification.objects.due(now).select_related("requester").order_by("pk")
     return sum(_send(notification, now=now) for notification in list(due))
 
 
@@ -57,13 +60,18 @@ def _send(notification: Notification, *, now: datetime) -> bool:
 
 def _deliver(notification: Notification) -> None:
     destination, body = notification.destination, notification.body
-    match Transport(notification.transport):
+    requester, transport = notification.requester, Transport(notification.transport)
+    # Anew: it may have been set before there were such rules, or a user left.
+    check_destination(requester=requester, transport=transport, destination=destination)
+    match transport:
         case Transport.SQS:
             _client("sqs", destination).send_message(QueueUrl=destination, MessageBody=body)
         case Transport.SNS:
             _client("sns", destination).publish(TopicArn=destination, Message=body)
         case Transport.EMAIL:
             send_mail(notification.event_type, body, None, [destination])
+        case Transport.HTTPS:
+            webhooks.post(notification, now=timezone.now())
 
 
 def _client(service: str, destination: str) -> Any:

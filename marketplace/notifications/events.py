@@ -16,8 +16,8 @@ from marketplace.models import (
     Notification,
     NotificationSetting,
     Requester,
-    Transport,
 )
+from marketplace.notifications.destinations import check_destination, require_deliverable
 from work.request import request_job
 
 ASSIGNMENT_EVENTS = tuple(
@@ -52,7 +52,7 @@ def update_settings(
     HitType.objects.select_for_update(no_key=True).get(pk=hit_type.pk)  # one after the other
     existing = NotificationSetting.objects.filter(hit_type=hit_type).first()
     if specification is not None:
-        check_specification(specification)
+        check_specification(hit_type.requester, specification)
         if PING in specification.event_types:
             raise InvalidParameter("Ping is an event of SendTestEventNotification only.")
         specification.pk = existing.pk if existing else None
@@ -70,8 +70,10 @@ def update_settings(
 def send_test_event(
     *, requester: Requester, specification: NotificationSetting, event_type: str
 ) -> None:
-    """Put an event that never happened into the outbox, whatever events are asked for."""
-    check_specification(specification)
+    """Put an event that never happened into the outbox, whatever events are asked for; refused
+    where it is known already that it could not be sent."""
+    check_specification(requester, specification)
+    require_deliverable(specification.transport)
     now = clock.now()
     event = _event(event_type, now, new_entity_id(), new_entity_id())
     if event_type in ASSIGNMENT_EVENTS:
@@ -79,22 +81,17 @@ def send_test_event(
     _post(requester, specification, event_type, event)
 
 
-def check_specification(specification: NotificationSetting) -> None:
-    """Raise InvalidParameter unless something could be sent there."""
+def check_specification(requester: Requester, specification: NotificationSetting) -> None:
+    """Raise InvalidParameter unless the requester may have something sent there."""
     if specification.version not in VERSIONS:
         raise InvalidParameter(f"Version must be one of {', '.join(VERSIONS)}.")
     if not specification.event_types:
         raise InvalidParameter("EventTypes must name at least one event.")
-    starts, shape = {
-        Transport.SQS: (("https://", "http://"), "an SQS queue's URL"),
-        Transport.SNS: (("arn:aws",), "an SNS topic's ARN"),
-        Transport.EMAIL: (("",), "an e-mail address"),
-    }[Transport(specification.transport)]
-    is_fine = specification.destination.startswith(starts)
-    if specification.transport == Transport.EMAIL:
-        is_fine = "@" in specification.destination
-    if not is_fine:
-        raise InvalidParameter(f"Destination must be {shape}.")
+    check_destination(
+        requester=requester,
+        transport=specification.transport,
+        destination=specification.destination,
+    )
 
 
 def _event(event_type: str, at: datetime, hit_id: str, hit_type_id: str) -> dict[str, str]:

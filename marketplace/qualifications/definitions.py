@@ -111,14 +111,16 @@ def _apply(row: QualificationType, values: TypeValues) -> None:
         value = getattr(values, field.name)
         if value is not None and field.name not in ("test", "answer_key"):
             setattr(row, field.name, value)
+    if not row.test:
+        row.test_duration_seconds = None  # programs give one without a test, and mean nothing by it
     if row.auto_granted and row.test:
         raise InvalidParameter("A qualification type with a test can't be granted automatically.")
 
 
 def _check_test(values: TypeValues) -> None:
     if values.test is None:
-        if values.answer_key is not None or values.test_duration_seconds is not None:
-            raise InvalidParameter("AnswerKey and TestDurationInSeconds go with a Test.")
+        if values.answer_key is not None:
+            raise InvalidParameter("An AnswerKey goes with a Test.")
         return
     if values.test_duration_seconds is None:
         raise InvalidParameter("A Test needs a TestDurationInSeconds.")

@@ -6,14 +6,19 @@ from typing import Any
 import pytest
 from django.db.models import Sum
 from django.test import Client
+from pytest_django.live_server_helper import LiveServer
 
 from marketplace import clock
+from marketplace.bridge.certificates import prepare_authority
+from marketplace.bridge.forwarding import find_marketplace
+from marketplace.bridge.proxy import Bridge
 from marketplace.hits.assignments import accept_hit, answer_document, submit_answer
 from marketplace.models import Hit, LedgerEntry, Requester, WorkerAccount
 from marketplace.money import ledger
 from marketplace.money.reconciliation import audit
 from marketplace.people.enrolment import create_worker, issue_access_key
 from tests.boto_clients import in_process_client
+from tests.marketplace.bridges import Trust, bridge_to, lead_programs
 
 HTML_QUESTION = """<?xml version="1.0" encoding="UTF-8"?>
 <HTMLQuestion xmlns="http://mechanicalturk.amazonaws.com/AWSMechanicalTurkDataSchemas/2011-11-11/HTMLQuestion.xsd">
@@ -96,6 +101,26 @@ def browser_of() -> Callable[[WorkerAccount], Client]:
 @pytest.fixture
 def ada(worker: WorkerAccount, browser_of: Callable[[WorkerAccount], Client]) -> Client:
     return browser_of(worker)
+
+
+@pytest.fixture(scope="session")
+def authority(tmp_path_factory: pytest.TempPathFactory) -> Trust:
+    return prepare_authority(tmp_path_factory.mktemp("authority"))
+
+
+@pytest.fixture
+def bridge(live_server: LiveServer, authority: Trust) -> Iterator[Bridge]:
+    """A bridge that leads Amazon's names to this test's own site."""
+    with bridge_to(find_marketplace(live_server.url), authority) as started:
+        yield started
+
+
+@pytest.fixture
+def led_to_the_bridge(
+    bridge: Bridge, authority: Trust, keys: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The environment of a program that was written for Amazon."""
+    lead_programs(monkeypatch, proxy_url=bridge.url, bundle=str(authority[1]), keys=keys)
 
 
 def submit(worker: WorkerAccount, hit_id: str, **answers: str) -> str:

@@ -18,7 +18,8 @@ OF_OTHERS = {
 }
 # A user with rows in these is a researcher, too: such an account is not erased by itself.
 ROOMS_OF_RESEARCHERS = {
-    *("accounts", "annotation", "console", "hits", "metrics", "validation", "work"),
+    *("accounts", "annotation", "console", "hits", "metrics", "retrieval", "validation"),
+    "work",
 }
 TABLES_OF_THEIRS = {"auth.Group", "auth.Permission"}
 

@@ -6,6 +6,8 @@ from datetime import timedelta
 
 import boto3
 import pytest
+from allauth.account.models import EmailAddress
+from django.contrib.auth import get_user_model
 from django.core import mail
 from django.core.management import call_command
 from moto.server import ThreadedMotoServer
@@ -25,6 +27,14 @@ EVENTS = [
         "Accepted", "Abandoned", "Returned", "Submitted", "Rejected", "Approved")),
     *(f"HIT{each}" for each in ("Created", "Expired", "Reviewable", "Extended", "Disposed")),
 ]  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def credentials(monkeypatch):
+    """The marketplace's own at Amazon."""
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "marketplace")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "marketplace")
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
 
 
 def specification(**changes):
@@ -62,9 +72,6 @@ def aws() -> Iterator[str]:
 
 @pytest.fixture
 def aws_client(aws, monkeypatch):
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "marketplace")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "marketplace")
-    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
     monkeypatch.setenv("AWS_ENDPOINT_URL_SQS", aws)
     monkeypatch.setenv("AWS_ENDPOINT_URL_SNS", aws)
     return boto3.client
@@ -208,8 +215,16 @@ def test_an_event_of_a_hit_names_no_assignment(mturk, events):
         {"EventTypes": []},
         {"EventTypes": ["Ping"]},
         {"Destination": "queue"},
+        {"Destination": "http://169.254.169.254/latest/meta-data"},
+        {"Destination": "https://sqs.us-east-1.amazonaws.com.evil.example/123456789012/hits"},
+        {"Destination": "https://sqs.us-east-1.amazonaws.com/123456789012/hits/../../x"},
         {"Transport": "SNS"},
+        {"Transport": "SNS", "Destination": "arn:aws:iam::123456789012:role/x"},
         {"Transport": "Email"},
+        {"Transport": "HTTPS", "Destination": "http://lab.example/hook"},
+        {"Transport": "HTTPS", "Destination": "https://ada:word@lab.example/hook"},
+        {"Transport": "HTTPS", "Destination": "https://lab.example:0/hook"},
+        {"Transport": "HTTPS", "Destination": "https://lab.example/a b"},
     ],
 )
 def test_settings_that_lead_nowhere_are_refused(mturk, hit_type, change):
@@ -247,6 +262,71 @@ def test_a_test_event_to_nowhere_is_refused(mturk):
         TestEventType="Ping",
     )
     assert code == "InvalidParameterValue"
+
+
+@pytest.mark.parametrize("transport", ["SQS", "SNS", "Email"])
+def test_a_test_event_that_cannot_be_sent_is_refused_with_the_reason(
+    mturk, hit_type, monkeypatch, tmp_path, transport
+):
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_PROFILE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "none"))
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "none"))
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    destinations = {"SNS": "arn:aws:sns:us-east-1:123456789012:hits", "Email": "ada@lab.example"}
+    subscription = specification(
+        Transport=transport, Destination=destinations.get(transport, QUEUE)
+    )
+    with pytest.raises(mturk.exceptions.RequestError, match="Use the Transport HTTPS") as caught:
+        mturk.send_test_event_notification(Notification=subscription, TestEventType="Ping")
+    assert caught.value.response["TurkErrorCode"] == ("AWS.MechanicalTurk.InvalidTransportEndpoint")
+    assert not Notification.objects.exists()
+
+
+def test_mail_goes_to_confirmed_addresses_of_who_acts_for_the_requester(
+    mturk, requester, hit_type, settings
+):
+    settings.OWN_MACHINE = False
+    ada = get_user_model().objects.create_user("ada")
+    EmailAddress.objects.create(user=ada, email="ada@lab.example", verified=True)
+    EmailAddress.objects.create(user=ada, email="new@lab.example", verified=False)
+    requester.users.add(ada)
+
+    def set_address(address):
+        return mturk.update_notification_settings(
+            HITTypeId=hit_type,
+            Notification=specification(Transport="Email", Destination=address),
+        )
+
+    set_address("Ada@lab.example")
+    for address in ("new@lab.example", "anybody@uni.example"):
+        assert turk_code(set_address, address=address) == "InvalidParameterValue"
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "127.0.0.1",
+        "10.0.0.1",
+        "[::1]",
+        "169.254.169.254",
+        "localhost",
+        "db.internal",
+        "[::ffff:10.0.0.1]",
+    ],
+)
+def test_a_webhook_inside_the_sites_own_network_is_refused(mturk, hit_type, settings, host):
+    settings.OWN_MACHINE = False
+    subscription = specification(Transport="HTTPS", Destination=f"https://{host}/hook")
+    change = {"HITTypeId": hit_type, "Notification": subscription}
+    assert turk_code(mturk.update_notification_settings, **change) == "InvalidParameterValue"
+
+
+def test_what_was_set_before_there_were_rules_is_not_sent(mturk, events, caplog):
+    publish(mturk)
+    Notification.objects.update(destination="http://169.254.169.254/latest")
+    assert delivery.send_due(clock.now()) == 0
+    assert "must be an SQS queue's URL" in Notification.objects.get().last_error
 
 
 # Delivery
@@ -304,7 +384,8 @@ def test_events_arrive_in_another_region(mturk, aws_client):
     assert len(receive(sqs, queue)) == 2
 
 
-def test_events_arrive_by_e_mail(mturk):
+def test_events_arrive_by_e_mail(mturk, settings):
+    settings.SENDS_MAIL = True
     mturk.send_test_event_notification(
         Notification=specification(Transport="Email", Destination="lab@uni.example"),
         TestEventType="Ping",

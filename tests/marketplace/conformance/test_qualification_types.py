@@ -64,7 +64,6 @@ def test_a_name_is_used_once_by_a_requester(mturk, other, chess):
     [
         ({"Test": QUESTION_FORM}, "InvalidParameterValue"),
         ({"AnswerKey": ANSWER_KEY}, "InvalidParameterValue"),
-        ({"TestDurationInSeconds": 60}, "InvalidParameterValue"),
         (TEST | {"AutoGranted": True}, "InvalidParameterValue"),
         (TEST | {"Test": "<QuestionForm/>"}, "XMLParseError"),
         (TEST | {"AnswerKey": "<AnswerKey/>"}, "XMLParseError"),
@@ -74,6 +73,21 @@ def test_a_name_is_used_once_by_a_requester(mturk, other, chess):
 def test_a_test_comes_whole_or_not_at_all(mturk, values, code):
     assert turk_code(mturk.create_qualification_type, **CHESS | values) == code
     assert mturk.list_qualification_types(MustBeRequestable=True)["NumResults"] == 0
+
+
+def test_a_duration_without_a_test_is_accepted_and_means_nothing(mturk):
+    """Amti's example of a qualification type without a test gives one."""
+    created = mturk.create_qualification_type(**CHESS, TestDurationInSeconds=60)
+    assert "TestDurationInSeconds" not in created["QualificationType"]
+    type_id = created["QualificationType"]["QualificationTypeId"]
+    changed = mturk.update_qualification_type(QualificationTypeId=type_id, TestDurationInSeconds=90)
+    assert "TestDurationInSeconds" not in changed["QualificationType"]
+
+
+def test_the_duration_of_a_test_that_is_there_is_changed_alone(mturk, chess):
+    mturk.update_qualification_type(QualificationTypeId=chess, **TEST)
+    changed = mturk.update_qualification_type(QualificationTypeId=chess, TestDurationInSeconds=90)
+    assert changed["QualificationType"]["TestDurationInSeconds"] == 90
 
 
 def test_an_auto_granted_type_says_its_value(mturk):

@@ -1,0 +1,44 @@
+"""The Requester API at `/` of host names that have nothing else (MARKETPLACE_API_HOSTS)."""
+
+from collections.abc import Callable
+
+from django.conf import settings
+from django.core.exceptions import DisallowedHost
+from django.http import HttpRequest
+from django.http.request import split_domain_port
+from django.http.response import HttpResponseBase
+
+from marketplace.api.dispatch import refusal, requester_api
+from marketplace.exceptions import ProtocolError
+
+
+def answer_at_root(
+    get_response: Callable[[HttpRequest], HttpResponseBase],
+) -> Callable[[HttpRequest], HttpResponseBase]:
+    """Middleware: at those names there is the API, errors in its own form, and no page.
+
+    It stands before what adds headers for browsers: without HSTS, which would hold for every
+    service under the name.
+    """
+
+    def answer(request: HttpRequest) -> HttpResponseBase:
+        return _answer(request) if _is_api_host(request) else get_response(request)
+
+    return answer
+
+
+def _answer(request: HttpRequest) -> HttpResponseBase:
+    if settings.SECURE_SSL_REDIRECT and not request.is_secure():
+        return refusal(ProtocolError("AccessDeniedException", "Use HTTPS.", status=403))
+    if request.method != "POST" or request.path != "/":
+        message = "The Requester API is the only thing here: POST to /."
+        return refusal(ProtocolError("UnknownOperationException", message, status=404))
+    return requester_api(request)
+
+
+def _is_api_host(request: HttpRequest) -> bool:
+    try:
+        host, _port = split_domain_port(request.get_host())
+    except DisallowedHost:
+        return False
+    return host.removesuffix(".") in settings.MARKETPLACE_API_HOSTS
