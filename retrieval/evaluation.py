@@ -6,8 +6,6 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import combinations
-from pathlib import Path
-from typing import get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,10 +20,11 @@ from retrieval.evaluation_records import (
     TopicCounts,
 )
 from retrieval.exceptions import RunsUnfit
-from retrieval.trec_files import RelevanceGrades, Run, read_qrels, read_run
+from retrieval.trec_files import RelevanceGrades, Run
 from stats.arguments import Floats, Integers
 from stats.ranking import JudgedLists, Measure, Ties, judged_lists
 from stats.ranking.incomplete_judgments import judged
+from stats.ranking.judged_lists import score_keys
 from stats.ranking.topic_means import (
     LEAST_OTHERS,
     LEAST_TOPICS,
@@ -37,14 +36,6 @@ from stats.significance.adjustments import holm
 Flags = NDArray[np.bool_]
 
 
-def evaluate_files(
-    qrels: Path, runs: Sequence[Path], settings: Settings, *, progress: Progress = silently
-) -> Evaluation:
-    """The runs of files against the qrels of a file."""
-    grades = read_qrels(qrels)
-    return evaluate_runs(grades, [read_run(path) for path in runs], settings, progress=progress)
-
-
 def evaluate_runs(
     grades: RelevanceGrades,
     runs: Sequence[Run],
@@ -53,15 +44,15 @@ def evaluate_runs(
     progress: Progress = silently,
 ) -> Evaluation:
     """Each run's measures by topic, their means, and every pair of runs compared."""
-    has_relevant = _has_relevant(grades)
-    counted = has_relevant if settings.leave_out_without_relevant else np.ones_like(has_relevant)
+    with_relevant = has_relevant(grades)
+    counted = with_relevant if settings.leave_out_without_relevant else np.ones_like(with_relevant)
     if not counted.any():
         raise RunsUnfit(f"No topic of {grades.path.name} has a relevant document.")
-    _require_scale(grades, settings.measures)
+    require_scale(grades, settings.measures)
     results: list[RunValues] = []
     counts: list[TopicCounts] = []
     for name, run in progress(zip(run_names(runs), runs, strict=True), len(runs)):
-        position = _positions(run.topics, grades.topics)
+        position = positions(run.topics, grades.topics)
         listed = np.zeros(len(grades.topics), dtype=bool)
         listed[position[position >= 0]] = True
         n_topics = int((listed & counted).sum())
@@ -74,7 +65,7 @@ def evaluate_runs(
     topics = [each for each, counts_here in zip(grades.topics, counted, strict=True) if counts_here]
     evaluation = Evaluation(
         topics=topics,
-        n_without_relevant=int((~has_relevant).sum()),
+        n_without_relevant=int((~with_relevant).sum()),
         results=tuple(results),
         comparisons=tuple(_compared(results, settings)),
         runs=tuple(counts),
@@ -83,7 +74,7 @@ def evaluate_runs(
     return replace(evaluation, notes=tuple(_notes(evaluation, runs)))
 
 
-def _require_scale(grades: RelevanceGrades, measures: Sequence[Measure]) -> None:
+def require_scale(grades: RelevanceGrades, measures: Sequence[Measure]) -> None:
     """Refuse a measure whose scale ends below a grade."""
     highest = int(grades.grade.max())
     for one in measures:
@@ -104,34 +95,45 @@ def run_names(runs: Sequence[Run]) -> list[str]:
 def lists_of_run(
     grades: RelevanceGrades, run: Run, position: Integers, single_precision: bool
 ) -> dict[Ties, JudgedLists]:
-    """A run's lists of the qrels' topics, with their grades, by either order of ties."""
-    names = sorted(set(run.documents).union(grades.documents), key=str.encode)
-    of_run, of_grades = (_positions(each.documents, names) for each in (run, grades))
+    """A run's lists of the qrels' topics, with their grades, by either order of ties.
+
+    Where nothing is tied both are the same object.
+    """
     known = position[run.topic] >= 0
-    orders: tuple[Ties, ...] = get_args(Ties)
-    return {
-        ties: judged_lists(
-            position[run.topic[known]],
-            of_run[run.document[known]],
-            run.score[known],
-            grades.topic,
-            of_grades[grades.document],
-            grades.grade,
-            n_topics=len(grades.topics),
-            ties=ties,
-            single_precision=single_precision,
+    columns = (
+        position[run.topic[known]],
+        run.document[known],
+        run.score[known],
+        grades.topic,
+        _numbered_after(run.documents, grades.documents)[grades.document],
+        grades.grade,
+    )
+
+    def lists(ties: Ties) -> JudgedLists:
+        return judged_lists(
+            *columns, n_topics=len(grades.topics), ties=ties, single_precision=single_precision
         )
-        for ties in orders
-    }
+
+    falling = lists("falling")
+    return {"falling": falling, "rising": lists("rising") if falling.has_ties else falling}
 
 
-def _positions(names: Sequence[str], known: Sequence[str]) -> Integers:
+def _numbered_after(names: Sequence[str], others: Sequence[str]) -> Integers:
+    """The positions of the others among the names; those that are not there come after."""
+    position = positions(others, names)
+    is_new = position < 0
+    position[is_new] = len(names) + np.arange(int(is_new.sum()))
+    return position
+
+
+def positions(names: Sequence[str], known: Sequence[str]) -> Integers:
     """Where among the known names each name is, -1 where it is not."""
     number = dict(zip(known, range(len(known)), strict=True))
     return np.array([number.get(name, -1) for name in names], dtype=np.intp)
 
 
-def _has_relevant(grades: RelevanceGrades) -> Flags:
+def has_relevant(grades: RelevanceGrades) -> Flags:
+    """Which topics have a relevant document."""
     has = np.zeros(len(grades.topics), dtype=bool)
     has[grades.topic[grades.grade > 0]] = True
     return has
@@ -158,12 +160,16 @@ def _run_values(
             measure=one,
             values=values,
             mean=mean_over_topics(here, confidence=settings.confidence, binary=one.is_binary),
-            judged=float(_judged(lists, one)[listed & counted].mean()),
-            other_ties=float(one.values(lists_other_way)[listed & counted].mean()),
+            judged=float(share_judged(lists, one)[listed & counted].mean()),
+            other_ties=float(
+                here.mean()
+                if lists_other_way is lists
+                else one.values(lists_other_way)[listed & counted].mean()
+            ),
         )
 
 
-def _judged(lists: JudgedLists, one: Measure) -> Floats:
+def share_judged(lists: JudgedLists, one: Measure) -> Floats:
     """The share of judged documents where the measure looks, in each topic."""
     longest = int(lists.rank.max(initial=1))
     return judged(lists, cutoff=one.cutoff or longest)
@@ -220,9 +226,10 @@ def _notes_of_topics(evaluation: Evaluation) -> Iterator[str]:
         yield f"below {LEAST_TOPICS} topics intervals are a rough guide"
     for row in evaluation.results:
         if row.n_others < LEAST_OTHERS <= LEAST_TOPICS <= row.mean.n_topics:
+            most = f"all but {count_of(row.n_others, 'topic')}" if row.n_others else "all topics"
             yield (
-                f"{row.measure.name} of {row.run}: all but {count_of(row.n_others, 'topic')} have "
-                "the same value, which makes its interval a rough guide"
+                f"{row.measure.name} of {row.run}: {most} have the same value, which makes its "
+                "interval a rough guide"
             )
     for each in evaluation.runs:
         if each.n_missing:
@@ -239,8 +246,9 @@ def _notes_of_topics(evaluation: Evaluation) -> Iterator[str]:
 
 def _differs_in_double(run: Run) -> bool:
     """Whether two scores of a topic are the same in single precision and not in double."""
-    order = np.lexsort((run.score, run.topic))
-    topic, score = run.topic[order], run.score[order]
-    single = score.astype(np.float32)
-    same = (topic[1:] == topic[:-1]) & (single[1:] == single[:-1])
-    return bool((same & (score[1:] != score[:-1])).any())
+    keys = score_keys(run.topic, run.score.astype(np.float32))
+    if keys is None:
+        return False
+    order = np.argsort(keys)
+    same = keys[order[1:]] == keys[order[:-1]]
+    return bool((same & (run.score[order[1:]] != run.score[order[:-1]])).any())

@@ -1,7 +1,8 @@
 """An evaluation of runs as text."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
+from presentation.text_tables import text_table
 from retrieval.evaluation_records import Evaluation, RunsCompared, RunValues
 
 RESULTS = ("run", "measure", "mean", "interval", "judged", "topics", "complete")
@@ -10,9 +11,9 @@ COMPARISONS = ("measure", "runs", "delta", "interval", "test", "p", "p (Holm)")
 
 def as_text(evaluation: Evaluation) -> str:
     """A table of the means, one of the comparisons, the groups and the notes."""
-    parts = [_table(RESULTS, [_result(row) for row in evaluation.results])]
+    parts = [text_table(RESULTS, [_result(row) for row in evaluation.results])]
     if evaluation.comparisons:
-        parts.append(_table(COMPARISONS, [_comparison(row) for row in evaluation.comparisons]))
+        parts.append(text_table(COMPARISONS, [_comparison(row) for row in evaluation.comparisons]))
         parts.append("\n".join(_groups(evaluation)))
     if evaluation.notes:
         parts.append("\n".join(f"Note: {note}." for note in evaluation.notes))
@@ -66,12 +67,3 @@ def _p(value: float) -> str:
     if value != value:
         return ""
     return "<.001" if value < 0.001 else f"{value:.3f}".removeprefix("0")
-
-
-def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    widths = [max(len(line[at]) for line in (header, *rows)) for at in range(len(header))]
-    padded = (
-        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
-        for line in (header, *rows)
-    )
-    return "\n".join(padded)

@@ -1,8 +1,17 @@
 """What can go wrong with test collections.
 
 RetrievalError
-├── TrecFileFaults   a run or a file of qrels cannot be used; every fault with its line
-└── RunsUnfit        runs and judgments that cannot be evaluated together
+├── FileFaults          a file cannot be used; every fault with its line
+│   ├── TrecFileFaults  ... a run or qrels
+│   └── PoolFileFaults  ... a pool, a catalogue, targets or embeddings
+├── NothingToAudit      no file is at the paths that were named
+├── RunsUnfit           runs and judgments that cannot be evaluated together
+│   └── PoolDepthUnknown ... the depth of whose pool must be said
+├── PoolUnfit           targets, sources and a plan of which no pool can be made
+├── PoolDefective       a pool that should not be judged; every fault with its line
+├── CatalogueUnfit      a list of a catalogue's items that cannot number those of a study
+├── TermsUnfit          a list of terms that reasons cannot be counted by
+└── CollectionUnfit     what a stored collection cannot hold or be used for
 """
 
 from collections.abc import Sequence
@@ -13,7 +22,7 @@ class RetrievalError(Exception):
     """Something a person can mend; its text says what and how."""
 
 
-class TrecFileFaults(RetrievalError):
+class FileFaults(RetrievalError):
     """All that is wrong with a file, in its order; the message lists the first of it."""
 
     MOST_LISTED = 20
@@ -30,5 +39,41 @@ class TrecFileFaults(RetrievalError):
         super().__init__("\n".join([*lines, "Nothing was computed."]))
 
 
+class NothingToAudit(RetrievalError):
+    """No file is at the paths that were named."""
+
+
+class TrecFileFaults(FileFaults):
+    """A run or qrels that cannot be used."""
+
+
+class PoolFileFaults(FileFaults):
+    """A pool, a catalogue, targets or embeddings that cannot be used."""
+
+
+class PoolUnfit(RetrievalError):
+    """Targets, sources and a plan of which no pool can be made."""
+
+
+class PoolDefective(RetrievalError):
+    """A pool that should not be judged."""
+
+
+class CatalogueUnfit(RetrievalError):
+    """A list of a catalogue's items that cannot number those of a study."""
+
+
+class TermsUnfit(RetrievalError):
+    """A list of terms that reasons cannot be counted by."""
+
+
 class RunsUnfit(RetrievalError):
     """Runs and judgments that cannot be evaluated together."""
+
+
+class PoolDepthUnknown(RunsUnfit):
+    """Runs whose first documents are not all in the qrels, so that no depth of a pool follows."""
+
+
+class CollectionUnfit(RetrievalError):
+    """What a stored collection cannot hold, or be used for."""

@@ -13,8 +13,12 @@ from stats.inference.correlation_sizes import (
     power_for_correlation,
 )
 from stats.inference.effect_sizes import d_of_correlation, effect_of_d
+from stats.inference.metric_pair_sizes import items_for_metric_pair, metric_pair_power
 from stats.inference.sample_sizes import difference_power, items_for_difference, whole_items
 from stats.inference.topic_sizes import systems_power, topics_for_systems, topics_for_width
+
+NAMES = {str(method): text for method, text in DESCRIPTIONS.items()}
+NAMES["gpower"] = "G*Power, whose null has the first correlation"
 
 
 @dataclass(frozen=True)
@@ -51,7 +55,7 @@ class Size:
                 f"{_digits(power)}, below what was asked for."
             )
         for method, n in self.variants.items():
-            yield f"By {DESCRIPTIONS[method]}: {n}."  # type: ignore[index]
+            yield f"By {NAMES[method]}: {n}."
         if self.effect:
             named = ", ".join(f"{name} {value:.3f}" for name, value in self.effect.items())
             yield f"The same effect as {named}."
@@ -91,6 +95,35 @@ def topics_for_correlation(
         rounded=rounded,
         variants=variants,
         effect={name: effect[name] for name in ("d", "odds_ratio", "probability")},
+    )
+
+
+def items_for_metrics(
+    first: float,
+    second: float,
+    between: float,
+    *,
+    power: float,
+    alpha: float,
+    one_sided: bool = False,
+) -> Size:
+    """Items that distinguish two metrics' correlations with the same human ratings."""
+    sided = {"alpha": alpha, "one_sided": one_sided}
+    exact = items_for_metric_pair(
+        first, second, between, power=power, alpha=alpha, one_sided=one_sided
+    )
+    of_gpower = items_for_metric_pair(
+        first, second, between, power=power, alpha=alpha, one_sided=one_sided, null="first"
+    )
+    n = whole_items(exact)
+    return Size(
+        n=n,
+        n_exact=exact,
+        quantity="independent items distinguish the two metrics",
+        method="Steiger's test of two correlations with the same ratings",
+        assumptions={"first": first, "second": second, "between": between, "power": power, **sided},
+        power=metric_pair_power(first, second, between, n, alpha=alpha, one_sided=one_sided),
+        variants={"gpower": whole_items(of_gpower)},
     )
 
 

@@ -23,6 +23,11 @@ def power(*options: str) -> dict[str, Any]:
     return json.loads(out.getvalue())  # type: ignore[no-any-return]
 
 
+def test_a_difference_that_nobody_could_miss_takes_few_topics():
+    for difference, n in ((5, 3), (20, 2)):
+        assert power("--difference", str(difference), "--sd", "1")["n"] == n
+
+
 def test_the_published_sample_sizes_and_the_power_that_rounding_lost():
     shoes = power("--correlation", "-0.423", "--alpha", ".05", "--power", ".90")
     assert (shoes["n"], shoes["rounded"]) == (54, None)

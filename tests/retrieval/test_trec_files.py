@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from retrieval.exceptions import TrecFileFaults
+from retrieval.trec_blocks import read_in_blocks
 from retrieval.trec_files import read_qrels, read_run
 from tests.retrieval.conftest import WriteFile
 
@@ -34,6 +35,52 @@ def test_the_same_run_is_read_from_other_kinds_of_files(file: WriteFile, content
     assert (run.topics, run.documents, run.tag) == (plain.topics, plain.documents, plain.tag)
     np.testing.assert_array_equal(run.score, plain.score)
     np.testing.assert_array_equal(run.document, plain.document)
+
+
+PIECES = ["1", "07", "d1", "é", "#", "2.5", "-1e-3", "1_0", "+1", "inf", "nan", "", "a\x01", '"q']
+GAPS = [" ", " ", " ", " ", "\t", "  ", "\r", "\x0b"]
+
+
+def odd_run(rng: np.random.Generator) -> str:
+    """Mostly lines as they should be, with white space and cells that may not be."""
+    lines = []
+    for number in range(int(rng.integers(1, 6))):
+        cells = [str(rng.integers(3)), "Q0", f"d{number}", "1", str(rng.normal()), "t"]
+        if rng.random() < 0.4:
+            cells[int(rng.integers(6))] = str(rng.choice(PIECES))
+        gap = str(rng.choice(GAPS)) if rng.random() < 0.4 else " "
+        lines.append(gap.join(cells) + str(rng.choice(["\n", "\n", "\r\n", " \n", "\n\n"])))
+    return "".join(lines)
+
+
+@pytest.mark.parametrize("seed", range(400))
+def test_blocks_hold_what_lines_hold_or_nothing(file: WriteFile, seed: int):
+    text = odd_run(np.random.default_rng(seed))
+    columns = read_in_blocks([text.encode()], "run")
+    rows = [line.split() for line in text.encode().split(b"\n") if line.split()]
+    if columns is None:
+        return
+    assert {len(cells) for cells in rows} == {6}
+    names = [(cells[0].decode(), cells[2].decode(), float(cells[4])) for cells in rows]
+    topics, documents = (
+        [titles[at] for at in codes]
+        for titles, codes in (
+            (columns.topics, columns.topic),
+            (columns.documents, columns.document),
+        )
+    )
+    assert list(zip(topics, documents, columns.value.tolist(), strict=True)) == names
+    assert columns.tags == {cells[5].decode() for cells in rows}
+
+
+def test_blocks_are_read_without_looking_at_lines_where_all_is_usual():
+    for gap in (b" ", b"\t", b"  "):
+        block = RUN.encode().replace(b" ", gap)
+        columns = read_in_blocks(
+            [block, block.replace(b"1" + gap + b"Q0", b"2" + gap + b"Q0")], "run"
+        )
+        assert columns is not None
+        assert columns.topics == ["1", "2"]
 
 
 def test_topics_and_documents_are_names_and_never_numbers(file: WriteFile):
@@ -73,6 +120,10 @@ def test_tags_that_differ_name_no_run(file: WriteFile):
         ("# nothing\n", ["f: there is no line in it"]),
         (b"1 Q0 \xff 1 2 t\n", ["Line 1 of f: it is not UTF-8"]),
         (b"1 Q0 a\x00 1 2 t\n", ["Line 1 of f: it holds a NUL character"]),
+        (
+            "1 Q0 a 1 2 t\n\ufeff1 Q0 b 1 1 t\n",
+            ["Line 2 of f: a byte order mark is before its topic"],
+        ),
         (b"\x1f\x8bnot gzip", ["f: it cannot be read"]),
         (gzip.compress(RUN.encode())[:-9], ["f: it cannot be read"]),
     ],

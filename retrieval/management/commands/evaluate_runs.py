@@ -5,99 +5,158 @@ from typing import Any, get_args
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from annotation.management.numbers import natural
-from metrics.management.numbers import once, share
+from annotation.management.numbers import positive
 from presentation.progress import bar
-from retrieval.evaluation import evaluate_files
-from retrieval.evaluation_records import Missing, Settings
+from retrieval.evaluation import evaluate_runs
+from retrieval.evaluation_records import Settings
 from retrieval.evaluation_tables import as_text
-from stats.ranking import Measure, Ties, measure
-from stats.ranking.topic_means import Test
+from retrieval.management.evaluation_options import add_evaluation_options, evaluation_settings
+from retrieval.reuse.groups import read_groups
+from retrieval.reuse.machine import compare_machine
+from retrieval.reuse.machine_records import MachineCompared, Sample
+from retrieval.reuse.records import Reusability
+from retrieval.reuse.reusability import reusability
+from retrieval.reuse.tables import as_text as reusability_text
+from retrieval.trec_files import RelevanceGrades, Run, read_qrels, read_run
+
+OPTIONS_OF = {
+    "reusability": ("pool_depth", "group", "groups", "outside"),
+    "machine": ("shares_model", "human_sample"),
+}
 
 
 class Command(BaseCommand):
     help = (
         "Evaluate runs against qrels, both in TREC's formats: measures with intervals over "
-        "topics, and which runs differ. Needs no study and no database."
+        "topics, and which runs differ; with --reusability how far the judgments may be used for "
+        "systems that were not pooled, with --machine what a machine's labels do. Needs no study "
+        "and no database."
     )
     requires_system_checks = []
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--qrels", type=Path, required=True, metavar="FILE")
-        parser.add_argument("--run", type=Path, required=True, action="append", metavar="FILE")
-        parser.add_argument(
-            "--measure",
-            action="append",
-            metavar="NAME",
-            help="nDCG@10, nDCG(dcg='exp-log2')@10, RR, Success@1, P@5, P(rel=2)@5, R@100, AP, "
-            "Rprec, Bpref, infAP, RBP(p=0.8), RBPresidual, Judged@10, Pooled@10; with "
-            "judged_only=True over judged documents alone; trec_eval's names too (default: "
-            "nDCG@10, RR@10, Judged@10)",
-        )
-        parser.add_argument(
-            "--primary",
-            action="append",
-            default=[],
-            metavar="NAME",
-            help="measures whose tests are corrected together (default: all)",
-        )
-        parser.add_argument(
-            "--missing",
-            choices=get_args(Missing),
-            default="common",
-            help="topics that one of two runs lacks: left out for both, or 0 (default: common)",
-        )
-        parser.add_argument(
-            "--leave-out-without-relevant",
-            action="store_true",
-            help="leave topics out that have no relevant document, for all runs",
-        )
-        parser.add_argument(
-            "--ties",
-            choices=get_args(Ties),
-            default="falling",
-            help="order of documents with the same score, by name (default: falling, trec_eval's)",
-        )
-        parser.add_argument(
-            "--double",
-            action="store_true",
-            help="compare scores as 64-bit floats, as trec_eval 10 does; pytrec_eval does not",
-        )
-        parser.add_argument(
-            "--test", choices=get_args(Test), help="default: randomisation; mcnemar of Success"
-        )
-        parser.add_argument("--confidence", type=share, default=0.95)
-        parser.add_argument("--seed", type=natural, default=0)
-        parser.add_argument("--json", action="store_true")
+        add_evaluation_options(parser)
+        _add_reusability_arguments(parser)
+        _add_machine_arguments(parser)
 
     def handle(self, *args: Any, qrels: Path, run: Sequence[Path], **options: Any) -> None:
-        evaluation = evaluate_files(qrels, run, _settings(options), progress=bar("evaluate"))
-        text = json.dumps(evaluation.record(), indent=1) if options["json"] else as_text(evaluation)
-        self.stdout.write(text)
+        _require_owners(options)
+        settings = evaluation_settings(options)
+        grades, runs = read_qrels(qrels), [read_run(path) for path in run]
+        evaluation = evaluate_runs(grades, runs, settings, progress=bar("evaluate"))
+        reuse = _reusability(grades, runs, settings, options)
+        machine = _machine(grades, runs, settings, options)
+        if options["json"]:
+            record = evaluation.record()
+            record |= {} if reuse is None else {"reusability": reuse.record()}
+            record |= {} if machine is None else {"machine": machine.record()}
+            self.stdout.write(json.dumps(record, indent=1))
+            return
+        parts = [as_text(evaluation), *([] if reuse is None else [reusability_text(reuse)])]
+        self.stdout.write("\n\n".join([*parts, *([] if machine is None else machine.lines())]))
 
 
-def _settings(options: dict[str, Any]) -> Settings:
-    names = options["measure"] or ["nDCG@10", "RR@10", "Judged@10"]
-    measures, primary = _measures("measure", names), _measures("primary", options["primary"])
-    if unknown := [one.name for one in primary if one not in measures]:
-        raise CommandError(f"--primary {unknown[0]} is no --measure of this evaluation.")
-    if options["test"] == "mcnemar" and not all(one.is_binary for one in measures):
-        raise CommandError("--test mcnemar compares values of 0 and 1: of Success alone.")
-    return Settings(
-        measures=measures,
-        primary=primary,
-        ties=options["ties"],
-        single_precision=not options["double"],
-        missing=options["missing"],
-        leave_out_without_relevant=options["leave_out_without_relevant"],
-        test=options["test"],
-        confidence=options["confidence"],
-        seed=options["seed"],
+def _require_owners(options: dict[str, Any]) -> None:
+    """Refuse an option of what was not asked for."""
+    for owner, names in OPTIONS_OF.items():
+        if not options[owner] and (given := [name for name in names if options[name]]):
+            raise CommandError(f"--{given[0].replace('_', '-')} is an option of --{owner}.")
+
+
+def _add_reusability_arguments(parser: CommandParser) -> None:
+    parser.add_argument(
+        "--reusability",
+        action="store_true",
+        help="leave each run, and each group of runs, out of the pool and score all anew",
+    )
+    parser.add_argument(
+        "--pool-depth",
+        type=positive,
+        metavar="K",
+        help="of --reusability: the rank to which runs were pooled (default: to which all "
+        "documents of the pooled runs are in the qrels)",
+    )
+    parser.add_argument(
+        "--group",
+        action="append",
+        default=[],
+        metavar="NAME=RUN,RUN",
+        help="of --reusability: runs of one family, which are left out together",
+    )
+    parser.add_argument(
+        "--groups", type=Path, metavar="FILE", help="the same from a file: a run and its group"
+    )
+    parser.add_argument(
+        "--outside",
+        action="append",
+        default=[],
+        metavar="RUN",
+        help="of --reusability: a run that was not pooled",
     )
 
 
-def _measures(option: str, names: Sequence[str]) -> tuple[Measure, ...]:
-    try:
-        return once(measure(name) for name in names)
-    except ValueError as error:
-        raise CommandError(f"--{option}: {error}.") from None
+def _add_machine_arguments(parser: CommandParser) -> None:
+    parser.add_argument(
+        "--machine",
+        type=Path,
+        metavar="QRELS",
+        help="labels of a machine, of which --qrels has a random sample by people; shown beside "
+        "them, and corrected by them, never merged",
+    )
+    parser.add_argument(
+        "--shares-model",
+        action="append",
+        default=[],
+        metavar="RUN",
+        help="of --machine: a run whose system shares the machine's model",
+    )
+    parser.add_argument(
+        "--human-sample",
+        choices=get_args(Sample),
+        help="of --machine: what was drawn for people, whole topics or single labels (default: "
+        "topics where people judged all that the machine judged in each)",
+    )
+
+
+def _machine(
+    grades: RelevanceGrades, runs: Sequence[Run], settings: Settings, options: dict[str, Any]
+) -> MachineCompared | None:
+    if options["machine"] is None:
+        return None
+    return compare_machine(
+        runs,
+        grades,
+        read_qrels(options["machine"]),
+        options["shares_model"],
+        settings,
+        sample=options["human_sample"],
+        progress=bar("machine"),
+    )
+
+
+def _reusability(
+    grades: RelevanceGrades, runs: Sequence[Run], settings: Settings, options: dict[str, Any]
+) -> Reusability | None:
+    if not options["reusability"]:
+        return None
+    return reusability(
+        runs,
+        grades,
+        options["pool_depth"],
+        _groups(options),
+        settings,
+        outside=options["outside"],
+        progress=bar("leave one out"),
+    )
+
+
+def _groups(options: dict[str, Any]) -> dict[str, list[str]]:
+    groups = {} if options["groups"] is None else read_groups(options["groups"])
+    for text in options["group"]:
+        name, _, runs = text.partition("=")
+        members = [run.strip() for run in runs.split(",") if run.strip()]
+        if not name.strip() or not members:
+            raise CommandError(f"--group {text}: give a name and runs, as in neural=dense,splade.")
+        groups.setdefault(name.strip(), []).extend(members)
+    return groups

@@ -1,12 +1,16 @@
 import json
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, get_args
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from annotation.management.numbers import positive
+from annotation.management.numbers import natural, positive
 from metrics.management.numbers import number, share
+from retrieval.pilots import EqualCost, plans_at_equal_cost, read_pilot
 from retrieval.sizes import (
     Size,
+    items_for_metrics,
     targets_for_kappa,
     topics_for_correlation,
     topics_for_difference,
@@ -18,9 +22,11 @@ from stats.inference.correlation_sizes import Method
 
 class Command(BaseCommand):
     help = (
-        "How many topics or items a test collection needs, always rounded up: --correlation R; "
+        "How many topics or items a test collection needs, always rounded up: --correlation R, "
+        "with --other-correlation S and --between T of two metrics; "
         "--kappa K --width W --prevalence P; --difference D --sd S, of two systems or --systems "
-        "many; --width W --sd S, of a mean's interval."
+        "many; --width W --sd S, of a mean's interval; --pilot FILE --budget N, of topics against "
+        "assessors at equal cost."
     )
     requires_system_checks = []
 
@@ -33,6 +39,23 @@ class Command(BaseCommand):
             "--method", choices=get_args(Method), default="cohen", help="of --correlation"
         )
         parser.add_argument("--one-sided", action="store_true", help="of --correlation")
+        parser.add_argument(
+            "--other-correlation", type=number, help="of --correlation: another metric's"
+        )
+        parser.add_argument("--between", type=number, help="of the two metrics with each other")
+        parser.add_argument(
+            "--pilot",
+            type=Path,
+            metavar="FILE",
+            help="CSV or TSV with columns system, topic, value and, of several, assessor",
+        )
+        parser.add_argument(
+            "--budget", type=number, help="of --pilot: judgments of a topic by one assessor"
+        )
+        parser.add_argument(
+            "--topic-cost", type=number, default=0.0, help="of --pilot: of a topic besides"
+        )
+        parser.add_argument("--seed", type=natural, default=0, help="of --pilot")
         parser.add_argument("--power", type=share, default=0.8)
         parser.add_argument("--alpha", type=share, default=0.05)
         parser.add_argument("--per-target", type=number, default=1.0, help="of --kappa")
@@ -48,12 +71,18 @@ class Command(BaseCommand):
         self.stdout.write(text)
 
 
-def _size(options: dict[str, Any]) -> Size:
+def _size(options: dict[str, Any]) -> Size | EqualCost:
     rules = {"power": options["power"], "alpha": options["alpha"]}
     confidence = 1 - options["alpha"]
     asked = [name for name in ("correlation", "kappa", "difference") if options[name] is not None]
     if len(asked) > 1:
         raise CommandError(f"Ask for --{asked[0]} or --{asked[1]}, not both.")
+    if options["pilot"] is not None:
+        return _plans(options, asked)
+    if asked == ["correlation"] and options["other_correlation"] is not None:
+        _require(options, "other-correlation", "between")
+        three = options["correlation"], options["other_correlation"], options["between"]
+        return items_for_metrics(*three, **rules, one_sided=options["one_sided"])
     if asked == ["correlation"]:
         sided = {"method": options["method"], "one_sided": options["one_sided"]}
         return topics_for_correlation(options["correlation"], **rules, **sided)
@@ -74,9 +103,24 @@ def _size(options: dict[str, Any]) -> Size:
             return topics_for_several(*pair, options["systems"], **rules)
         return topics_for_difference(*pair, **rules)
     if options["width"] is None:
-        raise CommandError("Say what for: --correlation, --kappa, --difference or --width.")
+        raise CommandError(
+            "Say what for: --correlation, --kappa, --difference, --width or --pilot."
+        )
     _require(options, "width", "sd")
     return topics_for_interval(options["width"], options["sd"], confidence=confidence)
+
+
+def _plans(options: dict[str, Any], asked: Sequence[str]) -> EqualCost:
+    if asked:
+        raise CommandError(f"Ask for --pilot or --{asked[0]}, not both.")
+    _require(options, "pilot", "budget")
+    return plans_at_equal_cost(
+        read_pilot(options["pilot"]),
+        options["budget"],
+        topic_cost=options["topic_cost"],
+        confidence=1 - options["alpha"],
+        seed=options["seed"],
+    )
 
 
 def _require(options: dict[str, Any], quantity: str, *named: str) -> None:

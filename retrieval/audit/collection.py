@@ -1,0 +1,243 @@
+"""The audit of a collection's files: each recognised, read, and held against the others."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from annotation.readers.pooled_hits import has_pools
+from presentation.progress import Progress, silently
+from retrieval.audit.batch_files import audit_batch
+from retrieval.audit.claims import explained_by_lines, published_claims
+from retrieval.audit.pool_files import Ticks, audit_pools
+from retrieval.audit.records import Audit, AuditedFile, Claims, FileKind, Finding
+from retrieval.audit.simulator_files import (
+    ALTERNATIVE_COLUMNS,
+    START_COLUMNS,
+    Alternatives,
+    audit_alternatives,
+    audit_starts,
+)
+from retrieval.audit.trec_files import audit_qrels, audit_run, kind_by_columns
+from retrieval.exceptions import NothingToAudit, TrecFileFaults
+from retrieval.trec_files import RelevanceGrades
+
+ORDER: tuple[FileKind, ...] = (
+    *("judged pools", "alternatives", "dialogue starts", "batch", "qrels", "run", "unknown"),
+)
+
+
+def audit_collection(
+    paths: Iterable[Path],
+    *,
+    claims: Mapping[str, Claims] | None = None,
+    progress: Progress = silently,
+) -> Audit:
+    """Files, or all files of folders, audited.
+
+    `claims` are published numbers by the name of a file; without them, those known of it.
+    """
+    known = claims or {}
+    files = sorted(
+        ((recognise(path), path) for path in _files(paths)),
+        key=lambda file: (ORDER.index(file[0]), file[1]),
+    )
+    work = _Work(known)
+    for kind, path in progress(iter(files), len(files)):
+        work.take(kind, path)
+    return Audit(tuple(work.files), work.totals())
+
+
+def recognise(path: Path) -> FileKind:
+    """What a file holds, by its columns."""
+    header = _header(path)
+    if has_pools(header):
+        return "judged pools"
+    if set(ALTERNATIVE_COLUMNS) <= set(header):
+        return "alternatives"
+    if set(START_COLUMNS) <= set(header):
+        return "dialogue starts"
+    if "HITId" in header:
+        return "batch"
+    try:
+        return kind_by_columns(path) or "unknown"
+    except TrecFileFaults:
+        return "unknown"
+
+
+def _files(paths: Iterable[Path]) -> list[Path]:
+    files: dict[Path, None] = {}
+    for path in paths:
+        if path.is_dir():
+            found = (one for one in path.rglob("*") if one.is_file() and one.name[0] != ".")
+            files.update(dict.fromkeys(sorted(found)))
+        elif path.is_file():
+            files[path] = None
+        else:
+            raise NothingToAudit(f"There is no file and no folder at {path}.")
+    if not files:
+        raise NothingToAudit("There is no file to audit.")
+    return list(files)
+
+
+def _lines(path: Path) -> Any:
+    opened = gzip.open if path.suffix.lower() == ".gz" else open
+    return opened(path, "rb")
+
+
+def _header(path: Path) -> list[str]:
+    """The first line's cells; none where it is no text."""
+    try:
+        with _lines(path) as file:
+            line = file.readline(1 << 20).decode("utf-8-sig")
+        delimiter = "\t" if "\t" in line else ","
+        return [cell.strip() for cell in next(csv.reader([line], delimiter=delimiter), [])]
+    except (OSError, EOFError, UnicodeDecodeError, csv.Error):
+        return []
+
+
+def _n_lines(path: Path) -> int:
+    """As `wc -l` counts them, and a last one without an end."""
+    n, last = 0, b"\n"
+    try:
+        with _lines(path) as file:
+            while part := file.read(1 << 20):
+                n, last = n + part.count(b"\n"), part[-1:]
+    except (OSError, EOFError):
+        return 0
+    return n + (last != b"\n")
+
+
+class _Work:
+    """Files as they are audited, with what later ones are held against."""
+
+    def __init__(self, claims: Mapping[str, Claims]) -> None:
+        self.claims = claims
+        self.files: list[AuditedFile] = []
+        self.ticks: dict[Path, dict[str, Ticks]] = {}
+        self.alternatives: dict[Path, list[Alternatives]] = {}
+        self.qrels: list[RelevanceGrades] = []
+
+    def take(self, kind: FileKind, path: Path) -> None:
+        n_lines = _n_lines(path)
+        if kind == "judged pools":
+            claims = self.claims.get(path.name, published_claims(path))
+            audited, self.ticks[path] = audit_pools(path, n_lines, claims)
+        elif kind == "alternatives":
+            audited, rows = audit_alternatives(path, n_lines)
+            audited = self._held_against_ticks(audited, rows)
+            self.alternatives[path] = rows
+        elif kind == "dialogue starts":
+            audited, rows = audit_starts(path, n_lines)
+            audited = self._held_against_alternatives(audited, rows)
+        elif kind == "batch":
+            audited = audit_batch(path, n_lines)
+        elif kind == "qrels":
+            audited, grades = audit_qrels(path, n_lines)
+            self.qrels += [] if grades is None else [grades]
+        elif kind == "run":
+            audited = audit_run(path, n_lines, self.qrels)
+        else:
+            audited = AuditedFile(path, kind, n_lines)
+        self.files.append(audited)
+
+    def _held_against_ticks(
+        self, audited: AuditedFile, rows: Sequence[Alternatives]
+    ) -> AuditedFile:
+        """With the file of pools that has most of its targets, whose claims it may explain."""
+        names = {row.name for row in rows}
+        shared = {path: len(names & set(ticks)) for path, ticks in self.ticks.items()}
+        path = max(shared, key=lambda path: shared[path], default=None)
+        if path is None or not shared[path]:
+            return audited
+        self._explain(path, audited)
+        found = tuple(_against_ticks(rows, self.ticks[path], path))
+        return replace(audited, findings=(*audited.findings, *found), related=(path,))
+
+    def _explain(self, path: Path, audited: AuditedFile) -> None:
+        at = next(n for n, one in enumerate(self.files) if one.path == path)
+        pools = self.files[at]
+        claims = tuple(
+            explained_by_lines(claim, audited.path, audited.n_lines, audited.n_rows)
+            for claim in pools.claims
+        )
+        self.files[at] = replace(pools, claims=claims)
+
+    def _held_against_alternatives(
+        self, audited: AuditedFile, rows: Sequence[Alternatives]
+    ) -> AuditedFile:
+        """With the file of alternatives that has most of its topics."""
+        qids = {row.qid for row in rows}
+        shared = {
+            path: len(qids & {row.qid for row in others})
+            for path, others in self.alternatives.items()
+        }
+        path = max(shared, key=lambda path: shared[path], default=None)
+        if path is None or not shared[path]:
+            return audited
+        n_others = len(self.alternatives[path])
+        found = Finding(
+            name="same_topics" if len(rows) == shared[path] == n_others else "other_topics",
+            severity="note" if len(rows) == shared[path] == n_others else "defect",
+            text=f"{shared[path]:,} of {len(rows):,} topics have the target and the alternatives "
+            f"of {path.name} ({n_others:,} there)",
+            n=shared[path],
+            of=len(rows),
+        )
+        return replace(audited, findings=(*audited.findings, found), related=(path,))
+
+    def totals(self) -> dict[str, Any]:
+        """Rows and defects of all files of judged pools together."""
+        pools = [one for one in self.files if one.kind == "judged pools" and one.facts]
+        if not pools:
+            return {}
+        return {
+            "n_rows": sum(one.n_rows for one in pools),
+            "n_rows_with_repeats": sum(one.facts["repeats"]["n_rows"] for one in pools),
+            "n_rows_with_target": sum(one.facts["own_targets"]["n_rows"] for one in pools),
+            "n_empty_rows": sum(one.facts["n_empty_rows"] for one in pools),
+        }
+
+
+def _against_ticks(
+    rows: Sequence[Alternatives], ticks: Mapping[str, Ticks], path: Path
+) -> Iterable[Finding]:
+    """Whether each target has as many alternatives as slots were ticked for it; of targets that
+    were judged several times, at most as many as pictures that anybody ticked."""
+    differ = [row for row in rows if not _fits(len(row.alternatives), ticks.get(row.name, Ticks()))]
+    n_same = len(rows) - len(differ)
+    is_once = all(one.n_rows == 1 for one in ticks.values())
+    what = (
+        f"as many alternatives as slots were ticked for them in {path.name}, repeated and own "
+        "pictures among them"
+        if is_once
+        else f"no more alternatives than pictures that anybody ticked for them in {path.name}"
+    )
+    yield Finding(
+        name="other_ticks" if differ else "same_ticks",
+        severity="defect" if differ else "note",
+        text=f"{n_same:,} of {len(rows):,} targets have {what}",
+        n=n_same,
+        of=len(rows),
+        lines=tuple(row.line for row in differ),
+    )
+    listed = {row.name for row in rows}
+    lost = [target for target, one in ticks.items() if one.n_slots and target not in listed]
+    if lost:
+        # A rule stricter than any may find nothing relevant where somebody ticked.
+        yield Finding(
+            name="lost_targets",
+            severity="defect" if is_once else "note",
+            text=f"{len(lost):,} targets of {path.name} with a tick are not here",
+            n=len(lost),
+        )
+
+
+def _fits(n_alternatives: int, ticks: Ticks) -> bool:
+    if ticks.n_rows <= 1:
+        return n_alternatives == ticks.n_slots
+    return n_alternatives <= len(ticks.pictures)

@@ -1,0 +1,260 @@
+"""The audit of a file of judged pools: what was counted, as findings."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from annotation.exceptions import ImportRefused
+from annotation.readers.pooled_hits import PooledHit, each_pooled_hit
+from presentation.counts import count_of
+from presentation.records import plain_values
+from retrieval.audit.claims import claims_of
+from retrieval.audit.judged_pools import Flags, JudgedPools, judged_pools
+from retrieval.audit.pool_counts import (
+    HUB_SHARE,
+    Hubs,
+    SelfConsistency,
+    hubs,
+    own_targets,
+    positions,
+    repeats,
+    self_consistency,
+)
+from retrieval.audit.records import AuditedFile, Claims, Finding
+from stats.agreement import Reason
+
+
+@dataclass
+class Ticks:
+    """What was ticked for a target: in how many rows, how many slots, which pictures."""
+
+    n_rows: int = 0
+    n_slots: int = 0
+    pictures: set[str] = field(default_factory=set)
+
+
+def audit_pools(
+    path: Path, n_lines: int, claims: Claims, *, confidence: float = 0.95
+) -> tuple[AuditedFile, dict[str, Ticks]]:
+    """A file of judged pools, with what was ticked for each judged target."""
+    faults: list[ImportRefused] = []
+    try:
+        hits = list(each_pooled_hit(path, on_fault=faults.append))
+    except ImportRefused as refused:
+        faults, hits = [*faults, refused], []
+    audited = AuditedFile(path, "judged pools", n_lines, n_rows=len(hits) + len(faults))
+    refusals = tuple(unreadable_rows(faults))
+    if not hits:
+        return replace(audited, findings=refusals), {}
+    table = judged_pools(hits)
+    counts = _Counts(table, confidence)
+    audited = replace(
+        audited,
+        findings=(
+            *refusals,
+            *_defects(table, counts),
+            *_hit_findings(hits),
+            *_notes(table, counts),
+        ),
+        facts=counts.facts(hits),
+        claims=claims_of(table.sizes, claims, n_rows=audited.n_rows, n_lines=n_lines, path=path),
+    )
+    return audited, _ticks(hits)
+
+
+def _ticks(hits: Sequence[PooledHit]) -> dict[str, Ticks]:
+    ticks: dict[str, Ticks] = {}
+    for hit in hits:
+        if hit.ticks is not None:
+            ticked = [name for name, tick in zip(hit.pictures, hit.ticks, strict=True) if tick]
+            one = ticks.setdefault(hit.target, Ticks())
+            one.n_rows += 1
+            one.n_slots += len(ticked)
+            one.pictures |= set(ticked)
+    return ticks
+
+
+def unreadable_rows(faults: Sequence[ImportRefused]) -> Iterator[Finding]:
+    """A finding for each row that cannot be read, with its line and field."""
+    for fault in faults:
+        where = f"field {fault.field}: " if fault.field else ""
+        yield Finding(
+            name="unreadable",
+            severity="refused",
+            text=f"{where}{fault.problem}",
+            lines=(fault.line,) if fault.line else (),
+        )
+
+
+class _Counts:
+    """All that is counted of a table, once."""
+
+    def __init__(self, table: JudgedPools, confidence: float) -> None:
+        self.table = table
+        self.repeats, self.own = repeats(table), own_targets(table)
+        self.hubs, self.positions = hubs(table), positions(table)
+        self.consistency = self_consistency(table, confidence=confidence)
+
+    def facts(self, hits: Sequence[PooledHit]) -> dict[str, Any]:
+        return {
+            "n_slots": int(self.table.shown.sum()),
+            "n_hits": len({hit.hit for hit in hits}),
+            "n_workers": len({hit.worker for hit in hits if hit.worker}),
+            "n_empty_rows": int((~self.table.judged).sum()),
+            "sizes": self.table.sizes.record(),
+            "sizes_cleaned": self.table.sizes_cleaned.record(),
+            "repeats": plain_values(asdict(self.repeats)),
+            "own_targets": asdict(self.own),
+            "hubs": self.hubs.record(),
+            "positions": [plain_values(asdict(one)) for one in self.positions],
+            "self_consistency": self.consistency.record(),
+        }
+
+
+def _defects(table: JudgedPools, counts: _Counts) -> Iterator[Finding]:
+    n, own = len(table.target), counts.own
+    repeated, with_target = (
+        np.asarray(flags.any(axis=1)) for flags in (table.is_repeat, table.is_target)
+    )
+    if counts.repeats.n_rows:
+        yield Finding(
+            name="repeated_picture",
+            severity="defect",
+            text=f"{counts.repeats.n_rows:,} of {count_of(n, 'row')} show a picture more than "
+            f"once: {count_of(counts.repeats.n_surplus, 'surplus slot')}, "
+            f"{counts.repeats.n_within_block:,} of them within one block of positions; different "
+            f"candidates {counts.repeats.unique_least} to {counts.repeats.unique_most}, mean "
+            f"{counts.repeats.unique_mean:.1f}",
+            n=counts.repeats.n_rows,
+            of=n,
+            lines=_lines(table, repeated),
+        )
+    if own.n_rows:
+        yield Finding(
+            name="target_in_pool",
+            severity="defect",
+            text=f"{own.n_rows:,} of {count_of(n, 'row')} show the target as its own candidate, "
+            f"ticked in {own.n_ticked:,}",
+            n=own.n_rows,
+            of=n,
+            lines=_lines(table, with_target),
+        )
+    if not table.judged.all():
+        n_empty = int((~table.judged).sum())
+        yield Finding(
+            name="empty_judgments",
+            severity="defect",
+            text=f"{n_empty:,} of {count_of(n, 'row')} without any judgment: "
+            f"{n - n_empty:,} of {n:,} were judged",
+            n=n_empty,
+            of=n,
+            lines=_lines(table, ~table.judged),
+        )
+
+
+def _lines(table: JudgedPools, rows: Flags) -> tuple[int, ...]:
+    return tuple(table.line[rows].tolist())
+
+
+def _hit_findings(hits: Sequence[PooledHit]) -> Iterator[Finding]:
+    """Assignments that stand in the file twice, and workers whom it names."""
+    keys = [(hit.hit, hit.assignment or hit.worker) for hit in hits]
+    twice = [hit for hit, key in zip(hits, keys, strict=True) if Counter(keys)[key] > 1]
+    if twice:
+        yield Finding(
+            name="assignment_twice",
+            severity="defect",
+            text=f"{count_of(len(twice), 'row')} of HITs that stand in the file more than once",
+            n=len(twice),
+            of=len(hits),
+            lines=tuple(hit.line for hit in twice),
+        )
+    seen: dict[str, PooledHit] = {}
+    again = [hit for hit in hits if not hit.worker and seen.setdefault(hit.target, hit) is not hit]
+    if again:
+        yield Finding(
+            name="target_twice",
+            severity="defect",
+            text=f"{count_of(len(again), 'row')} of a target that an earlier row shows already, "
+            "without a worker's id to tell assessments from copies",
+            n=len(again),
+            of=len(hits),
+            lines=tuple(hit.line for hit in again),
+        )
+    if named := [hit for hit in hits if hit.worker]:
+        yield Finding(
+            name="workers_named",
+            severity="note",
+            text="worker ids stand in the file; take out a marketplace's before it is published",
+            n=len({hit.worker for hit in named}),
+        )
+
+
+def _notes(table: JudgedPools, counts: _Counts) -> Iterator[Finding]:
+    if counts.hubs.n:
+        yield _hub_finding(counts.hubs)
+    if counts.consistency.n_pairs:
+        yield _consistency_finding(counts.consistency)
+    few = [one for one in counts.positions if one.n_distinct < table.judged.sum() / 4]
+    if counts.positions and len(table.target) >= 20 and 0 < len(few) < len(counts.positions):
+        at = ", ".join(str(one.position) for one in few)
+        yield Finding(
+            name="fixed_positions",
+            severity="note",
+            text=f"positions {at} show few different pictures and the others many: positions seem "
+            "to be filled by source and not shuffled, so that position and source cannot be told "
+            "apart",
+            n=len(few),
+            of=len(counts.positions),
+        )
+    per_target = np.bincount(table.target[table.judged]) if table.judged.any() else np.array([0])
+    if per_target.max() == 1:
+        yield Finding(
+            name="one_assessor",
+            severity="note",
+            text="every target was judged once: agreement of assessors cannot be computed, and "
+            "differences of topics cannot be told from those of assessors",
+        )
+
+
+def _hub_finding(found: Hubs) -> Finding:
+    return Finding(
+        name="hubs",
+        severity="note",
+        text=f"{count_of(found.n, 'picture')} shown for at least {HUB_SHARE:.0%} of the targets "
+        f"fill {found.share_of_slots:.1%} of the slots (relevant {_share(found.relevance)}, "
+        f"elsewhere {_share(found.relevance_elsewhere)})",
+        n=found.n,
+    )
+
+
+def _consistency_finding(found: SelfConsistency) -> Finding:
+    kappa = found.kappa
+    undefined = "undefined" if kappa.reason is None else _REASONS.get(kappa.reason, "undefined")
+    interval = f" [{kappa.ci_low:.3f}, {kappa.ci_high:.3f}]" if kappa.ci_low == kappa.ci_low else ""
+    value = f"{kappa.value:.3f}{interval}" if kappa.value == kappa.value else undefined
+    pairs = f"{found.n_different:,} of {count_of(found.n_pairs, 'pair')}"
+    return Finding(
+        name="self_consistency",
+        severity="note",
+        text=f"the same picture twice in one HIT was judged differently in {pairs}: agreement "
+        f"{kappa.observed:.3f}, kappa {value}",
+        n=found.n_different,
+        of=found.n_pairs,
+    )
+
+
+_REASONS = {
+    Reason.SINGLE_CATEGORY: "undefined, since all have one value",
+    Reason.SINGLE_ITEM: "undefined for one pair",
+}
+
+
+def _share(value: float) -> str:
+    return "undefined" if value != value else f"{value:.3f}".removeprefix("0")

@@ -1,0 +1,82 @@
+"""Two runs topic by topic: where one is better, and where the other."""
+
+from __future__ import annotations
+
+import altair as alt
+import numpy as np
+import pandas as pd
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from presentation.theme import BLUE, ORANGE, Picture, axis_title
+
+HEIGHT = 260
+# Beyond so many bars some are thinner than a pixel: then as many of them, evenly spaced, are drawn.
+MOST_BARS = 500
+
+
+def differences(a: dict[str, float], b: dict[str, float]) -> pd.DataFrame:
+    """The topics that both runs have, by how much better the first is: topic, a, b, difference."""
+    topics = [topic for topic in a if topic in b]
+    frame = pd.DataFrame(
+        {
+            "topic": topics,
+            "a": [a[topic] for topic in topics],
+            "b": [b[topic] for topic in topics],
+        }
+    )
+    frame["difference"] = frame["a"].astype(float) - frame["b"].astype(float)
+    frame = frame.sort_values(["difference", "topic"], ascending=[False, True])
+    return frame.reset_index(drop=True)
+
+
+def topic_differences(frame: pd.DataFrame, *, a: str, b: str, measure: str) -> Picture:
+    """A bar for each topic, from the one in which `a` leads most to that in which `b` does."""
+    drawn = _thinned(frame)
+    drawn = drawn.assign(
+        place=np.arange(1, len(drawn) + 1),
+        leader=np.where(drawn["difference"] > 0, a, np.where(drawn["difference"] < 0, b, "=")),
+    )
+    chart = alt.Chart(drawn).mark_bar(size=max(1, min(16, 480 // max(len(drawn), 1))))
+    encoded = chart.encode(
+        x=alt.X("place:Q", title=axis_title(_("Topics, by difference")), axis=alt.Axis(grid=False)),
+        y=alt.Y(
+            "difference:Q",
+            title=axis_title(_("{measure} of {a} less {b}").format(measure=measure, a=a, b=b)),
+        ),
+        color=alt.Color(
+            "leader:N",
+            title=axis_title(_("Better")),
+            scale=alt.Scale(domain=[a, b], range=[BLUE, ORANGE]),
+            legend=alt.Legend(orient="top"),
+        ),
+        tooltip=["topic:N", "a:Q", "b:Q", "difference:Q"],
+    )
+    sized: Picture = encoded.properties(
+        width="container",
+        height=HEIGHT,
+        autosize=alt.AutoSizeParams(type="fit-x", contains="padding"),
+    )
+    return sized
+
+
+def _thinned(frame: pd.DataFrame) -> pd.DataFrame:
+    if len(frame) <= MOST_BARS:
+        return frame
+    places = np.linspace(0, len(frame) - 1, MOST_BARS).round().astype(int)
+    return frame.iloc[places]
+
+
+def differences_in_words(frame: pd.DataFrame, *, a: str, b: str) -> str:
+    """In how many topics each of two runs is better."""
+    n_a, n_b = int((frame["difference"] > 0).sum()), int((frame["difference"] < 0).sum())
+    n = len(frame)
+    text = ngettext(
+        "Of %(n)s topic %(a)s is better in %(n_a)s and %(b)s in %(n_b)s; the rest are equal.",
+        "Of %(n)s topics %(a)s is better in %(n_a)s and %(b)s in %(n_b)s; the rest are equal.",
+        n,
+    ) % {"n": f"{n:,}", "a": a, "b": b, "n_a": f"{n_a:,}", "n_b": f"{n_b:,}"}
+    if n <= MOST_BARS:
+        return text
+    drawn = _("{n} of them are drawn, evenly spaced by difference.").format(n=MOST_BARS)
+    return f"{text} {drawn}"

@@ -1,0 +1,223 @@
+"""Files of a collection: stored in parts, read once in the background, described, removed."""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from hashlib import sha256
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import Sum
+from django.utils.translation import gettext as _
+
+from accounts.audit import record
+from annotation.exceptions import AnnotationError
+from annotation.uploads import PART_BYTES, plain_file_name, require_size
+from retrieval.exceptions import CollectionUnfit
+from retrieval.models import Collection, CollectionFile, FilePart
+from retrieval.models.files import NAME_LENGTH
+
+if TYPE_CHECKING:
+    from accounts.models import User
+    from annotation.uploads import SentFile
+
+Kind = CollectionFile.Kind
+COLUMNS = {6: Kind.RUN, 4: Kind.QRELS}
+LINES_LOOKED_AT = 50
+GZIP, ZIP = b"\x1f\x8b", b"PK"
+# A collection may hold so many of the largest files, and so many files of any size.
+MOST_LARGEST, MOST_FILES = 20, 1000
+# Text takes so many times the room of what gzip makes of it, at most.
+MOST_UNPACKED = 10
+DESCRIPTIONS = ("name", "family", "made_by", "assessor", "round", "rule")
+
+
+@transaction.atomic
+def store_file(
+    *, collection: Collection, file: SentFile, actor: User | None, kind: str = "", family: str = ""
+) -> CollectionFile:
+    """Keep a run or qrels that somebody sent; which of them it is, its columns say."""
+    try:
+        require_size(file)
+    except AnnotationError as refused:
+        raise CollectionUnfit(str(refused)) from None
+    # One at a time: the room and the names of a collection are looked at and then taken.
+    Collection.objects.select_for_update().get(pk=collection.pk)
+    _require_room(collection, file.size or 0)
+    digest = sha256()
+    for part in file.chunks(PART_BYTES):
+        digest.update(part)
+    start = next(iter(file.chunks(PART_BYTES)))
+    kind = kind or _kind_of(start)
+    _require_new(collection, kind, digest.hexdigest())
+    name = plain_file_name(file.name)
+    row = CollectionFile.objects.create(
+        collection=collection,
+        kind=kind,
+        name=free_name(collection, kind, name),
+        family=family[:NAME_LENGTH],
+        file_name=name,
+        n_bytes=file.size or 0,
+        sha256=digest.hexdigest(),
+        uploaded_by=actor,
+    )
+    for position, part in enumerate(file.chunks(PART_BYTES)):
+        FilePart.objects.create(file=row, position=position, content=part)
+    _record(row, "collection.file", actor)
+    return row
+
+
+def _require_room(collection: Collection, n_bytes: int) -> None:
+    """Refuse what would fill the database."""
+    files = collection.files.aggregate(n=Sum("n_bytes"))
+    most = MOST_LARGEST * settings.UPLOAD_MAX_MEGABYTES
+    if (files["n"] or 0) + n_bytes > most * 1024**2:
+        raise CollectionUnfit(
+            _("The collection's files have no more than {n} MiB in all. Remove some first.").format(
+                n=f"{most:,}"
+            )
+        )
+    if collection.files.count() >= MOST_FILES:
+        raise CollectionUnfit(
+            _("A collection has no more than {n} files. Remove some first.").format(
+                n=f"{MOST_FILES:,}"
+            )
+        )
+
+
+def _require_new(collection: Collection, kind: str, digest: str) -> None:
+    same = collection.files.filter(kind=kind, sha256=digest).first()
+    if same is not None:
+        raise CollectionUnfit(_("The same file is here already, as {name}.").format(name=same.name))
+
+
+def _kind_of(start: bytes) -> str:
+    """What a file's first lines say it is: a run has six columns, qrels four."""
+    if start.startswith(GZIP):
+        try:
+            start = zlib.decompressobj(wbits=31).decompress(start, PART_BYTES)
+        except zlib.error:
+            start = b""
+    lines = [line.split() for line in start.splitlines()[:LINES_LOOKED_AT]]
+    widths = Counter(len(cells) for cells in lines if cells and not cells[0].startswith(b"#"))
+    for width, _n in widths.most_common():
+        if width == 4 and _has_two_of_a_document(start):
+            return Kind.ASSESSORS
+        if width in COLUMNS:
+            return COLUMNS[width]
+    raise CollectionUnfit(
+        _(
+            "It is neither a run, of six columns (topic Q0 docno rank score tag), nor qrels, of "
+            "four (topic iteration docno grade). Say which of the two it is to see all its faults."
+        )
+    )
+
+
+def _has_two_of_a_document(start: bytes) -> bool:
+    """Whether two assessors, who are named in column 2, graded the same document of a topic."""
+    assessor_of: dict[tuple[bytes, bytes], bytes] = {}
+    for cells in map(bytes.split, start.splitlines()):
+        if len(cells) == 4 and not cells[0].startswith(b"#"):
+            topic, assessor, document, _grade = cells
+            if assessor_of.setdefault((topic, document), assessor) != assessor:
+                return True
+    return False
+
+
+def free_name(
+    collection: Collection, kind: str, name: str, of: CollectionFile | None = None
+) -> str:
+    """A name like this that no other file of the kind has."""
+    others = collection.files.filter(kind=kind)
+    if of is not None:
+        others = others.exclude(pk=of.pk)
+    taken = set(others.values_list("name", flat=True))
+    base = name.strip()[: NAME_LENGTH - 5] or kind
+    n, free = 1, base
+    while free in taken:
+        n += 1
+        free = f"{base} ({n})"
+    return free
+
+
+@transaction.atomic
+def describe_file(*, file: CollectionFile, actor: User | None, **descriptions: str) -> None:
+    """Say what a run's family is, or who judged qrels and how, and what a file is called."""
+    values = {name: descriptions[name].strip() for name in DESCRIPTIONS if name in descriptions}
+    if not values.get("name", file.name):
+        raise CollectionUnfit(_("A file needs a name."))
+    others = file.collection.files.filter(kind=file.kind).exclude(pk=file.pk)
+    if others.filter(name=values.get("name", file.name)).exists():
+        raise CollectionUnfit(
+            _("Another file is called {name} already.").format(name=values["name"])
+        )
+    for name, value in values.items():
+        setattr(file, name, value)
+    file.save(update_fields=list(values))
+    _record(file, "collection.describe", actor, values)
+
+
+@transaction.atomic
+def remove_file(*, file: CollectionFile, actor: User | None) -> None:
+    """Delete a file with its content; what was computed of it stays, under the file's name."""
+    _record(file, "collection.remove", actor)
+    file.delete()
+
+
+def _record(
+    file: CollectionFile, action: str, actor: User | None, details: dict[str, Any] | None = None
+) -> None:
+    named = {"file": file.file_name, "kind": file.kind, "sha256": file.sha256}
+    record(
+        team=file.collection.team,
+        actor=actor,
+        action=action,
+        subject=file.collection.slug,
+        details=named | (details or {}),
+    )
+
+
+@contextmanager
+def files_on_disk(files: Sequence[CollectionFile]) -> Iterator[list[Path]]:
+    """The files' contents in a folder, each under its own name, until it is closed."""
+    with TemporaryDirectory(prefix="assay-collection-") as folder:
+        paths = []
+        for position, file in enumerate(files):
+            path = Path(folder) / str(position) / file.file_name
+            path.parent.mkdir()
+            with path.open("wb") as copy:
+                for part in file.parts.order_by("position").iterator(chunk_size=4):
+                    copy.write(part.content)
+            paths.append(path)
+        yield paths
+
+
+def is_packed(file: CollectionFile) -> bool:
+    """Whether it is compressed: what is packed can be a thousand times as large."""
+    first = file.parts.order_by("position").first()
+    return first is not None and bytes(first.content[:2]) in (GZIP, ZIP)
+
+
+def require_bearable(path: Path) -> None:
+    """CollectionUnfit where a file is too much once it is unpacked."""
+    with path.open("rb") as content:
+        if content.read(2) != GZIP:
+            return
+    most = MOST_UNPACKED * settings.UPLOAD_MAX_MEGABYTES * 1024**2
+    n_bytes = 0
+    with gzip.open(path) as unpacked:
+        while part := unpacked.read(PART_BYTES):
+            n_bytes += len(part)
+            if n_bytes > most:
+                raise CollectionUnfit(
+                    _("It has more than {n} MiB once unpacked. Split it by topic.").format(
+                        n=f"{most // 1024**2:,}"
+                    )
+                )

@@ -1,0 +1,150 @@
+"""A stored evaluation, read from its rows as `evaluate_runs --json` prints it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import Any
+
+from presentation.row_files import RowFile
+from retrieval.models import (
+    CollectionFile,
+    CollectionVersion,
+    EvaluatedMeasure,
+    RunPair,
+    RunResult,
+    TopicValue,
+    VersionFile,
+)
+
+RESULT_FIELDS = (
+    *("mean", "mean_complete", "mean_other_ties", "n_topics", "ci_low", "ci_high", "ci_method"),
+    *("reason", "judged"),
+)
+PAIR_FIELDS = (
+    *("delta", "ci_low", "ci_high", "test", "p", "p_adjusted", "n_topics", "n_better", "n_worse"),
+    "reason",
+)
+SETTINGS = (
+    *("ties", "single_precision", "missing", "leave_out_without_relevant", "confidence", "seed"),
+)
+
+
+class StoredEvaluation:
+    """The rows of an evaluation, each table read once."""
+
+    def __init__(self, version: CollectionVersion) -> None:
+        self.version = version
+
+    @cached_property
+    def measures(self) -> list[EvaluatedMeasure]:
+        """The primary ones first."""
+        return sorted(self.version.measures.all(), key=lambda one: (not one.is_primary, one.pk))
+
+    @cached_property
+    def files(self) -> dict[int, VersionFile]:
+        return {file.pk: file for file in self.version.files.all()}
+
+    @property
+    def runs(self) -> list[VersionFile]:
+        return [file for file in self.files.values() if file.kind == CollectionFile.Kind.RUN]
+
+    @property
+    def qrels(self) -> VersionFile:
+        return next(file for file in self.files.values() if file.kind == CollectionFile.Kind.QRELS)
+
+    @cached_property
+    def results(self) -> dict[int, list[RunResult]]:
+        """By measure, the run of the greatest mean first."""
+        by_measure: dict[int, list[RunResult]] = defaultdict(list)
+        for row in self.version.results.all():
+            row.run = self.files[row.run_id]
+            by_measure[row.measure_id].append(row)
+        for rows in by_measure.values():
+            rows.sort(key=lambda row: (row.mean is None, -(row.mean or 0), row.run.name))
+        return by_measure
+
+    @cached_property
+    def pairs(self) -> dict[int, list[RunPair]]:
+        """By measure."""
+        by_measure: dict[int, list[RunPair]] = defaultdict(list)
+        for row in self.version.pairs.all():
+            row.a, row.b = self.files[row.a_id], self.files[row.b_id]
+            by_measure[row.measure_id].append(row)
+        return by_measure
+
+    @cached_property
+    def notes(self) -> list[str]:
+        return [note.text for note in self.version.notes.all()]
+
+    def groups(self, one: EvaluatedMeasure) -> list[list[str]]:
+        """The runs of a primary measure from the best on; groups apart differ."""
+        groups: dict[int, list[str]] = defaultdict(list)
+        for row in self.results[one.pk]:
+            groups[row.group or 0].append(row.run.name)
+        return [groups[number] for number in sorted(groups)]
+
+    def record(self) -> dict[str, Any]:
+        """As `evaluate_runs --json` prints it."""
+        in_order = sorted(self.measures, key=lambda one: one.pk)
+        primary = [one for one in in_order if one.is_primary]
+        rules = self.version.rules
+        return {
+            "results": list(self._results()),
+            "comparisons": [
+                {"a": row.a.name, "b": row.b.name, "measure": one.name}
+                | {name: getattr(row, name) for name in PAIR_FIELDS}
+                | {"reason": row.reason or None}
+                for one in in_order
+                for row in self.pairs.get(one.pk, [])
+            ],
+            "groups": [{"measure": one.name, "groups": self.groups(one)} for one in primary],
+            "runs": [
+                {"run": run.name, "n_topics": run.n_topics}
+                | {"n_missing": run.n_missing, "n_foreign": run.n_foreign}
+                for run in self.runs
+            ],
+            "n_topics": self.version.n_topics,
+            "n_without_relevant": self.version.n_without_relevant,
+            "settings": {"primary": [one.name for one in primary]}
+            | {name: rules[name] for name in SETTINGS if name in rules},
+            "notes": self.notes,
+        }
+
+    def _results(self) -> Iterator[dict[str, Any]]:
+        values = self._topic_values()
+        names = {one.pk: one.name for one in self.measures}
+        for rows in self.results.values():
+            for row in sorted(rows, key=lambda row: row.pk):
+                yield (
+                    {"run": row.run.name, "measure": names[row.measure_id]}
+                    | {name: getattr(row, name) for name in RESULT_FIELDS}
+                    | {"reason": row.reason or None, "per_topic": values[row.pk]}
+                )
+
+    def _topic_values(self) -> dict[int, dict[str, float]]:
+        by_result: dict[int, dict[str, float]] = defaultdict(dict)
+        rows = TopicValue.objects.filter(result__version=self.version).order_by("pk")
+        for result, topic, value in rows.values_list("result", "topic", "value").iterator():
+            by_result[result][topic] = value
+        return by_result
+
+    def topic_rows(self) -> RowFile:
+        """Every run's value of every measure in every topic."""
+        rows = TopicValue.objects.filter(result__version=self.version).order_by("pk")
+        columns = ("topic", "result__run__name", "result__measure__name", "value")
+        return RowFile(
+            {"topic": "text", "run": "text", "measure": "text", "value": "number"},
+            rows.values_list(*columns).iterator(),
+        )
+
+    def values_by_topic(
+        self, one: EvaluatedMeasure, runs: Sequence[VersionFile]
+    ) -> list[dict[str, float]]:
+        """Each run's value of a measure in each topic that it has."""
+        values: dict[int, dict[str, float]] = {run.pk: {} for run in runs}
+        rows = TopicValue.objects.filter(result__measure=one, result__run__in=runs)
+        for run, topic, value in rows.values_list("result__run", "topic", "value"):
+            values[run][topic] = value
+        return [values[run.pk] for run in runs]

@@ -1,0 +1,129 @@
+"""What a question's values are as grades of relevance, and one grade of several assessors'."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from django.db.models import Q
+
+from annotation.exceptions import StudyUnfit
+from annotation.models import Question, Study
+from stats.ranking.judged_lists import HIGHEST_GRADE
+
+# Answers that say that nothing can be said: pooled, and not judged.
+CANNOT_JUDGE = re.compile(
+    r"(i )?(can['’]?t|cannot|can not|unable to) (judge|tell|say|decide|rate)\b.*"
+    r"|(i )?(don['’]?t|do not) know\b.*|unrateable|unjudgeable",
+    re.IGNORECASE,
+)
+UNGRADED_KINDS = ("preference", "best_worst", "ranking")
+GRADED_LEVELS = (Question.Level.NOMINAL, Question.Level.ORDINAL)
+
+
+def _majority(grades: Sequence[int]) -> int:
+    """The highest grade that more than half of the assessors reached."""
+    return sorted(grades, reverse=True)[len(grades) // 2]
+
+
+def _votes(grades: Sequence[int]) -> int:
+    return min(sum(grade > 0 for grade in grades), HIGHEST_GRADE)
+
+
+GRADE: dict[str, Callable[[Sequence[int]], int]] = {
+    "majority": _majority,
+    "any": max,
+    "all": min,
+    "votes": _votes,
+}
+"""One grade of those that assessors gave a document: of ticks, whether more than half, any or all
+of the assessors ticked it, or how many did; of grades, the highest that more than half, any or
+all of them reached."""
+RULES = tuple(GRADE)
+
+
+@dataclass(frozen=True)
+class Scale:
+    """The grades of a question's values.
+
+    `names` are the categories' grades, None for those that say that nothing can be said;
+    without categories a value's grade is what it is above `zero`.
+    """
+
+    question: str
+    zero: float = 0
+    names: Mapping[str, int | None] = field(default_factory=dict)
+
+    @property
+    def is_binary(self) -> bool:
+        return {grade for grade in self.names.values() if grade is not None} == {0, 1}
+
+    @property
+    def relevant_values(self) -> Q:
+        """Judgments with a grade above 0."""
+        if not self.names:
+            return Q(value__gt=self.zero)
+        return Q(value__in=[n for n, grade in enumerate(self.names.values()) if grade])
+
+    def grade(self, value: float) -> int | None:
+        """The grade of a value, or None where it says that nothing can be said."""
+        if self.names:
+            return list(self.names.values())[int(value)]
+        grade = value - self.zero
+        if grade != int(grade) or not 0 <= grade <= HIGHEST_GRADE:
+            raise StudyUnfit(
+                f"The value {value:g} under question '{self.question}' gives no grade: grades are "
+                f"whole numbers from 0 to {HIGHEST_GRADE}, counted from {self.zero:g}."
+            )
+        return int(grade)
+
+    def grade_of_label(self, value: float) -> int | None:
+        """The grade of a label, which of ticks may be a mean: above a half it is relevant."""
+        if self.is_binary and value != int(value):
+            return int(value > 0.5)
+        if self.names and value != int(value):
+            raise StudyUnfit(
+                f"The label {value:g} under question '{self.question}' is none of its answers. Use "
+                "a label set by majority, median or Dawid and Skene's method."
+            )
+        return self.grade(value)
+
+
+def scale_of(
+    question: Question, *, cannot_judge: Sequence[str] = (), zero: float | None = None
+) -> Scale:
+    """How a question grades, or StudyUnfit: ticks, categories in their order, or labelled points.
+
+    `cannot_judge` names the categories that say that nothing can be said, where their labels
+    are not among those that are known; `zero` is the value that becomes grade 0.
+    """
+    study = question.study
+    if study.kind != Study.Kind.ALTERNATIVES and not is_graded(question):
+        raise StudyUnfit(
+            f"Question '{question.name}' of study '{study.slug}' is asked at the {question.level} "
+            "level; qrels are made of alternatives, or of grades: a question with categories or "
+            "labelled points."
+        )
+    if unknown := [name for name in cannot_judge if name not in question.categories]:
+        listed = ", ".join(question.categories) or "no categories"
+        raise StudyUnfit(f"'{unknown[0]}' is no answer of '{question.name}': it has {listed}.")
+    if zero is None:
+        zero = question.scale_min if question.kind == "likert" else 0
+    names = _grades_of_categories(question.categories, cannot_judge)
+    return Scale(question.name, zero, names)
+
+
+def is_graded(question: Question) -> bool:
+    """Whether its values are an order of answers, about one candidate at a time."""
+    return question.level in GRADED_LEVELS and question.kind not in UNGRADED_KINDS
+
+
+def _grades_of_categories(
+    categories: Sequence[str], cannot_judge: Sequence[str]
+) -> dict[str, int | None]:
+    grades: dict[str, int | None] = {}
+    for name in categories:
+        is_none = name in cannot_judge or CANNOT_JUDGE.fullmatch(name.strip()) is not None
+        grades[name] = None if is_none else sum(one is not None for one in grades.values())
+    return grades

@@ -1,0 +1,218 @@
+"""Why annotators found documents relevant or not, as rows and counted by simple terms."""
+
+from __future__ import annotations
+
+import csv
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pandas as pd
+from django.db.models import Exists, OuterRef
+
+from annotation.bulk import batched
+from annotation.models import Judgment, Submission, WrittenAnswer
+from presentation.records import plain_records
+from presentation.row_files import Kind, RowFile
+from retrieval.exceptions import TermsUnfit
+from retrieval.exports.qrels import Source
+from stats.quality.reason_terms import reason_terms
+
+TERMS = Path(__file__).with_name("reason_terms.csv")
+REASON_KINDS: dict[str, Kind] = {
+    **dict.fromkeys(("topic", "docno"), "text"),
+    "round": "integer",
+    **dict.fromkeys(("assessor", "question", "reason"), "text"),
+    "grade": "integer",
+    "relevant_documents": "text",
+}
+MOST_TERMS = 2000
+SUBMISSIONS_AT_ONCE = 500
+
+
+@dataclass(frozen=True)
+class Reason:
+    """What an annotator wrote: about one document, or with an empty `docno` about a page.
+
+    `grade` is the annotator's own of the document; `relevant` those that they found relevant on
+    the page; `is_relevant` whether it is about one of these: the document, or any on the page.
+    """
+
+    topic: str
+    docno: str
+    round: int
+    assessor: str
+    question: str
+    text: str
+    grade: int | None
+    relevant: tuple[str, ...]
+    item: int
+    is_relevant: bool
+
+
+@dataclass(frozen=True)
+class TermCounts:
+    """Terms with the reasons that mention them, of those for relevant documents and of others."""
+
+    table: pd.DataFrame
+    n_reasons: int
+    n_relevant: int
+
+    @property
+    def n_other(self) -> int:
+        return self.n_reasons - self.n_relevant
+
+    def record(self) -> dict[str, Any]:
+        """As `reason_terms --json` prints it."""
+        return {
+            "n_reasons": self.n_reasons,
+            "n_relevant": self.n_relevant,
+            "n_other": self.n_other,
+            "terms": plain_records(self.table),
+        }
+
+
+class ReasonText(NamedTuple):
+    """A reason alone: `written` is None where it is of a page, in the order of the study."""
+
+    position: int
+    submission: int
+    written: int
+    text: str
+    is_relevant: bool
+
+
+def reason_texts(source: Source, *, most: int | None = None) -> list[ReasonText]:
+    """The texts of a round, those of a page before its documents', and whether each is about
+    something that its writer found relevant."""
+    submissions = Submission.objects.of(source.study).accepted().filter(round=source.round)
+    pages = submissions.exclude(justification="").annotate(
+        is_relevant=_has_relevant(source, submission=OuterRef("pk"))
+    )
+    order = ("item__position", "pk")
+    rows = [
+        ReasonText(position, pk, 0, text, is_relevant)
+        for position, pk, text, is_relevant in pages.order_by(*order).values_list(
+            *order, "justification", "is_relevant"
+        )[:most]
+    ]
+    written = WrittenAnswer.objects.filter(submission__in=submissions).annotate(
+        about_relevant=_has_relevant(
+            source, submission=OuterRef("submission"), candidate=OuterRef("candidate")
+        ),
+        on_page_of_relevant=_has_relevant(source, submission=OuterRef("submission")),
+    )
+    columns = ("submission__item__position", "submission", "pk")
+    of_documents = written.order_by(*columns).values_list(
+        *columns, "text", "candidate", "about_relevant", "on_page_of_relevant"
+    )
+    for position, submission, pk, text, candidate, about_relevant, on_page in of_documents[:most]:
+        is_relevant = on_page if candidate is None else about_relevant
+        rows.append(ReasonText(position, submission, pk, text, is_relevant))
+    return sorted(rows)[:most]
+
+
+def _has_relevant(source: Source, **about: OuterRef) -> Exists:
+    """Whether its writer found it relevant, or anything on the page."""
+    judged = Judgment.objects.filter(question__name=source.scale.question, **about)
+    return Exists(judged.filter(source.scale.relevant_values).order_by())
+
+
+def reasons_of(source: Source, texts: Sequence[ReasonText] | None = None) -> Iterator[Reason]:
+    """The reasons of a round, or some of them, each with its writer's own grades."""
+    rows = reason_texts(source) if texts is None else texts
+    for part in batched(rows, SUBMISSIONS_AT_ONCE):
+        yield from _reasons(source, part)
+
+
+def _reasons(source: Source, texts: Sequence[ReasonText]) -> Iterator[Reason]:
+    keys = {row.submission for row in texts}
+    pages = Submission.objects.filter(pk__in=keys).select_related("item", "annotator")
+    submissions = pages.in_bulk()
+    written = WrittenAnswer.objects.filter(pk__in=[row.written for row in texts])
+    answers = written.select_related("candidate").in_bulk()
+    graded = _grades(source, keys)
+    for row in texts:
+        page, answer = submissions[row.submission], answers.get(row.written)
+        grades = graded.get(row.submission, {})
+        docno = answer.candidate.key if answer and answer.candidate else ""
+        yield Reason(
+            topic=page.item.key,
+            docno=docno,
+            round=source.round,
+            assessor=page.annotator.pseudonym,
+            question=answer.question if answer else "justification",
+            text=row.text,
+            grade=grades.get(docno),
+            relevant=tuple(docno for docno, grade in grades.items() if grade),
+            item=page.item_id,
+            is_relevant=row.is_relevant,
+        )
+
+
+def _grades(source: Source, submissions: Collection[int]) -> dict[int, dict[str, int | None]]:
+    """Each submission's own grades by document."""
+    rows = Judgment.objects.filter(
+        submission__in=submissions, question__name=source.scale.question, candidate__isnull=False
+    )
+    grades: dict[int, dict[str, int | None]] = defaultdict(dict)
+    columns = ("submission", "candidate__key", "value")
+    for submission, docno, value in rows.order_by("candidate__position").values_list(*columns):
+        grades[submission][docno] = source.scale.grade(value)
+    return grades
+
+
+def reason_rows(source: Source) -> RowFile:
+    """A row a reason, with its writer's own grade."""
+    rows = (
+        (
+            *(one.topic, one.docno, one.round, one.assessor, one.question, one.text),
+            *(one.grade, " ".join(one.relevant)),
+        )
+        for one in reasons_of(source)
+    )
+    return RowFile(REASON_KINDS, rows)
+
+
+def count_terms(
+    source: Source, terms: Mapping[str, list[str]] | None = None, *, confidence: float = 0.95
+) -> TermCounts:
+    """How many reasons mention each term, by a list of one's own or by the one that is here."""
+    return count_terms_of(reason_texts(source), terms, confidence=confidence)
+
+
+def count_terms_of(
+    texts: Sequence[ReasonText],
+    terms: Mapping[str, list[str]] | None = None,
+    *,
+    confidence: float = 0.95,
+) -> TermCounts:
+    """The same of reasons that have been read."""
+    is_relevant = [one.is_relevant for one in texts]
+    table = reason_terms(
+        [one.text for one in texts], is_relevant, terms or read_terms(), confidence=confidence
+    )
+    return TermCounts(table, len(texts), sum(is_relevant))
+
+
+def read_terms(path: Path = TERMS) -> dict[str, list[str]]:
+    """A list of terms: CSV with the columns term and word, a word a row; `*` for any letters."""
+    terms: dict[str, list[str]] = defaultdict(list)
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            rows = csv.DictReader(file)
+            if not {"term", "word"} <= set(rows.fieldnames or ()):
+                raise TermsUnfit(f"{path.name}: it has no columns 'term' and 'word'.")
+            for row in rows:
+                term, word = (str(row[name] or "").strip() for name in ("term", "word"))
+                if not term or not word.strip(" *"):
+                    raise TermsUnfit(f"Line {rows.line_num} of {path.name}: a cell is empty.")
+                terms[term].append(word)
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        reason = getattr(error, "strerror", None) or "it is not CSV in UTF-8"
+        raise TermsUnfit(f"{path.name} cannot be read: {reason}.") from None
+    if not terms or sum(map(len, terms.values())) > MOST_TERMS:
+        raise TermsUnfit(f"{path.name}: a list has 1 to {MOST_TERMS:,} words.")
+    return dict(terms)

@@ -1,0 +1,149 @@
+"""A study of alternatives in the layout that Fashion-AlterEval's authors released theirs in:
+targets with their pools, a row an assignment, and each target's alternatives by number."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from annotation.exceptions import StudyUnfit
+from annotation.exports import item_stretches
+from annotation.models import Candidate, Item, Judgment, Submission
+from annotation.readers.pooled_hits import HIT, SLOT, TARGET
+from presentation.files import write_whole
+from presentation.spreadsheets import csv_parts
+from retrieval.audit.simulator_files import ALTERNATIVE_COLUMNS, qid_of
+from retrieval.exceptions import CatalogueUnfit
+from retrieval.exports.assessors import FindIds, MarketplaceIds, ids_of, no_ids
+from retrieval.exports.qrels import Source, pairs_of
+
+
+def write_released_layout(
+    source: Source,
+    folder: Path,
+    *,
+    catalogue: Path | None = None,
+    find_ids: FindIds = no_ids,
+) -> list[Path]:
+    """Write the files into a folder, and return them: pools with ticks, alternatives, numbers.
+
+    An item's number is its line in the catalogue, from 0, or its place among all by name.
+    """
+    if not source.scale.is_binary:
+        raise StudyUnfit(
+            f"Question '{source.scale.question}' is not asked by ticks, and this layout has no "
+            "grades. Write qrels."
+        )
+    folder.mkdir(parents=True, exist_ok=True)
+    slug = source.study.slug
+    numbers = _catalogue(catalogue) if catalogue else _by_name(source)
+    parts = {
+        f"judged_targets_{slug}.csv": csv_parts(*_pools(source, find_ids)),
+        f"alter_target_ids_{slug}.csv": csv_parts(
+            ALTERNATIVE_COLUMNS, _alternatives(source, numbers)
+        ),
+        f"docids_{slug}.csv": csv_parts(("docno", "docid"), numbers.items()),
+    }
+    for name, content in parts.items():
+        write_whole(folder / name, content)
+    return [folder / name for name in parts]
+
+
+def _pools(source: Source, find_ids: FindIds) -> tuple[list[str], Iterator[list[Any]]]:
+    """The header, and a row for each submission of the round; assessors are named where an item
+    has several."""
+    study = source.study
+    submissions = Submission.objects.of(study).accepted().filter(round=source.round)
+    items = list(submissions.values_list("item", flat=True))
+    names_assessors = len(items) > len(set(items))
+    pools = Candidate.objects.filter(item__study=study).values_list("item", flat=True)
+    n_slots = max(_counts(pools).values(), default=0)
+    slots = range(1, n_slots + 1)
+    name = SLOT.removeprefix("Input.")
+    header = [TARGET, *(f"{SLOT}{n}" for n in slots), HIT, *(f"{name}{n}" for n in slots)]
+    if names_assessors:
+        header.append("WorkerId")
+    return header, _pool_rows(source, n_slots, find_ids, names_assessors=names_assessors)
+
+
+def _pool_rows(
+    source: Source, n_slots: int, find_ids: FindIds, *, names_assessors: bool
+) -> Iterator[list[Any]]:
+    for items in item_stretches(source.study):
+        pools: dict[int, list[tuple[int, str]]] = defaultdict(list)
+        candidates = Candidate.objects.filter(item__in=items).order_by("position", "pk")
+        for pk, item, key in candidates.values_list("pk", "item", "key"):
+            pools[item].append((pk, key))
+        ticks: dict[int, dict[int, float]] = defaultdict(dict)
+        judged = Judgment.objects.filter(submission__item__in=items, candidate__isnull=False)
+        judged = judged.filter(question__name=source.scale.question).order_by()
+        for submission, candidate, value in judged.values_list("submission", "candidate", "value"):
+            ticks[submission][candidate] = value
+        rows = Submission.objects.filter(item__in=items, round=source.round).accepted()
+        in_order = rows.order_by("item__position", "item", "annotator__pseudonym")
+        read = list(in_order.values_list("pk", "item", "item__key", "annotator__pseudonym"))
+        ids = ids_of([pk for pk, *_ in read], find_ids)
+        for pk, item, key, assessor in read:
+            hit = ids.get(pk, MarketplaceIds()).hit or f"{source.study.slug}-{item}"
+            pool = pools[item]
+            empty = [""] * (n_slots - len(pool))
+            marks = [_tick(source, ticks[pk].get(candidate)) for candidate, _ in pool]
+            row = [key, *(name for _, name in pool), *empty, hit, *marks, *empty]
+            yield [*row, assessor] if names_assessors else row
+
+
+def _tick(source: Source, value: float | None) -> str:
+    grade = None if value is None else source.scale.grade(value)
+    return "" if grade is None else str(grade > 0)
+
+
+def _alternatives(source: Source, numbers: Mapping[str, int]) -> Iterator[list[Any]]:
+    """Targets of which anything is relevant, in the order of the study."""
+    relevant: dict[str, list[str]] = defaultdict(list)
+    for pair in pairs_of(source):
+        if pair.grade:
+            relevant[pair.topic].append(_number(numbers, pair.docno))
+    for topic, alternatives in relevant.items():
+        target = _number(numbers, topic)
+        joined = ",".join(alternatives)
+        yield [topic, target, joined, qid_of(target, alternatives), qid_of(target)]
+
+
+def _number(numbers: Mapping[str, int], name: str) -> str:
+    if name not in numbers:
+        raise CatalogueUnfit(f"The catalogue has no '{name}', which the study has.")
+    return str(numbers[name])
+
+
+def _by_name(source: Source) -> dict[str, int]:
+    """All targets and candidates, numbered in the order of their names."""
+    keys = {*Item.objects.filter(study=source.study).values_list("key", flat=True)}
+    pooled = Candidate.objects.filter(item__study=source.study)
+    keys |= {*pooled.order_by().values_list("key", flat=True).distinct()}
+    return {name: number for number, name in enumerate(sorted(keys))}
+
+
+def _catalogue(path: Path) -> dict[str, int]:
+    """The lines of a file, numbered from 0."""
+    try:
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is not UTF-8"
+        raise CatalogueUnfit(f"{path.name} cannot be read: {reason}.") from None
+    numbers: dict[str, int] = {}
+    for number, line in enumerate(lines):
+        if numbers.setdefault(line.strip(), number) != number:
+            raise CatalogueUnfit(
+                f"Line {number + 1} of {path.name}: '{line.strip()}' is on line "
+                f"{numbers[line.strip()] + 1} already."
+            )
+    return numbers
+
+
+def _counts(items: Sequence[int] | Any) -> dict[int, int]:
+    counts: dict[int, int] = defaultdict(int)
+    for item in items:
+        counts[item] += 1
+    return counts

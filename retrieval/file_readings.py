@@ -1,0 +1,223 @@
+"""What is read of a collection's files: topics, lines, ties, and every fault with its line."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from django.db import transaction
+from django.utils.translation import gettext as _
+
+from annotation.bulk import batched
+from annotation.exceptions import ImportRefused
+from annotation.readers.rows import storable
+from annotation.uploads import AT_ONCE_BYTES
+from retrieval.collection_files import files_on_disk, free_name, is_packed, require_bearable
+from retrieval.exceptions import CollectionUnfit, FileFaults, TrecFileFaults
+from retrieval.models import Collection, CollectionFile, FileTopic
+from retrieval.models.files import NAME_LENGTH
+from retrieval.source_files import catalogue_facts, vectors_facts
+from retrieval.trec_files import RelevanceGrades, Run, read_assessors, read_qrels, read_run
+from work.execution import run_job
+from work.request import request_job
+
+if TYPE_CHECKING:
+    from accounts.models import User
+    from stats.arguments import Integers
+    from work.execution import RunningJob
+
+READ_FILES = "read_collection_files"
+FAULTS_KEPT = 200
+ROWS_AT_ONCE = 5000
+LONGEST_TOPIC = 1000
+"""Of a topic's name, in bytes: PostgreSQL's indexes take no entry above 2,700."""
+
+
+def subject_of(collection: Collection) -> str:
+    """What a collection is called where jobs name their subject."""
+    return f"collection:{collection.pk}"
+
+
+def request_reading(
+    *, collection: Collection, files: Sequence[CollectionFile], requested_by: User | None
+) -> None:
+    """Have files read: small ones before the page answers, others in the background."""
+    job = request_job(
+        kind=READ_FILES,
+        subject=subject_of(collection),
+        arguments={"collection": collection.pk, "files": [file.pk for file in files]},
+        requested_by=requested_by,
+    )
+    if sum(file.n_bytes for file in files) <= AT_ONCE_BYTES and not any(map(is_packed, files)):
+        run_job(job.pk)
+
+
+def read_files(running: RunningJob) -> str:
+    """Read the files of a job, one after the other; one that is gone meanwhile is passed by."""
+    rows = CollectionFile.objects.filter(
+        pk__in=running.arguments["files"], n_lines=None, n_faults=0
+    )
+    files = list(rows.select_related("collection").order_by("pk"))
+    for file in running.progress(_("file"))(files, len(files)):
+        read_file(file)
+    return ""
+
+
+def read_file(file: CollectionFile) -> None:
+    """Note what a file holds, or all that is wrong with it."""
+    try:
+        with files_on_disk([file]) as [path]:
+            _require_readable(path)
+            facts, topics = READERS[CollectionFile.Kind(file.kind)](path)
+    except FileFaults as refused:
+        _note_faults(file, refused.faults)
+    except ImportRefused as refused:
+        _note_faults(file, [(refused.line, refused.problem)])
+    else:
+        _note_facts(file, facts, topics)
+
+
+def _read_run(path: Path) -> tuple[dict[str, Any], Sequence[str]]:
+    run = read_run(path)
+    _require_short(path, run.topics)
+    return run_facts(run), run.topics
+
+
+def _read_qrels(path: Path) -> tuple[dict[str, Any], Sequence[str]]:
+    try:
+        grades = read_qrels(path)
+    except TrecFileFaults as refused:
+        raise TrecFileFaults(path, [*_hint_of_assessors(path), *refused.faults]) from None
+    _require_short(path, grades.topics)
+    return qrels_facts(grades), grades.topics
+
+
+def _hint_of_assessors(path: Path) -> list[tuple[None, str]]:
+    """What to do with qrels that would be without a fault as several assessors' grades."""
+    try:
+        read_assessors(path)
+    except TrecFileFaults:
+        return []
+    text = _(
+        "If column 2 names the assessor, send the file once more and choose “qrels of several "
+        "assessors”."
+    )
+    return [(None, text)]
+
+
+def _read_assessors(path: Path) -> tuple[dict[str, Any], Sequence[str]]:
+    grades = read_assessors(path)
+    if long := next((name for name in grades if len(name) > NAME_LENGTH), ""):
+        text = _("The assessor's name {name} has more than {n} characters.")
+        raise TrecFileFaults(path, [(None, text.format(name=f"{long[:40]}…", n=NAME_LENGTH))])
+    topics = sorted({topic for one in grades.values() for topic in one.topics}, key=str.encode)
+    _require_short(path, topics)
+    return assessors_facts(grades), topics
+
+
+def _require_readable(path: Path) -> None:
+    try:
+        require_bearable(path)
+    except (CollectionUnfit, OSError, EOFError, zlib.error) as refused:
+        raise TrecFileFaults(path, [(None, str(refused))]) from None
+
+
+def _require_short(path: Path, topics: Sequence[str]) -> None:
+    """Refuse topics whose names no index of a database holds."""
+    long = [topic for topic in topics if len(topic.encode()) > LONGEST_TOPIC]
+    faults: list[tuple[int | None, str]] = [
+        (
+            None,
+            _(
+                "The name of topic {topic} is too long: {n} bytes, where {most} are the most."
+            ).format(
+                topic=f"{topic[:40]}…", n=f"{len(topic.encode()):,}", most=f"{LONGEST_TOPIC:,}"
+            ),
+        )
+        for topic in long
+    ]
+    if faults:
+        raise TrecFileFaults(path, faults)
+
+
+def run_facts(run: Run) -> dict[str, Any]:
+    """What a run's row says of it."""
+    return {
+        "tag": run.tag[:NAME_LENGTH],
+        "n_lines": len(run.score),
+        "n_topics": len(run.topics),
+        "n_documents": len(run.documents),
+        "n_tied": _n_tied(run),
+        "n_infinite": run.n_infinite,
+    }
+
+
+def qrels_facts(grades: RelevanceGrades) -> dict[str, Any]:
+    """What a row of qrels says of them."""
+    return {
+        "n_lines": len(grades.grade),
+        "n_topics": len(grades.topics),
+        "n_documents": len(grades.documents),
+        "n_relevant": int((grades.grade > 0).sum()),
+        "n_unjudged": int((grades.grade < 0).sum()),
+    }
+
+
+def assessors_facts(grades: Mapping[str, RelevanceGrades]) -> dict[str, Any]:
+    """What a row of several assessors' grades says of them; lines are grades."""
+    facts = [qrels_facts(one) for one in grades.values()]
+    added = {
+        name: sum(of_one[name] for of_one in facts)
+        for name in ("n_lines", "n_relevant", "n_unjudged")
+    }
+    return {
+        **added,
+        "n_topics": len({topic for one in grades.values() for topic in one.topics}),
+        "n_documents": len({name for one in grades.values() for name in one.documents}),
+        "n_assessors": len(grades),
+    }
+
+
+# What is noted of a file of each kind, and its topics.
+READERS: dict[CollectionFile.Kind, Callable[[Path], tuple[dict[str, Any], Sequence[str]]]] = {
+    CollectionFile.Kind.RUN: _read_run,
+    CollectionFile.Kind.QRELS: _read_qrels,
+    CollectionFile.Kind.ASSESSORS: _read_assessors,
+    CollectionFile.Kind.EMBEDDINGS: lambda path: (vectors_facts(path), ()),
+    CollectionFile.Kind.CATALOGUE: lambda path: (catalogue_facts(path), ()),
+}
+
+
+def _n_tied(run: Run) -> int:
+    """Lines that have the score of another of their topic, as 32-bit floats."""
+    score = run.score.astype(np.float32)
+    order = np.lexsort((score, run.topic))
+    topic, score = run.topic[order], score[order]
+    same: Integers = np.zeros(len(score) + 1, dtype=np.intp)
+    same[1:-1] = (topic[1:] == topic[:-1]) & (score[1:] == score[:-1])
+    return int(((same[1:] + same[:-1]) > 0).sum())
+
+
+@transaction.atomic
+def _note_facts(file: CollectionFile, facts: dict[str, Any], topics: Sequence[str]) -> None:
+    Collection.objects.select_for_update().get(pk=file.collection_id)
+    if facts.get("tag") and file.name == file.file_name:
+        file.name = free_name(file.collection, file.kind, facts["tag"], of=file)
+    for name, value in facts.items():
+        setattr(file, name, value)
+    file.faults, file.n_faults = [], 0
+    file.save()
+    FileTopic.objects.filter(file=file).delete()
+    for some in batched(topics, ROWS_AT_ONCE):
+        FileTopic.objects.bulk_create(FileTopic(file=file, topic=topic) for topic in some)
+
+
+def _note_faults(file: CollectionFile, faults: Sequence[tuple[int | None, str]]) -> None:
+    """Keep what is wrong, and nothing of the content, which is of no use."""
+    file.faults = storable([list(fault) for fault in faults[:FAULTS_KEPT]])
+    file.n_faults = len(faults)
+    file.save()
+    file.parts.all().delete()

@@ -1,0 +1,56 @@
+import json
+from collections import defaultdict
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from presentation.progress import bar
+from retrieval.audit.claims import CLAIMS
+from retrieval.audit.collection import audit_collection
+from retrieval.audit.records import Claims
+from retrieval.audit.text import as_text
+
+
+class Command(BaseCommand):
+    help = (
+        "Audit a test collection that was made anywhere: Mechanical Turk batches of targets with "
+        "their pools, alternatives and dialogue starts of simulators, TREC qrels and runs. Says "
+        "what would be misread, and which defects there are. Needs no study and no database."
+    )
+    requires_system_checks = []
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("paths", nargs="+", type=Path, metavar="PATH", help="files or folders")
+        parser.add_argument(
+            "--claim",
+            action="append",
+            default=[],
+            metavar="FILE:NAME=VALUE",
+            help="a published number of a file of judged pools, to be held against it: "
+            f"{', '.join(CLAIMS)}, with its decimals as printed (default: what is known of "
+            "Fashion-AlterEval's files)",
+        )
+        parser.add_argument("--json", action="store_true")
+
+    def handle(self, *args: Any, paths: Sequence[Path], **options: Any) -> None:
+        audit = audit_collection(paths, claims=_claims(options["claim"]), progress=bar("audit"))
+        self.stdout.write(
+            json.dumps(audit.record(), indent=1) if options["json"] else as_text(audit)
+        )
+        if audit.refused:
+            names = ", ".join(one.path.name for one in audit.refused)
+            raise CommandError(f"Lines were refused in {names}.")
+
+
+def _claims(texts: Sequence[str]) -> dict[str, Claims]:
+    claims: dict[str, dict[str, str]] = defaultdict(dict)
+    for text in texts:
+        file, _, claim = text.rpartition(":")
+        name, _, value = claim.partition("=")
+        if not file or name not in CLAIMS or not value.replace(".", "", 1).isdigit():
+            form = f"FILE:NAME=VALUE, where NAME is one of {', '.join(CLAIMS)}"
+            raise CommandError(f"--claim {text}: it is not {form}.", returncode=2)
+        claims[file][name] = value
+    return dict(claims)

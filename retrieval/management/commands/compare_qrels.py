@@ -1,0 +1,99 @@
+import json
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, get_args
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from annotation.management.numbers import positive
+from metrics.management.numbers import share, some_draws
+from presentation.progress import bar
+from retrieval.management.evaluation_options import add_evaluation_options, evaluation_settings
+from retrieval.rankings import ComparisonSettings, compare_files
+from retrieval.rankings.tables import as_text
+from stats.ranking.rank_biased_overlap import RankTies
+
+FORM = "--qrels takes NAME=FILE, such as first=round1.qrels"
+
+
+class Command(BaseCommand):
+    help = (
+        "Rank runs under several qrels of the same topics: how alike the rankings are, which "
+        "pairs of runs swap, which differences stay significant, and how far the labels agree. "
+        "Needs no study and no database."
+    )
+    requires_system_checks = []
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument(
+            "--qrels",
+            action="append",
+            default=[],
+            metavar="NAME=FILE",
+            help="qrels by one assessor, rule or round; twice or more",
+        )
+        parser.add_argument(
+            "--assessors",
+            type=Path,
+            metavar="FILE",
+            help="qrels with the assessor in column 2, several grades a document (qrels_jg)",
+        )
+        parser.add_argument(
+            "--machine",
+            action="append",
+            default=[],
+            metavar="NAME",
+            help="qrels that no person made, which are not merged with people's",
+        )
+        parser.add_argument(
+            "--truth", metavar="NAME", help="qrels that the others are held against"
+        )
+        parser.add_argument(
+            "--top",
+            type=positive,
+            metavar="K",
+            help="tau-b also of the best K runs by themselves, by the truth or the first",
+        )
+        parser.add_argument("--rbo-p", type=share, default=0.9, help="default: 0.9")
+        parser.add_argument("--rbo-ties", choices=get_args(RankTies), default="b")
+        parser.add_argument("--resamples", type=some_draws, default=2000, help="of topics")
+        parser.add_argument(
+            "--draws", type=some_draws, default=1000, help="of one assessor a topic at random"
+        )
+        add_evaluation_options(parser)
+
+    def handle(self, *args: Any, run: Sequence[Path], **options: Any) -> None:
+        settings = ComparisonSettings(
+            evaluation=evaluation_settings(options, ("nDCG@10",)),
+            truth=options["truth"],
+            top=options["top"],
+            rbo_p=options["rbo_p"],
+            rbo_ties=options["rbo_ties"],
+            n_resamples=options["resamples"],
+            n_draws=options["draws"],
+            machines=tuple(options["machine"]),
+        )
+        compared = compare_files(
+            _named_files(options["qrels"]),
+            run,
+            settings,
+            assessors=options["assessors"],
+            progress=bar("compare"),
+        )
+        text = json.dumps(compared.record(), indent=1) if options["json"] else as_text(compared)
+        self.stdout.write(text)
+
+
+def _named_files(options: Sequence[str]) -> dict[str, Path]:
+    pairs = [option.partition("=") for option in options]
+    if wrong := [
+        option
+        for option, (name, _, file) in zip(options, pairs, strict=True)
+        if not (name and file)
+    ]:
+        raise CommandError(f"{FORM}, not {wrong[0]}.")
+    twice = [name for name, n in Counter(name for name, _, _ in pairs).items() if n > 1]
+    if twice:
+        raise CommandError(f"--qrels: two are called {twice[0]}.")
+    return {name: Path(file) for name, _, file in pairs}

@@ -1,0 +1,124 @@
+import json
+from pathlib import Path
+from typing import Any, get_args
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from annotation.management.numbers import natural, positive
+from presentation.files import require_writable, write_whole
+from presentation.progress import bar
+from retrieval.management.sources import add_source_arguments, named_number, read_sources
+from retrieval.pools.catalogue import Catalogue, names_alone, read_catalogue
+from retrieval.pools.lint import FaultName, PoolLint, lint_pool
+from retrieval.pools.making import make_pool
+from retrieval.pools.pool_files import write_pool
+from retrieval.pools.pool_items import alternatives_lines
+from retrieval.pools.pool_tables import table_of
+from retrieval.pools.pool_text import lint_text, pool_text
+from retrieval.pools.records import Pool, PoolPlan, Target
+from retrieval.pools.sources import RunSource, Source
+from retrieval.pools.targets import read_targets, targets_of_runs
+
+
+class Command(BaseCommand):
+    help = (
+        "Pool candidates for each target from runs and embeddings: by quotas, to a depth, or the "
+        "first by fusion. Every slot says where it comes from and what was passed over for it."
+    )
+    requires_system_checks = []
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        add_source_arguments(parser)
+        parser.add_argument(
+            "--targets",
+            type=Path,
+            metavar="FILE",
+            help="CSV with the column target (and topic), or a name a line in .txt (default: the "
+            "topics of the runs)",
+        )
+        parser.add_argument(
+            "--catalogue",
+            type=Path,
+            metavar="FILE",
+            help="CSV or JSON Lines of documents: docno, title, image (or digest)",
+        )
+        parser.add_argument(
+            "--quota", type=named_number, action="append", default=[], metavar="NAME=N"
+        )
+        parser.add_argument("--depth", type=positive, default=0, help="the first of every source")
+        parser.add_argument("--take", type=positive, default=0, help="the first by rank fusion")
+        parser.add_argument(
+            "--uniform", type=natural, default=0, help="drawn from the rest of the catalogue"
+        )
+        parser.add_argument(
+            "--cap", type=natural, default=0, help="pools that a document may stand in"
+        )
+        parser.add_argument("--exclude", type=Path, metavar="FILE", help="a document's name a line")
+        parser.add_argument("--seed", type=natural, default=0)
+        parser.add_argument(
+            "--output", type=Path, metavar="FILE", help="the pool, as .csv or .json"
+        )
+        parser.add_argument(
+            "--alternatives",
+            type=Path,
+            metavar="FILE",
+            help="the pool as JSON Lines for import_alternatives; refused where it is defective",
+        )
+        parser.add_argument(
+            "--allow", action="append", choices=get_args(FaultName), default=[], metavar="FAULT"
+        )
+        parser.add_argument("--json", action="store_true")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        plan = _plan(options)
+        files = [options[name] for name in ("output", "alternatives") if options[name]]
+        for file in files:
+            require_writable(file)
+        catalogue = read_catalogue(options["catalogue"]) if options["catalogue"] else None
+        sources = read_sources(options, catalogue)
+        targets = _targets(options["targets"], sources, catalogue)
+        excluded = (
+            {each.docno for each in read_targets(options["exclude"])} if options["exclude"] else ()
+        )
+        pool = make_pool(
+            targets, sources, plan, catalogue=catalogue, excluded=excluded, progress=bar("pool")
+        )
+        if options["output"]:
+            write_pool(options["output"], pool)
+        lint = lint_pool(table_of(pool), catalogue=catalogue, allowed=options["allow"])
+        self.stdout.write(_text(pool, lint, as_json=options["json"]))
+        if options["alternatives"]:
+            lint.require_sound()
+            _write_alternatives(options["alternatives"], pool, catalogue)
+
+
+def _plan(options: dict[str, Any]) -> PoolPlan:
+    try:
+        return PoolPlan(
+            quotas=tuple(options["quota"]),
+            **{name: options[name] for name in ("depth", "take", "uniform", "cap", "seed")},
+        )
+    except ValueError as error:
+        raise CommandError(f"{error}: see --quota, --depth and --take.") from None
+
+
+def _targets(file: Path | None, sources: list[Source], catalogue: Catalogue | None) -> list[Target]:
+    if file is not None:
+        return read_targets(file)
+    documents = list(catalogue.documents) if catalogue else []
+    for source in sources:
+        documents += source.documents
+    return targets_of_runs(
+        [source.run for source in sources if isinstance(source, RunSource)], documents
+    )
+
+
+def _text(pool: Pool, lint: PoolLint, *, as_json: bool) -> str:
+    if as_json:
+        return json.dumps(pool.record() | {"lint": lint.record()}, indent=1)
+    return f"{pool_text(pool)}\n\n{lint_text(lint)}"
+
+
+def _write_alternatives(path: Path, pool: Pool, catalogue: Catalogue | None) -> None:
+    known = catalogue or names_alone(())
+    write_whole(path, alternatives_lines(pool, known, path.resolve().parent))

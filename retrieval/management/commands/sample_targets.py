@@ -1,0 +1,129 @@
+import json
+from pathlib import Path
+from typing import Any, get_args
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from annotation.management.numbers import natural, positive
+from metrics.management.numbers import share
+from presentation.files import require_writable, write_whole
+from presentation.progress import bar
+from presentation.text_tables import text_table
+from retrieval.management.sources import add_source_arguments, read_sources
+from retrieval.pools.catalogue import read_catalogue
+from retrieval.pools.difficulty import difficulty
+from retrieval.pools.records import Target
+from retrieval.pools.sources import EmbeddingSource, RunSource
+from retrieval.pools.target_samples import Allocation, TargetSample, sample_targets
+from retrieval.pools.targets import read_target_values, read_targets, targets_of_runs
+from stats.arguments import Floats
+from stats.ranking.query_difficulty import Predictor
+
+
+class Command(BaseCommand):
+    help = (
+        "Draw targets from strata of their predicted difficulty, or of a column of a file, each "
+        "with the probability of being drawn."
+    )
+    requires_system_checks = []
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--n", type=positive, required=True, help="targets to draw")
+        parser.add_argument(
+            "--targets",
+            type=Path,
+            metavar="FILE",
+            help="CSV with the column target (and topic), or a name a line in .txt (default: the "
+            "topics of the run, or all documents with vectors)",
+        )
+        parser.add_argument("--column", help="of that file, to stratify by")
+        parser.add_argument(
+            "--predictor",
+            choices=get_args(Predictor),
+            help="of difficulty, by the scores of one --run or of one source of embeddings",
+        )
+        parser.add_argument("--cutoff", type=positive, help="ranks that the predictor looks at")
+        parser.add_argument(
+            "--share", type=share, default=0.5, help="of n_sigma: of the first score (default: 0.5)"
+        )
+        add_source_arguments(parser)
+        parser.add_argument("--catalogue", type=Path, metavar="FILE", help="of --texts, --pictures")
+        parser.add_argument("--strata", type=positive, default=4, help="quantiles (default: 4)")
+        parser.add_argument(
+            "--allocation",
+            choices=get_args(Allocation),
+            default="equal",
+            help="as many from each stratum, or in proportion (default: equal)",
+        )
+        parser.add_argument("--seed", type=natural, default=0)
+        parser.add_argument("--output", type=Path, metavar="FILE", help="the targets, as CSV")
+        parser.add_argument("--json", action="store_true")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        if options["output"]:
+            require_writable(options["output"])
+        column, targets, values, signature = _values(options)
+        sample = sample_targets(
+            targets,
+            values,
+            options["n"],
+            n_strata=options["strata"],
+            allocation=options["allocation"],
+            seed=options["seed"],
+            column=column,
+            signature=signature,
+        )
+        if options["output"]:
+            write_whole(options["output"], sample.csv())
+        text = json.dumps(sample.record(), indent=1) if options["json"] else _text(sample)
+        self.stdout.write(text)
+
+
+def _values(options: dict[str, Any]) -> tuple[str, list[Target], Floats, str]:
+    """What to stratify by: its name, the targets, a value for each, and what made it."""
+    if (options["column"] is None) == (options["predictor"] is None):
+        raise CommandError("Say by what to stratify: --column or --predictor.")
+    if options["column"]:
+        if options["targets"] is None:
+            raise CommandError("--column is of the file of --targets.")
+        targets, values = read_target_values(options["targets"], options["column"])
+        return options["column"], targets, values, f"file:{options['targets'].name}"
+    catalogue = read_catalogue(options["catalogue"]) if options["catalogue"] else None
+    sources = read_sources(options, catalogue)
+    if len(sources) != 1:
+        raise CommandError("--predictor looks at one source: name one --run or one of embeddings.")
+    [source] = sources
+    assert isinstance(source, RunSource | EmbeddingSource)
+    if options["targets"] is not None:
+        targets = read_targets(options["targets"])
+    elif isinstance(source, RunSource):
+        targets = targets_of_runs([source.run], source.documents)
+    else:
+        targets = [Target(name, name) for name in source.documents]
+    values, signature = difficulty(
+        targets,
+        source,
+        options["predictor"],
+        cutoff=options["cutoff"],
+        share=options["share"],
+        progress=bar(source.name),
+    )
+    return f"{options['predictor']} of {source.name}", targets, values, signature
+
+
+def _text(sample: TargetSample) -> str:
+    rows = [
+        (
+            str(each.stratum),
+            f"{each.low:.4g}",
+            f"{each.high:.4g}",
+            f"{each.n_targets:,}",
+            f"{each.n_drawn:,}",
+            f"{each.probability:.4f}",
+        )
+        for each in sample.strata
+    ]
+    header = ("stratum", "from", "to", "targets", "drawn", "probability")
+    notes = [f"Note: {note}." for note in sample.notes()]
+    sentence = f"{len(sample.targets):,} targets by {sample.column}, seed {sample.seed}."
+    return "\n".join([text_table(header, rows), "", sentence, *notes])

@@ -1,0 +1,71 @@
+"""Test collections: whose they are, and the studies whose judgments make their qrels."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from django.conf import settings
+from django.db import models
+from django.db.models import OuterRef, Subquery
+
+from accounts.models import Membership, Team
+from accounts.roles import PERMISSIONS, Permission, Role, is_blind
+from annotation.models import Study
+
+if TYPE_CHECKING:
+    from accounts.models import User
+
+# A collection says which run retrieved which document: who adjudicates blind does not see one.
+READERS = [
+    role
+    for role, permissions in PERMISSIONS.items()
+    if Permission.VIEW in permissions and not is_blind(permissions)
+]
+
+
+class CollectionQuerySet(models.QuerySet["Collection"]):
+    def visible_to(self, user: User) -> CollectionQuerySet:
+        """Those of the user's teams in which their role may see collections."""
+        if user.is_superuser:
+            return self
+        teams = Membership.objects.filter(user=user.pk, role__in=READERS).values("team")
+        return self.filter(team__in=teams)
+
+    def with_role_of(self, user: User) -> CollectionQuerySet:
+        """Each with the user's role in its team, for `Collection.role_of`."""
+        of_user = Membership.objects.filter(team=OuterRef("team"), user=user.pk)
+        return self.annotate(user_role=Subquery(of_user.values("role")[:1]))
+
+
+class Collection(models.Model):
+    """Topics, documents' relevance grades and runs that belong together, in a team."""
+
+    team = models.ForeignKey(Team, on_delete=models.CASCADE, related_name="collections")
+    slug = models.SlugField(max_length=80, unique=True)
+    name = models.CharField(max_length=128)
+    studies = models.ManyToManyField(
+        Study, blank=True, related_name="collections", help_text="Whose judgments make its qrels."
+    )
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        on_delete=models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="collections",
+    )
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    objects = CollectionQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["name", "pk"]
+
+    def __str__(self) -> str:
+        return self.name
+
+    def role_of(self, user: User) -> Role | None:
+        """The user's role, of a collection that comes from `with_role_of`."""
+        if user.is_superuser:
+            return Role.OWNER
+        role: str | None = self.user_role  # type: ignore[attr-defined]
+        return Role(role) if role else None

@@ -1,0 +1,151 @@
+"""Runs, qrels and embeddings of a collection, as they were uploaded or made from a study."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.db import models
+
+from annotation.models import Study
+from retrieval.models.collections import Collection
+
+NAME_LENGTH = 100
+
+
+class CollectionFileQuerySet(models.QuerySet["CollectionFile"]):
+    def runs(self) -> CollectionFileQuerySet:
+        return self.filter(kind=CollectionFile.Kind.RUN)
+
+    def qrels(self) -> CollectionFileQuerySet:
+        return self.filter(kind=CollectionFile.Kind.QRELS)
+
+    def embeddings(self) -> CollectionFileQuerySet:
+        return self.filter(kind=CollectionFile.Kind.EMBEDDINGS)
+
+    def usable(self) -> CollectionFileQuerySet:
+        """Those that were read, and without a fault."""
+        return self.filter(n_lines__isnull=False, n_faults=0)
+
+
+class CollectionFile(models.Model):
+    """A file of a collection, what was read of it, and what is wrong with it.
+
+    A file with a fault is shown with all of them and used for nothing.
+    """
+
+    class Kind(models.TextChoices):
+        RUN = "run"
+        QRELS = "qrels"
+        # Several assessors' grades of a document, whose names are in column 2 (qrels_jg).
+        ASSESSORS = "assessors"
+        EMBEDDINGS = "embeddings"
+        CATALOGUE = "catalogue"
+        # To be audited: deleted when that is done.
+        AUDITED = "audited"
+
+    class MadeBy(models.TextChoices):
+        PEOPLE = "people"
+        MACHINE = "machine"
+
+    collection = models.ForeignKey(Collection, on_delete=models.CASCADE, related_name="files")
+    kind = models.CharField(max_length=10, choices=Kind)
+    name = models.CharField(
+        max_length=NAME_LENGTH, help_text="What tables call it; a run's tag where it has one."
+    )
+    family = models.CharField(
+        max_length=NAME_LENGTH,
+        blank=True,
+        help_text="Runs of one family are left out together, such as those of one model.",
+    )
+    made_by = models.CharField(
+        max_length=7, choices=MadeBy, default=MadeBy.PEOPLE, help_text="Who judged, of qrels."
+    )
+    assessor = models.CharField(max_length=NAME_LENGTH, blank=True)
+    round = models.CharField(max_length=20, blank=True)
+    rule = models.CharField(max_length=NAME_LENGTH, blank=True)
+    study = models.ForeignKey(
+        Study,
+        on_delete=models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="+",
+        help_text="Whose judgments qrels were made of.",
+    )
+    file_name = models.CharField(max_length=200)
+    n_bytes = models.PositiveBigIntegerField()
+    sha256 = models.CharField(max_length=64)
+    tag = models.CharField(max_length=NAME_LENGTH, blank=True, help_text="A run's own name.")
+    n_lines = models.PositiveBigIntegerField(
+        null=True, blank=True, help_text="Or vectors; empty until the file is read."
+    )
+    n_topics = models.PositiveIntegerField(default=0)
+    n_documents = models.PositiveBigIntegerField(default=0)
+    n_tied = models.PositiveBigIntegerField(
+        default=0, help_text="Lines of a run with the score of another of their topic."
+    )
+    n_infinite = models.PositiveBigIntegerField(default=0)
+    n_relevant = models.PositiveBigIntegerField(default=0, help_text="Grades above 0.")
+    n_unjudged = models.PositiveBigIntegerField(
+        default=0, help_text="Grades below 0: pooled and not judged."
+    )
+    n_assessors = models.PositiveIntegerField(
+        default=0, help_text="Whom column 2 names, of several assessors' grades."
+    )
+    n_dimensions = models.PositiveIntegerField(default=0, help_text="Of embeddings.")
+    faults = models.JSONField(default=list, help_text="The first of them: line and text.")
+    n_faults = models.PositiveIntegerField(default=0)
+    uploaded_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        on_delete=models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="+",
+    )
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    objects = CollectionFileQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["collection", "kind", "name", "pk"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["collection", "kind", "name"], name="file_name_once_a_collection_and_kind"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def is_usable(self) -> bool:
+        return self.n_lines is not None and not self.n_faults
+
+
+class FilePart(models.Model):
+    """A piece of a file's content, so that no process holds the whole of it."""
+
+    file = models.ForeignKey(CollectionFile, on_delete=models.CASCADE, related_name="parts")
+    position = models.PositiveIntegerField()
+    content = models.BinaryField()
+
+    class Meta:
+        ordering = ["file", "position"]
+        constraints = [
+            models.UniqueConstraint(fields=["file", "position"], name="part_once_a_file")
+        ]
+
+    def __str__(self) -> str:
+        return f"part {self.position} of file {self.file_id}"
+
+
+class FileTopic(models.Model):
+    """A topic of a run or of qrels."""
+
+    file = models.ForeignKey(CollectionFile, on_delete=models.CASCADE, related_name="topics")
+    topic = models.TextField()
+
+    class Meta:
+        ordering = ["file", "pk"]
+        indexes = [models.Index(fields=["file", "topic"], name="topic_of_a_file")]
+
+    def __str__(self) -> str:
+        return self.topic

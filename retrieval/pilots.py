@@ -1,0 +1,250 @@
+"""Topics against assessors at equal cost, planned from the values of a pilot."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from itertools import product
+from math import floor, isfinite, prod
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from presentation.counts import count_of
+from presentation.records import plain_values
+from presentation.text_tables import text_table
+from retrieval.exceptions import TrecFileFaults
+from stats.arguments import Floats
+from stats.inference.generalisability import Generalisability, Plan, generalisability
+
+COLUMNS = ("system", "topic", "assessor", "value")
+PLANNED = ("topics", "assessors", "cost", "Φ", "interval", "Eρ²", "interval", "se of a difference")
+FEW = {"system": 6, "topic": 20, "assessor": 3}
+MOST_ASSESSORS = 10
+LARGEST = 1e100
+
+
+@dataclass(frozen=True)
+class Pilot:
+    """A measure by system, topic and, where the file names them, assessor."""
+
+    path: Path
+    systems: list[str]
+    topics: list[str]
+    assessors: list[str]
+    values: Floats
+
+
+@dataclass(frozen=True, kw_only=True)
+class EqualCost:
+    """Plans that cost the same, from one assessor a topic to many."""
+
+    pilot: Pilot
+    budget: float
+    topic_cost: float
+    confidence: float
+    seed: int
+    result: Generalisability
+
+    @property
+    def best(self) -> Plan:
+        """The plan of the most dependable means."""
+        return max(self.result.plans, key=lambda plan: plan.dependability.value)
+
+    def cost(self, plan: Plan) -> float:
+        """In judgments of a topic by one assessor."""
+        return plan.n_topics * (plan.n_assessors + self.topic_cost)
+
+    def record(self) -> dict[str, Any]:
+        """As `power --pilot --json` prints it."""
+        return {
+            "pilot": self.pilot.path.name,
+            "levels": {name: n for name, (n, _varied) in self._levels().items()},
+            "components": self.result.components,
+            "budget": self.budget,
+            "topic_cost": self.topic_cost,
+            "plans": [self._plan(plan) for plan in self.result.plans],
+            "best": self._plan(self.best),
+            "confidence": self.confidence,
+            "seed": self.seed,
+            "notes": list(self.notes()),
+        }
+
+    def lines(self) -> Iterator[str]:
+        """As `power --pilot` prints it."""
+        one = self.best
+        yield (
+            f"Most dependable for {self.budget:g}: {count_of(one.n_topics, 'topic')}, each judged "
+            f"by {count_of(one.n_assessors, 'assessor')} (Φ {one.dependability.value:.3f})."
+        )
+        yield text_table(PLANNED, [self._row(plan) for plan in self.result.plans])
+        yield from (f"Note: {note}." for note in self.notes())
+
+    def notes(self) -> Iterator[str]:
+        """What a reader must know beside the numbers."""
+        for name, (n, is_varied) in self._levels().items():
+            if is_varied and n < FEW[name]:
+                yield _few(name, n).format(n=n, few=FEW[name])
+        for name, value in self.result.components.items():
+            if value < 0:
+                text = _("the component {name} is {value}, below 0, and counts as 0")
+                yield text.format(name=name, value=f"{value:.3g}")
+        if not self.pilot.assessors:
+            yield _(
+                "the pilot names no assessors: one each is planned, and what they differ by is "
+                "part of the topics"
+            )
+
+    def _levels(self) -> dict[str, tuple[int, bool]]:
+        one = self.pilot
+        return {
+            "system": (len(one.systems), True),
+            "topic": (len(one.topics), True),
+            "assessor": (max(len(one.assessors), 1), bool(one.assessors)),
+        }
+
+    def _plan(self, plan: Plan) -> dict[str, Any]:
+        row = asdict(plan) | {"cost": self.cost(plan)}
+        for name in ("generalizability", "dependability"):
+            row[name] = plain_values(row[name])
+        return plain_values(row)
+
+    def _row(self, plan: Plan) -> tuple[str, ...]:
+        cells = [str(plan.n_topics), str(plan.n_assessors), f"{self.cost(plan):g}"]
+        for one in (plan.dependability, plan.generalizability):
+            cells += [f"{one.value:.3f}", f"[{one.ci_low:.3f}, {one.ci_high:.3f}]"]
+        return (*cells, f"{plan.se_of_difference:.4f}")
+
+
+def plans_at_equal_cost(
+    pilot: Pilot, budget: float, *, topic_cost: float = 0.0, confidence: float, seed: int
+) -> EqualCost:
+    """Plans for a budget in judgments of a topic by one assessor.
+
+    A topic costs `topic_cost` besides, however many judge it (making it, pooling).
+    """
+    if not budget > 0 or topic_cost < 0:
+        raise ValueError("budget must be positive, and topic_cost not negative")
+    most = MOST_ASSESSORS if pilot.assessors else 1
+    sizes = [(floor(budget / (n + topic_cost)), n) for n in range(1, most + 1)]
+    if not (plans := [size for size in sizes if size[0] >= 2]):
+        raise ValueError(f"a budget of {budget:g} is not enough for two topics")
+    if len(pilot.systems) > 1 and not np.ptp(pilot.values, axis=0).any():
+        raise ValueError("the pilot's systems have the same values: no plan can tell them apart")
+    result = generalisability(pilot.values, plans, confidence=confidence, rng=seed)
+    return EqualCost(
+        pilot=pilot,
+        budget=budget,
+        topic_cost=topic_cost,
+        confidence=confidence,
+        seed=seed,
+        result=result,
+    )
+
+
+def read_pilot(path: Path) -> Pilot:
+    """A pilot's values: a CSV or TSV file with columns system, topic, value and maybe assessor."""
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            delimiter = "\t" if path.suffix.lower() in (".tsv", ".tab") else ","
+            reader = csv.reader(file, delimiter=delimiter)
+            places = {name: at for at, name in enumerate(next(reader, []))}
+            if missing := [n for n in COLUMNS if n != "assessor" and n not in places]:
+                problem = _("it has no column {name}.").format(name=missing[0])
+                raise TrecFileFaults(path, [(1, problem)])
+            # Only these columns: a file may have a great many, and far fewer values than that.
+            kept = {name: at for name, at in places.items() if name in COLUMNS}
+            rows = [(reader.line_num, _cells(row, kept)) for row in reader if row]
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        problem = _("it cannot be read: {error}.").format(error=error)
+        raise TrecFileFaults(path, [(None, problem)]) from None
+    return _pilot(path, rows, has_assessors="assessor" in kept)
+
+
+def _cells(row: Sequence[str], places: dict[str, int]) -> dict[str, str]:
+    """A row's cells by column, without the space around them; those that it lacks are empty."""
+    return {name: row[at].strip() if at < len(row) else "" for name, at in places.items()}
+
+
+def _pilot(path: Path, rows: Sequence[tuple[int, dict[str, str]]], *, has_assessors: bool) -> Pilot:
+    facets = COLUMNS[: 3 if has_assessors else 2]
+    cells: dict[tuple[str, ...], float] = {}
+    faults: list[tuple[int | None, str]] = []
+    if not rows:
+        raise TrecFileFaults(path, [(None, _("it has no rows."))])
+    for number, row in rows:
+        key = tuple(row[name] for name in facets)
+        if (problem := _problem(row, key, cells)) is not None:
+            faults.append((number, problem))
+        else:
+            cells[key] = float(row["value"])
+    if faults:
+        raise TrecFileFaults(path, faults)
+    levels = [sorted({key[axis] for key in cells}) for axis in range(len(facets))]
+    _require_complete(path, facets, levels, cells)
+    # Keys in order are the table's cells in order, for none is missing.
+    values = np.array([cells[key] for key in sorted(cells)])
+    shaped = values.reshape([len(each) for each in levels])
+    return Pilot(path, levels[0], levels[1], levels[2] if has_assessors else [], shaped)
+
+
+def _require_complete(
+    path: Path,
+    facets: Sequence[str],
+    levels: Sequence[Sequence[str]],
+    cells: dict[tuple[str, ...], float],
+) -> None:
+    """Refuse a pilot that lacks values, before a table is made that could be far larger."""
+    if not (n := prod(len(each) for each in levels) - len(cells)):
+        return
+    first = next(key for key in product(*levels) if key not in cells)
+    named = ", ".join(f"{name} {one}" for name, one in zip(facets, first, strict=True))
+    text = ngettext(
+        "it lacks {n} value, the first of {named}.", "it lacks {n} values, the first of {named}.", n
+    )
+    raise TrecFileFaults(path, [(None, text.format(n=f"{n:,}", named=named))])
+
+
+def _problem(
+    row: dict[str, str], key: tuple[str, ...], cells: dict[tuple[str, ...], float]
+) -> str | None:
+    text = row["value"]
+    try:
+        value = float(text)
+    except ValueError:
+        return _("the value {text} is not a number.").format(text=text or _("(none)"))
+    if not isfinite(value):
+        return _("the value {text} is not finite.").format(text=text)
+    if abs(value) > LARGEST:
+        return _("the value {text} is too large to be squared and added up.").format(text=text)
+    if not all(key):
+        return _("a system, topic or assessor is not named.")
+    if key in cells:
+        return _("{names} has a value already. Keep one of the two.").format(names=", ".join(key))
+    return None
+
+
+def _few(name: str, n: int) -> str:
+    """That a pilot has few of a facet, with places for both numbers."""
+    texts = {
+        "system": ngettext(
+            "{n} system in the pilot: intervals are a rough guide below {few}",
+            "{n} systems in the pilot: intervals are a rough guide below {few}",
+            n,
+        ),
+        "topic": ngettext(
+            "{n} topic in the pilot: intervals are a rough guide below {few}",
+            "{n} topics in the pilot: intervals are a rough guide below {few}",
+            n,
+        ),
+        "assessor": ngettext(
+            "{n} assessor in the pilot: intervals are a rough guide below {few}",
+            "{n} assessors in the pilot: intervals are a rough guide below {few}",
+            n,
+        ),
+    }
+    return texts[name]

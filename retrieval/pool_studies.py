@@ -1,0 +1,126 @@
+"""Studies made of pools: the candidates with what the catalogue shows of them, and a protocol."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from django.db import transaction
+from django.utils.translation import gettext as _
+
+from annotation.imports import import_study
+from annotation.models import Study
+from annotation.new_studies import kind_of_protocol
+from annotation.protocols.templates import read_protocol
+from annotation.uploads import free_slug
+from retrieval.collection_files import files_on_disk
+from retrieval.collections import link_studies
+from retrieval.exceptions import PoolDefective
+from retrieval.file_readings import subject_of
+from retrieval.models import CollectionFile, CollectionVersion, PoolStudy
+from retrieval.pools.catalogue import names_alone
+from retrieval.pools.pool_items import pool_study
+from retrieval.source_files import opened_catalogue
+from retrieval.stored_pools import stored_pool
+from work.request import request_job
+
+if TYPE_CHECKING:
+    from accounts.models import User
+    from annotation.readers.drafts import StudyDraft
+    from retrieval.pools.catalogue import Catalogue
+    from work.execution import RunningJob
+    from work.models import Job
+
+STUDY_OF_POOL = "study_of_pool"
+
+
+def refused_faults(version: CollectionVersion, allowed: Sequence[str]) -> dict[str, int]:
+    """How many faults of a pool there are by name, of those names that are not allowed."""
+    names = version.pool_findings.values_list("name", flat=True).order_by("pk")
+    counts: dict[str, int] = {}
+    for name in names:
+        if name not in allowed:
+            counts[name] = counts.get(name, 0) + 1
+    return counts
+
+
+def request_study(
+    *,
+    version: CollectionVersion,
+    title: str,
+    template: str,
+    allowed: Sequence[str],
+    actor: User,
+) -> Job:
+    """Have a study made of a pool; PoolDefective while a fault is not allowed."""
+    if refused := refused_faults(version, allowed):
+        raise PoolDefective(
+            _("The pool is defective ({names}). Make it anew, or allow what is wrong.").format(
+                names=", ".join(refused)
+            )
+        )
+    return request_job(
+        kind=STUDY_OF_POOL,
+        subject=subject_of(version.collection),
+        arguments={
+            "version": version.pk,
+            "title": title,
+            "template": template,
+            "allowed": sorted(allowed),
+        },
+        requested_by=actor,
+    )
+
+
+def make_pool_study(running: RunningJob) -> str:
+    """Make the study of a job with its pictures and its protocol, and link it to the collection."""
+    arguments = running.arguments
+    version = CollectionVersion.objects.select_related("collection__team").get(
+        pk=arguments["version"]
+    )
+    catalogues = [
+        one.file
+        for one in version.files.select_related("file")
+        if one.kind == CollectionFile.Kind.CATALOGUE and one.file is not None
+    ]
+    with files_on_disk(catalogues) as paths:
+        if not paths:
+            return _study(version, names_alone(()), arguments, running)
+        with opened_catalogue(paths[0]) as catalogue:
+            return _study(version, catalogue, arguments, running)
+
+
+@transaction.atomic
+def _study(
+    version: CollectionVersion,
+    catalogue: Catalogue,
+    arguments: dict[str, Any],
+    running: RunningJob,
+) -> str:
+    collection, actor = version.collection, running.job.requested_by
+    protocol = read_protocol(arguments["template"])
+    imported = import_study(
+        draft=_draft(version, catalogue, kind_of_protocol(protocol)),
+        path=Path(f"pool-{version.number}"),
+        slug=free_slug(arguments["title"]),
+        title=arguments["title"],
+        owner=actor,
+        team=collection.team,
+        protocol=protocol,
+        actor=actor,
+    )
+    allowed = ",".join(arguments["allowed"])
+    PoolStudy.objects.create(version=version, study=imported.study, allowed=allowed)
+    studies = [*collection.studies.all(), imported.study]
+    link_studies(collection=collection, studies=studies, actor=actor)
+    return str(imported)
+
+
+def _draft(version: CollectionVersion, catalogue: Catalogue, kind: str) -> StudyDraft:
+    draft = pool_study(stored_pool(version), catalogue)
+    if kind == Study.Kind.ALTERNATIVES:
+        return draft
+    # the protocol's own questions are asked instead
+    return replace(draft, kind="rating", questions=())

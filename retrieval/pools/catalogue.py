@@ -1,0 +1,136 @@
+"""The documents that may be pooled: their names, and the pictures and texts that are shown."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from hashlib import sha256
+from pathlib import Path
+
+from annotation.exceptions import ImportRefused
+from annotation.readers.drafts import PictureDraft
+from annotation.readers.pictures import Folder, PictureSource, read_picture
+from annotation.readers.rows import Row
+from annotation.readers.tables import each_row
+from retrieval.exceptions import PoolFileFaults
+
+NAMES = ("docno", "id", "key", "item", "target")
+TITLES = ("title", "text", "name", "caption")
+PICTURES = ("image", "picture", "path")
+DIGESTS = ("digest", "sha256")
+MOST_FAULTS = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A document that may be shown; `digest` is the same for the same picture, or text."""
+
+    docno: str
+    title: str = ""
+    image: str = ""
+    digest: str = ""
+    problem: str = ""
+
+
+@dataclass(frozen=True)
+class Catalogue:
+    """Documents by name in the order of a file, and where their pictures are."""
+
+    documents: dict[str, Document]
+    pictures: PictureSource | None = None
+    folder: Path | None = None
+    path: Path | None = None
+    lines: dict[str, int] = field(default_factory=dict, repr=False)
+
+    def __contains__(self, docno: object) -> bool:
+        return docno in self.documents
+
+    def title(self, docno: str) -> str:
+        document = self.documents.get(docno)
+        return document.title or docno if document else docno
+
+    def picture(self, docno: str) -> PictureDraft | None:
+        """The picture of a document, or ImportRefused."""
+        document = self.documents.get(docno)
+        if document is None or not document.image or self.pictures is None:
+            return None
+        row = Row(self.path or Path(), self.lines.get(docno, 0), {"image": document.image})
+        return read_picture(row, "image", self.pictures)
+
+
+def names_alone(names: Iterable[str]) -> Catalogue:
+    """A catalogue of documents of which nothing but the names is known."""
+    return Catalogue({name: Document(name) for name in names})
+
+
+def read_catalogue(path: Path, *, pictures: PictureSource | None = None) -> Catalogue:
+    """The documents of a CSV, TSV or JSON Lines file; pictures are files named relative to it.
+
+    A document whose picture cannot be shown stays in the catalogue, with the problem. A name that
+    is given twice is refused by line.
+    """
+    source = pictures or Folder(path.parent)
+    documents: dict[str, Document] = {}
+    lines: dict[str, int] = {}
+    faults: list[tuple[int | None, str]] = []
+    for row in _rows(path):
+        if not lines and not faults and _present(row, NAMES) is None:
+            problem = f"there is no column for the document's name, such as {NAMES[0]}."
+            raise PoolFileFaults(path, [(1, problem)])
+        try:
+            document = _document(row, source)
+        except ImportRefused as refused:
+            faults.append((refused.line, refused.problem))
+            continue
+        if document.docno in documents:
+            first = lines[document.docno]
+            problem = f"document {document.docno} is in line {first} already. Keep one of the two."
+            faults.append((row.line, problem))
+        documents.setdefault(document.docno, document)
+        lines.setdefault(document.docno, row.line)
+        if len(faults) == MOST_FAULTS:
+            break
+    if faults:
+        raise PoolFileFaults(path, faults)
+    return Catalogue(documents, source, path.parent, path, lines)
+
+
+def _rows(path: Path) -> Iterator[Row]:
+    try:
+        yield from each_row(path)
+    except ImportRefused as refused:
+        raise PoolFileFaults(path, [(refused.line, refused.problem)]) from None
+
+
+def _document(row: Row, pictures: PictureSource) -> Document:
+    docno = require_name(row, _present(row, NAMES) or NAMES[0])
+    title, image, digest = (_cell(row, names) for names in (TITLES, PICTURES, DIGESTS))
+    problem = ""
+    if image:
+        try:
+            picture = read_picture(row, _present(row, PICTURES) or "", pictures)
+            digest = digest or (sha256(picture.content).hexdigest() if picture else "")
+        except ImportRefused as refused:
+            problem = refused.problem
+    if not digest and not image and title:
+        digest = sha256(" ".join(title.split()).encode()).hexdigest()
+    return Document(docno, title, posixpath.normpath(image) if image else "", digest, problem)
+
+
+def require_name(row: Row, field: str) -> str:
+    """A document's or a topic's name, which qrels separate by white space."""
+    name = row.required(field)
+    if len(name.split()) != 1:
+        raise row.refuse(f"'{name[:40]}' has white space in it, which no qrels can hold.", field)
+    return name
+
+
+def _present(row: Row, names: tuple[str, ...]) -> str | None:
+    by_lower_case = {name.lower(): name for name in row.fields}
+    return next((by_lower_case[name] for name in names if name in by_lower_case), None)
+
+
+def _cell(row: Row, names: tuple[str, ...]) -> str:
+    present = _present(row, names)
+    return row.optional(present, longest=10_000) if present else ""

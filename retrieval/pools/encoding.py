@@ -1,0 +1,104 @@
+"""Vectors of a catalogue's texts or pictures, by a model of sentence-transformers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from importlib import metadata
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from annotation.readers.drafts import PictureDraft
+from metrics.exceptions import ModelUnfit
+from metrics.scorers.checkpoints import Checkpoint
+from metrics.scorers.embedding import ENCODING_BATCH, LARGE_BATCH, load_encoder
+from metrics.scorers.errors import ScorerError
+from presentation.progress import Progress, silently
+from retrieval.exceptions import PoolUnfit
+from retrieval.pools.catalogue import Catalogue
+from retrieval.pools.vectors import Vectors, temporary_array
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+Part = Literal["texts", "pictures"]
+AT_ONCE = 512
+"""Documents whose pictures are in memory at once."""
+
+
+def encode_catalogue(
+    catalogue: Catalogue,
+    model: str | Path,
+    *,
+    part: Part,
+    device: str | None = None,
+    download: bool = False,
+    progress: Progress = silently,
+) -> Vectors:
+    """A vector for each document that has a text, or a picture that can be shown.
+
+    The model is found as the metrics find theirs: the packaged one, a folder, or a name on the
+    hub, which is fetched only with `download`.
+    """
+    names = _encodable(catalogue, part)
+    checkpoint = Checkpoint(model, download)
+    try:
+        encoder: Any = load_encoder(checkpoint, device)
+        signed = "|".join(f"{field}:{value}" for field, value in checkpoint.signed().items())
+    except ScorerError as error:
+        raise ModelUnfit(str(error)) from error
+    modality = "image" if part == "pictures" else "text"
+    if not encoder.supports(modality):
+        raise PoolUnfit(f"The model {checkpoint.label} reads no {part}.")
+    array: Any = None
+    starts = range(0, len(names), AT_ONCE)
+    for start in progress(starts, len(starts)):
+        inputs = list(_inputs(catalogue, names[start : start + AT_ONCE], part))
+        rows = encoder.encode(
+            inputs,
+            batch_size=ENCODING_BATCH.get(encoder.device.type, LARGE_BATCH),
+            show_progress_bar=False,
+            convert_to_numpy=True,
+        )
+        if array is None:
+            array = temporary_array(len(names), rows.shape[1])
+        array[start : start + len(rows)] = rows
+    version = f"sentence-transformers-{metadata.version('sentence-transformers')}"
+    return Vectors(names, array, f"encoder|of:{part}|{signed}|version:{version}")
+
+
+def _encodable(catalogue: Catalogue, part: Part) -> list[str]:
+    names = [
+        document.docno
+        for document in catalogue.documents.values()
+        if (document.image and not document.problem if part == "pictures" else document.title)
+    ]
+    if not names:
+        raise PoolUnfit(f"The catalogue has no {part} to encode.")
+    return names
+
+
+def _inputs(catalogue: Catalogue, names: Sequence[str], part: Part) -> Iterator[str | Image]:
+    for name in names:
+        if part == "texts":
+            yield catalogue.title(name)
+        elif (picture := catalogue.picture(name)) is not None:
+            yield opened_picture(picture, name)
+
+
+def opened_picture(picture: PictureDraft, name: str) -> Image:
+    """The pixels of a picture on white; those of a drawing as it is drawn."""
+    from PIL import Image, UnidentifiedImageError
+
+    content = picture.content
+    try:
+        if picture.media_type == "image/svg+xml":
+            import vl_convert
+
+            content = vl_convert.svg_to_png(content.decode("utf-8-sig"))
+        with Image.open(BytesIO(content)) as image:
+            layers = image.convert("RGBA")
+    except (UnidentifiedImageError, OSError, ValueError) as error:
+        raise PoolUnfit(f"The picture of {name} cannot be read: {error}.") from None
+    page = Image.new("RGBA", layers.size, "white")
+    return Image.alpha_composite(page, layers).convert("RGB")

@@ -1,0 +1,271 @@
+"""What is wrong with a pool before anybody is paid to judge it."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from presentation.counts import count_of
+from presentation.records import plain_values
+from retrieval.exceptions import PoolDefective
+from retrieval.pools.catalogue import Catalogue
+from retrieval.pools.pool_tables import PoolRow, PoolTable
+from stats.ranking.hubness import HUB_SHARE, Hubness, hubness
+
+FaultName = Literal["repeat", "content", "target", "hub", "quota", "short", "picture", "unknown"]
+FAULTS: dict[FaultName, str] = {
+    "repeat": "a candidate twice in a pool",
+    "content": "the same picture or text twice in a pool, under two names",
+    "target": "the target among its own candidates, by name or looks",
+    "hub": "a candidate in the pools of many targets",
+    "quota": "a source's quota that is not met",
+    "short": "fewer candidates than planned",
+    "picture": "a document without a picture that can be shown",
+    "unknown": "a document that the catalogue does not have",
+}
+HUB_TIMES = 3
+"""A hub is pooled so many times as often as documents of the pool are on average, at least: in a
+small catalogue every document stands in many pools."""
+MOST_LISTED = 200
+
+
+@dataclass(frozen=True, slots=True)
+class PoolFault:
+    """One thing that is wrong, and where."""
+
+    name: FaultName
+    problem: str
+    line: int | None = None
+    field: str = ""
+    topic: str = ""
+    docno: str = ""
+
+    def statement(self, path: Path) -> str:
+        where = f"Line {self.line} of {path.name}" if self.line else path.name
+        where = f"{where}, field {self.field}" if self.field else where
+        return f"{where}: {self.problem}"
+
+
+@dataclass(frozen=True)
+class PoolLint:
+    """All faults of a pool, in the order of its lines; those of allowed names do not count."""
+
+    path: Path
+    faults: tuple[PoolFault, ...]
+    n_topics: int
+    n_slots: int
+    hubness: Hubness | None = None
+    allowed: frozenset[FaultName] = frozenset()
+    checked: tuple[FaultName, ...] = ()
+
+    @property
+    def refused(self) -> tuple[PoolFault, ...]:
+        return tuple(fault for fault in self.faults if fault.name not in self.allowed)
+
+    def counts(self) -> dict[FaultName, dict[str, Any]]:
+        """How many faults, and topics with one, by name; None where it could not be checked."""
+        return {name: self._count(name) for name in get_args(FaultName)}
+
+    def _count(self, name: FaultName) -> dict[str, Any]:
+        if name not in self.checked:
+            return {"n": None, "n_topics": None, "allowed": name in self.allowed}
+        faults = [fault for fault in self.faults if fault.name == name]
+        # A hub is one fault, of no topic.
+        topics = None if name == "hub" else len({fault.topic for fault in faults})
+        return {"n": len(faults), "n_topics": topics, "allowed": name in self.allowed}
+
+    def record(self) -> dict[str, Any]:
+        """As `lint_pool --json` prints it."""
+        return {
+            "file": self.path.name,
+            "n_topics": self.n_topics,
+            "n_slots": self.n_slots,
+            "is_refused": bool(self.refused),
+            "counts": self.counts(),
+            "hubness": plain_values(asdict(self.hubness)) if self.hubness else None,
+            "faults": [
+                asdict(fault) | {"allowed": fault.name in self.allowed} for fault in self.faults
+            ],
+        }
+
+    def require_sound(self) -> None:
+        """PoolDefective, unless all that is wrong is allowed."""
+        if not self.refused:
+            return
+        lines = [fault.statement(self.path) for fault in self.refused[:MOST_LISTED]]
+        if (n_more := len(self.refused) - len(lines)) > 0:
+            lines.append(f"... and {n_more:,} more, which --json lists.")
+        names = [name for name in get_args(FaultName) if self._refuses(name)]
+        lines.append(
+            f"{self.path.name} has {count_of(len(self.refused), 'fault')} "
+            f"({', '.join(names)}). Make it anew, or allow them with --allow NAME."
+        )
+        raise PoolDefective("\n".join(lines))
+
+    def _refuses(self, name: FaultName) -> bool:
+        return any(fault.name == name for fault in self.refused)
+
+
+def lint_pool(
+    table: PoolTable,
+    *,
+    catalogue: Catalogue | None = None,
+    quotas: Mapping[str, int] | None = None,
+    per_topic: int | None = None,
+    hub_share: float = HUB_SHARE,
+    allowed: Collection[FaultName] = (),
+) -> PoolLint:
+    """All that is wrong with a pool: what is in the file, and with a catalogue what it shows.
+
+    `quotas` and `per_topic` are by default those of the plan in the file, if it has one; of a table
+    with a column for each candidate, every column is to be filled.
+    """
+    quotas = table.quotas if quotas is None else quotas
+    per_topic = table.per_topic if per_topic is None else per_topic
+    faults = [
+        *_repeats(table, catalogue),
+        *_hubs(table, hub_share),
+        *_unmet(table, quotas),
+        *(_short(table, per_topic) if per_topic else ()),
+        *(_unknown(table, catalogue) if catalogue else ()),
+        *(_without_picture(table, catalogue) if catalogue else ()),
+    ]
+    checked: list[FaultName] = ["repeat", "target", "hub"]
+    checked += ["content", "unknown", "picture"] if catalogue else []
+    checked += ["short"] if per_topic else []
+    checked += ["quota"] if quotas or any(row.quota for row in table.rows) else []
+    faults.sort(key=lambda fault: fault.line or 0)
+    return PoolLint(
+        table.path,
+        tuple(faults),
+        len(table.targets),
+        len(table.rows),
+        _hubness(table, catalogue, hub_share),
+        frozenset(allowed),
+        tuple(checked),
+    )
+
+
+def _repeats(table: PoolTable, catalogue: Catalogue | None) -> Iterator[PoolFault]:
+    """Candidates that are there already, or are the target, by name or by what they show."""
+
+    def content(docno: str) -> str:
+        document = catalogue.documents.get(docno) if catalogue else None
+        return (document.digest if document else "") or docno
+
+    for topic, rows in table.by_topic().items():
+        target = table.targets[topic]
+        first: dict[str, PoolRow] = {}
+        shown: dict[str, PoolRow] = {}
+        for row in rows:
+            is_like_target = bool(target) and content(row.docno) == content(target)
+            if row.docno == target:
+                problem = _("{docno} is the target.").format(docno=row.docno)
+                yield _fault("target", problem, row)
+            elif is_like_target:
+                problem = _("{docno} shows what the target {target} shows.")
+                yield _fault("target", problem.format(docno=row.docno, target=target), row)
+            before = first.setdefault(row.docno, row)
+            like = shown.setdefault(content(row.docno), row)
+            if before is not row:
+                problem = _("{docno} is in {place} already.")
+                yield _fault("repeat", problem.format(docno=row.docno, place=before.place), row)
+            elif like is not row and not is_like_target:
+                names = {"docno": row.docno, "other": like.docno, "place": like.place}
+                problem = _("{docno} shows what {other} in {place} shows.").format(**names)
+                yield _fault("content", problem, row)
+
+
+def _hubs(table: PoolTable, hub_share: float) -> Iterator[PoolFault]:
+    pools: dict[str, set[str]] = defaultdict(set)
+    first: dict[str, PoolRow] = {}
+    for row in table.rows:
+        pools[row.docno].add(row.topic)
+        first.setdefault(row.docno, row)
+    n_topics = len(table.targets)
+    mean = sum(map(len, pools.values())) / max(len(pools), 1)
+    for docno, topics in pools.items():
+        n = len(topics)
+        # As in `hubness`: a share of the targets as a count.
+        if n >= round(hub_share * n_topics, 9) and n >= HUB_TIMES * mean:
+            problem = _("{docno} is in the pools of {n} of {n_targets} targets.").format(
+                docno=docno, n=f"{n:,}", n_targets=f"{n_topics:,}"
+            )
+            row = first[docno]
+            yield PoolFault("hub", problem, row.line, row.field, "", docno)
+
+
+def _hubness(table: PoolTable, catalogue: Catalogue | None, hub_share: float) -> Hubness | None:
+    """Of the documents that are pooled, or of the catalogue with those that it lacks."""
+    if not table.targets:
+        return None
+    docnos = [row.docno for row in table.rows]
+    known = set(docnos).union(catalogue.documents if catalogue else ())
+    return hubness(docnos, n_lists=len(table.targets), n_documents=len(known), hub_share=hub_share)
+
+
+def _unmet(table: PoolTable, quotas: Mapping[str, int] | None) -> Iterator[PoolFault]:
+    for topic, rows in table.by_topic().items():
+        counts = Counter(row.source for row in rows)
+        missing = (
+            {source: n - counts[source] for source, n in quotas.items()}
+            if quotas
+            else Counter(row.quota for row in rows if row.quota not in ("", row.source))
+        )
+        for source, n in missing.items():
+            if n > 0:
+                problem = (
+                    _("topic {topic} lacks {n} of {planned} of {source}.")
+                    if quotas
+                    else _("topic {topic} lacks {n} of {source}.")
+                ).format(topic=topic, n=n, planned=quotas and quotas[source], source=source)
+                yield PoolFault("quota", problem, table.line_of(topic), "", topic)
+
+
+def _short(table: PoolTable, per_topic: int) -> Iterator[PoolFault]:
+    for topic, rows in table.by_topic().items():
+        if len(rows) < per_topic:
+            problem = ngettext(
+                "topic {topic} has {n} candidate where {planned} are planned.",
+                "topic {topic} has {n} candidates where {planned} are planned.",
+                len(rows),
+            ).format(topic=topic, n=len(rows), planned=per_topic)
+            yield PoolFault("short", problem, table.line_of(topic), "", topic)
+
+
+def _unknown(table: PoolTable, catalogue: Catalogue) -> Iterator[PoolFault]:
+    for row in _documents(table):
+        if row.docno not in catalogue:
+            problem = _("the catalogue has no {docno}.").format(docno=row.docno)
+            yield _fault("unknown", problem, row)
+
+
+def _without_picture(table: PoolTable, catalogue: Catalogue) -> Iterator[PoolFault]:
+    has_pictures = any(document.image for document in catalogue.documents.values())
+    for row in _documents(table):
+        document = catalogue.documents.get(row.docno)
+        if document is None:
+            continue
+        if document.problem:
+            yield _fault("picture", f"{row.docno}: {document.problem}", row)
+        elif has_pictures and not document.image:
+            problem = _("{docno} has no picture, and others have.").format(docno=row.docno)
+            yield _fault("picture", problem, row)
+
+
+def _documents(table: PoolTable) -> Iterable[PoolRow]:
+    """The candidates, and the targets as rows of their own."""
+    for topic, target in table.targets.items():
+        if target:
+            yield PoolRow(table.line_of(topic), table.target_field, topic, target)
+    yield from table.rows
+
+
+def _fault(name: FaultName, problem: str, row: PoolRow) -> PoolFault:
+    return PoolFault(name, problem, row.line, row.field, row.topic, row.docno)

@@ -1,0 +1,220 @@
+"""Pools as files: CSV with a row a slot, and JSON with everything."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+from annotation.exceptions import ImportRefused
+from annotation.readers.rows import Row
+from annotation.readers.tables import each_row, kind_of, read_object
+from presentation.files import write_whole
+from presentation.spreadsheets import csv_parts
+from retrieval.exceptions import PoolFileFaults
+from retrieval.pools.catalogue import require_name
+from retrieval.pools.records import (
+    REASONS,
+    DrySource,
+    Pool,
+    PoolPlan,
+    Replacement,
+    Slot,
+    SourceFacts,
+    Target,
+)
+
+COLUMNS = (
+    *("topic", "target", "slot", "position", "docno", "source", "source_rank", "quota"),
+    *("inclusion", "also", "replaced", "replaced_at", "reason", "resembles"),
+)
+NOTHING = "-"
+T = TypeVar("T")
+
+
+def write_pool(path: Path, pool: Pool) -> None:
+    """A .json file, or CSV."""
+    if kind_of(path) == ".json":
+        write_whole(path, f"{json.dumps(pool.record(), indent=1)}\n")
+    else:
+        write_whole(path, pool_csv(pool))
+
+
+def pool_csv(pool: Pool) -> Iterator[str]:
+    """A row a slot; what was passed over stands beside the slot that it was passed over for.
+
+    `replaced`, `replaced_at` (source:rank), `reason` and `resembles` are lists that correspond,
+    as `also` is one, with spaces between. A row without a docno is a slot that stayed open.
+    """
+    return csv_parts(COLUMNS, _rows(pool))
+
+
+def _rows(pool: Pool) -> Iterator[tuple[Any, ...]]:
+    replaced: dict[tuple[str, int], list[Replacement]] = {}
+    for each in pool.replacements:
+        replaced.setdefault((each.topic, each.slot), []).append(each)
+    slots = pool.by_topic()
+    for target in pool.targets:
+        for slot in slots[target.topic]:
+            passed = replaced.pop((slot.topic, slot.slot), [])
+            yield (
+                *(slot.topic, target.docno, slot.slot, slot.position, slot.docno, slot.source),
+                *(slot.source_rank, slot.quota, slot.inclusion),
+                " ".join(f"{source}:{rank}" for source, rank in slot.also),
+                *_passed_over(passed),
+            )
+        last = len(slots[target.topic]) + 1
+        if passed := replaced.pop((target.topic, last), []):
+            yield (target.topic, target.docno, last, *[""] * 7, *_passed_over(passed))
+
+
+def _passed_over(replaced: Sequence[Replacement]) -> tuple[str, ...]:
+    return (
+        " ".join(each.docno for each in replaced),
+        " ".join(f"{each.source}:{each.source_rank}" for each in replaced),
+        " ".join(each.reason for each in replaced),
+        " ".join(each.other or NOTHING for each in replaced),
+    )
+
+
+def read_pool(path: Path) -> Pool:
+    """A pool that `write_pool` wrote, or a CSV with the columns topic and docno at least."""
+    return _read_json(path) if kind_of(path) == ".json" else _read_csv(path)
+
+
+def _read_json(path: Path) -> Pool:
+    try:
+        record = read_object(path, ("targets", "slots")).fields
+    except ImportRefused as refused:
+        raise PoolFileFaults(path, [(refused.line, refused.problem)]) from None
+    try:
+        plan = PoolPlan.of(record["plan"]) if record.get("plan") else None
+    except (TypeError, ValueError, KeyError, AttributeError) as error:
+        raise PoolFileFaults(path, [(None, f"plan: {error}.")]) from None
+    also: Callable[[Any], Any] = lambda pairs: tuple((str(s), int(n)) for s, n in pairs)  # noqa: E731
+    pool = Pool(
+        targets=_entries(path, record, "targets", Target),
+        slots=_entries(path, record, "slots", lambda **e: Slot(**e | {"also": also(e["also"])})),
+        replacements=_entries(path, record, "replacements", Replacement),
+        dry=_entries(
+            path,
+            record,
+            "dry",
+            lambda **e: DrySource(**e | {"filled_by": tuple(map(str, e["filled_by"]))}),
+        ),
+        plan=plan,
+        sources=_entries(path, record, "sources", SourceFacts),
+        report=record.get("report") or {},
+    )
+    topics = {target.topic for target in pool.targets}
+    foreign = [
+        (None, f"slots[{n}]: topic {slot.topic} is not among the targets.")
+        for n, slot in enumerate(pool.slots)
+        if slot.topic not in topics
+    ]
+    if foreign:
+        raise PoolFileFaults(path, foreign)
+    return pool
+
+
+def _entries(
+    path: Path, record: dict[str, Any], name: str, make: Callable[..., T]
+) -> tuple[T, ...]:
+    entries = record.get(name) or []
+    made: list[T] = []
+    faults: list[tuple[int | None, str]] = []
+    for number, entry in enumerate(entries if isinstance(entries, list) else [None]):
+        try:
+            made.append(make(**entry))
+        except (TypeError, ValueError, KeyError) as error:
+            faults.append((None, f"{name}[{number}]: {error}."))
+    if faults:
+        raise PoolFileFaults(path, faults)
+    return tuple(made)
+
+
+def _read_csv(path: Path) -> Pool:
+    targets: dict[str, Target] = {}
+    slots: list[Slot] = []
+    replacements: list[Replacement] = []
+    n_slots: dict[str, int] = {}
+    faults: list[tuple[int | None, str]] = []
+    try:
+        for row in each_row(path, ("topic", "docno")):
+            try:
+                target, slot, passed = _row(row, n_slots)
+            except ImportRefused as refused:
+                faults.append((refused.line, refused.problem))
+                continue
+            if targets.setdefault(target.topic, target) != target:
+                faults.append((row.line, f"topic {target.topic} has another target above."))
+            slots += [slot] if slot else []
+            replacements += passed
+    except ImportRefused as refused:
+        raise PoolFileFaults(path, [(refused.line, refused.problem)]) from None
+    if faults:
+        raise PoolFileFaults(path, faults)
+    ordered = {topic: n for n, topic in enumerate(targets)}
+    slots.sort(key=lambda slot: ordered[slot.topic])
+    return Pool(tuple(targets.values()), tuple(slots), tuple(replacements), tuple(_dry(slots)))
+
+
+def _row(row: Row, n_slots: dict[str, int]) -> tuple[Target, Slot | None, list[Replacement]]:
+    topic = require_name(row, "topic")
+    target = Target(topic, require_name(row, "target") if row.optional("target") else "")
+    is_slot = bool(row.optional("docno"))
+    number = n_slots[topic] = n_slots.get(topic, 0) + is_slot
+    passed = _replacements(row, topic, number if is_slot else number + 1)
+    if not is_slot:
+        return target, None, passed
+    slot = Slot(
+        topic,
+        number,
+        require_name(row, "docno"),
+        row.optional("source"),
+        _whole(row, "source_rank"),
+        row.optional("quota"),
+        row.number("inclusion") if row.text("inclusion").strip() else 1.0,
+        _whole(row, "position"),
+        tuple(_listing(row, each, "also") for each in row.optional("also", longest=10**6).split()),
+    )
+    return target, slot, passed
+
+
+def _replacements(row: Row, topic: str, slot: int) -> list[Replacement]:
+    names = ("replaced", "replaced_at", "reason", "resembles")
+    lists = [row.optional(name, longest=10**7).split() for name in names]
+    if len({len(each) for each in lists}) > 1:
+        raise row.refuse("replaced, replaced_at, reason and resembles differ in length.")
+    passed = []
+    for docno, at, reason, other in zip(*lists, strict=True):
+        if reason not in REASONS:
+            raise row.refuse(f"'{reason}' is not one of {', '.join(REASONS)}.", "reason")
+        source, rank = _listing(row, at, "replaced_at")
+        resembles = "" if other == NOTHING else other
+        passed.append(Replacement(topic, slot, source, rank, docno, reason, resembles))
+    return passed
+
+
+def _listing(row: Row, text: str, field: str) -> tuple[str, int]:
+    source, _, rank = text.rpartition(":")
+    if not source or not rank.isdecimal():
+        raise row.refuse(f"'{text[:40]}' is not a source and a rank, such as bm25:3.", field)
+    return source, int(rank)
+
+
+def _whole(row: Row, field: Literal["source_rank", "position"]) -> int:
+    text = row.optional(field)
+    if text and not text.isdecimal():
+        raise row.refuse(f"'{text[:40]}' is not a whole number.", field)
+    return int(text or 0)
+
+
+def _dry(slots: Sequence[Slot]) -> Iterator[DrySource]:
+    """Sources of which other ones filled the quota, as far as slots show it."""
+    others = [slot for slot in slots if slot.quota not in ("", slot.source)]
+    for (topic, source), group in groupby(others, lambda slot: (slot.topic, slot.quota)):
+        filled_by = tuple(slot.source for slot in group)
+        yield DrySource(topic, source, 0, 0, len(filled_by), filled_by)

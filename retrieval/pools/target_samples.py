@@ -1,0 +1,168 @@
+"""Targets drawn at random from strata of a column, each with the probability of being drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from presentation.counts import count_of
+from presentation.records import plain_values
+from presentation.spreadsheets import csv_parts
+from retrieval.exceptions import PoolUnfit
+from retrieval.pools.records import Target
+from stats.arguments import Floats, Integers
+
+Allocation = Literal["equal", "proportional"]
+COLUMNS = ("topic", "target", "stratum", "value", "probability")
+
+
+@dataclass(frozen=True)
+class Stratum:
+    """Targets whose values are from `low` to `high`, and how many of them were drawn."""
+
+    stratum: int
+    low: float
+    high: float
+    n_targets: int
+    n_drawn: int
+
+    @property
+    def probability(self) -> float:
+        return self.n_drawn / self.n_targets
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnTarget:
+    target: Target
+    stratum: int
+    value: float
+    probability: float
+
+
+@dataclass(frozen=True)
+class TargetSample:
+    """Targets in the order of the file, with all that the draw was made by."""
+
+    targets: tuple[DrawnTarget, ...]
+    strata: tuple[Stratum, ...]
+    column: str
+    signature: str
+    allocation: Allocation
+    seed: int
+    n_undefined: int
+
+    def notes(self) -> Iterator[str]:
+        """What a reader must know beside the numbers."""
+        if self.n_undefined:
+            targets = count_of(self.n_undefined, "target")
+            yield f"{targets} without a value of {self.column} could not be drawn"
+        for each in self.strata:
+            if not each.n_drawn:
+                yield f"no target of stratum {each.stratum} was drawn: it stands for nothing"
+
+    def record(self) -> dict[str, Any]:
+        """As `sample_targets --json` prints it."""
+        return {
+            "column": self.column,
+            "signature": self.signature,
+            "allocation": self.allocation,
+            "seed": self.seed,
+            "n": len(self.targets),
+            "n_undefined": self.n_undefined,
+            "strata": [
+                plain_values(asdict(each) | {"probability": each.probability})
+                for each in self.strata
+            ],
+            "targets": [dict(zip(COLUMNS, row, strict=True)) for row in map(_row, self.targets)],
+            "notes": list(self.notes()),
+        }
+
+    def csv(self) -> Iterator[str]:
+        """A row a target, which `pool_candidates --targets` reads."""
+        return csv_parts(COLUMNS, map(_row, self.targets))
+
+
+def _row(drawn: DrawnTarget) -> tuple[Any, ...]:
+    target = drawn.target
+    return target.topic, target.docno, drawn.stratum, drawn.value, drawn.probability
+
+
+def sample_targets(
+    targets: Sequence[Target],
+    values: Floats,
+    n: int,
+    *,
+    n_strata: int = 4,
+    allocation: Allocation = "equal",
+    seed: int = 0,
+    column: str = "value",
+    signature: str = "",
+) -> TargetSample:
+    """Draw n targets without replacement from strata between quantiles of their values.
+
+    As many from each stratum (`equal`), or shares that are those of the strata (`proportional`).
+    What does not divide goes to strata that are drawn. Equal values are never in two strata, so
+    that there may be fewer strata than asked for. A target without a value cannot be drawn.
+    """
+    if len(targets) != len(values):
+        raise ValueError(f"targets and values differ in length: {len(targets)} and {len(values)}")
+    if n < 1 or n_strata < 1:
+        raise ValueError(f"n and n_strata must be positive, got {n} and {n_strata}")
+    defined = np.flatnonzero(~np.isnan(values))
+    if n > len(defined):
+        available = count_of(len(defined), "target")
+        raise PoolUnfit(f"{n:,} are to be drawn, where {available} have a value of {column}.")
+    rng = np.random.default_rng(seed)
+    stratum = _strata_of(values[defined], n_strata)
+    sizes = np.bincount(stratum)
+    shares = _allocated(n, sizes, allocation, rng)
+    drawn: list[DrawnTarget] = []
+    strata: list[Stratum] = []
+    for number, (size, n_drawn) in enumerate(zip(sizes.tolist(), shares.tolist(), strict=True)):
+        members = defined[stratum == number]
+        low, high = float(values[members].min()), float(values[members].max())
+        strata.append(Stratum(number + 1, low, high, size, n_drawn))
+        drawn += [
+            DrawnTarget(targets[each], number + 1, float(values[each]), n_drawn / size)
+            for each in rng.choice(members, n_drawn, replace=False).tolist()
+        ]
+    order = {target.topic: at for at, target in enumerate(targets)}
+    drawn.sort(key=lambda each: order[each.target.topic])
+    n_undefined = len(targets) - len(defined)
+    return TargetSample(
+        tuple(drawn), tuple(strata), column, signature, allocation, seed, n_undefined
+    )
+
+
+def _strata_of(values: Floats, n_strata: int) -> Integers:
+    """The stratum of each value by quantiles, from 0 on, none of them empty."""
+    edges = np.quantile(values, np.arange(1, n_strata) / n_strata)
+    numbers = np.searchsorted(edges, values, side="left")
+    codes: Integers = np.unique(numbers, return_inverse=True)[1]
+    return codes
+
+
+def _allocated(
+    n: int, sizes: Integers, allocation: Allocation, rng: np.random.Generator
+) -> Integers:
+    """How many are drawn of each stratum, none more than it has."""
+    shares = np.zeros(len(sizes), dtype=np.intp)
+    if allocation == "proportional":
+        exact: Floats = n * sizes / sizes.sum()
+        shares += np.floor(exact).astype(np.intp)
+        lots = rng.permutation(len(sizes))
+        # The largest remainders; equal ones by lot.
+        order = np.lexsort((lots, shares - exact))
+        shares[order[: n - int(shares.sum())]] += 1
+        return shares
+    while (left := n - int(shares.sum())) > 0:
+        open_strata = np.flatnonzero(shares < sizes)
+        each = left // len(open_strata)
+        if each:
+            shares[open_strata] += np.minimum(each, (sizes - shares)[open_strata])
+        else:
+            shares[rng.permutation(open_strata)[:left]] += 1
+    return shares

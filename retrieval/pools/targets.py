@@ -1,0 +1,86 @@
+"""Targets as files: a CSV or JSON Lines file with a column `target`, or a name a line."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import nan
+from pathlib import Path
+
+import numpy as np
+
+from annotation.exceptions import ImportRefused
+from annotation.readers.rows import Row
+from annotation.readers.tables import each_row, kind_of
+from retrieval.exceptions import PoolFileFaults
+from retrieval.pools.catalogue import require_name
+from retrieval.pools.records import Target
+from retrieval.trec_files import Run
+from stats.arguments import Floats
+
+
+def read_targets(path: Path, *, topic: str = "topic", target: str = "target") -> list[Target]:
+    """The targets of a file; where it has no column for the topic, that is the target's name.
+
+    A file whose name ends in .txt or .ids has a target a line.
+    """
+    return [one for one, _ in _read(path, topic, target, None)]
+
+
+def read_target_values(
+    path: Path, column: str, *, topic: str = "topic", target: str = "target"
+) -> tuple[list[Target], Floats]:
+    """The targets of a file, and the number that a column of it has for each; NaN where empty."""
+    read = _read(path, topic, target, column)
+    return [one for one, _ in read], np.array([value for _, value in read])
+
+
+def _read(path: Path, topic: str, target: str, column: str | None) -> list[tuple[Target, float]]:
+    lines: dict[str, int] = {}
+    read: list[tuple[Target, float]] = []
+    faults: list[tuple[int | None, str]] = []
+    for row in _rows(path, [target, *([column] if column else [])]):
+        try:
+            one = _target(row, topic, target)
+            value = row.number_or_nan(column) if column else nan
+        except ImportRefused as refused:
+            faults.append((refused.line, refused.problem))
+            continue
+        if (line := lines.setdefault(one.topic, row.line)) != row.line:
+            faults.append((row.line, f"topic {one.topic} is in line {line} already."))
+        read.append((one, value))
+    if faults:
+        raise PoolFileFaults(path, faults)
+    return read
+
+
+def targets_of_runs(runs: Sequence[Run], documents: Sequence[str] = ()) -> list[Target]:
+    """The topics of all runs; a topic that has the name of a document is about that document."""
+    known = set(documents)
+    topics = dict.fromkeys(topic for run in runs for topic in run.topics)
+    return [Target(topic, topic if topic in known else "") for topic in topics]
+
+
+def _rows(path: Path, columns: Sequence[str]) -> list[Row]:
+    if kind_of(path) not in (".txt", ".ids"):
+        try:
+            return list(each_row(path, columns))
+        except ImportRefused as refused:
+            raise PoolFileFaults(path, [(refused.line, refused.problem)]) from None
+    try:
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
+    except OSError as error:
+        raise PoolFileFaults(path, [(None, f"it cannot be read: {error.strerror}.")]) from None
+    except UnicodeDecodeError:
+        raise PoolFileFaults(path, [(None, "it is not UTF-8. Save it as UTF-8.")]) from None
+    rows = [
+        Row(path, line, {columns[0]: text}) for line, text in enumerate(lines, 1) if text.strip()
+    ]
+    if not rows:
+        raise PoolFileFaults(path, [(None, "it holds no targets.")])
+    return rows
+
+
+def _target(row: Row, topic: str, target: str) -> Target:
+    docno = require_name(row, target) if row.optional(target) else ""
+    name = require_name(row, topic) if row.optional(topic) or not docno else docno
+    return Target(name, docno)

@@ -1,0 +1,258 @@
+"""Vectors of documents: numpy arrays with a file of names, or Parquet, read from disk in blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from presentation.files import write_whole
+from retrieval.exceptions import PoolFileFaults
+from stats.arguments import Integers
+
+BLOCK_ROWS = 100_000
+HASHED_AT_ONCE = 1 << 22
+ENDINGS_OF_NAMES = (".ids", ".ids.txt", ".txt")
+MOST_FAULTS = 1000
+
+
+@dataclass(frozen=True)
+class Vectors:
+    """A vector for each name; the array may be a file that is mapped into memory.
+
+    Attributes
+    ----------
+    names : list of str
+    array : ndarray of float, shape (n, dimensions)
+    signature : str
+        What they were read from, or made by.
+    """
+
+    names: list[str]
+    array: NDArray[Any]
+    signature: str = "array"
+
+    def __post_init__(self) -> None:
+        if self.array.ndim != 2 or not self.array.shape[1]:
+            raise ValueError(f"array must have rows and columns, not the shape {self.array.shape}")
+        if self.array.dtype.kind != "f":
+            raise ValueError(f"array must hold floats, not {self.array.dtype}")
+        if len(self.names) != len(self.array):
+            raise ValueError(
+                f"names and array must have the same length: {len(self.names)} and "
+                f"{len(self.array)}"
+            )
+        if len(set(self.names)) < len(self.names):
+            raise ValueError("names must differ")
+
+    def blocks(self, n_rows: int = BLOCK_ROWS) -> Iterator[tuple[int, NDArray[np.float32]]]:
+        """The vectors in single precision, so many rows at once, with the first row's number."""
+        for start in range(0, len(self.array), n_rows):
+            block = np.ascontiguousarray(self.array[start : start + n_rows], dtype=np.float32)
+            if (row := _first_infinite(block)) is not None:
+                name = self.names[start + row]
+                raise ValueError(
+                    f"vectors must be finite in single precision; that of {name} "
+                    f"(row {start + row + 1}) is not"
+                )
+            yield start, block
+
+    def positions(self, names: Sequence[str]) -> Integers:
+        """The rows of these names, -1 where there is none."""
+        rows = dict(zip(self.names, range(len(self.names)), strict=True))
+        return np.array([rows.get(name, -1) for name in names], dtype=np.intp)
+
+
+def read_vectors(path: Path, names: Path | None = None) -> Vectors:
+    """Vectors of a .npy file and its file of names, a line each, or of a Parquet file.
+
+    Without `names` they are looked for beside vectors.npy, as vectors.ids, vectors.ids.txt or
+    vectors.txt. Of Parquet, the columns are the first of texts and the first of lists of numbers.
+    """
+    try:
+        with path.open("rb") as file:
+            start = file.read(6)
+        if start.startswith(b"PAR1"):
+            return _require_finite(path, _read_parquet(path))
+        if start == b"\x93NUMPY":
+            return _require_finite(path, _read_npy(path, names or _names_beside(path)))
+    except OSError as error:
+        problem = f"it cannot be read: {error.strerror or error}."
+        raise PoolFileFaults(path, [(None, problem)]) from None
+    raise PoolFileFaults(path, [(None, "it is neither a .npy file nor Parquet.")])
+
+
+def _first_infinite(block: NDArray[np.float32]) -> int | None:
+    """The first row that has an infinite number or NaN in it."""
+    rows = np.flatnonzero(~np.isfinite(block).all(axis=1))
+    return int(rows[0]) if len(rows) else None
+
+
+def _require_finite(path: Path, vectors: Vectors) -> Vectors:
+    for start in range(0, len(vectors.array), BLOCK_ROWS):
+        with np.errstate(over="ignore"):  # a double beyond single precision becomes infinite
+            block = np.asarray(vectors.array[start : start + BLOCK_ROWS], dtype=np.float32)
+        if (row := _first_infinite(block)) is not None:
+            name = vectors.names[start + row]
+            problem = f"the vector of {name} is not finite in single precision. Leave it out."
+            raise PoolFileFaults(path, [(start + row + 1, problem)])
+    return vectors
+
+
+def write_vectors(path: Path, vectors: Vectors) -> None:
+    """A .npy file, and beside it the names of its rows in .ids, as `read_vectors` reads them."""
+    try:
+        copy = np.lib.format.open_memmap(
+            path, mode="w+", dtype=vectors.array.dtype, shape=vectors.array.shape
+        )
+    except OSError as error:
+        problem = f"it cannot be written: {error.strerror or error}."
+        raise PoolFileFaults(path, [(None, problem)]) from None
+    for start in range(0, len(vectors.names), BLOCK_ROWS):
+        copy[start : start + BLOCK_ROWS] = vectors.array[start : start + BLOCK_ROWS]
+    copy.flush()
+    write_whole(path.with_suffix(".ids"), (f"{name}\n" for name in vectors.names))
+
+
+def _names_beside(path: Path) -> Path:
+    for ending in ENDINGS_OF_NAMES:
+        if (beside := path.with_suffix(ending)).is_file():
+            return beside
+    problem = f"there is no file of names beside it, such as {path.stem}.ids with a name a line."
+    raise PoolFileFaults(path, [(None, problem)])
+
+
+def _read_npy(path: Path, names_path: Path) -> Vectors:
+    try:
+        array = np.load(path, mmap_mode="r", allow_pickle=False)
+    except (ValueError, OverflowError) as error:
+        raise PoolFileFaults(path, [(None, f"numpy cannot read it: {error}.")]) from None
+    if array.ndim != 2 or not array.shape[1] or array.dtype.kind != "f":
+        problem = f"it holds {array.dtype} of shape {array.shape}. Save a row of floats a document."
+        raise PoolFileFaults(path, [(None, problem)])
+    if not len(array):
+        raise PoolFileFaults(path, [(None, "it holds no rows.")])
+    names = _read_names(names_path)
+    if len(names) != len(array):
+        problem = f"it has {len(array):,} rows, and {names_path.name} {len(names):,} names."
+        raise PoolFileFaults(path, [(None, problem)])
+    return Vectors(names, array, f"embeddings|file:{path.name}|sha256:{file_digest(path)}")
+
+
+def _read_names(path: Path) -> list[str]:
+    try:
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
+    except OSError as error:
+        raise PoolFileFaults(path, [(None, f"it cannot be read: {error.strerror}.")]) from None
+    except UnicodeDecodeError:
+        raise PoolFileFaults(path, [(None, "it is not UTF-8. Save it as UTF-8.")]) from None
+    names = [line.strip() for line in lines]
+    _require_names(path, names)
+    return names
+
+
+def _require_names(path: Path, names: Sequence[str]) -> None:
+    """Refuse names that no qrels can hold, and a name given twice."""
+    first: dict[str, int] = {}
+    faults: list[tuple[int | None, str]] = []
+    for line, name in enumerate(names, 1):
+        if len(name.split()) != 1:
+            problem = f"'{name[:40]}' has white space in it." if name else "there is no name."
+            faults.append((line, problem))
+        elif "\0" in name:
+            faults.append((line, "the name holds a NUL character."))
+        elif (line_before := first.setdefault(name, line)) != line:
+            faults.append((line, f"{name} is in line {line_before} already."))
+        if len(faults) == MOST_FAULTS:
+            break
+    if faults:
+        raise PoolFileFaults(path, faults)
+
+
+def _read_parquet(path: Path) -> Vectors:
+    """Copied into a temporary .npy file, a block at a time, so that rows can be mapped."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        file = pq.ParquetFile(path)
+        name_column, vector_column = _parquet_columns(path, file.schema_arrow)
+        names: list[str] = []
+        array: Any = None
+        for batch in file.iter_batches(BLOCK_ROWS, columns=[name_column, vector_column]):
+            rows = _matrix(path, batch.column(vector_column), len(names))
+            if array is None:
+                array = temporary_array(file.metadata.num_rows, rows.shape[1])
+            if rows.shape[1] != array.shape[1]:
+                problem = f"vectors have {array.shape[1]} and {rows.shape[1]} numbers."
+                raise PoolFileFaults(path, [(len(names) + 1, problem)])
+            array[len(names) : len(names) + len(rows)] = rows
+            column = batch.column(name_column).to_pylist()
+            names += ["" if name is None else str(name) for name in column]
+    except pa.ArrowException as error:
+        raise PoolFileFaults(path, [(None, f"it is not Parquet: {error}.")]) from None
+    if array is None:
+        raise PoolFileFaults(path, [(None, "it holds no rows.")])
+    _require_names(path, names)
+    signature = f"embeddings|file:{path.name}|sha256:{file_digest(path)}"
+    return Vectors(names, array, signature)
+
+
+def _parquet_columns(path: Path, schema: Any) -> tuple[str, str]:
+    import pyarrow.types as kinds
+
+    names = [
+        each.name
+        for each in schema
+        if kinds.is_string(each.type)
+        or kinds.is_integer(each.type)
+        or kinds.is_large_string(each.type)
+    ]
+    lists = [
+        each.name
+        for each in schema
+        if (
+            kinds.is_list(each.type)
+            or kinds.is_large_list(each.type)
+            or kinds.is_fixed_size_list(each.type)
+        )
+        and (kinds.is_floating(each.type.value_type) or kinds.is_integer(each.type.value_type))
+    ]
+    if not names or not lists:
+        problem = "it needs a column of names and one of lists of numbers."
+        raise PoolFileFaults(path, [(None, problem)])
+    return names[0], lists[0]
+
+
+def _matrix(path: Path, column: Any, n_before: int) -> NDArray[np.float32]:
+    """The lists of a column as rows of a matrix, all of one length."""
+    lengths = column.value_lengths().to_numpy(zero_copy_only=False)
+    odd: Integers = np.flatnonzero(~(lengths == lengths[:1]))
+    if len(odd) or column.null_count:
+        row = n_before + (int(odd[0]) if len(odd) else 0) + 1
+        raise PoolFileFaults(path, [(row, "its vector has another length than the first.")])
+    if not lengths[0]:
+        raise PoolFileFaults(path, [(n_before + 1, "its vector is empty.")])
+    values = column.flatten().to_numpy(zero_copy_only=False)
+    return np.asarray(values, dtype=np.float32).reshape(len(lengths), -1)
+
+
+def temporary_array(n_rows: int, n_columns: int) -> NDArray[np.float32]:
+    """Space on disk that the system takes back when the array is gone."""
+    with TemporaryFile(prefix="vectors-") as file:
+        return np.memmap(file, dtype=np.float32, mode="w+", shape=(n_rows, n_columns))
+
+
+def file_digest(path: Path) -> str:
+    """The first 16 digits of a file's SHA-256."""
+    digest = sha256()
+    with path.open("rb") as file:
+        while part := file.read(HASHED_AT_ONCE):
+            digest.update(part)
+    return digest.hexdigest()[:16]

@@ -1,0 +1,210 @@
+"""Runs ranked under several qrels: how alike the rankings are, and what stays significant."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+
+from presentation.progress import Progress, silently
+from retrieval.evaluation import evaluate_runs
+from retrieval.evaluation_records import Evaluation, RunValues
+from retrieval.rankings.assessors import crossed_means, random_designs, values_by_assessor
+from retrieval.rankings.compared_sets import compared_sets
+from retrieval.rankings.labels import assessors_agree, labels_compared
+from retrieval.rankings.notes import notes
+from retrieval.rankings.records import (
+    ComparisonSettings,
+    PairOfSystems,
+    QrelsCompared,
+    RankedSystem,
+    Ranking,
+    RankingsCompared,
+)
+from retrieval.trec_files import RelevanceGrades, Run, read_assessors, read_qrels, read_run
+from stats.arguments import Floats
+from stats.ranking import Measure
+from stats.ranking.rank_biased_overlap import rbo, tie_groups
+from stats.ranking.resampled_topics import (
+    Similarity,
+    TopicSamples,
+    similarities_over_topics,
+    topic_samples,
+    weighted_means,
+)
+
+
+def compare_files(
+    qrels: Mapping[str, Path],
+    runs: Sequence[Path],
+    settings: ComparisonSettings,
+    *,
+    assessors: Path | None = None,
+    progress: Progress = silently,
+) -> QrelsCompared:
+    """The runs of files under the qrels of files, or of a file with several assessors' grades."""
+    return compare_qrels(
+        [read_run(path) for path in runs],
+        {name: read_qrels(path) for name, path in qrels.items()},
+        settings,
+        assessors=read_assessors(assessors) if assessors else None,
+        progress=progress,
+    )
+
+
+def compare_qrels(
+    runs: Sequence[Run],
+    qrels: Mapping[str, RelevanceGrades],
+    settings: ComparisonSettings,
+    *,
+    assessors: Mapping[str, RelevanceGrades] | None = None,
+    progress: Progress = silently,
+) -> QrelsCompared:
+    """The runs ranked under each of the qrels, and every pair of rankings compared.
+
+    All is of the topics that every one of the qrels names, and some assessor. Union, intersection
+    and majority are derived of the assessors, or where there are none of the qrels that no
+    machine made.
+    """
+    sets = compared_sets(qrels, assessors or {}, settings)
+    # Topics without a relevant document have been left out for all sets alike.
+    each = replace(settings.evaluation, leave_out_without_relevant=False)
+    evaluations = {
+        name: evaluate_runs(grades, runs, each)
+        for name, grades in progress(sets.grades.items(), len(sets.grades))
+    }
+    compared = QrelsCompared(
+        qrels=tuple(sets.described()),
+        evaluations=evaluations,
+        rankings=tuple(_rankings(evaluations, settings)),
+        pairs=tuple(_pairs(evaluations, settings)),
+        labels=tuple(
+            labels_compared(sets.judgments, sets.handed_in, settings.evaluation.confidence)
+        ),
+        assessors=None,
+        random_assessor=(),
+        crossed=(),
+        n_topics=len(sets.topics),
+        settings=settings,
+    )
+    if len(sets.people.names) > 1:
+        values = values_by_assessor(sets.people, runs, each)
+        merged = {one: _means(evaluations[sets.merged()], one) for one in each.measures}
+        designs = random_designs(sets.people, runs, values, (sets.merged(), merged), settings)
+        compared = replace(
+            compared,
+            assessors=assessors_agree(sets.people, settings.evaluation.confidence),
+            random_assessor=tuple(designs),
+            crossed=tuple(crossed_means(sets.people, runs, values, settings)),
+        )
+    return replace(compared, notes=tuple(notes(compared, sets)))
+
+
+def _rows(evaluation: Evaluation, one: Measure) -> list[RunValues]:
+    return [row for row in evaluation.results if row.measure == one]
+
+
+def _values(evaluation: Evaluation, one: Measure) -> Floats:
+    """By run and topic; NaN where a run lacks one, unless that counts 0."""
+    values = np.array([row.values for row in _rows(evaluation, one)])
+    filled: Floats = np.nan_to_num(values) if evaluation.settings.missing == "zero" else values
+    return filled
+
+
+def _means(evaluation: Evaluation, one: Measure) -> Floats:
+    values = _values(evaluation, one)
+    means: Floats = weighted_means(values, np.ones((1, values.shape[1])))[0]
+    return means
+
+
+def _rankings(
+    evaluations: Mapping[str, Evaluation], settings: ComparisonSettings
+) -> Iterator[Ranking]:
+    primary = settings.evaluation.primary or settings.evaluation.measures
+    for name, evaluation in evaluations.items():
+        for one in settings.evaluation.measures:
+            means = _means(evaluation, one)
+            rows = _rows(evaluation, one)
+            systems = [
+                RankedSystem(
+                    row.run,
+                    1 + int((means > mean).sum()),
+                    float(mean),
+                    row.mean.ci_low,
+                    row.mean.ci_high,
+                    row.mean.n_topics,
+                )
+                for row, mean in zip(rows, means, strict=True)
+            ]
+            systems.sort(key=lambda system: (system.rank, system.run))
+            groups = evaluation.groups(one) if one in primary else []
+            yield Ranking(name, one, tuple(systems), groups)
+
+
+def _pairs(
+    evaluations: Mapping[str, Evaluation], settings: ComparisonSettings
+) -> Iterator[RankingsCompared]:
+    """Every two sets under every measure; the truth comes first in its pairs."""
+    n_topics = len(next(iter(evaluations.values())).topics)
+    samples = topic_samples(n_topics, settings.n_resamples, settings.evaluation.seed)
+    names = sorted(evaluations, key=lambda name: name != settings.truth)
+    for one in settings.evaluation.measures:
+        for first, second in combinations(names, 2):
+            both = {name: evaluations[name] for name in (first, second)}
+            yield _rankings_compared(both, one, samples, settings)
+
+
+def _rankings_compared(
+    both: Mapping[str, Evaluation],
+    one: Measure,
+    samples: TopicSamples,
+    settings: ComparisonSettings,
+) -> RankingsCompared:
+    first, second = both
+    here, there = (_values(each, one) for each in both.values())
+    similarities = partial(
+        similarities_over_topics,
+        samples=samples,
+        confidence=settings.evaluation.confidence,
+        p=settings.rbo_p,
+        ties=settings.rbo_ties,
+    )
+    runs = [row.run for row in _rows(both[first], one)]
+    means = _means(both[first], one), _means(both[second], one)
+    prefixes = (tie_groups(runs, each) for each in means)
+    best: list[int] = []
+    if settings.top is not None and settings.top < len(runs):
+        best = np.argsort(-means[0], kind="stable")[: settings.top].tolist()
+    ap: Similarity = "tau_ap_a" if first == settings.truth else "tau_ap_b"
+    tau_b, tau_ap, overlap = similarities(here, there, ["tau_b", ap, "rbo"])
+    return RankingsCompared(
+        first=first,
+        second=second,
+        measure=one,
+        tau_b=tau_b,
+        tau_ap=tau_ap,
+        rbo=overlap,
+        rbo_bounds=rbo(*prefixes, p=settings.rbo_p, ties=settings.rbo_ties),
+        pairs=tuple(_pairs_of_systems(both, one, means)),
+        top=similarities(here[best], there[best], ["tau_b"])[0] if best else None,
+        top_systems=tuple(runs[at] for at in best),
+    )
+
+
+def _pairs_of_systems(
+    both: Mapping[str, Evaluation], one: Measure, means: tuple[Floats, Floats]
+) -> Iterator[PairOfSystems]:
+    """Every two systems, the higher under the first set first."""
+    of_sets = [[row for row in each.comparisons if row.measure == one] for each in both.values()]
+    names = [row.run for row in _rows(next(iter(both.values())), one)]
+    position = {name: at for at, name in enumerate(names)}
+    for here, there in zip(*of_sets, strict=True):
+        a, b = position[here.a], position[here.b]
+        if means[0][b] > means[0][a]:
+            a, b = b, a
+        first, second = (float(mean[a] - mean[b]) for mean in means)
+        yield PairOfSystems(names[a], names[b], first, second, here.p_adjusted, there.p_adjusted)

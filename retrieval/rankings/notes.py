@@ -1,0 +1,52 @@
+"""What a reader must know beside the numbers of a comparison of qrels."""
+
+from collections.abc import Iterator
+
+from presentation.counts import count_of
+from retrieval.rankings.assessors import ONE_EACH
+from retrieval.rankings.compared_sets import ComparedSets
+from retrieval.rankings.records import QrelsCompared
+from stats.inference.two_way_bootstrap import LEAST_ASSESSORS
+from stats.ranking.topic_means import LEAST_TOPICS
+
+FEW_SYSTEMS = 10
+
+
+def notes(compared: QrelsCompared, sets: ComparedSets) -> Iterator[str]:
+    yield from _of_topics(compared, sets)
+    yield from _of_systems(compared)
+    if (
+        compared.crossed
+        and max(each.mean.n_annotators for each in compared.crossed) < LEAST_ASSESSORS
+    ):
+        yield (
+            f"below {LEAST_ASSESSORS} assessors limits of means with both resampled are a rough "
+            "guide; those of topics x assessors allow for few"
+        )
+    if any(each.reason == ONE_EACH for each in compared.crossed):
+        yield ONE_EACH
+    if "union" in sets.grades and "majority" not in sets.grades:
+        yield "no document has three judgments, so that a majority would be the intersection"
+
+
+def _of_topics(compared: QrelsCompared, sets: ComparedSets) -> Iterator[str]:
+    if compared.n_topics < LEAST_TOPICS:
+        yield f"below {LEAST_TOPICS} topics intervals are a rough guide"
+    for name, n in sets.n_left_out.items():
+        if n and name in sets.grades:
+            yield f"{name} has {count_of(n, 'topic')} that not all have, which nothing here counts"
+
+
+def _of_systems(compared: QrelsCompared) -> Iterator[str]:
+    n = compared.pairs[0].tau_b.n_systems
+    if 2 <= n <= FEW_SYSTEMS:
+        n_pairs = n * (n - 1) // 2
+        yield (
+            f"{count_of(n, 'system')} have {count_of(n_pairs, 'pair')}: tau-b is coarse, and moves "
+            f"by {2 / n_pairs:.2f} with one swap"
+        )
+    p = compared.settings.rbo_p
+    yield (
+        f"ranks below the {count_of(n, 'system')}, where all agree, weigh {p**n:.2f} in "
+        f"rank-biased overlap with p = {p:g}"
+    )

@@ -1,0 +1,1 @@
+"""How far a collection may be used for systems that were not pooled."""

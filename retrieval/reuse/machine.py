@@ -1,0 +1,256 @@
+"""A machine's labels beside people's: who gains by them, and means corrected by a human sample."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from presentation.counts import count_of
+from presentation.progress import Progress, silently
+from retrieval.evaluation import lists_of_run, positions, require_scale, run_names
+from retrieval.evaluation_records import Settings
+from retrieval.exceptions import RunsUnfit
+from retrieval.reuse.label_cells import cells_of, is_sum_of_documents
+from retrieval.reuse.machine_records import Calibrated, MachineCompared, Sample, SharedModelBias
+from retrieval.reuse.reusability import OF_THE_POOL
+from retrieval.trec_files import RelevanceGrades, Run
+from stats.arguments import Floats, Integers
+from stats.inference.powered_result import PredictionPowered
+from stats.inference.prediction_powered import prediction_powered_mean
+from stats.ranking import JudgedLists, Measure
+from stats.ranking.rank_similarity import tau_b
+from stats.ranking.topic_means import compare_over_topics, mean_over_topics
+
+Flags = NDArray[np.bool_]
+NO_SUM = "not a sum over documents: it takes a sample of whole topics"
+
+
+@dataclass(frozen=True)
+class _Labels:
+    """People's grades and the machine's, by the machine's topics; a sample of the first."""
+
+    human: RelevanceGrades
+    machine: RelevanceGrades
+    grades: Integers
+    """What people say of each of the machine's judgments, -1 where nothing."""
+    whole: Flags
+    """The machine's topics of which people judged all that the machine judged."""
+
+    @property
+    def some(self) -> Flags:
+        has = np.zeros(len(self.machine.topics), dtype=bool)
+        has[self.machine.topic[self.grades >= 0]] = True
+        return has
+
+
+def compare_machine(
+    runs: Sequence[Run],
+    human: RelevanceGrades,
+    machine: RelevanceGrades,
+    sharing: Sequence[str],
+    settings: Settings,
+    *,
+    sample: Sample | None = None,
+    progress: Progress = silently,
+) -> MachineCompared:
+    """Runs under people's labels of a random sample and a machine's labels of all.
+
+    The sample is of whole topics or of (topic, document) labels: of topics, unless told, where
+    people judged all that the machine judged in each topic they have. `sharing` names the runs
+    whose systems share the machine's model.
+    """
+    names = run_names(runs)
+    of_file = {run.path.name: name for run, name in zip(runs, names, strict=True)}
+    shared = [of_file.get(run, run) for run in sharing]
+    if unknown := [run for run in shared if run not in names]:
+        raise RunsUnfit(f"{unknown[0]}, said to share the machine's model, is none of the runs.")
+    measures = [one for one in settings.measures if one.kind not in OF_THE_POOL]
+    for grades in (human, machine):
+        require_scale(grades, measures)
+    labels = _labels(human, machine)
+    if sample is None:
+        sample = "topics" if (labels.whole == labels.some).all() else "labels"
+    tables, estimates = [], []
+    for name, run in progress(zip(names, runs, strict=True), len(runs)):
+        scored = _Scored(labels, run, settings)
+        rows = [scored.calibrated(name, one, sample) for one in measures]
+        tables.append([scored.pair(one, sample) for one in measures])
+        estimates += rows
+    is_shared = np.isin(names, shared)
+    biases = [
+        _bias(one, [row[at] for row in tables], is_shared, settings)
+        for at, one in enumerate(measures)
+    ]
+    return MachineCompared(
+        qrels=human.path.name,
+        machine=machine.path.name,
+        sharing=tuple(shared),
+        sample=sample,
+        n_topics_people=len(human.topics),
+        n_topics_machine=len(machine.topics),
+        n_topics_both=int(labels.some.sum()),
+        estimates=tuple(estimates),
+        biases=tuple(each for each in biases if each is not None),
+        notes=tuple(_notes(labels, sample, is_shared)),
+    )
+
+
+def _labels(human: RelevanceGrades, machine: RelevanceGrades) -> _Labels:
+    """People's grades of the machine's judgments."""
+    span = len(machine.documents)
+    topic = positions(human.topics, machine.topics)[human.topic]
+    document = positions(human.documents, machine.documents)[human.document]
+    known = (topic >= 0) & (document >= 0)
+    pairs = machine.topic * span + machine.document
+    order = np.argsort(pairs)
+    found = np.searchsorted(pairs, topic[known] * span + document[known], sorter=order)
+    at = order[np.minimum(found, len(order) - 1)]
+    same = pairs[at] == topic[known] * span + document[known]
+    grades = np.full(len(pairs), -1, dtype=np.intp)
+    grades[at[same]] = human.grade[known][same]
+    labelled = machine.grade >= 0
+    n_topics = len(machine.topics)
+    n_machine = np.bincount(machine.topic[labelled], minlength=n_topics)
+    n_both = np.bincount(machine.topic[labelled & (grades >= 0)], minlength=n_topics)
+    if not n_both.any():
+        raise RunsUnfit(
+            f"{human.path.name} and {machine.path.name} judge no document of a topic both."
+        )
+    return _Labels(human, machine, grades, (n_machine > 0) & (n_both == n_machine))
+
+
+class _Scored:
+    """One run under both kinds of labels, by the machine's topics."""
+
+    def __init__(self, labels: _Labels, run: Run, settings: Settings) -> None:
+        self.labels, self.settings = labels, settings
+        machine, human = labels.machine, labels.human
+        ties, single = settings.ties, settings.single_precision
+        position = positions(run.topics, machine.topics)
+        self.by_machine = lists_of_run(machine, run, position, single)[ties]
+        position = positions(run.topics, human.topics)
+        self.by_people = lists_of_run(human, run, position, single)[ties]
+        self.of_human = positions(human.topics, machine.topics)
+
+    def machine_values(self, one: Measure) -> Floats:
+        """NaN for topics that the run lacks."""
+        return _of_listed(self.by_machine, one)
+
+    def people_values(self, one: Measure) -> Floats:
+        """By the machine's topics; NaN too where people did not judge the topic."""
+        values = np.full(len(self.labels.machine.topics), np.nan)
+        known = self.of_human >= 0
+        values[self.of_human[known]] = _of_listed(self.by_people, one)[known]
+        return np.where(self.labels.some, values, np.nan)
+
+    def pair(self, one: Measure, sample: Sample) -> tuple[Floats, Floats] | None:
+        """The topics' values by the machine and by people, NaN but in topics that both judged."""
+        if sample == "topics":
+            machine, people = self.machine_values(one), self.people_values(one)
+        elif is_sum_of_documents(one):
+            cells = cells_of(self.by_machine, one, self.labels.grades)
+            machine, people = cells.by_topic()
+        else:
+            return None
+        both = ~(np.isnan(machine) | np.isnan(people))
+        return np.where(both, machine, np.nan), np.where(both, people, np.nan)
+
+    def calibrated(self, name: str, one: Measure, sample: Sample) -> Calibrated:
+        """The run's three means."""
+        confidence = self.settings.confidence
+        machine = self.machine_values(one)
+        here = machine[~np.isnan(machine)]
+        pair = self.pair(one, sample)
+        gaps = (np.empty(0), np.empty(0)) if pair is None else pair
+        both = ~np.isnan(gaps[0])
+        people = gaps[1][both]
+        binary = one.is_binary and sample == "topics"
+        powered = self._powered(one, machine, sample)
+        return Calibrated(
+            run=name,
+            measure=one,
+            machine=mean_over_topics(here, confidence=confidence, binary=one.is_binary),
+            people=mean_over_topics(people, confidence=confidence, binary=binary),
+            gap=compare_over_topics(gaps[0][both], people, test="t", confidence=confidence),
+            powered=powered,
+            reason=NO_SUM if powered is None else _reason(powered),
+        )
+
+    def _powered(self, one: Measure, machine: Floats, sample: Sample) -> PredictionPowered | None:
+        confidence = self.settings.confidence
+        if sample == "topics":
+            listed = ~np.isnan(machine)
+            people = self.people_values(one)[listed]
+            return prediction_powered_mean(people, machine[listed], confidence=confidence)
+        if not is_sum_of_documents(one):
+            return None
+        cells = cells_of(self.by_machine, one, self.labels.grades)
+        return prediction_powered_mean(
+            cells.people, cells.machine, clusters=cells.topic, confidence=confidence
+        )
+
+
+def _of_listed(lists: JudgedLists, one: Measure) -> Floats:
+    return np.where(lists.n_listed > 0, one.values(lists), np.nan)
+
+
+def _reason(powered: PredictionPowered) -> str | None:
+    return None if powered.reason is None else str(powered.reason)
+
+
+def _bias(
+    one: Measure,
+    pairs: Sequence[tuple[Floats, Floats] | None],
+    is_shared: Flags,
+    settings: Settings,
+) -> SharedModelBias | None:
+    """None without runs of both kinds, and for measures that the sample does not give."""
+    if not is_shared.any() or is_shared.all() or any(pair is None for pair in pairs):
+        return None
+    machine, people = (np.array([pair[side] for pair in pairs if pair]) for side in (0, 1))
+    both = ~np.isnan(machine).any(axis=0)
+    machine, people = machine[:, both], people[:, both]
+    gap = machine - people
+    sharing, others = gap[is_shared].mean(axis=0), gap[~is_shared].mean(axis=0)
+    difference = compare_over_topics(
+        sharing,
+        others,
+        test="randomisation",
+        confidence=settings.confidence,
+        rng=settings.seed,
+    )
+    means = machine.mean(axis=1), people.mean(axis=1)
+    return SharedModelBias(
+        measure=one,
+        gap_sharing=float(sharing.mean()),
+        gap_others=float(others.mean()),
+        difference=difference,
+        tau=_tau(*means),
+        tau_without=_tau(*(each[~is_shared] for each in means)),
+    )
+
+
+def _tau(machine: Floats, people: Floats) -> float:
+    return tau_b(people, machine) if len(people) > 1 else float("nan")
+
+
+def _notes(labels: _Labels, sample: Sample, is_shared: Flags) -> Iterator[str]:
+    if sample == "topics":
+        yield (
+            "calibrated means hold where the topics that people judged are a random sample of "
+            "the machine's"
+        )
+    else:
+        yield (
+            "calibrated means hold where the documents that people judged are a random sample of "
+            "the machine's; people's column weighs each of them alike"
+        )
+    if n := len(labels.human.topics) - int(labels.some.sum()):
+        yield f"{count_of(n, 'topic')} of people's are not among the machine's, and not counted"
+    if labels.some.all() and sample == "topics":
+        yield "people judged every topic: nothing is left for the machine to say"
+    if not is_shared.any():
+        yield "no run was said to share the machine's model (--shares-model)"

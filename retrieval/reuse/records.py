@@ -1,0 +1,220 @@
+"""What is known of a collection's reuse: its pool, who brought what, and what leaving out does."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+from presentation.records import plain_values
+from retrieval.evaluation_records import Settings
+from stats.ranking import Measure
+from stats.ranking.pool_bias import OutsideEstimate, Share
+
+Unit = Literal["system", "group"]
+JUDGED_AT = 10
+RISING_FROM = 0.01
+"""A pool of which the last rank still brought so large a share of the relevant is incomplete."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SystemInPool:
+    """What a run has within the pool's depth, and what of it no other pooled run has.
+
+    `group_only` counts what no run outside its group has; `judged_at_10` is the share of judged
+    documents among the first ten.
+    """
+
+    run: str
+    group: str
+    is_pooled: bool
+    n_judged: int
+    n_relevant: int
+    n_judged_only: int
+    n_relevant_only: int
+    n_relevant_group_only: int
+    judged_at_10: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Depth:
+    """What the pool holds down to a rank, and what this rank brought."""
+
+    depth: int
+    n_judged: int
+    n_relevant: int
+    n_new_judged: int
+    n_new_relevant: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Source:
+    """The share of relevant documents among the judged ones of a source."""
+
+    source: str
+    n_judged: int
+    n_relevant: int
+    prevalence: Share
+
+    def record(self) -> dict[str, Any]:
+        """As `evaluate_runs --reusability --json` prints it."""
+        share = self.prevalence
+        return plain_values(
+            {
+                "source": self.source,
+                "n_judged": self.n_judged,
+                "n_relevant": self.n_relevant,
+                "prevalence": share.value,
+                "ci_low": share.ci_low,
+                "ci_high": share.ci_high,
+                "reason": share.reason,
+            }
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Effect:
+    """A run under a measure, with all judgments and without those of what is left out.
+
+    `change` is the second less the first, with an interval over topics for runs that are left
+    out (`is_left_out`). Ranks count from 1; runs with the same mean share the better one.
+    """
+
+    run: str
+    measure: Measure
+    is_left_out: bool
+    mean: float
+    mean_without: float
+    change: float
+    ci_low: float
+    ci_high: float
+    rank: int
+    rank_without: int
+    judged: float
+    judged_without: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class LeftOut:
+    """All runs scored without the judgments that one system or group alone brought."""
+
+    name: str
+    unit: Unit
+    runs: tuple[str, ...]
+    n_judged_lost: int
+    n_relevant_lost: int
+    n_topics_without_relevant: int
+    effects: tuple[Effect, ...]
+
+    def own(self, measure: Measure) -> list[Effect]:
+        """The effects on the runs that are left out themselves."""
+        return [row for row in self.effects if row.is_left_out and row.measure == measure]
+
+    def record(self) -> dict[str, Any]:
+        """As `evaluate_runs --reusability --json` prints it."""
+        effects = [plain_values(vars(row) | {"measure": row.measure.name}) for row in self.effects]
+        return vars(self) | {"runs": list(self.runs), "effects": effects}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Expectation:
+    """By how much a measure underestimates a system outside the pool."""
+
+    measure: Measure
+    unit: Unit
+    estimate: OutsideEstimate
+
+    @property
+    def sentence(self) -> str:
+        """For people who use the collection."""
+        one, name = self.estimate, self.measure.name
+        if one.value != one.value:
+            return f"Evaluating an outside system: nothing is known of {name}: {one.reason}."
+        change = (
+            f"an underestimate of {name} of {one.value:.4f}"
+            if one.value >= 0
+            else f"an overestimate of {name} of {-one.value:.4f}"
+        )
+        if one.reason is not None:
+            return f"Evaluating an outside system: expect {change} (no interval: {one.reason})."
+        return (
+            f"Evaluating an outside system: expect {change}; for one further {self.unit} "
+            f"{one.ci_low:+.4f} to {one.ci_high:+.4f}, by {one.n} left out."
+        )
+
+    def record(self) -> dict[str, Any]:
+        """As `evaluate_runs --reusability --json` prints it."""
+        one = self.estimate
+        row = {
+            "measure": self.measure.name,
+            "unit": self.unit,
+            "underestimate": one.value,
+            "ci_low": one.ci_low,
+            "ci_high": one.ci_high,
+            "n_left_out": one.n,
+            "reason": one.reason,
+            "sentence": self.sentence,
+        }
+        return plain_values(row)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reusability:
+    """How far judgments of pooled runs may be used for systems that were not pooled.
+
+    `measures` are those asked for and, beside them, bpref and the condensed forms.
+    """
+
+    qrels: str
+    pool_depth: int
+    is_depth_inferred: bool
+    groups: Mapping[str, tuple[str, ...]]
+    measures: tuple[Measure, ...]
+    systems: tuple[SystemInPool, ...]
+    depths: tuple[Depth, ...]
+    sources: tuple[Source, ...]
+    left_out: tuple[LeftOut, ...]
+    expectations: tuple[Expectation, ...]
+    n_topics: int
+    n_judged: int
+    n_relevant: int
+    settings: Settings
+    notes: tuple[str, ...] = field(default=())
+
+    @property
+    def last_share(self) -> float:
+        """The share of the pool's relevant documents that its last rank brought."""
+        last = self.depths[-1]
+        return last.n_new_relevant / last.n_relevant if last.n_relevant else 0.0
+
+    @property
+    def is_rising(self) -> bool:
+        """Whether a deeper pool would probably hold more relevant documents."""
+        return self.last_share >= RISING_FROM
+
+    def record(self) -> dict[str, Any]:
+        """As `evaluate_runs --reusability --json` prints it."""
+        return {
+            "qrels": self.qrels,
+            "pool_depth": self.pool_depth,
+            "is_depth_inferred": self.is_depth_inferred,
+            "groups": {name: list(runs) for name, runs in self.groups.items()},
+            "measures": [each.name for each in self.measures],
+            "systems": [asdict(each) for each in self.systems],
+            "depths": [asdict(each) for each in self.depths],
+            "last_share": self.last_share,
+            "is_rising": self.is_rising,
+            "sources": [each.record() for each in self.sources],
+            "left_out": [each.record() for each in self.left_out],
+            "expectations": [each.record() for each in self.expectations],
+            "n_topics": self.n_topics,
+            "n_judged": self.n_judged,
+            "n_relevant": self.n_relevant,
+            "settings": {
+                "ties": self.settings.ties,
+                "single_precision": self.settings.single_precision,
+                "leave_out_without_relevant": self.settings.leave_out_without_relevant,
+                "confidence": self.settings.confidence,
+            },
+            "notes": list(self.notes),
+        }

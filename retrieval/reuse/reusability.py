@@ -1,0 +1,265 @@
+"""Leave one system and one group out of the pool, and score all runs anew."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from presentation.counts import count_of
+from presentation.progress import Progress, silently
+from retrieval.evaluation import (
+    has_relevant,
+    lists_of_run,
+    positions,
+    require_scale,
+    run_names,
+    share_judged,
+)
+from retrieval.evaluation_records import Settings
+from retrieval.exceptions import PoolDepthUnknown, RunsUnfit
+from retrieval.reuse.groups import Families, families
+from retrieval.reuse.pool import Pooled, depths_of, sources_of, systems_of
+from retrieval.reuse.records import Effect, Expectation, LeftOut, Reusability, Unit
+from retrieval.trec_files import RelevanceGrades, Run
+from stats.arguments import Floats, Integers
+from stats.ranking import JudgedLists, Measure, measure
+from stats.ranking.measure_names import KINDS
+from stats.ranking.pool_bias import (
+    FEW_GROUPS,
+    LEAST_GROUPS,
+    depth_in_pool,
+    expected_underestimate,
+    judgments_only_of,
+    lists_without,
+    pool_ranks,
+)
+from stats.ranking.topic_means import compare_over_topics
+
+Flags = NDArray[np.bool_]
+OF_THE_POOL = ("Judged", "Pooled", "RBPresidual")
+"""Measures of what is judged, not of systems."""
+
+
+def reusability(
+    runs: Sequence[Run],
+    grades: RelevanceGrades,
+    pool_depth: int | None,
+    groups: Mapping[str, Sequence[str]],
+    settings: Settings,
+    *,
+    outside: Sequence[str] = (),
+    progress: Progress = silently,
+) -> Reusability:
+    """What leaving each system and each group out of the pool does to all runs' values.
+
+    Without a `pool_depth` it is the depth to which all pooled runs are in the qrels. `outside`
+    names runs that were not pooled; they are scored, and bring no judgments. Runs are named by
+    their tags or their files.
+    """
+    require_scale(grades, settings.measures)
+    names = run_names(runs)
+    of_file = {run.path.name: name for run, name in zip(runs, names, strict=True)}
+    named = {group: [of_file.get(run, run) for run in of] for group, of in groups.items()}
+    family = families(names, named, [of_file.get(run, run) for run in outside])
+    pool = _pool(runs, grades, family, pool_depth, settings)
+    scores = _Scores(pool, _with_companions(settings.measures), settings)
+    units = _units(family)
+    left_out = tuple(
+        scores.left_out(name, unit, members) for unit, name, members in progress(units, len(units))
+    )
+    record = Reusability(
+        qrels=grades.path.name,
+        pool_depth=pool.depth,
+        is_depth_inferred=pool_depth is None,
+        groups=family.groups,
+        measures=scores.measures,
+        systems=tuple(systems_of(pool)),
+        depths=tuple(depths_of(pool)),
+        sources=tuple(sources_of(pool, settings.confidence)),
+        left_out=left_out,
+        expectations=tuple(_expectations(left_out, scores.measures, family, settings)),
+        n_topics=int(pool.counted.sum()),
+        n_judged=int((grades.grade >= 0).sum()),
+        n_relevant=int((grades.grade > 0).sum()),
+        settings=settings,
+    )
+    return replace(record, notes=tuple(_notes(record, pool)))
+
+
+def _pool(
+    runs: Sequence[Run],
+    grades: RelevanceGrades,
+    family: Families,
+    pool_depth: int | None,
+    settings: Settings,
+) -> Pooled:
+    lists = []
+    for run in runs:
+        position = positions(run.topics, grades.topics)
+        orders = lists_of_run(grades, run, position, settings.single_precision)
+        lists.append(orders[settings.ties])
+    pooled = [one for one, is_in in zip(lists, family.is_pooled, strict=True) if is_in]
+    depth = depth_in_pool(pooled) if pool_depth is None else pool_depth
+    if depth < 1:
+        raise PoolDepthUnknown(
+            f"Not all first documents of the runs are in {grades.path.name}. Say to which depth "
+            "they were pooled (--pool-depth), or which were not (--outside)."
+        )
+    counted = np.ones(len(grades.topics), dtype=bool)
+    if settings.leave_out_without_relevant:
+        counted = has_relevant(grades)
+    for name, one in zip(family.runs, lists, strict=True):
+        if not (counted & (one.n_listed > 0)).any():
+            raise RunsUnfit(f"{name} has no topic of {grades.path.name} that counts.")
+    return Pooled(family, grades, lists, pool_ranks(lists, len(grades.grade)), depth, counted)
+
+
+def _with_companions(measures: Sequence[Measure]) -> tuple[Measure, ...]:
+    """The measures of systems, each with its condensed form beside it, and bpref."""
+    chosen: list[Measure] = []
+    for one in measures:
+        if one.kind in OF_THE_POOL:
+            continue
+        chosen.append(one)
+        if "judged_only" in KINDS[one.kind].settings:
+            settings = dict(one.settings) | {"judged_only": True}
+            chosen.append(replace(one, settings=tuple(sorted(settings.items()))))
+    if not chosen:
+        raise RunsUnfit("Leaving one out takes a measure of systems, such as nDCG@10.")
+    return tuple(dict.fromkeys([*chosen, measure("Bpref")]))
+
+
+def _units(family: Families) -> list[tuple[Unit, str, Flags]]:
+    """Each pooled run, and, where there are any, each group."""
+    pooled = [run for run, is_in in zip(family.runs, family.is_pooled, strict=True) if is_in]
+    units: list[tuple[Unit, str, Flags]] = [
+        ("system", run, family.members([run])) for run in pooled
+    ]
+    if family.has_groups:
+        units += [("group", name, family.members(runs)) for name, runs in family.groups.items()]
+    return units
+
+
+class _Scores:
+    """All runs under all measures, with all judgments and without some."""
+
+    def __init__(self, pool: Pooled, measures: tuple[Measure, ...], settings: Settings) -> None:
+        self.pool, self.measures, self.settings = pool, measures, settings
+        self.values, self.judged = self._scored(pool.lists)
+
+    def _scored(self, lists: Iterator[JudgedLists] | Sequence[JudgedLists]) -> _Table:
+        """By run and measure: the topics' values, and the share judged where it looks."""
+        values, shares = [], []
+        for one in lists:
+            counts = self.pool.counted & (one.n_listed > 0)
+            values.append([each.values(one)[counts] for each in self.measures])
+            shares.append([float(share_judged(one, each)[counts].mean()) for each in self.measures])
+        return values, np.array(shares)
+
+    def left_out(self, name: str, unit: Unit, members: Flags) -> LeftOut:
+        """All runs without the judgments that these runs alone brought."""
+        pool = self.pool
+        pooled = pool.family.is_pooled
+        taken = judgments_only_of(pool.ranks[pooled], members[pooled], pool.depth)
+        lists = lists_without(pool.lists, pool.grades.topic, pool.grades.grade, taken)
+        values, judged = self._scored(lists) if taken.any() else (self.values, self.judged)
+        relevant = pool.grades.grade > 0
+        before = np.bincount(pool.grades.topic[relevant], minlength=len(pool.counted)) > 0
+        after = np.bincount(pool.grades.topic[relevant & ~taken], minlength=len(pool.counted)) > 0
+        return LeftOut(
+            name=name,
+            unit=unit,
+            runs=tuple(np.array(pool.family.runs)[members].tolist()),
+            n_judged_lost=int((taken & (pool.grades.grade >= 0)).sum()),
+            n_relevant_lost=int((taken & relevant).sum()),
+            n_topics_without_relevant=int((before & ~after).sum()),
+            effects=tuple(self._effects(values, judged, members)),
+        )
+
+    def _effects(self, values: _Values, judged: Floats, members: Flags) -> Iterator[Effect]:
+        for at, one in enumerate(self.measures):
+            means, means_without = (
+                np.array([row[at].mean() for row in each]) for each in (self.values, values)
+            )
+            ranks, ranks_without = _ranks(means), _ranks(means_without)
+            for run, name in enumerate(self.pool.family.runs):
+                low = high = float("nan")
+                if members[run]:
+                    pair = values[run][at], self.values[run][at]
+                    difference = compare_over_topics(
+                        *pair, test="t", confidence=self.settings.confidence
+                    )
+                    low, high = difference.ci_low, difference.ci_high
+                yield Effect(
+                    run=name,
+                    measure=one,
+                    is_left_out=bool(members[run]),
+                    mean=float(means[run]),
+                    mean_without=float(means_without[run]),
+                    change=float(means_without[run] - means[run]),
+                    ci_low=low,
+                    ci_high=high,
+                    rank=int(ranks[run]),
+                    rank_without=int(ranks_without[run]),
+                    judged=float(self.judged[run, at]),
+                    judged_without=float(judged[run, at]),
+                )
+
+
+_Values = list[list[Floats]]
+_Table = tuple[_Values, Floats]
+
+
+def _ranks(means: Floats) -> Integers:
+    """1 for the highest; what is the same to 1e-12 shares the better rank."""
+    return np.asarray(1 + (means[None, :] > means[:, None] + 1e-12).sum(axis=1))
+
+
+def _expectations(
+    left_out: Sequence[LeftOut],
+    measures: Sequence[Measure],
+    family: Families,
+    settings: Settings,
+) -> Iterator[Expectation]:
+    """By groups where there are any, and by systems where there are none."""
+    unit: Unit = "group" if family.has_groups else "system"
+    of_unit = [each for each in left_out if each.unit == unit]
+    for one in measures:
+        drops = [-float(np.mean([row.change for row in each.own(one)])) for each in of_unit]
+        estimate = expected_underestimate(drops, confidence=settings.confidence)
+        yield Expectation(measure=one, unit=unit, estimate=estimate)
+
+
+def _notes(record: Reusability, pool: Pooled) -> Iterator[str]:
+    """What a reader must know beside the numbers."""
+    if record.is_depth_inferred:
+        yield (
+            f"the pool's depth was not named; to rank {record.pool_depth} all documents of the "
+            "pooled runs are in the qrels"
+        )
+    if record.is_rising:
+        yield (
+            f"relevant documents still rise with the pool's depth: rank {record.pool_depth} "
+            f"brought {record.last_share:.1%} of them, so that more lie below"
+        )
+    if n := int((~pool.is_brought).sum()):
+        yield (
+            f"{count_of(n, 'document')} of the qrels were in no pooled run to rank "
+            f"{record.pool_depth}; whoever is left out, they stay"
+        )
+    n_units = record.expectations[0].estimate.n
+    if LEAST_GROUPS <= n_units < FEW_GROUPS:
+        yield f"below {FEW_GROUPS} left out, what an outside system loses is a rough guide"
+    if not pool.family.has_groups:
+        yield (
+            "no groups were named: a system whose relative stays in the pool loses less than an "
+            "outside one does"
+        )
+    if most := max(each.n_topics_without_relevant for each in record.left_out):
+        yield (
+            f"leaving out takes the last relevant document of up to {count_of(most, 'topic')}, "
+            "which count as 0"
+        )

@@ -1,0 +1,111 @@
+"""Vectors and catalogues that a collection is given: what they may be, and what is read of them."""
+
+from __future__ import annotations
+
+import shutil
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from django.conf import settings
+from django.utils.translation import gettext as _
+
+from annotation.readers.archives import UNPACKING_ERRORS, require_few_members, unpacked
+from annotation.readers.tables import READ_AT_ONCE
+from retrieval.exceptions import PoolFileFaults
+from retrieval.pools.catalogue import Catalogue, read_catalogue
+from retrieval.pools.vectors import Vectors, read_vectors
+
+ZIP = b"PK\x03\x04"
+MOST_UNPACKED = 5
+BYTES_A_NUMBER = 4
+
+
+@contextmanager
+def opened_catalogue(path: Path) -> Iterator[Catalogue]:
+    """The documents of a table, or of a zip with a table and pictures."""
+    most_bytes = MOST_UNPACKED * settings.UPLOAD_MAX_MEGABYTES * 1024**2
+    with unpacked(path, most_bytes=most_bytes) as table:
+        yield read_catalogue(table.path, pictures=table.pictures)
+
+
+@contextmanager
+def vectors_of(path: Path) -> Iterator[Vectors]:
+    """Vectors of a Parquet file, or of a zip with a .npy file and its file of names."""
+    with path.open("rb") as file:
+        is_zip = file.read(4) == ZIP
+    if not is_zip:
+        _require_bearable(path)
+        yield read_vectors(path)
+        return
+    with TemporaryDirectory(prefix="assay-vectors-") as folder:
+        yield read_vectors(_unzipped(path, Path(folder)))
+
+
+def _require_bearable(path: Path) -> None:
+    """Refuse Parquet of a few bytes whose equal vectors fill a disk once they are read."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        about = pq.read_metadata(path)
+    except (pa.ArrowException, OSError):
+        return  # what it is instead, its reader says
+    groups = (about.row_group(number) for number in range(about.num_row_groups))
+    n = sum(group.column(i).num_values for group in groups for i in range(group.num_columns))
+    if (
+        max(n, about.num_rows) * BYTES_A_NUMBER
+        > MOST_UNPACKED * settings.UPLOAD_MAX_MEGABYTES * 1024**2
+    ):
+        most = MOST_UNPACKED * settings.UPLOAD_MAX_MEGABYTES
+        problem = _("unpacked it has more than {n} MiB.").format(n=f"{most:,}")
+        raise PoolFileFaults(path, [(None, problem)])
+
+
+def _unzipped(path: Path, folder: Path) -> Path:
+    """The array of a zip, with the file of names beside it."""
+    most = MOST_UNPACKED * settings.UPLOAD_MAX_MEGABYTES * 1024**2
+    require_few_members(path)
+    try:
+        with zipfile.ZipFile(path) as archive:
+            members = [one for one in archive.infolist() if not one.is_dir()]
+            arrays = [one for one in members if one.filename.endswith(".npy")]
+            names = [one for one in members if one.filename.endswith((".ids", ".txt"))]
+            if len(arrays) != 1 or len(names) != 1:
+                problem = _("a zip of vectors holds one .npy file and one .ids file of names.")
+                raise PoolFileFaults(path, [(None, problem)])
+            if sum(one.file_size for one in members) > most:
+                problem = _("unpacked it has more than {n} MiB.").format(n=f"{most // 1024**2:,}")
+                raise PoolFileFaults(path, [(None, problem)])
+            array, ids = folder / "vectors.npy", folder / "vectors.ids"
+            for member, copy in ((arrays[0], array), (names[0], ids)):
+                with archive.open(member) as source, copy.open("wb") as target:
+                    shutil.copyfileobj(source, target, READ_AT_ONCE)
+    except UNPACKING_ERRORS as error:
+        if isinstance(error, OSError) and error.errno:  # of the disk, not of what is read
+            raise
+        problem = _("it is not a zip that can be unpacked: {error}.").format(error=error)
+        raise PoolFileFaults(path, [(None, problem)]) from None
+    return array
+
+
+def vectors_facts(path: Path) -> dict[str, Any]:
+    """What a row of vectors says of them."""
+    with vectors_of(path) as vectors:
+        n, n_dimensions = vectors.array.shape
+        try:
+            for _start, _block in vectors.blocks():
+                pass
+        except ValueError as refused:
+            raise PoolFileFaults(path, [(None, f"{refused}.")]) from None
+        return {"n_lines": n, "n_documents": n, "n_dimensions": n_dimensions}
+
+
+def catalogue_facts(path: Path) -> dict[str, Any]:
+    """What a catalogue's row says of it."""
+    with opened_catalogue(path) as catalogue:
+        n = len(catalogue.documents)
+        return {"n_lines": n, "n_documents": n}

@@ -1,0 +1,151 @@
+"""Audits of files that somebody sent: requested, computed, stored as rows without the files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from django.db import transaction
+from django.utils.translation import gettext as _
+
+from annotation.readers.rows import storable
+from retrieval.audit.collection import audit_collection
+from retrieval.audit.records import Audit
+from retrieval.collection_files import files_on_disk, require_bearable
+from retrieval.exceptions import CollectionUnfit
+from retrieval.file_readings import subject_of
+from retrieval.models import (
+    AuditClaim,
+    AuditedFile,
+    AuditFact,
+    AuditFinding,
+    Collection,
+    CollectionFile,
+    CollectionVersion,
+)
+from retrieval.stored_versions import (
+    collection_of,
+    create_version,
+    fingerprint_of,
+    request_version,
+    write_files,
+    write_rows,
+)
+from work.models import Job
+
+if TYPE_CHECKING:
+    from accounts.models import User
+    from work.execution import RunningJob
+
+AUDIT = "audit_collection"
+FORM = 1
+"""Of the rows."""
+NAME_LENGTH, LONGEST_NAME = 60, 200
+Kind = CollectionFile.Kind
+
+
+def request_audit(
+    *, collection: Collection, files: Sequence[CollectionFile], actor: User | None
+) -> Job:
+    """Have files audited in the background: those sent for it, and runs and qrels that are here."""
+    if not files:
+        raise CollectionUnfit(_("Choose at least one file to audit."))
+    return request_version(
+        collection=collection, job_kind=AUDIT, files=files, rules={}, actor=actor
+    )
+
+
+def delete_leftovers(collection: Collection) -> None:
+    """Delete what was sent for audits that came to nothing, unless one still waits for it."""
+    if not Job.objects.about(subject_of(collection)).of_kind(AUDIT).unfinished().exists():
+        collection.files.filter(kind=Kind.AUDITED).delete()
+
+
+def audit_files(running: RunningJob) -> str:
+    """Audit the files of a job together, and delete those that were sent for it."""
+    collection = collection_of(running)
+    wanted = collection.files.filter(pk__in=running.arguments["files"])
+    files = list(wanted.order_by("file_name"))
+    if not files:
+        raise CollectionUnfit(_("The files were removed meanwhile. Send them again."))
+    with files_on_disk(files) as paths:
+        for path in paths:
+            require_bearable(path)
+        audit = audit_collection(paths, progress=running.progress(_("file")))
+    with transaction.atomic():
+        version = create_version(
+            collection=collection,
+            kind=CollectionVersion.Kind.AUDIT,
+            form=FORM,
+            fingerprint=fingerprint_of(FORM, files, {}),
+            rules={},
+            actor=running.job.requested_by,
+        )
+        write_files(version, files)
+        _write(version, audit)
+        collection.files.filter(pk__in=[file.pk for file in files], kind=Kind.AUDITED).delete()
+    return _("Result {number}.").format(number=version.number)
+
+
+def _write(version: CollectionVersion, audit: Audit) -> None:
+    for one in audit.files:
+        record = storable(one.record())
+        row = AuditedFile.objects.create(
+            version=version,
+            file_name=record["file"][:LONGEST_NAME],
+            kind=record["kind"],
+            n_lines=record["n_lines"],
+            n_rows=record["n_rows"],
+            related=", ".join(record["related"])[:LONGEST_NAME],
+        )
+        write_rows(AuditFinding, (_finding(row, finding) for finding in record["findings"]))
+        write_rows(AuditClaim, (_claim(row, claim) for claim in record["claims"]))
+        write_rows(AuditFact, _facts(row, record["facts"]))
+
+
+def _finding(file: AuditedFile, finding: Mapping[str, Any]) -> dict[str, Any]:
+    lines = ", ".join(map(str, finding["lines"]))
+    return {**finding, "file": file, "lines": lines}
+
+
+def _claim(file: AuditedFile, claim: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in claim.items() if name != "holds"} | {"file": file}
+
+
+def _facts(file: AuditedFile, facts: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Each number with its section, and its row where the section is a table."""
+    for name, value in facts.items():
+        if isinstance(value, Mapping):
+            yield from _section(file, name, None, value)
+        elif isinstance(value, list | tuple):
+            for row, each in enumerate(value):
+                values = each if isinstance(each, Mapping) else {"value": each}
+                yield from _section(file, name, row, values)
+        else:
+            yield _fact(file, "", None, name, value)
+
+
+def _section(
+    file: AuditedFile, section: str, row: int | None, values: Mapping[str, Any]
+) -> Iterator[dict[str, Any]]:
+    for name, value in values.items():
+        if isinstance(value, Mapping):
+            yield from _section(file, f"{section} {name}", row, value)
+        elif isinstance(value, list | tuple):
+            yield _fact(file, section, row, str(name), ", ".join(map(str, value)))
+        else:
+            yield _fact(file, section, row, str(name), value)
+
+
+def _fact(
+    file: AuditedFile, section: str, row: int | None, name: str, value: Any
+) -> dict[str, Any]:
+    is_number = isinstance(value, int | float)
+    return {
+        "file": file,
+        "section": section[:NAME_LENGTH],
+        "row": row,
+        "name": name[:LONGEST_NAME],
+        "number": value if is_number else None,
+        "text": "" if is_number or value is None else str(value),
+    }

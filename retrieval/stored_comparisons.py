@@ -1,0 +1,215 @@
+"""Comparisons of a collection's qrels: requested, computed once, stored as rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from django.db import transaction
+from django.utils.translation import gettext as _
+
+from retrieval.exceptions import RunsUnfit
+from retrieval.models import (
+    AnyTwoAssessors,
+    AssessorDesign,
+    ChangedPair,
+    CollectionFile,
+    CollectionVersion,
+    ComparedQrels,
+    CrossedRunMean,
+    LabelPair,
+    RankedRun,
+    RankingCoefficient,
+    RankingPair,
+)
+from retrieval.rankings import ComparisonSettings, QrelsCompared, compare_qrels
+from retrieval.rankings.assessor_records import AssessorsAgreement, LabelsCompared, RandomDesign
+from retrieval.rankings.records import RankingsCompared
+from retrieval.stored_evaluations import settings_of
+from retrieval.stored_files import assessors_grades, opened_files
+from retrieval.stored_versions import (
+    create_version,
+    files_of,
+    fingerprint_of,
+    once,
+    request_version,
+    write_files,
+    write_notes,
+    write_rows,
+)
+
+if TYPE_CHECKING:
+    from accounts.models import User
+    from retrieval.models import Collection
+    from work.execution import RunningJob
+    from work.models import Job
+
+COMPARE = "compare_collection_qrels"
+FORM = 2
+"""Of the rows; those of another form are not taken for the same."""
+FEWEST = 2
+MOST_SWAPS = 3
+Kind = CollectionFile.Kind
+
+
+def comparison_settings(
+    rules: Mapping[str, Any], files: Sequence[CollectionFile]
+) -> ComparisonSettings:
+    """Settings by their plain values; machines are the qrels that say so of themselves."""
+    machines = [
+        file.name
+        for file in files
+        if file.kind == Kind.QRELS and file.made_by == CollectionFile.MadeBy.MACHINE
+    ]
+    return ComparisonSettings(
+        evaluation=settings_of(rules),
+        truth=rules.get("truth") or None,
+        top=rules.get("top") or None,
+        machines=tuple(machines),
+    )
+
+
+def request_comparison(
+    *,
+    collection: Collection,
+    qrels: Sequence[CollectionFile],
+    runs: Sequence[CollectionFile],
+    rules: Mapping[str, Any],
+    actor: User | None,
+    assessors: CollectionFile | None = None,
+) -> Job:
+    """Have runs ranked under several qrels in the background; RunsUnfit where it is impossible.
+
+    `assessors` is a file of several assessors' grades, which needs no qrels beside it.
+    """
+    if len(qrels) < FEWEST and assessors is None:
+        raise RunsUnfit(_("Choose two qrels or more: what is asked is how far they agree."))
+    if len(runs) < FEWEST:
+        raise RunsUnfit(_("Choose two runs or more: one has no ranking."))
+    comparison_settings(rules, qrels)
+    files = [*qrels, *([assessors] if assessors else []), *runs]
+    return request_version(
+        collection=collection, job_kind=COMPARE, files=files, rules=rules, actor=actor
+    )
+
+
+def compare_collection(running: RunningJob) -> str:
+    """Rank the runs of a job under each of its qrels, and store what comes of it."""
+    collection, files = files_of(running)
+    rules = running.arguments["rules"]
+    kind = CollectionVersion.Kind.COMPARISON
+    fingerprint = fingerprint_of(FORM, files, rules)
+
+    def compute() -> CollectionVersion:
+        with opened_files(files) as (runs, qrels):
+            settings = comparison_settings(rules, files)
+            compared = compare_qrels(
+                runs,
+                qrels,
+                settings,
+                assessors=assessors_grades(files),
+                progress=running.progress(_("qrels")),
+            )
+        with transaction.atomic():
+            version = create_version(
+                collection=collection,
+                kind=kind,
+                form=FORM,
+                fingerprint=fingerprint,
+                rules=rules,
+                actor=running.job.requested_by,
+                seed=settings.evaluation.seed,
+                n_topics=compared.n_topics,
+            )
+            write_files(version, files)
+            _write(version, compared)
+        return version
+
+    return once(collection, kind, fingerprint, compute)
+
+
+def _write(version: CollectionVersion, compared: QrelsCompared) -> None:
+    write_rows(ComparedQrels, ({"version": version, **vars(one)} for one in compared.qrels))
+    write_rows(RankedRun, _ranked(version, compared))
+    for pair in compared.pairs:
+        _write_pair(version, pair)
+    write_rows(LabelPair, (_label_pair(version, one) for one in compared.labels))
+    if compared.assessors:
+        AnyTwoAssessors.objects.create(version=version, **_any_two(compared.assessors))
+    write_rows(AssessorDesign, (_design(version, one) for one in compared.random_assessor))
+    write_rows(CrossedRunMean, _crossed(version, compared))
+    write_notes(version, compared.notes)
+
+
+def _design(version: CollectionVersion, design: RandomDesign) -> dict[str, Any]:
+    record = design.record()
+    shares = record.pop("tau_b")
+    swaps = sorted(record.pop("swaps"), key=lambda swap: -swap["share"])[:MOST_SWAPS]
+    often = ", ".join(f"{one['a']} > {one['b']} {one['share']:.0%}" for one in swaps)
+    return {"version": version, **record, **shares, "often_swapped": often}
+
+
+def _ranked(version: CollectionVersion, compared: QrelsCompared) -> Iterator[dict[str, Any]]:
+    for ranking in compared.rankings:
+        record = ranking.record()
+        for system in record["systems"]:
+            named = {"qrels": ranking.qrels, "measure": ranking.measure.name}
+            yield {"version": version, **named, **system}
+
+
+def _crossed(version: CollectionVersion, compared: QrelsCompared) -> Iterator[dict[str, Any]]:
+    for one in compared.crossed:
+        record = one.record()
+        texts = {name: record[name] or "" for name in ("reason", "ci_method")}
+        yield {"version": version, **record, **texts}
+
+
+def _write_pair(version: CollectionVersion, pair: RankingsCompared) -> None:
+    record = pair.record()
+    changes = {f"n_{change}": n for change, n in record["significance"].items()}
+    counts = {name: record[name] for name in ("n_pairs", "n_swapped", "n_swapped_significantly")}
+    row = RankingPair.objects.create(
+        version=version,
+        first=pair.first,
+        second=pair.second,
+        measure=pair.measure.name,
+        rbo_min=record["rbo"].pop("min"),
+        rbo_residual=record["rbo"].pop("residual"),
+        **counts,
+        **changes,
+    )
+    coefficients = {use: record[use] for use in ("tau_b", "tau_ap", "rbo", "top") if record[use]}
+    for use, one in coefficients.items():
+        one.pop("systems", None)
+        texts = {name: one[name] or "" for name in ("reason", "ci_method")}
+        RankingCoefficient.objects.create(pair=row, use=use, **(one | texts))
+    changed = {(one["a"], one["b"]): one for one in [*record["swapped"], *record["changed"]]}
+    write_rows(ChangedPair, ({"pair": row, **one} for one in changed.values()))
+
+
+def _label_pair(version: CollectionVersion, one: LabelsCompared) -> dict[str, Any]:
+    record = one.record()
+    counts = ("n_topics", "n_documents", "n_both_relevant", "n_either_relevant")
+    row = {"version": version, "first": one.first, "second": one.second}
+    row |= {name: record[name] for name in counts}
+    for name in ("overlap", "kappa"):
+        row |= _estimate(name, record[name])
+    return row
+
+
+def _any_two(one: AssessorsAgreement) -> dict[str, Any]:
+    record = one.record()
+    row = {name: record[name] for name in ("n_assessors", "n_pairs_of_labels", "n_documents")}
+    for name in ("overlap", "alpha"):
+        row |= _estimate(name, record[name])
+        row[f"{name}_method"] = record[name]["ci_method"] or ""
+    return row | {"warnings": "\n".join(record["warnings"])}
+
+
+def _estimate(name: str, value: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        name: value["value"],
+        f"{name}_low": value["ci_low"],
+        f"{name}_high": value["ci_high"],
+        f"{name}_reason": value["reason"] or "",
+    }

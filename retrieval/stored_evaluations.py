@@ -1,0 +1,207 @@
+"""Evaluations of a collection's runs: requested, computed once, stored as rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from django.db import transaction
+from django.utils.translation import gettext as _
+
+from retrieval.evaluation import evaluate_runs
+from retrieval.evaluation_records import Evaluation, RunsCompared, RunValues, Settings
+from retrieval.exceptions import CollectionUnfit, RunsUnfit
+from retrieval.models import (
+    CollectionFile,
+    CollectionVersion,
+    EvaluatedMeasure,
+    RunPair,
+    RunResult,
+    TopicValue,
+    VersionFile,
+)
+from retrieval.stored_files import opened_files
+from retrieval.stored_versions import (
+    create_version,
+    files_of,
+    fingerprint_of,
+    once,
+    request_version,
+    write_files,
+    write_notes,
+    write_rows,
+)
+from stats.ranking import Measure, measure
+
+if TYPE_CHECKING:
+    from accounts.models import User
+    from retrieval.models import Collection
+    from work.execution import RunningJob
+    from work.models import Job
+
+EVALUATE = "evaluate_collection"
+FORM = 1
+"""Of the rows; those of another form are not taken for the same."""
+MOST_VALUES = 3_000_000
+
+
+def settings_of(rules: Mapping[str, Any]) -> Settings:
+    """Settings by their plain values; RunsUnfit where they cannot be used together."""
+    try:
+        measures = _measures(rules["measures"])
+        primary = _measures(rules.get("primary", ()))
+    except ValueError as error:
+        raise RunsUnfit(f"{error}.") from None
+    if not measures:
+        raise RunsUnfit(_("Choose at least one measure."))
+    if unknown := [one.name for one in primary if one not in measures]:
+        raise RunsUnfit(
+            _("{name} is primary and no measure of this evaluation.").format(name=unknown[0])
+        )
+    if rules.get("test") == "mcnemar" and not all(one.is_binary for one in measures):
+        raise RunsUnfit(_("McNemar's test compares values of 0 and 1: of Success alone."))
+    return Settings(
+        measures=measures,
+        primary=primary,
+        ties=rules.get("ties", "falling"),
+        single_precision=rules.get("single_precision", True),
+        missing=rules.get("missing", "common"),
+        leave_out_without_relevant=rules.get("leave_out_without_relevant", False),
+        test=rules.get("test") or None,
+        confidence=rules.get("confidence", 0.95),
+        seed=rules.get("seed", 0),
+    )
+
+
+def _measures(names: Sequence[str]) -> tuple[Measure, ...]:
+    return tuple(dict.fromkeys(measure(name) for name in names))
+
+
+def request_evaluation(
+    *,
+    collection: Collection,
+    qrels: CollectionFile,
+    runs: Sequence[CollectionFile],
+    rules: Mapping[str, Any],
+    actor: User | None,
+) -> Job:
+    """Have runs evaluated in the background; RunsUnfit where that cannot be done."""
+    settings = settings_of(rules)
+    if not runs:
+        raise RunsUnfit(_("Choose at least one run."))
+    if len(settings.measures) * len(runs) * qrels.n_topics > MOST_VALUES:
+        raise CollectionUnfit(
+            _("These are more than {n} values by topic. Choose fewer runs or measures.").format(
+                n=f"{MOST_VALUES:,}"
+            )
+        )
+    files = [qrels, *runs]
+    return request_version(
+        collection=collection, job_kind=EVALUATE, files=files, rules=rules, actor=actor
+    )
+
+
+def evaluate_collection(running: RunningJob) -> str:
+    """Evaluate the runs of a job and store what comes of it as the next version."""
+    collection, files = files_of(running)
+    rules = running.arguments["rules"]
+    kind = CollectionVersion.Kind.EVALUATION
+    fingerprint = fingerprint_of(FORM, files, rules)
+
+    def compute() -> CollectionVersion:
+        evaluation = _evaluated(files, rules, running)
+        with transaction.atomic():
+            version = create_version(
+                collection=collection,
+                kind=kind,
+                form=FORM,
+                fingerprint=fingerprint,
+                rules=rules,
+                actor=running.job.requested_by,
+                seed=evaluation.settings.seed,
+                n_topics=len(evaluation.topics),
+                n_without_relevant=evaluation.n_without_relevant,
+            )
+            _write(version, files, evaluation)
+        return version
+
+    return once(collection, kind, fingerprint, compute)
+
+
+def _evaluated(
+    files: Sequence[CollectionFile], rules: Mapping[str, Any], running: RunningJob
+) -> Evaluation:
+    with opened_files(files) as (runs, qrels):
+        [grades] = qrels.values()
+        progress = running.progress(_("run"))
+        return evaluate_runs(grades, runs, settings_of(rules), progress=progress)
+
+
+def _write(
+    version: CollectionVersion, files: Sequence[CollectionFile], evaluation: Evaluation
+) -> None:
+    counts = {
+        each.run: {
+            "n_topics": each.n_topics,
+            "n_missing": each.n_missing,
+            "n_foreign": each.n_foreign,
+        }
+        for each in evaluation.runs
+    }
+    runs = write_files(version, files, counts)
+    measures = _write_measures(version, evaluation)
+    groups = {
+        (one.name, run): number
+        for one in evaluation.settings.primary or evaluation.settings.measures
+        for number, group in enumerate(evaluation.groups(one), 1)
+        for run in group
+    }
+    for row in evaluation.results:
+        group = groups.get((row.measure.name, row.run))
+        _write_result(version, evaluation.topics, row, measures, runs[row.run], group)
+    write_rows(RunPair, (_pair(version, row, measures, runs) for row in evaluation.comparisons))
+    write_notes(version, evaluation.notes)
+
+
+def _write_measures(
+    version: CollectionVersion, evaluation: Evaluation
+) -> dict[Measure, EvaluatedMeasure]:
+    primary = evaluation.settings.primary or evaluation.settings.measures
+    return {
+        one: EvaluatedMeasure.objects.create(
+            version=version, name=one.name, is_primary=one in primary, is_binary=one.is_binary
+        )
+        for one in evaluation.settings.measures
+    }
+
+
+def _write_result(
+    version: CollectionVersion,
+    topics: Sequence[str],
+    row: RunValues,
+    measures: Mapping[Measure, EvaluatedMeasure],
+    run: VersionFile,
+    group: int | None,
+) -> None:
+    record = row.record(topics)
+    per_topic = record.pop("per_topic")
+    record |= {"run": run, "measure": measures[row.measure], "group": group}
+    record["reason"] = record["reason"] or ""
+    result = RunResult.objects.create(version=version, **record)
+    write_rows(TopicValue, _topic_values(result, per_topic))
+
+
+def _topic_values(result: RunResult, per_topic: Mapping[str, float]) -> Iterator[dict[str, Any]]:
+    for topic, value in per_topic.items():
+        yield {"result": result, "topic": topic, "value": value}
+
+
+def _pair(
+    version: CollectionVersion,
+    row: RunsCompared,
+    measures: Mapping[Measure, EvaluatedMeasure],
+    runs: Mapping[str, VersionFile],
+) -> dict[str, Any]:
+    names = {"a": runs[row.a], "b": runs[row.b], "measure": measures[row.measure]}
+    record = row.record()
+    return record | {"version": version, "reason": record["reason"] or ""} | names

@@ -1,0 +1,318 @@
+"""Pools of a collection: requested, made once in the background, stored as rows, read again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from django.db import transaction
+from django.db.models import Prefetch
+from django.utils.translation import gettext as _
+
+from retrieval.collection_files import files_on_disk
+from retrieval.exceptions import CollectionUnfit, PoolUnfit
+from retrieval.models import (
+    CandidateSource,
+    CollectionFile,
+    CollectionVersion,
+    DryPoolSource,
+    PooledTopic,
+    PoolFinding,
+    PoolReplacement,
+    PoolSlot,
+    PoolSummary,
+    SampledTarget,
+)
+from retrieval.pools.catalogue import Catalogue
+from retrieval.pools.lint import PoolLint, lint_pool
+from retrieval.pools.making import make_pool
+from retrieval.pools.pool_tables import table_of
+from retrieval.pools.records import (
+    DrySource,
+    Pool,
+    PoolPlan,
+    Replacement,
+    Slot,
+    SourceFacts,
+    Target,
+)
+from retrieval.pools.sources import EmbeddingSource, RunSource, Source
+from retrieval.pools.targets import targets_of_runs
+from retrieval.source_files import opened_catalogue, vectors_of
+from retrieval.stored_versions import (
+    create_version,
+    files_of,
+    fingerprint_of,
+    once,
+    request_version,
+    write_files,
+    write_rows,
+)
+from retrieval.trec_files import read_run
+
+if TYPE_CHECKING:
+    from accounts.models import User
+    from retrieval.models import Collection
+    from work.execution import RunningJob
+    from work.models import Job
+
+MAKE_POOL = "make_pool"
+FORM = 1
+"""Of the rows; those of another form are not taken for the same."""
+MOST_SLOTS = 1_000_000
+Kind = CollectionFile.Kind
+
+
+def plan_of(rules: Mapping[str, Any]) -> PoolPlan:
+    """The plan by its plain values; PoolUnfit where it is none."""
+    try:
+        return PoolPlan(
+            # in an order of their own: a database may give back another than it was given
+            quotas=tuple((name, int(n)) for name, n in sorted(rules.get("quotas", {}).items())),
+            **{
+                name: int(rules.get(name, 0))
+                for name in ("depth", "take", "uniform", "cap", "seed")
+            },
+        )
+    except ValueError as error:
+        raise PoolUnfit(_("The plan cannot be followed: {error}.").format(error=error)) from None
+
+
+def request_pool(
+    *,
+    collection: Collection,
+    files: Sequence[CollectionFile],
+    rules: Mapping[str, Any],
+    actor: User | None,
+) -> Job:
+    """Have a pool made in the background of runs, vectors and a catalogue."""
+    plan = plan_of(rules)
+    sources = [file for file in files if file.kind in (Kind.RUN, Kind.EMBEDDINGS)]
+    if not sources:
+        raise PoolUnfit(_("Choose at least one run, or vectors, to take candidates from."))
+    if not (rules.get("targets") or rules.get("sample")) and not any(
+        file.kind == Kind.RUN for file in sources
+    ):
+        raise PoolUnfit(_("Name the targets: without a run there are no topics."))
+    n_topics = len(rules.get("targets", ())) or max((file.n_topics for file in sources), default=0)
+    n_slots = n_topics * (plan.per_topic or plan.depth * len(sources))
+    if n_slots > MOST_SLOTS:
+        raise CollectionUnfit(
+            _("These would be more than {n} candidates. Sample targets first.").format(
+                n=f"{MOST_SLOTS:,}"
+            )
+        )
+    return request_version(
+        collection=collection, job_kind=MAKE_POOL, files=files, rules=rules, actor=actor
+    )
+
+
+def make_collection_pool(running: RunningJob) -> str:
+    """Make the pool of a job and store it as the next version."""
+    collection, files = files_of(running)
+    rules = running.arguments["rules"]
+    fingerprint = fingerprint_of(FORM, files, rules)
+    kind = CollectionVersion.Kind.POOL
+
+    def compute() -> CollectionVersion:
+        pool, lint = _made(files, rules, running)
+        if not pool.slots:
+            raise PoolUnfit(
+                _("No candidate was found for any target. Are their names those of the sources?")
+            )
+        with transaction.atomic():
+            version = create_version(
+                collection=collection,
+                kind=kind,
+                form=FORM,
+                fingerprint=fingerprint,
+                rules=rules,
+                actor=running.job.requested_by,
+                seed=int(rules.get("seed", 0)),
+                n_topics=len(pool.targets),
+            )
+            write_files(version, files)
+            write_pool_rows(version, pool, lint)
+        return version
+
+    return once(collection, kind, fingerprint, compute)
+
+
+def _made(
+    files: Sequence[CollectionFile], rules: Mapping[str, Any], running: RunningJob
+) -> tuple[Pool, PoolLint]:
+    with ExitStack() as stack:
+        paths = dict(zip(files, stack.enter_context(files_on_disk(files)), strict=True))
+        catalogue = next(
+            (
+                stack.enter_context(opened_catalogue(path))
+                for file, path in paths.items()
+                if file.kind == Kind.CATALOGUE
+            ),
+            None,
+        )
+        sources: list[Source] = [
+            opened_source(file, path, stack)
+            for file, path in paths.items()
+            if file.kind in (Kind.RUN, Kind.EMBEDDINGS)
+        ]
+        pool = make_pool(
+            targets_of(rules, sources, catalogue),
+            sources,
+            plan_of(rules),
+            catalogue=catalogue,
+            excluded=rules.get("excluded", ()),
+            progress=running.progress(_("topic")),
+        )
+        return pool, lint_pool(table_of(pool), catalogue=catalogue)
+
+
+def opened_source(
+    file: CollectionFile, path: Path, stack: ExitStack
+) -> RunSource | EmbeddingSource:
+    """A run or vectors as a source of candidates, until the stack is closed."""
+    name = source_name(file)
+    if file.kind == Kind.RUN:
+        return RunSource(name, read_run(path), f"run|file:{file.file_name}|sha256:{file.sha256}")
+    return EmbeddingSource(name, stack.enter_context(vectors_of(path)))
+
+
+def source_name(file: CollectionFile) -> str:
+    """What a pool calls a file: names of sources have no white space in them."""
+    return "_".join(file.name.split()) or file.kind
+
+
+def targets_of(
+    rules: Mapping[str, Any], sources: Sequence[Source], catalogue: Catalogue | None
+) -> list[Target]:
+    """Those of a sample, those that are named, or else the topics of the runs."""
+    documents = list(catalogue.documents) if catalogue else []
+    for source in sources:
+        documents += source.documents
+    known = set(documents)
+    if sample := rules.get("sample"):
+        rows = SampledTarget.objects.filter(version=sample).values_list("topic", "docno")
+        return [Target(topic, docno) for topic, docno in rows]
+    if named := rules.get("targets"):
+        return [Target(topic, topic if topic in known else "") for topic in named]
+    runs = [source.run for source in sources if isinstance(source, RunSource)]
+    return targets_of_runs(runs, documents)
+
+
+def write_pool_rows(version: CollectionVersion, pool: Pool, lint: PoolLint) -> None:
+    """A pool with its report and what is wrong with it."""
+    report = pool.report
+    candidates, hubs = report["candidates"], report["hubness"]
+    PoolSummary.objects.create(
+        version=version,
+        n_slots=report["n_slots"],
+        n_documents=report["n_documents"],
+        n_catalogue=report["n_catalogue"],
+        n_planned=candidates["planned"],
+        n_least=candidates["least"],
+        n_most=candidates["most"],
+        n_short=report["n_topics_short"],
+        n_unmet=report["n_topics_with_quotas_unmet"],
+        n_replacements=report["n_replacements"],
+        n_hubs=hubs["n_hubs"],
+        hub_share=hubs["hub_share"],
+        hub_slots=hubs["hub_slots"],
+        anti_hubs=hubs["anti_hubs"],
+        skewness=hubs["skewness"],
+        n_faults=len(lint.faults),
+    )
+    facts = {each.name: each for each in pool.sources}
+    write_rows(CandidateSource, (_source_row(version, row, facts) for row in report["sources"]))
+    write_rows(
+        PooledTopic,
+        ({"version": version, "topic": one.topic, "docno": one.docno} for one in pool.targets),
+    )
+    topics = dict(version.pooled_topics.values_list("topic", "pk"))
+    write_rows(PoolSlot, (_slot_row(topics, slot) for slot in pool.slots))
+    write_rows(PoolReplacement, (_of_topic(topics, vars_of(one)) for one in pool.replacements))
+    write_rows(DryPoolSource, (_dry_row(topics, one) for one in pool.dry))
+    write_rows(
+        PoolFinding,
+        (
+            {"version": version, **{name: getattr(one, name) for name in FINDING}}
+            for one in lint.faults
+        ),
+    )
+
+
+FINDING = ("name", "problem", "topic", "docno")
+SLOT = ("topic", "slot", "position", "docno", "source", "source_rank", "quota", "inclusion")
+REPLACEMENT = ("topic", "slot", "source", "source_rank", "docno", "reason", "other")
+
+
+def vars_of(one: Replacement) -> dict[str, Any]:
+    return {name: getattr(one, name) for name in REPLACEMENT}
+
+
+def _of_topic(topics: Mapping[str, int], row: dict[str, Any]) -> dict[str, Any]:
+    return {"topic_id": topics[row.pop("topic")], **row}
+
+
+def _slot_row(topics: Mapping[str, int], slot: Slot) -> dict[str, Any]:
+    also = " ".join(f"{source}:{rank}" for source, rank in slot.also)
+    return _of_topic(topics, {name: getattr(slot, name) for name in SLOT}) | {"also": also}
+
+
+def _dry_row(topics: Mapping[str, int], one: DrySource) -> dict[str, Any]:
+    names = ("topic", "source", "quota", "n_listed", "n_missing")
+    row = _of_topic(topics, {name: getattr(one, name) for name in names})
+    return row | {"filled_by": " ".join(one.filled_by)}
+
+
+def _source_row(
+    version: CollectionVersion, row: Mapping[str, Any], facts: Mapping[str, SourceFacts]
+) -> dict[str, Any]:
+    known = facts.get(row["source"])
+    names = ("n_slots", "n_documents", "n_alone", "n_for_others", "deepest_rank", "n_dry_topics")
+    return {
+        "version": version,
+        "name": row["source"],
+        "kind": known.kind if known else "uniform",
+        "signature": known.signature if known else "",
+        "n_passed_over": sum(row["replacements"].values()),
+        **{name: row[name] for name in names},
+    }
+
+
+def stored_pool(version: CollectionVersion) -> Pool:
+    """The pool of a version, without its report, which is rows."""
+    rows = version.pooled_topics.prefetch_related(
+        Prefetch("slots", queryset=PoolSlot.objects.order_by("pk")),
+        Prefetch("replacements", queryset=PoolReplacement.objects.order_by("pk")),
+        Prefetch("dry", queryset=DryPoolSource.objects.order_by("pk")),
+    )
+    topics = list(rows)
+    return Pool(
+        targets=tuple(Target(row.topic, row.docno) for row in topics),
+        slots=tuple(_slot(row.topic, slot) for row in topics for slot in row.slots.all()),
+        replacements=tuple(
+            Replacement(**{name: getattr(one, name) for name in REPLACEMENT} | {"topic": row.topic})
+            for row in topics
+            for one in row.replacements.all()
+        ),
+        dry=tuple(_dry(row.topic, one) for row in topics for one in row.dry.all()),
+        plan=plan_of(version.rules),
+        sources=tuple(
+            SourceFacts(one.name, one.kind, one.signature)
+            for one in version.candidate_sources.all()
+            if one.signature
+        ),
+    )
+
+
+def _slot(topic: str, row: PoolSlot) -> Slot:
+    values = {name: getattr(row, name) for name in SLOT} | {"topic": topic}
+    pairs = (one.rpartition(":") for one in row.also.split())
+    return Slot(**values, also=tuple((source, int(rank)) for source, _colon, rank in pairs))
+
+
+def _dry(topic: str, row: DryPoolSource) -> DrySource:
+    counts = (row.quota, row.n_listed, row.n_missing)
+    return DrySource(topic, row.source, *counts, tuple(row.filled_by.split()))

@@ -1,0 +1,168 @@
+"""How far a collection may be used for systems that were not pooled: requested, stored as rows."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from django.db import transaction
+from django.utils.translation import gettext as _
+
+from presentation.records import plain_values
+from retrieval.exceptions import PoolDepthUnknown, RunsUnfit
+from retrieval.models import (
+    CollectionFile,
+    CollectionVersion,
+    JudgedPool,
+    LeftOutEffect,
+    LeftOutUnit,
+    PooledRun,
+    PoolRank,
+    PoolSource,
+    ReuseExpectation,
+)
+from retrieval.reuse.records import Reusability
+from retrieval.reuse.reusability import reusability
+from retrieval.stored_evaluations import settings_of
+from retrieval.stored_files import opened_files
+from retrieval.stored_versions import (
+    create_version,
+    files_of,
+    fingerprint_of,
+    once,
+    request_version,
+    write_files,
+    write_notes,
+    write_rows,
+)
+
+if TYPE_CHECKING:
+    from accounts.models import User
+    from retrieval.models import Collection
+    from work.execution import RunningJob
+    from work.models import Job
+
+ESTIMATE_REUSE = "estimate_collection_reuse"
+FORM = 1
+"""Of the rows; those of another form are not taken for the same."""
+FEWEST = 2
+Kind = CollectionFile.Kind
+
+
+def request_reuse(
+    *,
+    collection: Collection,
+    qrels: CollectionFile,
+    runs: Sequence[CollectionFile],
+    rules: Mapping[str, Any],
+    actor: User | None,
+) -> Job:
+    """Have each run and each family left out in the background; RunsUnfit where it is not possible.
+
+    `rules` are an evaluation's, with `pool_depth` (or None) and `outside`, names of runs.
+    """
+    settings_of(rules)
+    if len(runs) - len(rules.get("outside", ())) < FEWEST:
+        raise RunsUnfit(_("Choose two pooled runs or more: each is left out in turn."))
+    files = [qrels, *runs]
+    return request_version(
+        collection=collection, job_kind=ESTIMATE_REUSE, files=files, rules=rules, actor=actor
+    )
+
+
+def families_of(files: Sequence[CollectionFile], outside: Sequence[str]) -> dict[str, list[str]]:
+    """The pooled runs of each family."""
+    families: dict[str, list[str]] = defaultdict(list)
+    for file in files:
+        if file.kind == Kind.RUN and file.family and file.name not in outside:
+            families[file.family].append(file.name)
+    return dict(families)
+
+
+def estimate_reuse(running: RunningJob) -> str:
+    """Leave each run and family of a job out, and store what comes of it."""
+    collection, files = files_of(running)
+    rules = running.arguments["rules"]
+    kind = CollectionVersion.Kind.REUSE
+    fingerprint = fingerprint_of(FORM, files, rules)
+
+    def compute() -> CollectionVersion:
+        estimated = _estimated(running, files, rules)
+        with transaction.atomic():
+            version = create_version(
+                collection=collection,
+                kind=kind,
+                form=FORM,
+                fingerprint=fingerprint,
+                rules=rules,
+                actor=running.job.requested_by,
+                n_topics=estimated.n_topics,
+            )
+            write_files(version, files)
+            _write(version, estimated)
+        return version
+
+    return once(collection, kind, fingerprint, compute)
+
+
+def _estimated(
+    running: RunningJob, files: Sequence[CollectionFile], rules: Mapping[str, Any]
+) -> Reusability:
+    outside = rules.get("outside", [])
+    with opened_files(files) as (runs, qrels):
+        [(name, grades)] = qrels.items()
+        try:
+            return reusability(
+                runs,
+                grades,
+                rules.get("pool_depth"),
+                families_of(files, outside),
+                settings_of(rules),
+                outside=outside,
+                progress=running.progress(_("system")),
+            )
+        except PoolDepthUnknown:
+            raise PoolDepthUnknown(_depth_to_type(name)) from None
+
+
+def _depth_to_type(qrels: str) -> str:
+    """What the page's form needs where files do not show how deep their pool was."""
+    return _(
+        "Not all first documents of the runs are in {qrels}, so the files do not show how deep the "
+        "pool was. Under “Depth of the pool”, type how many of each run's first documents were "
+        "pooled, such as 10; where every run begins with its own target, which is never pooled, "
+        "one more. If only some of the runs were pooled, tick the others under “Runs that were "
+        "not pooled”."
+    ).format(qrels=qrels)
+
+
+def _write(version: CollectionVersion, estimated: Reusability) -> None:
+    JudgedPool.objects.create(
+        version=version,
+        pool_depth=estimated.pool_depth,
+        is_depth_inferred=estimated.is_depth_inferred,
+        n_judged=estimated.n_judged,
+        n_relevant=estimated.n_relevant,
+        last_share=estimated.last_share,
+        is_rising=estimated.is_rising,
+    )
+    systems = (plain_values(asdict(one)) for one in estimated.systems)
+    write_rows(PooledRun, ({"version": version, **one} for one in systems))
+    write_rows(PoolRank, ({"version": version, **asdict(one)} for one in estimated.depths))
+    write_rows(PoolSource, (_with_reason(version, one.record()) for one in estimated.sources))
+    write_rows(
+        ReuseExpectation, (_with_reason(version, one.record()) for one in estimated.expectations)
+    )
+    for unit in estimated.left_out:
+        record = unit.record()
+        effects = record.pop("effects")
+        del record["runs"]
+        row = LeftOutUnit.objects.create(version=version, **record)
+        write_rows(LeftOutEffect, ({"unit": row, **effect} for effect in effects))
+    write_notes(version, estimated.notes)
+
+
+def _with_reason(version: CollectionVersion, record: dict[str, Any]) -> dict[str, Any]:
+    return {"version": version, **record, "reason": record["reason"] or ""}

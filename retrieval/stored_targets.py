@@ -1,0 +1,135 @@
+"""Targets of a collection that are drawn from strata: requested, drawn once, stored as rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from django.db import transaction
+from django.utils.translation import gettext as _
+
+from retrieval.collection_files import files_on_disk
+from retrieval.exceptions import PoolUnfit
+from retrieval.models import CollectionFile, CollectionVersion, SampledTarget
+from retrieval.pools.difficulty import difficulty
+from retrieval.pools.records import Target
+from retrieval.pools.sources import EmbeddingSource, RunSource
+from retrieval.pools.target_samples import TargetSample, sample_targets
+from retrieval.pools.targets import targets_of_runs
+from retrieval.stored_pools import opened_source
+from retrieval.stored_versions import (
+    create_version,
+    files_of,
+    fingerprint_of,
+    once,
+    request_version,
+    write_files,
+    write_notes,
+    write_rows,
+)
+
+if TYPE_CHECKING:
+    from accounts.models import User
+    from retrieval.models import Collection
+    from work.execution import RunningJob
+    from work.models import Job
+
+SAMPLE_TARGETS = "sample_targets"
+FORM = 1
+"""Of the rows; those of another form are not taken for the same."""
+SOURCES = (CollectionFile.Kind.RUN, CollectionFile.Kind.EMBEDDINGS)
+
+
+def request_sample(
+    *,
+    collection: Collection,
+    files: Sequence[CollectionFile],
+    rules: Mapping[str, Any],
+    actor: User | None,
+) -> Job:
+    """Have targets drawn, by a predictor of difficulty over one source or by a column's values.
+
+    `rules`: n, strata, allocation, seed; predictor, or column with `values`: topic, document and
+    number of each target.
+    """
+    if bool(rules.get("predictor")) == bool(rules.get("values")):
+        raise PoolUnfit(_("Say by what to stratify: a predictor, or a column of a file."))
+    if rules.get("predictor") and [file.kind in SOURCES for file in files] != [True]:
+        raise PoolUnfit(_("A predictor looks at one run, or at one source of embeddings."))
+    return request_version(
+        collection=collection, job_kind=SAMPLE_TARGETS, files=files, rules=rules, actor=actor
+    )
+
+
+def sample_collection_targets(running: RunningJob) -> str:
+    """Draw the targets of a job and store them as the next version."""
+    collection, files = files_of(running)
+    rules = running.arguments["rules"]
+    fingerprint = fingerprint_of(FORM, files, rules)
+    kind = CollectionVersion.Kind.TARGETS
+
+    def compute() -> CollectionVersion:
+        sample = _drawn(files, rules, running)
+        kept = {name: value for name, value in rules.items() if name != "values"}
+        with transaction.atomic():
+            version = create_version(
+                collection=collection,
+                kind=kind,
+                form=FORM,
+                fingerprint=fingerprint,
+                rules=kept | {"column": sample.column, "signature": sample.signature},
+                actor=running.job.requested_by,
+                seed=sample.seed,
+                n_topics=len(sample.targets),
+            )
+            write_files(version, files)
+            write_notes(version, [f"{note}." for note in sample.notes()])
+            write_rows(SampledTarget, _rows(version, sample))
+        return version
+
+    return once(collection, kind, fingerprint, compute)
+
+
+def _drawn(
+    files: Sequence[CollectionFile], rules: Mapping[str, Any], running: RunningJob
+) -> TargetSample:
+    drawing: dict[str, Any] = {
+        "n_strata": rules["strata"],
+        "allocation": rules["allocation"],
+        "seed": rules["seed"],
+    }
+    if values := rules.get("values"):
+        targets = [Target(topic, docno) for topic, docno, _value in values]
+        numbers = np.array([value for *_names, value in values], dtype=float)
+        named = {"column": rules["column"], "signature": rules.get("signature", "")}
+        return sample_targets(targets, numbers, rules["n"], **named, **drawing)
+    with ExitStack() as stack:
+        [path] = stack.enter_context(files_on_disk(files))
+        source = opened_source(files[0], path, stack)
+        targets = _targets(source)
+        numbers, signature = difficulty(
+            targets, source, rules["predictor"], progress=running.progress(_("target"))
+        )
+        column = f"{rules['predictor']} of {source.name}"
+        named = {"column": column, "signature": signature}
+        return sample_targets(targets, numbers, rules["n"], **named, **drawing)
+
+
+def _targets(source: RunSource | EmbeddingSource) -> list[Target]:
+    if isinstance(source, RunSource):
+        return targets_of_runs([source.run], source.documents)
+    return [Target(name, name) for name in source.documents]
+
+
+def _rows(version: CollectionVersion, sample: TargetSample) -> Any:
+    for drawn in sample.targets:
+        yield {
+            "version": version,
+            "topic": drawn.target.topic,
+            "docno": drawn.target.docno,
+            "value": drawn.value,
+            "stratum": str(drawn.stratum),
+            "inclusion": drawn.probability,
+        }

@@ -1,0 +1,162 @@
+"""Versions of a collection's results: found by what they were computed from, and numbered."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any
+
+from django.db import models, transaction
+from django.db.models import Max
+from django.utils.translation import gettext as _
+
+from accounts.audit import record
+from annotation.bulk import batched
+from retrieval.exceptions import CollectionUnfit
+from retrieval.file_readings import subject_of
+from retrieval.models import Collection, CollectionFile, CollectionVersion, VersionFile, VersionNote
+from work.models import Job
+from work.request import request_job
+
+if TYPE_CHECKING:
+    from accounts.models import User
+    from work.execution import RunningJob
+
+ROWS_AT_ONCE = 2000
+
+
+def fingerprint_of(form: int, files: Iterable[CollectionFile], rules: Mapping[str, Any]) -> str:
+    """What a result depends on: the files' contents and names, the settings, the rows' form."""
+    inputs = [
+        [file.kind, file.name, file.family, file.made_by, file.sha256]
+        for file in sorted(files, key=lambda file: (file.kind, file.name))
+    ]
+    return sha256(json.dumps([form, inputs, rules], sort_keys=True).encode()).hexdigest()
+
+
+def stored_version(collection: Collection, kind: str, fingerprint: str) -> CollectionVersion | None:
+    """The version that was computed of the same before."""
+    versions = CollectionVersion.objects.of(collection, kind)
+    return versions.filter(fingerprint=fingerprint).first()
+
+
+def create_version(
+    *,
+    collection: Collection,
+    kind: str,
+    form: int,
+    fingerprint: str,
+    rules: Mapping[str, Any],
+    actor: User | None,
+    **counts: int,
+) -> CollectionVersion:
+    """The next version of its kind, inside the transaction that writes its rows."""
+    Collection.objects.select_for_update().get(pk=collection.pk)
+    last = CollectionVersion.objects.of(collection, kind).aggregate(last=Max("number"))["last"]
+    return CollectionVersion.objects.create(
+        collection=collection,
+        kind=kind,
+        number=(last or 0) + 1,
+        form=form,
+        fingerprint=fingerprint,
+        rules=dict(rules),
+        created_by=actor,
+        **counts,
+    )
+
+
+def write_files(
+    version: CollectionVersion,
+    files: Sequence[CollectionFile],
+    counts: Mapping[str, Mapping[str, int]] | None = None,
+) -> dict[str, VersionFile]:
+    """The files that a version was computed from, by name; of runs with counts of their topics."""
+    return {
+        file.name: VersionFile.objects.create(
+            version=version,
+            file=file,
+            kind=file.kind,
+            name=file.name,
+            family=file.family,
+            made_by=file.made_by,
+            sha256=file.sha256,
+            **(counts or {}).get(file.name, {}),
+        )
+        for file in files
+    }
+
+
+def write_notes(version: CollectionVersion, notes: Iterable[str]) -> None:
+    VersionNote.objects.bulk_create(VersionNote(version=version, text=text) for text in notes)
+
+
+def write_rows(model: type[models.Model], rows: Iterable[Mapping[str, Any]]) -> None:
+    """Rows of a table, some thousands a statement."""
+    for some in batched(rows, ROWS_AT_ONCE):  # bulk_create makes a list of all it is given
+        model._default_manager.bulk_create(model(**row) for row in some)
+
+
+def request_version(
+    *,
+    collection: Collection,
+    job_kind: str,
+    files: Iterable[CollectionFile],
+    rules: Mapping[str, Any],
+    actor: User | None,
+) -> Job:
+    """Have a result computed in the background of these files by these settings."""
+    return request_job(
+        kind=job_kind,
+        subject=subject_of(collection),
+        arguments={
+            "collection": collection.pk,
+            "files": sorted(file.pk for file in files),
+            "rules": dict(rules),
+        },
+        requested_by=actor,
+    )
+
+
+def collection_of(running: RunningJob) -> Collection:
+    """The collection of a job; CollectionUnfit where it has gone."""
+    known = Collection.objects.select_related("team").filter(pk=running.arguments["collection"])
+    if (collection := known.first()) is None:
+        raise CollectionUnfit(_("The collection was deleted meanwhile."))
+    return collection
+
+
+def files_of(running: RunningJob) -> tuple[Collection, list[CollectionFile]]:
+    """The collection and the files of a job; CollectionUnfit where one of them has gone."""
+    collection = collection_of(running)
+    wanted = running.arguments["files"]
+    files = list(collection.files.usable().filter(pk__in=wanted).order_by("kind", "name"))
+    if len(files) != len(wanted):
+        raise CollectionUnfit(_("A file was removed meanwhile. Choose the files again."))
+    return collection, files
+
+
+@transaction.atomic
+def delete_version(*, version: CollectionVersion, actor: User | None) -> None:
+    """Delete a result and its rows."""
+    details = {"kind": version.kind, "number": version.number}
+    collection = version.collection
+    version.delete()
+    record(
+        team=collection.team,
+        actor=actor,
+        action="collection.result_delete",
+        subject=collection.slug,
+        details=details,
+    )
+
+
+Compute = Callable[[], CollectionVersion]
+
+
+def once(collection: Collection, kind: str, fingerprint: str, compute: Compute) -> str:
+    """Compute a version, or find the one that was computed of the same; a sentence about it."""
+    before = stored_version(collection, kind, fingerprint)
+    version = before or compute()
+    text = _("Result {number}.").format(number=version.number)
+    return " ".join([text, _("It was computed of the same before.")]) if before else text

@@ -1,0 +1,68 @@
+"""Qrels of a collection that are made of a study's judgments, by a rule and of a round."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.db import transaction
+from django.utils.translation import gettext as _
+
+from annotation.models import Study
+from retrieval.collection_files import describe_file, free_name, store_file
+from retrieval.exports.qrels import judgment_source, qrels_of
+from retrieval.file_readings import read_file, subject_of
+from retrieval.models import Collection, CollectionFile
+from retrieval.stored_versions import collection_of
+from work.request import request_job
+
+if TYPE_CHECKING:
+    from accounts.models import User
+    from annotation.uploads import SentFile
+    from work.execution import RunningJob
+    from work.models import Job
+
+STUDY_QRELS = "qrels_of_study"
+KIND = CollectionFile.Kind.QRELS
+
+
+def request_study_qrels(
+    *, collection: Collection, study: Study, rule: str, round: int, actor: User | None
+) -> Job:
+    """Have qrels made of what a round's annotators said, by a rule."""
+    return request_job(
+        kind=STUDY_QRELS,
+        subject=subject_of(collection),
+        arguments={
+            "collection": collection.pk,
+            "study": study.pk,
+            "rule": rule,
+            "round": round,
+            # what came since makes other qrels of the same
+            "judgments_version": study.judgments_version,
+        },
+        requested_by=actor,
+    )
+
+
+def make_study_qrels(running: RunningJob) -> str:
+    """Make the qrels of a job: -1 where a document was pooled and nobody could judge it."""
+    arguments = running.arguments
+    collection = collection_of(running)
+    study = collection.studies.get(pk=arguments["study"])
+    rule, round = arguments["rule"], arguments["round"]
+    qrels = qrels_of(judgment_source(study, rule=rule, round=round, with_unjudged=True))
+    text = "".join(qrels.lines()).encode()
+    content: SentFile = SimpleUploadedFile(f"{study.slug}-{round}.qrels", text)
+    actor = running.job.requested_by
+    with transaction.atomic():
+        file = store_file(collection=collection, file=content, actor=actor, kind=KIND)
+        name = _("{study}, round {round}, {rule}").format(
+            study=study.title[:60], round=round, rule=rule
+        )
+        name = free_name(collection, KIND, name, of=file)
+        describe_file(file=file, actor=actor, name=name, rule=rule, round=str(round))
+        CollectionFile.objects.filter(pk=file.pk).update(study=study)
+    file.refresh_from_db()
+    read_file(file)
+    return _("{name}: {n} grades.").format(name=name, n=f"{qrels.n_lines:,}")

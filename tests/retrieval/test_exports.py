@@ -1,0 +1,365 @@
+"""Qrels of graded studies, each assessor's own, provenance, reasons, and the released layout."""
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import pytest
+from django.contrib.auth import get_user_model
+
+from annotation.exceptions import StudyUnfit
+from annotation.label_sets import Rule, make_label_set
+from annotation.models import Adjudication, LabelSet, Question, Study, Submission, WrittenAnswer
+from annotation.readers.pooled_batch import read_pooled_batch
+from presentation.row_files import RowFile, row_csv
+from retrieval.audit.collection import audit_collection
+from retrieval.exceptions import CatalogueUnfit
+from retrieval.exports.assessors import assessor_lines, provenance_rows
+from retrieval.exports.grades import scale_of
+from retrieval.exports.qrels import (
+    judgment_source,
+    label_qrels,
+    label_source,
+    qrels_of,
+    sizes_of,
+    study_qrels,
+)
+from retrieval.exports.reasons import reason_rows
+from retrieval.exports.released_layout import write_released_layout
+from tests.annotation.importing import command_output
+from tests.annotation.studies import (
+    add_candidates,
+    alternatives_study,
+    rate,
+    rating_study,
+    tick,
+    ticked_study,
+)
+
+pytestmark = pytest.mark.django_db
+
+GRADES = ["Not relevant", "Related", "Relevant", "Can't judge"]
+
+
+def graded_study(categories: list[str] | None = None, **fields: object) -> Study:
+    """Documents a, b, c of a topic, graded by three; nobody can judge c, Cyd not a either."""
+    study = Study.objects.create(slug="graded", title="Graded", kind="rating")
+    categories = GRADES if categories is None else categories
+    as_categories = {"kind": "category", "level": "nominal", "scale_max": 3} | fields
+    Question.objects.create(
+        study=study, name="relevance", wording="?", categories=categories, **as_categories
+    )
+    item = study.items.create(key="t1", context="A query", position=0)
+    add_candidates(item, ("a", "b", "c"))
+    rate(study, "Ann", "t1", {"a": 2, "b": 1, "c": 3})
+    rate(study, "Bob", "t1", {"a": 1, "b": 0, "c": 3})
+    rate(study, "Cyd", "t1", {"a": 3, "b": 1, "c": 3})
+    return study
+
+
+def lines(study: Study, **options: object) -> list[str]:
+    return [
+        line.strip()
+        for line in qrels_of(judgment_source(study, **options)).lines()  # type: ignore[arg-type]
+    ]
+
+
+@pytest.mark.parametrize(
+    ("rule", "grades"),
+    [("any", (2, 1)), ("all", (1, 0)), ("majority", (1, 1)), ("votes", (2, 2))],
+)
+def test_grades_of_several_assessors_become_one_by_a_rule(
+    rule: str, grades: tuple[int, int]
+) -> None:
+    expected = [f"t1 0 a {grades[0]}", f"t1 0 b {grades[1]}"]
+    assert lines(graded_study(), rule=rule) == expected
+
+
+def test_what_nobody_can_judge_is_pooled_and_not_judged() -> None:
+    assert lines(graded_study(), with_unjudged=True)[-1] == "t1 0 c -1"
+
+
+def test_what_nobody_was_asked_is_pooled_and_not_judged() -> None:
+    study = alternatives_study()
+    rate(study, "Ann", "boot", {"clog": 1})
+    # Nobody judged the gown: a topic without a judgment would count as 0 in every mean.
+    assert lines(study, with_unjudged=True) == ["boot 0 clog 1", "boot 0 pump -1", "boot 0 flat -1"]
+    assert lines(study) == ["boot 0 clog 1"]
+
+
+def test_an_answer_may_be_named_that_says_nothing() -> None:
+    study = graded_study(categories=["No", "Related", "Yes", "Blurred"])
+    assert lines(study, rule="any") == ["t1 0 a 3", "t1 0 b 1", "t1 0 c 3"]
+    assert lines(study, rule="any", cannot_judge=["Blurred"]) == ["t1 0 a 2", "t1 0 b 1"]
+    with pytest.raises(StudyUnfit, match="'Dark' is no answer of 'relevance': it has No, Rel"):
+        lines(study, cannot_judge=["Dark"])
+
+
+def test_an_answer_in_the_middle_that_says_nothing_leaves_no_gap() -> None:
+    study = graded_study(categories=["No", "Cannot tell", "Related", "Yes"])
+    scale = scale_of(study.question())
+    assert dict(scale.names) == {"No": 0, "Cannot tell": None, "Related": 1, "Yes": 2}
+
+
+@pytest.mark.parametrize(
+    "label",
+    ["Can't judge", "I can’t tell", "Cannot judge from this picture", "Don't know", "Unrateable"],
+)
+def test_labels_that_say_nothing_are_known(label: str) -> None:
+    scale = scale_of(graded_study(categories=["No", "Yes", label]).question())
+    assert scale.names[label] is None
+
+
+def test_the_lowest_labelled_point_is_grade_zero() -> None:
+    points = {"kind": "likert", "level": "ordinal", "scale_min": 1, "scale_max": 3}
+    study = graded_study(categories=[], **points)
+    with pytest.raises(StudyUnfit, match="value 0 under question 'relevance' gives no grade"):
+        lines(study)
+    assert lines(study, rule="all", zero=0) == ["t1 0 a 1", "t1 0 b 0", "t1 0 c 3"]
+    study.questions.get().judgments.filter(value=0).update(value=1)
+    assert lines(study, rule="any") == ["t1 0 a 2", "t1 0 b 0", "t1 0 c 2"]
+
+
+def test_a_value_that_is_not_whole_is_refused() -> None:
+    study = graded_study(categories=[], kind="line", level="ordinal")
+    rate(study, "Dee", "t1", {"a": 1.5})
+    with pytest.raises(StudyUnfit, match="under question 'relevance' gives no grade"):
+        lines(study)
+
+
+def test_a_line_between_two_ends_has_no_grades() -> None:
+    with pytest.raises(StudyUnfit, match="a question with categories or labelled points"):
+        judgment_source(rating_study())
+
+
+def test_labels_by_dawid_and_skene_become_qrels() -> None:
+    study = graded_study()
+    made = make_label_set(question=study.question(), rule=Rule("dawid_skene"))
+    by_labels = label_qrels(made.label_set)
+    assert by_labels.rule == "labels 1, dawid_skene"
+    assert {row.docno for row in by_labels.table.itertuples()} == {"a", "b"}  # nobody can judge c
+
+
+def test_label_sets_of_means_grade_no_graded_study() -> None:
+    study = graded_study(level="ordinal")
+    made = make_label_set(question=study.question(), rule=Rule("mean"))
+    with pytest.raises(StudyUnfit, match="Use a label set by majority, median or"):
+        label_qrels(made.label_set)
+
+
+def test_sizes_are_counted_with_the_target_and_without() -> None:
+    study = ticked_study()
+    record = sizes_of(judgment_source(study)).record()
+    assert (record["n_assessed"], record["n_with_relevant"], record["mean_relevant"]) == (2, 1, 2)
+    assert record["mean_relevant_with_target"] == 3
+    assert record["mean_relevant_of_all_with_target"] == 2
+    assert study_qrels(study).sizes.record() == record
+
+
+def test_each_assessor_and_round_has_a_group_of_its_own() -> None:
+    study = alternatives_study(pools={"boot": ("clog", "pump")})
+    tick(study, "Ann", "boot", {"clog"})
+    tick(study, "Bob", "boot", set())
+    tick(study, "Ann", "boot", {"pump"}, round=2)
+    tick(study, "Eve", "boot", {"pump"}, status="rejected")
+    assert "".join(assessor_lines(judgment_source(study))).splitlines() == [
+        "boot Ann clog 1",
+        "boot Bob clog 0",
+        "boot Ann.2 clog 0",
+        "boot Ann pump 0",
+        "boot Bob pump 0",
+        "boot Ann.2 pump 1",
+    ]
+
+
+def test_answers_that_say_nothing_are_unjudged_in_an_assessor_s_own_grades() -> None:
+    study = graded_study()
+    text = "".join(assessor_lines(judgment_source(study, with_unjudged=True)))
+    assert "t1 Cyd a -1" in text.splitlines()
+    assert "Cyd a" not in "".join(assessor_lines(judgment_source(study)))
+
+
+def test_an_assessor_s_name_with_a_space_is_refused() -> None:
+    study = alternatives_study()
+    tick(study, "Ann Lee", "boot", set())
+    with pytest.raises(StudyUnfit, match="The assessor 'Ann Lee' has a space in their name"):
+        list(assessor_lines(judgment_source(study)))
+
+
+def table(rows: RowFile) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO("".join(row_csv(rows)))))
+
+
+def test_each_line_leads_to_the_judgments_that_it_was_made_of() -> None:
+    study = alternatives_study(pools={"boot": ("clog", "pump", "flat")})
+    first = rate(study, "Ann", "boot", {"clog": 1, "pump": 0})
+    second = rate(study, "Bob", "boot", {"clog": 0})
+    source = judgment_source(study, rule="any", with_unjudged=True)
+    ids = {first.pk: ("H1", "A1")}
+    rows = table(provenance_rows(source, find_ids=lambda submissions: ids))
+    columns = ("line", "docno", "grade", "source", "assessor", "value", "hit_id", "assignment_id")
+    assert [tuple(row[name] for name in columns) for row in rows] == [
+        ("1", "clog", "1", "judgment", "Ann", "1.0", "H1", "A1"),
+        ("1", "clog", "1", "judgment", "Bob", "0.0", "", ""),
+        ("2", "pump", "0", "judgment", "Ann", "0.0", "H1", "A1"),
+        ("3", "flat", "-1", "pooled", "", "", "", ""),
+    ]
+    assert [row["submission"] for row in rows] == [str(first.pk), str(second.pk), str(first.pk), ""]
+    written = [line.split() for line in qrels_of(source).lines()]
+    assert all(written[int(row["line"]) - 1][2] == row["docno"] for row in rows)
+
+
+def test_decisions_that_override_a_rule_are_named() -> None:
+    study = alternatives_study(pools={"boot": ("clog",)})
+    tick(study, "Ann", "boot", set())
+    senior = get_user_model().objects.create_user("senior")
+    candidate = study.items.get().candidates.get()
+    Adjudication.objects.create(
+        candidate=candidate, question=study.question(), value=1, decided_by=senior
+    )
+    made = make_label_set(question=study.question(), rule=Rule("majority"))
+    rows = table(provenance_rows(label_source(made.label_set)))
+    assert [(row["source"], row["grade"], row["value"]) for row in rows] == [
+        ("decision", "1", "1.0"),
+        ("judgment", "1", "0.0"),
+    ]
+
+
+def test_imported_batches_keep_the_ids_of_their_hits(tmp_path: Path) -> None:
+    path = tmp_path / "batch.csv"
+    path.write_text("Input.target1,Input.top1,HITId,top1\nboot,clog,H7,True\n")
+    command_output("import_mturk_batch", path, study="s")
+    [row] = table(provenance_rows(judgment_source(Study.objects.get())))
+    assert (row["hit_id"], row["assessor"]) == ("H7", "assessor-H7")
+
+
+def reasoned_study() -> Study:
+    study = ticked_study()
+    Submission.objects.filter(item__key="boot").update(justification="Same heel and colour")
+    Submission.objects.filter(item__key="gown").update(justification="Another COLOUR")
+    submission = Submission.objects.get(item__key="boot")
+    for docno, text in (("clog", "striped as well"), ("flat", "too flat")):
+        candidate = submission.item.candidates.get(key=docno)
+        WrittenAnswer.objects.create(
+            submission=submission, candidate=candidate, question="reason", text=text
+        )
+    return study
+
+
+def test_reasons_are_rows_with_the_grade_of_whoever_wrote_them() -> None:
+    study = reasoned_study()
+    columns = ("topic", "docno", "reason", "grade", "relevant_documents")
+    rows = table(reason_rows(judgment_source(study)))
+    assert [tuple(row[name] for name in columns) for row in rows] == [
+        ("boot", "", "Same heel and colour", "", "clog pump"),
+        ("boot", "clog", "striped as well", "1", "clog pump"),
+        ("boot", "flat", "too flat", "0", "clog pump"),
+        ("gown", "", "Another COLOUR", "", ""),
+    ]
+
+
+def test_reasons_are_counted_by_terms() -> None:
+    reasoned_study()
+    record = json.loads(command_output("reason_terms", "ticked", json=True))
+    assert (record["n_reasons"], record["n_relevant"], record["n_other"]) == (4, 2, 2)
+    counts = {row["term"]: (row["n_relevant"], row["n_other"]) for row in record["terms"]}
+    assert counts["colour"] == (1, 1)
+    assert counts["heel"] == (1, 1)
+    assert counts["pattern"] == (1, 0)
+    assert counts["price"] == (0, 0)
+    text = command_output("reason_terms", "ticked")
+    assert "price" not in text
+    assert text.endswith("4 reasons: 2 for something relevant, 2 others.\n")
+
+
+def test_a_list_of_terms_may_be_one_s_own(tmp_path: Path) -> None:
+    reasoned_study()
+    path = tmp_path / "terms.csv"
+    path.write_text("term,word\nlikeness,same\nlikeness,as well\n")
+    record = json.loads(command_output("reason_terms", "ticked", terms=path, json=True))
+    assert [(row["term"], row["n"]) for row in record["terms"]] == [("likeness", 2)]
+
+
+def test_a_study_leaves_in_the_released_layout_and_comes_back(tmp_path: Path) -> None:
+    study = alternatives_study(pools={"boot": ("clog", "pump", "flat"), "gown": ("coat", "clog")})
+    tick(study, "Ann", "boot", {"clog", "flat"})
+    tick(study, "Bob", "gown", set())
+    files = write_released_layout(judgment_source(study), tmp_path / "released")
+    pools, alternatives, numbers = (path.read_text().splitlines() for path in files)
+    item = study.items.get(key="boot").pk
+    assert pools[:2] == [
+        "Input.target1,Input.top1,Input.top2,Input.top3,HITId,top1,top2,top3",
+        f"boot,clog,pump,flat,alternatives-{item},True,False,True",
+    ]
+    assert numbers == ["docno,docid", *(f"{name},{n}" for n, name in enumerate(
+        ("boot", "clog", "coat", "flat", "gown", "pump")))]  # fmt: skip
+    assert alternatives == [
+        "Input.target1,target_img_id,alternative_id_y,target_alt_id,qid",
+        'boot,0,"1,3","u0,1,3-t0",u0-t0',
+    ]
+    draft = read_pooled_batch(files[0])
+    assert [len(one.candidates) for one in draft.items] == [3, 2]
+    assert draft.repairs == ()
+    audit = audit_collection([tmp_path / "released"])
+    assert (audit.n_defects, audit.refused) == (0, [])
+
+
+def test_several_assessors_are_named_in_the_released_layout(tmp_path: Path) -> None:
+    study = alternatives_study(pools={"boot": ("clog",)})
+    tick(study, "Ann", "boot", {"clog"})
+    tick(study, "Bob", "boot", set())
+    files = write_released_layout(judgment_source(study), tmp_path)
+    rows = list(csv.DictReader(io.StringIO(files[0].read_text())))
+    assert [(row["WorkerId"], row["top1"]) for row in rows] == [("Ann", "True"), ("Bob", "False")]
+    assert len(read_pooled_batch(files[0]).submissions) == 2
+
+
+def test_items_have_their_numbers_in_a_catalogue(tmp_path: Path) -> None:
+    study = alternatives_study(pools={"boot": ("clog",)})
+    tick(study, "Ann", "boot", {"clog"})
+    catalogue = tmp_path / "names.txt"
+    catalogue.write_text("sock\nclog\nboot\n")
+    files = write_released_layout(judgment_source(study), tmp_path, catalogue=catalogue)
+    assert files[1].read_text().splitlines()[1] == 'boot,2,1,"u2,1-t0",u2-t0'
+    catalogue.write_text("sock\nboot\n")
+    with pytest.raises(CatalogueUnfit, match="The catalogue has no 'clog'"):
+        write_released_layout(judgment_source(study), tmp_path, catalogue=catalogue)
+    catalogue.write_text("sock\nboot\nsock\n")
+    with pytest.raises(CatalogueUnfit, match="'sock' is on line 1 already"):
+        write_released_layout(judgment_source(study), tmp_path, catalogue=catalogue)
+
+
+def test_grades_do_not_fit_the_released_layout(tmp_path: Path) -> None:
+    with pytest.raises(StudyUnfit, match="is not asked by ticks"):
+        write_released_layout(judgment_source(graded_study()), tmp_path)
+
+
+def test_the_command_writes_all_files_and_says_which(tmp_path: Path) -> None:
+    study = reasoned_study()
+    paths = {name: tmp_path / name for name in ("assessors", "provenance", "reasons")}
+    output = command_output(
+        "export_qrels",
+        "ticked",
+        output=tmp_path / "qrels",
+        rule="votes",
+        unjudged=True,
+        released_layout=tmp_path / "released",
+        json=True,
+        **paths,
+    )
+    record = json.loads(output)
+    assert record["n_relevant"] == 2
+    assert record["rule"] == "votes"
+    assert len(record["files"]) == 7
+    assert all(Path(path).stat().st_size for path in record["files"])
+    assert not LabelSet.objects.of(study).exists()
+
+
+def test_the_command_makes_a_label_set_of_a_model_of_assessors(tmp_path: Path) -> None:
+    study = ticked_study()
+    path = tmp_path / "qrels"
+    for _ in range(2):
+        sentence = command_output("export_qrels", "ticked", output=path, rule="dawid_skene")
+        assert sentence.endswith("(labels 1, dawid_skene, round 1).\n")
+    assert LabelSet.objects.of(study).count() == 1

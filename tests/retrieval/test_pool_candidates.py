@@ -1,0 +1,143 @@
+"""`pool_candidates` and what becomes of its files."""
+
+import json
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from django.core.management import call_command
+from django.core.management.base import CommandError
+
+from annotation.imports import import_study
+from annotation.models import Study
+from annotation.readers.alternatives import read_alternatives
+from retrieval.exceptions import PoolDefective, PoolFileFaults
+from retrieval.pools.catalogue import read_catalogue
+from retrieval.pools.pool_files import read_pool
+from retrieval.pools.pool_items import pool_study
+from tests.retrieval.conftest import WriteFile
+
+N = 40
+
+
+@pytest.fixture
+def files(file: WriteFile) -> Path:
+    """Forty drawn shoes with their pictures and vectors, three targets and a run."""
+    rng = np.random.default_rng(0)
+    rows = ["docno,title,image"]
+    for number in range(N):
+        colour = f"#0000{number:02x}"
+        file(f"{number}.svg", f'<svg xmlns="http://www.w3.org/2000/svg" fill="{colour}"/>')
+        rows.append(f"d{number},shoe {number},{number}.svg")
+    folder = file("catalogue.csv", "\n".join(rows)).parent
+    np.save(folder / "pixels.npy", rng.normal(size=(N, 8)))
+    file("pixels.ids", "\n".join(f"d{number}" for number in range(N)))
+    file("targets.txt", "d0\nd1\nd2\n")
+    run = [f"d{topic} Q0 d{n} 1 {-n} bm25" for topic in range(3) for n in range(N)]
+    file("bm25.run", "\n".join(run))
+    return folder
+
+
+def pooled(folder: Path, *options: str) -> dict[str, Any]:
+    out = StringIO()
+    call_command(
+        "pool_candidates",
+        f"--run=bm25={folder}/bm25.run",
+        f"--embeddings=pixels={folder}/pixels.npy",
+        f"--targets={folder}/targets.txt",
+        f"--catalogue={folder}/catalogue.csv",
+        *options,
+        "--json",
+        stdout=out,
+    )
+    return json.loads(out.getvalue())  # type: ignore[no-any-return]
+
+
+def test_a_pool_of_files_says_what_it_was_made_of(files: Path):
+    record = pooled(files, "--quota=bm25=3", "--quota=pixels=4", "--uniform=1", "--seed=7")
+    assert record["plan"]["quotas"] == {"bm25": 3, "pixels": 4}
+    assert record["plan"]["seed"] == 7
+    assert [source["kind"] for source in record["sources"]] == ["run", "embeddings"]
+    assert all("sha256:" in source["signature"] for source in record["sources"])
+    assert record["report"]["candidates"] == {"planned": 8, "least": 8, "mean": 8.0, "most": 8}
+    assert len(record["slots"]) == 24
+    assert record["lint"]["counts"]["repeat"]["n"] == 0
+
+
+def test_the_same_seed_makes_the_same_pool(files: Path):
+    options = ("--quota=bm25=3", "--quota=pixels=4", "--uniform=2")
+    assert pooled(files, *options, "--seed=7") == pooled(files, *options, "--seed=7")
+    assert pooled(files, *options, "--seed=7") != pooled(files, *options, "--seed=8")
+
+
+@pytest.mark.django_db
+def test_a_pool_becomes_an_alternatives_study_with_its_sources(files: Path):
+    lines = files / "elsewhere" / "pool.jsonl"
+    lines.parent.mkdir()
+    pool_file = files / "pool.json"
+    options = (f"--alternatives={lines}", f"--output={pool_file}", "--allow=hub")
+    pooled(files, "--quota=bm25=3", "--quota=pixels=4", *options)
+    draft = read_alternatives(lines)
+    pool = read_pool(pool_file)
+    direct = pool_study(pool, read_catalogue(files / "catalogue.csv"))
+    assert tuple(direct.items) == draft.items
+    import_study(draft=direct, path=pool_file, slug="shoes")
+    study = Study.objects.get(slug="shoes")
+    systems = {
+        (candidate.item.key, candidate.key): candidate.system
+        for item in study.items.all()
+        for candidate in item.candidates.all()
+    }
+    assert systems == {(slot.topic, slot.docno): slot.source for slot in pool.slots}
+    assert all(item.picture for item in study.items.all())
+
+
+def test_a_defective_pool_is_not_written_for_a_study(files: Path):
+    lines = files / "pool.jsonl"
+    (files / "2.svg").unlink()
+    with pytest.raises(PoolDefective, match=r"there is no picture at 2\.svg"):
+        pooled(files, "--depth=5", f"--alternatives={lines}")
+    assert not lines.exists()
+    pooled(files, "--depth=5", f"--alternatives={lines}", "--allow=picture", "--allow=hub")
+    assert lines.exists()
+
+
+def test_without_targets_the_topics_of_the_runs_are_pooled(files: Path):
+    out = StringIO()
+    call_command(
+        "pool_candidates", f"--run=bm25={files}/bm25.run", "--take=4", "--json", stdout=out
+    )
+    record = json.loads(out.getvalue())
+    assert record["targets"] == [{"topic": f"d{n}", "docno": f"d{n}"} for n in range(3)]
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        ((), "one of quotas, depth and take"),
+        (("--depth=3", "--take=4"), "one of quotas, depth and take"),
+        (("--depth=3", "--similarity=words=l2"), "there are no embeddings words"),
+        (("--depth=3", "--similarity=pixels=dot"), "dot is not one of cosine, inner, l2"),
+        (("--quota=pixels",), "'pixels' is not NAME="),
+    ],
+)
+def test_options_that_mean_nothing_are_refused(files: Path, options: tuple[str, ...], problem: str):
+    with pytest.raises(CommandError, match=problem):
+        pooled(files, *options)
+
+
+def test_targets_and_catalogues_are_refused_by_line(files: Path, file: WriteFile):
+    file("targets.txt", "d0\nd0\na b\n")
+    with pytest.raises(PoolFileFaults) as refused:
+        pooled(files, "--depth=3")
+    assert [line for line, _ in refused.value.faults] == [2, 3]
+    file("targets.txt", "d0\n")
+    file("catalogue.csv", "docno,title\nd0,a\nd1,b\nd0,c\n,d\n")
+    with pytest.raises(PoolFileFaults, match=r"Line 4 of catalogue.csv: .* in line 2 already"):
+        pooled(files, "--depth=3")
+    file("catalogue.csv", "shoe,title\nd0,a\nd1,b\n")
+    with pytest.raises(PoolFileFaults, match=r"Line 1 of catalogue.csv: .* such as docno") as once:
+        pooled(files, "--depth=3")
+    assert len(once.value.faults) == 1

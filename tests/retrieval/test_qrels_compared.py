@@ -1,0 +1,320 @@
+"""Runs ranked under several qrels, from their files to a record."""
+
+import json
+from collections.abc import Callable, Mapping
+from io import StringIO
+from itertools import combinations
+from typing import Any
+
+import krippendorff
+import numpy as np
+import pytest
+from django.core.management import call_command
+from django.core.management.base import CommandError
+from scipy import stats
+from sklearn.metrics import cohen_kappa_score
+
+from retrieval.exceptions import RunsUnfit, TrecFileFaults
+from tests.retrieval.conftest import Grades, WriteFile, qrels_text, run_text, seeded_collection
+
+Compare = Callable[..., dict[str, Any]]
+Labels = Mapping[str, Grades]
+
+
+@pytest.fixture
+def compare(file: WriteFile) -> Compare:
+    def compared(
+        labels: Labels, runs: Mapping[str, str], *options: str, assessors: str = ""
+    ) -> dict[str, Any]:
+        arguments = ["compare_qrels", "--json"]
+        for name, grades in labels.items():
+            arguments += ["--qrels", f"{name}={file(f'{name}.qrels', qrels_text(grades))}"]
+        if assessors:
+            arguments += ["--assessors", str(file("qrels_jg", assessors))]
+        for name, content in runs.items():
+            arguments += ["--run", str(file(name, content))]
+        out = StringIO()
+        call_command(*arguments, "--resamples", "200", *options, stdout=out)
+        return json.loads(out.getvalue())  # type: ignore[no-any-return]
+
+    return compared
+
+
+def relabelled(grades: Grades, seed: int, share: float = 0.3) -> Grades:
+    """Another assessor, who gives some documents another grade."""
+    rng = np.random.default_rng(seed)
+    return {
+        topic: {
+            document: int(rng.integers(0, 3)) if rng.random() < share else grade
+            for document, grade in documents.items()
+        }
+        for topic, documents in grades.items()
+    }
+
+
+def collection(n_runs: int = 5) -> tuple[Labels, dict[str, str]]:
+    grades, runs = seeded_collection(n_runs, seed=2)
+    labels = {"a": grades, "b": relabelled(grades, 1), "c": relabelled(grades, 2)}
+    return labels, {f"{n}.run": run_text(run, f"s{n}") for n, run in enumerate(runs)}
+
+
+def means(record: dict[str, Any], qrels: str, measure: str = "nDCG@10") -> dict[str, float]:
+    (ranking,) = [
+        each for each in record["rankings"] if (each["qrels"], each["measure"]) == (qrels, measure)
+    ]
+    return {system["run"]: system["mean"] for system in ranking["systems"]}
+
+
+def pair(record: dict[str, Any], first: str, second: str) -> dict[str, Any]:
+    return next(p for p in record["pairs"] if (p["first"], p["second"]) == (first, second))
+
+
+def test_each_ranking_is_that_of_evaluate_runs(compare: Compare, file: WriteFile):
+    labels, runs = collection()
+    record = compare(labels, runs)
+    for name, grades in labels.items():
+        arguments = [each for run in runs for each in ("--run", str(file(run, runs[run])))]
+        out = StringIO()
+        qrels = str(file("one.qrels", qrels_text(grades)))
+        call_command(
+            "evaluate_runs", "--qrels", qrels, *arguments, "--measure", "nDCG@10", "--json",
+            stdout=out,
+        )  # fmt: skip
+        expected = {row["run"]: row["mean"] for row in json.loads(out.getvalue())["results"]}
+        assert means(record, name) == pytest.approx(expected)
+
+
+def test_tau_b_and_swaps_of_every_two_rankings_are_those_of_their_means(compare: Compare):
+    labels, runs = collection()
+    record = compare(labels, runs)
+    assert {(p["first"], p["second"]) for p in record["pairs"]} == set(
+        combinations(["a", "b", "c", "union", "intersection", "majority"], 2)
+    )
+    for each in record["pairs"]:
+        one, other = (means(record, each[side]) for side in ("first", "second"))
+        names = list(one)
+        tau = stats.kendalltau([one[n] for n in names], [other[n] for n in names]).statistic
+        assert each["tau_b"]["value"] == pytest.approx(tau)
+        swapped = {
+            frozenset(two)
+            for two in combinations(names, 2)
+            if (one[two[0]] - one[two[1]]) * (other[two[0]] - other[two[1]]) < 0
+        }
+        assert {frozenset((s["a"], s["b"])) for s in each["swapped"]} == swapped
+        assert sum(each["significance"].values()) == each["n_pairs"] == 10
+
+
+def test_the_truth_is_first_and_makes_tau_ap_one_sided(compare: Compare):
+    labels, runs = collection()
+    record = compare(labels, runs, "--truth", "b", "--top", "3")
+    assert [p["second"] for p in record["pairs"] if p["first"] == "b"] == [
+        "a", "c", "union", "intersection", "majority",
+    ]  # fmt: skip
+    one = pair(record, "b", "a")
+    assert one["tau_ap"]["coefficient"] == "tau_ap_a"
+    assert pair(record, "a", "c")["tau_ap"]["coefficient"] == "tau_ap_b"
+    best = sorted(means(record, "b"), key=means(record, "b").__getitem__, reverse=True)[:3]
+    assert one["top"]["systems"] == best
+    of_best = [[means(record, name)[run] for run in best] for name in ("b", "a")]
+    assert one["top"]["value"] == pytest.approx(stats.kendalltau(*of_best).statistic)
+
+
+def test_labels_agree_on_the_documents_that_both_judged(compare: Compare):
+    labels, runs = collection()
+    record = compare(labels, runs)
+    (one,) = [each for each in record["labels"] if (each["first"], each["second"]) == ("a", "b")]
+    both = [
+        (grade, labels["b"][topic][document])
+        for topic, documents in labels["a"].items()
+        for document, grade in documents.items()
+        if grade >= 0 and labels["b"][topic][document] >= 0
+    ]
+    first, second = (np.array(side) for side in zip(*both, strict=True))
+    assert one["n_documents"] == len(both)
+    overlap = ((first > 0) & (second > 0)).sum() / ((first > 0) | (second > 0)).sum()
+    assert one["overlap"]["value"] == pytest.approx(overlap)
+    assert one["overlap"]["ci_low"] < overlap < one["overlap"]["ci_high"]
+    assert one["kappa"]["value"] == pytest.approx(cohen_kappa_score(first > 0, second > 0))
+    assert one["kappa"]["ci_method"] == "jackknife-t-clusters"
+    assert one["kappa_of_grades"]["value"] == pytest.approx(cohen_kappa_score(first, second))
+    assert np.sum(one["counts"]) == len(both)
+
+
+def test_union_intersection_and_majority_are_over_those_who_judged(compare: Compare):
+    grades = {
+        "a": {"1": {"d": 1, "e": 0, "f": 1, "g": -1}},
+        "b": {"1": {"d": 0, "e": 0, "f": -1, "g": -1}},
+        "c": {"1": {"d": 1, "e": 1}},
+    }
+    run = "".join(f"1 Q0 {document} 1 {score} s\n" for score, document in enumerate("defg"))
+    record = compare(grades, {"s": run})
+    counts = {each["name"]: (each["n_relevant"], each["n_judged"]) for each in record["qrels"]}
+    assert counts["union"] == (3, 3)
+    assert counts["intersection"] == (1, 3)
+    assert counts["majority"] == (2, 3)
+    assert [each["n_unjudged"] for each in record["qrels"] if each["kind"] == "derived"] == [1] * 3
+
+
+def jg(labels: Labels) -> str:
+    return "".join(
+        f"{topic} {name} {document} {grade}\n"
+        for name, grades in labels.items()
+        for topic, documents in grades.items()
+        for document, grade in documents.items()
+    )
+
+
+def test_assessors_of_one_file_are_as_qrels_of_each(compare: Compare):
+    labels, runs = collection()
+    of_files, of_one = compare(labels, runs), compare({}, runs, assessors=jg(labels))
+    assert [each["kind"] for each in of_one["qrels"]] == ["assessor"] * 3 + ["derived"] * 3
+    for name in ("pairs", "labels", "rankings", "random_assessor", "crossed"):
+        assert of_one[name] == of_files[name]
+
+
+def test_assessors_who_judged_some_topics_are_drawn_topic_by_topic(compare: Compare):
+    labels, runs = collection()
+    topics = list(labels["a"])
+    shared = {
+        "a": {topic: labels["a"][topic] for topic in topics[:30]},
+        "b": {topic: labels["b"][topic] for topic in topics[20:]},
+    }
+    record = compare({}, runs, assessors=jg(shared))
+    assert [each["name"] for each in record["qrels"]] == ["union", "intersection"]
+    (design,) = record["random_assessor"]
+    assert (design["n_topics_with_choice"], design["merged"], design["n_draws"]) == (
+        10, "union", 1000,
+    )  # fmt: skip
+    assert design["tau_b"]["min"] <= design["tau_b"]["median"] <= design["tau_b"]["max"] <= 1
+    assert [each["n_assessors"] for each in record["crossed"]] == [2] * 5
+    assert record["crossed"][0]["n_topics"] <= 40 <= record["crossed"][0]["n_assessments"]
+
+
+def test_with_one_assessor_a_topic_topics_and_assessors_are_not_separated(compare: Compare):
+    labels, runs = collection()
+    topics = list(labels["a"])
+    alone = {
+        "a": {topic: labels["a"][topic] for topic in topics[:20]},
+        "b": {topic: labels["b"][topic] for topic in topics[20:]},
+    }
+    record = compare({}, runs, assessors=jg(alone))
+    reason = "each topic has one assessor: topics and assessors cannot be separated"
+    assert {each["reason"] for each in record["crossed"]} == {reason}
+    assert reason in record["notes"]
+    assert record["random_assessor"][0]["n_topics_with_choice"] == 0
+    assert record["random_assessor"][0]["tau_b"]["min"] == pytest.approx(1)
+
+
+def test_any_two_assessors_of_a_document_are_compared_whoever_they_are(compare: Compare):
+    labels, runs = collection(2)
+    both = {name: labels[name] for name in "ab"}
+    record = compare(both, runs)
+    (of_pair,) = record["labels"]
+    assert record["assessors"]["overlap"] == of_pair["overlap"]
+    swapped = {name: {} for name in "ab"}
+    for number, topic in enumerate(labels["a"]):
+        first, second = "ab" if number % 2 else "ba"
+        swapped["a"][topic], swapped["b"][topic] = labels[first][topic], labels[second][topic]
+    others = compare({}, runs, assessors=jg(swapped))["assessors"]
+    assert others["overlap"] == of_pair["overlap"]
+    assert others["alpha"] == record["assessors"]["alpha"]
+    ratings = [
+        [grades[topic][document] > 0 if grades[topic][document] >= 0 else np.nan
+         for topic in grades for document in grades[topic]]
+        for grades in both.values()
+    ]  # fmt: skip
+    alpha = krippendorff.alpha(np.array(ratings, float), level_of_measurement="nominal")
+    assert others["alpha"]["value"] == pytest.approx(alpha)
+
+
+def test_a_machines_labels_are_not_merged_with_peoples(compare: Compare):
+    labels, runs = collection()
+    record = compare(labels, runs, "--machine", "c")
+    kinds = {each["name"]: each["kind"] for each in record["qrels"]}
+    assert kinds["c"] == "machine"
+    assert "majority" not in kinds
+    only_people = compare({name: labels[name] for name in "ab"}, runs)
+    assert record["random_assessor"] == only_people["random_assessor"]
+    assert means(record, "union") == means(only_people, "union")
+
+
+def test_topics_that_not_all_have_are_left_out_and_counted(compare: Compare):
+    labels, runs = collection()
+    fewer = {"a": labels["a"], "b": {t: labels["b"][t] for t in list(labels["b"])[:25]}}
+    record = compare(fewer, runs)
+    assert record["n_topics"] == 25
+    assert {each["name"]: each["n_topics_left_out"] for each in record["qrels"]}["a"] == 15
+    assert "a has 15 topics that not all have, which nothing here counts" in record["notes"]
+
+
+def test_topics_without_a_relevant_document_may_be_left_out_for_all_alike(compare: Compare):
+    labels, runs = collection()
+    record = compare(labels, runs, "--leave-out-without-relevant")
+    kept = [t for t in labels["a"] if all(max(labels[n][t].values()) > 0 for n in "abc")]
+    assert record["n_topics"] == len(kept) < 40
+
+
+def test_the_same_seed_gives_the_same_record(compare: Compare):
+    labels, runs = collection()
+    assert compare(labels, runs, "--seed", "3") == compare(labels, runs, "--seed", "3")
+    assert compare(labels, runs, "--seed", "3")["pairs"] != compare(labels, runs)["pairs"]
+
+
+def test_it_is_printed_as_tables_too(file: WriteFile):
+    labels, runs = collection(3)
+    out = StringIO()
+    arguments = [f"--qrels={n}={file(f'{n}.qrels', qrels_text(labels[n]))}" for n in labels]
+    arguments += [f"--run={file(name, content)}" for name, content in runs.items()]
+    call_command("compare_qrels", *arguments, "--top", "2", "--resamples", "50", stdout=out)
+    assert "tau-b of the best 2" in out.getvalue()
+    assert "3 systems have 3 pairs: tau-b is coarse, and moves by 0.67" in out.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        (["--qrels", "a.qrels"], "NAME=FILE"),
+        (["--qrels", "a=x", "--qrels", "a=y"], "two are called a"),
+        (["--primary", "AP"], "--primary AP is no --measure"),
+    ],
+)
+def test_options_that_do_not_fit_are_refused(compare: Compare, options: list[str], problem: str):
+    labels, runs = collection(2)
+    with pytest.raises(CommandError, match=problem):
+        compare(labels, runs, *options)
+
+
+@pytest.mark.parametrize(
+    ("names", "options", "problem"),
+    [
+        ("a", [], "two sets of qrels or more"),
+        ("ab", ["--truth", "z"], "z names none of a, b"),
+        ("ab", ["--machine", "z"], "z names none of a, b"),
+    ],
+)
+def test_qrels_that_cannot_be_compared_are_refused(
+    compare: Compare, names: str, options: list[str], problem: str
+):
+    labels, runs = collection(2)
+    with pytest.raises(RunsUnfit, match=problem):
+        compare({name: labels[name] for name in names}, runs, *options)
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        ("1 x d 1\n1 y d 0\n1 x d 1\n", "Line 3 .* document d of topic 1 by x is in line 1"),
+        ("1 0 d 1\n1 0 e 0\n", "all lines have 0 in column 2"),
+        ("1 x d 1.5\n", "Line 1 .* 1.5 is not a whole number"),
+    ],
+)
+def test_a_file_of_assessors_is_refused_by_line(compare: Compare, content: str, problem: str):
+    _, runs = collection(2)
+    with pytest.raises(TrecFileFaults, match=problem):
+        compare({}, runs, assessors=content)
+
+
+def test_qrels_without_a_common_topic_are_refused(compare: Compare):
+    _, runs = collection(2)
+    with pytest.raises(RunsUnfit, match="no topic in common"):
+        compare({"a": {"1": {"d": 1}}, "b": {"2": {"d": 1}}}, runs)

@@ -1,0 +1,299 @@
+"""What leaving systems and groups out of the pool does, against qrels reduced by hand."""
+
+import json
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import pytrec_eval
+from django.core.management import call_command
+from django.core.management.base import CommandError
+from scipy import stats
+
+from presentation.theme import rendered, themed
+from retrieval.charts.reuse import (
+    depths_in_words,
+    left_out_forest,
+    left_out_in_words,
+    relevant_by_depth,
+)
+from retrieval.exceptions import RunsUnfit, TrecFileFaults
+from tests.retrieval.conftest import Grades, Run, WriteFile, qrels_text, run_text
+
+DEPTH = 5
+N_TOPICS = 15
+FAMILIES = {"a1": "A", "a2": "A", "b1": "B", "c": "c", "d": "d"}
+
+
+def pooled_collection(seed: int = 1) -> tuple[Grades, dict[str, Run]]:
+    """Runs of four families pooled to rank 5; some of the pool unjudged, some judgments extra."""
+    rng = np.random.default_rng(seed)
+    names = np.array([f"d{n:02}" for n in range(60)])
+    runs: dict[str, Run] = {name: {} for name in FAMILIES}
+    grades: Grades = {}
+    for topic in (f"t{n}" for n in range(N_TOPICS)):
+        truth = (rng.random(60) < 0.2) * rng.integers(1, 4, 60)
+        shared = {family: rng.normal(size=60) for family in FAMILIES.values()}
+        for run, family in FAMILIES.items():
+            scores = truth + shared[family] + 0.5 * rng.normal(size=60)
+            best = np.argsort(-scores)[:30]
+            runs[run][topic] = {str(names[at]): float(scores[at]) for at in best}
+        pool = {doc for run in runs.values() for doc in first(run[topic])} | {"d00", "extra"}
+        value = dict(zip(names.tolist(), truth.tolist(), strict=True)) | {"extra": 1}
+        grades[topic] = {d: -1 if rng.random() < 0.05 else int(value[d]) for d in sorted(pool)}
+    return grades, runs
+
+
+def first(ranked: dict[str, float], depth: int = DEPTH) -> list[str]:
+    return sorted(ranked, key=lambda doc: (np.float32(ranked[doc]), doc), reverse=True)[:depth]
+
+
+def reduced(grades: Grades, runs: dict[str, Run], members: set[str]) -> Grades:
+    """The qrels without what only the members have in their first five."""
+    left: Grades = {}
+    for topic, judged in grades.items():
+        own = {doc for run in members for doc in first(runs[run][topic])}
+        others = {doc for run in runs.keys() - members for doc in first(runs[run][topic])}
+        left[topic] = {doc: grade for doc, grade in judged.items() if doc not in own - others}
+    return left
+
+
+@pytest.fixture
+def collection(file: WriteFile) -> tuple[Grades, dict[str, Run], list[str]]:
+    grades, runs = pooled_collection()
+    arguments = ["--qrels", str(file("q", qrels_text(grades)))]
+    for name, run in runs.items():
+        arguments += ["--run", str(file(f"{name}.run", run_text(run, name)))]
+    return grades, runs, arguments
+
+
+def reuse(arguments: list[str], *options: str) -> dict[str, Any]:
+    out = StringIO()
+    call_command("evaluate_runs", *arguments, *options, "--reusability", "--json", stdout=out)
+    return json.loads(out.getvalue())["reusability"]  # type: ignore[no-any-return]
+
+
+def left_out(record: dict[str, Any], unit: str, name: str) -> dict[str, Any]:
+    (row,) = [r for r in record["left_out"] if (r["unit"], r["name"]) == (unit, name)]
+    return row  # type: ignore[no-any-return]
+
+
+GROUPS = ("--group", "A=a1,a2.run")
+MEASURES = ("--measure", "nDCG@10", "--measure", "AP")
+
+
+@pytest.mark.parametrize(
+    ("unit", "name", "members"),
+    [("system", "a1", {"a1"}), ("system", "d", {"d"}), ("group", "A", {"a1", "a2"})],
+)
+def test_all_runs_are_scored_as_by_pytrec_eval_with_the_qrels_that_are_left(
+    collection: Any, unit: str, name: str, members: set[str]
+):
+    grades, runs, arguments = collection
+    row = left_out(reuse(arguments, *MEASURES, *GROUPS), unit, name)
+    left = reduced(grades, runs, members)
+    n_lost = [sum(len(each) for each in qrels.values()) for qrels in (grades, left)]
+    assert n_lost[0] > n_lost[1]
+    theirs = {"nDCG@10": "ndcg_cut_10", "AP": "map", "Bpref": "bpref"}
+    values: dict[tuple[str, str], tuple[float, float]] = {}
+    for run in runs:
+        for key, of_trec_eval in theirs.items():
+            both = []
+            for qrels in (grades, left):
+                per_topic = pytrec_eval.RelevanceEvaluator(qrels, {of_trec_eval}).evaluate(
+                    runs[run]
+                )
+                both.append(sum(each[of_trec_eval] for each in per_topic.values()) / N_TOPICS)
+            values[run, key] = (both[0], both[1])
+    effects = {(each["run"], each["measure"]): each for each in row["effects"]}
+    for (run, key), (mean, without) in values.items():
+        effect = effects[run, key]
+        assert (effect["mean"], effect["mean_without"]) == pytest.approx((mean, without), abs=1e-6)
+        assert effect["is_left_out"] is (run in members)
+        better = sum(other[1] > without + 1e-9 for (_, of), other in values.items() if of == key)
+        assert effect["rank_without"] == 1 + better
+    relevant = [sum(g > 0 for each in q.values() for g in each.values()) for q in (grades, left)]
+    assert row["n_relevant_lost"] == relevant[0] - relevant[1]
+
+
+def test_condensed_values_stand_beside_and_judged_falls(collection: Any):
+    _, _, arguments = collection
+    record = reuse(arguments, *MEASURES, *GROUPS)
+    assert record["measures"] == [
+        "nDCG@10",
+        "nDCG(judged_only=True)@10",
+        "AP",
+        "AP(judged_only=True)",
+        "Bpref",
+    ]
+    (own,) = [
+        each
+        for each in left_out(record, "system", "d")["effects"]
+        if each["is_left_out"] and each["measure"] == "nDCG@10"
+    ]
+    assert own["judged_without"] < own["judged"]
+    assert own["change"] < 0
+    assert own["ci_low"] < own["change"] < own["ci_high"]
+
+
+def test_what_to_expect_is_the_mean_over_groups_with_the_limits_of_one_more(collection: Any):
+    grades, runs, arguments = collection
+    record = reuse(arguments, *MEASURES, *GROUPS)
+    drops = []
+    for members in ({"a1", "a2"}, {"b1"}, {"c"}, {"d"}):
+        left = reduced(grades, runs, members)
+        changes = []
+        for run in members:
+            full, less = (
+                pytrec_eval.RelevanceEvaluator(qrels, {"map"}).evaluate(runs[run])
+                for qrels in (grades, left)
+            )
+            gaps = [full[t]["map"] - less[t]["map"] for t in full]
+            changes.append(np.mean(gaps))
+        drops.append(np.mean(changes))
+    (row,) = [each for each in record["expectations"] if each["measure"] == "AP"]
+    mean, sd = np.mean(drops), np.std(drops, ddof=1)
+    half = stats.t.ppf(0.975, 3) * sd * np.sqrt(1 + 1 / 4)
+    assert (row["unit"], row["n_left_out"]) == ("group", 4)
+    assert row["underestimate"] == pytest.approx(mean, abs=1e-6)
+    assert (row["ci_low"], row["ci_high"]) == pytest.approx((mean - half, mean + half), abs=1e-6)
+    assert f"expect an underestimate of AP of {mean:.4f}" in row["sentence"]
+
+
+def test_unique_documents_depths_and_sources_are_counted_from_the_lists(collection: Any):
+    grades, runs, arguments = collection
+    record = reuse(arguments, *MEASURES, *GROUPS, "--pool-depth", str(DEPTH))
+    heads = {run: {(t, d) for t in grades for d in first(runs[run][t])} for run in runs}
+    relevant = {(t, d) for t, each in grades.items() for d, g in each.items() if g > 0}
+    judged = {(t, d) for t, each in grades.items() for d, g in each.items() if g >= 0}
+    for row in record["systems"]:
+        others = set().union(*(heads[run] for run in runs if run != row["run"]))
+        only = heads[row["run"]] - others
+        assert row["n_judged_only"] == len(only & judged)
+        assert row["n_relevant_only"] == len(only & relevant)
+        in_ten = [
+            np.mean([(t, d) in judged for d in first(runs[row["run"]][t], 10)]) for t in grades
+        ]
+        assert row["judged_at_10"] == pytest.approx(np.mean(in_ten))
+    for row in record["depths"]:
+        pool = {(t, d) for r in runs for t in grades for d in first(runs[r][t], row["depth"])}
+        assert (row["n_judged"], row["n_relevant"]) == (len(pool & judged), len(pool & relevant))
+    assert len(record["depths"]) == DEPTH
+    of_run = {row["source"]: row for row in record["sources"]}
+    assert of_run["c"]["prevalence"] == pytest.approx(
+        len(heads["c"] & relevant) / len(heads["c"] & judged)
+    )
+    assert of_run["c"]["ci_low"] < of_run["c"]["prevalence"] < of_run["c"]["ci_high"]
+    no_run = judged - set().union(*heads.values())
+    assert of_run["(no pooled run)"]["n_judged"] == len(no_run)
+    assert any("were in no pooled run" in note for note in record["notes"])
+
+
+def test_the_depth_is_that_to_which_all_runs_are_in_the_qrels(collection: Any):
+    _, _, arguments = collection
+    record = reuse(arguments, *MEASURES)
+    assert (record["pool_depth"], record["is_depth_inferred"]) == (DEPTH, True)
+    assert any("depth was not named" in note for note in record["notes"])
+
+
+def test_a_run_outside_the_pool_is_scored_and_brings_nothing(collection: Any, file: WriteFile):
+    _, runs, arguments = collection
+    # What a1 has, under another name: pooled, it would leave a1 nothing of its own.
+    arguments = [*arguments, "--run", str(file("late.run", run_text(runs["a1"], "late")))]
+    inside = left_out(reuse(arguments, *MEASURES), "system", "a1")
+    record = reuse(arguments, *MEASURES, "--outside", "late")
+    outside = left_out(record, "system", "a1")
+    assert inside["n_judged_lost"] == 0
+    assert outside["n_relevant_lost"] > 0
+    changes = {
+        each["run"]: each["change"] for each in outside["effects"] if each["measure"] == "AP"
+    }
+    assert changes["late"] == pytest.approx(changes["a1"])
+    assert [row["is_pooled"] for row in record["systems"]] == [True] * 5 + [False]
+    assert "late" not in {row["name"] for row in record["left_out"]}
+
+
+def test_groups_come_from_a_file_too(collection: Any, file: WriteFile):
+    _, _, arguments = collection
+    path = file("groups.txt", "# run group\na1 A\na2.run A\n")
+    assert reuse(arguments, *MEASURES, "--groups", str(path))["groups"]["A"] == ["a1", "a2"]
+    wrong = file("wrong.txt", "a1 A\na2\n")
+    with pytest.raises(TrecFileFaults, match=r"Line 2 of wrong\.txt: it has 1 columns"):
+        reuse(arguments, *MEASURES, "--groups", str(wrong))
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        (("--group", "A=a1,nobody"), "Group A: nobody is none of the runs"),
+        (("--group", "A=a1", "--group", "B=a1"), "a1 is in the groups A and B"),
+        (("--group", "A=a1,a2,b1,c,d"), "takes two pooled runs of different groups"),
+        (("--group", "A=a1", "--outside", "a1"), "a1 is said to be outside the pool"),
+        (("--outside", "nobody"), "nobody, said to be outside the pool"),
+    ],
+)
+def test_groups_that_do_not_fit_are_refused(
+    collection: Any, options: tuple[str, ...], problem: str
+):
+    _, _, arguments = collection
+    with pytest.raises(RunsUnfit, match=problem):
+        reuse(arguments, *MEASURES, *options)
+
+
+def test_runs_that_were_not_pooled_are_refused_without_a_depth(file: WriteFile):
+    arguments = ["--qrels", str(file("q", "1 0 z 1\n"))]
+    for name in "ab":
+        arguments += ["--run", str(file(name, f"1 Q0 {name} 1 1 {name}\n"))]
+    with pytest.raises(RunsUnfit, match="Say to which depth"):
+        reuse(arguments, *MEASURES)
+
+
+@pytest.mark.parametrize("option", [("--pool-depth", "3"), ("--group", "A=a"), ("--outside", "a")])
+def test_options_of_reusability_are_refused_without_it(collection: Any, option: tuple[str, str]):
+    _, _, arguments = collection
+    with pytest.raises(CommandError, match="is an option of --reusability"):
+        call_command("evaluate_runs", *arguments, *option)
+
+
+def test_people_read_what_to_expect_first(collection: Any):
+    _, _, arguments = collection
+    out = StringIO()
+    options = (*MEASURES, *GROUPS, "--reusability")
+    call_command("evaluate_runs", *arguments, *options, stdout=out)
+    text = out.getvalue()
+    assert "Evaluating an outside system: expect an underestimate of nDCG@10 of" in text
+    assert "group A" in text
+    assert "still rise" in text
+
+
+def test_fewer_than_four_left_out_have_no_interval(tmp_path: Path, file: WriteFile):
+    grades, runs = pooled_collection()
+    arguments = ["--qrels", str(file("q", qrels_text(grades)))]
+    for name in ("a1", "b1", "c"):
+        arguments += ["--run", str(file(name, run_text(runs[name], name)))]
+    row = reuse(arguments, *MEASURES, "--pool-depth", "5")["expectations"][0]
+    assert (row["ci_low"], row["reason"]) == (None, "fewer than 4 left out")
+    assert row["underestimate"] is not None
+
+
+def test_charts_draw_the_record(collection: Any):
+    _, _, arguments = collection
+    record = reuse(arguments, *MEASURES, *GROUPS)
+    own = pd.DataFrame(
+        [
+            effect | {"unit": row["unit"]}
+            for row in record["left_out"]
+            for effect in row["effects"]
+            if effect["is_left_out"] and effect["measure"] == "nDCG@10"
+        ]
+    )
+    depths = pd.DataFrame(record["depths"])
+    for chart in (left_out_forest(own, measure="nDCG@10"), relevant_by_depth(depths)):
+        assert rendered(themed(chart), "svg").startswith(b"<svg")
+    assert f"{own['change'].min():+.3f}" in left_out_in_words(own, "nDCG@10")
+    assert f"{record['depths'][-1]['n_relevant']:,} relevant documents to rank 5" in (
+        depths_in_words(depths)
+    )

@@ -1,0 +1,249 @@
+"""Pools of a collection: from uploaded runs, vectors and pictures to rows, and to a study."""
+
+import zipfile
+from io import BytesIO
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+
+from accounts.models import User
+from accounts.teams import create_team
+from annotation.models import Study
+from retrieval.collection_files import store_file
+from retrieval.collections import create_collection
+from retrieval.exceptions import PoolDefective, PoolUnfit
+from retrieval.exports.grades import scale_of
+from retrieval.file_readings import request_reading
+from retrieval.models import CollectionFile, CollectionVersion, PoolFinding, PoolStudy
+from retrieval.pool_studies import request_study
+from retrieval.pools.catalogue import read_catalogue
+from retrieval.pools.making import make_pool
+from retrieval.pools.records import Target
+from retrieval.pools.sources import EmbeddingSource, RunSource
+from retrieval.source_files import opened_catalogue, vectors_of
+from retrieval.stored_pools import plan_of, request_pool, stored_pool
+from retrieval.trec_files import read_run
+from tests.retrieval.drawn_products import (
+    PRODUCTS,
+    catalogue_zip,
+    run_text,
+    targets,
+    vectors_zip,
+)
+from work.execution import run_job
+from work.models import Job
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_immediate_tasks")]
+TOPICS = targets(12)
+RULES: dict[str, Any] = {"quotas": {"shape": 3, "colour": 3, "vectors": 2}, "seed": 5}
+CONTENTS = {
+    "shape": ("run", "shape.run", run_text("shape", TOPICS).encode()),
+    "colour": ("run", "colour.run", run_text("colour", TOPICS).encode()),
+    "vectors": ("embeddings", "vectors.zip", vectors_zip()),
+    "products": ("catalogue", "products.zip", catalogue_zip()),
+}
+
+
+@pytest.fixture
+def _immediate_tasks(settings):
+    backend = "django_tasks.backends.immediate.ImmediateBackend"
+    settings.TASKS = {"default": {"BACKEND": backend, "QUEUES": []}}
+
+
+@pytest.fixture
+def rosa(db):
+    return User.objects.create_user("rosa")
+
+
+@pytest.fixture
+def collection(rosa):
+    team = create_team(name="Lab", owner=rosa)
+    return create_collection(name="Drawn products", team=team, actor=rosa)
+
+
+def add(collection, rosa, name, kind, file_name, content):
+    file = store_file(
+        collection=collection, file=SimpleUploadedFile(file_name, content), actor=rosa, kind=kind
+    )
+    request_reading(collection=collection, files=[file], requested_by=rosa)
+    CollectionFile.objects.filter(pk=file.pk).update(name=name)
+    file.refresh_from_db()
+    return file
+
+
+@pytest.fixture
+def files(collection, rosa):
+    return {name: add(collection, rosa, name, *content) for name, content in CONTENTS.items()}
+
+
+def made(collection, rosa, files, rules=RULES):
+    request_pool(collection=collection, files=list(files.values()), rules=rules, actor=rosa)
+    job = Job.objects.get(kind="make_pool")
+    assert job.state == Job.State.DONE, job.message
+    return CollectionVersion.objects.get(kind="pool")
+
+
+def test_vectors_and_a_catalogue_are_read_and_counted(files):
+    vectors, products = files["vectors"], files["products"]
+    assert (vectors.n_documents, vectors.n_dimensions, vectors.n_faults) == (32, 10, 0)
+    assert (products.n_documents, products.n_faults) == (32, 0)
+
+
+def test_a_stored_pool_is_the_pool_of_the_same_files_without_a_database(
+    collection, rosa, files, tmp_path
+):
+    version = made(collection, rosa, files)
+    paths = {}
+    for name, (_kind, file_name, content) in CONTENTS.items():
+        paths[name] = tmp_path / file_name
+        paths[name].write_bytes(content)
+    with opened_catalogue(paths["products"]) as catalogue, vectors_of(paths["vectors"]) as vectors:
+        sources = [
+            EmbeddingSource("vectors", vectors),
+            RunSource("colour", read_run(paths["colour"])),
+            RunSource("shape", read_run(paths["shape"])),
+        ]
+        pool = make_pool(
+            [Target(topic, topic) for topic in sorted(TOPICS)],
+            sources,
+            plan_of(RULES),
+            catalogue=catalogue,
+        )
+    stored = stored_pool(version)
+    for part in ("targets", "slots", "replacements", "dry", "plan"):
+        assert getattr(stored, part) == getattr(pool, part), part
+    summary = version.pool_summary
+    assert (summary.n_slots, summary.n_least, summary.n_most) == (96, 8, 8)
+    assert summary.n_replacements == len(stored.replacements) > 0
+    assert {one.name: one.n_slots for one in version.candidate_sources.all()} == {
+        "colour": 36,
+        "shape": 36,
+        "vectors": 24,
+    }
+
+
+def test_no_target_is_its_own_candidate_and_each_picture_is_once_in_a_pool(collection, rosa, files):
+    version = made(collection, rosa, files)
+    for topic, slots in stored_pool(version).by_topic().items():
+        docnos = [slot.docno for slot in slots]
+        assert len(docnos) == len(set(docnos)) == 8
+        assert topic not in docnos
+
+
+def test_the_same_pool_again_is_the_same_version(collection, rosa, files):
+    first = made(collection, rosa, files)
+    job = request_pool(collection=collection, files=list(files.values()), rules=RULES, actor=rosa)
+    run_job(job.pk)
+    assert CollectionVersion.objects.get(kind="pool").pk == first.pk
+    other = RULES | {"seed": 6}
+    request_pool(collection=collection, files=list(files.values()), rules=other, actor=rosa)
+    assert CollectionVersion.objects.filter(kind="pool").count() == 2
+
+
+def test_a_pool_becomes_an_alternatives_study_with_its_pictures(collection, rosa, files):
+    version = made(collection, rosa, files)
+    request_study(
+        version=version, title="Instead of it", template="alternatives", allowed=[], actor=rosa
+    )
+    study = Study.objects.get(slug="instead-of-it")
+    assert (study.kind, study.team, study.items.count()) == ("alternatives", collection.team, 12)
+    item = study.items.select_related("picture").get(key=TOPICS[0])
+    assert bytes(item.picture.content).startswith(b"<svg")
+    candidates = list(item.candidates.select_related("picture"))
+    slots = stored_pool(version).by_topic()[TOPICS[0]]
+    assert {(one.key, one.system) for one in candidates} == {(s.docno, s.source) for s in slots}
+    assert len({one.picture_id for one in candidates}) == 8
+    assert study.question("acceptable").level == "nominal"
+    assert list(collection.studies.all()) == [study]
+    assert PoolStudy.objects.get(version=version).study == study
+
+
+def test_a_pool_becomes_a_study_of_grades_where_who_cannot_judge_says_so(collection, rosa, files):
+    version = made(collection, rosa, files)
+    request_study(
+        version=version, title="Grades", template="graded_relevance", allowed=[], actor=rosa
+    )
+    study = Study.objects.get(slug="grades")
+    assert study.kind == "rating"
+    assert study.questions.get().categories[-1] == "I can't judge"
+    assert scale_of(study.questions.get()).names["I can't judge"] is None
+    assert study.items.first().candidates.exclude(picture=None).count() == 8
+
+
+def test_a_defective_pool_becomes_no_study_unless_what_is_wrong_is_allowed(collection, rosa, files):
+    rules = RULES | {"quotas": {"shape": 31, "colour": 3}}
+    version = made(collection, rosa, files, rules)
+    names = set(PoolFinding.objects.filter(version=version).values_list("name", flat=True))
+    assert names == {"quota", "short"}
+    form: dict[str, Any] = {"version": version, "title": "Bad", "template": "alternatives"}
+    with pytest.raises(PoolDefective, match="quota"):
+        request_study(allowed=["short"], actor=rosa, **form)
+    assert not Study.objects.exists()
+    request_study(allowed=["short", "quota"], actor=rosa, **form)
+    assert Study.objects.get().items.count() == 12
+    assert PoolStudy.objects.get().allowed == "quota,short"
+
+
+def test_a_catalogue_with_a_name_twice_is_refused_by_its_line(collection, rosa):
+    table = b"docno,title\na,One\na,Two\n"
+    file = add(collection, rosa, "twice", "catalogue", "twice.csv", table)
+    assert file.n_faults == 1
+    assert file.faults[0] == [3, "document a is in line 2 already. Keep one of the two."]
+
+
+def test_vectors_that_are_none_are_refused_with_what_to_send(collection, rosa):
+    file = add(collection, rosa, "none", "embeddings", "none.csv", b"docno,x\na,1\n")
+    assert "neither a .npy file nor Parquet" in file.faults[0][1]
+    buffer = BytesIO(catalogue_zip())
+    file = add(collection, rosa, "zip", "embeddings", "pictures.zip", buffer.getvalue())
+    assert "one .npy file" in file.faults[0][1]
+
+
+def test_a_plan_without_sources_or_of_negative_numbers_is_refused(collection, rosa, files):
+    catalogue = [files["products"]]
+    with pytest.raises(PoolUnfit, match="at least one run"):
+        request_pool(collection=collection, files=catalogue, rules=RULES, actor=rosa)
+    with pytest.raises(PoolUnfit, match="depth"):
+        plan_of({"depth": -1})
+
+
+def test_the_drawn_catalogue_is_one_as_a_folder_too(tmp_path):
+    from zipfile import ZipFile
+
+    ZipFile(BytesIO(catalogue_zip())).extractall(tmp_path)
+    assert set(read_catalogue(tmp_path / "catalogue.csv").documents) == set(PRODUCTS)
+
+
+def zipped(compression: int, array: bytes) -> bytes:
+    content = BytesIO()
+    with zipfile.ZipFile(content, "w", compression) as archive:
+        archive.writestr("v.npy", array)
+        archive.writestr("v.ids", "a\nb\n")
+    return content.getvalue()
+
+
+@pytest.mark.parametrize(
+    "compression",
+    [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA],
+)
+def test_a_zip_whose_content_is_damaged_is_a_fault_of_the_file(collection, rosa, compression):
+    array = BytesIO()
+    np.save(array, np.random.default_rng(1).random((200, 4)))
+    content = bytearray(zipped(compression, array.getvalue()))
+    content[60:110] = bytes(50)
+    file = add(collection, rosa, "v", "embeddings", "v.zip", bytes(content))
+    assert "not a zip that can be unpacked" in file.faults[0][1]
+
+
+def test_parquet_that_is_huge_once_it_is_read_is_refused_unread(collection, rosa, settings):
+    settings.UPLOAD_MAX_MEGABYTES = 1
+    same = pa.FixedSizeListArray.from_arrays(pa.array(np.zeros(2_000_000, np.float32)), 1000)
+    content = BytesIO()
+    pq.write_table(pa.table({"docno": [f"d{n}" for n in range(2000)], "v": same}), content)
+    assert len(content.getvalue()) < 100_000
+    file = add(collection, rosa, "v", "embeddings", "v.parquet", content.getvalue())
+    assert file.faults == [[None, "unpacked it has more than 5 MiB."]]

@@ -1,0 +1,184 @@
+"""Targets drawn from strata of difficulty: `sample_targets`."""
+
+import json
+from collections import Counter
+from io import StringIO
+from math import nan
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from django.core.management import call_command
+from django.core.management.base import CommandError
+
+from retrieval.exceptions import PoolFileFaults, PoolUnfit
+from retrieval.pools.difficulty import difficulty
+from retrieval.pools.neighbours import Similarity
+from retrieval.pools.records import Target
+from retrieval.pools.sources import EmbeddingSource
+from retrieval.pools.target_samples import sample_targets
+from retrieval.pools.targets import read_targets
+from retrieval.pools.vectors import Vectors
+from stats.ranking.query_difficulty import query_difficulty
+from tests.retrieval.conftest import WriteFile
+from tests.retrieval.pool_sources import run_source
+
+
+def targets(n: int) -> list[Target]:
+    return [Target(f"q{number}", f"d{number}") for number in range(n)]
+
+
+def sampled(*options: Any) -> dict[str, Any]:
+    out = StringIO()
+    call_command("sample_targets", *map(str, options), "--json", stdout=out)
+    return json.loads(out.getvalue())  # type: ignore[no-any-return]
+
+
+def test_each_quarter_gives_as_many_targets_whatever_the_shape_of_the_values():
+    values = np.random.default_rng(0).lognormal(sigma=3, size=400)
+    sample = sample_targets(targets(400), values, 60, seed=1)
+    assert [each.n_drawn for each in sample.strata] == [15] * 4
+    assert [each.n_targets for each in sample.strata] == [100] * 4
+    for each in sample.targets:
+        stratum = sample.strata[each.stratum - 1]
+        assert stratum.low <= each.value <= stratum.high
+        assert each.probability == 0.15
+    highs, lows = ([getattr(each, side) for each in sample.strata] for side in ("high", "low"))
+    assert all(high < low for high, low in zip(highs, lows[1:], strict=False))
+
+
+def test_weights_by_the_probabilities_give_the_mean_of_all():
+    rng = np.random.default_rng(2)
+    values = rng.exponential(size=300)
+    values[:60] = 0.0
+    estimates = []
+    for seed in range(400):
+        sample = sample_targets(targets(300), values, 40, n_strata=5, seed=seed)
+        weights = np.array([1 / each.probability for each in sample.targets])
+        drawn = np.array([each.value for each in sample.targets])
+        estimates.append((weights * drawn).sum() / 300)
+    error = np.std(estimates) / 20
+    assert abs(np.mean(estimates) - values.mean()) < 4 * error
+
+
+def test_proportional_shares_are_those_of_the_strata():
+    values = np.repeat([1.0, 2.0, 3.0], [100, 60, 40])
+    sample = sample_targets(targets(200), values, 51, n_strata=3, allocation="proportional")
+    assert {(each.low, each.n_drawn) for each in sample.strata} <= {
+        (1.0, 25),
+        (1.0, 26),
+        (2.0, 15),
+        (2.0, 16),
+        (3.0, 10),
+        (3.0, 11),
+    }
+    assert len(sample.targets) == 51
+
+
+def test_equal_values_are_never_in_two_strata_and_small_strata_are_drawn_whole():
+    values = np.array([1.0] * 90 + [2.0] * 7 + [3.0] * 3)
+    sample = sample_targets(targets(100), values, 20, n_strata=10)
+    assert [(each.low, each.high) for each in sample.strata] == [(1, 1), (2, 3)]
+    assert [each.n_drawn for each in sample.strata] == [10, 10]
+    assert sample.strata[1].probability == 1.0
+
+
+def test_the_seed_alone_decides_who_is_drawn():
+    values = np.random.default_rng(0).normal(size=100)
+    first, again, other = (sample_targets(targets(100), values, 10, seed=s) for s in (4, 4, 5))
+    assert first == again
+    assert first.targets != other.targets
+
+
+def test_each_target_of_a_stratum_is_drawn_as_often():
+    values = np.arange(40.0)
+    counts: Counter[str] = Counter()
+    for seed in range(2000):
+        sample = sample_targets(targets(40), values, 8, seed=seed)
+        counts.update(each.target.topic for each in sample.targets)
+    # 400 expected; the standard deviation is 17.9.
+    assert all(abs(counts[target.topic] - 400) < 4.5 * 17.9 for target in targets(40))
+
+
+def test_targets_without_a_value_are_counted_and_not_drawn():
+    values = np.array([1.0, nan, 2.0, nan])
+    sample = sample_targets(targets(4), values, 2, n_strata=2)
+    assert {each.target.topic for each in sample.targets} == {"q0", "q2"}
+    assert list(sample.notes()) == ["2 targets without a value of value could not be drawn"]
+    with pytest.raises(PoolUnfit, match="3 are to be drawn, where 2 targets have"):
+        sample_targets(targets(4), values, 3)
+
+
+def test_any_column_of_a_file_can_be_stratified_by(file: WriteFile, tmp_path: Path):
+    rows = "".join(f"d{number},{number % 7}\n" for number in range(70)) + "none,\n"
+    path = file("targets.csv", f"target,price\n{rows}")
+    output = tmp_path / "drawn.csv"
+    record = sampled(
+        "--n=14", f"--targets={path}", "--column=price", "--seed=3", "--output", output
+    )
+    assert (record["n"], record["seed"], record["column"]) == (14, 3, "price")
+    assert record["n_undefined"] == 1
+    read = read_targets(output)
+    assert [target.docno for target in read] == [each["target"] for each in record["targets"]]
+    path = file("targets.csv", "target,price\nd1,cheap\n")
+    with pytest.raises(PoolFileFaults, match=r"Line 2 of targets.csv: 'cheap' is not a number"):
+        sampled("--n=1", f"--targets={path}", "--column=price")
+
+
+def test_the_predictor_of_a_run_is_that_of_its_scores(file: WriteFile):
+    rng = np.random.default_rng(1)
+    lists = {f"q{topic}": rng.gamma(2, size=30) for topic in range(20)}
+    lines = [
+        f"{topic} Q0 d{at} 1 {score} bm25"
+        for topic in lists
+        for at, score in enumerate(lists[topic])
+    ]
+    path = file("bm25.run", "\n".join(lines))
+    options = (f"--run=bm25={path}", "--predictor=nqc", "--cutoff=10", "--strata=1")
+    record = sampled("--n=20", *options)
+    means = [each.mean() for each in lists.values()]
+    expected = query_difficulty("nqc", list(lists.values()), corpus_score=means, cutoff=10)
+    drawn = {each["topic"]: each["value"] for each in record["targets"]}
+    assert drawn == pytest.approx(dict(zip(lists, expected.tolist(), strict=True)))
+    assert record["signature"].startswith("nqc|cutoff:10|corpus:mean of the list|run|file:bm25.run")
+
+
+@pytest.mark.parametrize("similarity", ["cosine", "inner", "l2"])
+def test_the_predictor_of_embeddings_is_that_of_all_their_similarities(similarity: Similarity):
+    rng = np.random.default_rng(5)
+    array = rng.normal(size=(60, 5))
+    source = EmbeddingSource("e", Vectors([f"d{n}" for n in range(60)], array), similarity)
+    values, signature = difficulty([*targets(6), Target("x", "x")], source, "wig", cutoff=4)
+    distances = np.linalg.norm(array[:, None] - array[None], axis=2)
+    lengths = np.linalg.norm(array, axis=1)
+    scores = {
+        "inner": array @ array.T,
+        "cosine": 1 + array @ array.T / np.outer(lengths, lengths),
+        "l2": 1 / (1 + distances),
+    }[similarity]
+    for number in range(6):
+        others = np.delete(scores[number], number)
+        expected = np.sort(others)[-4:].mean() - scores[number].mean()
+        assert values[number] == pytest.approx(expected)
+    assert np.isnan(values[6])
+    assert "corpus:mean of all vectors" in signature
+
+
+def test_scores_that_a_predictor_cannot_take_are_refused():
+    source = run_source("a", {"q": ["x", "y"]})
+    with pytest.raises(PoolUnfit, match="smv of a: scores must be positive"):
+        difficulty([Target("q")], source, "smv")
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        ((), "--column or --predictor"),
+        (("--column=price",), "of the file of --targets"),
+        (("--predictor=nqc",), "looks at one source"),
+    ],
+)
+def test_a_sample_needs_one_thing_to_stratify_by(options: tuple[str, ...], problem: str):
+    with pytest.raises(CommandError, match=problem):
+        sampled("--n=3", *options)

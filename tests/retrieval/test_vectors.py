@@ -1,0 +1,349 @@
+"""Vectors as files, their exact neighbours, and vectors that a model makes."""
+
+import json
+import tracemalloc
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from django.core.management import CommandError, call_command
+from numpy.typing import NDArray
+
+from metrics.exceptions import ModelUnfit
+from retrieval.exceptions import PoolFileFaults, PoolUnfit
+from retrieval.pools.catalogue import read_catalogue
+from retrieval.pools.encoding import encode_catalogue
+from retrieval.pools.neighbours import Similarity, nearest
+from retrieval.pools.records import Target
+from retrieval.pools.sources import EmbeddingSource
+from retrieval.pools.vectors import Vectors, read_vectors, write_vectors
+from stats.arguments import Floats
+from stats.ranking.hubness import hubness
+from tests.retrieval.conftest import WriteFile
+
+
+def scores_by_numpy(queries: Floats, array: Floats, similarity: Similarity) -> Floats:
+    """Every similarity, in double precision."""
+    if similarity == "l2":
+        return -np.square(queries[:, None, :] - array[None]).sum(axis=2)
+    if similarity == "cosine":
+        queries = queries / np.linalg.norm(queries, axis=1)[:, None]
+        array = array / np.linalg.norm(array, axis=1)[:, None]
+    return queries @ array.T
+
+
+def named(array: NDArray[Any]) -> Vectors:
+    return Vectors([f"d{number}" for number in range(len(array))], array)
+
+
+@pytest.mark.parametrize("similarity", ["cosine", "inner", "l2"])
+@pytest.mark.parametrize("block_rows", [64, 1000, 5000])
+def test_neighbours_are_those_of_numpy_whatever_the_blocks(similarity: Similarity, block_rows: int):
+    rng = np.random.default_rng(4)
+    array = rng.normal(size=(3000, 24)).astype(np.float32)
+    queries = array[:150].astype(np.float64)
+    own = np.arange(150)
+    found = nearest(
+        queries, named(array), 12, similarity=similarity, own=own, block_rows=block_rows
+    )
+    expected = scores_by_numpy(queries, array.astype(np.float64), similarity)
+    expected[own, own] = -np.inf
+    order = np.argsort(-expected, axis=1, kind="stable")[:, :12]
+    np.testing.assert_array_equal(found.position, order)
+    np.testing.assert_allclose(
+        found.score, np.take_along_axis(expected, order, axis=1), rtol=1e-9, atol=1e-9
+    )
+
+
+@pytest.mark.parametrize("similarity", ["cosine", "inner", "l2"])
+def test_vectors_far_from_the_origin_keep_their_digits(similarity: Similarity):
+    """Of as many queries as make faiss use products, with lengths of 11,000 and distances of 16."""
+    rng = np.random.default_rng(7)
+    array = (1000 + rng.normal(size=(3000, 128))).astype(np.float32)
+    some = np.arange(40)
+    found = nearest(
+        array[:1500],
+        named(array),
+        10,
+        similarity=similarity,
+        own=np.arange(1500),
+        block_rows=2000,
+    )
+    queries = array[some].astype(np.float64)
+    expected = scores_by_numpy(queries, array.astype(np.float64), similarity)
+    expected[some, some] = -np.inf
+    np.testing.assert_array_equal(found.position[some], np.argsort(-expected, axis=1)[:, :10])
+
+
+def test_a_large_file_is_searched_in_little_memory(tmp_path: Path):
+    """60 MB of vectors, in blocks of 2.5: what numpy holds at once is a few of those."""
+    shape = (120_000, 128)
+    array = np.lib.format.open_memmap(tmp_path / "v.npy", "w+", dtype=np.float32, shape=shape)
+    rng = np.random.default_rng(0)
+    for start in range(0, len(array), 5000):
+        array[start : start + 5000] = rng.standard_normal((5000, 128), dtype=np.float32)
+    vectors = named(np.load(tmp_path / "v.npy", mmap_mode="r"))
+    queries = np.asarray(array[:40], dtype=np.float64)
+    nearest(queries, vectors, 20, block_rows=5000)  # what is imported is not counted
+    tracemalloc.start()
+    try:
+        before = tracemalloc.get_traced_memory()[0]
+        nearest(queries, vectors, 20, similarity="cosine", block_rows=5000)
+        peak = tracemalloc.get_traced_memory()[1] - before
+    finally:
+        tracemalloc.stop()
+    assert peak < 15e6
+
+
+def test_equally_near_neighbours_are_in_the_order_of_the_catalogue():
+    array = np.tile(np.eye(3, dtype=np.float32), (40, 1))
+    for block_rows in (7, 120):
+        found = nearest(np.eye(3)[:1], named(array), 5, similarity="l2", block_rows=block_rows)
+        assert set(found.score[0].tolist()) == {0.0}
+        assert (found.position[0] % 3 == 0).all()
+    assert found.position[0].tolist() == sorted(found.position[0].tolist())
+
+
+def test_a_vector_of_zeros_is_nobodys_neighbour_under_cosine():
+    array = np.array([[1, 0], [0, 0], [0, 1]], dtype=np.float32)
+    found = nearest(np.array([[1.0, 0.5], [0.0, 0.0]]), named(array), 3, similarity="cosine")
+    assert found.position.tolist() == [[0, 2, -1], [-1, -1, -1]]
+    assert np.isnan(found.score[0, 2])
+
+
+def test_vectors_that_are_not_finite_are_refused_by_name():
+    array = np.ones((5, 2), dtype=np.float32)
+    array[3, 1] = np.nan
+    with pytest.raises(ValueError, match=r"that of d3 \(row 4\) is not"):
+        nearest(np.ones((1, 2)), named(array), 1)
+    with pytest.raises(ValueError, match="queries must be finite"):
+        nearest(np.full((1, 2), np.inf), named(np.ones((5, 2))), 1)
+    with pytest.raises(ValueError, match="queries must have 2 columns"):
+        nearest(np.ones((1, 3)), named(np.ones((5, 2))), 1)
+
+
+def test_gaussian_vectors_have_the_hubs_of_high_dimensions():
+    """4,000 points in 256 dimensions: skewness about 8, a point in 500 lists, a third in none."""
+    array = np.random.default_rng(0).normal(size=(4000, 256)).astype(np.float32)
+    found = nearest(array, named(array), 10, similarity="l2", own=np.arange(4000))
+    measured = hubness(found.position.ravel(), n_lists=4000, n_documents=4000)
+    assert 6 < measured.skewness < 11
+    assert 350 < measured.most < 800
+    assert 0.26 < measured.anti_hubs < 0.32
+
+
+def test_parquet_and_numpy_files_give_the_same_neighbours(tmp_path: Path):
+    rng = np.random.default_rng(1)
+    array = rng.normal(size=(300, 6)).astype(np.float32)
+    vectors = named(array)
+    write_vectors(tmp_path / "v.npy", vectors)
+    fixed = pa.FixedSizeListArray.from_arrays(pa.array(array.ravel()), 6)
+    for name, column in (("list", pa.array(array.tolist())), ("fixed", fixed)):
+        table = pa.table({"shoe": vectors.names, "price": [1.0] * 300, "vector": column})
+        pq.write_table(table, tmp_path / f"{name}.parquet", row_group_size=70)
+    targets = [Target(f"q{number}", f"d{number}") for number in range(5)]
+    lists = []
+    for name in ("v.npy", "list.parquet", "fixed.parquet"):
+        read = read_vectors(tmp_path / name)
+        assert read.names == vectors.names
+        assert "sha256:" in read.signature
+        np.testing.assert_array_equal(np.asarray(read.array), array)
+        ranked = EmbeddingSource("v", read).lists(targets, 9)
+        lists.append([ranked.of(number) for number in range(5)])
+    assert lists[0] == lists[1] == lists[2]
+    assert all(f"d{number}" not in listed for number, listed in enumerate(lists[0]))
+
+
+@pytest.mark.parametrize(
+    ("names", "line", "problem"),
+    [
+        ("a\nb\na\n", 3, "a is in line 1 already"),
+        ("a\nb c\nd\n", 2, "white space"),
+        ("a\n\nb\n", 2, "there is no name"),
+        ("a\nb\0\nc\n", 2, "NUL character"),
+        ("a\nb\n", None, "3 rows, and v.ids 2 names"),
+    ],
+)
+def test_names_of_vectors_are_refused_by_line(
+    tmp_path: Path, file: WriteFile, names: str, line: int | None, problem: str
+):
+    np.save(tmp_path / "v.npy", np.ones((3, 2)))
+    file("v.ids", names)
+    with pytest.raises(PoolFileFaults, match=problem) as refused:
+        read_vectors(tmp_path / "v.npy")
+    assert refused.value.faults[0][0] == line
+
+
+def test_files_that_hold_no_vectors_are_refused(tmp_path: Path, file: WriteFile):
+    np.save(tmp_path / "whole.npy", np.ones((3, 2), dtype=int))
+    np.save(tmp_path / "alone.npy", np.ones((3, 2)))
+    file("whole.ids", "a\nb\nc\n")
+    np.save(tmp_path / "nan.npy", np.array([[1.0, 2.0], [np.nan, 1.0], [1e300, 0.0]]))
+    file("nan.ids", "a\nb\nc\n")
+    np.save(tmp_path / "huge.npy", np.array([[1.0, 2.0], [1e300, 0.0]]))
+    file("huge.ids", "a\nb\n")
+    pq.write_table(pa.table({"a": ["x"], "b": [1.0]}), tmp_path / "flat.parquet")
+    uneven = pa.table({"a": ["x", "y"], "b": [[1.0, 2.0], [1.0]]})
+    pq.write_table(uneven, tmp_path / "uneven.parquet")
+    for name, cells in (("texts", ["x"]), ("nested", [[1.0]]), ("records", [{"a": 1}])):
+        pq.write_table(pa.table({"a": ["x"], "b": [cells]}), tmp_path / f"{name}.parquet")
+    none = pa.array([[], []], pa.list_(pa.float32()))
+    pq.write_table(pa.table({"a": ["x", "y"], "b": none}), tmp_path / "empty.parquet")
+    pq.write_table(pa.table({"a": ["x", None], "b": [[1.0], [2.0]]}), tmp_path / "unnamed.parquet")
+    np.save(tmp_path / "rowless.npy", np.ones((0, 2)))
+    file("rowless.ids", "")
+    with (tmp_path / "lengthy.npy").open("wb") as lengthy:
+        shape = {"descr": "<f4", "fortran_order": False, "shape": (10**30, 2)}
+        np.lib.format.write_array_header_1_0(lengthy, shape)
+    file("lengthy.ids", "a\n")
+    for name, problem in (
+        ("texts.parquet", "one of lists of numbers"),
+        ("nested.parquet", "one of lists of numbers"),
+        ("records.parquet", "one of lists of numbers"),
+        ("empty.parquet", "Line 1 .* vector is empty"),
+        ("unnamed.parquet", "Line 2 .* there is no name"),
+        ("rowless.npy", "it holds no rows"),
+        ("lengthy.npy", "numpy cannot read it"),
+        ("whole.npy", "int64 of shape"),
+        ("nan.npy", "Line 2 .* vector of b is not finite"),
+        ("huge.npy", "Line 2 .* vector of b is not finite"),
+        ("alone.npy", "no file of names"),
+        ("flat.parquet", "one of lists of numbers"),
+        ("uneven.parquet", "Line 2 .* another length"),
+        ("nothing.npy", "cannot be read"),
+        (str(file("text.npy", "1 2 3")), "neither a .npy file nor Parquet"),
+    ):
+        with pytest.raises(PoolFileFaults, match=problem):
+            read_vectors(tmp_path / name)
+
+
+def test_topics_that_are_no_documents_have_vectors_of_their_own():
+    documents = Vectors(["a", "b"], np.eye(2))
+    queries = Vectors(["q"], np.array([[0.2, 1.0]]))
+    source = EmbeddingSource("e", documents, "inner", queries)
+    ranked = source.lists([Target("unknown"), Target("q")], 5)
+    assert (ranked.of(0), ranked.of(1)) == ([], ["b", "a"])
+
+
+@pytest.fixture(scope="module")
+def words_encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model without weights that counts four words."""
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.sentence_transformer.modules import BoW
+
+    folder = tmp_path_factory.mktemp("models") / "bag"
+    SentenceTransformer(modules=[BoW(["red", "blue", "boot", "shoe"])], device="cpu").save(
+        str(folder)
+    )
+    return folder
+
+
+@pytest.fixture(scope="module")
+def picture_encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A random vision transformer of one layer."""
+    import torch
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.base.modules import Transformer
+    from sentence_transformers.sentence_transformer.modules import Pooling
+    from transformers import ViTConfig, ViTImageProcessorPil, ViTModel
+
+    folder = tmp_path_factory.mktemp("models")
+    torch.manual_seed(0)
+    config = ViTConfig(
+        hidden_size=16,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        intermediate_size=16,
+        image_size=16,
+        patch_size=4,
+    )
+    ViTModel(config).save_pretrained(folder / "vit")
+    ViTImageProcessorPil(size={"height": 16, "width": 16}).save_pretrained(folder / "vit")
+    model = SentenceTransformer(
+        modules=[Transformer(str(folder / "vit")), Pooling(16)], device="cpu"
+    )
+    model.save(str(folder / "pictures"), create_model_card=False)
+    return folder / "pictures"
+
+
+@pytest.fixture
+def shoes(file: WriteFile) -> Path:
+    """Drawn shoes in a few colours; one has no title, one no picture."""
+    colours = {"red": "#e00000", "red2": "#d80808", "blue": "#0000e0", "navy": "#0808c0"}
+    rows = ["docno,title,image"]
+    for name, colour in colours.items():
+        file(
+            f"{name}.svg",
+            '<svg xmlns="http://www.w3.org/2000/svg" width="20" height="20">'
+            f'<rect width="20" height="20" fill="{colour}"/></svg>',
+        )
+        title = "" if name == "navy" else f"a {name.strip('2')} shoe"
+        rows.append(f"{name},{title},{name}.svg")
+    rows.append("words,a blue boot,")
+    return file("catalogue.csv", "\n".join(rows))
+
+
+def test_texts_are_embedded_by_a_model(shoes: Path, words_encoder: Path, tmp_path: Path):
+    vectors = encode_catalogue(read_catalogue(shoes), words_encoder, part="texts")
+    assert vectors.names == ["red", "red2", "blue", "words"]
+    assert "of:texts|model:bag|weights:" in vectors.signature
+    np.testing.assert_array_equal(
+        vectors.array, [[1, 0, 0, 1], [1, 0, 0, 1], [0, 1, 0, 1], [0, 1, 1, 0]]
+    )
+    write_vectors(tmp_path / "texts.npy", vectors)
+    np.testing.assert_array_equal(read_vectors(tmp_path / "texts.npy").array, vectors.array)
+
+
+def test_pictures_are_embedded_by_a_model(shoes: Path, picture_encoder: Path):
+    vectors = encode_catalogue(read_catalogue(shoes), picture_encoder, part="pictures")
+    assert vectors.names == ["red", "red2", "blue", "navy"]
+    source = EmbeddingSource("pixels", vectors)
+    targets = [Target(name, name) for name in vectors.names]
+    ranked = source.lists(targets, 1)
+    assert [ranked.of(number) for number in range(4)] == [["red2"], ["red"], ["navy"], ["blue"]]
+
+
+def test_a_model_that_reads_no_pictures_is_refused(
+    shoes: Path, words_encoder: Path, picture_encoder: Path, tmp_path: Path
+):
+    catalogue = read_catalogue(shoes)
+    with pytest.raises(PoolUnfit, match="bag reads no pictures"):
+        encode_catalogue(catalogue, words_encoder, part="pictures")
+    with pytest.raises(PoolUnfit, match="pictures reads no texts"):
+        encode_catalogue(catalogue, picture_encoder, part="texts")
+    with pytest.raises(ModelUnfit):
+        encode_catalogue(catalogue, tmp_path / "nowhere", part="texts")
+
+
+def test_a_pool_is_made_of_what_models_see_and_their_vectors_are_kept(
+    shoes: Path, words_encoder: Path, picture_encoder: Path, tmp_path: Path
+):
+    out = StringIO()
+    targets = tmp_path / "targets.txt"
+    targets.write_text("red\nblue\n")
+    call_command(
+        "pool_candidates",
+        f"--catalogue={shoes}",
+        f"--targets={targets}",
+        f"--pictures=pixels={picture_encoder}",
+        f"--texts=words={words_encoder}",
+        "--similarity=words=inner",
+        "--quota=pixels=1",
+        "--quota=words=1",
+        f"--save-vectors={tmp_path}",
+        "--json",
+        stdout=out,
+    )
+    record = json.loads(out.getvalue())
+    assert [source["name"] for source in record["sources"]] == ["words", "pixels"]
+    assert "of:texts|model:bag" in record["sources"][0]["signature"]
+    assert record["sources"][0]["signature"].endswith("similarity:inner")
+    pooled = {(each["topic"], each["source"]): each["docno"] for each in record["slots"]}
+    assert pooled["blue", "pixels"] == "navy"
+    assert read_vectors(tmp_path / "pixels.npy").names == ["red", "red2", "blue", "navy"]
+    with pytest.raises(CommandError, match="--texts words needs a --catalogue"):
+        call_command("pool_candidates", f"--texts=words={words_encoder}", "--depth=3")
